@@ -1,0 +1,63 @@
+/**
+ * The A2A 1.0 objects that travel verbatim: Message, Part, Artifact, in their JSON form.
+ * Limit: only the fields that the broker reads are checked; the rest passes through untouched.
+ */
+import { z } from "zod";
+
+const CONTENT = ["text", "raw", "url", "data"] as const;
+
+export const partSchema = z
+  .looseObject({
+    text: z.string().optional(),
+    raw: z.string().optional(),
+    url: z.string().optional(),
+    data: z.unknown().optional(),
+    mediaType: z.string().optional(),
+    filename: z.string().optional(),
+    metadata: z.record(z.string(), z.unknown()).optional(),
+  })
+  .refine((part) => CONTENT.filter((key) => key in part).length === 1, {
+    error: "a part holds exactly one of text, raw, url, data",
+  });
+
+export const messageSchema = z.looseObject({
+  messageId: z.string().min(1).max(255),
+  role: z.enum(["ROLE_USER", "ROLE_AGENT"]),
+  parts: z.array(partSchema),
+  contextId: z.string().optional(),
+  taskId: z.string().optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+});
+export type Message = z.infer<typeof messageSchema>;
+
+/** As a caller sends it: id and role may be left out; a message without content would be no work. */
+export const messageInputSchema = messageSchema.extend({
+  messageId: z.string().min(1).max(255).optional(),
+  role: z.enum(["ROLE_USER", "ROLE_AGENT"]).optional(),
+  parts: z.array(partSchema).min(1),
+});
+
+/** As an agent replies: absent, null or empty parts are legal. */
+export const replyMessageInputSchema = messageInputSchema.extend({
+  parts: z.array(partSchema).nullish(),
+});
+
+export const artifactSchema = z.looseObject({
+  artifactId: z.string().min(1).max(255),
+  name: z.string().optional(),
+  description: z.string().optional(),
+  parts: z.array(partSchema),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+});
+export type Artifact = z.infer<typeof artifactSchema>;
+
+/** The text parts of a message, joined by newlines. */
+export function textOf(message: { readonly parts?: readonly unknown[] | null | undefined }): string {
+  const texts: string[] = [];
+  for (const part of message.parts ?? []) {
+    if (typeof part === "object" && part !== null && "text" in part && typeof part.text === "string") {
+      texts.push(part.text);
+    }
+  }
+  return texts.join("\n");
+}

@@ -1,0 +1,68 @@
+/**
+ * An agent: a named addressee with one queue; many processes may poll under its name (contract §3).
+ * Limit: `delivery: push` is not offered yet.
+ */
+import { z } from "zod";
+import { agentNameSchema, instantSchema, principalPatternSchema } from "./values.ts";
+
+export const presenceSchema = z.strictObject({
+  state: z.enum(["online", "stale", "offline"]),
+  last_seen_at: instantSchema.nullable(),
+  pollers: z.int().min(0),
+});
+export type Presence = z.infer<typeof presenceSchema>;
+
+const skillSchema = z.looseObject({
+  id: z.string().min(1),
+  name: z.string().min(1),
+  description: z.string(),
+  tags: z.array(z.string()),
+});
+
+export const limitsSchema = z.strictObject({
+  max_attempts: z.int().min(1).max(100).default(3),
+  lease_seconds: z.number().min(1).max(3600).default(60),
+  max_working: z.int().min(1).max(1_000_000).nullable().default(null),
+  max_waiting: z.int().min(1).max(10_000_000).default(10_000),
+  interrupt_ttl_seconds: z.number().min(1).max(31_536_000).default(1800),
+});
+
+export const backoffSchema = z.strictObject({
+  initial_ms: z.int().min(0).max(3_600_000).default(1000),
+  factor: z.number().min(1).max(100).default(2),
+  max_ms: z.int().min(0).max(86_400_000).default(300_000),
+  jitter: z.number().min(0).max(1).default(0.2),
+});
+
+export const agentRequestSchema = z.strictObject({
+  description: z.string().max(4096).default(""),
+  skills: z.array(skillSchema).max(100).default([]),
+  version: z.string().max(64).default("1"),
+  accepts_from: z.array(principalPatternSchema).max(1000).default(["*"]),
+  delivery: z.strictObject({ mode: z.literal("poll") }).default({ mode: "poll" }),
+  limits: limitsSchema.prefault({}),
+  backoff: backoffSchema.prefault({}),
+});
+export type AgentSpec = z.output<typeof agentRequestSchema>;
+export type AgentInput = z.input<typeof agentRequestSchema>;
+
+export const agentSchema = z.strictObject({
+  name: agentNameSchema,
+  description: z.string(),
+  skills: z.array(skillSchema),
+  version: z.string(),
+  delivery: z.strictObject({ mode: z.literal("poll") }),
+  accepts_from: z.array(z.string()).optional(),
+  limits: limitsSchema.optional(),
+  backoff: backoffSchema.optional(),
+  created_at: instantSchema,
+  updated_at: instantSchema,
+  presence: presenceSchema,
+  counts: z.strictObject({
+    waiting: z.int(),
+    delayed: z.int(),
+    working: z.int(),
+    interrupted: z.int(),
+  }),
+});
+export type Agent = z.infer<typeof agentSchema>;

@@ -1,0 +1,46 @@
+/**
+ * Events: immutable facts, one per move, with the stream id as their id (contract §6).
+ * Limit: what a status carries beside the envelope depends on the status and is not spelled out here.
+ */
+import { z } from "zod";
+import { delegationSchema, stateSchema } from "./delegation.ts";
+import { delegationIdSchema, instantSchema, principalSchema } from "./values.ts";
+
+export const EVENT_TYPES = [
+  "DELEGATION_SENT",
+  "DELEGATION_STATUS",
+  "DELEGATION_COMPLETE",
+  "DELEGATION_FAILED",
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+export const TERMINAL_EVENT_TYPES: readonly string[] = ["DELEGATION_COMPLETE", "DELEGATION_FAILED"];
+
+export const eventSchema = z.looseObject({
+  id: z.string(),
+  type: z.enum(EVENT_TYPES),
+  delegation_id: delegationIdSchema,
+  seq: z.int().min(1),
+  at: instantSchema,
+  state: stateSchema,
+  target: z.string(),
+  delegator: principalSchema,
+  context_id: z.string(),
+  status: z.string().optional(),
+});
+export type DelegationEvent = z.infer<typeof eventSchema>;
+
+/** The first frame of a stream that was opened without a cursor. */
+export const snapshotEventSchema = z.looseObject({
+  id: z.string(),
+  type: z.literal("DELEGATION_SNAPSHOT"),
+  delegation_id: delegationIdSchema,
+  delegation: delegationSchema,
+});
+
+/** What follows is what is still kept; older events are gone. */
+export const resetEventSchema = z.looseObject({ id: z.string(), type: z.literal("RESET") });
+
+export const streamEventSchema = z.union([eventSchema, snapshotEventSchema, resetEventSchema]);
+export type StreamEvent = z.infer<typeof streamEventSchema>;
+
+export const eventPageSchema = z.strictObject({ events: z.array(streamEventSchema), cursor: z.string() });

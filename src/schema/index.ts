@@ -1,0 +1,11 @@
+/**
+ * Every shape on the wire: zod first, types inferred. Limit: rules that need stored data live in the engine.
+ */
+export * from "./a2a.ts";
+export * from "./agent.ts";
+export * from "./delegation.ts";
+export * from "./errors.ts";
+export * from "./event.ts";
+export * from "./lease.ts";
+export * from "./token.ts";
+export * from "./values.ts";

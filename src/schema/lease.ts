@@ -1,0 +1,96 @@
+/**
+ * Working on a delegation: leases, heartbeats, replies (contract §5). Limit: a lease id is no credential;
+ * who may use it is decided by the token.
+ */
+import { z } from "zod";
+import { artifactSchema, messageSchema, replyMessageInputSchema } from "./a2a.ts";
+import { delegationSchema, progressSchema } from "./delegation.ts";
+import { instantSchema, leaseIdSchema, waitSecondsSchema } from "./values.ts";
+
+export const leaseRequestSchema = z.strictObject({
+  wait_seconds: waitSecondsSchema.default(20),
+  max: z.int().min(1).max(32).default(1),
+  lease_seconds: z.number().min(1).max(3600).optional(),
+  confirm_within_seconds: z.number().min(1).max(3600).optional(),
+  worker_id: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters without spaces")
+    .optional(),
+});
+export type LeaseRequest = z.output<typeof leaseRequestSchema>;
+
+/** An A2A JSON-RPC SendMessage envelope, ready to be handed to any A2A server; its id is the lease id. */
+export const leaseEnvelopeSchema = z.object({
+  jsonrpc: z.literal("2.0"),
+  id: leaseIdSchema,
+  method: z.literal("SendMessage"),
+  params: z.object({ message: messageSchema }),
+});
+
+export const leaseSchema = z.strictObject({
+  lease_id: leaseIdSchema,
+  expires_at: instantSchema,
+  attempt: z.int().min(1),
+  delegation: delegationSchema,
+  request: leaseEnvelopeSchema,
+  traceparent: z.string().optional(),
+});
+export type Lease = z.infer<typeof leaseSchema>;
+export const leasesSchema = z.strictObject({ leases: z.array(leaseSchema) });
+
+export const heartbeatRequestSchema = z.strictObject({
+  progress: progressSchema.optional(),
+  wait_seconds: waitSecondsSchema.default(0),
+});
+export const heartbeatSchema = z.strictObject({
+  expires_at: instantSchema,
+  messages: z.array(messageSchema),
+});
+
+export const LEASE_LOST_REASONS = [
+  "expired",
+  "canceled",
+  "finished",
+  "released",
+  "interrupted",
+  "retried",
+] as const;
+export type LeaseLostReason = (typeof LEASE_LOST_REASONS)[number];
+
+export const releaseRequestSchema = z.strictObject({
+  delay_seconds: z.number().min(0).max(86_400).default(0),
+  reason: z.string().max(1024).optional(),
+});
+
+export const replyRequestSchema = z
+  .strictObject({
+    state: z.enum(["completed", "failed", "rejected"]),
+    text: z.string().optional(),
+    message: replyMessageInputSchema.optional(),
+    artifacts: z.array(artifactSchema).max(100).optional(),
+    error: z
+      .strictObject({
+        code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, "a code is snake_case, up to 64 characters"),
+        message: z.string().max(65_536),
+        retryable: z.boolean().default(false),
+      })
+      .optional(),
+    next: leaseRequestSchema.optional(),
+  })
+  .refine((body) => body.text === undefined || body.message === undefined, {
+    error: "give at most one of text and message",
+    path: ["text"],
+  })
+  .refine((body) => body.state !== "completed" || body.error === undefined, {
+    error: "a completed reply carries no error",
+    path: ["error"],
+  });
+export type ReplyRequest = z.output<typeof replyRequestSchema>;
+export type ReplyInput = z.input<typeof replyRequestSchema>;
+
+export const replySchema = z.strictObject({
+  outcome: z.enum(["matched", "duplicate"]),
+  delegation: delegationSchema,
+  leases: z.array(leaseSchema).optional(),
+});
+export type ReplyOutcome = z.infer<typeof replySchema>;

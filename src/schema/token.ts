@@ -1,0 +1,23 @@
+/**
+ * Bearer tokens and their principals (contract §2). Limit: the secret is in one answer only, the one that
+ * made it.
+ */
+import { z } from "zod";
+import { instantSchema, principalSchema } from "./values.ts";
+
+export const tokenRequestSchema = z.strictObject({
+  principal: principalSchema.refine((principal) => principal !== "operator", {
+    error: "operator tokens are configured (ERRAND_OPERATOR_TOKEN), not made",
+  }),
+  expires_in_seconds: z.number().positive().max(315_360_000).optional(),
+});
+export type TokenRequest = z.output<typeof tokenRequestSchema>;
+
+export const tokenSchema = z.strictObject({
+  id: z.string(),
+  principal: principalSchema,
+  created_at: instantSchema,
+  expires_at: instantSchema.nullable(),
+});
+export type TokenInfo = z.infer<typeof tokenSchema>;
+export const newTokenSchema = tokenSchema.extend({ token: z.string() });

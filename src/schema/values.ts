@@ -1,0 +1,48 @@
+/**
+ * Small values that many schemas share: names, principals, instants, durations.
+ * Limit: syntax only; whether a named thing exists is the engine's question.
+ */
+import { z } from "zod";
+
+export const AGENT_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+export const agentNameSchema = z
+  .string()
+  .regex(AGENT_NAME, "an agent name is [a-z0-9][a-z0-9_-]{0,62}, for example 'scout'");
+
+export const contextIdSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9._:-]{1,128}$/, "a context_id is 1 to 128 of A-Z a-z 0-9 . _ : -");
+
+const PRINCIPAL = /^(?:operator|(?:agent|caller|approver|viewer):[a-z0-9][a-z0-9_-]{0,62})$/;
+export const principalSchema = z
+  .string()
+  .regex(PRINCIPAL, "a principal is 'operator' or agent:|caller:|approver:|viewer:<name>");
+export type Principal = z.infer<typeof principalSchema>;
+
+export const principalPatternSchema = z
+  .string()
+  .regex(
+    /^(?:\*|operator|(?:agent|caller|approver|viewer):(?:\*|[a-z0-9][a-z0-9_-]{0,62}))$/,
+    "a pattern is '*', a principal, or a kind with a star, for example 'caller:*'",
+  );
+
+/** ISO 8601 with milliseconds, UTC. */
+export const instantSchema = z.iso.datetime({ offset: true });
+
+export const delegationIdSchema = z.string().regex(/^dlg_[0-9a-z]{1,3}_[0-9a-z]{26}$/, "not a delegation id");
+export const leaseIdSchema = z
+  .string()
+  .regex(/^lse_[0-9a-z]{1,3}_[0-9a-z]{26}_[0-9]{1,9}$/, "not a lease id");
+
+export const waitSecondsSchema = z.number().min(0).max(60);
+
+/** A number in a query string. */
+export const queryNumber = (schema: z.ZodType<number, number>) =>
+  z
+    .string()
+    .regex(/^-?\d+(\.\d+)?$/, "not a number")
+    .transform(Number)
+    .pipe(schema);
+
+/** Milliseconds since the epoch, as stored, to `YYYY-MM-DDTHH:MM:SS.mmmZ`, as sent. */
+export const toInstant = (ms: number): string => new Date(ms).toISOString();
