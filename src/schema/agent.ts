@@ -52,6 +52,7 @@ export const agentSchema = z.strictObject({
   skills: z.array(skillSchema),
   version: z.string(),
   delivery: z.strictObject({ mode: z.literal("poll") }),
+  paused: z.boolean(),
   accepts_from: z.array(z.string()).optional(),
   limits: limitsSchema.optional(),
   backoff: backoffSchema.optional(),

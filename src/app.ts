@@ -1,0 +1,170 @@
+/**
+ * Wires one gateway: connections, the writer, the queue, the feed, the sweep, the HTTP door. Limit: it is
+ * given a Redis; where that comes from is serve.ts's business.
+ */
+import { createDoor, type Listener, listen } from "./doors/http.ts";
+import { Agents } from "./engine/agents.ts";
+import type { Broker } from "./engine/context.ts";
+import { report, wake } from "./engine/dispatch.ts";
+import { Presences } from "./engine/presence.ts";
+import { Sweep } from "./engine/sweep.ts";
+import { Tokens } from "./engine/tokens.ts";
+import { Feed } from "./events/feed.ts";
+import { type Clock, Writer } from "./lifecycle/writer.ts";
+import { Claimers } from "./queue/claimers.ts";
+import { Tickets } from "./queue/tickets.ts";
+import { Bus } from "./redis/bus.ts";
+import { connect, type Redis, type RedisTarget } from "./redis/connect.ts";
+import { keys } from "./redis/keys.ts";
+import { randomId, Shards } from "./redis/shards.ts";
+import type { Log } from "./telemetry/log.ts";
+
+export interface GatewayOptions {
+  readonly redis: RedisTarget;
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  readonly operatorToken: string;
+  readonly shards: number;
+  readonly retentionMs: number;
+  readonly maxBodyBytes: number;
+  readonly allowedOrigins: readonly string[];
+  readonly log: Log;
+  /** Moved by tests; Redis' own time otherwise. */
+  readonly clock?: Clock;
+  /** Told when the connection to Redis is lost. */
+  readonly onRedisLost?: () => void;
+  /** How often the sweep looks; 0 leaves it to `sweep.tick()`. */
+  readonly sweepEveryMs?: number;
+}
+
+export interface Gateway {
+  readonly port: number;
+  readonly broker: Broker;
+  readonly sweep: Sweep;
+  /** Clean end within ten seconds: polls answered, streams closed, what is in flight finished. */
+  readonly close: () => Promise<void>;
+}
+
+/** Thrown when the data was laid out for another number of shards. */
+export class LayoutError extends Error {
+  override readonly name = "LayoutError";
+}
+
+const GRACE_MS = 7_000;
+
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { log } = options;
+  const clock = options.clock ?? { offset_ms: 0 };
+  const shards = new Shards(options.shards);
+  const open: Redis[] = [];
+  const connection = (role: Parameters<typeof connect>[1]): Redis => {
+    const redis = connect(options.redis, role);
+    redis.on("error", (error: Error) => log.debug({ role, err: error.message }, "redis connection error"));
+    open.push(redis);
+    return redis;
+  };
+  const redis = connection("commands");
+  if (options.onRedisLost) redis.on("close", options.onRedisLost);
+  try {
+    await checkLayout(redis, options.shards);
+    const gateway = randomId(10);
+    const bus = new Bus(connection("subscriber"), redis);
+    const tickets = new Tickets(redis, shards, log);
+    const claimers = new Claimers({
+      tickets,
+      onPutBack: (agent) => wake(broker, agent),
+      onError: (error) => report(broker, error, "queue not read"),
+    });
+    const broker: Broker = {
+      gateway,
+      redis,
+      shards,
+      writer: new Writer(redis, shards, clock, options.retentionMs),
+      tickets,
+      claimers,
+      feed: new Feed(connection("blocking"), shards, log),
+      bus,
+      agents: new Agents(redis, shards, clock),
+      tokens: new Tokens(redis, bus, options.operatorToken),
+      presences: new Presences(redis, shards, claimers, gateway, log),
+      clock,
+      log,
+    };
+    await listenForWakes(broker);
+    await broker.tokens.start();
+    await broker.feed.start();
+    await broker.presences.start();
+    const sweep = new Sweep(broker, options.sweepEveryMs);
+    if (options.sweepEveryMs !== 0) sweep.start();
+    const stopping = new AbortController();
+    const door = createDoor({
+      broker,
+      maxBodyBytes: options.maxBodyBytes,
+      allowedOrigins: options.allowedOrigins,
+      stopping: stopping.signal,
+      unready: () => unready(redis),
+    });
+    const listener = await listen(door, options.host, options.port);
+    return {
+      port: listener.port,
+      broker,
+      sweep,
+      close: once(() => close(broker, listener, sweep, stopping, open)),
+    };
+  } catch (error) {
+    for (const one of open) one.disconnect();
+    throw error;
+  }
+}
+
+async function checkLayout(redis: Redis, shards: number): Promise<void> {
+  await redis.hsetnx(keys.layout, "shards", shards);
+  const stored = await redis.hget(keys.layout, "shards");
+  if (Number(stored) !== shards) {
+    throw new LayoutError(
+      `The data is laid out for ERRAND_SHARDS=${stored}, not ${shards}. Start with ${stored}; changing it needs an empty Redis.`,
+    );
+  }
+}
+
+async function listenForWakes(broker: Broker): Promise<void> {
+  for (const shard of broker.shards.all) {
+    await broker.bus.subscribe(shard.wake, (message) => {
+      const [from, agent = ""] = message.split(" ");
+      if (from !== broker.gateway) broker.claimers.wake(agent);
+    });
+  }
+  broker.bus.onGap(() => broker.claimers.wakeAll());
+}
+
+async function unready(redis: Redis): Promise<string | null> {
+  if (redis.status !== "ready") return `redis is ${redis.status}`;
+  return redis.ping().then(
+    () => null,
+    (error: unknown) => `redis does not answer: ${error instanceof Error ? error.message : "unknown"}`,
+  );
+}
+
+async function close(
+  broker: Broker,
+  listener: Listener,
+  sweep: Sweep,
+  stopping: AbortController,
+  open: readonly Redis[],
+): Promise<void> {
+  stopping.abort();
+  await listener.close(GRACE_MS);
+  await sweep.stop();
+  await broker.presences.stop().catch((error: unknown) => report(broker, error, "presence not removed"));
+  await broker.feed.stop();
+  for (const redis of open) redis.disconnect();
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => {
+    done ??= work();
+    return done;
+  };
+}

@@ -1,0 +1,72 @@
+/**
+ * The configuration: every ERRAND_* variable, checked at start, all problems at once. Limit: the only file
+ * that reads the environment.
+ */
+import { z } from "zod";
+
+export const EXIT_CONFIG = 78;
+
+const port = z.coerce.number().int().min(0).max(65_535);
+const count = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+const list = z
+  .string()
+  .transform((text) => text.split(",").map((item) => item.trim()))
+  .pipe(z.array(z.string().min(1)));
+const redisUrl = z
+  .string()
+  .refine((url) => !url.includes(","), "a list of Cluster nodes is not supported yet; give one server")
+  .refine((url) => /^(?:rediss?:\/\/|unix:)/.test(url), "must begin with redis://, rediss:// or unix:");
+
+const schema = z.strictObject({
+  ERRAND_HOST: z.string().min(1).default("127.0.0.1"),
+  ERRAND_PORT: port.default(4180),
+  ERRAND_DATA_DIR: z.string().min(1).optional(),
+  ERRAND_REDIS_URL: redisUrl.optional(),
+  ERRAND_REDIS_FSYNC: z.enum(["always", "everysec"]).default("always"),
+  ERRAND_REDIS_BIN: z.string().min(1).optional(),
+  ERRAND_OPERATOR_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,512}$/, "16 to 512 printable characters without spaces")
+    .optional(),
+  ERRAND_SHARDS: count(1, 256).default(1),
+  ERRAND_MAX_BODY_BYTES: count(1_024, 67_108_864).default(1_048_576),
+  ERRAND_RETENTION_SECONDS: count(1, 315_360_000).default(604_800),
+  ERRAND_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
+  ERRAND_ALLOWED_ORIGINS: list.default([]),
+  ERRAND_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+  ERRAND_URL: z.url({ protocol: /^https?$/ }).optional(),
+  ERRAND_TOKEN: z.string().min(1).optional(),
+});
+
+export type Config = z.output<typeof schema>;
+
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`The configuration has ${problems.length === 1 ? "a problem" : `${problems.length} problems`}:`);
+    this.problems = problems;
+  }
+}
+
+/** The known name that was probably meant. */
+function suggestion(name: string): string {
+  const known = Object.keys(schema.shape);
+  const near = known.find((candidate) => candidate.startsWith(name) || name.startsWith(candidate));
+  return near === undefined ? `known are ${known.join(", ")}` : `did you mean ${near}?`;
+}
+
+/** Throws {@link ConfigError} with every problem; an empty variable counts as unset. */
+export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const given = Object.entries(env).filter(([name, value]) => name.startsWith("ERRAND_") && value !== "");
+  const result = schema.safeParse(Object.fromEntries(given));
+  if (result.success) return result.data;
+  throw new ConfigError(
+    result.error.issues.flatMap((issue) =>
+      issue.code === "unrecognized_keys"
+        ? issue.keys.map((key) => `${key}: unknown variable; ${suggestion(key)}`)
+        : [`${issue.path.join(".")}: ${issue.message}`],
+    ),
+  );
+}

@@ -1,0 +1,104 @@
+/** The agent's side: lease, heartbeat, release, reply (contract §5). Limit: outbound HTTP only; nothing calls an agent. */
+import { z } from "zod";
+import { type GrantedLease, handBack, lease } from "../../engine/lease.ts";
+import { heartbeat, release } from "../../engine/progress.ts";
+import { read } from "../../engine/read.ts";
+import { reply } from "../../engine/stitch.ts";
+import { delegationSchema } from "../../schema/delegation.ts";
+import {
+  heartbeatRequestSchema,
+  heartbeatSchema,
+  leaseRequestSchema,
+  leasesSchema,
+  releaseRequestSchema,
+  replyRequestSchema,
+  replySchema,
+} from "../../schema/lease.ts";
+import { agentNameSchema, leaseIdSchema } from "../../schema/values.ts";
+import type { Call } from "../call.ts";
+import { json, jsonText, type Route, route } from "../route.ts";
+
+const params = z.strictObject({ lease_id: leaseIdSchema });
+
+/** A lease goes only to a connection that takes it; otherwise it goes back at once, no attempt spent. */
+function deliver(call: Call, leases: readonly GrantedLease[]): string {
+  if (leases.length > 0) {
+    call.onLost(() => {
+      call.broker.log.info({ request_id: call.requestId, leases: leases.length }, "reader gone; handed back");
+      void handBack(call.broker, leases);
+    });
+  }
+  return `[${leases.map((one) => one.json).join(",")}]`;
+}
+
+export const leaseRoutes: readonly Route[] = [
+  route({
+    method: "POST",
+    path: "/v1/agents/{agent}/leases",
+    summary: "Ask for work; the answer waits until there is some.",
+    params: z.strictObject({ agent: agentNameSchema }),
+    body: leaseRequestSchema,
+    answers: { 200: leasesSchema },
+    async handle(call, { params: { agent }, body }) {
+      const hold = call.hold();
+      try {
+        const leases = await lease(call.broker, call.principal, agent, body, hold.signal);
+        if (leases.length === 0) hold.throwIfRevoked();
+        return jsonText(200, `{"leases":${deliver(call, leases)}}`);
+      } finally {
+        hold.release();
+      }
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/leases/{lease_id}/heartbeat",
+    summary: "Stay the holder, say how far it is; held, it answers when there is something to say.",
+    params,
+    body: heartbeatRequestSchema,
+    answers: { 200: heartbeatSchema },
+    async handle(call, { params: { lease_id }, body }) {
+      const hold = call.hold();
+      try {
+        const answer = await heartbeat(call.broker, call.principal, lease_id, body, hold.signal);
+        hold.throwIfRevoked();
+        return json(200, answer);
+      } finally {
+        hold.release();
+      }
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/leases/{lease_id}/release",
+    summary: "Give it back without spending an attempt.",
+    params,
+    body: releaseRequestSchema,
+    answers: { 200: z.strictObject({ delegation: delegationSchema }) },
+    async handle(call, { params: { lease_id }, body }) {
+      const id = await release(call.broker, call.principal, lease_id, body);
+      return jsonText(200, `{"delegation":${(await read(call.broker, call.principal, id)).json}}`);
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/leases/{lease_id}/reply",
+    summary: "Close the delegation; with `next`, get the next lease in the same round trip.",
+    params,
+    body: replyRequestSchema,
+    answers: { 200: replySchema },
+    async handle(call, { params: { lease_id }, body }) {
+      const { outcome, record } = await reply(call.broker, call.principal, lease_id, body);
+      const head = `{"outcome":"${outcome}","delegation":${record.json}`;
+      if (body.next === undefined) return jsonText(200, `${head}}`);
+      const hold = call.hold();
+      try {
+        const { target } = record;
+        const leases = await lease(call.broker, call.principal, target, body.next, hold.signal);
+        return jsonText(200, `${head},"leases":${deliver(call, leases)}}`);
+      } finally {
+        hold.release();
+      }
+    },
+  }),
+];

@@ -1,0 +1,91 @@
+/**
+ * One request as the routes see it: who calls, with what, and until when. Limit: the body is read whole;
+ * streams go out only.
+ */
+import type { ServerResponse } from "node:http";
+import { type Principal, toPrincipal } from "../engine/access.ts";
+import type { Broker } from "../engine/context.ts";
+import type { Identity } from "../engine/tokens.ts";
+import { ErrandError } from "../schema/errors.ts";
+
+export class Call {
+  readonly broker: Broker;
+  readonly requestId: string;
+  readonly headers: Headers;
+  readonly #identity: Identity;
+  readonly #outgoing: ServerResponse | undefined;
+  readonly #stopping: AbortSignal;
+  #principal: Principal | undefined;
+
+  constructor(options: {
+    broker: Broker;
+    requestId: string;
+    headers: Headers;
+    identity: Identity;
+    outgoing: ServerResponse | undefined;
+    stopping: AbortSignal;
+  }) {
+    this.broker = options.broker;
+    this.requestId = options.requestId;
+    this.headers = options.headers;
+    this.#identity = options.identity;
+    this.#outgoing = options.outgoing;
+    this.#stopping = options.stopping;
+  }
+
+  get principal(): Principal {
+    this.#principal ??= toPrincipal(this.#identity.principal);
+    return this.#principal;
+  }
+
+  /**
+   * For what takes long: the signal aborts when the client leaves, the token ends or the gateway stops.
+   * `release` is owed once the work is over. A token that ended is told by `throwIfRevoked`.
+   */
+  hold(): { signal: AbortSignal; release: () => void; throwIfRevoked: () => void } {
+    const controller = new AbortController();
+    const abort = () => controller.abort();
+    const token = this.broker.tokens.hold(this.#identity);
+    token.signal.addEventListener("abort", abort, { once: true });
+    this.#stopping.addEventListener("abort", abort, { once: true });
+    this.#outgoing?.once("close", abort);
+    if (this.#stopping.aborted || token.signal.aborted || this.isGone()) abort();
+    return {
+      signal: controller.signal,
+      release: () => {
+        token.release();
+        this.#stopping.removeEventListener("abort", abort);
+        this.#outgoing?.off("close", abort);
+      },
+      throwIfRevoked: () => {
+        if (token.signal.aborted) {
+          throw new ErrandError("unauthenticated", "The token expired or was revoked while waiting.");
+        }
+      },
+    };
+  }
+
+  /** The connection is closed and the answer was not out before. */
+  isGone(): boolean {
+    const outgoing = this.#outgoing;
+    return outgoing?.destroyed === true && !outgoing.writableFinished;
+  }
+
+  /** Calls `lost` if the answer about to be sent never reaches the socket whole. */
+  onLost(lost: () => void): void {
+    const outgoing = this.#outgoing;
+    if (!outgoing) return;
+    if (this.isGone()) {
+      lost();
+      return;
+    }
+    outgoing.once("close", () => {
+      if (!outgoing.writableFinished) lost();
+    });
+  }
+
+  /** Cuts the connection: its reader has stopped reading. */
+  cut(): void {
+    this.#outgoing?.destroy();
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * The HTTP door: routes from the tables, a principal for each request, errors as problem+json. Limit: it has
+ * no rules; it parses, calls one verb, and renders.
+ */
+import type { ServerResponse } from "node:http";
+import { type HttpBindings, serve } from "@hono/node-server";
+import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import type { Broker } from "../engine/context.ts";
+import { randomId } from "../redis/shards.ts";
+import { ErrandError } from "../schema/errors.ts";
+import { leaseRoutes } from "./agents/leases.ts";
+import { parseBody } from "./body.ts";
+import { Call } from "./call.ts";
+import { originGuard } from "./origin.ts";
+import { problemResponse, toErrandError } from "./problem.ts";
+import { agentRoutes } from "./rest/agents.ts";
+import { delegationRoutes } from "./rest/delegations.ts";
+import { eventRoutes } from "./rest/events.ts";
+import { tokenRoutes } from "./rest/tokens.ts";
+import type { Route } from "./route.ts";
+
+export const ROUTES: readonly Route[] = [
+  ...tokenRoutes,
+  ...agentRoutes,
+  ...delegationRoutes,
+  ...eventRoutes,
+  ...leaseRoutes,
+];
+
+export interface DoorOptions {
+  readonly broker: Broker;
+  readonly maxBodyBytes: number;
+  readonly allowedOrigins: readonly string[];
+  /** Aborts when the gateway stops: parked polls are answered, streams end, new requests are refused. */
+  readonly stopping: AbortSignal;
+  /** Why the broker is not ready, or null. */
+  readonly unready: () => Promise<string | null>;
+}
+
+type Env = { Bindings: Partial<HttpBindings>; Variables: { requestId: string } };
+
+export function createDoor(options: DoorOptions): Hono<Env> {
+  const { broker, stopping } = options;
+  const app = new Hono<Env>();
+  const guard = originGuard(options.allowedOrigins);
+  const fail = (error: unknown, requestId: string) =>
+    problemResponse(toErrandError(error, broker.log, requestId), requestId);
+
+  app.use(async (c, next) => {
+    const requestId = `req_${randomId(16)}`;
+    c.set("requestId", requestId);
+    guard(c.req.header("origin"), c.req.header("host"));
+    await next();
+    c.res.headers.set("x-request-id", requestId);
+    c.res.headers.set("x-content-type-options", "nosniff");
+    if (!c.res.headers.has("cache-control")) c.res.headers.set("cache-control", "no-store");
+  });
+  app.onError((error, c) => fail(error, c.get("requestId")));
+  app.notFound((c) =>
+    fail(new ErrandError("not_found", `There is no ${c.req.method} ${c.req.path}.`), c.get("requestId")),
+  );
+
+  app.get("/healthz", (c) => c.json({ status: "ok" }));
+  app.get("/readyz", async (c) => {
+    const reason = stopping.aborted ? "shutting down" : await options.unready();
+    return reason === null ? c.json({ status: "ready" }) : c.json({ status: "not_ready", reason }, 503);
+  });
+
+  const limit = bodyLimit({
+    maxSize: options.maxBodyBytes,
+    onError: () => {
+      throw new ErrandError("payload_too_large", `A body may have ${options.maxBodyBytes} bytes.`);
+    },
+  });
+  for (const route of ROUTES) {
+    app.on(route.method, route.path.replaceAll(/\{(\w+)\}/g, ":$1"), limit, (c) => handle(c, route));
+  }
+
+  async function handle(c: Context<Env>, route: Route): Promise<Response> {
+    if (stopping.aborted) {
+      throw new ErrandError("shutting_down", "This gateway is shutting down.", { retry_after_seconds: 1 });
+    }
+    const identity = await broker.tokens.identify(bearerOf(c.req.header("authorization")));
+    const outgoing: ServerResponse | undefined = c.env?.outgoing;
+    const call = new Call({
+      broker,
+      requestId: c.get("requestId"),
+      headers: c.req.raw.headers,
+      identity,
+      outgoing,
+      stopping,
+    });
+    const hasBody = route.method === "POST" || route.method === "PUT";
+    return route.run(call, {
+      params: c.req.param(),
+      query: c.req.query(),
+      body: hasBody ? parseBody(await c.req.arrayBuffer(), c.req.header("content-type")) : {},
+    });
+  }
+  return app;
+}
+
+function bearerOf(header: string | undefined): string {
+  const token = /^Bearer +(\S+)$/i.exec(header ?? "")?.[1];
+  if (token === undefined) throw new ErrandError("unauthenticated", "There is no bearer token.");
+  return token;
+}
+
+export interface Listener {
+  readonly port: number;
+  /** Stops accepting, lets what is in flight end, then cuts what is left. */
+  readonly close: (graceMs: number) => Promise<void>;
+}
+
+export function listen(app: Hono<Env>, host: string, port: number): Promise<Listener> {
+  return new Promise((resolve, reject) => {
+    const server = serve(
+      {
+        fetch: app.fetch,
+        hostname: host,
+        port,
+        serverOptions: {
+          headersTimeout: 10_000,
+          requestTimeout: 30_000,
+          connectionsCheckingInterval: 2_000,
+          keepAliveTimeout: 65_000,
+        },
+      },
+      (info) => resolve({ port: info.port, close }),
+    );
+    server.once("error", reject);
+    const close = (graceMs: number) =>
+      new Promise<void>((done) => {
+        const cut = setTimeout(
+          () => "closeAllConnections" in server && server.closeAllConnections(),
+          graceMs,
+        );
+        server.close(() => {
+          clearTimeout(cut);
+          done();
+        });
+        if ("closeIdleConnections" in server) server.closeIdleConnections();
+      });
+  });
+}

@@ -1,0 +1,41 @@
+/**
+ * Errors on the wire: problem+json from the one error table. Limit: what is not an expected refusal is an
+ * `internal` with a request id, its cause in the log and nowhere else.
+ */
+import { isOutOfMemory, isUnavailable } from "../redis/connect.ts";
+import { ErrandError, toProblem } from "../schema/errors.ts";
+import type { Log } from "../telemetry/log.ts";
+
+const RETRY_AFTER_SECONDS = 1;
+
+/** An expected refusal, or the translation of what Redis did; anything else becomes `internal`. */
+export function toErrandError(error: unknown, log: Log, requestId: string): ErrandError {
+  if (error instanceof ErrandError) {
+    if (error.code === "internal") log.error({ request_id: requestId, err: error.message }, "internal error");
+    return error;
+  }
+  if (isUnavailable(error)) {
+    return new ErrandError("redis_unavailable", "The broker's storage did not answer in time.", {
+      details: { outcome: "unknown" },
+      retry_after_seconds: RETRY_AFTER_SECONDS,
+    });
+  }
+  if (isOutOfMemory(error)) {
+    return new ErrandError("overloaded", "The broker's storage is full; nothing was written.", {
+      retry_after_seconds: 5,
+    });
+  }
+  const stack = error instanceof Error ? error.stack : String(error);
+  log.error({ request_id: requestId, err: stack }, "internal error");
+  return new ErrandError("internal", "Something went wrong inside the broker.");
+}
+
+export function problemResponse(error: ErrandError, requestId: string): Response {
+  const problem = toProblem(error, requestId);
+  const headers: Record<string, string> = { "content-type": "application/problem+json" };
+  const retryAfter =
+    error.context.retry_after_seconds ?? (problem.retryable ? RETRY_AFTER_SECONDS : undefined);
+  if (retryAfter !== undefined) headers["retry-after"] = String(retryAfter);
+  if (problem.status === 401) headers["www-authenticate"] = 'Bearer realm="errand"';
+  return new Response(JSON.stringify(problem), { status: problem.status, headers });
+}

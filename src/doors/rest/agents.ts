@@ -1,0 +1,109 @@
+/** Agents: created, replaced, read, listed, paused, deleted. Limit: settings are shown to the agent and the operator. */
+import { z } from "zod";
+import { type Principal, requireAgent, requireOperator } from "../../engine/access.ts";
+import type { StoredAgent } from "../../engine/agents.ts";
+import { removeAgent } from "../../engine/cancel.ts";
+import type { Broker } from "../../engine/context.ts";
+import { setPaused } from "../../engine/lease.ts";
+import { type Agent, agentRequestSchema, agentSchema } from "../../schema/agent.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { agentNameSchema, toInstant } from "../../schema/values.ts";
+import { json, type Route, route } from "../route.ts";
+
+const params = z.strictObject({ agent: agentNameSchema });
+
+async function show(broker: Broker, principal: Principal, agent: StoredAgent): Promise<Agent> {
+  const { name, spec } = agent;
+  const own = principal.kind === "operator" || (principal.kind === "agent" && principal.name === name);
+  const [presence, counts] = await Promise.all([broker.presences.of(name), broker.agents.counts(name)]);
+  return {
+    name,
+    description: spec.description,
+    skills: spec.skills,
+    version: spec.version,
+    delivery: spec.delivery,
+    ...(own && { accepts_from: spec.accepts_from, limits: spec.limits, backoff: spec.backoff }),
+    paused: agent.paused,
+    created_at: toInstant(agent.created_at),
+    updated_at: toInstant(agent.updated_at),
+    presence,
+    counts,
+  };
+}
+
+const pausing = (verb: "pause" | "resume", summary: string): Route =>
+  route({
+    method: "POST",
+    path: `/v1/agents/{agent}/${verb}`,
+    summary,
+    params,
+    answers: { 200: agentSchema },
+    async handle(call, input) {
+      const name = input.params.agent;
+      await setPaused(call.broker, call.principal, name, verb === "pause");
+      return json(200, await show(call.broker, call.principal, await call.broker.agents.get(name)));
+    },
+  });
+
+export const agentRoutes: readonly Route[] = [
+  route({
+    method: "PUT",
+    path: "/v1/agents/{agent}",
+    summary: "Create an agent, or replace the whole of its settings.",
+    params,
+    body: agentRequestSchema,
+    answers: { 200: agentSchema, 201: agentSchema },
+    async handle(call, input) {
+      const name = input.params.agent;
+      requireAgent(call.principal, name, "change it");
+      const { created } = await call.broker.agents.put(name, input.body);
+      const agent = await call.broker.agents.get(name);
+      return json(created ? 201 : 200, await show(call.broker, call.principal, agent));
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/agents/{agent}",
+    summary: "An agent, who polls for it and how much waits.",
+    params,
+    answers: { 200: agentSchema },
+    async handle(call, input) {
+      const agent = await call.broker.agents.get(input.params.agent);
+      return json(200, await show(call.broker, call.principal, agent));
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/agents",
+    summary: "All agents, by name.",
+    answers: { 200: z.strictObject({ agents: z.array(agentSchema) }) },
+    async handle(call) {
+      const names = await call.broker.agents.names();
+      const found = await Promise.all(names.map((name) => call.broker.agents.find(name)));
+      const agents = found.filter((agent) => agent !== null);
+      return json(200, {
+        agents: await Promise.all(agents.map((agent) => show(call.broker, call.principal, agent))),
+      });
+    },
+  }),
+  route({
+    method: "DELETE",
+    path: "/v1/agents/{agent}",
+    summary: "Delete an agent; with force, its live delegations are canceled.",
+    params,
+    query: z.strictObject({ force: z.enum(["true", "false"]).optional() }),
+    answers: { 204: null },
+    async handle(call, input) {
+      const name = input.params.agent;
+      requireOperator(call.principal, "delete agents");
+      if (!(await removeAgent(call.broker, name, input.query.force === "true"))) {
+        throw new ErrandError("agent_busy", `Agent '${name}' has live delegations.`, {
+          details: { counts: await call.broker.agents.counts(name) },
+        });
+      }
+      return new Response(null, { status: 204 });
+    },
+  }),
+  pausing("pause", "Hand the agent nothing; delegations to it still queue."),
+  pausing("resume", "Hand the agent work again."),
+];

@@ -1,0 +1,103 @@
+/**
+ * A route as data: method, path, what goes in, what comes out, and the verb behind it. The HTTP routes are
+ * made from these, and the API description will be. Limit: JSON in; a handler returns the finished Response.
+ */
+import { z } from "zod";
+import { ErrandError } from "../schema/errors.ts";
+import type { Call } from "./call.ts";
+
+export interface Input<P, Q, B> {
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+}
+
+interface Spec<P, Q, B> {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  /** OpenAPI form, `/v1/agents/{agent}`. */
+  readonly path: string;
+  readonly summary: string;
+  readonly params?: z.ZodType<P>;
+  readonly query?: z.ZodType<Q>;
+  readonly body?: z.ZodType<B>;
+  /** Answers by status; errors come from the error table. */
+  readonly answers: Readonly<Record<number, z.ZodType | null>>;
+  readonly handle: (call: Call, input: Input<P, Q, B>) => Promise<Response>;
+}
+
+export interface Route {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly path: string;
+  readonly summary: string;
+  readonly schemas: { params?: z.ZodType; query?: z.ZodType; body?: z.ZodType };
+  readonly answers: Readonly<Record<number, z.ZodType | null>>;
+  readonly run: (call: Call, raw: Input<unknown, unknown, unknown>) => Promise<Response>;
+}
+
+const none = z.strictObject({});
+
+/** Checks one part of the input; all problems at once, each with its path. */
+function check<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const issues = result.error.issues.flatMap((issue) => toIssues(issue, where));
+  const first = issues[0];
+  throw new ErrandError(
+    "invalid_request",
+    `${first?.path || "The body"}: ${first?.reason ?? "is not valid"}`,
+    {
+      details: { issues },
+    },
+  );
+}
+
+function toIssues(issue: z.core.$ZodIssue, where: string): { path: string; reason: string }[] {
+  const at = issue.path.map(String).join(".");
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => ({
+      path: at === "" ? key : `${at}.${key}`,
+      reason: `unknown field in the ${where}`,
+    }));
+  }
+  return [{ path: at, reason: issue.message }];
+}
+
+export function route<P = unknown, Q = unknown, B = unknown>(spec: Spec<P, Q, B>): Route {
+  const { params, query, body, handle, ...rest } = spec;
+  return {
+    ...rest,
+    schemas: { ...(params && { params }), ...(query && { query }), ...(body && { body }) },
+    run: (call, raw) => {
+      // A part without a schema must be empty; its type parameter is then left at unknown.
+      if (!query) check(none, raw.query, "query");
+      if (!body) check(none, raw.body, "body");
+      return run(call, raw, { params, query, body }, handle);
+    },
+  };
+}
+
+async function run<P, Q, B>(
+  call: Call,
+  raw: Input<unknown, unknown, unknown>,
+  schemas: {
+    params: z.ZodType<P> | undefined;
+    query: z.ZodType<Q> | undefined;
+    body: z.ZodType<B> | undefined;
+  },
+  handle: Spec<P, Q, B>["handle"],
+): Promise<Response> {
+  const { params = z.custom<P>(), query = z.custom<Q>(), body = z.custom<B>() } = schemas;
+  return handle(call, {
+    params: check(params, raw.params, "path"),
+    query: check(query, raw.query, "query"),
+    body: check(body, raw.body, "body"),
+  });
+}
+
+/** JSON text that is ready to go. */
+export function jsonText(status: number, text: string, headers: Record<string, string> = {}): Response {
+  return new Response(text, { status, headers: { "content-type": "application/json", ...headers } });
+}
+
+export const json = (status: number, value: unknown, headers: Record<string, string> = {}): Response =>
+  jsonText(status, JSON.stringify(value), headers);

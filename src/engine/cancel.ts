@@ -1,0 +1,61 @@
+/**
+ * Canceling a delegation in any live state. Limit: children are not followed yet.
+ */
+import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
+import { failure } from "../lifecycle/script.ts";
+import { type Principal, requireControl } from "./access.ts";
+import type { Broker } from "./context.ts";
+import { follow } from "./dispatch.ts";
+import { read } from "./read.ts";
+import { refusal } from "./refuse.ts";
+
+export async function cancel(
+  broker: Broker,
+  principal: Principal,
+  id: string,
+  reason?: string,
+): Promise<StoredDelegation> {
+  requireControl(principal, await read(broker, principal, id), "cancel it");
+  return cancelAs(broker, principal.text, id, reason);
+}
+
+/** Cancels in somebody's name, their right to it already known. A second cancel changes nothing. */
+export async function cancelAs(
+  broker: Broker,
+  by: string,
+  id: string,
+  reason?: string,
+): Promise<StoredDelegation> {
+  const said = reason === undefined || reason === "" ? "" : `: ${reason}`;
+  const error = JSON.stringify(failure("canceled", `Canceled by ${by}${said}`));
+  const { outcome, record } = await broker.writer.move({
+    move: "cancel",
+    id,
+    event: { error, by: JSON.stringify(by) },
+    fields: { error },
+    read: true,
+  });
+  if (outcome.outcome === "ok" && record) {
+    await follow(broker, id, outcome);
+    return record;
+  }
+  if (outcome.outcome === "state" && outcome.state === "canceled") {
+    const standing = record ?? (await readRecord(broker.redis, broker.shards, id));
+    if (standing) return standing;
+  }
+  throw refusal(outcome, id);
+}
+
+/** Takes an agent away with all that hangs on it; false when it is busy and `force` is off. */
+export async function removeAgent(broker: Broker, agent: string, force: boolean): Promise<boolean> {
+  await broker.agents.get(agent);
+  // First the agent, so that nothing new comes in, then what it still had.
+  if (!(await broker.agents.remove(agent, force))) return false;
+  for (let ids = await broker.agents.live(agent); ids.length > 0; ids = await broker.agents.live(agent)) {
+    await Promise.all(ids.map((id) => cancelAs(broker, "operator", id, "the agent was deleted")));
+  }
+  await broker.tokens.revokeAll(`agent:${agent}`);
+  await broker.tickets.drop(agent);
+  await broker.agents.forget(agent);
+  return true;
+}

@@ -1,0 +1,32 @@
+/**
+ * What the verbs work with: one broker in one process. Limit: wired by app.ts alone; verbs hold no state of
+ * their own.
+ */
+import type { Feed } from "../events/feed.ts";
+import type { Clock, Writer } from "../lifecycle/writer.ts";
+import type { Claimers } from "../queue/claimers.ts";
+import type { Tickets } from "../queue/tickets.ts";
+import type { Bus } from "../redis/bus.ts";
+import type { Redis } from "../redis/connect.ts";
+import type { Shards } from "../redis/shards.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Agents } from "./agents.ts";
+import type { Presences } from "./presence.ts";
+import type { Tokens } from "./tokens.ts";
+
+export interface Broker {
+  /** Random name of this process among the gateways. */
+  readonly gateway: string;
+  readonly redis: Redis;
+  readonly shards: Shards;
+  readonly writer: Writer;
+  readonly tickets: Tickets;
+  readonly claimers: Claimers;
+  readonly feed: Feed;
+  readonly bus: Bus;
+  readonly agents: Agents;
+  readonly tokens: Tokens;
+  readonly presences: Presences;
+  readonly clock: Clock;
+  readonly log: Log;
+}

@@ -1,0 +1,101 @@
+/**
+ * Accepting a delegation. Limit: accepted means written by the script; the ticket behind it may be lost and
+ * made again.
+ */
+import { randomUUID } from "node:crypto";
+import type { StoredDelegation } from "../lifecycle/record.ts";
+import { randomId } from "../redis/shards.ts";
+import { textOf } from "../schema/a2a.ts";
+import type { DelegateRequest } from "../schema/delegation.ts";
+import { ErrandError } from "../schema/errors.ts";
+import { contextIdSchema } from "../schema/values.ts";
+import { matchesPattern, type Principal, requireDelegator } from "./access.ts";
+import type { Broker } from "./context.ts";
+import { follow } from "./dispatch.ts";
+import { refusal } from "./refuse.ts";
+
+const DEFAULT_TTL_MS = 86_400_000;
+const PREVIEW_BYTES = 100;
+
+/** The first bytes of a text, cut on a character. */
+export function preview(text: string, bytes: number = PREVIEW_BYTES): string {
+  const buffer = Buffer.from(text, "utf8");
+  if (buffer.length <= bytes) return text;
+  let end = bytes;
+  while (end > 0 && ((buffer[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return buffer.toString("utf8", 0, end);
+}
+
+/** The A2A Message as sent, with what it lacks, and the delegation's id in its metadata. */
+function toMessage(request: DelegateRequest, id: string) {
+  const sent = request.message ?? { parts: [{ text: request.task ?? "" }] };
+  return {
+    ...sent,
+    messageId: sent.messageId ?? randomUUID(),
+    role: sent.role ?? "ROLE_USER",
+    metadata: { ...sent.metadata, delegation_id: id },
+  };
+}
+
+function contextOf(request: DelegateRequest): string {
+  const fromMessage = contextIdSchema.safeParse(request.message?.contextId);
+  return request.context_id ?? (fromMessage.success ? fromMessage.data : `ctx_${randomId(26)}`);
+}
+
+const milliseconds = (seconds: number | undefined): number | undefined =>
+  seconds === undefined ? undefined : Math.round(seconds * 1000);
+const instant = (text: string | undefined): number | undefined =>
+  text === undefined ? undefined : Date.parse(text);
+
+function requireFuture(request: DelegateRequest, now: number): void {
+  const deadline = instant(request.deadline);
+  const start = instant(request.not_before) ?? now + (milliseconds(request.delay_seconds) ?? 0);
+  if (deadline === undefined || deadline > Math.max(start, now)) return;
+  throw new ErrandError("invalid_request", "The deadline is past, or before the delegation may start.", {
+    details: { issues: [{ path: "deadline", reason: "must be later than now and not_before" }] },
+  });
+}
+
+export async function delegate(
+  broker: Broker,
+  principal: Principal,
+  request: DelegateRequest,
+  traceparent?: string,
+): Promise<StoredDelegation> {
+  requireDelegator(principal);
+  const agent = await broker.agents.get(request.target);
+  if (!agent.spec.accepts_from.some((pattern) => matchesPattern(principal, pattern))) {
+    throw new ErrandError("not_accepted", `Agent '${request.target}' takes no work from ${principal.text}.`);
+  }
+  requireFuture(request, Date.now() + broker.clock.offset_ms);
+  const id = broker.shards.newDelegationId(request.target);
+  const message = toMessage(request, id);
+  const task_preview = preview(textOf(message));
+  const { outcome, record } = await broker.writer.move({
+    move: "submit",
+    id,
+    params: {
+      target: request.target,
+      delegator: principal.text,
+      context_id: contextOf(request),
+      priority: request.priority,
+      max_attempts: request.max_attempts,
+      delay_ms: milliseconds(request.delay_seconds),
+      not_before_at: instant(request.not_before),
+      ttl_ms: milliseconds(request.ttl_seconds) ?? DEFAULT_TTL_MS,
+      deadline_at: instant(request.deadline),
+      start_within_ms: milliseconds(request.start_within_seconds),
+    },
+    event: { task_preview: JSON.stringify(task_preview), priority: String(request.priority) },
+    fields: {
+      message: JSON.stringify(message),
+      task_preview,
+      metadata: JSON.stringify(request.metadata),
+      traceparent,
+    },
+    read: true,
+  });
+  if (outcome.outcome !== "ok" || !record) throw refusal(outcome, id);
+  await follow(broker, id, outcome);
+  return record;
+}

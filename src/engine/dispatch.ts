@@ -1,0 +1,53 @@
+/**
+ * What follows a move: tickets in and out of the queue, and the wakes. Limit: all of it may be lost when the
+ * process dies here; the record has already moved, and the sweep makes it good.
+ */
+import { MOVES, type Move } from "../lifecycle/states.ts";
+import type { Moved } from "../lifecycle/writer.ts";
+import type { Broker } from "./context.ts";
+
+/** Parked polls of this agent look again, here and at the other gateways. */
+export function wake(broker: Broker, agent: string): void {
+  broker.claimers.wake(agent);
+  broker.bus
+    .publish(broker.shards.ofAgent(agent).wake, `${broker.gateway} ${agent}`)
+    .catch((error: unknown) => report(broker, error, "wake not sent"));
+}
+
+export async function follow(broker: Broker, id: string, moved: Moved): Promise<void> {
+  const move: Move = MOVES[moved.move];
+  const { target } = moved;
+  try {
+    const old = moved.old_ticket;
+    // A swept record's ticket may have been popped by a process that died; take it out before the next.
+    const stale = move.by.includes("sweep") || move.queue === "drop_ticket";
+    if (stale && old !== undefined && old > 0) {
+      await broker.tickets.discard(target, { delegation_id: id, ticket: old });
+    }
+    if (move.queue === "ticket") {
+      await broker.tickets.add(
+        target,
+        { delegation_id: id, ticket: moved.ticket },
+        {
+          priority: moved.priority ?? 5,
+          returned: moved.returned ?? false,
+          delay_ms: (moved.ready_at ?? moved.now) - moved.now,
+        },
+      );
+      wake(broker, target);
+    } else if (move.lease === "drop" && (await isCapped(broker, target))) {
+      wake(broker, target);
+    }
+  } catch (error) {
+    report(broker, error, "queue not updated; the sweep will");
+  }
+}
+
+/** With `max_working`, a lease that ends makes room for another. */
+async function isCapped(broker: Broker, agent: string): Promise<boolean> {
+  return ((await broker.agents.find(agent))?.spec.limits.max_working ?? null) !== null;
+}
+
+export function report(broker: Broker, error: unknown, what: string): void {
+  broker.log.warn({ err: error instanceof Error ? error.message : "unknown" }, what);
+}

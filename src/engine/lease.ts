@@ -1,0 +1,138 @@
+/**
+ * Handing out work: a poll waits for a ticket, the script turns it into a lease. Limit: a ticket that the
+ * record does not know is consumed and the poll waits on.
+ */
+import { leaseJson } from "../lifecycle/envelope.ts";
+import type { Popped } from "../queue/tickets.ts";
+import { leaseIdOf, randomId } from "../redis/shards.ts";
+import { ErrandError } from "../schema/errors.ts";
+import type { LeaseRequest } from "../schema/lease.ts";
+import { type Principal, requireAgent } from "./access.ts";
+import type { Broker } from "./context.ts";
+import { follow, report, wake } from "./dispatch.ts";
+
+export interface GrantedLease {
+  readonly delegation_id: string;
+  readonly fence: number;
+  /** The lease of contract §5, as JSON text. */
+  readonly json: string;
+}
+
+/** What a popped ticket was worth. `held`: the agent is paused or full, so asking again is no use yet. */
+type Grant = GrantedLease | "nothing" | "held";
+
+/**
+ * Waits up to `wait_seconds` for work; empty when there was none, or when `signal` aborted (the client
+ * left, the token was revoked, the gateway shuts down).
+ */
+export async function lease(
+  broker: Broker,
+  principal: Principal,
+  agent: string,
+  request: LeaseRequest,
+  signal: AbortSignal,
+): Promise<GrantedLease[]> {
+  requireAgent(principal, agent, "work for it");
+  await broker.agents.get(agent);
+  broker.presences.seen(agent);
+  const patience = new AbortController();
+  const stop = () => patience.abort();
+  const timer = setTimeout(stop, request.wait_seconds * 1000);
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  const granted: GrantedLease[] = [];
+  try {
+    for (let look = true; granted.length === 0; ) {
+      const popped =
+        request.wait_seconds === 0
+          ? (await broker.tickets.pop(agent)).popped
+          : await broker.claimers.claim(agent, patience.signal, look);
+      if (!popped) return granted;
+      const grant = await take(broker, agent, request, popped);
+      if (typeof grant === "object") granted.push(grant);
+      if (grant === "held" && request.wait_seconds === 0) return granted;
+      // A held queue is looked at again when something moves, not at once.
+      look = grant !== "held";
+    }
+    while (granted.length < request.max && !signal.aborted) {
+      const { popped } = await broker.tickets.pop(agent);
+      if (!popped) break;
+      const grant = await take(broker, agent, request, popped);
+      if (typeof grant === "object") granted.push(grant);
+      if (grant === "held") break;
+    }
+    return granted;
+  } catch (error) {
+    if (granted.length > 0) return granted;
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+    broker.presences.seen(agent);
+  }
+}
+
+async function take(broker: Broker, agent: string, request: LeaseRequest, popped: Popped): Promise<Grant> {
+  const { delegation_id, ticket } = popped;
+  const { outcome, record } = await broker.writer.move({
+    move: "lease",
+    id: delegation_id,
+    params: {
+      ticket,
+      nonce: randomId(16),
+      worker_id: request.worker_id ?? agent,
+      lease_ms: ms(request.lease_seconds),
+      confirm_ms: ms(request.confirm_within_seconds),
+    },
+    read: true,
+  });
+  try {
+    if (outcome.outcome === "not_ready") {
+      await broker.tickets.putBack(popped, Math.max(1, outcome.ready_at - outcome.now));
+    } else if (outcome.outcome === "held") {
+      await broker.tickets.putBack(popped);
+    } else {
+      await broker.tickets.consume(popped);
+    }
+  } catch (error) {
+    report(broker, error, "ticket not consumed; the sweep will");
+  }
+  if (outcome.outcome === "held") return "held";
+  if (outcome.outcome !== "ok" || !record) return "nothing";
+  const lease_id = leaseIdOf(delegation_id, outcome.fence);
+  return { delegation_id, fence: outcome.fence, json: leaseJson(record, lease_id) };
+}
+
+const ms = (seconds: number | undefined): number | undefined =>
+  seconds === undefined ? undefined : Math.round(seconds * 1000);
+
+/** The reader was gone before the answer was out: the leases go back at once, no attempt spent. */
+export async function handBack(broker: Broker, leases: readonly GrantedLease[]): Promise<void> {
+  for (const { delegation_id, fence } of leases) {
+    try {
+      const { outcome } = await broker.writer.move({
+        move: "unconfirm",
+        id: delegation_id,
+        params: { fence },
+        event: { reason: '"connection_lost"' },
+      });
+      if (outcome.outcome === "ok") await follow(broker, delegation_id, outcome);
+    } catch (error) {
+      report(broker, error, "lease not handed back; it will lapse");
+    }
+  }
+}
+
+export async function setPaused(
+  broker: Broker,
+  principal: Principal,
+  agent: string,
+  paused: boolean,
+): Promise<void> {
+  if (principal.kind !== "operator") {
+    throw new ErrandError("forbidden", "Only the operator may pause or resume an agent.");
+  }
+  await broker.agents.get(agent);
+  await broker.agents.setPaused(agent, paused);
+  if (!paused) wake(broker, agent);
+}

@@ -1,0 +1,111 @@
+/**
+ * Who is there: when an agent was last heard of and how many polls are parked for it, over all gateways.
+ * Limit: written at most once a second for each agent that moved, so it lags by about that much; nothing
+ * decides by it.
+ */
+import type { Claimers } from "../queue/claimers.ts";
+import type { Redis } from "../redis/connect.ts";
+import { keys } from "../redis/keys.ts";
+import type { Shards } from "../redis/shards.ts";
+import type { Presence } from "../schema/agent.ts";
+import { toInstant } from "../schema/values.ts";
+import type { Log } from "../telemetry/log.ts";
+
+const FLUSH_MS = 1_000;
+const BEAT_MS = 5_000;
+/** A gateway that has not beaten for so long is gone, and its parked polls with it. */
+const GATEWAY_TTL_MS = 15_000;
+const ONLINE_MS = 30_000;
+const STALE_MS = 600_000;
+
+export class Presences {
+  readonly #redis: Redis;
+  readonly #shards: Shards;
+  readonly #claimers: Claimers;
+  readonly #gateway: string;
+  readonly #log: Log;
+  readonly #dirty = new Set<string>();
+  readonly #timers: NodeJS.Timeout[] = [];
+  #gateways: { names: string[]; until: number } = { names: [], until: 0 };
+
+  constructor(redis: Redis, shards: Shards, claimers: Claimers, gateway: string, log: Log) {
+    this.#redis = redis;
+    this.#shards = shards;
+    this.#claimers = claimers;
+    this.#gateway = gateway;
+    this.#log = log;
+  }
+
+  async start(): Promise<void> {
+    await this.#beat();
+    this.#every(FLUSH_MS, () => this.#flush());
+    this.#every(BEAT_MS, () => this.#beat());
+  }
+
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#redis.zrem(keys.gateways, this.#gateway);
+    await this.#redis.del(keys.pollers(this.#gateway));
+  }
+
+  /** The agent polled, left a poll, or used a lease. */
+  seen(agent: string): void {
+    this.#dirty.add(agent);
+  }
+
+  async of(agent: string): Promise<Presence> {
+    const others = (await this.#others()).map((gateway) => this.#redis.hget(keys.pollers(gateway), agent));
+    const [lastSeen, ...counts] = await Promise.all([
+      this.#redis.hget(this.#shards.ofAgent(agent).seen, agent),
+      ...others,
+    ]);
+    const pollers = counts.reduce((sum, count) => sum + Number(count ?? 0), this.#claimers.waiting(agent));
+    const at = this.#dirty.has(agent) ? Date.now() : Number(lastSeen ?? 0);
+    const age = Date.now() - at;
+    const state = pollers > 0 || age < ONLINE_MS ? "online" : age < STALE_MS ? "stale" : "offline";
+    return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers };
+  }
+
+  async #others(): Promise<string[]> {
+    const now = Date.now();
+    if (this.#gateways.until <= now) {
+      const names = await this.#redis.zrangebyscore(keys.gateways, now - GATEWAY_TTL_MS, "+inf");
+      this.#gateways = { names: names.filter((name) => name !== this.#gateway), until: now + FLUSH_MS };
+    }
+    return this.#gateways.names;
+  }
+
+  #every(ms: number, work: () => Promise<void>): void {
+    const run = () =>
+      void work().catch((error: unknown) =>
+        this.#log.debug({ err: error instanceof Error ? error.message : "unknown" }, "presence not written"),
+      );
+    this.#timers.push(setInterval(run, ms).unref());
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#dirty.size === 0) return;
+    const names = [...this.#dirty];
+    this.#dirty.clear();
+    const now = Date.now();
+    const seen = new Map<string, Record<string, number>>();
+    const pollers: Record<string, number> = {};
+    for (const name of names) {
+      const key = this.#shards.ofAgent(name).seen;
+      seen.set(key, { ...seen.get(key), [name]: now });
+      pollers[name] = this.#claimers.waiting(name);
+    }
+    await Promise.all([
+      ...[...seen].map(([key, fields]) => this.#redis.hset(key, fields)),
+      this.#redis.hset(keys.pollers(this.#gateway), pollers),
+      this.#redis.pexpire(keys.pollers(this.#gateway), GATEWAY_TTL_MS),
+    ]);
+  }
+
+  async #beat(): Promise<void> {
+    const now = Date.now();
+    await this.#redis.zadd(keys.gateways, now, this.#gateway);
+    await this.#redis.zremrangebyscore(keys.gateways, "-inf", now - GATEWAY_TTL_MS * 4);
+    await this.#redis.pexpire(keys.pollers(this.#gateway), GATEWAY_TTL_MS);
+  }
+}

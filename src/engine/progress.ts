@@ -1,0 +1,96 @@
+/**
+ * Heartbeats, with progress or held, and releases: what a holder does with its lease before the reply.
+ * Limit: the lease is checked by the script, together with whose agent it is.
+ */
+
+import type { z } from "zod";
+import type { Outcome } from "../lifecycle/writer.ts";
+import { leaseIdOf, parseLeaseId } from "../redis/shards.ts";
+import { ErrandError } from "../schema/errors.ts";
+import type { heartbeatRequestSchema, releaseRequestSchema } from "../schema/lease.ts";
+import { toInstant } from "../schema/values.ts";
+import type { Principal } from "./access.ts";
+import type { Broker } from "./context.ts";
+import { follow } from "./dispatch.ts";
+import { refusal } from "./refuse.ts";
+import { waitUntil } from "./wait.ts";
+
+type Heartbeat = z.output<typeof heartbeatRequestSchema>;
+type Release = z.output<typeof releaseRequestSchema>;
+
+/** The holder as the script wants to know it: the fence, and the caller's agent unless it is the operator. */
+export function holder(
+  principal: Principal,
+  leaseId: string,
+): { id: string; params: { fence: number; agent?: string } } {
+  const { delegationId, fence } = parseLeaseId(leaseId);
+  if (principal.kind === "operator") return { id: delegationId, params: { fence } };
+  if (principal.kind !== "agent") {
+    throw new ErrandError("forbidden", `${principal.text} holds no leases.`);
+  }
+  return { id: delegationId, params: { fence, agent: principal.name } };
+}
+
+type Beat = Extract<Outcome, { outcome: "ok" }>;
+
+/** Extends the lease; held, it answers as soon as the lease is gone, so a cancel arrives at once. */
+export async function heartbeat(
+  broker: Broker,
+  principal: Principal,
+  leaseId: string,
+  request: Heartbeat,
+  signal: AbortSignal,
+): Promise<{ expires_at: string; messages: never[] }> {
+  const { id, params } = holder(principal, leaseId);
+  const beat = async (progress?: Heartbeat["progress"]): Promise<Beat> => {
+    const json = progress === undefined ? undefined : JSON.stringify(progress);
+    const { outcome } = await broker.writer.move({
+      move: json === undefined ? "heartbeat" : "progress",
+      id,
+      params,
+      event: { progress: json },
+      fields: { progress: json },
+    });
+    if (outcome.outcome !== "ok") throw refusal(outcome, id, leaseId);
+    broker.presences.seen(outcome.target);
+    return outcome;
+  };
+  const answer = (outcome: Beat) => ({
+    expires_at: toInstant(outcome.lease_expires_at ?? outcome.now),
+    messages: [],
+  });
+  if (request.wait_seconds === 0) return answer(await beat(request.progress));
+
+  const patience = { wait_seconds: request.wait_seconds, signal };
+  // Subscribed before the first beat: a cancel right behind it is heard.
+  const waiting = waitUntil(broker.feed, id, patience, (entry) => entry.state !== "working");
+  try {
+    const first = await beat(request.progress);
+    const half = ((first.lease_expires_at ?? first.now) - first.now) / 2;
+    const cut = setTimeout(waiting.stop, half);
+    await waiting.done;
+    clearTimeout(cut);
+    return answer(await beat());
+  } finally {
+    waiting.stop();
+  }
+}
+
+/** Gives the delegation back; no attempt is spent. Returns the lease's delegation id. */
+export async function release(
+  broker: Broker,
+  principal: Principal,
+  leaseId: string,
+  request: Release,
+): Promise<string> {
+  const { id, params } = holder(principal, leaseId);
+  const { outcome } = await broker.writer.move({
+    move: "release",
+    id,
+    params: { ...params, delay_ms: Math.round(request.delay_seconds * 1000) },
+    event: { reason: request.reason === undefined ? undefined : JSON.stringify(request.reason) },
+  });
+  if (outcome.outcome !== "ok") throw refusal(outcome, id, leaseIdOf(id, params.fence));
+  await follow(broker, id, outcome);
+  return id;
+}

@@ -1,0 +1,51 @@
+/**
+ * Reading one delegation, and waiting for it. Limit: a wait ends with the connection or the deadline, never
+ * with the delegation: nobody's leaving aborts work.
+ */
+import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
+import { canSee, type Principal } from "./access.ts";
+import type { Broker } from "./context.ts";
+import { notFound } from "./refuse.ts";
+import { waitUntil } from "./wait.ts";
+
+/** Throws `delegation_not_found` for what does not exist and for what does not concern the caller. */
+export async function read(broker: Broker, principal: Principal, id: string): Promise<StoredDelegation> {
+  const record = await readRecord(broker.redis, broker.shards, id);
+  if (!record || !(await canSee(broker, principal, record))) throw notFound(id);
+  return record;
+}
+
+export interface WaitOptions {
+  readonly wait_seconds: number;
+  /** Wait for a greater version instead of for the end or a question. */
+  readonly after_version?: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Returns the delegation when it is finished or asks something, or as it stands when the time is up. */
+export async function readWhenReady(
+  broker: Broker,
+  principal: Principal,
+  id: string,
+  options: WaitOptions,
+): Promise<StoredDelegation> {
+  const { after_version } = options;
+  const isReady = (record: StoredDelegation): boolean =>
+    after_version === undefined
+      ? record.finished || record.state.endsWith("_required")
+      : record.version > after_version || record.finished;
+  // Heard of from here on; read after that, so that no event falls between.
+  const waiting = waitUntil(broker.feed, id, options, (entry) =>
+    after_version === undefined
+      ? entry.state !== "submitted" && entry.state !== "working"
+      : entry.seq > after_version,
+  );
+  try {
+    const record = await read(broker, principal, id);
+    if (isReady(record) || options.wait_seconds === 0) return record;
+    await waiting.done;
+    return await read(broker, principal, id);
+  } finally {
+    waiting.stop();
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * What an outcome means to the caller of a verb: the one place where a refusal of the script becomes an error.
+ * Limit: outcomes that a verb handles itself (ticket, held, check …) are bugs when they get here.
+ */
+import type { Outcome } from "../lifecycle/writer.ts";
+import { isTerminal } from "../schema/delegation.ts";
+import { ErrandError, type ErrorContext } from "../schema/errors.ts";
+
+export function refusal(outcome: Outcome, delegationId: string, leaseId?: string): ErrandError {
+  const about: ErrorContext = {
+    delegation_id: delegationId,
+    ...(outcome.state && { delegation_valid: !isTerminal(outcome.state) }),
+  };
+  switch (outcome.outcome) {
+    case "missing":
+      return leaseId === undefined ? notFound(delegationId) : unknownLease(leaseId);
+    case "no_lease":
+      return unknownLease(leaseId ?? "");
+    case "lease":
+      return new ErrandError("lease_lost", `Lease ${leaseId} is gone: ${outcome.reason ?? "expired"}.`, {
+        ...about,
+        details: { reason: outcome.reason ?? "expired" },
+      });
+    case "state":
+      return isTerminal(outcome.state)
+        ? new ErrandError("already_finished", `Delegation ${delegationId} is ${outcome.state}.`, about)
+        : new ErrandError("wrong_state", `Delegation ${delegationId} is ${outcome.state}.`, about);
+    case "interrupt":
+      return new ErrandError("interrupt_not_open", "That question is not open.", about);
+    case "no_agent":
+      return new ErrandError("agent_unknown", "There is no such agent.");
+    case "full":
+      return new ErrandError("queue_full", "The agent has as much waiting work as it takes.", {
+        retry_after_seconds: 5,
+      });
+    default:
+      return new ErrandError("internal", `Unexpected outcome '${outcome.outcome}'.`, about);
+  }
+}
+
+export const notFound = (id: string): ErrandError =>
+  new ErrandError("delegation_not_found", `There is no delegation '${id}'.`);
+
+const unknownLease = (leaseId: string): ErrandError =>
+  new ErrandError("lease_unknown", `There is no lease '${leaseId}'.`);

@@ -1,0 +1,101 @@
+/**
+ * Stitching: a reply is matched to its delegation by the lease it came on, and closes it. Limit: matched,
+ * duplicate, late and unknown are decided by the script; this says them.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import type { StoredDelegation } from "../lifecycle/record.ts";
+import { failure } from "../lifecycle/script.ts";
+import type { MoveName } from "../lifecycle/states.ts";
+import { textOf } from "../schema/a2a.ts";
+import type { DelegationError } from "../schema/delegation.ts";
+import { isErrorCode } from "../schema/errors.ts";
+import type { ReplyRequest } from "../schema/lease.ts";
+import type { Principal } from "./access.ts";
+import type { Broker } from "./context.ts";
+import { preview } from "./delegate.ts";
+import { follow } from "./dispatch.ts";
+import { holder } from "./progress.ts";
+import { refusal } from "./refuse.ts";
+
+export interface Stitched {
+  readonly outcome: "matched" | "duplicate";
+  readonly record: StoredDelegation;
+}
+
+/** A body's hash, whatever the order of its members. */
+export function bodyHash(body: unknown): string {
+  const sorted = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(sorted);
+    if (typeof value !== "object" || value === null) return value;
+    const members = Object.entries(value).filter(([, member]) => member !== undefined);
+    return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)).map(([k, v]) => [k, sorted(v)]));
+  };
+  return createHash("sha256")
+    .update(JSON.stringify(sorted(body)))
+    .digest("base64url");
+}
+
+function toReply(request: ReplyRequest): string | undefined {
+  if (request.text === undefined && request.message === undefined) return undefined;
+  const sent = request.message ?? { parts: [{ text: request.text ?? "" }] };
+  return JSON.stringify({
+    ...sent,
+    messageId: sent.messageId ?? randomUUID(),
+    role: sent.role ?? "ROLE_AGENT",
+    parts: sent.parts ?? [],
+  });
+}
+
+/** The agent's own words where it gave some; the category and the recovery are ours. */
+function toError(request: ReplyRequest, text: string): DelegationError | undefined {
+  if (request.state === "completed") return undefined;
+  const fallback = request.state === "rejected" ? "rejected" : "agent_error";
+  const code = request.error?.code ?? fallback;
+  const row = failure(isErrorCode(code) ? code : fallback);
+  const message = request.error?.message ?? (text === "" ? row.message : preview(text, 1024));
+  return { ...row, category: "UPSTREAM", code, message, retryable: request.error?.retryable ?? false };
+}
+
+const MOVE_OF: Record<ReplyRequest["state"], MoveName> = {
+  completed: "complete",
+  failed: "fail",
+  rejected: "reject",
+};
+
+export async function reply(
+  broker: Broker,
+  principal: Principal,
+  leaseId: string,
+  request: ReplyRequest,
+): Promise<Stitched> {
+  const { id, params } = holder(principal, leaseId);
+  const { next: _next, ...body } = request;
+  const message = toReply(request);
+  const text = request.text ?? textOf(request.message ?? {});
+  const error = toError(request, text);
+  const errorJson = error && JSON.stringify(error);
+  const { outcome, record } = await broker.writer.move({
+    move: MOVE_OF[request.state],
+    id,
+    params: { ...params, reply_hash: bodyHash(body), retryable: error?.retryable },
+    event: {
+      error: errorJson,
+      response_preview: request.state === "completed" ? JSON.stringify(preview(text)) : undefined,
+    },
+    fields: {
+      reply: message,
+      error: errorJson,
+      artifacts: request.artifacts && JSON.stringify(request.artifacts),
+    },
+    read: true,
+  });
+  if (outcome.outcome === "ok" && record) {
+    await follow(broker, id, outcome);
+    return { outcome: "matched", record };
+  }
+  if (outcome.outcome === "duplicate" && record) return { outcome: "duplicate", record };
+  if (outcome.outcome === "lease") {
+    broker.log.info({ delegation_id: id, fence: params.fence, reason: outcome.reason }, "late reply");
+  }
+  throw refusal(outcome, id, leaseId);
+}

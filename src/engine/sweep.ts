@@ -1,0 +1,98 @@
+/**
+ * The sweep: carries out what time asks for (leases that lapse, deadlines) and makes lost tickets again.
+ * Limit: it decides nothing; the script does, by Redis' clock. Any number of gateways may sweep at once.
+ */
+import type { Redis } from "../redis/connect.ts";
+import { Script } from "../redis/script.ts";
+import type { Broker } from "./context.ts";
+import { follow, report } from "./dispatch.ts";
+
+/**
+ * KEYS[1] due · ARGV: clock offset, how many, for how long the taken ones are left to us · the ids, oldest
+ * first. Should this gateway die with them, another takes them after that time.
+ */
+const takeDueScript = new Script(`#!lua flags=allow-oom
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + ARGV[1]
+local ids = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[2])
+for _, id in ipairs(ids) do redis.call('ZADD', KEYS[1], now + ARGV[3], id) end
+return ids`);
+
+const BATCH = 100;
+const LEFT_TO_US_MS = 2_000;
+
+export class Sweep {
+  readonly #broker: Broker;
+  readonly #everyMs: number;
+  #timer: NodeJS.Timeout | null = null;
+  #running: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(broker: Broker, everyMs = 500) {
+    this.#broker = broker;
+    this.#everyMs = everyMs;
+  }
+
+  start(): void {
+    this.#stopped = false;
+    this.#schedule();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#timer) clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    this.#timer = setTimeout(() => {
+      this.#running = this.tick()
+        .then(() => {})
+        .catch((error: unknown) => report(this.#broker, error, "sweep interrupted"))
+        .finally(() => this.#schedule());
+    }, this.#everyMs);
+  }
+
+  /** Handles everything that is due now; how many records were looked at. */
+  async tick(): Promise<number> {
+    let handled = 0;
+    for (const keys of this.#broker.shards.all) {
+      for (let full = true; full && !this.#stopped; ) {
+        const ids = await takeDue(this.#broker.redis, keys.due, this.#broker.clock.offset_ms);
+        const results = await Promise.allSettled(ids.map((id) => this.#handle(id)));
+        for (const result of results) {
+          if (result.status === "rejected") report(this.#broker, result.reason, "sweep of one record failed");
+        }
+        handled += ids.length;
+        full = ids.length === BATCH;
+      }
+    }
+    return handled;
+  }
+
+  async #handle(id: string): Promise<void> {
+    const { outcome } = await this.#broker.writer.move({ move: "due", id });
+    if (outcome.outcome === "ok") {
+      this.#broker.log.info({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
+      await follow(this.#broker, id, outcome);
+    } else if (outcome.outcome === "check") {
+      await this.#checkTicket(id, outcome.target, outcome.ticket);
+    }
+  }
+
+  /** A record that waits needs a ticket in the queue; one that was popped and never consumed is none. */
+  async #checkTicket(id: string, agent: string, ticket: number): Promise<void> {
+    const found = await this.#broker.tickets.find(agent, { delegation_id: id, ticket });
+    if (found === "queued") return;
+    const { outcome } = await this.#broker.writer.move({ move: "reticket", id, params: { ticket } });
+    if (outcome.outcome !== "ok") return;
+    this.#broker.log.warn({ delegation_id: id, found }, "lost ticket made again");
+    await follow(this.#broker, id, outcome);
+  }
+}
+
+async function takeDue(redis: Redis, due: string, clock: number): Promise<string[]> {
+  const ids = await takeDueScript.run(redis, [due], [clock, BATCH, LEFT_TO_US_MS]);
+  return Array.isArray(ids) ? ids.map(String) : [];
+}

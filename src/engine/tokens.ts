@@ -1,0 +1,153 @@
+/**
+ * Bearer tokens: made, checked, revoked. Only a hash is stored. Limit: a look-up is cached for a second;
+ * a revocation travels to the other gateways by message, and closes what the token holds open.
+ */
+import { createHash, timingSafeEqual } from "node:crypto";
+import { z } from "zod";
+import type { Bus } from "../redis/bus.ts";
+import type { Redis } from "../redis/connect.ts";
+import { keys } from "../redis/keys.ts";
+import { randomId } from "../redis/shards.ts";
+import { ErrandError } from "../schema/errors.ts";
+import type { TokenInfo, TokenRequest } from "../schema/token.ts";
+import { toInstant } from "../schema/values.ts";
+
+const PREFIX = "errand_";
+const ID_LENGTH = 10;
+/** 52 characters of five bits: 256 bits and a little. */
+const SECRET_LENGTH = 52;
+const TOKEN = new RegExp(`^${PREFIX}[0-9a-z]{${ID_LENGTH + SECRET_LENGTH}}$`);
+const CACHE_MS = 1_000;
+const CACHE_MAX = 10_000;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+const storedSchema = z.object({
+  hash: z.string(),
+  principal: z.string(),
+  created_at: z.number(),
+  expires_at: z.number().nullable(),
+});
+type Stored = z.infer<typeof storedSchema>;
+
+export interface Identity {
+  readonly principal: string;
+  /** Null for the configured operator token. */
+  readonly token_id: string | null;
+  readonly expires_at: number | null;
+}
+
+const hashOf = (token: string): string => createHash("sha256").update(token).digest("hex");
+const sameHash = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a), Buffer.from(b));
+
+export class Tokens {
+  readonly #redis: Redis;
+  readonly #bus: Bus;
+  readonly #operatorHash: string;
+  readonly #cache = new Map<string, { stored: Stored | null; until: number }>();
+  readonly #holds = new Map<string, Set<AbortController>>();
+
+  constructor(redis: Redis, bus: Bus, operatorToken: string) {
+    this.#redis = redis;
+    this.#bus = bus;
+    this.#operatorHash = hashOf(operatorToken);
+  }
+
+  async start(): Promise<void> {
+    await this.#bus.subscribe(keys.revoked, (id) => this.#drop(id));
+    this.#bus.onGap(() => void this.#recheckHolds().catch(() => {}));
+  }
+
+  async create(request: TokenRequest): Promise<TokenInfo & { token: string }> {
+    const id = randomId(ID_LENGTH);
+    const token = `${PREFIX}${id}${randomId(SECRET_LENGTH)}`;
+    const now = Date.now();
+    const expires_at =
+      request.expires_in_seconds === undefined ? null : now + Math.round(request.expires_in_seconds * 1000);
+    const stored: Stored = { hash: hashOf(token), principal: request.principal, created_at: now, expires_at };
+    await this.#redis.hset(keys.tokens, id, JSON.stringify(stored));
+    return { ...describe(id, stored), token };
+  }
+
+  async list(): Promise<TokenInfo[]> {
+    const all = Object.entries(await this.#redis.hgetall(keys.tokens));
+    return all
+      .map(([id, json]) => describe(id, storedSchema.parse(JSON.parse(json))))
+      .sort((a, b) => a.created_at.localeCompare(b.created_at));
+  }
+
+  /** False when there is no such token. */
+  async revoke(id: string): Promise<boolean> {
+    const removed = await this.#redis.hdel(keys.tokens, id);
+    this.#drop(id);
+    await this.#bus.publish(keys.revoked, id);
+    return removed === 1;
+  }
+
+  async revokeAll(principal: string): Promise<void> {
+    for (const token of await this.list()) if (token.principal === principal) await this.revoke(token.id);
+  }
+
+  /** Who bears this token; throws `unauthenticated` without saying why in detail. */
+  async identify(token: string): Promise<Identity> {
+    if (sameHash(hashOf(token), this.#operatorHash)) {
+      return { principal: "operator", token_id: null, expires_at: null };
+    }
+    if (TOKEN.test(token)) {
+      const id = token.slice(PREFIX.length, PREFIX.length + ID_LENGTH);
+      const stored = await this.#find(id);
+      if (stored && sameHash(hashOf(token), stored.hash) && !hasPassed(stored.expires_at)) {
+        return { principal: stored.principal, token_id: id, expires_at: stored.expires_at };
+      }
+    }
+    throw new ErrandError("unauthenticated", "The token is unknown, expired or revoked.");
+  }
+
+  /** A signal that aborts when the token is revoked or expires, for streams and parked polls. */
+  hold(identity: Identity): { signal: AbortSignal; release: () => void } {
+    const controller = new AbortController();
+    const { token_id, expires_at } = identity;
+    if (token_id === null) return { signal: controller.signal, release: () => {} };
+    const holds = this.#holds.get(token_id) ?? new Set();
+    this.#holds.set(token_id, holds.add(controller));
+    const left = expires_at === null ? null : Math.min(Math.max(0, expires_at - Date.now()), MAX_TIMER_MS);
+    const timer = left === null ? null : setTimeout(() => controller.abort(), left).unref();
+    const release = () => {
+      if (timer) clearTimeout(timer);
+      holds.delete(controller);
+      if (holds.size === 0 && this.#holds.get(token_id) === holds) this.#holds.delete(token_id);
+    };
+    return { signal: controller.signal, release };
+  }
+
+  async #find(id: string): Promise<Stored | null> {
+    const now = Date.now();
+    const cached = this.#cache.get(id);
+    if (cached && cached.until > now) return cached.stored;
+    const json = await this.#redis.hget(keys.tokens, id);
+    const stored = json === null ? null : storedSchema.parse(JSON.parse(json));
+    if (this.#cache.size >= CACHE_MAX) this.#cache.clear();
+    this.#cache.set(id, { stored, until: now + CACHE_MS });
+    return stored;
+  }
+
+  #drop(id: string): void {
+    this.#cache.delete(id);
+    for (const controller of this.#holds.get(id) ?? []) controller.abort();
+  }
+
+  async #recheckHolds(): Promise<void> {
+    this.#cache.clear();
+    for (const id of this.#holds.keys()) if ((await this.#find(id)) === null) this.#drop(id);
+  }
+}
+
+const hasPassed = (at: number | null): boolean => at !== null && at <= Date.now();
+
+function describe(id: string, stored: Stored): TokenInfo {
+  return {
+    id,
+    principal: stored.principal,
+    created_at: toInstant(stored.created_at),
+    expires_at: stored.expires_at === null ? null : toInstant(stored.expires_at),
+  };
+}

@@ -1,0 +1,38 @@
+/**
+ * Waiting for an event of one delegation, bounded by time and by the caller's connection.
+ * Limit: resolves without saying why; the caller looks at the record.
+ */
+import type { Entry } from "../events/entry.ts";
+import type { Feed } from "../events/feed.ts";
+
+export interface Waiting {
+  /** Resolves on the event, at the deadline, when the signal aborts, or on `stop`. */
+  readonly done: Promise<void>;
+  readonly stop: () => void;
+}
+
+export function waitUntil(
+  feed: Feed,
+  id: string,
+  options: { readonly wait_seconds: number; readonly signal: AbortSignal },
+  matches: (entry: Entry) => boolean,
+): Waiting {
+  const gate = new AbortController();
+  const stop = () => gate.abort();
+  const done = new Promise<void>((resolve) => {
+    const unsubscribe = feed.subscribe(
+      { kind: "delegation", id },
+      { push: (entry) => matches(entry) && stop(), gap: stop },
+    );
+    const timer = setTimeout(stop, options.wait_seconds * 1000);
+    options.signal.addEventListener("abort", stop, { once: true });
+    gate.signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      unsubscribe();
+      options.signal.removeEventListener("abort", stop);
+      resolve();
+    });
+  });
+  if (options.signal.aborted) stop();
+  return { done, stop };
+}

@@ -1,0 +1,87 @@
+/**
+ * What a subscriber may hear, from where, and the page that a caller polls for. Limit: filters narrow what
+ * a principal's own feed holds; they never widen it.
+ */
+import { isStart, type Positions } from "../events/cursor.ts";
+import type { Entry } from "../events/entry.ts";
+import type { Source } from "../events/feed.ts";
+import { currentPositions, type Watched, watch } from "../events/watch.ts";
+import type { StoredDelegation } from "../lifecycle/record.ts";
+import { TERMINAL_EVENT_TYPES } from "../schema/event.ts";
+import { type Principal, seesAll } from "./access.ts";
+import type { Broker } from "./context.ts";
+import { read } from "./read.ts";
+
+export interface EventFilter {
+  readonly delegator?: string | undefined;
+  readonly target?: string | undefined;
+  readonly delegation_id?: string | undefined;
+  readonly context_id?: string | undefined;
+  readonly types?: readonly string[] | undefined;
+}
+
+export interface Subscription {
+  readonly source: Source;
+  readonly filter: EventFilter;
+}
+
+/** Chooses the narrowest stream that holds everything asked for, among those the principal may read. */
+export async function subscribe(
+  broker: Broker,
+  principal: Principal,
+  filter: EventFilter,
+): Promise<Subscription> {
+  const of = (name: string): Subscription => ({ source: { kind: "principal", principal: name }, filter });
+  const record =
+    filter.delegation_id === undefined ? null : await read(broker, principal, filter.delegation_id);
+  if (!seesAll(principal)) return of(principal.text);
+  if (record) return of(record.delegator);
+  if (filter.delegator !== undefined) return of(filter.delegator);
+  if (filter.target !== undefined) return of(`agent:${filter.target}`);
+  return { source: { kind: "all" }, filter };
+}
+
+function wants(filter: EventFilter, entry: Entry): boolean {
+  return (
+    (filter.delegator === undefined || filter.delegator === entry.delegator) &&
+    (filter.target === undefined || filter.target === entry.target) &&
+    (filter.delegation_id === undefined || filter.delegation_id === entry.delegation_id) &&
+    (filter.context_id === undefined || filter.context_id === entry.context_id) &&
+    (filter.types === undefined || filter.types.includes(entry.type))
+  );
+}
+
+/** The newest position: a subscriber without a cursor starts here. */
+export const now = (broker: Broker): Promise<Positions> => currentPositions(broker.redis, broker.shards);
+
+export async function* follow(
+  broker: Broker,
+  subscription: Subscription,
+  after: Positions,
+  signal: AbortSignal,
+): AsyncGenerator<Watched, void, undefined> {
+  const { redis, shards, feed } = broker;
+  const { source, filter } = subscription;
+  for await (const event of watch({ redis, shards, feed, source, after, signal })) {
+    if ("reset" in event || wants(filter, event.entry)) yield event;
+  }
+}
+
+/** One delegation's events after a position; ends behind the terminal one. */
+export async function* followOne(
+  broker: Broker,
+  record: StoredDelegation,
+  after: string,
+  signal: AbortSignal,
+): AsyncGenerator<Watched, void, undefined> {
+  const { redis, shards, feed } = broker;
+  const source: Source = { kind: "delegation", id: record.id };
+  for await (const event of watch({ redis, shards, feed, source, after: [after], signal })) {
+    yield event;
+    if ("entry" in event && TERMINAL_EVENT_TYPES.includes(event.entry.type)) return;
+  }
+}
+
+/** True when nothing can come behind this cursor any more. */
+export const isPastEnd = (record: StoredDelegation, cursor: string): boolean =>
+  record.finished && !isStart(cursor) && cursor === record.event_id;

@@ -1,0 +1,26 @@
+/**
+ * Cursors: where a reader stands, one stream id for each shard that it reads, joined by `.`.
+ * Limit: opaque to clients; a cursor of one kind of stream means nothing to another.
+ */
+import { ErrandError } from "../schema/errors.ts";
+
+const START = "0-0";
+const ID = /^\d{1,16}-\d{1,16}$/;
+
+export type Positions = readonly string[];
+
+export const formatCursor = (positions: Positions): string => positions.join(".");
+
+/** `0` is the beginning. */
+export function parseCursor(cursor: string, shards: number): Positions {
+  if (cursor === "0") return Array.from({ length: shards }, () => START);
+  const positions = cursor.split(".");
+  if (positions.length !== shards || !positions.every((position) => ID.test(position))) {
+    throw new ErrandError("invalid_request", "This is not a cursor of this stream.", {
+      details: { issues: [{ path: "after", reason: "send back a cursor as it was given, or 0" }] },
+    });
+  }
+  return positions;
+}
+
+export const isStart = (position: string): boolean => position === START;

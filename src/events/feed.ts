@@ -1,0 +1,132 @@
+/**
+ * The live feed: one blocking read for the whole process, fanned out to who subscribed. Limit: it starts
+ * where the streams stood when it was started; what came before is replay's.
+ */
+import type { Redis } from "../redis/connect.ts";
+import type { Shards } from "../redis/shards.ts";
+import type { Log } from "../telemetry/log.ts";
+import { compareIds, type Entry, toEntry } from "./entry.ts";
+
+/** What a subscriber wants to hear of. */
+export type Source =
+  | { readonly kind: "delegation"; readonly id: string }
+  | { readonly kind: "principal"; readonly principal: string }
+  | { readonly kind: "all" };
+
+export interface Sink {
+  readonly push: (entry: Entry) => void;
+  /** Events may have been missed: close, and let the reader resume by its cursor. */
+  readonly gap: () => void;
+}
+
+const BLOCK_MS = 5_000;
+const BATCH = 500;
+
+const keyOf = (source: Source): string =>
+  source.kind === "delegation"
+    ? `d ${source.id}`
+    : source.kind === "principal"
+      ? `p ${source.principal}`
+      : "all";
+
+export class Feed {
+  readonly #redis: Redis;
+  readonly #shards: Shards;
+  readonly #log: Log;
+  readonly #sinks = new Map<string, Set<Sink>>();
+  #positions: string[] = [];
+  #running = false;
+  #done: Promise<void> = Promise.resolve();
+
+  /** `redis` is the feed's own connection: its reads block. */
+  constructor(redis: Redis, shards: Shards, log: Log) {
+    this.#redis = redis;
+    this.#shards = shards;
+    this.#log = log;
+  }
+
+  async start(): Promise<void> {
+    this.#positions = await Promise.all(this.#shards.all.map((keys) => this.#lastId(keys.events)));
+    this.#running = true;
+    this.#done = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#running = false;
+    this.#redis.disconnect();
+    await this.#done;
+  }
+
+  subscribe(source: Source, sink: Sink): () => void {
+    const key = keyOf(source);
+    const sinks = this.#sinks.get(key) ?? new Set();
+    this.#sinks.set(key, sinks.add(sink));
+    return () => {
+      sinks.delete(sink);
+      if (sinks.size === 0 && this.#sinks.get(key) === sinks) this.#sinks.delete(key);
+    };
+  }
+
+  async #lastId(stream: string): Promise<string> {
+    const [last] = await this.#redis.xrevrange(stream, "+", "-", "COUNT", 1);
+    return last?.[0] ?? "0-0";
+  }
+
+  async #run(): Promise<void> {
+    const streams = this.#shards.all.map((keys) => keys.events);
+    while (this.#running) {
+      try {
+        const answer = await this.#redis.xread(
+          "COUNT",
+          BATCH,
+          "BLOCK",
+          BLOCK_MS,
+          "STREAMS",
+          ...streams,
+          ...this.#positions,
+        );
+        for (const [stream, entries] of answer ?? []) {
+          const shard = streams.indexOf(stream);
+          for (const [id, flat] of entries) this.#deliver(toEntry(shard, id, flat));
+        }
+      } catch (error) {
+        if (!this.#running) return;
+        this.#log.warn({ err: error instanceof Error ? error.message : "unknown" }, "feed interrupted");
+        await this.#recover();
+      }
+    }
+  }
+
+  /** Waits for Redis, then checks that nothing was trimmed between our position and what is still there. */
+  async #recover(): Promise<void> {
+    for (let round = 0; this.#running; round += 1) {
+      try {
+        for (const [shard, keys] of this.#shards.all.entries()) {
+          const [first] = await this.#redis.xrange(keys.events, "-", "+", "COUNT", 1);
+          const position = this.#positions[shard] ?? "0-0";
+          const last = await this.#lastId(keys.events);
+          if (compareIds(last, position) < 0 || (first && compareIds(first[0], position) > 0)) {
+            this.#positions[shard] = last;
+            for (const sinks of this.#sinks.values()) for (const sink of sinks) sink.gap();
+          }
+        }
+        return;
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** round, 1_000)));
+      }
+    }
+  }
+
+  #deliver(entry: Entry): void {
+    this.#positions[entry.shard] = entry.id;
+    const keys = new Set([
+      `d ${entry.delegation_id}`,
+      `p ${entry.delegator}`,
+      `p agent:${entry.target}`,
+      "all",
+    ]);
+    for (const key of keys) {
+      for (const sink of this.#sinks.get(key) ?? []) sink.push(entry);
+    }
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * The stored record and how it is shown: stored JSON is spliced into the answer as it stands, not parsed.
+ * Limit: reads what transition.lua wrote and trusts it.
+ */
+import type { Redis } from "../redis/connect.ts";
+import type { Shards } from "../redis/shards.ts";
+import { isTerminal, type State, stateSchema } from "../schema/delegation.ts";
+import { toInstant } from "../schema/values.ts";
+
+export interface StoredDelegation {
+  readonly id: string;
+  readonly state: State;
+  readonly version: number;
+  readonly target: string;
+  readonly delegator: string;
+  readonly attempt: number;
+  readonly fence: number;
+  readonly ticket: number;
+  readonly created_at: number;
+  readonly lease_expires_at: number | null;
+  /** The message's JSON text. */
+  readonly message: string;
+  readonly context_id: string;
+  readonly traceparent: string | null;
+  readonly finished: boolean;
+  /** Stream id of its newest event: the cursor at which this snapshot was read. */
+  readonly event_id: string;
+  /** The delegation of contract §4, as JSON text. */
+  readonly json: string;
+}
+
+const NUMBER = (value: string | undefined): number | null => (value ? Number(value) : null);
+const INSTANT = (value: string | undefined): string => (value ? `"${toInstant(Number(value))}"` : "null");
+const TEXT = (value: string | undefined): string => (value ? JSON.stringify(value) : "null");
+
+function interruptJson(raw: Map<string, string>): string {
+  const interrupt = raw.get("interrupt");
+  if (!interrupt) return "null";
+  const raised = INSTANT(raw.get("interrupt_raised_at"));
+  return `{"raised_at":${raised},"expires_at":${INSTANT(raw.get("interrupt_expires_at"))},${interrupt.slice(1)}`;
+}
+
+function leaseJson(raw: Map<string, string>): string {
+  if (raw.get("state") !== "working") return "null";
+  const granted = INSTANT(raw.get("lease_granted_at"));
+  const expires = INSTANT(raw.get("lease_expires_at"));
+  return `{"worker_id":${JSON.stringify(raw.get("worker_id") ?? "")},"granted_at":${granted},"expires_at":${expires}}`;
+}
+
+function toJson(id: string, raw: Map<string, string>, history: readonly string[]): string {
+  const members: [string, string][] = [
+    ["id", JSON.stringify(id)],
+    ["state", TEXT(raw.get("state"))],
+    ["version", raw.get("version") ?? "0"],
+    ["target", TEXT(raw.get("target"))],
+    ["delegator", TEXT(raw.get("delegator"))],
+    ["context_id", TEXT(raw.get("context_id"))],
+    ["parent_id", TEXT(raw.get("parent_id"))],
+    ["redrive_of", TEXT(raw.get("redrive_of"))],
+    ["priority", raw.get("priority") ?? "5"],
+    ["metadata", raw.get("metadata") || "{}"],
+    ["task_preview", JSON.stringify(raw.get("task_preview") ?? "")],
+    ["message", raw.get("message") || "null"],
+    ["progress", raw.get("progress") || "null"],
+    ["interrupt", interruptJson(raw)],
+    ["artifacts", raw.get("artifacts") || "[]"],
+    ["reply", raw.get("reply") || "null"],
+    ["error", raw.get("error") || "null"],
+    ["attempt", raw.get("attempt") ?? "1"],
+    ["max_attempts", raw.get("max_attempts") ?? "1"],
+    ["lease", leaseJson(raw)],
+    ["history", `[${history.join(",")}]`],
+    ["created_at", INSTANT(raw.get("created_at"))],
+    ["updated_at", INSTANT(raw.get("updated_at"))],
+    ["not_before_at", INSTANT(raw.get("not_before_at"))],
+    ["deadline_at", INSTANT(raw.get("deadline_at"))],
+    ["finished_at", INSTANT(raw.get("finished_at"))],
+  ];
+  return `{${members.map(([name, json]) => `"${name}":${json}`).join(",")}}`;
+}
+
+function toStored(id: string, raw: Map<string, string>, history: readonly string[]): StoredDelegation {
+  const state = stateSchema.parse(raw.get("state"));
+  return {
+    id,
+    state,
+    version: Number(raw.get("version")),
+    target: raw.get("target") ?? "",
+    delegator: raw.get("delegator") ?? "",
+    attempt: Number(raw.get("attempt")),
+    fence: Number(raw.get("fence")),
+    ticket: Number(raw.get("ticket")),
+    created_at: Number(raw.get("created_at")),
+    lease_expires_at: NUMBER(raw.get("lease_expires_at")),
+    message: raw.get("message") ?? "null",
+    context_id: raw.get("context_id") ?? "",
+    traceparent: raw.get("traceparent") || null,
+    finished: isTerminal(state),
+    event_id: raw.get("event_id") ?? "0-0",
+    get json() {
+      return toJson(id, raw, history);
+    },
+  };
+}
+
+/** From the flat array that a script returns. */
+export function storedFromReply(
+  id: string,
+  flat: readonly string[],
+  history: readonly string[],
+): StoredDelegation {
+  const raw = new Map<string, string>();
+  for (let i = 0; i + 1 < flat.length; i += 2) raw.set(flat[i] ?? "", flat[i + 1] ?? "");
+  return toStored(id, raw, history);
+}
+
+/** Reads a record; null when there is none (unknown, or gone after the retention time). */
+export async function readRecord(redis: Redis, shards: Shards, id: string): Promise<StoredDelegation | null> {
+  const keys = shards.ofId(id);
+  if (!keys) return null;
+  const [fields, history] = await Promise.all([
+    redis.hgetall(keys.delegation(id)),
+    redis.lrange(keys.history(id), 0, -1),
+  ]);
+  const raw = new Map(Object.entries(fields));
+  return raw.size === 0 ? null : toStored(id, raw, history);
+}

@@ -1,0 +1,131 @@
+/**
+ * The one way to move a delegation: a typed command in, a member of the closed set of outcomes back.
+ * Limit: it refuses by outcome, never by exception; what a refusal means to a caller is the verb's to say.
+ */
+import { z } from "zod";
+import type { Redis } from "../redis/connect.ts";
+import type { Shards } from "../redis/shards.ts";
+import { stateSchema } from "../schema/delegation.ts";
+import { LEASE_LOST_REASONS } from "../schema/lease.ts";
+import { type StoredDelegation, storedFromReply } from "./record.ts";
+import { inFlightScript, newWorkScript } from "./script.ts";
+import { MOVE_NAMES, type MoveName } from "./states.ts";
+
+/** Milliseconds added to Redis' clock; a test moves it, production leaves it at 0. */
+export interface Clock {
+  readonly offset_ms: number;
+}
+
+export interface Command {
+  /** A move of the table, or `due`: whatever time asks for. */
+  readonly move: MoveName | "due";
+  readonly id: string;
+  /** Numbers and short strings that the move takes; see transition.lua. */
+  readonly params?: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** Members for the event: JSON text by name. */
+  readonly event?: Readonly<Record<string, string | undefined>>;
+  /** JSON messages for the history. */
+  readonly history?: readonly string[];
+  /** Fields that the record gets: text by name, JSON where the field is JSON. */
+  readonly fields?: Readonly<Record<string, string | undefined>>;
+  /** Return the record as it stands after the move (or the refusal). */
+  readonly read?: boolean;
+}
+
+const base = z.object({
+  now: z.number(),
+  state: stateSchema.optional(),
+  version: z.number().optional(),
+  target: z.string().optional(),
+  ticket: z.number().optional(),
+  fence: z.number().optional(),
+  attempt: z.number().optional(),
+});
+const live = base.required();
+
+export const outcomeSchema = z.discriminatedUnion("outcome", [
+  live.extend({
+    outcome: z.literal("ok"),
+    move: z.enum(MOVE_NAMES),
+    event_id: z.string().optional(),
+    /** A repeated grant: nothing moved. */
+    again: z.boolean().optional(),
+    ready_at: z.number().optional(),
+    priority: z.number().optional(),
+    returned: z.boolean().optional(),
+    old_ticket: z.number().optional(),
+    lease_expires_at: z.number().optional(),
+  }),
+  base.extend({ outcome: z.literal("missing") }),
+  base.extend({ outcome: z.literal("no_agent") }),
+  base.extend({ outcome: z.literal("full") }),
+  live.extend({ outcome: z.literal("exists") }),
+  live.extend({ outcome: z.literal("state") }),
+  live.extend({ outcome: z.literal("lease"), reason: z.enum(LEASE_LOST_REASONS).optional() }),
+  live.extend({ outcome: z.literal("no_lease") }),
+  live.extend({ outcome: z.literal("duplicate") }),
+  live.extend({ outcome: z.literal("ticket") }),
+  live.extend({ outcome: z.literal("not_ready"), ready_at: z.number() }),
+  live.extend({ outcome: z.literal("held"), why: z.enum(["paused", "max_working"]) }),
+  live.extend({ outcome: z.literal("interrupt") }),
+  live.extend({ outcome: z.literal("attempts") }),
+  live.extend({ outcome: z.literal("not_due") }),
+  live.extend({ outcome: z.literal("check") }),
+]);
+export type Outcome = z.infer<typeof outcomeSchema>;
+export type Moved = Extract<Outcome, { outcome: "ok" }>;
+
+const replySchema = z.tuple([z.string(), z.array(z.string()), z.array(z.string())]);
+
+export interface Result {
+  readonly outcome: Outcome;
+  /** The record, when the command asked for it and it exists. */
+  readonly record: StoredDelegation | null;
+}
+
+export class Writer {
+  readonly #redis: Redis;
+  readonly #shards: Shards;
+  readonly #clock: Clock;
+  readonly #retention_ms: number;
+
+  constructor(redis: Redis, shards: Shards, clock: Clock, retentionMs: number) {
+    this.#redis = redis;
+    this.#shards = shards;
+    this.#clock = clock;
+    this.#retention_ms = retentionMs;
+  }
+
+  async move(command: Command): Promise<Result> {
+    const shard = this.#shards.ofId(command.id);
+    if (!shard) return { outcome: { outcome: "missing", now: 0 }, record: null };
+    const head = {
+      ...command.params,
+      move: command.move,
+      id: command.id,
+      base: shard.base,
+      clock: this.#clock.offset_ms,
+      retention_ms: this.#retention_ms,
+      random: Math.random(),
+      read: command.read ?? false,
+    };
+    const fields: string[] = [];
+    for (const [name, value] of Object.entries(command.fields ?? {})) {
+      if (value !== undefined) fields.push(name, value);
+    }
+    const event = Object.entries(command.event ?? {}).flatMap(([name, json]) =>
+      json === undefined ? [] : [`${JSON.stringify(name)}:${json}`],
+    );
+    const script = command.move === "submit" ? newWorkScript : inFlightScript;
+    const answer = await script.run(
+      this.#redis,
+      [shard.delegation(command.id)],
+      [JSON.stringify(head), event.join(","), (command.history ?? []).join(","), ...fields],
+    );
+    const [outcome, record, history] = replySchema.parse(answer);
+    return {
+      outcome: outcomeSchema.parse(JSON.parse(outcome)),
+      record: record.length > 0 ? storedFromReply(command.id, record, history) : null,
+    };
+  }
+}

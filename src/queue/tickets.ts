@@ -1,0 +1,170 @@
+/**
+ * Tickets: BullMQ jobs `<delegation>.<n>` that say "work waits", one queue for each agent, all on one shared
+ * connection. Limit: a ticket is a hint, never the truth; the record decides whether it is worth anything.
+ */
+import { createRedisBackend, type IQueueBackend, Job, type JobJson, Queue } from "bullmq";
+import type { Redis } from "../redis/connect.ts";
+import { randomId, type Shards } from "../redis/shards.ts";
+import type { Log } from "../telemetry/log.ts";
+
+export interface TicketData {
+  readonly delegation_id: string;
+  readonly ticket: number;
+}
+
+/** A popped ticket, held for milliseconds: consume it or put it back. */
+export interface Popped extends TicketData {
+  readonly agent: string;
+  readonly job: Job<TicketData>;
+  readonly token: string;
+}
+
+export type Pop =
+  | { readonly popped: Popped }
+  | { readonly popped: null; readonly next_due_at: number | null };
+
+type TicketQueue = Queue<TicketData, unknown, string, TicketData, unknown, string, IQueueBackend>;
+
+interface AgentQueue {
+  readonly queue: TicketQueue;
+  readonly backend: IQueueBackend;
+}
+
+/** How long a popped ticket is locked; whoever pops it needs milliseconds. */
+const LOCK_MS = 10_000;
+/** Queue objects kept; they hold no connection, so an evicted one costs only its re-creation. */
+const MAX_QUEUES = 10_000;
+const JOB = "ticket";
+const ticketId = (data: TicketData): string => `${data.delegation_id}.${data.ticket}`;
+
+/** BullMQ runs lower numbers first: by priority, returned work before new work of the same priority. */
+export const rank = (priority: number, returned: boolean): number => (9 - priority) * 2 + (returned ? 1 : 2);
+
+export class Tickets {
+  readonly #redis: Redis;
+  readonly #shards: Shards;
+  readonly #queues = new Map<string, AgentQueue>();
+  readonly #root: IQueueBackend;
+
+  constructor(redis: Redis, shards: Shards, log: Log) {
+    this.#redis = redis;
+    this.#shards = shards;
+    this.#root = createRedisBackend("root", this.#options(shards.at(0).queuePrefix));
+    // Without a listener a lost connection would end the process; the commands report it themselves.
+    this.#root.on("error", (error: Error) => log.debug({ err: error.message }, "queue connection error"));
+  }
+
+  #options(prefix: string) {
+    return {
+      connection: this.#redis,
+      prefix,
+      lockDuration: LOCK_MS,
+      streams: { events: { maxLen: 1 } },
+      skipWaitingForReady: true,
+    };
+  }
+
+  #of(agent: string): AgentQueue {
+    const known = this.#queues.get(agent);
+    if (known) return known;
+    const prefix = this.#shards.ofAgent(agent).queuePrefix;
+    const backend = this.#root.forQueue(agent, prefix);
+    const queue: TicketQueue = new Queue(agent, this.#options(prefix), () => backend);
+    queue.on("error", () => {});
+    const entry = { queue, backend };
+    this.#queues.set(agent, entry);
+    if (this.#queues.size > MAX_QUEUES) {
+      const oldest = this.#queues.keys().next();
+      if (!oldest.done) this.#queues.delete(oldest.value);
+    }
+    return entry;
+  }
+
+  async add(
+    agent: string,
+    data: TicketData,
+    order: { priority: number; returned: boolean; delay_ms: number },
+  ): Promise<void> {
+    await this.#of(agent).queue.add(JOB, data, {
+      jobId: ticketId(data),
+      priority: rank(order.priority, order.returned),
+      delay: Math.max(0, order.delay_ms),
+      removeOnComplete: true,
+      removeOnFail: true,
+    });
+  }
+
+  /** Takes the first ticket without blocking, or says when the next delayed one is due. */
+  async pop(agent: string): Promise<Pop> {
+    const { queue, backend } = this.#of(agent);
+    const token = randomId(16);
+    const answer: readonly [JobJson | null, string, number, number] | readonly [] = tuple(
+      await backend.moveToActive(token),
+    );
+    const [json, id, , delayUntil] = answer;
+    if (!json || id === undefined) return { popped: null, next_due_at: delayUntil ? delayUntil : null };
+    const job = Job.fromJSON<TicketData>(queue, json, id);
+    const { delegation_id, ticket } = job.data;
+    return { popped: { agent, delegation_id, ticket, job, token } };
+  }
+
+  /** The ticket has done its work, or was worth nothing. */
+  async consume(popped: Popped): Promise<void> {
+    await popped.job.moveToCompleted(null, popped.token, false);
+  }
+
+  /** Gives it back, at the head of its rank, or for later. */
+  async putBack(popped: Popped, delayMs = 0): Promise<void> {
+    const { backend } = this.#of(popped.agent);
+    const id = ticketId(popped);
+    if (delayMs > 0) {
+      await backend.moveToDelayed(id, Date.now() + delayMs, delayMs, popped.token, { skipAttempt: true });
+    } else {
+      await backend.moveJobFromActiveToWait(id, popped.token);
+    }
+  }
+
+  /** Where a ticket is: in the queue, popped by somebody who never consumed it, or nowhere. */
+  async find(agent: string, data: TicketData): Promise<"queued" | "popped" | "missing"> {
+    const state = await this.#of(agent).backend.getState(ticketId(data));
+    if (state === "active") return "popped";
+    return state === "unknown" || state === "completed" || state === "failed" ? "missing" : "queued";
+  }
+
+  /** Takes a ticket out wherever it is; no harm if it is gone. */
+  async discard(agent: string, data: TicketData): Promise<void> {
+    const { queue, backend } = this.#of(agent);
+    const id = ticketId(data);
+    if ((await backend.getState(id)) === "active") {
+      const job = new Job<TicketData>(queue, JOB, data, { removeOnComplete: true }, id);
+      // Token 0 passes the lock: whoever popped it is gone, or is about to be refused by the record.
+      await job.moveToCompleted(null, "0", false).catch(ignoreGone);
+    } else {
+      await backend.remove(id, false);
+    }
+  }
+
+  /** Forgets an agent's whole queue. */
+  async drop(agent: string): Promise<void> {
+    const { backend } = this.#of(agent);
+    await backend.pause(true);
+    while ((await backend.obliterate({ force: true, count: 1000 })) > 0);
+    this.#queues.delete(agent);
+  }
+}
+
+/** BullMQ types this answer loosely; it is empty or `[job, id, rate limit, delayed until]`. */
+function tuple(answer: unknown[]): readonly [JobJson | null, string, number, number] | readonly [] {
+  const [json, id, limit, delayUntil] = answer;
+  if (answer.length === 0) return [];
+  return [isJob(json) ? json : null, String(id), Number(limit), Number(delayUntil)];
+}
+
+function isJob(json: unknown): json is JobJson {
+  return typeof json === "object" && json !== null && "data" in json;
+}
+
+function ignoreGone(error: unknown): void {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code !== -1 && code !== -3) throw error;
+}

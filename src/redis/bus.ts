@@ -1,0 +1,36 @@
+/**
+ * Pub/sub between gateways: hints that travel fast and may be lost. Limit: whoever relies on a message has
+ * another way to notice; `onGap` tells when messages may have been missed.
+ */
+import type { Redis } from "./connect.ts";
+
+export class Bus {
+  readonly #subscriber: Redis;
+  readonly #commands: Redis;
+  readonly #handlers = new Map<string, (message: string) => void>();
+  readonly #onGap: (() => void)[] = [];
+  #connectedOnce = false;
+
+  constructor(subscriber: Redis, commands: Redis) {
+    this.#subscriber = subscriber;
+    this.#commands = commands;
+    subscriber.on("message", (channel: string, message: string) => this.#handlers.get(channel)?.(message));
+    subscriber.on("ready", () => {
+      if (this.#connectedOnce) for (const handler of this.#onGap) handler();
+      this.#connectedOnce = true;
+    });
+  }
+
+  async subscribe(channel: string, handler: (message: string) => void): Promise<void> {
+    this.#handlers.set(channel, handler);
+    await this.#subscriber.subscribe(channel);
+  }
+
+  onGap(handler: () => void): void {
+    this.#onGap.push(handler);
+  }
+
+  publish(channel: string, message: string): Promise<number> {
+    return this.#commands.publish(channel, message);
+  }
+}

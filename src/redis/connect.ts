@@ -1,0 +1,73 @@
+/**
+ * Connections to Redis: one for commands, one for each blocking read, one for pub/sub.
+ * Limit: a single server (or a replicated one behind one address); no Cluster client yet.
+ */
+import { Redis, type RedisOptions } from "ioredis";
+
+export type { Redis } from "ioredis";
+
+export interface RedisTarget {
+  /** `redis://`, `rediss://` or `unix:` URL. */
+  readonly url?: string;
+  /** A unix socket, for the embedded server. */
+  readonly socket?: string;
+  readonly password?: string;
+  /** Logical database; a URL may name it too. */
+  readonly db?: number;
+}
+
+export type Role = "commands" | "blocking" | "subscriber";
+
+/** Longest that a command may take before the caller is told that Redis is away. */
+const COMMAND_TIMEOUT_MS = 2_500;
+/** Blocking reads ask for less than this, so silence for so long means a dead connection. */
+const BLOCKING_SILENCE_MS = 15_000;
+
+type Options = Omit<RedisOptions, "replyMapping">;
+
+function options(role: Role): Options {
+  const common: Options = {
+    keepAlive: 10_000,
+    connectTimeout: 2_000,
+    // Soon, but not in step with the other gateways.
+    retryStrategy: (round) => Math.min(50 * 2 ** Math.min(round, 5), 1_000) + Math.random() * 100,
+    maxRetriesPerRequest: null,
+    // A command whose connection broke may or may not have run: its caller decides, not the driver.
+    autoResendUnfulfilledCommands: false,
+    connectionName: `errand:${role}`,
+  };
+  if (role === "commands") {
+    return { ...common, commandTimeout: COMMAND_TIMEOUT_MS, socketTimeout: 5_000 };
+  }
+  return role === "blocking" ? { ...common, socketTimeout: BLOCKING_SILENCE_MS } : common;
+}
+
+export function connect(target: RedisTarget, role: Role): Redis {
+  const base = { ...options(role), ...(target.db !== undefined && { db: target.db }) };
+  if (target.socket !== undefined) {
+    return new Redis({ ...base, path: target.socket, ...(target.password && { password: target.password }) });
+  }
+  const url = target.url ?? "redis://127.0.0.1:6379";
+  if (url.startsWith("unix:")) {
+    return new Redis({ ...base, path: url.slice("unix:".length).replace(/^\/\//, "") });
+  }
+  return new Redis(url, base);
+}
+
+/** Errors that mean "Redis did not answer", as opposed to "Redis refused". */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return (
+    /Command timed out|Connection is closed|Stream isn't writeable|Socket (?:timeout|closed)|max retries/i.test(
+      error.message,
+    ) ||
+    /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|MISCONF)\b/.test(error.message) ||
+    ("code" in error &&
+      ["ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOENT", "ETIMEDOUT"].includes(String(error.code)))
+  );
+}
+
+/** Redis is out of memory: new work is refused, work in flight goes on. */
+export function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && /\bOOM\b/.test(error.message);
+}

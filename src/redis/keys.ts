@@ -1,0 +1,70 @@
+/**
+ * Every Redis key, its type and who writes it. Limit: keys below `q:` belong to BullMQ.
+ *
+ * Everything of one shard carries the hash tag `{errand:<shard>}`, so a script never leaves its slot. An
+ * agent hashes to a shard; a delegation lives in its target's shard and its id says which.
+ */
+
+/** What the gateways share beside the shards: tokens, gateways, the layout. */
+const COMMON = "{errand}";
+
+export const keys = {
+  /** STRING: `{shards, version}` of the data, written once. */
+  layout: `${COMMON}:layout`,
+  /** HASH token id → JSON {hash, principal, created_at, expires_at}. */
+  tokens: `${COMMON}:tokens`,
+  /** ZSET gateway id → last beat, ms; a gateway that stopped beating leaves the presence counts. */
+  gateways: `${COMMON}:gateways`,
+  /** HASH agent → parked polls at that gateway; expires with it. */
+  pollers: (gateway: string) => `${COMMON}:pollers:${gateway}`,
+  /** PUB/SUB: token ids that were revoked. */
+  revoked: `${COMMON}:revoked`,
+} as const;
+
+export interface ShardKeys {
+  /** The hash tag; the script derives the keys below from it. */
+  readonly base: string;
+  /** HASH: the record, written by transition.lua alone. */
+  readonly delegation: (id: string) => string;
+  /** LIST: JSON messages, oldest first; an element may hold several, comma separated. */
+  readonly history: (id: string) => string;
+  /** STREAM: the delegation's events, kept as long as the record. */
+  readonly delegationEvents: (id: string) => string;
+  /** STREAM: every event of the shard, short; the live feed of the gateways. */
+  readonly events: string;
+  /** STREAM: the events of one principal, trimmed by age. */
+  readonly feed: (principal: string) => string;
+  /** ZSET delegation id → when the sweep looks next, ms. */
+  readonly due: string;
+  /** ZSET delegation id → since when (submitted: ready when), ms; by agent and state. */
+  readonly live: (agent: string, state: "submitted" | "working" | "interrupted") => string;
+  /** HASH: an agent's document and the numbers that the script needs. */
+  readonly agent: (name: string) => string;
+  /** SET: the names of this shard's agents. */
+  readonly agents: string;
+  /** HASH agent → when it was last heard of, ms. */
+  readonly seen: string;
+  /** PUB/SUB: agent names whose queue has something new. */
+  readonly wake: string;
+  /** Prefix of BullMQ's keys: `<prefix>:<agent>:…`. */
+  readonly queuePrefix: string;
+}
+
+export function shardKeys(shard: number): ShardKeys {
+  const base = `{errand:${shard.toString(36)}}`;
+  return {
+    base,
+    delegation: (id) => `${base}:d:${id}`,
+    history: (id) => `${base}:d:${id}:history`,
+    delegationEvents: (id) => `${base}:d:${id}:events`,
+    events: `${base}:events`,
+    feed: (principal) => `${base}:feed:${principal}`,
+    due: `${base}:due`,
+    live: (agent, state) => `${base}:live:${agent}:${state}`,
+    agent: (name) => `${base}:agent:${name}`,
+    agents: `${base}:agents`,
+    seen: `${base}:seen`,
+    wake: `${base}:wake`,
+    queuePrefix: `${base}:q`,
+  };
+}

@@ -1,0 +1,37 @@
+/**
+ * Runs a Lua script by its hash, loading it when Redis has not got it (first use, restart, flush).
+ * Limit: the caller says how many of the arguments are keys and what the answer means.
+ */
+import { createHash } from "node:crypto";
+import type { Redis } from "ioredis";
+
+export class Script {
+  readonly #text: string;
+  readonly #sha: string;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#sha = createHash("sha1").update(text).digest("hex");
+  }
+
+  async run(redis: Redis, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    try {
+      return await redis.evalsha(this.#sha, keys.length, ...keys, ...args);
+    } catch (error) {
+      if (error instanceof Error && error.message.startsWith("NOSCRIPT")) {
+        return await redis.eval(this.#text, keys.length, ...keys, ...args);
+      }
+      throw error;
+    }
+  }
+}
+
+/** A value as a Lua literal, for the generated head of a script. */
+export function toLua(value: unknown): string {
+  if (value === null || value === undefined) return "nil";
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (typeof value === "string") return JSON.stringify(value).replaceAll("\\/", "/");
+  if (Array.isArray(value)) return `{${value.map(toLua).join(",")}}`;
+  const members = Object.entries(value).filter(([, member]) => member !== undefined && member !== null);
+  return `{${members.map(([name, member]) => `[${toLua(name)}]=${toLua(member)}`).join(",")}}`;
+}

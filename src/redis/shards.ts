@@ -1,0 +1,65 @@
+/**
+ * Which shard an agent, a delegation or a lease belongs to, and how ids carry it.
+ * Limit: the number of shards is fixed with the data (checked at start).
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { type ShardKeys, shardKeys } from "./keys.ts";
+
+/** Crockford's alphabet: no vowels that spell, no look-alikes, safe in URLs and BullMQ ids. */
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+
+/** `length` random characters, five bits each. */
+export function randomId(length: number): string {
+  let text = "";
+  for (const byte of randomBytes(length)) text += ALPHABET.charAt(byte & 31);
+  return text;
+}
+
+export class Shards {
+  readonly count: number;
+  readonly all: readonly ShardKeys[];
+
+  constructor(count: number) {
+    this.count = count;
+    this.all = Array.from({ length: count }, (_, shard) => shardKeys(shard));
+  }
+
+  at(shard: number): ShardKeys {
+    const found = this.all[shard];
+    if (!found) throw new RangeError(`no shard ${shard}`);
+    return found;
+  }
+
+  indexOfAgent(agent: string): number {
+    if (this.count === 1) return 0;
+    return createHash("sha1").update(agent).digest().readUInt32BE(0) % this.count;
+  }
+
+  ofAgent(agent: string): ShardKeys {
+    return this.at(this.indexOfAgent(agent));
+  }
+
+  newDelegationId(target: string): string {
+    return `dlg_${this.indexOfAgent(target).toString(36)}_${randomId(26)}`;
+  }
+
+  /** The shard of a delegation or lease id; undefined when no such shard exists, so no such id either. */
+  indexOfId(id: string): number | undefined {
+    const shard = Number.parseInt(id.split("_")[1] ?? "", 36);
+    return shard >= 0 && shard < this.count ? shard : undefined;
+  }
+
+  ofId(id: string): ShardKeys | undefined {
+    const shard = this.indexOfId(id);
+    return shard === undefined ? undefined : this.at(shard);
+  }
+}
+
+/** A lease id is its delegation's id with the fence behind it. */
+export const leaseIdOf = (delegationId: string, fence: number): string =>
+  `lse_${delegationId.slice("dlg_".length)}_${fence}`;
+
+export function parseLeaseId(leaseId: string): { delegationId: string; fence: number } {
+  const cut = leaseId.lastIndexOf("_");
+  return { delegationId: `dlg_${leaseId.slice("lse_".length, cut)}`, fence: Number(leaseId.slice(cut + 1)) };
+}

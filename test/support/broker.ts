@@ -1,0 +1,128 @@
+/**
+ * A gateway for a test: real HTTP, the run's Redis, a database of its own, a clock that the test moves.
+ * Limit: the clock moves what Redis' clock decides; BullMQ's delays go by the machine's.
+ */
+import { Redis } from "ioredis";
+import { inject, onTestFinished } from "vitest";
+import { type Gateway, type GatewayOptions, startGateway } from "../../src/app.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+
+export const OPERATOR = "operator-token-for-tests";
+
+export interface TestClock {
+  offset_ms: number;
+}
+
+export interface TestBroker {
+  readonly gateway: Gateway;
+  readonly url: string;
+  readonly clock: TestClock;
+  readonly redis: Redis;
+  readonly db: number;
+  /** Lines of the log, as written. */
+  readonly log: string[];
+  readonly another: (options?: Partial<GatewayOptions>) => Promise<{ gateway: Gateway; url: string }>;
+}
+
+/** A database nobody else in this run uses. */
+export async function freshDb(): Promise<number> {
+  const admin = new Redis(inject("redisSocket"));
+  const db = 1 + ((await admin.incr("test:databases")) % 9_999);
+  await admin.select(db);
+  await admin.flushdb();
+  admin.disconnect();
+  return db;
+}
+
+export async function startBroker(options: Partial<GatewayOptions> = {}): Promise<TestBroker> {
+  const db = await freshDb();
+  const clock: TestClock = { offset_ms: 0 };
+  const log: string[] = [];
+  const socket = inject("redisSocket");
+  const gateways: Gateway[] = [];
+  const another = async (more: Partial<GatewayOptions> = {}) => {
+    const gateway = await startGateway({
+      redis: { socket, db },
+      host: "127.0.0.1",
+      port: 0,
+      operatorToken: OPERATOR,
+      shards: 1,
+      retentionMs: 3_600_000,
+      maxBodyBytes: 1_048_576,
+      allowedOrigins: [],
+      log: createLog("debug", (line) => log.push(line)),
+      clock,
+      sweepEveryMs: 0,
+      ...options,
+      ...more,
+    });
+    gateways.push(gateway);
+    return { gateway, url: `http://127.0.0.1:${gateway.port}` };
+  };
+  const first = await another();
+  const redis = new Redis(socket, { db });
+  onTestFinished(async () => {
+    await Promise.all(gateways.map((gateway) => gateway.close()));
+    redis.disconnect();
+  });
+  return { ...first, clock, redis, db, log, another };
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // The wire is what is under test: each test says what it expects there.
+  readonly body: ReturnType<typeof JSON.parse>;
+}
+
+export async function request(
+  url: string,
+  method: string,
+  path: string,
+  options: { body?: unknown; token?: string | null; headers?: Record<string, string>; signal?: AbortSignal } = {},
+): Promise<Answer> {
+  const { body, token = OPERATOR, headers = {}, signal } = options;
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: {
+      ...(token !== null && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    ...(signal && { signal }),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) };
+}
+
+/** The calls that most tests make, as the operator unless told otherwise. */
+export function client(url: string, token: string | null = OPERATOR) {
+  const call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
+    request(url, method, path, { token, ...(body !== undefined && { body }), ...(headers && { headers }) });
+  return {
+    call,
+    agent: (name: string, spec: unknown = {}) => call("PUT", `/v1/agents/${name}`, spec),
+    delegate: (target: string, more: Record<string, unknown> = {}, headers?: Record<string, string>) =>
+      call("POST", "/v1/delegations", { target, ...("message" in more ? {} : { task: "do it" }), ...more }, headers),
+    get: (id: string, query = "") => call("GET", `/v1/delegations/${id}${query}`),
+    lease: (agent: string, more: Record<string, unknown> = {}) =>
+      call("POST", `/v1/agents/${agent}/leases`, { wait_seconds: 5, ...more }),
+    heartbeat: (lease: string, more: Record<string, unknown> = {}) =>
+      call("POST", `/v1/leases/${lease}/heartbeat`, more),
+    release: (lease: string, more: Record<string, unknown> = {}) =>
+      call("POST", `/v1/leases/${lease}/release`, more),
+    reply: (lease: string, more: Record<string, unknown> = {}) =>
+      call("POST", `/v1/leases/${lease}/reply`, { state: "completed", text: "done", ...more }),
+    cancel: (id: string, more: Record<string, unknown> = {}) =>
+      call("POST", `/v1/delegations/${id}/cancel`, more),
+    events: (id: string, query = "?after=0") =>
+      call("GET", `/v1/delegations/${id}/events${query}`, undefined, { accept: "application/json" }),
+  };
+}
+
+/** A token for a principal, and the calls with it. */
+export async function as(url: string, principal: string) {
+  const { body } = await request(url, "POST", "/v1/tokens", { body: { principal } });
+  return { ...client(url, body.token), token: String(body.token), tokenId: String(body.id) };
+}
