@@ -70,3 +70,15 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     ),
   );
 }
+
+/** What the CLI needs of the environment, unchecked: `serve` alone is strict about all of it. */
+export function cliEnvironment(env: NodeJS.ProcessEnv = process.env) {
+  return {
+    env: {
+      url: env.ERRAND_URL || undefined,
+      token: env.ERRAND_TOKEN || undefined,
+      dataDir: env.ERRAND_DATA_DIR || ".errand",
+    },
+    childEnv: env,
+  };
+}

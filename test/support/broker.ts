@@ -79,7 +79,12 @@ export async function request(
   url: string,
   method: string,
   path: string,
-  options: { body?: unknown; token?: string | null; headers?: Record<string, string>; signal?: AbortSignal } = {},
+  options: {
+    body?: unknown;
+    token?: string | null;
+    headers?: Record<string, string>;
+    signal?: AbortSignal;
+  } = {},
 ): Promise<Answer> {
   const { body, token = OPERATOR, headers = {}, signal } = options;
   const response = await fetch(`${url}${path}`, {
@@ -104,7 +109,12 @@ export function client(url: string, token: string | null = OPERATOR) {
     call,
     agent: (name: string, spec: unknown = {}) => call("PUT", `/v1/agents/${name}`, spec),
     delegate: (target: string, more: Record<string, unknown> = {}, headers?: Record<string, string>) =>
-      call("POST", "/v1/delegations", { target, ...("message" in more ? {} : { task: "do it" }), ...more }, headers),
+      call(
+        "POST",
+        "/v1/delegations",
+        { target, ...("message" in more ? {} : { task: "do it" }), ...more },
+        headers,
+      ),
     get: (id: string, query = "") => call("GET", `/v1/delegations/${id}${query}`),
     lease: (agent: string, more: Record<string, unknown> = {}) =>
       call("POST", `/v1/agents/${agent}/leases`, { wait_seconds: 5, ...more }),

@@ -1,0 +1,33 @@
+#!/usr/bin/env node
+/** The `errand` program: hands the process's world to the CLI. Limit: no logic; see cli/run.ts and serve.ts. */
+import { readFileSync } from "node:fs";
+import { runCli } from "./cli/run.ts";
+import { cliEnvironment } from "./config.ts";
+import { serve } from "./serve.ts";
+
+const manifest: { version: string } = JSON.parse(
+  readFileSync(new URL("../package.json", import.meta.url), "utf8"),
+);
+const { env, childEnv } = cliEnvironment();
+
+process.exitCode = await runCli(process.argv.slice(2), {
+  env,
+  childEnv,
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  isTty: {
+    stdin: process.stdin.isTTY === true,
+    stdout: process.stdout.isTTY === true,
+    stderr: process.stderr.isTTY === true,
+  },
+  serve: ({ host, port, dataDir, redisUrl }) =>
+    serve({
+      ...childEnv,
+      ...(host !== undefined && { ERRAND_HOST: host }),
+      ...(port !== undefined && { ERRAND_PORT: port }),
+      ...(dataDir !== undefined && { ERRAND_DATA_DIR: dataDir }),
+      ...(redisUrl !== undefined && { ERRAND_REDIS_URL: redisUrl }),
+    }),
+  version: manifest.version,
+});

@@ -1,0 +1,223 @@
+/**
+ * Runs a broker until it is told to stop: configuration, Redis (embedded or external), the gateway, signals.
+ * Limit: one gateway in this process; more of them share a Redis through ERRAND_REDIS_URL or the data directory.
+ */
+import { chmod, mkdir, open, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { type Gateway, LayoutError, startGateway } from "./app.ts";
+import { type Config, ConfigError, EXIT_CONFIG, readConfig } from "./config.ts";
+import { checkServer } from "./redis/check.ts";
+import { connect, type RedisTarget } from "./redis/connect.ts";
+import { type EmbeddedRedis, startEmbedded } from "./redis/embedded.ts";
+import { findRedisServer } from "./redis/find-server.ts";
+import { randomId } from "./redis/shards.ts";
+import { createLog, type Log } from "./telemetry/log.ts";
+
+const EXIT_TRANSPORT = 75;
+
+interface Storage {
+  readonly target: RedisTarget;
+  readonly embedded: EmbeddedRedis | null;
+}
+
+/** A problem of the set-up, told without a stack. */
+class StartError extends Error {
+  override readonly name = "StartError";
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+const say = (line: string): void => {
+  process.stderr.write(`${line}\n`);
+};
+
+/** The exit code: 0 after a clean stop, 78 for a wrong configuration, 75 when Redis can not be had. */
+export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
+  let config: Config;
+  try {
+    config = readConfig(env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    say([error.message, ...error.problems.map((problem) => `  ${problem}`)].join("\n"));
+    return EXIT_CONFIG;
+  }
+  const log = createLog(config.ERRAND_LOG_LEVEL, (line) => process.stderr.write(line));
+  const stop = stopSignal();
+  try {
+    await run(config, env, log, stop.signal);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    say(`errand: ${error.message}`);
+    return error.exitCode;
+  } finally {
+    stop.release();
+  }
+}
+
+async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: AbortSignal): Promise<void> {
+  const dataDir = resolve(config.ERRAND_DATA_DIR ?? ".errand");
+  const storage = await openStorage(config, env, dataDir, log);
+  try {
+    const operatorToken = config.ERRAND_OPERATOR_TOKEN ?? (await operatorTokenIn(dataDir));
+    const gateway = await start(config, storage, operatorToken, log);
+    const url = `http://${forUrl(config.ERRAND_HOST)}:${gateway.port}`;
+    const where = await announce(dataDir, gateway, url);
+    say(`errand is ready at ${url}`);
+    if (config.ERRAND_OPERATOR_TOKEN === undefined) {
+      say(`the operator's token is in ${join(dataDir, "operator-token")}; the CLI finds it by itself`);
+    }
+    if (!stop.aborted) await new Promise((done) => stop.addEventListener("abort", done, { once: true }));
+    say("errand is stopping");
+    await gateway.close();
+    await rm(where, { force: true });
+  } finally {
+    await storage.embedded?.stop();
+  }
+}
+
+async function openStorage(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  dataDir: string,
+  log: Log,
+): Promise<Storage> {
+  if (config.ERRAND_REDIS_URL !== undefined) {
+    const target = { url: config.ERRAND_REDIS_URL };
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await writeFile(join(dataDir, ".gitignore"), "*\n");
+    await checkExternal(target, log);
+    return { target, embedded: null };
+  }
+  try {
+    const embedded = await startEmbedded({
+      dataDir,
+      fsync: config.ERRAND_REDIS_FSYNC,
+      runtimeDir: env.XDG_RUNTIME_DIR,
+      binary: () =>
+        findRedisServer({
+          configured: config.ERRAND_REDIS_BIN,
+          path: env.PATH ?? "",
+          cacheDir: join(env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "errand"),
+          announce: say,
+        }),
+      log: (level, message, fields) => log[level](fields ?? {}, message),
+    });
+    return { target: { socket: embedded.socket, password: embedded.password }, embedded };
+  } catch (error) {
+    throw new StartError(error instanceof Error ? error.message : String(error), EXIT_TRANSPORT);
+  }
+}
+
+async function checkExternal(target: RedisTarget, log: Log): Promise<void> {
+  const redis = connect(target, "commands");
+  redis.on("error", (error: Error) => log.debug({ err: error.message }, "redis connection error"));
+  try {
+    const { refused, warnings } = await checkServer(redis);
+    for (const warning of warnings) log.warn(`Redis: ${warning}`);
+    if (refused.length > 0) throw new StartError(`Redis: ${refused.join("; ")}`, EXIT_CONFIG);
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    const why = error instanceof Error ? error.message : "unknown";
+    throw new StartError(
+      `ERRAND_REDIS_URL does not answer (${why}); check that it is up and the URL is right`,
+      EXIT_TRANSPORT,
+    );
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function start(config: Config, storage: Storage, operatorToken: string, log: Log): Promise<Gateway> {
+  const { embedded, target } = storage;
+  try {
+    return await startGateway({
+      redis: target,
+      host: config.ERRAND_HOST,
+      port: config.ERRAND_PORT,
+      operatorToken,
+      shards: config.ERRAND_SHARDS,
+      retentionMs: config.ERRAND_RETENTION_SECONDS * 1000,
+      maxBodyBytes: config.ERRAND_MAX_BODY_BYTES,
+      allowedOrigins: config.ERRAND_ALLOWED_ORIGINS,
+      log,
+      // Its owner may be another process, so that it died is ours to notice too.
+      onRedisLost: () => {
+        embedded
+          ?.ensure()
+          .catch((error: unknown) => log.error({ err: String(error) }, "Redis is not coming back"));
+      },
+    });
+  } catch (error) {
+    if (error instanceof LayoutError) throw new StartError(error.message, EXIT_CONFIG);
+    if (
+      error instanceof Error &&
+      "code" in error &&
+      (error.code === "EADDRINUSE" || error.code === "EACCES")
+    ) {
+      const address = `${config.ERRAND_HOST}:${config.ERRAND_PORT}`;
+      throw new StartError(
+        `${address} can not be listened on (${error.code}); stop what is there, or set ERRAND_PORT (0 picks a free one)`,
+        EXIT_CONFIG,
+      );
+    }
+    throw error;
+  }
+}
+
+/** Made on first start; whoever can read the data directory is the operator. */
+async function operatorTokenIn(dataDir: string): Promise<string> {
+  const path = join(dataDir, "operator-token");
+  try {
+    const file = await open(path, "wx", 0o600);
+    const token = `errand_operator_${randomId(52)}`;
+    await file.writeFile(`${token}\n`);
+    await file.close();
+    return token;
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  }
+  if (((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o600);
+  const token = (await readFile(path, "utf8")).trim();
+  if (token.length < 16)
+    throw new StartError(`${path} holds no token; delete it to have one made`, EXIT_CONFIG);
+  return token;
+}
+
+/** Tells the CLI on this machine where we are; gone again after a clean stop. */
+async function announce(dataDir: string, gateway: Gateway, url: string): Promise<string> {
+  const path = join(dataDir, "gateway.json");
+  await writeFile(path, `${JSON.stringify({ url, port: gateway.port, pid: process.pid })}\n`, {
+    mode: 0o600,
+  });
+  return path;
+}
+
+const forUrl = (host: string): string =>
+  host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host.includes(":") ? `[${host}]` : host;
+
+/** Aborts on the first SIGINT, SIGTERM or SIGHUP; a second one a while later ends the process at once. */
+function stopSignal(): { signal: AbortSignal; release: () => void } {
+  const controller = new AbortController();
+  let firstAt = 0;
+  const stop = () => {
+    const now = Date.now();
+    // npm and the terminal may both send the first one.
+    if (firstAt !== 0 && now - firstAt > 1_000) process.exit(130);
+    if (firstAt === 0) firstAt = now;
+    controller.abort();
+  };
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  for (const name of signals) process.on(name, stop);
+  return {
+    signal: controller.signal,
+    release: () => {
+      for (const name of signals) process.off(name, stop);
+    },
+  };
+}

@@ -1,0 +1,210 @@
+import { describe, expect, test } from "vitest";
+import { openDesk } from "../support/desk.ts";
+import { dump } from "../support/dump.ts";
+
+describe("the lease is fenced", () => {
+  test("an older lease is lost, with the reason for which it ended", async () => {
+    const desk = await openDesk();
+    const id = await desk.inState("working");
+    await desk.move("release", id);
+    await desk.move("lease", id);
+    desk.clock.offset_ms = 61_000;
+    await desk.move("due", id);
+    desk.clock.offset_ms = 0;
+    expect(await desk.move("complete", id, { fence: 1 })).toMatchObject({ outcome: "lease", reason: "released" });
+    expect(await desk.move("complete", id, { fence: 2 })).toMatchObject({ outcome: "lease", reason: "expired" });
+    expect(await desk.move("complete", id, { fence: 3 })).toMatchObject({ outcome: "no_lease" });
+  });
+
+  test.each([
+    ["complete", "finished"],
+    ["fail", "finished"],
+    ["retry", "retried"],
+    ["interrupt", "interrupted"],
+    ["cancel", "canceled"],
+    ["unconfirm", "released"],
+  ] as const)("after %s the holder is told %s", async (move, reason) => {
+    const desk = await openDesk();
+    const id = await desk.inState("working");
+    await desk.move(move, id);
+    const before = await dump(desk.redis);
+    expect(await desk.move("heartbeat", id, { fence: 1 })).toMatchObject({ outcome: "lease", reason });
+    expect(await dump(desk.redis)).toEqual(before);
+  });
+
+  test("another agent's lease does not exist", async () => {
+    const desk = await openDesk();
+    const id = await desk.inState("working");
+    expect(await desk.move("heartbeat", id, { agent: "other" })).toMatchObject({ outcome: "no_lease" });
+    expect(await desk.move("heartbeat", id, { agent: "scout" })).toMatchObject({ outcome: "ok" });
+  });
+
+  test("the same reply on the lease that it closed is a duplicate, another one is late", async () => {
+    const desk = await openDesk();
+    const id = await desk.inState("completed");
+    const before = await dump(desk.redis);
+    expect((await desk.move("complete", id)).outcome).toBe("duplicate");
+    expect(await desk.move("complete", id, { reply_hash: "other" })).toMatchObject({
+      outcome: "lease",
+      reason: "finished",
+    });
+    expect(await dump(desk.redis)).toEqual(before);
+  });
+
+  test("a grant that is sent twice grants once", async () => {
+    const desk = await openDesk();
+    const id = await desk.inState("submitted");
+    const grant = { ticket: 1, nonce: "same", worker_id: "w" };
+    expect(await desk.move("lease", id, grant)).toMatchObject({ outcome: "ok", fence: 1 });
+    const before = await dump(desk.redis);
+    expect(await desk.move("lease", id, grant)).toMatchObject({ outcome: "ok", fence: 1, again: true });
+    expect(await dump(desk.redis)).toEqual(before);
+  });
+});
+
+describe("tickets", () => {
+  test("an old ticket is refused, whatever brought it back", async () => {
+    const desk = await openDesk();
+    const id = await desk.inState("working");
+    await desk.move("release", id);
+    expect((await desk.move("lease", id, { ticket: 1 })).outcome).toBe("ticket");
+    expect((await desk.move("lease", id, { ticket: 2 })).outcome).toBe("ok");
+  });
+
+  test("the right ticket before its time is not ready, and says when it will be", async () => {
+    const desk = await openDesk();
+    const id = await desk.inState("submitted", { delay_ms: 30_000 });
+    expect(await desk.move("lease", id)).toMatchObject({ outcome: "not_ready" });
+    desk.clock.offset_ms = 30_001;
+    expect(await desk.move("lease", id)).toMatchObject({ outcome: "ok" });
+  });
+
+  test("a paused agent and a full one are handed nothing", async () => {
+    const desk = await openDesk({ limits: { max_working: 1 } });
+    const first = await desk.inState("submitted");
+    const second = await desk.inState("submitted");
+    await desk.agents.setPaused("scout", true);
+    expect(await desk.move("lease", first)).toMatchObject({ outcome: "held", why: "paused" });
+    await desk.agents.setPaused("scout", false);
+    expect((await desk.move("lease", first)).outcome).toBe("ok");
+    expect(await desk.move("lease", second)).toMatchObject({ outcome: "held", why: "max_working" });
+    await desk.move("complete", first);
+    expect((await desk.move("lease", second)).outcome).toBe("ok");
+  });
+
+  test("a waiting one is looked at ever more rarely", async () => {
+    const desk = await openDesk();
+    const id = await desk.inState("submitted");
+    const looks: number[] = [];
+    for (let at = 0; at < 3_600_000; at += 1_000) {
+      desk.clock.offset_ms = at;
+      if ((await desk.move("due", id)).outcome === "check") looks.push(at);
+    }
+    expect(looks.length).toBeGreaterThan(5);
+    expect(looks.length).toBeLessThan(25);
+  });
+});
+
+describe("time", () => {
+  test("a lapsed lease goes back with backoff and the next attempt, until they are spent", async () => {
+    const desk = await openDesk({ backoff: { jitter: 0 } });
+    const id = await desk.inState("working");
+    desk.clock.offset_ms = 60_500;
+    const first = await desk.move("due", id);
+    expect(first).toMatchObject({ move: "lapse", attempt: 2, state: "submitted" });
+    expect(first.outcome === "ok" && (first.ready_at ?? 0) - first.now).toBe(1_000);
+    desk.clock.offset_ms += 1_000;
+    await desk.move("lease", id);
+    desk.clock.offset_ms += 61_000;
+    const second = await desk.move("due", id);
+    expect(second.outcome === "ok" && (second.ready_at ?? 0) - second.now).toBe(2_000);
+    desk.clock.offset_ms += 2_000;
+    await desk.move("lease", id);
+    desk.clock.offset_ms += 61_000;
+    expect(await desk.move("due", id)).toMatchObject({ move: "exhaust", state: "failed" });
+    expect(JSON.parse((await desk.read(id))?.json ?? "")).toMatchObject({
+      error: { code: "attempts_exhausted", category: "UPSTREAM", retryable: false },
+      attempt: 3,
+    });
+  });
+
+  test("an unconfirmed lease goes back at once; any call confirms", async () => {
+    const desk = await openDesk();
+    const id = await desk.inState("submitted");
+    await desk.move("lease", id, { confirm_ms: 5_000 });
+    desk.clock.offset_ms = 5_001;
+    expect(await desk.move("due", id)).toMatchObject({ move: "unconfirm", attempt: 1, state: "submitted" });
+    await desk.move("lease", id, { confirm_ms: 5_000 });
+    await desk.move("heartbeat", id);
+    desk.clock.offset_ms += 5_001;
+    expect((await desk.move("due", id)).outcome).toBe("not_due");
+  });
+
+  test.each([
+    ["submitted", { start_within_ms: 1_000 }, 1_001, "not_picked_up"],
+    ["submitted", { ttl_ms: 1_000 }, 1_001, "deadline_exceeded"],
+    ["working", { ttl_ms: 1_000 }, 1_001, "deadline_exceeded"],
+    ["input_required", {}, 1_800_001, "interrupt_expired"],
+    ["auth_required", { ttl_ms: 1_000 }, 1_001, "deadline_exceeded"],
+  ] as const)("%s with %o fails after %i ms as %s", async (state, submit, after, code) => {
+    const desk = await openDesk();
+    const id = await desk.inState(state, submit);
+    expect((await desk.move("due", id)).outcome).toBe("not_due");
+    desk.clock.offset_ms = after;
+    expect(await desk.move("due", id)).toMatchObject({ outcome: "ok", move: "expire", state: "failed" });
+    const shown = JSON.parse((await desk.read(id))?.json ?? "");
+    expect(shown.error).toMatchObject({ code, category: "TIMEOUT" });
+  });
+
+  test("a first lease in time ends start_within for good", async () => {
+    const desk = await openDesk();
+    const id = await desk.inState("submitted", { start_within_ms: 1_000 });
+    await desk.move("lease", id);
+    await desk.move("release", id);
+    desk.clock.offset_ms = 1_500;
+    expect((await desk.move("due", id)).outcome).toBe("not_due");
+  });
+
+  test("releases are free ten times, then they back off", async () => {
+    const desk = await openDesk({ backoff: { jitter: 0 } });
+    const id = await desk.inState("submitted");
+    const delays: number[] = [];
+    for (let round = 0; round < 13; round += 1) {
+      await desk.move("lease", id);
+      const outcome = await desk.move("release", id);
+      const delay = outcome.outcome === "ok" ? (outcome.ready_at ?? 0) - outcome.now : -1;
+      delays.push(delay);
+      desk.clock.offset_ms += delay;
+    }
+    expect(delays).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1_000, 2_000, 4_000]);
+    expect((await desk.read(id))?.attempt).toBe(1);
+  });
+});
+
+test("a full queue refuses new work and takes back what returns", async () => {
+  const desk = await openDesk({ limits: { max_waiting: 2 } });
+  const working = await desk.inState("working");
+  await desk.inState("submitted");
+  await desk.inState("submitted");
+  const id = desk.shards.newDelegationId("scout");
+  expect((await desk.move("submit", id)).outcome).toBe("full");
+  expect(await desk.read(id)).toBeNull();
+  expect((await desk.move("release", working)).outcome).toBe("ok");
+});
+
+test("a failed attempt's error is told by its event and not kept on the live record", async () => {
+  const desk = await openDesk();
+  const id = await desk.inState("working");
+  expect(await desk.move("fail", id, { retryable: true })).toMatchObject({ move: "retry", attempt: 2 });
+  expect(JSON.parse((await desk.read(id))?.json ?? "").error).toBeNull();
+});
+
+test("what is finished leaves after the retention time, what is live stays", async () => {
+  const desk = await openDesk();
+  const live = await desk.inState("working");
+  const done = await desk.inState("completed");
+  const keys = desk.shards.at(0);
+  expect(await desk.redis.pttl(keys.delegation(live))).toBe(-1);
+  expect(await desk.redis.pttl(keys.delegation(done))).toBeGreaterThan(3_500_000);
+  expect(await desk.redis.pttl(keys.delegationEvents(done))).toBeGreaterThan(3_500_000);
+});

@@ -1,0 +1,93 @@
+import { describe, expect, test } from "vitest";
+import { MOVE_NAMES, MOVES, type Move, type MoveName } from "../../src/lifecycle/states.ts";
+import { type State, stateSchema } from "../../src/schema/delegation.ts";
+import { openDesk } from "../support/desk.ts";
+import { dump } from "../support/dump.ts";
+
+const DAY_MS = 86_400_000;
+/** Moves that time alone asks for: made by the sweep's `due`, when this much has passed. */
+const BY_TIME: Partial<Record<MoveName, { after_ms: number; attempts: number }>> = {
+  lapse: { after_ms: 61_000, attempts: 3 },
+  exhaust: { after_ms: 61_000, attempts: 1 },
+  expire: { after_ms: DAY_MS + 1_000, attempts: 3 },
+};
+
+describe.each(MOVE_NAMES)("%s", (name) => {
+  const move: Move = MOVES[name];
+
+  test.each(stateSchema.options)("from %s", async (state) => {
+    const desk = await openDesk();
+    const timed = BY_TIME[name];
+    const id = await desk.inState(state, timed && { max_attempts: timed.attempts });
+    const before = await desk.read(id);
+    desk.clock.offset_ms = timed?.after_ms ?? 0;
+    const stored = await dump(desk.redis);
+
+    const legal = move.from.includes(state);
+    const outcome = await desk.move(timed && legal ? "due" : name, id);
+
+    if (!legal) {
+      expect(outcome.outcome).not.toBe("ok");
+      expect(await dump(desk.redis)).toEqual(stored);
+      return;
+    }
+    const to: State = move.to.length === 0 ? state : (move.to[0] ?? state);
+    expect(outcome).toMatchObject({ outcome: "ok", move: name, state: to });
+    const after = await desk.read(id);
+    expect(after?.state).toBe(to);
+    expect(after?.version).toBe((before?.version ?? 0) + (move.event === null ? 0 : 1));
+    expect(after?.attempt).toBe((before?.attempt ?? 0) + (move.spends ? 1 : 0));
+    expect(after?.fence).toBe((before?.fence ?? 0) + (move.lease === "grant" ? 1 : 0));
+    expect(after?.ticket).toBe((before?.ticket ?? 0) + (move.queue === "ticket" ? 1 : 0));
+    const events = await desk.redis.xrange(desk.shards.at(0).delegationEvents(id), "-", "+");
+    expect(events).toHaveLength(after?.version ?? -1);
+    if (move.event !== null) {
+      const last = events.at(-1)?.[1] ?? [];
+      expect(last[last.indexOf("type") + 1]).toBe(move.event);
+      if (move.status) expect(last[last.indexOf("more") + 1]).toContain(`"status":"${move.status}"`);
+    }
+  });
+});
+
+test("submit makes a record where there is none, and its agent must exist", async () => {
+  const desk = await openDesk();
+  const id = await desk.inState("submitted");
+  expect(await desk.read(id)).toMatchObject({ state: "submitted", version: 1, attempt: 1, ticket: 1 });
+  const before = await dump(desk.redis);
+  const other = desk.shards.newDelegationId("nobody");
+  expect((await desk.move("submit", other, { target: "nobody" })).outcome).toBe("no_agent");
+  expect(await dump(desk.redis)).toEqual(before);
+});
+
+test.each(MOVE_NAMES.filter((name) => name !== "submit"))("%s of an unknown delegation is missing", async (name) => {
+  const desk = await openDesk();
+  expect((await desk.move(name, desk.shards.newDelegationId("scout"))).outcome).toBe("missing");
+});
+
+test("nothing leaves a terminal state, by name or by time", async () => {
+  const desk = await openDesk();
+  for (const state of ["completed", "failed", "canceled", "rejected"] as const) {
+    expect(Object.values(MOVES).some((move: Move) => move.from.includes(state))).toBe(false);
+    const id = await desk.inState(state);
+    const before = await dump(desk.redis);
+    desk.clock.offset_ms = 10 * DAY_MS;
+    expect((await desk.move("due", id)).outcome).toBe("state");
+    expect(await dump(desk.redis)).toEqual(before);
+    desk.clock.offset_ms = 0;
+  }
+});
+
+test("live and due indexes hold exactly the live delegations, by state", async () => {
+  const desk = await openDesk();
+  const keys = desk.shards.at(0);
+  const ids = new Map<State, string>();
+  for (const state of stateSchema.options) ids.set(state, await desk.inState(state));
+  const live = (state: "submitted" | "working" | "interrupted") =>
+    desk.redis.zrange(keys.live("scout", state), "0", "-1");
+  expect(await live("submitted")).toEqual([ids.get("submitted")]);
+  expect(await live("working")).toEqual([ids.get("working")]);
+  expect((await live("interrupted")).sort()).toEqual(
+    [ids.get("input_required"), ids.get("auth_required")].sort(),
+  );
+  expect(await desk.redis.zcard(keys.due)).toBe(4);
+});

@@ -1,0 +1,90 @@
+/**
+ * The writer alone, on a database of its own: moves a delegation without queue or HTTP. Limit: one agent,
+ * `scout`, with an attempt limit of 3.
+ */
+import { Redis } from "ioredis";
+import { inject, onTestFinished } from "vitest";
+import { Agents } from "../../src/engine/agents.ts";
+import { readRecord } from "../../src/lifecycle/record.ts";
+import type { MoveName } from "../../src/lifecycle/states.ts";
+import { type Command, type Outcome, Writer } from "../../src/lifecycle/writer.ts";
+import { Shards } from "../../src/redis/shards.ts";
+import { agentRequestSchema } from "../../src/schema/agent.ts";
+import type { State } from "../../src/schema/delegation.ts";
+import { freshDb } from "./broker.ts";
+
+export async function openDesk(spec: unknown = {}) {
+  const redis = new Redis(inject("redisSocket"), { db: await freshDb() });
+  onTestFinished(() => redis.disconnect());
+  const clock = { offset_ms: 0 };
+  const shards = new Shards(1);
+  const writer = new Writer(redis, shards, clock, 3_600_000);
+  const agents = new Agents(redis, shards, clock);
+  await agents.put("scout", agentRequestSchema.parse(spec));
+  let made = 0;
+
+  const read = (id: string) => readRecord(redis, shards, id);
+
+  /** The move with everything that it asks for, as the record stands. */
+  async function command(move: MoveName, id: string): Promise<Command> {
+    const record = await read(id);
+    const holder = { fence: record?.fence ?? 1 };
+    const interrupt = '{"id":"int_1","kind":"input","requests":[]}';
+    const error = '{"code":"x"}';
+    const params: Partial<Record<MoveName, Command["params"]>> = {
+      submit: { target: "scout", delegator: "caller:alice", context_id: "ctx", priority: 5, ttl_ms: 86_400_000 },
+      lease: { ticket: record?.ticket ?? 1, nonce: `n${(made += 1)}`, worker_id: "w" },
+      heartbeat: holder,
+      progress: holder,
+      artifact: holder,
+      interrupt: { ...holder, to: "input_required", interrupt_id: "int_1", interrupt },
+      answer: { interrupt_id: "int_1" },
+      release: holder,
+      unconfirm: holder,
+      retry: { ...holder, reply_hash: "h" },
+      complete: { ...holder, reply_hash: "h" },
+      reject: { ...holder, reply_hash: "h" },
+      fail: { ...holder, reply_hash: "h" },
+      reticket: { ticket: record?.ticket ?? 1 },
+    };
+    const failing = move === "fail" || move === "reject" || move === "cancel";
+    return {
+      move,
+      id,
+      params: params[move] ?? {},
+      ...(failing && { event: { error }, fields: { error } }),
+      ...(move === "submit" && { fields: { message: '{"messageId":"m","role":"ROLE_USER","parts":[]}' } }),
+      ...(move === "message" && { history: ['{"messageId":"h"}'] }),
+    };
+  }
+
+  async function move(name: MoveName | "due", id: string, params: Command["params"] = {}): Promise<Outcome> {
+    const base: Command = name === "due" ? { move: "due", id } : await command(name, id);
+    return (await writer.move({ ...base, params: { ...base.params, ...params } })).outcome;
+  }
+
+  const PATHS: Record<State, readonly MoveName[]> = {
+    submitted: [],
+    working: ["lease"],
+    input_required: ["lease", "interrupt"],
+    auth_required: ["lease", "interrupt"],
+    completed: ["lease", "complete"],
+    failed: ["lease", "fail"],
+    canceled: ["cancel"],
+    rejected: ["lease", "reject"],
+  };
+
+  /** A new delegation in this state. */
+  async function inState(state: State, submit: Command["params"] = {}): Promise<string> {
+    const id = shards.newDelegationId("scout");
+    await move("submit", id, submit);
+    for (const step of PATHS[state]) {
+      await move(step, id, step === "interrupt" ? { to: state } : {});
+    }
+    return id;
+  }
+
+  return { redis, shards, clock, writer, agents, read, move, inState };
+}
+
+export type Desk = Awaited<ReturnType<typeof openDesk>>;

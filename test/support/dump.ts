@@ -1,0 +1,16 @@
+/** The whole state of a Redis database, for before and after. Limit: times to live are left out. */
+import type { Redis } from "ioredis";
+
+export async function dump(redis: Redis): Promise<Record<string, unknown>> {
+  const all: Record<string, unknown> = {};
+  for (const key of (await redis.keys("*")).sort()) {
+    const type = await redis.type(key);
+    if (type === "hash") all[key] = await redis.hgetall(key);
+    else if (type === "zset") all[key] = await redis.zrange(key, "0", "-1", "WITHSCORES");
+    else if (type === "set") all[key] = (await redis.smembers(key)).sort();
+    else if (type === "list") all[key] = await redis.lrange(key, 0, -1);
+    else if (type === "stream") all[key] = await redis.xrange(key, "-", "+");
+    else all[key] = await redis.get(key);
+  }
+  return all;
+}

@@ -1,0 +1,57 @@
+/**
+ * Vitest's global setup: one private Redis for the whole run, found as `errand serve` finds it, dying with vitest.
+ * Limit: shared by all files, so each test keeps to keys of its own.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import { type Launched, launch, probe, terminate } from "../../src/redis/embedded-server.ts";
+import { findRedisServer, type RedisServerBinary } from "../../src/redis/find-server.ts";
+import { until } from "./until.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The path of its unix socket; no password, no TCP port, nothing on disk. */
+    redisSocket: string;
+  }
+}
+
+export function testRedisBinary(): Promise<RedisServerBinary> {
+  return findRedisServer({
+    configured: process.env.ERRAND_REDIS_BIN,
+    path: process.env.PATH ?? "",
+    cacheDir: join(homedir(), ".cache", "errand"),
+    announce: (line) => process.stderr.write(`${line}\n`),
+  });
+}
+
+let directory: string | undefined;
+let server: Launched | undefined;
+
+export async function setup(project: TestProject): Promise<void> {
+  const binary = await testRedisBinary();
+  directory = await mkdtemp(join(tmpdir(), "errand-test-"));
+  const socket = join(directory, "redis.sock");
+  const config = [
+    `dir "${directory}"`,
+    "appendonly no",
+    'save ""',
+    "maxmemory-policy noeviction",
+    "databases 10000",
+    `unixsocket "${socket}"`,
+  ];
+  const started = await launch(binary, `${config.join("\n")}\n`, join(directory, "lock"));
+  server = started;
+  await until(async () => started.exit() !== undefined || (await probe(socket, "none")).state !== "absent", {
+    what: "the test Redis",
+  });
+  const exit = started.exit();
+  if (exit !== undefined) throw new Error(`The test Redis ended at once (${exit.code}): ${exit.stderr}`);
+  project.provide("redisSocket", socket);
+}
+
+export async function teardown(): Promise<void> {
+  if (server !== undefined) await terminate(server);
+  if (directory !== undefined) await rm(directory, { recursive: true, force: true });
+}
