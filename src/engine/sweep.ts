@@ -81,7 +81,10 @@ export class Sweep {
     }
   }
 
-  /** A record that waits needs a ticket in the queue; one that was popped and never consumed is none. */
+  /**
+   * A record that is ready needs a ticket that can be popped. One that was popped and never consumed is none,
+   * nor is one still delayed: it goes by the clock of a gateway that is wrong.
+   */
   async #checkTicket(id: string, agent: string, ticket: number): Promise<void> {
     const found = await this.#broker.tickets.find(agent, { delegation_id: id, ticket });
     if (found === "queued") return;

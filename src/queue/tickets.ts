@@ -124,10 +124,11 @@ export class Tickets {
     }
   }
 
-  /** Where a ticket is: in the queue, popped by somebody who never consumed it, or nowhere. */
-  async find(agent: string, data: TicketData): Promise<"queued" | "popped" | "missing"> {
+  /** Where a ticket is: ready to be popped, delayed, popped by somebody who never consumed it, or nowhere. */
+  async find(agent: string, data: TicketData): Promise<"queued" | "delayed" | "popped" | "missing"> {
     const state = await this.#of(agent).backend.getState(ticketId(data));
     if (state === "active") return "popped";
+    if (state === "delayed") return "delayed";
     return state === "unknown" || state === "completed" || state === "failed" ? "missing" : "queued";
   }
 

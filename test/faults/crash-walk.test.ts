@@ -1,0 +1,95 @@
+/** Kills a gateway before each of its commands to Redis, one after the other, in every verb that writes. */
+import { describe, expect, test } from "vitest";
+import { client, startBroker } from "../support/broker.ts";
+import { startGatewayProcess } from "../support/gateway-process.ts";
+import { checkHistory, eventsOf } from "../support/history.ts";
+
+type Api = ReturnType<typeof client>;
+interface Verb {
+  /** Brings a delegation to where the verb applies; its id and lease, if it needs them. */
+  readonly prepare: (api: Api) => Promise<{ id: string; lease: string }>;
+  /** The request during which the gateway dies. */
+  readonly act: (api: Api, made: { id: string; lease: string }) => Promise<{ status: number; body: { id?: string } }>;
+}
+
+const AGENT = { backoff: { initial_ms: 0 }, limits: { max_attempts: 5 } };
+const MAX_COMMANDS = 40;
+
+const nothing = async () => ({ id: "", lease: "" });
+const submitted = async (api: Api) => ({ id: String((await api.delegate("scout")).body.id), lease: "" });
+const leased = async (api: Api) => {
+  const { id } = await submitted(api);
+  const { body } = await api.lease("scout");
+  expect(body.leases[0].delegation.id).toBe(id);
+  return { id, lease: String(body.leases[0].lease_id) };
+};
+
+const VERBS: Record<string, Verb> = {
+  delegate: { prepare: nothing, act: (api) => api.delegate("scout") },
+  lease: { prepare: submitted, act: (api) => api.lease("scout", { wait_seconds: 1 }) },
+  progress: { prepare: leased, act: (api, { lease }) => api.heartbeat(lease, { progress: { done: 1 } }) },
+  release: { prepare: leased, act: (api, { lease }) => api.release(lease) },
+  complete: { prepare: leased, act: (api, { lease }) => api.reply(lease) },
+  "reply with next": { prepare: leased, act: (api, { lease }) => api.reply(lease, { next: { wait_seconds: 0 } }) },
+  retry: {
+    prepare: leased,
+    act: (api, { lease }) =>
+      api.reply(lease, { state: "failed", text: "x", error: { code: "busy", message: "x", retryable: true } }),
+  },
+  "cancel waiting": { prepare: submitted, act: (api, { id }) => api.cancel(id) },
+  "cancel working": { prepare: leased, act: (api, { id }) => api.cancel(id) },
+};
+
+describe.each(Object.entries(VERBS))("%s", (_name, verb) => {
+  test("killed before any command: nothing accepted is lost, nothing hangs, no event twice", async () => {
+    const broker = await startBroker();
+    const api = client(broker.url);
+    await api.agent("scout", AGENT);
+    let survived = false;
+    let kills = 0;
+
+    for (let n = 1; !survived; n += 1) {
+      expect(n).toBeLessThan(MAX_COMMANDS);
+      broker.clock.offset_ms = 0;
+      const victim = await startGatewayProcess(broker.db);
+      const made = await verb.prepare(api);
+      // Its token and agent look-ups are done, so that the walk meets the verb's own commands.
+      await client(victim.url).call("GET", "/v1/agents/scout");
+      await victim.arm(n);
+      const answer = await verb.act(client(victim.url), made).catch(() => null);
+      survived = victim.isAlive() && answer !== null;
+      if (!survived) kills += 1;
+      await victim.kill();
+
+      const accepted = answer?.status === 202 ? String(answer.body.id) : made.id;
+      await drive(broker, api);
+      for (const id of await allIds(broker)) checkHistory(await eventsOf(api, id), "finished");
+      if (accepted !== "") expect((await api.get(accepted)).status).toBe(200);
+      await broker.redis.del("{errand:0}:events");
+      for (const id of await allIds(broker)) await broker.redis.del(`{errand:0}:d:${id}`);
+    }
+    expect(kills).toBeGreaterThan(0);
+  }, 120_000);
+});
+
+async function allIds(broker: Awaited<ReturnType<typeof startBroker>>): Promise<string[]> {
+  const keys = await broker.redis.keys("{errand:0}:d:*");
+  return keys.map((key) => key.slice("{errand:0}:d:".length)).filter((id) => !id.includes(":"));
+}
+
+/** The surviving gateway sweeps and a worker works, while time goes by, until nothing is live. */
+async function drive(broker: Awaited<ReturnType<typeof startBroker>>, api: Api): Promise<void> {
+  for (let round = 0; round < 30; round += 1) {
+    broker.clock.offset_ms += 61_000;
+    await broker.gateway.sweep.tick();
+    const { body } = await api.lease("scout", { wait_seconds: 0, max: 32 });
+    for (const lease of body.leases) await api.reply(lease.lease_id);
+    const { counts } = (await api.call("GET", "/v1/agents/scout")).body;
+    if (counts.waiting + counts.delayed + counts.working === 0) {
+      // Nothing popped and never consumed stays behind in the queue either.
+      expect(await broker.redis.llen("{errand:0}:q:scout:active")).toBe(0);
+      return;
+    }
+  }
+  throw new Error("a delegation hangs");
+}

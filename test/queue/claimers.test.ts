@@ -1,0 +1,180 @@
+import { Redis } from "ioredis";
+import { pino } from "pino";
+import { expect, inject, onTestFinished, test } from "vitest";
+import { Claimers } from "../../src/queue/claimers.ts";
+import { type Pop, rank, Tickets } from "../../src/queue/tickets.ts";
+import { Shards } from "../../src/redis/shards.ts";
+import { freshDb } from "../support/broker.ts";
+import { until } from "../support/until.ts";
+
+async function setup(hooks: { beforePop?: () => Promise<void>; afterPop?: (pop: Pop) => Promise<void> } = {}) {
+  const redis = new Redis(inject("redisSocket"), { db: await freshDb() });
+  onTestFinished(() => redis.disconnect());
+  const tickets = new Tickets(redis, new Shards(1), pino({ level: "silent" }));
+  let pops = 0;
+  const errors: unknown[] = [];
+  const claimers = new Claimers({
+    tickets: {
+      async pop(agent) {
+        pops += 1;
+        await hooks.beforePop?.();
+        const pop = await tickets.pop(agent);
+        await hooks.afterPop?.(pop);
+        return pop;
+      },
+      putBack: (popped) => tickets.putBack(popped),
+    },
+    onPutBack: (agent) => claimers.wake(agent),
+    onError: (error) => errors.push(error),
+  });
+  const add = async (n: number, delay_ms = 0) => {
+    await tickets.add("scout", { delegation_id: "dlg_0_a", ticket: n }, { priority: 5, returned: false, delay_ms });
+    claimers.wake("scout");
+  };
+  const patience = () => new AbortController();
+  return { redis, tickets, claimers, add, errors, patience, pops: () => pops };
+}
+
+test("a parked poll is woken by new work", async () => {
+  const { claimers, add, patience } = await setup();
+  const claim = claimers.claim("scout", patience().signal);
+  await add(1);
+  expect(await claim).toMatchObject({ ticket: 1, agent: "scout" });
+});
+
+test("a wake that arrives while an empty fetch is in flight is not lost", async () => {
+  for (let round = 0; round < 50; round += 1) {
+    let inFlight = () => {};
+    const fetched = new Promise<void>((resolve) => {
+      inFlight = resolve;
+    });
+    let goOn = () => {};
+    const held = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    let first = true;
+    const { claimers, add, patience } = await setup({
+      async afterPop() {
+        if (!first) return;
+        first = false;
+        inFlight();
+        await held;
+      },
+    });
+    const claim = claimers.claim("scout", patience().signal);
+    // The queue was seen empty; the answer is still on its way when the ticket and its wake come.
+    await fetched;
+    await add(1);
+    goOn();
+    expect(await claim).toMatchObject({ ticket: 1 });
+  }
+});
+
+test("a ticket popped for a poll that has left goes to the next one", async () => {
+  let goOn = () => {};
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  let popping = false;
+  const { claimers, add, patience } = await setup({
+    async afterPop(pop) {
+      if (pop.popped === null || popping) return;
+      popping = true;
+      await held;
+    },
+  });
+  const leaver = patience();
+  const left = claimers.claim("scout", leaver.signal);
+  await add(1);
+  await until(() => popping);
+  leaver.abort();
+  expect(await left).toBeNull();
+  const stayed = claimers.claim("scout", patience().signal);
+  goOn();
+  expect(await stayed).toMatchObject({ ticket: 1 });
+});
+
+test("a delayed ticket wakes a parked poll when it falls due", async () => {
+  const { claimers, add, patience, pops } = await setup();
+  const claim = claimers.claim("scout", patience().signal);
+  const addedAt = Date.now();
+  await add(1, 300);
+  expect(await claim).toMatchObject({ ticket: 1 });
+  const late = Date.now() - addedAt - 300;
+  expect(late).toBeGreaterThanOrEqual(0);
+  expect(late).toBeLessThan(250);
+  expect(pops()).toBeLessThan(6);
+});
+
+test("many polls and many tickets: each ticket once, nobody starves", async () => {
+  const { claimers, add, patience } = await setup();
+  const claims = Array.from({ length: 100 }, () => claimers.claim("scout", patience().signal));
+  await Promise.all(Array.from({ length: 100 }, (_, n) => add(n + 1)));
+  const got = await Promise.all(claims);
+  expect(got.map((popped) => popped?.ticket).sort((a = 0, b = 0) => a - b)).toEqual(
+    Array.from({ length: 100 }, (_, n) => n + 1),
+  );
+  expect(claimers.waiting("scout")).toBe(0);
+});
+
+test("an aborted poll leaves nothing behind", async () => {
+  const { claimers, patience } = await setup();
+  const leaver = patience();
+  const claim = claimers.claim("scout", leaver.signal);
+  leaver.abort();
+  expect(await claim).toBeNull();
+  await until(() => [...claimers.agents()].length === 0);
+});
+
+test("higher priority first, returned before new within one, first in first out", async () => {
+  const { tickets } = await setup();
+  const order = [
+    [1, 5, false],
+    [2, 5, false],
+    [3, 9, false],
+    [4, 5, true],
+    [5, 0, true],
+    [6, 5, true],
+  ] as const;
+  for (const [ticket, priority, returned] of order) {
+    await tickets.add("scout", { delegation_id: "dlg_0_a", ticket }, { priority, returned, delay_ms: 0 });
+  }
+  const got: number[] = [];
+  for (let pop = await tickets.pop("scout"); pop.popped; pop = await tickets.pop("scout")) {
+    got.push(pop.popped.ticket);
+    await tickets.consume(pop.popped);
+  }
+  expect(got).toEqual([3, 4, 6, 1, 2, 5]);
+  expect(rank(9, true)).toBe(1);
+});
+
+test("a consumed ticket leaves nothing in Redis but the queue's own keys", async () => {
+  const { tickets, redis } = await setup();
+  await tickets.add("scout", { delegation_id: "dlg_0_a", ticket: 1 }, { priority: 5, returned: false, delay_ms: 0 });
+  const { popped } = await tickets.pop("scout");
+  if (popped) await tickets.consume(popped);
+  expect((await redis.keys("*")).filter((key) => key.includes("dlg_"))).toEqual([]);
+  expect(await redis.llen("{errand:0}:q:scout:active")).toBe(0);
+  expect(await tickets.find("scout", { delegation_id: "dlg_0_a", ticket: 1 })).toBe("missing");
+});
+
+test("a ticket that was popped and never consumed is found and taken out", async () => {
+  const { tickets } = await setup();
+  const data = { delegation_id: "dlg_0_a", ticket: 1 };
+  await tickets.add("scout", data, { priority: 5, returned: false, delay_ms: 0 });
+  expect(await tickets.find("scout", data)).toBe("queued");
+  await tickets.pop("scout");
+  expect(await tickets.find("scout", data)).toBe("popped");
+  await tickets.discard("scout", data);
+  expect(await tickets.find("scout", data)).toBe("missing");
+  await tickets.discard("scout", data);
+});
+
+test("a delayed ticket is told from one that can be popped", async () => {
+  const { tickets } = await setup();
+  const data = { delegation_id: "dlg_0_a", ticket: 1 };
+  await tickets.add("scout", data, { priority: 5, returned: false, delay_ms: 60_000 });
+  expect(await tickets.find("scout", data)).toBe("delayed");
+  await tickets.discard("scout", data);
+  expect(await tickets.find("scout", data)).toBe("missing");
+});

@@ -1,0 +1,39 @@
+/**
+ * A gateway in a process of its own, to be killed. Sends its port, then takes `{arm: n}`: the process ends by
+ * SIGKILL just before its n-th command to Redis from there on. Limit: started by gateway-process.ts only.
+ */
+import { Redis } from "ioredis";
+import { startGateway } from "../../src/app.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+
+let armed = 0;
+const send = Redis.prototype.sendCommand;
+Redis.prototype.sendCommand = function (this: Redis, ...args: Parameters<typeof send>) {
+  if (armed > 0 && this.options.connectionName === "errand:commands") {
+    armed -= 1;
+    if (armed === 0) process.kill(process.pid, "SIGKILL");
+  }
+  return send.apply(this, args);
+};
+process.on("message", (message) => {
+  if (typeof message === "object" && message !== null && "arm" in message) armed = Number(message.arm);
+  process.send?.("armed");
+});
+process.on("disconnect", () => process.exit(0));
+
+const options: { socket: string; db: number; operatorToken: string; sweepEveryMs: number; port: number } =
+  JSON.parse(process.argv[2] ?? "{}");
+const gateway = await startGateway({
+  redis: { socket: options.socket, db: options.db },
+  host: "127.0.0.1",
+  port: options.port,
+  operatorToken: options.operatorToken,
+  shards: 1,
+  retentionMs: 3_600_000,
+  maxBodyBytes: 1_048_576,
+  allowedOrigins: [],
+  log: createLog("warn", (line) => process.stderr.write(line)),
+  sweepEveryMs: options.sweepEveryMs,
+});
+process.on("SIGTERM", () => void gateway.close().then(() => process.exit(0)));
+process.send?.({ port: gateway.port });

@@ -1,0 +1,43 @@
+/** Starts gateways as processes and kills them. Limit: each takes about a second to start. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { inject, onTestFinished } from "vitest";
+import { OPERATOR } from "./broker.ts";
+
+export interface GatewayProcess {
+  readonly url: string;
+  readonly port: number;
+  readonly child: ChildProcess;
+  /** Dies before its n-th command to Redis from now on. */
+  readonly arm: (n: number) => Promise<void>;
+  readonly isAlive: () => boolean;
+  readonly kill: () => Promise<void>;
+}
+
+export async function startGatewayProcess(
+  db: number,
+  options: { sweepEveryMs?: number; port?: number } = {},
+): Promise<GatewayProcess> {
+  const { sweepEveryMs = 0, port = 0 } = options;
+  const settings = { socket: inject("redisSocket"), db, operatorToken: OPERATOR, sweepEveryMs, port };
+  const child = fork(
+    fileURLToPath(new URL("./child-gateway.ts", import.meta.url)),
+    [JSON.stringify(settings)],
+    { execArgv: ["--import", "tsx"], stdio: ["ignore", "inherit", "inherit", "ipc"] },
+  );
+  const isAlive = () => child.exitCode === null && child.signalCode === null;
+  const kill = async () => {
+    if (!isAlive()) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  };
+  onTestFinished(kill);
+  const [message] = await once(child, "message");
+  const url = `http://127.0.0.1:${message.port}`;
+  const arm = async (n: number) => {
+    child.send({ arm: n });
+    await once(child, "message");
+  };
+  return { url, port: message.port, child, arm, isAlive, kill };
+}
