@@ -2,6 +2,7 @@
  * Wires one gateway: connections, the writer, the queue, the feed, the sweep, the HTTP door. Limit: it is
  * given a Redis; where that comes from is serve.ts's business.
  */
+import { setMaxListeners } from "node:events";
 import { createDoor, type Listener, listen } from "./doors/http.ts";
 import { Agents } from "./engine/agents.ts";
 import type { Broker } from "./engine/context.ts";
@@ -98,6 +99,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const sweep = new Sweep(broker, options.sweepEveryMs);
     if (options.sweepEveryMs !== 0) sweep.start();
     const stopping = new AbortController();
+    // Every parked poll and every stream listens to it.
+    setMaxListeners(0, stopping.signal);
     const door = createDoor({
       broker,
       maxBodyBytes: options.maxBodyBytes,

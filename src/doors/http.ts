@@ -2,7 +2,8 @@
  * The HTTP door: routes from the tables, a principal for each request, errors as problem+json. Limit: it has
  * no rules; it parses, calls one verb, and renders.
  */
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { type HttpBindings, serve } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
@@ -50,11 +51,14 @@ export function createDoor(options: DoorOptions): Hono<Env> {
   app.use(async (c, next) => {
     const requestId = `req_${randomId(16)}`;
     c.set("requestId", requestId);
-    guard(c.req.header("origin"), c.req.header("host"));
     await next();
     c.res.headers.set("x-request-id", requestId);
     c.res.headers.set("x-content-type-options", "nosniff");
     if (!c.res.headers.has("cache-control")) c.res.headers.set("cache-control", "no-store");
+  });
+  app.use(async (c, next) => {
+    guard(c.req.header("origin"), c.req.header("host"));
+    await next();
   });
   app.onError((error, c) => fail(error, c.get("requestId")));
   app.notFound((c) =>
@@ -130,17 +134,34 @@ export function listen(app: Hono<Env>, host: string, port: number): Promise<List
       (info) => resolve({ port: info.port, close }),
     );
     server.once("error", reject);
+    // Node closes only connections that have had a request; ones that never sent any would be waited for.
+    const answering = new Map<Socket, number>();
+    server.on("connection", (socket: Socket) => {
+      answering.set(socket, 0);
+      socket.once("close", () => answering.delete(socket));
+    });
+    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+      const { socket } = request;
+      answering.set(socket, (answering.get(socket) ?? 0) + 1);
+      response.once("close", () => {
+        if (answering.has(socket)) answering.set(socket, (answering.get(socket) ?? 1) - 1);
+      });
+    });
+    const cut = (busyToo: boolean) => {
+      for (const [socket, busy] of answering) {
+        if (busyToo) socket.destroy();
+        else if (busy === 0) socket.destroySoon();
+      }
+    };
     const close = (graceMs: number) =>
       new Promise<void>((done) => {
-        const cut = setTimeout(
-          () => "closeAllConnections" in server && server.closeAllConnections(),
-          graceMs,
-        );
+        const idle = setInterval(() => cut(false), 20);
+        const late = setTimeout(() => cut(true), graceMs);
         server.close(() => {
-          clearTimeout(cut);
+          clearInterval(idle);
+          clearTimeout(late);
           done();
         });
-        if ("closeIdleConnections" in server) server.closeIdleConnections();
       });
   });
 }

@@ -117,6 +117,16 @@ export class Agents {
     return { waiting, delayed: submitted - waiting, working, interrupted };
   }
 
+  /** Whether it is to be handed nothing now: paused, or at its max_working. */
+  async isHeld(name: string): Promise<boolean> {
+    const keys = this.#shards.ofAgent(name);
+    const [[paused, cap], working] = await Promise.all([
+      this.#redis.hmget(keys.agent(name), "paused", "max_working"),
+      this.#redis.zcard(keys.live(name, "working")),
+    ]);
+    return paused === "1" || (!!cap && working >= Number(cap));
+  }
+
   /** Takes the agent away, unless it has live delegations and `force` is off; false when it is busy. */
   async remove(name: string, force: boolean): Promise<boolean> {
     const keys = this.#shards.ofAgent(name);

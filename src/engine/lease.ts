@@ -42,17 +42,16 @@ export async function lease(
   if (signal.aborted) stop();
   const granted: GrantedLease[] = [];
   try {
-    for (let look = true; granted.length === 0; ) {
+    for (let held = false; granted.length === 0; ) {
       const popped =
         request.wait_seconds === 0
           ? (await broker.tickets.pop(agent)).popped
-          : await broker.claimers.claim(agent, patience.signal, look);
+          : await claim(broker, agent, patience.signal, held);
       if (!popped) return granted;
       const grant = await take(broker, agent, request, popped);
       if (typeof grant === "object") granted.push(grant);
-      if (grant === "held" && request.wait_seconds === 0) return granted;
-      // A held queue is looked at again when something moves, not at once.
-      look = grant !== "held";
+      held = grant === "held";
+      if (held && request.wait_seconds === 0) return granted;
     }
     while (granted.length < request.max && !signal.aborted) {
       const { popped } = await broker.tickets.pop(agent);
@@ -70,6 +69,20 @@ export async function lease(
     signal.removeEventListener("abort", stop);
     broker.presences.seen(agent);
   }
+}
+
+/** A held queue is looked at again when something moves, not at once. */
+async function claim(
+  broker: Broker,
+  agent: string,
+  signal: AbortSignal,
+  held: boolean,
+): Promise<Popped | null> {
+  if (!held) return broker.claimers.claim(agent, signal);
+  const parked = broker.claimers.claim(agent, signal, false);
+  // Asked once parked: what made room before then woke nobody.
+  if (!(await broker.agents.isHeld(agent))) wake(broker, agent);
+  return parked;
 }
 
 async function take(broker: Broker, agent: string, request: LeaseRequest, popped: Popped): Promise<Grant> {

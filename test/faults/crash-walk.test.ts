@@ -9,7 +9,10 @@ interface Verb {
   /** Brings a delegation to where the verb applies; its id and lease, if it needs them. */
   readonly prepare: (api: Api) => Promise<{ id: string; lease: string }>;
   /** The request during which the gateway dies. */
-  readonly act: (api: Api, made: { id: string; lease: string }) => Promise<{ status: number; body: { id?: string } }>;
+  readonly act: (
+    api: Api,
+    made: { id: string; lease: string },
+  ) => Promise<{ status: number; body: { id?: string } }>;
 }
 
 const AGENT = { backoff: { initial_ms: 0 }, limits: { max_attempts: 5 } };
@@ -30,11 +33,18 @@ const VERBS: Record<string, Verb> = {
   progress: { prepare: leased, act: (api, { lease }) => api.heartbeat(lease, { progress: { done: 1 } }) },
   release: { prepare: leased, act: (api, { lease }) => api.release(lease) },
   complete: { prepare: leased, act: (api, { lease }) => api.reply(lease) },
-  "reply with next": { prepare: leased, act: (api, { lease }) => api.reply(lease, { next: { wait_seconds: 0 } }) },
+  "reply with next": {
+    prepare: leased,
+    act: (api, { lease }) => api.reply(lease, { next: { wait_seconds: 0 } }),
+  },
   retry: {
     prepare: leased,
     act: (api, { lease }) =>
-      api.reply(lease, { state: "failed", text: "x", error: { code: "busy", message: "x", retryable: true } }),
+      api.reply(lease, {
+        state: "failed",
+        text: "x",
+        error: { code: "busy", message: "x", retryable: true },
+      }),
   },
   "cancel waiting": { prepare: submitted, act: (api, { id }) => api.cancel(id) },
   "cancel working": { prepare: leased, act: (api, { id }) => api.cancel(id) },

@@ -19,7 +19,11 @@ test("a caller delegates, an agent leases, reports and replies, the caller has t
 
   const leased = await scout.lease("scout", { worker_id: "w1" });
   const [lease] = leasesSchema.parse(leased.body).leases;
-  expect(lease?.delegation).toMatchObject({ id: delegation.id, state: "working", lease: { worker_id: "w1" } });
+  expect(lease?.delegation).toMatchObject({
+    id: delegation.id,
+    state: "working",
+    lease: { worker_id: "w1" },
+  });
   const message = lease?.request.params.message;
   expect(message?.parts).toEqual([{ text: "how many words is this" }]);
   expect(message?.metadata).toEqual({ delegation_id: delegation.id, lease_id: lease?.lease_id });

@@ -11,8 +11,14 @@ describe("the lease is fenced", () => {
     desk.clock.offset_ms = 61_000;
     await desk.move("due", id);
     desk.clock.offset_ms = 0;
-    expect(await desk.move("complete", id, { fence: 1 })).toMatchObject({ outcome: "lease", reason: "released" });
-    expect(await desk.move("complete", id, { fence: 2 })).toMatchObject({ outcome: "lease", reason: "expired" });
+    expect(await desk.move("complete", id, { fence: 1 })).toMatchObject({
+      outcome: "lease",
+      reason: "released",
+    });
+    expect(await desk.move("complete", id, { fence: 2 })).toMatchObject({
+      outcome: "lease",
+      reason: "expired",
+    });
     expect(await desk.move("complete", id, { fence: 3 })).toMatchObject({ outcome: "no_lease" });
   });
 

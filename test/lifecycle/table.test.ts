@@ -59,10 +59,13 @@ test("submit makes a record where there is none, and its agent must exist", asyn
   expect(await dump(desk.redis)).toEqual(before);
 });
 
-test.each(MOVE_NAMES.filter((name) => name !== "submit"))("%s of an unknown delegation is missing", async (name) => {
-  const desk = await openDesk();
-  expect((await desk.move(name, desk.shards.newDelegationId("scout"))).outcome).toBe("missing");
-});
+test.each(MOVE_NAMES.filter((name) => name !== "submit"))(
+  "%s of an unknown delegation is missing",
+  async (name) => {
+    const desk = await openDesk();
+    expect((await desk.move(name, desk.shards.newDelegationId("scout"))).outcome).toBe("missing");
+  },
+);
 
 test("nothing leaves a terminal state, by name or by time", async () => {
   const desk = await openDesk();

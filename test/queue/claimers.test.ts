@@ -7,7 +7,9 @@ import { Shards } from "../../src/redis/shards.ts";
 import { freshDb } from "../support/broker.ts";
 import { until } from "../support/until.ts";
 
-async function setup(hooks: { beforePop?: () => Promise<void>; afterPop?: (pop: Pop) => Promise<void> } = {}) {
+async function setup(
+  hooks: { beforePop?: () => Promise<void>; afterPop?: (pop: Pop) => Promise<void> } = {},
+) {
   const redis = new Redis(inject("redisSocket"), { db: await freshDb() });
   onTestFinished(() => redis.disconnect());
   const tickets = new Tickets(redis, new Shards(1), pino({ level: "silent" }));
@@ -28,7 +30,11 @@ async function setup(hooks: { beforePop?: () => Promise<void>; afterPop?: (pop: 
     onError: (error) => errors.push(error),
   });
   const add = async (n: number, delay_ms = 0) => {
-    await tickets.add("scout", { delegation_id: "dlg_0_a", ticket: n }, { priority: 5, returned: false, delay_ms });
+    await tickets.add(
+      "scout",
+      { delegation_id: "dlg_0_a", ticket: n },
+      { priority: 5, returned: false, delay_ms },
+    );
     claimers.wake("scout");
   };
   const patience = () => new AbortController();
@@ -150,7 +156,11 @@ test("higher priority first, returned before new within one, first in first out"
 
 test("a consumed ticket leaves nothing in Redis but the queue's own keys", async () => {
   const { tickets, redis } = await setup();
-  await tickets.add("scout", { delegation_id: "dlg_0_a", ticket: 1 }, { priority: 5, returned: false, delay_ms: 0 });
+  await tickets.add(
+    "scout",
+    { delegation_id: "dlg_0_a", ticket: 1 },
+    { priority: 5, returned: false, delay_ms: 0 },
+  );
   const { popped } = await tickets.pop("scout");
   if (popped) await tickets.consume(popped);
   expect((await redis.keys("*")).filter((key) => key.includes("dlg_"))).toEqual([]);

@@ -21,7 +21,9 @@ export async function openDesk(spec: unknown = {}) {
   const writer = new Writer(redis, shards, clock, 3_600_000);
   const agents = new Agents(redis, shards, clock);
   await agents.put("scout", agentRequestSchema.parse(spec));
-  let made = 0;
+  const nonces = (function* () {
+    for (let n = 1; ; n += 1) yield `n${n}`;
+  })();
 
   const read = (id: string) => readRecord(redis, shards, id);
 
@@ -32,8 +34,14 @@ export async function openDesk(spec: unknown = {}) {
     const interrupt = '{"id":"int_1","kind":"input","requests":[]}';
     const error = '{"code":"x"}';
     const params: Partial<Record<MoveName, Command["params"]>> = {
-      submit: { target: "scout", delegator: "caller:alice", context_id: "ctx", priority: 5, ttl_ms: 86_400_000 },
-      lease: { ticket: record?.ticket ?? 1, nonce: `n${(made += 1)}`, worker_id: "w" },
+      submit: {
+        target: "scout",
+        delegator: "caller:alice",
+        context_id: "ctx",
+        priority: 5,
+        ttl_ms: 86_400_000,
+      },
+      lease: { ticket: record?.ticket ?? 1, nonce: nonces.next().value, worker_id: "w" },
       heartbeat: holder,
       progress: holder,
       artifact: holder,

@@ -35,7 +35,8 @@ export function checkHistory(events: readonly DelegationEvent[], expected: "fini
   for (const [index, event] of events.entries()) {
     const before = events[index - 1];
     // Legal steps only: above all, no lease is granted while another lives.
-    if (before) expect([before.state, event.type, event.status, isLegal(before.state, event)]).toContain(true);
+    if (before)
+      expect([before.state, event.type, event.status, isLegal(before.state, event)]).toContain(true);
   }
   const terminal = events.filter((event) => isTerminal(stateSchema.parse(event.state)));
   expect(terminal).toHaveLength(expected === "finished" ? 1 : 0);

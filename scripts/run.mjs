@@ -1,0 +1,255 @@
+#!/usr/bin/env node
+/**
+ * What npm's scripts call: sets up what a fresh clone lacks, then does one task. Needs only Node and npm.
+ * Limit: POSIX, as the embedded Redis.
+ */
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import * as fs from "node:fs";
+import { constants, tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const DIST = join(ROOT, "dist");
+/** npm packs no file whose name begins so. */
+const STAMP = join(DIST, "._stamp");
+const MAIN = join(DIST, "main.js");
+
+const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [args...])
+
+  start   run the broker: errand serve [args...]
+  dev     the same from the sources, restarted when they change
+  demo    run examples/demo.ts
+  test    run the tests: vitest run [args...]
+  check   all that CI checks: format and lint, types, build, tests, package
+  fix     format, and fix what the linter can
+  build   compile src to dist
+
+Each installs the dependencies and builds first, if they are missing or out of date.
+`;
+
+const TASKS = {
+  async start(args) {
+    await build();
+    // In this very process: signals, exit code and death need no forwarding.
+    process.argv = [process.execPath, MAIN, "serve", ...args];
+    await import(pathToFileURL(MAIN).href);
+  },
+  dev: (args) => run(bin("tsx"), ["watch", "src/main.ts", "serve", ...args]),
+  async demo(args) {
+    await build();
+    await run(process.execPath, ["--import", "tsx", "examples/demo.ts", ...args]);
+  },
+  async test(args) {
+    await build();
+    await run(bin("vitest"), ["run", ...args]);
+  },
+  check,
+  fix: () => run(bin("biome"), ["check", "--write", "."]),
+  build: () => build(),
+};
+
+async function check() {
+  const steps = [
+    ["biome ci", () => run(bin("biome"), ["ci", "."])],
+    ["types", () => run(bin("tsc"), ["-p", "tsconfig.json"])],
+    ["build", () => build()],
+    ["tests", () => run(bin("vitest"), ["run"])],
+    ["package", () => npm(["pack", "--dry-run"])],
+  ];
+  for (const [index, [name, step]] of steps.entries()) {
+    try {
+      await step();
+    } catch (error) {
+      const open = steps.slice(index + 1).map(([later]) => later);
+      say(`check: ${name} FAILED${open.length > 0 ? `; not run: ${open.join(", ")}` : ""}`);
+      throw error;
+    }
+  }
+  say(`check: ok (${steps.map(([name]) => name).join(", ")})`);
+}
+
+/**
+ * Installs what package-lock.json names, unless it is there. Not by `npm ci`: that refuses a lock file which lacks
+ * the optional packages of another platform; this takes the same versions and leaves the lock file alone.
+ */
+async function install() {
+  if (installed()) return;
+  await alone(async () => {
+    if (installed()) return;
+    say("Installing the dependencies ...");
+    await npm(["install", "--no-save", "--include=dev", "--no-audit", "--no-fund"]);
+  });
+}
+
+/** npm writes this hidden lock file last: it says what is installed, whoever ran npm, and is missing after a kill. */
+function installed() {
+  try {
+    const wanted = JSON.parse(fs.readFileSync(join(ROOT, "package-lock.json"), "utf8")).packages;
+    const found = JSON.parse(fs.readFileSync(join(ROOT, "node_modules/.package-lock.json"), "utf8")).packages;
+    return Object.entries(wanted).every(([path, { version, integrity, optional }]) => {
+      if (path === "") return true;
+      const there = found[path];
+      // What another platform needs is not installed here.
+      if (there === undefined) return optional === true;
+      return there.version === version && there.integrity === integrity;
+    });
+  } catch {
+    return false;
+  }
+}
+
+async function build() {
+  if (built()) return;
+  await alone(async () => {
+    if (built()) return;
+    say("Building ...");
+    // Before the compiler reads them: an edit meanwhile must look newer than the build.
+    const stamp = fingerprint();
+    fs.rmSync(DIST, { recursive: true, force: true });
+    await run(bin("tsc"), ["-p", "tsconfig.build.json"]);
+    for (const file of files(join(ROOT, "src"))) {
+      if (file.endsWith(".ts")) continue;
+      const target = join(DIST, relative(join(ROOT, "src"), file));
+      fs.mkdirSync(dirname(target), { recursive: true });
+      fs.copyFileSync(file, target);
+    }
+    if (fs.existsSync(MAIN)) fs.chmodSync(MAIN, 0o755);
+    fs.writeFileSync(STAMP, stamp);
+  });
+}
+
+function built() {
+  try {
+    return fs.readFileSync(STAMP, "utf8") === fingerprint();
+  } catch {
+    return false;
+  }
+}
+
+/** Of everything that decides what is in dist. */
+function fingerprint() {
+  const hash = createHash("sha256");
+  const settings = ["package-lock.json", "tsconfig.json", "tsconfig.build.json"].map((name) =>
+    join(ROOT, name),
+  );
+  for (const file of [...files(join(ROOT, "src")), ...settings]) {
+    const { mtimeMs, size } = fs.statSync(file);
+    hash.update(`${relative(ROOT, file)}\n${mtimeMs}\n${size}\n`);
+  }
+  return hash.digest("hex");
+}
+
+function files(directory) {
+  return fs
+    .readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+/** Two tasks at once must not install or build over each other; a lock whose owner died is void. */
+async function alone(work) {
+  const place = createHash("sha256").update(ROOT).digest("hex").slice(0, 16);
+  const lock = join(tmpdir(), `errand-setup-${process.getuid?.()}-${place}`);
+  for (let told = false; !claimed(lock); told = true) {
+    if (!told) say("Waiting for another task to finish its set-up ...");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  try {
+    await work();
+  } finally {
+    fs.rmSync(lock, { force: true });
+  }
+}
+
+function claimed(lock) {
+  try {
+    fs.writeFileSync(lock, String(process.pid), { flag: "wx" });
+    return true;
+  } catch (error) {
+    if (error.code !== "EEXIST") throw error;
+  }
+  try {
+    process.kill(Number(fs.readFileSync(lock, "utf8")) || process.pid, 0);
+  } catch (error) {
+    if (error.code === "ENOENT") return claimed(lock);
+    if (error.code === "ESRCH") {
+      fs.rmSync(lock, { force: true });
+      return claimed(lock);
+    }
+  }
+  return false;
+}
+
+function npm(args) {
+  const cli = process.env.npm_execpath;
+  return cli?.endsWith("npm-cli.js") ? run(process.execPath, [cli, ...args]) : run("npm", args);
+}
+
+function bin(name) {
+  return join(ROOT, "node_modules/.bin", name);
+}
+
+/** A child that gets our signals and whose failure is ours. */
+function run(command, args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: ROOT, stdio: "inherit" });
+    const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+    // Ctrl-C reaches it without us, and many a tool takes a second one as an order to drop everything.
+    const forward = (signal) => (signal === "SIGINT" && process.stdin.isTTY) || child.kill(signal);
+    for (const signal of signals) process.on(signal, forward);
+    const finish = (outcome) => {
+      for (const signal of signals) process.off(signal, forward);
+      outcome();
+    };
+    child.once("error", (error) => finish(() => reject(error)));
+    child.once("exit", (code, signal) => {
+      if (code === 0) return finish(resolve);
+      const status = signal === null ? code : 128 + constants.signals[signal];
+      finish(() => reject(new Failed(`${relative(ROOT, command)} ${args[0]}: exit code ${status}`, status)));
+    });
+  });
+}
+
+class Failed extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+function say(line) {
+  process.stderr.write(`${line}\n`);
+}
+
+/** npm may be killed, and the shell that it may put between dies of a signal without passing it on. */
+function followParent() {
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    process.kill(process.pid, "SIGTERM");
+  }, 200);
+  watch.unref();
+}
+
+const [name, ...rest] = process.argv.slice(2);
+const task = Object.hasOwn(TASKS, name ?? "") ? TASKS[name] : undefined;
+if (name === "--help" || name === "-h") {
+  process.stdout.write(HELP);
+} else if (task === undefined) {
+  process.stderr.write(HELP);
+  process.exitCode = 64;
+} else {
+  if (process.env.npm_lifecycle_event !== undefined) followParent();
+  try {
+    await install();
+    await task(rest);
+  } catch (error) {
+    if (!(error instanceof Failed)) throw error;
+    say(error.message);
+    process.exit(error.status);
+  }
+}

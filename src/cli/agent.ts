@@ -1,0 +1,159 @@
+/** `errand agent`: list, get, put, delete. Limit: pausing is not offered yet. */
+import { readFile } from "node:fs/promises";
+import type { Command } from "commander";
+import { Admin } from "../client/admin.ts";
+import { type Agent, type AgentInput, agentRequestSchema } from "../schema/agent.ts";
+import {
+  agentName,
+  type Cli,
+  connect,
+  examples,
+  type GlobalOptions,
+  positive,
+  wholeBetween,
+} from "./context.ts";
+import { usageError } from "./failure.ts";
+import { oneLine, painter, print, printJson, table } from "./output.ts";
+
+interface PutOptions extends GlobalOptions {
+  readonly description?: string;
+  readonly acceptsFrom?: string[];
+  readonly lease?: number;
+  readonly maxAttempts?: number;
+  readonly maxWorking?: number;
+  readonly maxWaiting?: number;
+  readonly file?: string;
+}
+
+export function addAgent(program: Command, cli: Cli): void {
+  const agent = program.command("agent").description("list, show, set up and delete agents");
+  addList(agent, cli);
+  addGetAgent(agent, cli);
+  addPut(agent, cli);
+  addDelete(agent, cli);
+}
+
+function addList(agent: Command, { host }: Cli): void {
+  agent
+    .command("list")
+    .description("all agents, who is polling, and what waits")
+    .action(async (_options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const agents = await new Admin(await connect(host, options)).listAgents();
+      if (options.json) return printJson(host, { agents });
+      const { bold } = painter(host, "stdout");
+      const [head = "", ...rows] = table([
+        ["NAME", "PRESENCE", "POLLERS", "WAITING", "DELAYED", "WORKING", "DESCRIPTION"],
+        ...agents.map(({ name, presence, paused, counts, description }) => [
+          name,
+          paused ? `${presence.state}, paused` : presence.state,
+          ...[presence.pollers, counts.waiting, counts.delayed, counts.working].map(String),
+          oneLine(description, 60),
+        ]),
+      ]).split("\n");
+      await print(host, [bold(head), ...rows].join("\n"));
+    });
+}
+
+function addGetAgent(agent: Command, { host }: Cli): void {
+  agent
+    .command("get")
+    .description("one agent")
+    .argument("<name>", "the agent", agentName)
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const found = await new Admin(await connect(host, options)).getAgent(name);
+      await (options.json ? printJson(host, found) : print(host, describe(found)));
+    });
+}
+
+function addPut(agent: Command, { host }: Cli): void {
+  agent
+    .command("put")
+    .description("create an agent, or replace it whole: what is not said gets its default")
+    .argument("<name>", "the agent", agentName)
+    .option("--description <text>", "what it does")
+    .option("--accepts-from <principals...>", "who may delegate to it, for example caller:* (default: all)")
+    .option("--lease <seconds>", "how long a lease lasts without a heartbeat", positive)
+    .option("--max-attempts <n>", "how often work is tried", wholeBetween(1, 100))
+    .option("--max-working <n>", "how many leases at once", wholeBetween(1, 1_000_000))
+    .option("--max-waiting <n>", "how much work may wait", wholeBetween(1, 10_000_000))
+    .option("--file <path>", "the whole agent as JSON; options come on top")
+    .addHelpText(
+      "after",
+      examples(
+        'errand agent put scout --description "counts words"',
+        "errand agent put builder --lease 300 --max-working 4 --accepts-from caller:ci agent:*",
+      ),
+    )
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<PutOptions>();
+      const spec = await specOf(options);
+      const made = await new Admin(await connect(host, options)).putAgent(name, spec);
+      await (options.json ? printJson(host, made) : print(host, describe(made)));
+    });
+}
+
+function addDelete(agent: Command, { host }: Cli): void {
+  agent
+    .command("delete")
+    .description("delete an agent and revoke its tokens")
+    .argument("<name>", "the agent", agentName)
+    .option("--force", "cancel its live delegations, which are otherwise a reason to refuse")
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions & { force?: boolean }>();
+      const force = options.force ?? false;
+      await new Admin(await connect(host, options)).deleteAgent(name, { force });
+      await (options.json ? printJson(host, { deleted: name }) : print(host, `deleted ${name}`));
+    });
+}
+
+async function specOf(options: PutOptions): Promise<AgentInput> {
+  const base = options.file === undefined ? {} : await specIn(options.file);
+  return {
+    ...base,
+    ...(options.description !== undefined && { description: options.description }),
+    ...(options.acceptsFrom !== undefined && { accepts_from: options.acceptsFrom }),
+    limits: {
+      ...base.limits,
+      ...(options.lease !== undefined && { lease_seconds: options.lease }),
+      ...(options.maxAttempts !== undefined && { max_attempts: options.maxAttempts }),
+      ...(options.maxWorking !== undefined && { max_working: options.maxWorking }),
+      ...(options.maxWaiting !== undefined && { max_waiting: options.maxWaiting }),
+    },
+  };
+}
+
+async function specIn(path: string): Promise<AgentInput> {
+  let value: unknown;
+  try {
+    value = JSON.parse(await readFile(path, "utf8"));
+  } catch (error) {
+    throw usageError(
+      `${path} is not a readable JSON file (${error instanceof Error ? error.message : error})`,
+    );
+  }
+  const parsed = agentRequestSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw usageError(`${path} is not an agent: ${issue?.path.join(".") || "whole"}: ${issue?.message}`);
+}
+
+function describe({ name, description, presence, counts, limits, accepts_from }: Agent): string {
+  const rows = [
+    ["agent", name],
+    ["description", oneLine(description)],
+    [
+      "presence",
+      `${presence.state}, ${presence.pollers} polling, last seen ${presence.last_seen_at ?? "never"}`,
+    ],
+    ["waiting", `${counts.waiting} (and ${counts.delayed} delayed)`],
+    ["working", `${counts.working} (and ${counts.interrupted} waiting for an answer)`],
+  ];
+  if (accepts_from) rows.push(["accepts from", accepts_from.join(" ")]);
+  if (limits) {
+    rows.push(["lease", `${limits.lease_seconds} s, ${limits.max_attempts} attempts`]);
+    rows.push(["at most", `${limits.max_working ?? "any number"} working, ${limits.max_waiting} waiting`]);
+  }
+  return table(rows);
+}

@@ -1,0 +1,116 @@
+/**
+ * Which broker to speak to, and as whom: flags, then the environment, then the local broker's own files.
+ * Limit: the operator's token is given to the broker that wrote it and to no other URL.
+ */
+import { readFile, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { getuid } from "node:process";
+import { z } from "zod";
+import { localError } from "../client/errors.ts";
+import type { CliHost } from "./host.ts";
+
+export interface Target {
+  readonly url: string;
+  readonly token: string;
+}
+
+interface Local {
+  readonly folder: string;
+  readonly url?: string | undefined;
+  readonly operatorToken?: string | undefined;
+}
+
+const DATA_DIR = ".errand";
+const START = "Start a broker with 'errand serve', or set ERRAND_URL and ERRAND_TOKEN.";
+const gatewaySchema = z.object({ url: z.url({ protocol: /^https?$/ }) });
+
+export async function discover(
+  env: CliHost["env"],
+  flags: { readonly url?: string | undefined; readonly token?: string | undefined },
+): Promise<Target> {
+  const givenUrl = flags.url ?? env.url;
+  const givenToken = flags.token ?? env.token;
+  if (givenUrl !== undefined && givenToken !== undefined) return { url: givenUrl, token: givenToken };
+  const local = await findLocal(env.dataDir);
+  const url = givenUrl ?? local?.url;
+  if (url === undefined) throw noBroker(env.dataDir, local);
+  if (givenToken !== undefined) return { url, token: givenToken };
+  if (local?.operatorToken !== undefined && isSame(url, local.url))
+    return { url, token: local.operatorToken };
+  throw localError({
+    code: "no_token",
+    category: "AUTH",
+    detail: givenUrl
+      ? `there is no token for ${givenUrl}`
+      : `${join(local?.folder ?? env.dataDir, "operator-token")} cannot be read`,
+    recovery: local?.url
+      ? `Set ERRAND_TOKEN; the local operator's token is only for ${local.url}.`
+      : "Set ERRAND_TOKEN, or give --token.",
+  });
+}
+
+/** The data folder; one that is named as by default is looked for upward, as git does. */
+async function findLocal(dataDir: string): Promise<Local | undefined> {
+  const isDefault = basename(dataDir) === DATA_DIR;
+  for (let folder = resolve(dataDir); ; folder = join(dirname(dirname(folder)), DATA_DIR)) {
+    const owner = await ownerOf(folder);
+    if (owner !== undefined) {
+      // In a shared folder anyone could have left one, to be sent our work.
+      if (isDefault && getuid && owner !== getuid()) throw foreign(folder);
+      return readLocal(folder);
+    }
+    if (!isDefault || dirname(folder) === dirname(dirname(folder))) return undefined;
+  }
+}
+
+async function ownerOf(folder: string): Promise<number | undefined> {
+  try {
+    const found = await stat(folder);
+    return found.isDirectory() ? found.uid : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function readLocal(folder: string): Promise<Local> {
+  const [gateway, token] = await Promise.all([
+    readText(join(folder, "gateway.json")),
+    readText(join(folder, "operator-token")),
+  ]);
+  return { folder, url: urlIn(gateway), operatorToken: token?.trim() || undefined };
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  return readFile(path, "utf8").catch(() => undefined);
+}
+
+function urlIn(gateway: string | undefined): string | undefined {
+  if (gateway === undefined) return undefined;
+  try {
+    return gatewaySchema.safeParse(JSON.parse(gateway)).data?.url;
+  } catch {
+    return undefined;
+  }
+}
+
+/** By scheme, host and port as they are written: `localhost` may be someone else than 127.0.0.1. */
+function isSame(url: string, localUrl: string | undefined): boolean {
+  if (localUrl === undefined || !URL.canParse(url)) return false;
+  return new URL(url).origin === new URL(localUrl).origin;
+}
+
+function noBroker(dataDir: string, local: Local | undefined) {
+  const detail = local
+    ? `${local.folder} is there, but no broker runs on it`
+    : `no broker found: there is no ${dataDir}${basename(dataDir) === DATA_DIR ? ", nor one further up" : ""}`;
+  return localError({ code: "no_broker", category: "TRANSPORT", detail, recovery: START, retryable: true });
+}
+
+function foreign(folder: string) {
+  return localError({
+    code: "foreign_data_dir",
+    category: "CONFIG",
+    detail: `${folder} belongs to another user and is not trusted`,
+    recovery: "Set ERRAND_URL and ERRAND_TOKEN.",
+  });
+}

@@ -1,0 +1,78 @@
+/**
+ * From anything thrown to what is said and the exit code. Limit: exit codes are the error table's
+ * (src/schema/errors.ts); only signals have codes of their own.
+ */
+import { CommanderError } from "commander";
+import { ErrandApiError, localError } from "../client/errors.ts";
+import type { DelegationError } from "../schema/delegation.ts";
+import { CATEGORIES, type Category } from "../schema/errors.ts";
+
+/** Wrong words on the command line: exit 64. */
+export function usageError(detail: string, recovery = "See 'errand --help'."): ErrandApiError {
+  return localError({ code: "usage", category: "PROTOCOL", detail, recovery });
+}
+
+/** Stopped by a signal: 128 and its number, as shells count. */
+export class Interrupted extends Error {
+  override readonly name = "Interrupted";
+  readonly exitCode: number;
+
+  constructor(signal: keyof typeof SIGNALS) {
+    super(`stopped by ${signal}`);
+    this.exitCode = SIGNALS[signal];
+  }
+}
+export const SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+
+/** Whoever read stdout has gone away, as in `errand watch | head -1`. */
+const SIGPIPE_EXIT = 141;
+
+export function exitCodeOf(category: Category): number {
+  return CATEGORIES[category].exit;
+}
+
+export interface Failure {
+  readonly exitCode: number;
+  /** Nothing to say: help was shown, or a signal or a closed pipe ended it. */
+  readonly error?: ErrandApiError;
+}
+
+export function toFailure(thrown: unknown): Failure {
+  if (thrown instanceof ErrandApiError) return { exitCode: exitCodeOf(thrown.category), error: thrown };
+  if (thrown instanceof Interrupted) return { exitCode: thrown.exitCode };
+  if (thrown instanceof CommanderError) return fromCommander(thrown);
+  if (isClosedPipe(thrown)) return { exitCode: SIGPIPE_EXIT };
+  const detail = `internal error: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+  const recovery = "This is a bug of errand; please report it with the command you ran.";
+  const error = localError({ code: "internal", category: "INTERNAL", detail, recovery }, thrown);
+  return { exitCode: exitCodeOf("INTERNAL"), error };
+}
+
+/** A delegation that ended badly, as the error that a command ends with. */
+export function endedBadly(id: string, state: string, error: DelegationError | null): ErrandApiError {
+  return localError({
+    code: error?.code ?? state,
+    category: error?.category ?? "UPSTREAM",
+    detail: `${id} ${state}${error ? `: ${error.message}` : ""}`,
+    recovery: error?.recovery ?? `See 'errand get ${id}'.`,
+    retryable: error?.retryable ?? false,
+  });
+}
+
+function isClosedPipe(thrown: unknown): boolean {
+  if (!(thrown instanceof Error) || !("code" in thrown)) return false;
+  return thrown.code === "EPIPE" || thrown.code === "ERR_STREAM_DESTROYED";
+}
+
+function fromCommander(thrown: CommanderError): Failure {
+  if (thrown.exitCode === 0) return { exitCode: 0 };
+  // A bare `errand` or `errand agent`: the help that was shown says it all.
+  if (thrown.code === "commander.help") return { exitCode: exitCodeOf("PROTOCOL") };
+  const error = usageError(
+    thrown.message
+      .replace(/^error: /, "")
+      .replaceAll("\n", " ")
+      .replace(/\.$/, ""),
+  );
+  return { exitCode: exitCodeOf("PROTOCOL"), error };
+}

@@ -1,0 +1,59 @@
+/** `errand get`: shows a delegation, or waits for its end first. Limit: the reply's text parts only. */
+import type { Command } from "commander";
+import { Delegator } from "../client/delegator.ts";
+import { textOf } from "../schema/a2a.ts";
+import type { Delegation } from "../schema/delegation.ts";
+import { type Cli, connect, examples, type GlobalOptions, positive } from "./context.ts";
+import { usageError } from "./failure.ts";
+import { oneLine, print, printJson, table } from "./output.ts";
+import { refuseBadEnd, waitFor } from "./wait.ts";
+
+interface GetOptions extends GlobalOptions {
+  readonly wait?: boolean;
+  readonly timeout?: number;
+}
+
+export function addGet(program: Command, { host }: Cli): void {
+  program
+    .command("get")
+    .description("show a delegation as it stands, or as it ended")
+    .argument("<id>", "the delegation, dlg_…")
+    .option("--wait", "wait until it is finished; if it ends badly, exit by its error")
+    .option(
+      "--timeout <seconds>",
+      "with --wait: give up waiting after this long, with exit code 124",
+      positive,
+    )
+    .addHelpText("after", examples("errand get dlg_… --wait", "errand get dlg_… --json | jq .state"))
+    .action(async (id: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GetOptions>();
+      if (options.timeout !== undefined && !options.wait) throw usageError("--timeout goes with --wait");
+      const connection = await connect(host, options);
+      const delegation = options.wait
+        ? await waitFor({ host, connection, id, timeoutSeconds: options.timeout })
+        : await new Delegator(connection).get(id);
+      await (options.json ? printJson(host, delegation) : print(host, describe(delegation)));
+      if (options.wait) refuseBadEnd(delegation);
+    });
+}
+
+function describe(delegation: Delegation): string {
+  const { id, state, target, delegator, context_id, attempt, max_attempts, lease, progress, error } =
+    delegation;
+  const rows = [
+    ["delegation", id],
+    ["state", state],
+    ["target", target],
+    ["delegator", delegator],
+    ["context", context_id],
+    ["task", oneLine(delegation.task_preview, 100)],
+    ["attempt", `${attempt} of ${max_attempts}`],
+    ["created", delegation.created_at],
+  ];
+  if (lease) rows.push(["leased", `by ${oneLine(lease.worker_id)} until ${lease.expires_at}`]);
+  if (progress?.message) rows.push(["progress", oneLine(progress.message, 200)]);
+  if (delegation.finished_at) rows.push(["finished", delegation.finished_at]);
+  if (error) rows.push(["error", `${error.code}: ${oneLine(error.message)}`]);
+  const reply = delegation.reply ? textOf(delegation.reply) : "";
+  return table(rows) + (reply === "" ? "" : `\n\n${reply}`);
+}

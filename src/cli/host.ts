@@ -1,0 +1,34 @@
+/**
+ * What the CLI gets from the process it runs in, so that it reads no environment and tests need no process.
+ * Limit: signals are taken from `process` directly (signals.ts).
+ */
+import type { Readable, Writable } from "node:stream";
+
+/** As the environment would give them; the broker's configuration checks them, all at once. */
+export interface ServeOptions {
+  readonly host?: string;
+  readonly port?: string;
+  readonly dataDir?: string;
+  readonly redisUrl?: string;
+}
+
+export interface CliHost {
+  readonly env: {
+    /** ERRAND_URL */
+    readonly url?: string | undefined;
+    /** ERRAND_TOKEN */
+    readonly token?: string | undefined;
+    /** ERRAND_DATA_DIR, or `.errand` in the working directory; a folder of that name is searched upward. */
+    readonly dataDir: string;
+  };
+  /** What the commands of `errand work` inherit; the CLI takes the tokens out. */
+  readonly childEnv: Readonly<Record<string, string | undefined>>;
+  readonly stdin: Readable;
+  readonly stdout: Writable;
+  readonly stderr: Writable;
+  /** Colour and progress lines go to terminals alone; a task is read from a stdin that is none. */
+  readonly isTty: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
+  /** Runs a broker until it is told to stop; the exit code. */
+  readonly serve: (options: ServeOptions) => Promise<number>;
+  readonly version: string;
+}

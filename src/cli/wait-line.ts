@@ -1,0 +1,42 @@
+/** One line on a terminal that tells what a wait waits for. Limit: for terminals only; drawn after a second. */
+import type { Writable } from "node:stream";
+import { oneLine, took } from "./output.ts";
+
+const FIRST_AFTER_MS = 1000;
+const EVERY_MS = 1000;
+const CLEAR = "\r\u001b[2K";
+
+export class WaitLine {
+  readonly #stream: Writable;
+  readonly #startedAt = performance.now();
+  readonly #timer: ReturnType<typeof setInterval>;
+  #text = "submitted";
+  #drawn = false;
+
+  constructor(stream: Writable) {
+    this.#stream = stream;
+    this.#timer = setInterval(() => this.#draw(), EVERY_MS);
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+
+  say(text: string): void {
+    this.#text = text;
+    if (performance.now() - this.#startedAt >= FIRST_AFTER_MS) this.#draw();
+  }
+
+  clear(): void {
+    clearInterval(this.#timer);
+    if (this.#drawn) this.#stream.write(CLEAR);
+    this.#drawn = false;
+  }
+
+  #draw(): void {
+    const columns = "columns" in this.#stream ? Number(this.#stream.columns) : 80;
+    const elapsed = took(performance.now() - this.#startedAt).replace(/\.\d s$/, " s");
+    this.#drawn = true;
+    this.#stream.write(CLEAR + oneLine(`waiting ${elapsed}: ${this.#text}`, (columns || 80) - 1));
+  }
+}

@@ -1,0 +1,171 @@
+/** `errand work`: turns any command into a poll-mode agent. Limit: one command, one task, one run. */
+import { hostname } from "node:os";
+import { pid } from "node:process";
+import { type Command, InvalidArgumentError } from "commander";
+import { Admin } from "../client/admin.ts";
+import { Agent } from "../client/agent.ts";
+import { ErrandApiError } from "../client/errors.ts";
+import type { Reply, Work } from "../client/work.ts";
+import { cutBytes } from "./capture.ts";
+import { Children, type Ended } from "./child.ts";
+import { cannotStart, toReply } from "./command-reply.ts";
+import {
+  agentName,
+  type Cli,
+  connect,
+  examples,
+  type GlobalOptions,
+  positive,
+  wholeBetween,
+} from "./context.ts";
+import { checkCommand } from "./find-command.ts";
+import type { CliHost } from "./host.ts";
+import { note, oneLine } from "./output.ts";
+import { interruptible } from "./signals.ts";
+import { workLog } from "./work-log.ts";
+
+interface WorkOptions extends GlobalOptions {
+  readonly agent: string;
+  readonly concurrency?: number;
+  readonly lease?: number;
+  readonly once?: boolean;
+  readonly workerId?: string;
+  readonly quiet?: boolean;
+}
+
+const TASK_IN_ENV_MAX = 32 * 1024;
+const PROGRESS_MAX = 1024;
+/** A child has 5 s between SIGTERM and SIGKILL; its lease goes back after that. */
+const STOP_WITHIN_SECONDS = 8;
+
+const ABOUT = `
+The command gets the task on stdin, and in its environment ERRAND_TASK (up to 32 KiB), ERRAND_DELEGATION_ID,
+ERRAND_LEASE_ID, ERRAND_ATTEMPT and ERRAND_CONTEXT_ID. The lines it prints are shown as progress. Exit status 0
+completes the delegation with what it printed on stdout; 75 asks for another attempt; any other fails it with
+the last lines of stderr. On a cancel it gets SIGTERM, and SIGKILL 5 s later. Ctrl-C gives the work back.
+`;
+
+export function addWork(program: Command, { host }: Cli): void {
+  program
+    .command("work")
+    .description("be an agent: run a command for each delegation and reply with its output")
+    .requiredOption("--agent <name>", "whose work to do; the agent is created if there is none", agentName)
+    .argument("<command...>", "the command and its arguments, after '--'")
+    .option("--concurrency <n>", "how many at once (default 1)", wholeBetween(1, 1000))
+    .option(
+      "--lease <seconds>",
+      "how long a lease lasts without a heartbeat (default: the agent's)",
+      positive,
+    )
+    .option("--once", "stop after one delegation was replied to")
+    .option("--worker-id <id>", "who this process is (default: host and process id)", workerId)
+    .option("--quiet", "say nothing but errors")
+    .addHelpText("after", ABOUT)
+    .addHelpText(
+      "after",
+      examples(
+        "errand work --agent scout -- wc -w",
+        "errand work --agent builder --concurrency 4 --lease 30 -- sh -c 'make \"$ERRAND_TASK\"'",
+      ),
+    )
+    .action(async (words: string[], _options: unknown, command: Command) => {
+      const [file = "", ...args] = words;
+      await work(host, [file, ...args], command.optsWithGlobals<WorkOptions>());
+    });
+}
+
+async function work(
+  host: CliHost,
+  command: readonly [string, ...string[]],
+  options: WorkOptions,
+): Promise<void> {
+  await checkCommand(command[0], host.childEnv.PATH);
+  const connection = await connect(host, options);
+  const children = new Children();
+  const id = options.workerId ?? defaultWorkerId();
+  const agent = new Agent(
+    {
+      ...connection,
+      agent: options.agent,
+      concurrency: options.concurrency,
+      leaseSeconds: options.lease,
+      workerId: id,
+      once: options.once,
+      stopWithinSeconds: STOP_WITHIN_SECONDS,
+      onEvent: workLog(host, options),
+    },
+    (task) => handle(task, command, host, children),
+  );
+  await interruptible(
+    async (signal) => {
+      await ensureAgent(new Admin(connection), options.agent, signal);
+      if (!options.quiet && !options.json)
+        await note(host, `working for ${options.agent} as ${id}; Ctrl-C stops.`);
+      await agent.run(signal);
+      signal.throwIfAborted();
+    },
+    () => children.killAll(),
+  );
+}
+
+async function handle(
+  task: Work,
+  command: readonly [string, ...string[]],
+  host: CliHost,
+  children: Children,
+): Promise<Reply> {
+  let ended: Ended;
+  try {
+    ended = await children.run({
+      command,
+      env: envFor(task, host.childEnv),
+      input: task.text,
+      signal: task.signal,
+      onLine: (line) => {
+        const message = cutBytes(oneLine(line), PROGRESS_MAX);
+        if (message !== "") task.progress(message);
+      },
+    });
+  } catch (error) {
+    task.signal.throwIfAborted();
+    return cannotStart(command[0], error);
+  }
+  return toReply(ended);
+}
+
+/** The command does the work of one delegation; the worker's own rights are not its business. */
+function envFor(task: Work, inherited: CliHost["childEnv"]): Record<string, string | undefined> {
+  const {
+    ERRAND_TOKEN: _token,
+    ERRAND_OPERATOR_TOKEN: _operatorToken,
+    ERRAND_TASK: _outer,
+    ...rest
+  } = inherited;
+  const small = Buffer.byteLength(task.text) <= TASK_IN_ENV_MAX && !task.text.includes("\0");
+  return {
+    ...rest,
+    ...(small && { ERRAND_TASK: task.text }),
+    ERRAND_DELEGATION_ID: task.delegation.id,
+    ERRAND_LEASE_ID: task.leaseId,
+    ERRAND_ATTEMPT: String(task.attempt),
+    ERRAND_CONTEXT_ID: task.delegation.context_id,
+  };
+}
+
+async function ensureAgent(admin: Admin, name: string, signal: AbortSignal): Promise<void> {
+  try {
+    await admin.getAgent(name, { signal });
+  } catch (error) {
+    if (!(error instanceof ErrandApiError) || error.code !== "agent_unknown") throw error;
+    await admin.putAgent(name, {}, { signal });
+  }
+}
+
+function defaultWorkerId(): string {
+  return `${hostname()}-${pid}`.replace(/[^\x21-\x7e]/g, "_").slice(-128);
+}
+
+function workerId(value: string): string {
+  if (/^[\x21-\x7e]{1,128}$/.test(value)) return value;
+  throw new InvalidArgumentError("It takes 1 to 128 printable ASCII characters without spaces.");
+}

@@ -1,0 +1,70 @@
+/**
+ * Agents and tokens, for operators and for agents that set themselves up.
+ * Limit: one call each, no state of its own; who may do what is decided by the token.
+ */
+import { z } from "zod";
+import { type Agent as AgentInfo, type AgentInput, agentSchema } from "../schema/agent.ts";
+import { newTokenSchema, type TokenInfo, tokenSchema } from "../schema/token.ts";
+import { type ConnectionOptions, Http, route } from "./http.ts";
+
+const agentsSchema = z.object({ agents: z.array(agentSchema) });
+const tokensSchema = z.object({ tokens: z.array(tokenSchema) });
+export type NewToken = z.infer<typeof newTokenSchema>;
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+export class Admin {
+  readonly #http: Http;
+
+  constructor(options: ConnectionOptions) {
+    this.#http = new Http(options);
+  }
+
+  async listAgents({ signal }: CallOptions = {}): Promise<AgentInfo[]> {
+    return (await this.#http.persist(agentsSchema, { path: "/v1/agents", signal })).agents;
+  }
+
+  getAgent(name: string, { signal }: CallOptions = {}): Promise<AgentInfo> {
+    return this.#http.persist(agentSchema, { path: route`/v1/agents/${name}`, signal });
+  }
+
+  /** Creates the agent or replaces it whole: what `spec` leaves out gets its default. */
+  putAgent(name: string, spec: AgentInput = {}, { signal }: CallOptions = {}): Promise<AgentInfo> {
+    const path = route`/v1/agents/${name}`;
+    return this.#http.persist(agentSchema, { method: "PUT", path, body: spec, signal });
+  }
+
+  /** `force` cancels its live delegations; without it they are a reason to refuse (`agent_busy`). */
+  async deleteAgent(name: string, options: CallOptions & { force?: boolean } = {}): Promise<void> {
+    await this.#http.persist(z.unknown(), {
+      method: "DELETE",
+      path: route`/v1/agents/${name}`,
+      query: { force: options.force ? "true" : undefined },
+      signal: options.signal,
+    });
+  }
+
+  /** The answer holds the secret, this once. Not repeated by itself: a lost answer would leave a token behind. */
+  createToken(
+    principal: string,
+    options: CallOptions & { expiresInSeconds?: number | undefined } = {},
+  ): Promise<NewToken> {
+    const { expiresInSeconds, signal } = options;
+    return this.#http.request(newTokenSchema, {
+      method: "POST",
+      path: "/v1/tokens",
+      body: { principal, ...(expiresInSeconds !== undefined && { expires_in_seconds: expiresInSeconds }) },
+      signal,
+    });
+  }
+
+  async listTokens({ signal }: CallOptions = {}): Promise<TokenInfo[]> {
+    return (await this.#http.persist(tokensSchema, { path: "/v1/tokens", signal })).tokens;
+  }
+
+  async revokeToken(id: string, { signal }: CallOptions = {}): Promise<void> {
+    await this.#http.persist(z.unknown(), { method: "DELETE", path: route`/v1/tokens/${id}`, signal });
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * A poll-mode agent: leases work, runs a handler, replies and asks for the next in the same round trip.
+ * Limit: at-least-once; a handler whose lease was lost may have a successor at the same work.
+ */
+import { leasesSchema } from "../schema/lease.ts";
+import { Attempt, CONFIRM_SECONDS, type Desk, giveBack, type Held } from "./attempt.ts";
+import { type ConnectionOptions, Http, route } from "./http.ts";
+import { Outage } from "./outage.ts";
+import { backoffMs, onAbort, sleep } from "./timing.ts";
+import { type AgentEvent, AgentStoppingError, type Handler } from "./work.ts";
+
+export interface AgentOptions extends ConnectionOptions {
+  readonly agent: string;
+  /** How many delegations at once; default 1. */
+  readonly concurrency?: number | undefined;
+  /** Default: the agent's `limits.lease_seconds`. Heartbeats go out at a third of it, whatever it is. */
+  readonly leaseSeconds?: number | undefined;
+  /** Who this process is, for whoever looks at the lease; printable ASCII without spaces. */
+  readonly workerId?: string | undefined;
+  /** Stop after one delegation was replied to. */
+  readonly once?: boolean | undefined;
+  /** How long handlers may take to stop when the agent does; then their leases go back anyway. Default 10. */
+  readonly stopWithinSeconds?: number | undefined;
+  readonly onEvent?: ((event: AgentEvent) => void) | undefined;
+}
+
+/** Long enough to be cheap, short enough for the idle cut of common proxies. */
+const POLL_SECONDS = 20;
+const STOP_WITHIN_SECONDS = 10;
+
+export class Agent {
+  readonly #options: AgentOptions;
+  readonly #desk: Desk;
+  readonly #attempts = new Set<Attempt>();
+  /** No further work is asked for. */
+  readonly #stopping = new AbortController();
+  readonly #leaving = new AbortController();
+  #interrupted: ReturnType<typeof setTimeout> | undefined;
+  #running: Promise<void> | undefined;
+  #fatal: unknown;
+
+  constructor(options: AgentOptions, handler: Handler) {
+    this.#options = options;
+    const tell = (event: AgentEvent) => options.onEvent?.(event);
+    const more = () => (this.#stopping.signal.aborted || options.once ? undefined : this.#wanted(0));
+    const http = new Http(options);
+    const outage = new Outage(tell);
+    this.#desk = { http, handler, outage, next: more, leaving: this.#leaving.signal, tell };
+  }
+
+  /**
+   * Works until {@link stop}, until the signal aborts (which is a stop), or until the broker refuses in a way
+   * that no retry mends (a revoked token, a deleted agent): that is thrown, after the leases went back.
+   */
+  run(signal?: AbortSignal): Promise<void> {
+    this.#running ??= this.#run(signal);
+    return this.#running;
+  }
+
+  /** Asks for nothing more; work in hand may finish within `graceSeconds`, then is stopped and released. */
+  async stop(graceSeconds = 0): Promise<void> {
+    this.#stopping.abort(new AgentStoppingError("the agent is stopping"));
+    const grace = setTimeout(() => this.#interrupt(), graceSeconds * 1000);
+    if (graceSeconds <= 0) this.#interrupt();
+    await this.#running?.catch(() => undefined);
+    clearTimeout(grace);
+  }
+
+  async #run(signal?: AbortSignal): Promise<void> {
+    const off = signal && onAbort(signal, () => void this.stop());
+    if (signal?.aborted) void this.stop();
+    const { concurrency = 1, once } = this.#options;
+    await Promise.all(Array.from({ length: once ? 1 : concurrency }, () => this.#slot()));
+    off?.();
+    clearTimeout(this.#interrupted);
+    if (this.#fatal !== undefined) throw this.#fatal;
+  }
+
+  #interrupt(): void {
+    const withinMs = (this.#options.stopWithinSeconds ?? STOP_WITHIN_SECONDS) * 1000;
+    for (const attempt of this.#attempts) attempt.interrupt();
+    this.#interrupted ??= setTimeout(() => this.#leaving.abort(), withinMs);
+  }
+
+  /** One delegation after the other. Several slots are several polls: each parks on its own. */
+  async #slot(): Promise<void> {
+    let next: Held | undefined;
+    try {
+      while (!this.#stopping.signal.aborted) {
+        const held = next ?? (await this.#poll());
+        next = held && (await this.#serve(held));
+      }
+    } catch (error) {
+      this.#fatal ??= error;
+      void this.stop();
+    }
+    // It came with the last reply, as the stop did.
+    if (next) await giveBack(this.#desk, next.lease);
+  }
+
+  async #serve(held: Held): Promise<Held | undefined> {
+    const attempt = new Attempt(this.#desk, held);
+    this.#attempts.add(attempt);
+    try {
+      const { replied, next } = await attempt.run();
+      if (replied && this.#options.once) void this.stop();
+      return next;
+    } finally {
+      this.#attempts.delete(attempt);
+      if (this.#stopping.signal.aborted) attempt.close();
+    }
+  }
+
+  /** A lease, or nothing: the wait ran out or the agent stops. Throws what no retry mends. */
+  async #poll(): Promise<Held | undefined> {
+    const { http, outage } = this.#desk;
+    const signal = this.#stopping.signal;
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      const askedAt = performance.now();
+      try {
+        const { leases } = await http.request(leasesSchema, {
+          method: "POST",
+          path: route`/v1/agents/${this.#options.agent}/leases`,
+          body: this.#wanted(POLL_SECONDS),
+          holdSeconds: POLL_SECONDS,
+          signal,
+        });
+        outage.over();
+        const lease = leases[0];
+        if (lease) return { lease, receivedAt: performance.now() };
+        // A gateway that is shutting down answers early; do not spin on it.
+        if (performance.now() - askedAt < 1000) await sleep(backoffMs(1), signal);
+        return undefined;
+      } catch (error) {
+        if (!signal.aborted) await outage.backOff(error, failures, signal);
+      }
+    }
+    return undefined;
+  }
+
+  #wanted(waitSeconds: number): object {
+    const { leaseSeconds, workerId } = this.#options;
+    return {
+      wait_seconds: waitSeconds,
+      confirm_within_seconds: CONFIRM_SECONDS,
+      ...(leaseSeconds !== undefined && { lease_seconds: leaseSeconds }),
+      ...(workerId !== undefined && { worker_id: workerId }),
+    };
+  }
+}

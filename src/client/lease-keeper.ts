@@ -1,0 +1,201 @@
+/**
+ * Keeps one lease alive: confirms it, beats at a third of it, sends progress, and says when it is gone.
+ * Limit: it never replies or releases; that is the agent's decision.
+ */
+
+import type { Progress } from "../schema/delegation.ts";
+import { heartbeatSchema, LEASE_LOST_REASONS, type Lease, type LeaseLostReason } from "../schema/lease.ts";
+import { ErrandApiError } from "./errors.ts";
+import { type Http, route } from "./http.ts";
+import { backoffMs, sleep } from "./timing.ts";
+
+/** Why work must stop: what the broker said, or `unknown` (no such lease), or `refused` (the token). */
+export type LostReason = LeaseLostReason | "unknown" | "refused";
+
+/** The reason of a handler's signal when its lease is gone: whatever it does now belongs to nobody. */
+export class LeaseLostError extends Error {
+  override readonly name = "LeaseLostError";
+  readonly reason: LostReason;
+
+  constructor(reason: LostReason) {
+    super(`the lease is gone: ${reason}`);
+    this.reason = reason;
+  }
+}
+
+/** Quick work needs no held heartbeat: it is done before one would have said anything. */
+const FIRST_HOLD_AFTER_MS = 50;
+/** A held heartbeat that comes back at once (a gateway on its way out) is not repeated at once. */
+const BREATH_MS = 1000;
+const LONGEST_HOLD_SECONDS = 25;
+/** How late an answer may be before the connection counts as dead. */
+const ANSWER_MS = 5000;
+/** At most this many progress events; the latest of what was said between wins. */
+const PROGRESS_EVERY_MS = 500;
+
+/** Made once: an abort without a reason makes a DOMException each time. */
+const CLOSED = new Error("the lease is closed");
+
+export class LeaseKeeper {
+  readonly lease: Lease;
+  readonly #http: Http;
+  readonly #path: string;
+  readonly #leaseMs: number;
+  readonly #handler = new AbortController();
+  readonly #beating = new AbortController();
+  /** Until then no other worker can have it, by the local clock and the time of asking. */
+  #trustedUntil: number;
+  #lost: LostReason | null = null;
+  /** The handler is done: its signal no longer matters. */
+  #settled = false;
+  /** The lease is done: no heartbeat matters any more. */
+  #closed = false;
+  #pending: Progress | undefined;
+  #inFlight = 0;
+  #sending: Promise<void> | undefined;
+  #sentAt = Number.NEGATIVE_INFINITY;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(http: Http, lease: Lease, receivedAt: number) {
+    this.#http = http;
+    this.lease = lease;
+    this.#path = route`/v1/leases/${lease.lease_id}/heartbeat`;
+    const { lease: granted } = lease.delegation;
+    // The broker's two instants, not its clock against ours.
+    this.#leaseMs = granted ? Date.parse(granted.expires_at) - Date.parse(granted.granted_at) : 60_000;
+    this.#trustedUntil = receivedAt + this.#leaseMs;
+  }
+
+  /** Aborts when the lease is lost, or by {@link interrupt}. For the handler. */
+  get signal(): AbortSignal {
+    return this.#handler.signal;
+  }
+
+  get lost(): LostReason | null {
+    return this.#lost;
+  }
+
+  /** The first heartbeat: true when the lease is ours. Work starts after it, so that it never runs twice. */
+  async confirm(withinMs: number): Promise<boolean> {
+    const endsAt = Math.min(this.#trustedUntil, performance.now() + withinMs);
+    await this.#persist(endsAt, 0, "released");
+    return this.#lost === null;
+  }
+
+  /** Beats until {@link close} or the loss. A held heartbeat learns of a cancel within milliseconds. */
+  async keep(): Promise<void> {
+    const holdSeconds = Math.min(LONGEST_HOLD_SECONDS, this.#leaseMs / 3000);
+    await this.#pause(FIRST_HOLD_AFTER_MS);
+    while (this.#lost === null && !this.#closed) {
+      const askedAt = performance.now();
+      await this.#persist(this.#trustedUntil, holdSeconds, "expired");
+      const early = performance.now() - askedAt < Math.min(BREATH_MS, holdSeconds * 500);
+      if (early) await this.#pause(Math.min(BREATH_MS, holdSeconds * 1000));
+    }
+  }
+
+  /** Never waits and never fails: at most two a second are sent, and the latest of those between wins. */
+  progress(progress: Progress): void {
+    if (this.#settled || this.#lost !== null) return;
+    this.#pending = progress;
+    if (this.#sending || this.#timer !== undefined) return;
+    const dueMs = this.#sentAt + PROGRESS_EVERY_MS - performance.now();
+    if (dueMs <= 0) this.#sendProgress();
+    else this.#timer = setTimeout(() => this.#sendProgress(), dueMs);
+  }
+
+  /** Stops the handler without a loss: the worker is stopping. */
+  interrupt(reason: Error): void {
+    if (!this.#settled) this.#handler.abort(reason);
+  }
+
+  /** The handler is done. What is on its way arrives before the reply does; what waits its turn is dropped. */
+  async settle(): Promise<void> {
+    this.#settled = true;
+    this.#pending = undefined;
+    clearTimeout(this.#timer);
+    await this.#sending;
+  }
+
+  /**
+   * No further heartbeat. One that is held is answered by the reply or release that ended the lease, which
+   * keeps its connection usable; `now` cuts it.
+   */
+  close(now = false): void {
+    this.#closed = true;
+    if (now || this.#inFlight === 0) {
+      this.#beating.abort(CLOSED);
+    } else {
+      const timer = setTimeout(() => this.#beating.abort(CLOSED), BREATH_MS);
+      this.#beating.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+    }
+  }
+
+  #sendProgress(): void {
+    const progress = this.#pending;
+    this.#timer = undefined;
+    this.#pending = undefined;
+    if (!progress) return;
+    this.#sentAt = performance.now();
+    this.#sending = this.#beat({ progress }, ANSWER_MS)
+      .catch((error: unknown) => void this.#judge(error))
+      .finally(() => {
+        this.#sending = undefined;
+        if (this.#pending) this.progress(this.#pending);
+      });
+  }
+
+  /** One heartbeat that gets through, or the lease is lost. */
+  async #persist(endsAt: number, holdSeconds: number, tooLate: LostReason): Promise<void> {
+    const body = holdSeconds > 0 ? { wait_seconds: Math.round(holdSeconds * 1000) / 1000 } : {};
+    for (let failures = 0; this.#lost === null && !this.#closed; failures += 1) {
+      const leftMs = endsAt - performance.now();
+      if (leftMs <= 0) return this.#lose(tooLate);
+      try {
+        return await this.#beat(body, Math.min(leftMs, holdSeconds * 1000 + ANSWER_MS));
+      } catch (error) {
+        const retryAfterMs = this.#judge(error);
+        // Tries again soon enough for the lease, however long the outage.
+        const delayMs = Math.min(backoffMs(failures, retryAfterMs), this.#leaseMs / 6);
+        if (this.#lost === null) await this.#pause(Math.min(delayMs, endsAt - performance.now()));
+      }
+    }
+  }
+
+  async #beat(body: object, timeoutMs: number): Promise<void> {
+    const askedAt = performance.now();
+    const signal = this.#beating.signal;
+    const call = { method: "POST", path: this.#path, body, signal, timeoutMs } as const;
+    this.#inFlight += 1;
+    try {
+      await this.#http.request(heartbeatSchema, call);
+      this.#trustedUntil = Math.max(this.#trustedUntil, askedAt + this.#leaseMs);
+    } finally {
+      this.#inFlight -= 1;
+      if (this.#closed && this.#inFlight === 0) this.#beating.abort(CLOSED);
+    }
+  }
+
+  /** Says whether the failure ends the lease; else how long to wait at least. */
+  #judge(error: unknown): number | undefined {
+    if (!(error instanceof ErrandApiError)) return undefined;
+    if (error.code === "lease_lost") this.#lose(lostReason(error.details?.reason));
+    else if (error.code === "lease_unknown") this.#lose("unknown");
+    else if (error.status === 401 || error.status === 403) this.#lose("refused");
+    return error.retryAfterMs;
+  }
+
+  #lose(reason: LostReason): void {
+    if (this.#lost !== null || this.#closed) return;
+    this.#lost = reason;
+    if (!this.#settled) this.#handler.abort(new LeaseLostError(reason));
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await sleep(Math.max(0, ms), this.#beating.signal).catch(() => undefined);
+  }
+}
+
+function lostReason(value: unknown): LostReason {
+  return LEASE_LOST_REASONS.find((reason) => reason === value) ?? "unknown";
+}

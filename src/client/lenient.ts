@@ -1,0 +1,37 @@
+/**
+ * Reads answers as a client must: fields that it does not know are ignored, at any depth.
+ * Limit: it strips what strict objects report; a key unknown to one branch of a union is not stripped.
+ */
+import type { z } from "zod";
+
+type Parsed<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: z.ZodError };
+
+/** Each round may uncover keys below the ones just removed; more rounds than nesting would be a loop. */
+const ROUNDS = 8;
+
+/** Takes ownership of `value`: unknown keys are deleted in place. */
+export function parseLenient<T>(schema: z.ZodType<T>, value: unknown): Parsed<T> {
+  let result = schema.safeParse(value);
+  for (let round = 0; round < ROUNDS && !result.success; round += 1) {
+    let removed = 0;
+    for (const issue of result.error.issues) {
+      if (issue.code === "unrecognized_keys") removed += remove(value, issue.path, issue.keys);
+    }
+    if (removed === 0) break;
+    result = schema.safeParse(value);
+  }
+  return result.success ? { ok: true, value: result.data } : { ok: false, error: result.error };
+}
+
+function remove(root: unknown, path: readonly PropertyKey[], keys: readonly string[]): number {
+  let at = root;
+  for (const step of path) {
+    if (typeof at !== "object" || at === null) return 0;
+    at = Reflect.get(at, step);
+  }
+  if (typeof at !== "object" || at === null) return 0;
+  for (const key of keys) Reflect.deleteProperty(at, key);
+  return keys.length;
+}

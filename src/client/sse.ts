@@ -1,0 +1,166 @@
+/**
+ * Server-sent events that resume: an async iterator that skips nothing and yields nothing twice, across
+ * reconnects. Limit: event types this version does not know are passed over.
+ */
+import { createParser, type EventSourceMessage } from "eventsource-parser";
+import { z } from "zod";
+import { isTerminal } from "../schema/delegation.ts";
+import {
+  EVENT_TYPES,
+  eventSchema,
+  resetEventSchema,
+  type StreamEvent,
+  snapshotEventSchema,
+  TERMINAL_EVENT_TYPES,
+} from "../schema/event.ts";
+import { ErrandApiError, isAway, localError } from "./errors.ts";
+import type { Call, Http } from "./http.ts";
+import { parseLenient } from "./lenient.ts";
+import { backoffMs, sleep, TimeLimit } from "./timing.ts";
+
+export interface EventsOptions {
+  readonly path: string;
+  readonly query?: Call["query"];
+  /** The cursor to resume behind; `0` is the beginning. */
+  readonly after?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** A delegation's own stream ends with its terminal event; others go on until they are aborted. */
+  readonly ends: boolean;
+}
+
+/** A connection that lived this long was a good one, even if no event came. */
+const GOOD_MS = 5000;
+/** The broker comments every 15 s; three missed ones are a dead connection. */
+const SILENCE_MS = 45_000;
+const HEAD_MS = 15_000;
+const MAX_FRAME_CHARS = 16 * 1024 * 1024;
+/** How many of the last events are remembered, to drop what a broker repeats around a reconnect. */
+const REMEMBERED = 1024;
+
+/** Throws what no retry mends; an outage is waited out, until the signal aborts (its reason is thrown). */
+export async function* readEvents(http: Http, options: EventsOptions): AsyncGenerator<StreamEvent, void> {
+  const seen = new Set<string>();
+  let cursor = options.after;
+  let failures = 0;
+  for (;;) {
+    let failure: ErrandApiError | undefined;
+    const openedAt = performance.now();
+    const limit = new TimeLimit(HEAD_MS, options.signal);
+    try {
+      for await (const frame of frames(http, options, cursor, limit)) {
+        failures = 0;
+        cursor = frame.id ?? cursor;
+        const event = toEvent(frame);
+        if (event === null || isRepeat(seen, event)) continue;
+        yield event;
+        if (options.ends && isLast(event)) return;
+      }
+    } catch (error) {
+      if (error === ENDED) return;
+      if (!(error instanceof ErrandApiError)) throw error;
+      if (!(isAway(error) || error.status === 429) || http.isHopeless(error)) throw error;
+      failure = error;
+    } finally {
+      limit.close();
+    }
+    if (performance.now() - openedAt > GOOD_MS) failures = 0;
+    const delayMs = backoffMs(failures, failure?.retryAfterMs);
+    failures += 1;
+    if (failure) http.onRetry?.(failure, delayMs);
+    await sleep(delayMs, options.signal);
+  }
+}
+
+/** 204: the stream is past its end. */
+const ENDED = new Error("the stream has ended");
+
+async function* frames(
+  http: Http,
+  options: EventsOptions,
+  cursor: string | undefined,
+  limit: TimeLimit,
+): AsyncGenerator<EventSourceMessage, void> {
+  const headers = {
+    accept: "text/event-stream",
+    ...(cursor !== undefined && { "last-event-id": cursor }),
+  };
+  const response = await http.open({ path: options.path, query: options.query ?? {}, headers }, limit);
+  if (response.status === 204) throw ENDED;
+  const queue: EventSourceMessage[] = [];
+  const parser = createParser({
+    onEvent: (frame) => queue.push(frame),
+    maxBufferSize: MAX_FRAME_CHARS,
+  });
+  const decoder = new TextDecoder();
+  const reader = response.body?.getReader();
+  if (!reader) return;
+  try {
+    for (;;) {
+      // Only waiting for the broker counts as silence, not the time that the consumer takes.
+      limit.restart(SILENCE_MS);
+      const chunk = await reader.read().catch((error: unknown) => {
+        throw http.lost(error, limit);
+      });
+      limit.restart(Number.POSITIVE_INFINITY);
+      if (chunk.done) return;
+      parser.feed(decoder.decode(chunk.value, { stream: true }));
+      for (let frame = queue.shift(); frame; frame = queue.shift()) yield frame;
+    }
+  } finally {
+    // Already failed or finished streams refuse to be canceled; either way the connection is given up.
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+const typeSchema = z.object({ type: z.string() });
+
+function toEvent(frame: EventSourceMessage): StreamEvent | null {
+  let data: unknown;
+  try {
+    data = JSON.parse(frame.data);
+  } catch {
+    throw unreadable("not JSON");
+  }
+  const type = typeSchema.safeParse(data).data?.type;
+  const known = EVENT_TYPES.some((name) => name === type);
+  const schema: z.ZodType<StreamEvent> | null =
+    type === "DELEGATION_SNAPSHOT"
+      ? snapshotEventSchema
+      : type === "RESET"
+        ? resetEventSchema
+        : known
+          ? eventSchema
+          : null;
+  if (schema === null) return null;
+  const parsed = parseLenient(schema, data);
+  if (parsed.ok) return parsed.value;
+  const issue = parsed.error.issues[0];
+  throw unreadable(`${issue?.path.join(".")}: ${issue?.message}`);
+}
+
+function unreadable(why: string): ErrandApiError {
+  return localError({
+    code: "invalid_response",
+    category: "CONFIG",
+    detail: `an event could not be read (${why})`,
+    recovery: "Check that the URL is an Errand broker of this version.",
+  });
+}
+
+/** By delegation and seq, not by id: ids of several shards may coincide. */
+function isRepeat(seen: Set<string>, event: StreamEvent): boolean {
+  if (event.type === "DELEGATION_SNAPSHOT" || event.type === "RESET") return false;
+  const key = `${event.delegation_id}/${event.seq}`;
+  if (seen.has(key)) return true;
+  seen.add(key);
+  for (const oldest of seen) {
+    if (seen.size <= REMEMBERED) break;
+    seen.delete(oldest);
+  }
+  return false;
+}
+
+function isLast(event: StreamEvent): boolean {
+  if (event.type === "DELEGATION_SNAPSHOT") return isTerminal(event.delegation.state);
+  return TERMINAL_EVENT_TYPES.includes(event.type);
+}

@@ -1,0 +1,82 @@
+/**
+ * What the embedded Redis keeps on disk: a private directory, its password, the places of socket and lock.
+ * Limit: one user per directory; whoever else finds it is refused.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { chmod, link, lstat, mkdir, open, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export type Home = {
+  readonly data: string;
+  readonly lock: string;
+  readonly logfile: string;
+  readonly socket: string;
+  readonly password: string;
+};
+
+export async function prepareHome(dataDir: string, runtimeDir: string | undefined): Promise<Home> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const root = await realpath(dataDir);
+  const { uid, mode } = await stat(root);
+  if (uid !== process.getuid?.()) {
+    throw new Error(`${root} belongs to another user; choose another ERRAND_DATA_DIR.`);
+  }
+  if ((mode & 0o077) !== 0) await chmod(root, 0o700);
+  await writeFile(join(root, ".gitignore"), "*\n", { flag: "wx" }).catch(() => undefined);
+  const data = join(root, "redis");
+  await mkdir(data, { recursive: true, mode: 0o700 });
+  return {
+    data,
+    lock: join(root, "lock"),
+    logfile: join(data, "redis.log"),
+    socket: await socketPath(root, runtimeDir),
+    password: await passwordOf(join(root, "redis-password")),
+  };
+}
+
+/** Written aside and linked, so that of two starts at once both read the same, whole password. */
+async function passwordOf(path: string): Promise<string> {
+  const mine = `${path}.${randomBytes(6).toString("hex")}`;
+  const file = await open(mine, "wx", 0o600);
+  try {
+    await file.writeFile(randomBytes(32).toString("hex"));
+    await file.sync();
+    await link(mine, path).catch(async (error: unknown) => {
+      if (!(await exists(path))) throw error;
+    });
+  } finally {
+    await file.close();
+    await rm(mine, { force: true });
+  }
+  const password = await readFile(path, "utf8");
+  if (!/^[0-9a-f]{64}$/.test(password)) throw new Error(`${path} is damaged; remove it while no Redis runs.`);
+  return password;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The kernel cuts socket paths at the size of sockaddr_un; a long one moves to a private directory. */
+async function socketPath(root: string, runtimeDir: string | undefined): Promise<string> {
+  const longest = process.platform === "linux" ? 107 : 103;
+  const near = join(root, "redis.sock");
+  if (Buffer.byteLength(near) <= longest) return near;
+  const name = `errand-${process.getuid?.()}-${createHash("sha256").update(root).digest("hex").slice(0, 16)}`;
+  for (const base of [runtimeDir, tmpdir(), "/tmp"]) {
+    if (base === undefined || Buffer.byteLength(join(base, name, "redis.sock")) > longest) continue;
+    const directory = join(base, name);
+    await mkdir(directory, { mode: 0o700 }).catch(() => undefined);
+    const stats = await lstat(directory);
+    // Anybody may create it in /tmp before us.
+    if (!stats.isDirectory() || stats.uid !== process.getuid?.() || (stats.mode & 0o077) !== 0) {
+      throw new Error(`${directory} is not a private directory of this user; remove it.`);
+    }
+    return join(directory, "redis.sock");
+  }
+  throw new Error(`${near} is too long for a socket; choose a shorter ERRAND_DATA_DIR.`);
+}

@@ -1,0 +1,171 @@
+/**
+ * One Redis process: its configuration, its start under the lock and the parent's life, its end, and how to ask it.
+ * Limit: the fallback without util-linux tells a stale lock by its pid, so a reused pid keeps it held.
+ */
+import { execFile, spawn } from "node:child_process";
+import { createConnection } from "node:net";
+import { totalmem } from "node:os";
+import { Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Home } from "./embedded-home.ts";
+import type { RedisServerBinary } from "./find-server.ts";
+
+export type Exit = { readonly code: number | null; readonly signal: string | null; readonly stderr: string };
+
+export type Launched = {
+  readonly pid: number | undefined;
+  readonly exited: Promise<Exit>;
+  exit(): Exit | undefined;
+  kill(signal: NodeJS.Signals): void;
+};
+
+/** The exit code of a start that found the lock held. */
+export const LOCK_HELD = 75;
+const STOP_MS = 10_000;
+const PROBE_MS = 2_000;
+
+export function configOf(home: Home, fsync: "always" | "everysec"): string {
+  // In a container the machine's memory is not ours.
+  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+  return [
+    `dir ${JSON.stringify(home.data)}`,
+    `logfile ${JSON.stringify(home.logfile)}`,
+    `requirepass ${home.password}`,
+    "appendonly yes",
+    `appendfsync ${fsync}`,
+    "aof-load-truncated yes",
+    'save ""',
+    `maxmemory ${Math.floor(memory / 4)}`,
+    "maxmemory-policy noeviction",
+    "enable-debug-command no",
+    "enable-module-command no",
+    "enable-protected-configs no",
+    "shutdown-timeout 10",
+    "unixsocketperm 700",
+    // Last: of a configuration cut short by our death, Redis finds nothing to listen on and ends.
+    `unixsocket ${JSON.stringify(home.socket)}`,
+    "",
+  ].join("\n");
+}
+
+/**
+ * Without setpriv and flock (macOS, busybox) a shell does their work and becomes Redis: it claims a file that holds
+ * its pid, and leaves behind a watcher on fd 3, whose end of file is the parent's death.
+ */
+const PORTABLE = `
+umask 077
+lock=$1.pid mine=$1.$$; shift
+alive() { kill -0 "$1" 2>/dev/null && ! grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
+take() { ln "$mine" "$lock" 2>/dev/null; }
+echo $$ >"$mine" || exit 74
+if ! take; then
+  held=$(cat "$lock" 2>/dev/null)
+  if ! alive "$held" && mv "$lock" "$mine.old" 2>/dev/null; then
+    # Another start may have put its own there meanwhile: give it back.
+    [ "$(cat "$mine.old")" = "$held" ] || ln "$mine.old" "$lock"
+  fi
+  take || { rm -f "$mine" "$mine.old"; exit ${LOCK_HELD}; }
+fi
+rm -f "$mine" "$mine.old"
+( (read -r _ <&3 || kill -TERM $$) </dev/null >/dev/null 2>&1 & )
+exec "$@" 3<&-
+`;
+
+/** Starts Redis so that it holds the lock as long as it lives, and lives no longer than we do. */
+export async function launch(binary: RedisServerBinary, config: string, lock: string): Promise<Launched> {
+  const { env } = binary;
+  // Everything else comes through stdin: command line and environment of a process are no place for a password.
+  const redis = [binary.command, "--port", "0", "-"];
+  const native = ["--pdeathsig", "TERM", "flock", "-n", "-F", "-E", String(LOCK_HELD)];
+  const [command, args] = (await runs("setpriv", [...native, "/dev/null", "true"], env))
+    ? ["setpriv", [...native, lock, ...redis]]
+    : ["sh", ["-c", PORTABLE, "sh", lock, ...redis]];
+  // Detached: Ctrl-C must not reach Redis before the gateway has drained.
+  const child = spawn(command, args, { env, detached: true, stdio: ["pipe", "ignore", "pipe", "pipe"] });
+
+  let stderr = "";
+  child.stderr?.on("data", (chunk: Buffer) => {
+    stderr = `${stderr}${chunk}`.slice(-4_000);
+  });
+  // It may end before it has read its configuration.
+  child.stdin?.on("error", () => undefined);
+  child.stdin?.end(config);
+  const lifeline = child.stdio[3];
+  lifeline?.on("error", () => undefined);
+
+  let exit: Exit | undefined;
+  const exited = new Promise<Exit>((resolve) => {
+    child.once("exit", (code, signal) => {
+      exit = { code, signal, stderr };
+      // Sends the watcher home before the pid can be another's.
+      if (lifeline instanceof Writable) lifeline.end("done\n");
+      resolve(exit);
+    });
+    child.once("error", (error) => {
+      exit ??= { code: null, signal: null, stderr: error.message };
+      resolve(exit);
+    });
+  });
+  return { pid: child.pid, exited, exit: () => exit, kill: (signal) => child.kill(signal) };
+}
+
+function runs(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    execFile(command, args, { env, timeout: 5_000 }, (error) =>
+      // /dev/null may be locked by anybody, which proves the tools as well.
+      resolve(error === null || error.code === LOCK_HELD),
+    );
+  });
+}
+
+export async function terminate(child: Launched): Promise<void> {
+  child.kill("SIGTERM");
+  const waited = new AbortController();
+  const patience = sleep(STOP_MS, "late" as const, { signal: waited.signal }).catch(() => undefined);
+  if ((await Promise.race([child.exited, patience])) === "late") child.kill("SIGKILL");
+  waited.abort();
+  await child.exited;
+}
+
+export type Sight =
+  | { readonly state: "absent" | "denied"; readonly pid?: undefined }
+  | {
+      readonly state: "loading" | "ready";
+      readonly pid: number | undefined;
+      readonly percent?: string | undefined;
+    };
+
+/** Who answers at the socket; silence counts as absence, because the lock tells the difference. */
+export function probe(socket: string, password: string): Promise<Sight> {
+  return new Promise((resolve) => {
+    const link = createConnection(socket);
+    let said = "";
+    const done = () => {
+      link.destroy();
+      resolve(read(said));
+    };
+    link.setEncoding("utf8");
+    link.setTimeout(PROBE_MS, done);
+    link.on("error", done);
+    link.on("close", done);
+    link.on("data", (chunk) => {
+      said += chunk;
+    });
+    // QUIT makes the server close, which marks the end of its answers.
+    link.write(`AUTH ${password}\r\nINFO server persistence\r\nPING\r\nQUIT\r\n`);
+  });
+}
+
+function read(said: string): Sight {
+  if (/^-(WRONGPASS|NOAUTH)/m.test(said)) return { state: "denied" };
+  // Any other answer to PING, an error too, comes from a Redis that lives.
+  if (!/\+OK\r\n$/.test(said)) return { state: "absent" };
+  const pid = /^process_id:(\d+)/m.exec(said)?.[1];
+  const percent = /^loading_loaded_perc:([\d.]+)/m.exec(said)?.[1];
+  const state = /^-LOADING/m.test(said) ? "loading" : "ready";
+  return { state, pid: pid === undefined ? undefined : Number(pid), percent };
+}

@@ -1,0 +1,207 @@
+/**
+ * The embedded Redis: a child on a unix socket that dies with its parent, of which there is one per data directory.
+ * Whoever starts second adopts it. Limit: POSIX only; that an adopted one died is noticed at the next `ensure()`.
+ */
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Home, prepareHome } from "./embedded-home.ts";
+import {
+  configOf,
+  type Exit,
+  type Launched,
+  LOCK_HELD,
+  launch,
+  probe,
+  terminate,
+} from "./embedded-server.ts";
+import type { RedisServerBinary } from "./find-server.ts";
+
+export type EmbeddedOptions = {
+  readonly dataDir: string;
+  readonly fsync: "always" | "everysec";
+  /** Asked for only when a server has to be started. */
+  readonly binary: () => Promise<RedisServerBinary>;
+  readonly log: (level: "info" | "warn" | "error", message: string, fields?: Record<string, unknown>) => void;
+  /** XDG_RUNTIME_DIR: holds the socket when its path in the data directory would be too long. */
+  readonly runtimeDir?: string | undefined;
+};
+
+export type EmbeddedRedis = {
+  readonly socket: string;
+  readonly password: string;
+  /** Whether another process owns the Redis in use; it may change with every `ensure()`. */
+  readonly adopted: boolean;
+  pid(): number | undefined;
+  /** Resolves when Redis answers, after starting or adopting one if need be. */
+  ensure(): Promise<void>;
+  /** Ends Redis if it is ours. */
+  stop(): Promise<void>;
+};
+
+const LOCK_PATIENCE_MS = 10_000;
+const SILENCE_MS = 30_000;
+/** One that dies younger than this is started again ever more slowly. */
+const STEADY_MS = 10_000;
+
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedRedis> {
+  const keeper = new Keeper(options, await prepareHome(options.dataDir, options.runtimeDir));
+  await keeper.ensure();
+  return keeper;
+}
+
+class Keeper implements EmbeddedRedis {
+  readonly #options: EmbeddedOptions;
+  readonly #home: Home;
+  readonly #stopping = new AbortController();
+  #child: Launched | undefined;
+  #pid: number | undefined;
+  #attempt: Promise<void> | undefined;
+  #failures = 0;
+
+  constructor(options: EmbeddedOptions, home: Home) {
+    this.#options = options;
+    this.#home = home;
+  }
+
+  get socket(): string {
+    return this.#home.socket;
+  }
+
+  get password(): string {
+    return this.#home.password;
+  }
+
+  get adopted(): boolean {
+    return this.#child === undefined;
+  }
+
+  pid(): number | undefined {
+    return this.#pid;
+  }
+
+  ensure(): Promise<void> {
+    this.#attempt ??= this.#try().finally(() => {
+      this.#attempt = undefined;
+    });
+    return this.#attempt;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error("the embedded Redis was stopped"));
+    await this.#attempt?.catch(() => undefined);
+    if (this.#child !== undefined) await terminate(this.#child);
+  }
+
+  async #try(): Promise<void> {
+    const { signal } = this.#stopping;
+    signal.throwIfAborted();
+    try {
+      if (await this.#settle(this.#child)) return;
+      if (this.#failures > 0) {
+        await sleep(Math.min(2_000, 100 * 2 ** (this.#failures - 1)), undefined, { signal });
+      }
+      await this.#bringUp();
+    } catch (error) {
+      this.#failures += 1;
+      throw error;
+    }
+  }
+
+  async #bringUp(): Promise<void> {
+    const { log, binary, fsync } = this.#options;
+    const deadline = Date.now() + LOCK_PATIENCE_MS;
+    for (let round = 0; ; round += 1) {
+      const child = await launch(await binary(), configOf(this.#home, fsync), this.#home.lock);
+      try {
+        if (await this.#settle(child)) return;
+      } catch (error) {
+        await terminate(child);
+        throw error;
+      }
+      if (Date.now() > deadline) {
+        throw new Error(
+          `Another process holds ${this.#home.lock}, but no Redis answers at ${this.#home.socket}; ` +
+            "end that process or choose another ERRAND_DATA_DIR.",
+        );
+      }
+      if (round === 0) log("info", "waiting for the Redis that another process is starting or stopping");
+      await sleep(200, undefined, { signal: this.#stopping.signal });
+      if (await this.#settle(undefined)) return;
+    }
+  }
+
+  /** Waits until Redis answers; false if there is none to wait for, or another holds the lock. */
+  async #settle(child: Launched | undefined): Promise<boolean> {
+    const { log } = this.#options;
+    let heard = Date.now();
+    let told = Date.now();
+    for (;;) {
+      const exit = child?.exit();
+      const sight = await probe(this.#home.socket, this.#home.password);
+      if (sight.state === "denied") {
+        throw new Error(`The Redis at ${this.#home.socket} does not take this data directory's password.`);
+      }
+      // While our own child has no lock yet, it may be another's that answers.
+      if (sight.state === "ready" && (child === undefined || sight.pid === child.pid)) {
+        this.#own(child, sight.pid);
+        return true;
+      }
+      if (child === undefined && sight.state === "absent") return false;
+      if (exit?.code === LOCK_HELD) return false;
+      if (exit !== undefined) throw new Error(await this.#obituary(exit));
+      const loading = sight.state === "loading";
+      if (loading) heard = Date.now();
+      if (loading && Date.now() - told > 3_000) {
+        told = Date.now();
+        log("info", "Redis is loading its data", { percent: sight.percent });
+      }
+      if (Date.now() - heard > SILENCE_MS) {
+        throw new Error(`The Redis at ${this.#home.socket} does not answer; see ${this.#home.logfile}.`);
+      }
+      await sleep(loading ? 100 : 10, undefined, { signal: this.#stopping.signal });
+    }
+  }
+
+  #own(child: Launched | undefined, pid: number | undefined): void {
+    const { log } = this.#options;
+    const known = pid === this.#pid && child === this.#child;
+    this.#pid = pid;
+    this.#child = child;
+    if (known) return;
+    if (child === undefined) {
+      log("info", "adopted the Redis that already runs on this data directory", { pid });
+      return;
+    }
+    log("info", "Redis is ready", { pid, socket: this.socket });
+    const since = Date.now();
+    void child.exited.then(({ code, signal }) => {
+      this.#child = undefined;
+      this.#pid = undefined;
+      if (this.#stopping.signal.aborted) return;
+      this.#failures = Date.now() - since < STEADY_MS ? this.#failures + 1 : 0;
+      log("warn", "Redis ended unexpectedly and is started again", { pid, code, signal });
+      void this.#revive();
+    });
+  }
+
+  async #revive(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      try {
+        return await this.ensure();
+      } catch (error) {
+        if (!this.#stopping.signal.aborted) {
+          this.#options.log("error", "Redis could not be started again", { reason: String(error) });
+        }
+      }
+    }
+  }
+
+  async #obituary(exit: Exit): Promise<string> {
+    const { logfile } = this.#home;
+    const tail = async () =>
+      (await readFile(logfile, "utf8").catch(() => "")).trim().split("\n").slice(-4).join("\n");
+    const how = exit.code === null ? (exit.signal ?? "not run") : `exit code ${exit.code}`;
+    const last = (exit.stderr.trim() || (await tail())).replaceAll(this.password, "…");
+    return `Redis ended while starting (${how}); see ${logfile}.\n${last}`;
+  }
+}

@@ -1,0 +1,85 @@
+/** What is said on the command line: help, mistakes, and what `serve` passes on. */
+import { describe, expect, test } from "vitest";
+import type { ServeOptions } from "../../src/cli/host.ts";
+import { run } from "./fake-host.ts";
+
+describe("help", () => {
+  test("goes to stdout when asked for, with examples", async () => {
+    const { code, stdout, stderr } = await run(["delegate", "--help"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("$ errand delegate scout");
+    expect(stdout).toContain("--json");
+    expect(stderr).toBe("");
+  });
+
+  test.each([[[]], [["agent"]], [["token"]]])("%j alone shows help and is a usage error", async (argv) => {
+    const { code, stdout, stderr } = await run(argv);
+    expect(code).toBe(64);
+    expect(stdout).toBe("");
+    expect(stderr).toContain("Usage: errand");
+  });
+
+  test("--version", async () => {
+    expect(await run(["--version"])).toEqual({ code: 0, stdout: "1.2.3\n", stderr: "" });
+  });
+});
+
+describe("mistakes exit 64 with one line that names the remedy", () => {
+  test.each([
+    [["delgate", "scout"], "unknown command 'delgate'"],
+    [["delegate"], "missing required argument 'agent'"],
+    [["delegate", "scout", "x", "--frobnicate"], "unknown option '--frobnicate'"],
+    [["delegate", "scout", "x", "--priority", "10"], "from 0 to 9"],
+    [["delegate", "scout", "x", "--timeout", "3"], "--timeout goes with --wait"],
+    [["delegate", "scout"], "there is no task"],
+    [["delegate", "scout", "  "], "the task is empty"],
+    [["delegate", "scout", "--file", "/nonexistent"], "cannot be read"],
+    [["delegate", "scout", "x", "--file", "y"], "given twice"],
+    [["get"], "missing required argument 'id'"],
+    [["watch", "dlg_1", "--target", "scout"], "either its id or filters"],
+    [["watch", "--types", "NOISE"], "'NOISE' is no event type"],
+    [["work", "--", "cat"], "required option '--agent <name>' not specified"],
+    [["work", "--agent", "scout"], "missing required argument 'command'"],
+    [["work", "--agent", "Scout!", "--", "cat"], "an agent name is"],
+    [["work", "--agent", "scout", "--worker-id", "a b", "--", "cat"], "without spaces"],
+    [["agent", "put", "scout", "--file", "/nonexistent"], "not a readable JSON file"],
+  ])("%j", async (argv, said) => {
+    const { code, stdout, stderr } = await run(argv);
+    expect(code).toBe(64);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(/^errand: .+\n$/);
+    expect(stderr).toContain(said);
+  });
+
+  test("with --json they are problem JSON", async () => {
+    const { code, stderr } = await run(["delegate", "scout", "x", "--timeout", "3", "--json"]);
+    expect(code).toBe(64);
+    expect(JSON.parse(stderr)).toMatchObject({ code: "usage", category: "PROTOCOL", retryable: false });
+  });
+
+  test("a stdin that is no text is refused", async () => {
+    const { code, stderr } = await run(["delegate", "scout", "-"], {
+      stdin: Buffer.from([0xff, 0xfe, 0x00]),
+    });
+    expect(code).toBe(64);
+    expect(stderr).toContain("stdin is not UTF-8 text");
+  });
+});
+
+test("serve passes on what was said and exits as the broker does", async () => {
+  let given: ServeOptions | undefined;
+  const { code } = await run(["serve", "--port", "0", "--data-dir", "/tmp/x"], {
+    onServe: (options) => {
+      given = options;
+      return 78;
+    },
+  });
+  expect(code).toBe(78);
+  expect(given).toEqual({ port: "0", dataDir: "/tmp/x" });
+});
+
+test("a command that is not there ends `work` before anything is leased", async () => {
+  const { code, stderr } = await run(["work", "--agent", "scout", "--", "no-such-command-anywhere"]);
+  expect(code).toBe(78);
+  expect(stderr).toContain("'no-such-command-anywhere' was not found");
+});

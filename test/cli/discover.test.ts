@@ -1,0 +1,112 @@
+/** Finding the local broker, and keeping its operator's token to itself. */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { discover } from "../../src/cli/discover.ts";
+import { AGENT, stubBroker } from "../client/stub-broker.ts";
+import { run } from "./fake-host.ts";
+
+const LOCAL = "http://127.0.0.1:4180";
+
+async function folder(): Promise<string> {
+  const made = await mkdtemp(join(tmpdir(), "errand-discover-"));
+  onTestFinished(() => rm(made, { recursive: true, force: true }));
+  return made;
+}
+
+async function brokerIn(dataDir: string, url = LOCAL): Promise<void> {
+  await mkdir(dataDir, { recursive: true });
+  await writeFile(join(dataDir, "gateway.json"), JSON.stringify({ url, pid: 1 }));
+  await writeFile(join(dataDir, "operator-token"), "errand_local\n");
+}
+
+describe("with a local broker", () => {
+  test("its files say where it is and who the operator is", async () => {
+    const dataDir = join(await folder(), "data");
+    await brokerIn(dataDir);
+    expect(await discover({ dataDir }, {})).toEqual({ url: LOCAL, token: "errand_local" });
+  });
+
+  test("the default folder is looked for upward, one with a name of its own is not", async () => {
+    const root = await folder();
+    await brokerIn(join(root, ".errand"));
+    await brokerIn(join(root, "data"));
+    const deep = join(root, "a", "b");
+    expect(await discover({ dataDir: join(deep, ".errand") }, {})).toMatchObject({ url: LOCAL });
+    await expect(discover({ dataDir: join(deep, "data") }, {})).rejects.toMatchObject({ code: "no_broker" });
+  });
+
+  test("the nearest folder wins, running or not", async () => {
+    const root = await folder();
+    await brokerIn(join(root, ".errand"));
+    const near = join(root, "near", ".errand");
+    await mkdir(near, { recursive: true });
+    await expect(discover({ dataDir: near }, {})).rejects.toMatchObject({
+      category: "TRANSPORT",
+      message: expect.stringContaining("no broker runs on it"),
+      recovery: expect.stringContaining("errand serve"),
+    });
+  });
+
+  test("flags win over the environment, which wins over the files", async () => {
+    const dataDir = join(await folder(), "data");
+    await brokerIn(dataDir);
+    const env = { url: "http://env:1", token: "env", dataDir };
+    expect(await discover(env, {})).toEqual({ url: "http://env:1", token: "env" });
+    expect(await discover(env, { url: "http://flag:1", token: "flag" })).toEqual({
+      url: "http://flag:1",
+      token: "flag",
+    });
+    expect(await discover({ token: "env", dataDir }, {})).toEqual({ url: LOCAL, token: "env" });
+    expect(await discover({ url: `${LOCAL}/`, dataDir }, {})).toEqual({
+      url: `${LOCAL}/`,
+      token: "errand_local",
+    });
+  });
+
+  test("the operator's token goes to no other URL, not even a like one", async () => {
+    const dataDir = join(await folder(), "data");
+    await brokerIn(dataDir);
+    for (const url of [
+      "http://127.0.0.1:4181",
+      "http://localhost:4180",
+      "https://127.0.0.1:4180",
+      "http://evil/",
+    ]) {
+      await expect(discover({ url, dataDir }, {})).rejects.toMatchObject({
+        code: "no_token",
+        category: "AUTH",
+      });
+    }
+  });
+});
+
+describe("what a person reads", () => {
+  test("nothing found: what to do, exit 75", async () => {
+    const { code, stderr } = await run(["watch"], { env: { dataDir: join(await folder(), "data") } });
+    expect(code).toBe(75);
+    expect(stderr).toMatch(/^errand: no broker found: .*errand serve.*\n$/);
+  });
+
+  test("found, but nothing answers: at once, exit 75", async () => {
+    const dataDir = join(await folder(), "data");
+    const gone = await stubBroker(() => undefined);
+    await gone.close();
+    await brokerIn(dataDir, gone.url);
+    const { code, stderr } = await run(["agent", "list"], { env: { dataDir } });
+    expect(code).toBe(75);
+    expect(stderr).toContain(`nothing answers at ${gone.url} (ECONNREFUSED)`);
+    expect(stderr).toContain("errand serve");
+  });
+
+  test("found and there: it just works", async () => {
+    const dataDir = join(await folder(), "data");
+    const stub = await stubBroker((_request, answer) => answer.json({ agents: [AGENT] }));
+    await brokerIn(dataDir, stub.url);
+    const { code, stdout } = await run(["agent", "list"], { env: { dataDir } });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^NAME +PRESENCE.*\nscout +offline +0 +1 /);
+    expect(stub.seen[0]?.headers.authorization).toBe("Bearer errand_local");
+  });
+});

@@ -1,0 +1,56 @@
+/** A CLI host whose streams are strings. Limit: signals are real, so tests of them start a process. */
+import { PassThrough, Readable, Writable } from "node:stream";
+import type { CliHost, ServeOptions } from "../../src/cli/host.ts";
+import { runCli } from "../../src/cli/run.ts";
+
+export interface Setting {
+  readonly env?: Partial<CliHost["env"]>;
+  readonly childEnv?: CliHost["childEnv"];
+  readonly stdin?: string | Buffer;
+  readonly tty?: Partial<CliHost["isTty"]>;
+  readonly onServe?: (options: ServeOptions) => number;
+}
+
+export interface Run {
+  readonly done: Promise<number>;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  readonly closeStdout: () => void;
+}
+
+export function start(argv: string[], setting: Setting = {}): Run {
+  const out: string[] = [];
+  const err: string[] = [];
+  const stdout = sink(out);
+  const host: CliHost = {
+    env: { dataDir: "/nonexistent/data", ...setting.env },
+    childEnv: setting.childEnv ?? { PATH: process.env.PATH },
+    stdin: setting.stdin === undefined ? new PassThrough() : Readable.from([Buffer.from(setting.stdin)]),
+    stdout,
+    stderr: sink(err),
+    isTty: { stdin: true, stdout: false, stderr: false, ...setting.tty },
+    serve: async (options) => setting.onServe?.(options) ?? 0,
+    version: "1.2.3",
+  };
+  return {
+    done: runCli(argv, host),
+    stdout: () => out.join(""),
+    stderr: () => err.join(""),
+    closeStdout: () => stdout.destroy(Object.assign(new Error("write EPIPE"), { code: "EPIPE" })),
+  };
+}
+
+export async function run(argv: string[], setting: Setting = {}) {
+  const started = start(argv, setting);
+  const code = await started.done;
+  return { code, stdout: started.stdout(), stderr: started.stderr() };
+}
+
+function sink(into: string[]): Writable {
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      into.push(chunk.toString());
+      done();
+    },
+  });
+}

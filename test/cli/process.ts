@@ -1,0 +1,16 @@
+/** The CLI as a process of its own, for what only a process shows: signals, inherited environment. */
+import { argv, env, exit, stderr, stdin, stdout } from "node:process";
+import { runCli } from "../../src/cli/run.ts";
+
+exit(
+  await runCli(argv.slice(2), {
+    env: { url: env.ERRAND_URL, token: env.ERRAND_TOKEN, dataDir: "/nonexistent/data" },
+    childEnv: env,
+    stdin,
+    stdout,
+    stderr,
+    isTty: { stdin: true, stdout: false, stderr: false },
+    serve: async () => 0,
+    version: "1.2.3",
+  }),
+);

@@ -1,0 +1,307 @@
+/** An agent's side of leases: confirm, heartbeat, reply, loss, stop, outage. */
+import { describe, expect, onTestFinished, test } from "vitest";
+import { Agent, type AgentOptions } from "../../src/client/agent.ts";
+import type { AgentEvent, Handler } from "../../src/client/work.ts";
+import { until } from "../support/until.ts";
+import { type Answer, completedWith, ID, LEASE_ID, leaseLike, type Seen, stubBroker } from "./stub-broker.ts";
+
+const HEARTBEAT = { expires_at: "2026-01-01T00:02:00.000Z", messages: [] };
+
+/** One lease for the first poll, then an idle queue; a test overrides the routes that it is about. */
+async function brokerWith(
+  routes: Partial<
+    Record<"leases" | "heartbeat" | "reply" | "release", (answer: Answer, request: Seen) => void>
+  >,
+  lease = leaseLike(),
+) {
+  let given = false;
+  const stub = await stubBroker((request, answer) => {
+    const verb = request.path.split("/").at(-1);
+    const route = Object.entries(routes).find(([name]) => name === verb)?.[1];
+    if (route) return route(answer, request);
+    if (verb === "leases") {
+      if (!given) answer.json({ leases: [lease] });
+      given = true;
+    } else if (verb === "heartbeat") {
+      if (request.body.wait_seconds === undefined) answer.json(HEARTBEAT);
+    } else if (verb === "reply") answer.json({ outcome: "matched", delegation: completedWith("") });
+    else answer.json({});
+  });
+  return stub;
+}
+
+function agentAt(url: string, handler: Handler, options: Partial<AgentOptions> = {}) {
+  const events: AgentEvent[] = [];
+  const agent = new Agent(
+    { url, agent: "scout", onEvent: (event) => events.push(event), ...options },
+    handler,
+  );
+  onTestFinished(() => agent.stop());
+  return { agent, events, types: () => events.map(({ type }) => type) };
+}
+
+describe("one delegation", () => {
+  test("is confirmed at once, handled, and replied to with a wish for the next", async () => {
+    const stub = await brokerWith({});
+    const { agent, events } = agentAt(stub.url, (work) => `${work.text.split(" ").length} words`, {
+      workerId: "w1",
+      leaseSeconds: 30,
+    });
+    const running = agent.run();
+    await until(() => events.some(({ type }) => type === "replied"), { what: "a reply" });
+    await agent.stop();
+    await running;
+    const next = { confirm_within_seconds: 5, lease_seconds: 30, worker_id: "w1" };
+    expect(stub.seen.slice(0, 3).map(({ path, body }) => [path, body])).toEqual([
+      ["/v1/agents/scout/leases", { wait_seconds: 20, ...next }],
+      [`/v1/leases/${LEASE_ID}/heartbeat`, {}],
+      [
+        `/v1/leases/${LEASE_ID}/reply`,
+        { state: "completed", text: "3 words", next: { wait_seconds: 0, ...next } },
+      ],
+    ]);
+    expect(events.map(({ type }) => type)).toEqual(["leased", "replied"]);
+  });
+
+  test("the next one comes with the reply's answer and needs no poll", async () => {
+    let replies = 0;
+    const stub = await brokerWith({
+      reply: (answer) => {
+        replies += 1;
+        const leases = replies === 1 ? [leaseLike()] : [];
+        answer.json({ outcome: "matched", delegation: completedWith(""), leases });
+      },
+    });
+    const { agent } = agentAt(stub.url, () => undefined);
+    void agent.run();
+    await until(() => stub.to("/reply").length === 2, { what: "the second reply" });
+    expect(stub.to("/leases").length).toBeLessThanOrEqual(2);
+    expect(stub.to("/heartbeat").filter(({ body }) => body.wait_seconds === undefined)).toHaveLength(2);
+  });
+
+  test("that cannot be confirmed is never started", async () => {
+    const stub = await brokerWith({
+      heartbeat: (answer) =>
+        answer.problem(409, "lease_lost", "PROTOCOL", { details: { reason: "released" } }),
+    });
+    let started = 0;
+    const { agent, events } = agentAt(stub.url, () => String(++started));
+    void agent.run();
+    await until(() => events.length > 0, { what: "the loss" });
+    expect(events).toEqual([{ type: "lost", delegationId: ID, reason: "released" }]);
+    expect(started).toBe(0);
+    expect(stub.to("/reply")).toEqual([]);
+  });
+
+  test("whose handler throws fails with the error's message", async () => {
+    const stub = await brokerWith({});
+    const { agent } = agentAt(stub.url, () => Promise.reject(new Error("no such file")), { once: true });
+    await agent.run();
+    expect(stub.to("/reply")[0]?.body).toEqual({
+      state: "failed",
+      error: { code: "agent_error", message: "no such file" },
+    });
+  });
+
+  test("whose reply is too large fails with a word about it, instead of hanging", async () => {
+    const stub = await brokerWith({
+      reply: (answer, { body }) => {
+        if (body.state === "completed") answer.problem(413, "payload_too_large", "PROTOCOL");
+        else answer.json({ outcome: "matched", delegation: completedWith("") });
+      },
+    });
+    const { agent } = agentAt(stub.url, () => "very long", { once: true });
+    await agent.run();
+    expect(stub.to("/reply")[1]?.body).toMatchObject({
+      state: "failed",
+      error: { code: "payload_too_large" },
+    });
+  });
+});
+
+describe("heartbeats", () => {
+  test("are held for a third of the lease and renewed by themselves", async () => {
+    const stub = await brokerWith(
+      {
+        heartbeat: (answer, { body }) => {
+          setTimeout(() => answer.json(HEARTBEAT), Number(body.wait_seconds ?? 0) * 1000);
+        },
+      },
+      leaseLike(1),
+    );
+    const held = () => stub.to("/heartbeat").filter(({ body }) => body.wait_seconds !== undefined);
+    const { agent, events } = agentAt(stub.url, () => until(() => held().length >= 4).then(() => "done"));
+    void agent.run();
+    await until(() => events.some(({ type }) => type === "replied"), { what: "a reply" });
+    expect(held()[0]?.body.wait_seconds).toBeCloseTo(0.333, 3);
+  });
+
+  test("bring a cancel to the handler at once, and no reply is sent", async () => {
+    let hold: Answer | undefined;
+    const stub = await brokerWith({
+      heartbeat: (answer, { body }) => {
+        if (body.wait_seconds === undefined) answer.json(HEARTBEAT);
+        else hold = answer;
+      },
+    });
+    let aborted: unknown;
+    const { agent, events } = agentAt(stub.url, async ({ signal }) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      aborted = signal.reason;
+      return "too late";
+    });
+    void agent.run();
+    const held = await until(() => hold, { what: "the held heartbeat" });
+    held.problem(409, "lease_lost", "PROTOCOL", { details: { reason: "canceled" } });
+    await until(() => events.some(({ type }) => type === "lost"), { what: "the loss" });
+    expect(aborted).toMatchObject({ name: "LeaseLostError", reason: "canceled" });
+    expect(stub.to("/reply")).toEqual([]);
+    await until(() => stub.to("/leases").length === 2, { what: "the next poll" });
+  });
+
+  test("that find no broker stop the work when another worker could have it", async () => {
+    let calls = 0;
+    const stub = await brokerWith(
+      {
+        heartbeat: (answer) => {
+          calls += 1;
+          if (calls === 1) answer.json(HEARTBEAT);
+          else answer.cut();
+        },
+      },
+      leaseLike(1),
+    );
+    const { agent, events } = agentAt(stub.url, ({ signal }) => {
+      return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    });
+    const startedAt = performance.now();
+    void agent.run();
+    await until(() => events.some(({ type }) => type === "lost"), { what: "the loss" });
+    expect(events.at(-1)).toMatchObject({ type: "lost", reason: "expired" });
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+    expect(calls).toBeGreaterThan(3);
+  });
+
+  test("carry progress: the first at once, then the latest, never after the end", async () => {
+    const stub = await brokerWith({});
+    const { agent } = agentAt(
+      stub.url,
+      async ({ progress }) => {
+        progress("one");
+        progress("two");
+        progress({ message: "three", done: 3 });
+        await until(() => said().length === 2, { what: "the second progress" });
+        progress("four");
+        return "done";
+      },
+      { once: true },
+    );
+    const said = () => stub.to("/heartbeat").flatMap(({ body }) => body.progress ?? []);
+    await agent.run();
+    expect(said()).toEqual([{ message: "one" }, { message: "three", done: 3 }]);
+  });
+});
+
+describe("stopping", () => {
+  test("gives the work back and ends the poll", async () => {
+    const stub = await brokerWith({});
+    const stopped = new AbortController();
+    let reason: unknown;
+    const { agent, events, types } = agentAt(
+      stub.url,
+      async ({ signal }) => {
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        reason = signal.reason;
+        return "half of it";
+      },
+      { concurrency: 2 },
+    );
+    const running = agent.run(stopped.signal);
+    await until(() => events.length > 0 && stub.to("/leases").length === 2, {
+      what: "work and a parked poll",
+    });
+    stopped.abort();
+    await running;
+    expect(types()).toEqual(["leased", "released"]);
+    expect(reason).toMatchObject({ name: "AgentStoppingError" });
+    expect(stub.to("/release")).toHaveLength(1);
+    expect(stub.to("/reply")).toEqual([]);
+  });
+
+  test("lets work finish that is done within the grace", async () => {
+    const stub = await brokerWith({});
+    let finish: (value: string) => void = () => undefined;
+    const { agent, types } = agentAt(stub.url, () => new Promise((resolve) => (finish = resolve)));
+    void agent.run();
+    await until(() => types().includes("leased"), { what: "work" });
+    const stopping = agent.stop(10);
+    finish("all of it");
+    await stopping;
+    expect(types()).toEqual(["leased", "replied"]);
+    expect(stub.to("/reply")[0]?.body).toEqual({ state: "completed", text: "all of it" });
+  });
+
+  test("leaves a handler behind that does not listen, and still gives its work back", async () => {
+    const stub = await brokerWith({});
+    const { agent, types } = agentAt(stub.url, () => new Promise(() => undefined), {
+      stopWithinSeconds: 0.1,
+    });
+    void agent.run();
+    await until(() => types().includes("leased"), { what: "work" });
+    await agent.stop();
+    expect(types()).toEqual(["leased", "released"]);
+  });
+});
+
+describe("outages", () => {
+  test("are waited out, whatever the broker says while it is away, and told once", async () => {
+    let polls = 0;
+    const stub = await brokerWith({
+      leases: (answer) => {
+        polls += 1;
+        if (polls === 1) answer.problem(503, "redis_unavailable", "TRANSPORT");
+        else if (polls === 2) answer.problem(429, "rate_limited", "TRANSPORT");
+        else if (polls === 3) answer.cut();
+        else if (polls === 4) answer.json({ leases: [leaseLike()] });
+      },
+    });
+    const { agent, types } = agentAt(stub.url, () => "done");
+    void agent.run();
+    await until(() => types().includes("replied"), { what: "a reply" });
+    expect(types()).toEqual(["retrying", "recovered", "leased", "replied"]);
+  });
+
+  test("do not lose a reply: it is sent until it is taken, and `duplicate` is taken", async () => {
+    let replies = 0;
+    const stub = await brokerWith({
+      reply: (answer) => {
+        replies += 1;
+        if (replies === 1) answer.cut();
+        else if (replies === 2) answer.problem(503, "shutting_down", "TRANSPORT");
+        else answer.json({ outcome: "duplicate", delegation: completedWith("done") });
+      },
+    });
+    const { agent, types } = agentAt(stub.url, () => "done", { once: true });
+    await agent.run();
+    expect(types()).toEqual(["leased", "retrying", "recovered", "replied"]);
+    expect(stub.to("/reply").map(({ body }) => body)).toEqual(
+      Array(3).fill({ state: "completed", text: "done" }),
+    );
+  });
+
+  test("are not the same as a refusal: a revoked token ends the agent", async () => {
+    const stub = await brokerWith({ leases: (answer) => answer.problem(401, "unauthenticated", "AUTH") });
+    const { agent } = agentAt(stub.url, () => "done", { concurrency: 3 });
+    await expect(agent.run()).rejects.toMatchObject({ code: "unauthenticated" });
+  });
+
+  test("a late reply is dropped: the lease is somebody else's", async () => {
+    const stub = await brokerWith({
+      reply: (answer) => answer.problem(409, "lease_lost", "PROTOCOL", { details: { reason: "expired" } }),
+    });
+    const { agent, types } = agentAt(stub.url, () => "done");
+    void agent.run();
+    await until(() => types().includes("lost"), { what: "the loss" });
+    expect(stub.to("/reply")).toHaveLength(1);
+  });
+});

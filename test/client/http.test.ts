@@ -1,0 +1,208 @@
+/** How answers, refusals and outages reach whoever calls. */
+import { describe, expect, test } from "vitest";
+import { Delegator } from "../../src/client/delegator.ts";
+import { ErrandApiError } from "../../src/client/errors.ts";
+import { Http, route } from "../../src/client/http.ts";
+import { delegationLike, ID, stubBroker } from "./stub-broker.ts";
+
+/** Where nothing listens any more. */
+async function unusedUrl(): Promise<string> {
+  const stub = await stubBroker(() => undefined);
+  await stub.close();
+  return stub.url;
+}
+
+async function thrownBy(promise: Promise<unknown>): Promise<ErrandApiError> {
+  const thrown = await promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (!(thrown instanceof ErrandApiError)) throw new Error(`expected a refusal, got ${String(thrown)}`);
+  return thrown;
+}
+
+describe("answers", () => {
+  test("fields that this version does not know are ignored, nested ones too", async () => {
+    const lease = {
+      worker_id: "w",
+      granted_at: "2026-01-01T00:00:00.000Z",
+      expires_at: "2026-01-01T00:01:00.000Z",
+    };
+    const stub = await stubBroker((_request, answer) =>
+      answer.json(
+        delegationLike({
+          colour: "blue",
+          lease: { ...lease, shard: 7 },
+          progress: { message: "x", mood: 1 },
+        }),
+      ),
+    );
+    const delegation = await new Delegator({ url: stub.url, token: "t" }).get(ID);
+    expect(delegation).not.toHaveProperty("colour");
+    expect(delegation.lease).toEqual(lease);
+    expect(delegation.progress).toEqual({ message: "x" });
+    expect(stub.seen[0]?.headers.authorization).toBe("Bearer t");
+  });
+
+  test("what is no broker's answer is called so", async () => {
+    const stub = await stubBroker((_request, answer) => answer.raw.end("<html>hello</html>"));
+    const error = await thrownBy(new Delegator({ url: stub.url }).get(ID));
+    expect(error).toMatchObject({ code: "invalid_response", category: "CONFIG", status: 200 });
+  });
+
+  test("a redirect is not followed, so the token stays", async () => {
+    const other = await stubBroker((_request, answer) => answer.json({}));
+    const stub = await stubBroker((_request, answer) => {
+      answer.raw.writeHead(307, { location: `${other.url}/` }).end();
+    });
+    const error = await thrownBy(new Delegator({ url: stub.url, token: "t" }).get(ID));
+    expect(error).toMatchObject({ category: "CONFIG", status: 307 });
+    expect(other.seen).toEqual([]);
+  });
+
+  test("a base path before /v1 is kept", async () => {
+    const stub = await stubBroker((_request, answer) => answer.json(delegationLike()));
+    await new Delegator({ url: `${stub.url}/broker/` }).get(ID);
+    expect(stub.seen[0]?.path).toBe(`/broker/v1/delegations/${ID}`);
+  });
+});
+
+describe("refusals", () => {
+  test("a problem document becomes an error with all that it says", async () => {
+    const stub = await stubBroker((_request, answer) =>
+      answer.problem(429, "queue_full", "TRANSPORT", { details: { waiting: 9 }, retry_after: 7 }),
+    );
+    const error = await thrownBy(new Delegator({ url: stub.url }).delegate({ target: "scout", task: "x" }));
+    expect(error).toMatchObject({
+      code: "queue_full",
+      category: "TRANSPORT",
+      status: 429,
+      retryable: true,
+      recovery: "Do this.",
+      details: { waiting: 9 },
+      requestId: "req_1",
+      retryAfterMs: 7000,
+      message: "about queue_full",
+    });
+    expect(stub.seen).toHaveLength(1);
+  });
+
+  test("a proxy's 502 is an outage, its 404 a wrong URL", async () => {
+    const status = { now: 502 };
+    const stub = await stubBroker((_request, answer) => answer.raw.writeHead(status.now).end("<h1>no</h1>"));
+    const away = await thrownBy(new Delegator({ url: stub.url, retryForMs: 0 }).get(ID));
+    expect(away).toMatchObject({
+      code: "invalid_response",
+      category: "TRANSPORT",
+      status: 502,
+      retryable: true,
+    });
+    status.now = 404;
+    const wrong = await thrownBy(new Delegator({ url: stub.url }).get(ID));
+    expect(wrong).toMatchObject({ category: "CONFIG", status: 404, retryable: false });
+  });
+
+  test("nothing listening and a cut connection are told apart: only one leaves the outcome open", async () => {
+    const closed = await thrownBy(new Delegator({ url: await unusedUrl(), retryForMs: 0 }).get(ID));
+    expect(closed).toMatchObject({
+      code: "unreachable",
+      category: "TRANSPORT",
+      status: 0,
+      details: undefined,
+    });
+    const stub = await stubBroker((_request, answer) => answer.cut());
+    const lost = await thrownBy(new Delegator({ url: stub.url, retryForMs: 0 }).get(ID));
+    expect(lost).toMatchObject({ code: "connection_lost", details: { outcome: "unknown" } });
+  });
+
+  test("an id cannot leave its place in the path", async () => {
+    expect(route`/v1/delegations/${"a/../b?c"}/x`).toBe("/v1/delegations/a%2F..%2Fb%3Fc/x");
+    expect(() => route`/v1/delegations/${".."}`).toThrow(ErrandApiError);
+    expect(() => new Http({ url: "localhost:4180" })).toThrow(/not an http/);
+  });
+});
+
+describe("repeats", () => {
+  test("a 503 and a cut connection are tried again under the same Idempotency-Key", async () => {
+    const stub = await stubBroker((_request, answer) => {
+      if (stub.seen.length === 1) answer.problem(503, "redis_unavailable", "TRANSPORT");
+      else if (stub.seen.length === 2) answer.cut();
+      else answer.json(delegationLike(), 202);
+    });
+    const retries: string[] = [];
+    const delegator = new Delegator({ url: stub.url, onRetry: (error) => retries.push(error.code) });
+    const delegation = await delegator.delegate({ target: "scout", task: "x" });
+    expect(delegation.id).toBe(ID);
+    expect(retries).toEqual(["redis_unavailable", "connection_lost"]);
+    const keys = new Set(stub.seen.map(({ headers }) => headers["idempotency-key"]));
+    expect(keys.size).toBe(1);
+    expect(stub.seen.map(({ body }) => body)).toEqual(Array(3).fill({ target: "scout", task: "x" }));
+  });
+
+  test("not before what Retry-After says", async () => {
+    const times: number[] = [];
+    const stub = await stubBroker((_request, answer) => {
+      times.push(performance.now());
+      if (times.length === 1) answer.problem(503, "overloaded", "TRANSPORT", { retry_after: 1 });
+      else answer.json(delegationLike());
+    });
+    await new Delegator({ url: stub.url }).get(ID);
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(990);
+  });
+
+  test("for someone at a keyboard, nobody there is an error at once", async () => {
+    const startedAt = performance.now();
+    await thrownBy(new Delegator({ url: await unusedUrl(), failFast: true }).get(ID));
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+  });
+
+  test("but not when somebody was there a moment ago", async () => {
+    let calls = 0;
+    const stub = await stubBroker((_request, answer) => {
+      if (stub.seen.length === 1) answer.cut();
+      else answer.json(delegationLike());
+    });
+    const refusing: typeof fetch = (input, init) => {
+      calls += 1;
+      const refused = Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
+      return calls === 2 ? Promise.reject(new TypeError("failed", { cause: refused })) : fetch(input, init);
+    };
+    const delegator = new Delegator({ url: stub.url, failFast: true, fetch: refusing });
+    expect((await delegator.get(ID)).id).toBe(ID);
+    expect(calls).toBe(3);
+  });
+
+  test("the caller's own abort comes through as it is", async () => {
+    const stub = await stubBroker(() => undefined);
+    const controller = new AbortController();
+    const waiting = new Delegator({ url: stub.url }).get(ID, { waitSeconds: 20, signal: controller.signal });
+    const reason = new Error("enough");
+    controller.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+  });
+});
+
+describe("waiting", () => {
+  test("holds, and asks again until it is finished", async () => {
+    const stub = await stubBroker((_request, answer) =>
+      answer.json(delegationLike({ state: stub.seen.length < 3 ? "working" : "completed" })),
+    );
+    const delegation = await new Delegator({ url: stub.url }).wait(ID, { timeoutSeconds: 10 });
+    expect(delegation.state).toBe("completed");
+    expect(Number(stub.seen[0]?.query.get("wait_seconds"))).toBeCloseTo(10, 0);
+  });
+
+  test("ends by itself when the time ran out, whether the broker answers or not", async () => {
+    const held = await stubBroker((request, answer) => {
+      const ms = Number(request.query.get("wait_seconds")) * 1000;
+      setTimeout(() => answer.json(delegationLike({ state: "working" })), ms);
+    });
+    const silent = await stubBroker(() => undefined);
+    const [polite, rude] = await Promise.all(
+      [held, silent].map(({ url }) => thrownBy(new Delegator({ url }).wait(ID, { timeoutSeconds: 0.3 }))),
+    );
+    expect(polite).toMatchObject({ code: "wait_ran_out", category: "TIMEOUT", retryable: true });
+    expect(polite?.message).toContain("working");
+    expect(rude).toMatchObject({ code: "wait_ran_out" });
+  });
+});

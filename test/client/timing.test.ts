@@ -1,0 +1,85 @@
+/** Backoff, limits, and a crowd behind one signal. */
+import { getEventListeners } from "node:events";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { parseLenient } from "../../src/client/lenient.ts";
+import { backoffMs, sleep, TimeLimit } from "../../src/client/timing.ts";
+
+describe("backoff", () => {
+  test("doubles from a quarter of a second to 15 s, with jitter over half of it", () => {
+    for (const [failures, ceiling] of [
+      [0, 250],
+      [1, 500],
+      [4, 4000],
+      [9, 15_000],
+      [5000, 15_000],
+    ] as const) {
+      const delays = Array.from({ length: 200 }, () => backoffMs(failures));
+      expect(Math.min(...delays)).toBeGreaterThanOrEqual(ceiling / 2);
+      expect(Math.max(...delays)).toBeLessThanOrEqual(ceiling);
+      expect(new Set(delays).size).toBeGreaterThan(100);
+    }
+  });
+
+  test("is never shorter than what the broker asked for, and does not return as one crowd", () => {
+    const delays = Array.from({ length: 200 }, () => backoffMs(0, 2000));
+    expect(Math.min(...delays)).toBeGreaterThanOrEqual(2000);
+    expect(new Set(delays).size).toBeGreaterThan(100);
+  });
+});
+
+describe("signals", () => {
+  test("however many wait on one, it has one listener; whoever left is not called", async () => {
+    const controller = new AbortController();
+    const limits = Array.from({ length: 50 }, () => new TimeLimit(60_000, controller.signal));
+    const sleeps = Array.from({ length: 50 }, () => sleep(60_000, controller.signal));
+    expect(getEventListeners(controller.signal, "abort")).toHaveLength(1);
+    limits[0]?.close();
+    const reason = new Error("enough");
+    controller.abort(reason);
+    expect(limits.map(({ signal }) => signal.aborted)).toEqual([false, ...Array(49).fill(true)]);
+    expect(limits[1]?.signal.reason).toBe(reason);
+    for (const { status, ...rest } of await Promise.allSettled(sleeps)) {
+      expect({ status, ...rest }).toEqual({ status: "rejected", reason });
+    }
+  });
+
+  test("a limit says whether the time ran out or the parent was aborted", async () => {
+    const limit = new TimeLimit(10);
+    await new Promise((resolve) => limit.signal.addEventListener("abort", resolve));
+    expect(limit.expired).toBe(true);
+    const aborted = new TimeLimit(10_000, AbortSignal.abort());
+    expect([aborted.signal.aborted, aborted.expired]).toEqual([true, false]);
+  });
+});
+
+describe("lenient reading", () => {
+  const schema = z.strictObject({
+    list: z.array(z.strictObject({ a: z.int(), inner: z.strictObject({ b: z.string() }).nullable() })),
+  });
+
+  test("strips what is unknown at every depth and keeps the rest", () => {
+    const value = {
+      x: 1,
+      list: [
+        { a: 1, y: 2, inner: { b: "b", z: {} } },
+        { a: 2, inner: null },
+      ],
+    };
+    expect(parseLenient(schema, value)).toEqual({
+      ok: true,
+      value: {
+        list: [
+          { a: 1, inner: { b: "b" } },
+          { a: 2, inner: null },
+        ],
+      },
+    });
+  });
+
+  test("still refuses what is wrong", () => {
+    const parsed = parseLenient(schema, { x: 1, list: [{ a: "one", inner: null }] });
+    expect(parsed.ok).toBe(false);
+    expect(parseLenient(schema, undefined).ok).toBe(false);
+  });
+});

@@ -1,0 +1,163 @@
+import { describe, expect, test } from "vitest";
+import { problemSchema } from "../../src/schema/errors.ts";
+import { client, OPERATOR, request, startBroker } from "../support/broker.ts";
+import { dump } from "../support/dump.ts";
+
+async function setup() {
+  const broker = await startBroker({ maxBodyBytes: 4_096 });
+  const api = client(broker.url);
+  await api.agent("scout");
+  return { ...broker, api };
+}
+
+const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
+const JSON_TYPE = { "content-type": "application/json" };
+
+const BAD: [
+  string,
+  { body?: string | Uint8Array<ArrayBuffer>; headers?: Record<string, string> },
+  number,
+  string,
+][] = [
+  ["malformed JSON", { body: '{"target":' }, 400, "invalid_json"],
+  ["not an object", { body: "[1]" }, 400, "invalid_request"],
+  ["invalid UTF-8", { body: new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]) }, 400, "invalid_utf8"],
+  ["a prototype", { body: '{"__proto__":{"x":1},"target":"scout","task":"x"}' }, 400, "invalid_json"],
+  [
+    "deep nesting",
+    { body: `{"target":"scout","task":"x","metadata":${nested(65)}}` },
+    400,
+    "invalid_request",
+  ],
+  ["an unknown field", { body: '{"target":"scout","task":"x","prio":1}' }, 400, "invalid_request"],
+  ["a wrong type", { body: '{"target":"scout","task":1}' }, 400, "invalid_request"],
+  ["neither task nor message", { body: '{"target":"scout"}' }, 400, "invalid_request"],
+  ["a bad agent name", { body: '{"target":"No Such!","task":"x"}' }, 400, "invalid_request"],
+  [
+    "a line break in a context",
+    { body: '{"target":"scout","task":"x","context_id":"a\\r\\nb"}' },
+    400,
+    "invalid_request",
+  ],
+  [
+    "a part with two contents",
+    { body: '{"target":"scout","message":{"parts":[{"text":"a","url":"b"}]}}' },
+    400,
+    "invalid_request",
+  ],
+  [
+    "a past deadline",
+    { body: '{"target":"scout","task":"x","deadline":"2001-01-01T00:00:00Z"}' },
+    400,
+    "invalid_request",
+  ],
+  ["an unknown agent", { body: '{"target":"nobody","task":"x"}' }, 404, "agent_unknown"],
+  [
+    "too large a body",
+    { body: `{"target":"scout","task":"${"x".repeat(5_000)}"}` },
+    413,
+    "payload_too_large",
+  ],
+  [
+    "not JSON by its type",
+    { body: "a=b", headers: { "content-type": "text/plain" } },
+    415,
+    "unsupported_media_type",
+  ],
+  ["a foreign origin", { body: "{}", headers: { origin: "https://evil.example" } }, 403, "forbidden"],
+];
+
+describe("a bad request is refused with a stable code and leaves nothing", () => {
+  test.each(BAD)("%s", async (_name, { body, headers = {} }, status, code) => {
+    const { url, redis } = await setup();
+    const before = await dump(redis);
+    const response = await fetch(`${url}/v1/delegations`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${OPERATOR}`, ...JSON_TYPE, ...headers },
+      ...(body !== undefined && { body }),
+    });
+    expect(response.headers.get("content-type")).toBe("application/problem+json");
+    const problem = problemSchema.parse(await response.json());
+    expect(problem).toMatchObject({ status, code });
+    expect(response.status).toBe(status);
+    expect(problem.recovery.length).toBeGreaterThan(10);
+    expect(problem.request_id).toBe(response.headers.get("x-request-id"));
+    expect(await dump(redis)).toEqual(before);
+  });
+
+  test("all problems of a body are named at once, each with its path", async () => {
+    const { api } = await setup();
+    const { body } = await api.call("POST", "/v1/delegations", {
+      target: "scout",
+      task: "x",
+      prio: 1,
+      priority: 10,
+    });
+    const paths = body.details.issues.map((issue: { path: string }) => issue.path).sort();
+    expect(paths).toEqual(["prio", "priority"]);
+  });
+
+  test("a chunked body that never ends is cut at the limit", async () => {
+    const { url } = await setup();
+    let sent = 0;
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        sent += 1_024;
+        controller.enqueue(new Uint8Array(1_024).fill(0x20));
+      },
+    });
+    const init = {
+      method: "POST",
+      headers: { authorization: `Bearer ${OPERATOR}`, ...JSON_TYPE },
+      body: endless,
+      duplex: "half",
+    };
+    const answer = await fetch(`${url}/v1/delegations`, init).catch(() => null);
+    if (answer) expect(answer.status).toBe(413);
+    expect(sent).toBeLessThan(10_000_000);
+  });
+});
+
+test("unknown paths, ids and query fields have their own codes", async () => {
+  const { api } = await setup();
+  const unknown = `dlg_0_${"0".repeat(26)}`;
+  expect((await api.call("GET", "/v1/nothing")).body.code).toBe("not_found");
+  expect((await api.get(unknown)).body.code).toBe("delegation_not_found");
+  expect((await api.get("nonsense")).body.code).toBe("invalid_request");
+  expect((await api.get(`dlg_5_${"0".repeat(26)}`)).body.code).toBe("delegation_not_found");
+  expect((await api.heartbeat(`lse_0_${"0".repeat(26)}_1`)).body.code).toBe("lease_unknown");
+  expect((await api.get(unknown, "?wait=1")).body).toMatchObject({
+    code: "invalid_request",
+    details: { issues: [{ path: "wait", reason: "unknown field in the query" }] },
+  });
+  expect((await api.call("GET", "/v1/agents/nobody")).body.code).toBe("agent_unknown");
+  expect((await api.lease("nobody")).body.code).toBe("agent_unknown");
+});
+
+test("a request with strings that could forge a frame or a header is carried as data", async () => {
+  const { api, url } = await setup();
+  const task = "a\r\nevent: FORGED\n\ndata: {}\u0000\u2028 b";
+  const { id } = (await api.delegate("scout", { task })).body;
+  expect((await api.get(id)).body.message.parts).toEqual([{ text: task }]);
+  const response = await request(url, "GET", `/v1/delegations/${id}/events?after=0`, {
+    headers: { accept: "application/json" },
+  });
+  expect(response.body.events).toHaveLength(1);
+  expect(response.body.events[0].task_preview).toBe(task);
+});
+
+test("health and readiness need no token", async () => {
+  const { url } = await setup();
+  expect(await request(url, "GET", "/healthz", { token: null })).toMatchObject({ status: 200 });
+  expect(await request(url, "GET", "/readyz", { token: null })).toMatchObject({ status: 200 });
+});
+
+test("a token, in a header, a query or a body, reaches no log line", async () => {
+  const { url, log } = await setup();
+  const canary = `errand_${"canary".repeat(11).slice(0, 62)}`;
+  await request(url, "GET", `/v1/agents?token=${canary}`, { token: canary });
+  await request(url, "POST", "/v1/delegations", { body: { target: "scout", task: canary } });
+  await request(url, "POST", "/v1/delegations", { body: `{"${canary}` });
+  await request(url, "GET", `/v1/delegations/${canary}`);
+  expect(log.join("")).not.toContain("canary");
+});
