@@ -23,7 +23,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   demo    run examples/demo.ts
   test    run the tests: vitest run [args...]
   check   all that CI checks: format and lint, types, build, tests, package
-  fix     format, and fix what the linter can
+  fix     format, fix what the linter can, write the generated docs
   build   compile src to dist
 
 Each installs the dependencies and builds first, if they are missing or out of date.
@@ -46,7 +46,11 @@ const TASKS = {
     await run(bin("vitest"), ["run", ...args]);
   },
   check,
-  fix: () => run(bin("biome"), ["check", "--write", "."]),
+  async fix() {
+    await run(bin("biome"), ["check", "--write", "."]);
+    await build();
+    await run(process.execPath, ["scripts/generate.mjs"]);
+  },
   build: () => build(),
 };
 
@@ -55,6 +59,7 @@ async function check() {
     ["biome ci", () => run(bin("biome"), ["ci", "."])],
     ["types", () => run(bin("tsc"), ["-p", "tsconfig.json"])],
     ["build", () => build()],
+    ["generated docs", () => run(process.execPath, ["scripts/generate.mjs", "--check"])],
     ["tests", () => run(bin("vitest"), ["run"])],
     ["package", () => npm(["pack", "--dry-run"])],
   ];

@@ -102,7 +102,7 @@ function isSame(url: string, localUrl: string | undefined): boolean {
 function noBroker(dataDir: string, local: Local | undefined) {
   const detail = local
     ? `${local.folder} is there, but no broker runs on it`
-    : `no broker found: there is no ${dataDir}${basename(dataDir) === DATA_DIR ? ", nor one further up" : ""}`;
+    : `no broker found: there is no ${dataDir}${basename(dataDir) === DATA_DIR ? ", here or above" : ""}`;
   return localError({ code: "no_broker", category: "TRANSPORT", detail, recovery: START, retryable: true });
 }
 

@@ -1,4 +1,4 @@
-/** Whether a command can be started, before anything is leased for it. Limit: POSIX; elsewhere it says yes. */
+/** Whether a command can be started, before anything is leased. Limit: POSIX; elsewhere it says yes. */
 import { access, constants, stat } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { platform } from "node:process";

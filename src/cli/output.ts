@@ -1,6 +1,6 @@
 /**
  * What the CLI prints: results on stdout, everything else on stderr, colour on terminals only.
- * Limit: text that others wrote is shown on one line without control characters, except a reply, which is data.
+ * Limit: what others wrote is shown on one line without control characters; a reply is data, left as it is.
  */
 import type { Writable } from "node:stream";
 import type { ErrandApiError } from "../client/errors.ts";

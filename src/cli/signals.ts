@@ -5,8 +5,8 @@
 import { Interrupted, type SIGNALS } from "./failure.ts";
 
 /**
- * Runs `body`; its signal aborts with {@link Interrupted}. Whoever asks twice means it: `force` cleans up what
- * must not outlive the process, and the process ends.
+ * Runs `body`; its signal aborts with {@link Interrupted}. Whoever asks twice means it: `force` cleans up
+ * what must not outlive the process, and the process ends.
  */
 export async function interruptible<T>(
   body: (signal: AbortSignal) => Promise<T>,

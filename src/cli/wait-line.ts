@@ -1,4 +1,4 @@
-/** One line on a terminal that tells what a wait waits for. Limit: for terminals only; drawn after a second. */
+/** One line on a terminal that tells what a wait waits for. Limit: terminals only; drawn after a second. */
 import type { Writable } from "node:stream";
 import { oneLine, took } from "./output.ts";
 
@@ -35,7 +35,9 @@ export class WaitLine {
 
   #draw(): void {
     const columns = "columns" in this.#stream ? Number(this.#stream.columns) : 80;
-    const elapsed = took(performance.now() - this.#startedAt).replace(/\.\d s$/, " s");
+    // Whole seconds; a timer may be a moment early.
+    const seconds = Math.max(1, Math.round((performance.now() - this.#startedAt) / 1000));
+    const elapsed = took(seconds * 1000).replace(".0 s", " s");
     this.#drawn = true;
     this.#stream.write(CLEAR + oneLine(`waiting ${elapsed}: ${this.#text}`, (columns || 80) - 1));
   }

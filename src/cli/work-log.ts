@@ -35,6 +35,8 @@ function asText(event: AgentEvent, paint: Painter): string {
       return `${event.delegationId} ${paint.yellow("dropped")}: the lease is gone (${event.reason})`;
     case "released":
       return `released ${event.delegationId}`;
+    case "abandoned":
+      return `${event.delegationId} ${paint.yellow("not released")}: its lease runs out by itself`;
     case "retrying":
       return `${paint.yellow("the broker is away")}, trying again: ${oneLine(event.error.message)}`;
     case "recovered":
@@ -59,6 +61,7 @@ function asJson(event: AgentEvent): object {
     case "lost":
       return { event: event.type, delegation_id: event.delegationId, reason: event.reason };
     case "released":
+    case "abandoned":
       return { event: event.type, delegation_id: event.delegationId };
     case "retrying":
       return { event: event.type, error: event.error.problem, delay_ms: Math.round(event.delayMs) };

@@ -40,9 +40,10 @@ const STOP_WITHIN_SECONDS = 8;
 
 const ABOUT = `
 The command gets the task on stdin, and in its environment ERRAND_TASK (up to 32 KiB), ERRAND_DELEGATION_ID,
-ERRAND_LEASE_ID, ERRAND_ATTEMPT and ERRAND_CONTEXT_ID. The lines it prints are shown as progress. Exit status 0
-completes the delegation with what it printed on stdout; 75 asks for another attempt; any other fails it with
-the last lines of stderr. On a cancel it gets SIGTERM, and SIGKILL 5 s later. Ctrl-C gives the work back.
+ERRAND_LEASE_ID, ERRAND_ATTEMPT and ERRAND_CONTEXT_ID. The lines it prints are shown as progress. Exit
+status 0 completes the delegation with what it printed on stdout; 75 asks for another attempt; any other
+fails it with the last lines of stderr. On a cancel it gets SIGTERM, and SIGKILL 5 s later. Ctrl-C gives
+the work back.
 `;
 
 export function addWork(program: Command, { host }: Cli): void {

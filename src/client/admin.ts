@@ -46,7 +46,7 @@ export class Admin {
     });
   }
 
-  /** The answer holds the secret, this once. Not repeated by itself: a lost answer would leave a token behind. */
+  /** The answer holds the secret, this once. Never repeated: a lost answer would leave a token behind. */
   createToken(
     principal: string,
     options: CallOptions & { expiresInSeconds?: number | undefined } = {},

@@ -34,7 +34,7 @@ export interface Held {
 export const CONFIRM_SECONDS = 5;
 const RELEASE_MS = 2000;
 
-/** `finished`, `retried`: perhaps by this very reply, whose answer got lost; asking again says `duplicate`. */
+/** `finished`, `retried`: perhaps by this very reply, its answer lost; asking again says `duplicate`. */
 const PERHAPS_OURS: readonly LostReason[] = ["finished", "retried"];
 
 export class Attempt {
@@ -145,7 +145,7 @@ export class Attempt {
   }
 }
 
-/** One try: when it fails, the lease runs out by itself. */
+/** One try: if it fails, the lease runs out by itself. */
 export async function giveBack(desk: Desk, lease: Lease): Promise<void> {
   const path = route`/v1/leases/${lease.lease_id}/release`;
   const body = { reason: "the worker is stopping" };
@@ -154,7 +154,7 @@ export async function giveBack(desk: Desk, lease: Lease): Promise<void> {
     await desk.http.request(z.unknown(), { method: "POST", path, body, timeoutMs: RELEASE_MS });
     desk.tell({ type: "released", delegationId });
   } catch {
-    desk.tell({ type: "lost", delegationId, reason: "unknown" });
+    desk.tell({ type: "abandoned", delegationId });
   }
 }
 

@@ -69,7 +69,7 @@ export class Delegator {
     });
   }
 
-  /** The delegation as it stands, or with `waitSeconds` (at most 60) when it is finished or asks something. */
+  /** The delegation as it stands, or with `waitSeconds` (up to 60) once it is finished or asks something. */
   get(
     id: string,
     options: { waitSeconds?: number; signal?: AbortSignal | undefined } = {},

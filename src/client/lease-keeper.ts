@@ -109,7 +109,7 @@ export class LeaseKeeper {
     if (!this.#settled) this.#handler.abort(reason);
   }
 
-  /** The handler is done. What is on its way arrives before the reply does; what waits its turn is dropped. */
+  /** The handler is done. What is on its way arrives before the reply; what waits its turn is dropped. */
   async settle(): Promise<void> {
     this.#settled = true;
     this.#pending = undefined;

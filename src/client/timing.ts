@@ -17,7 +17,7 @@ export function backoffMs(failures: number, retryAfterMs = 0): number {
 /** Who follows a signal. One listener each, however many follow: runtimes take many for a leak. */
 const followers = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** Calls back when the signal aborts; the answer takes it back. AbortSignal.any would keep what it combined. */
+/** Calls back when the signal aborts; the answer takes it back. AbortSignal.any keeps what it combined. */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const known = followers.get(signal);
   const callbacks = known ?? new Set<() => void>();

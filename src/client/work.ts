@@ -55,6 +55,8 @@ export type AgentEvent =
   /** Canceled, expired or taken back; nothing was sent. */
   | { readonly type: "lost"; readonly delegationId: string; readonly reason: LostReason }
   | { readonly type: "released"; readonly delegationId: string }
+  /** Should have been released, but the broker could not be told: the lease runs out by itself. */
+  | { readonly type: "abandoned"; readonly delegationId: string }
   /** The broker is away; work goes on and asking goes on. */
   | { readonly type: "retrying"; readonly error: ErrandApiError; readonly delayMs: number }
   | { readonly type: "recovered" };

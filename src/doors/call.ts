@@ -65,6 +65,18 @@ export class Call {
     };
   }
 
+  /** Runs what takes long under a {@link hold}; a token that ended meanwhile makes it 401. */
+  async whileHeld<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const hold = this.hold();
+    try {
+      const result = await work(hold.signal);
+      hold.throwIfRevoked();
+      return result;
+    } finally {
+      hold.release();
+    }
+  }
+
   /** The connection is closed and the answer was not out before. */
   isGone(): boolean {
     const outgoing = this.#outgoing;

@@ -10,6 +10,14 @@ export interface Input<P, Q, B> {
   readonly params: P;
   readonly query: Q;
   readonly body: B;
+  /** The body as it came, parsed but without defaults. */
+  readonly raw: unknown;
+}
+
+export interface RawInput {
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
 }
 
 interface Spec<P, Q, B> {
@@ -31,7 +39,7 @@ export interface Route {
   readonly summary: string;
   readonly schemas: { params?: z.ZodType; query?: z.ZodType; body?: z.ZodType };
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
-  readonly run: (call: Call, raw: Input<unknown, unknown, unknown>) => Promise<Response>;
+  readonly run: (call: Call, raw: RawInput) => Promise<Response>;
 }
 
 const none = z.strictObject({});
@@ -78,7 +86,7 @@ export function route<P = unknown, Q = unknown, B = unknown>(spec: Spec<P, Q, B>
 
 async function run<P, Q, B>(
   call: Call,
-  raw: Input<unknown, unknown, unknown>,
+  raw: RawInput,
   schemas: {
     params: z.ZodType<P> | undefined;
     query: z.ZodType<Q> | undefined;
@@ -91,6 +99,7 @@ async function run<P, Q, B>(
     params: check(params, raw.params, "path"),
     query: check(query, raw.query, "query"),
     body: check(body, raw.body, "body"),
+    raw: raw.body,
   });
 }
 

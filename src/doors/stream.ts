@@ -39,6 +39,7 @@ export function sse(call: Call, open: (signal: AbortSignal) => AsyncIterable<Fra
   let next = frames.next();
   let wroteAt = Date.now();
   let pulling = false;
+  let canceled = false;
   const watchdog = setInterval(() => {
     if (!pulling && Date.now() - wroteAt > STALLED_MS) call.cut();
   }, COMMENT_MS).unref();
@@ -56,6 +57,7 @@ export function sse(call: Call, open: (signal: AbortSignal) => AsyncIterable<Fra
       pulling = true;
       try {
         const result = await within(next, COMMENT_MS);
+        if (canceled) return;
         if (result === "silence") {
           controller.enqueue(encoder.encode(": still here\n\n"));
         } else if (result.done) {
@@ -66,6 +68,7 @@ export function sse(call: Call, open: (signal: AbortSignal) => AsyncIterable<Fra
           next = frames.next();
         }
       } catch (error) {
+        if (canceled) return;
         close();
         call.broker.log.warn(
           { request_id: call.requestId, err: error instanceof Error ? error.message : "unknown" },
@@ -78,6 +81,7 @@ export function sse(call: Call, open: (signal: AbortSignal) => AsyncIterable<Fra
       }
     },
     async cancel() {
+      canceled = true;
       close();
       await frames.return?.();
     },

@@ -3,7 +3,7 @@
  * made again.
  */
 import { randomUUID } from "node:crypto";
-import type { StoredDelegation } from "../lifecycle/record.ts";
+import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
 import { randomId } from "../redis/shards.ts";
 import { textOf } from "../schema/a2a.ts";
 import type { DelegateRequest } from "../schema/delegation.ts";
@@ -12,6 +12,7 @@ import { contextIdSchema } from "../schema/values.ts";
 import { matchesPattern, type Principal, requireDelegator } from "./access.ts";
 import type { Broker } from "./context.ts";
 import { follow } from "./dispatch.ts";
+import { reserve } from "./idempotency.ts";
 import { refusal } from "./refuse.ts";
 
 const DEFAULT_TTL_MS = 86_400_000;
@@ -56,19 +57,70 @@ function requireFuture(request: DelegateRequest, now: number): void {
   });
 }
 
+export interface DelegateOptions {
+  readonly traceparent?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+  /** What the key stands for: the body as it came. */
+  readonly body?: unknown;
+}
+
+export interface Delegated {
+  readonly record: StoredDelegation;
+  /** An earlier request with this key made it. */
+  readonly replayed: boolean;
+}
+
 export async function delegate(
   broker: Broker,
   principal: Principal,
   request: DelegateRequest,
-  traceparent?: string,
-): Promise<StoredDelegation> {
+  options: DelegateOptions = {},
+): Promise<Delegated> {
   requireDelegator(principal);
   const agent = await broker.agents.get(request.target);
   if (!agent.spec.accepts_from.some((pattern) => matchesPattern(principal, pattern))) {
     throw new ErrandError("not_accepted", `Agent '${request.target}' takes no work from ${principal.text}.`);
   }
+  const newId = broker.shards.newDelegationId(request.target);
+  if (options.idempotencyKey === undefined) {
+    return { record: await submit(broker, principal, request, newId, options), replayed: false };
+  }
+  const find = (id: string) => readRecord(broker.redis, broker.shards, id);
+  const reservation = await reserve(
+    broker.redis,
+    principal.text,
+    options.idempotencyKey,
+    options.body ?? request,
+    newId,
+    async (id) => (await find(id)) !== null,
+  );
+  const earlier = reservation.id === newId ? null : await find(reservation.id);
+  if (earlier) return { record: earlier, replayed: true };
+  try {
+    const record = await submit(broker, principal, request, reservation.id, options);
+    return { record, replayed: false };
+  } catch (error) {
+    if (!(error instanceof Exists)) {
+      if (error instanceof ErrandError) await reservation.refuse();
+      throw error;
+    }
+    const record = await find(reservation.id);
+    if (!record) throw refusal({ outcome: "missing", now: 0 }, reservation.id);
+    return { record, replayed: true };
+  }
+}
+
+/** Somebody with the same reservation was quicker. */
+class Exists extends Error {}
+
+async function submit(
+  broker: Broker,
+  principal: Principal,
+  request: DelegateRequest,
+  id: string,
+  options: DelegateOptions,
+): Promise<StoredDelegation> {
   requireFuture(request, Date.now() + broker.clock.offset_ms);
-  const id = broker.shards.newDelegationId(request.target);
   const message = toMessage(request, id);
   const task_preview = preview(textOf(message));
   const { outcome, record } = await broker.writer.move({
@@ -91,10 +143,11 @@ export async function delegate(
       message: JSON.stringify(message),
       task_preview,
       metadata: JSON.stringify(request.metadata),
-      traceparent,
+      traceparent: options.traceparent,
     },
     read: true,
   });
+  if (outcome.outcome === "exists") throw new Exists();
   if (outcome.outcome !== "ok" || !record) throw refusal(outcome, id);
   await follow(broker, id, outcome);
   return record;

@@ -48,6 +48,11 @@ export async function lease(
           ? (await broker.tickets.pop(agent)).popped
           : await claim(broker, agent, patience.signal, held);
       if (!popped) return granted;
+      if (signal.aborted) {
+        await broker.tickets.putBack(popped);
+        wake(broker, agent);
+        return granted;
+      }
       const grant = await take(broker, agent, request, popped);
       if (typeof grant === "object") granted.push(grant);
       held = grant === "held";
@@ -60,7 +65,10 @@ export async function lease(
       if (typeof grant === "object") granted.push(grant);
       if (grant === "held") break;
     }
-    return granted;
+    if (!signal.aborted) return granted;
+    // Nobody is there to take them any more.
+    await handBack(broker, granted);
+    return [];
   } catch (error) {
     if (granted.length > 0) return granted;
     throw error;
@@ -81,7 +89,10 @@ async function claim(
   if (!held) return broker.claimers.claim(agent, signal);
   const parked = broker.claimers.claim(agent, signal, false);
   // Asked once parked: what made room before then woke nobody.
-  if (!(await broker.agents.isHeld(agent))) wake(broker, agent);
+  broker.agents.isHeld(agent).then(
+    (stillHeld) => stillHeld || wake(broker, agent),
+    (error: unknown) => report(broker, error, "not known whether the agent may be handed work"),
+  );
   return parked;
 }
 

@@ -2,7 +2,7 @@
  * Stitching: a reply is matched to its delegation by the lease it came on, and closes it. Limit: matched,
  * duplicate, late and unknown are decided by the script; this says them.
  */
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { StoredDelegation } from "../lifecycle/record.ts";
 import { failure } from "../lifecycle/script.ts";
 import type { MoveName } from "../lifecycle/states.ts";
@@ -14,25 +14,13 @@ import type { Principal } from "./access.ts";
 import type { Broker } from "./context.ts";
 import { preview } from "./delegate.ts";
 import { follow } from "./dispatch.ts";
+import { bodyHash } from "./idempotency.ts";
 import { holder } from "./progress.ts";
 import { refusal } from "./refuse.ts";
 
 export interface Stitched {
   readonly outcome: "matched" | "duplicate";
   readonly record: StoredDelegation;
-}
-
-/** A body's hash, whatever the order of its members. */
-export function bodyHash(body: unknown): string {
-  const sorted = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(sorted);
-    if (typeof value !== "object" || value === null) return value;
-    const members = Object.entries(value).filter(([, member]) => member !== undefined);
-    return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)).map(([k, v]) => [k, sorted(v)]));
-  };
-  return createHash("sha256")
-    .update(JSON.stringify(sorted(body)))
-    .digest("base64url");
 }
 
 function toReply(request: ReplyRequest): string | undefined {

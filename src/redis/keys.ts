@@ -17,6 +17,8 @@ export const keys = {
   gateways: `${COMMON}:gateways`,
   /** HASH agent → parked polls at that gateway; expires with it. */
   pollers: (gateway: string) => `${COMMON}:pollers:${gateway}`,
+  /** STRING: what an Idempotency-Key stands for, by a hash of principal and key; in a slot of its own. */
+  idempotency: (hash: string) => `errand:idempotency:${hash}`,
   /** PUB/SUB: token ids that were revoked. */
   revoked: `${COMMON}:revoked`,
 } as const;

@@ -115,7 +115,7 @@ describe("delegate", () => {
       finish = () => answer.json(completedWith("done"));
     });
     const started = start(["delegate", "scout", "x", "--wait"], { env, tty: { stderr: true } });
-    await until(() => started.stderr().includes("waiting 1 s: submitted, nobody is polling scout"), {
+    await until(() => /waiting \d+ s: submitted, nobody is polling scout/.test(started.stderr()), {
       what: "the wait line",
     });
     finish();

@@ -102,7 +102,7 @@ describe("refusals", () => {
     expect(wrong).toMatchObject({ category: "CONFIG", status: 404, retryable: false });
   });
 
-  test("nothing listening and a cut connection are told apart: only one leaves the outcome open", async () => {
+  test("nobody there and a cut connection are told apart: only one leaves the outcome open", async () => {
     const closed = await thrownBy(new Delegator({ url: await unusedUrl(), retryForMs: 0 }).get(ID));
     expect(closed).toMatchObject({
       code: "unreachable",

@@ -94,7 +94,7 @@ test("a refusal that no retry mends is thrown", async () => {
   });
 });
 
-test("a filter starts at a pinned now, so that a stream cut before its first event misses nothing", async () => {
+test("a filter starts at a pinned now: a stream cut before its first event misses nothing", async () => {
   const stub = await stubBroker((request, answer) => {
     if (request.headers.accept === "application/json") answer.json({ events: [], cursor: "c-100" });
     else if (stub.seen.length === 2) answer.cut();

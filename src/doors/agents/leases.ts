@@ -40,14 +40,10 @@ export const leaseRoutes: readonly Route[] = [
     body: leaseRequestSchema,
     answers: { 200: leasesSchema },
     async handle(call, { params: { agent }, body }) {
-      const hold = call.hold();
-      try {
-        const leases = await lease(call.broker, call.principal, agent, body, hold.signal);
-        if (leases.length === 0) hold.throwIfRevoked();
-        return jsonText(200, `{"leases":${deliver(call, leases)}}`);
-      } finally {
-        hold.release();
-      }
+      const leases = await call.whileHeld((signal) =>
+        lease(call.broker, call.principal, agent, body, signal),
+      );
+      return jsonText(200, `{"leases":${deliver(call, leases)}}`);
     },
   }),
   route({
@@ -58,14 +54,11 @@ export const leaseRoutes: readonly Route[] = [
     body: heartbeatRequestSchema,
     answers: { 200: heartbeatSchema },
     async handle(call, { params: { lease_id }, body }) {
-      const hold = call.hold();
-      try {
-        const answer = await heartbeat(call.broker, call.principal, lease_id, body, hold.signal);
-        hold.throwIfRevoked();
-        return json(200, answer);
-      } finally {
-        hold.release();
-      }
+      const { broker, principal } = call;
+      return json(
+        200,
+        await call.whileHeld((signal) => heartbeat(broker, principal, lease_id, body, signal)),
+      );
     },
   }),
   route({
@@ -90,15 +83,12 @@ export const leaseRoutes: readonly Route[] = [
     async handle(call, { params: { lease_id }, body }) {
       const { outcome, record } = await reply(call.broker, call.principal, lease_id, body);
       const head = `{"outcome":"${outcome}","delegation":${record.json}`;
-      if (body.next === undefined) return jsonText(200, `${head}}`);
-      const hold = call.hold();
-      try {
-        const { target } = record;
-        const leases = await lease(call.broker, call.principal, target, body.next, hold.signal);
-        return jsonText(200, `${head},"leases":${deliver(call, leases)}}`);
-      } finally {
-        hold.release();
-      }
+      const { next } = body;
+      if (next === undefined) return jsonText(200, `${head}}`);
+      const leases = await call.whileHeld((signal) =>
+        lease(call.broker, call.principal, record.target, next, signal),
+      );
+      return jsonText(200, `${head},"leases":${deliver(call, leases)}}`);
     },
   }),
 ];

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { cancel } from "../../engine/cancel.ts";
 import { delegate } from "../../engine/delegate.ts";
-import { read, readWhenReady } from "../../engine/read.ts";
+import { readWhenReady } from "../../engine/read.ts";
 import {
   acceptedDelegationSchema,
   cancelRequestSchema,
@@ -30,26 +30,28 @@ export const delegationRoutes: readonly Route[] = [
     summary: "Delegate a task or a message to an agent; with `Prefer: wait=N`, wait for its end.",
     body: delegateRequestSchema,
     answers: { 200: acceptedDelegationSchema, 202: acceptedDelegationSchema },
-    async handle(call, { body }) {
-      const { broker, principal } = call;
-      const trace = call.headers.get("traceparent") ?? "";
-      const accepted = await delegate(broker, principal, body, TRACEPARENT.test(trace) ? trace : undefined);
-      const location = { location: `/v1/delegations/${accepted.id}` };
+    async handle(call, { body, raw }) {
+      const { broker, principal, headers } = call;
+      const trace = headers.get("traceparent") ?? "";
+      const accepted = await delegate(broker, principal, body, {
+        traceparent: TRACEPARENT.test(trace) ? trace : undefined,
+        idempotencyKey: headers.get("idempotency-key") ?? undefined,
+        body: raw,
+      });
       const wait_seconds = preferredWait(call);
-      const presence = JSON.stringify(await broker.presences.of(body.target));
-      if (wait_seconds === 0) return jsonText(202, withPresence(accepted.json, presence), location);
-      const hold = call.hold();
-      try {
-        const record = await readWhenReady(broker, principal, accepted.id, {
-          wait_seconds,
-          signal: hold.signal,
-        });
-        hold.throwIfRevoked();
-        const settled = record.finished || record.state.endsWith("_required");
-        return jsonText(settled ? 200 : 202, withPresence(record.json, presence), location);
-      } finally {
-        hold.release();
-      }
+      const { id } = accepted.record;
+      const [presence, record] = await Promise.all([
+        broker.presences.of(body.target),
+        wait_seconds === 0
+          ? accepted.record
+          : call.whileHeld((signal) => readWhenReady(broker, principal, id, { wait_seconds, signal })),
+      ]);
+      const settled = record.finished || record.state.endsWith("_required");
+      const status = accepted.replayed || (wait_seconds > 0 && settled) ? 200 : 202;
+      return jsonText(status, `${record.json.slice(0, -1)},"presence":${JSON.stringify(presence)}}`, {
+        location: `/v1/delegations/${id}`,
+        ...(accepted.replayed && { "idempotency-replayed": "true" }),
+      });
     },
   }),
   route({
@@ -58,22 +60,15 @@ export const delegationRoutes: readonly Route[] = [
     summary: "A delegation as it stands, or once it is finished, asks something, or moves on.",
     params,
     query: z.strictObject({
-      wait_seconds: queryNumber(waitSecondsSchema).optional(),
+      wait_seconds: queryNumber(waitSecondsSchema).default(0),
       after_version: queryNumber(z.int().min(0)).optional(),
     }),
     answers: { 200: delegationSchema },
     async handle(call, { params: { id }, query: { wait_seconds, after_version } }) {
-      if (wait_seconds === undefined)
-        return jsonText(200, (await read(call.broker, call.principal, id)).json);
-      const hold = call.hold();
-      try {
-        const options = { wait_seconds, after_version, signal: hold.signal };
-        const record = await readWhenReady(call.broker, call.principal, id, options);
-        hold.throwIfRevoked();
-        return jsonText(200, record.json);
-      } finally {
-        hold.release();
-      }
+      const record = await call.whileHeld((signal) =>
+        readWhenReady(call.broker, call.principal, id, { wait_seconds, after_version, signal }),
+      );
+      return jsonText(200, record.json);
     },
   }),
   route({
@@ -88,6 +83,3 @@ export const delegationRoutes: readonly Route[] = [
     },
   }),
 ];
-
-const withPresence = (delegation: string, presence: string): string =>
-  `${delegation.slice(0, -1)},"presence":${presence}}`;
