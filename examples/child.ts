@@ -8,8 +8,6 @@ import { createInterface } from "node:readline";
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** It did not end when asked to. */
-  readonly forced: boolean;
 }
 
 export interface ChildOptions {
@@ -29,7 +27,6 @@ process.on("exit", () => {
 export class Child {
   readonly exited: Promise<Exit>;
   readonly #process: ChildProcess;
-  #forced = false;
 
   /** Runs Node with these arguments. */
   constructor(args: readonly string[], { cwd, env, onLine }: ChildOptions) {
@@ -48,7 +45,7 @@ export class Child {
     this.exited = new Promise((resolve) => {
       const done = (code: number | null, signal: NodeJS.Signals | null) => {
         running.delete(child);
-        resolve({ code, signal, forced: this.#forced });
+        resolve({ code, signal });
       };
       child.once("close", done);
       child.once("error", (error) => {
@@ -61,10 +58,7 @@ export class Child {
   /** Asks it to end, and makes it end if that takes too long. */
   async stop(withinMs: number): Promise<Exit> {
     this.#process.kill("SIGTERM");
-    const timer = setTimeout(() => {
-      this.#forced = true;
-      killGroup(this.#process);
-    }, withinMs);
+    const timer = setTimeout(() => killGroup(this.#process), withinMs);
     const exit = await this.exited;
     clearTimeout(timer);
     return exit;

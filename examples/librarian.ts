@@ -32,7 +32,7 @@ const agent = new Agent(
     agent: values.agent,
     workerId: `${hostname().replace(/[^\x21-\x7e]/g, "")}:${process.pid}`.slice(-128),
     onEvent: (event) => {
-      if (event.type === "replied") say(`${event.work.text}: ${event.state} in ${event.durationMs.toFixed()} ms`);
+      if (event.type === "leased") say(`at work on ${JSON.stringify(event.work.delegation.task_preview)}`);
       if (event.type === "retrying") say(`the broker is away: ${event.error.message}`);
     },
   },

@@ -38,8 +38,8 @@ export class SurveyError extends Error {
 /** One match is one token; what is neither comment, text nor word is some other code. */
 const JAVASCRIPT = new RegExp(
   [
-    String.raw`(?<comment>\/\/.*|\/\*[^]*?(?:\*\/|$))`,
-    String.raw`(?<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|${"`"}(?:\\[^]|[^${"`"}\\])*${"`"}`,
+    String.raw`(?<comment>\/\/.*|\/\*[\s\S]*?(?:\*\/|$))`,
+    String.raw`(?<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|${"`"}(?:\\[\s\S]|[^${"`"}\\])*${"`"}`,
     // A slash where a value is due opens a regular expression; elsewhere it divides.
     String.raw`(?<=[(,=:[!&|?{};]\s*)\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[a-z]*)`,
     String.raw`(?<word>[A-Za-z_$][\w$]*)|\S`,
@@ -47,7 +47,7 @@ const JAVASCRIPT = new RegExp(
   "g",
 );
 const LUA =
-  /(?<comment>--\[\[[^]*?(?:\]\]|$)|--.*)|(?<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\[\[[^]*?\]\])|(?<word>[A-Za-z_]\w*)|\S/g;
+  /(?<comment>--\[\[[\s\S]*?(?:\]\]|$)|--.*)|(?<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\[\[[\s\S]*?\]\])|(?<word>[A-Za-z_]\w*)|\S/g;
 
 const LANGUAGES: Readonly<Record<string, RegExp>> = {
   ".cjs": JAVASCRIPT,
@@ -78,7 +78,10 @@ export async function survey(root: string, folder: string, options: SurveyOption
     signal?.throwIfAborted();
     const name = relative(base, path);
     await onFile?.(name, done, paths.length);
-    files.push({ path: name, ...count(await readFile(path, "utf8"), LANGUAGES[extname(path)], words) });
+    files.push({
+      path: name,
+      ...count(await readFile(path, "utf8"), LANGUAGES[extname(path)] ?? JAVASCRIPT, words),
+    });
   }
   return { folder, files, words };
 }
@@ -116,12 +119,12 @@ async function sourcesBelow(folder: string): Promise<string[]> {
 }
 
 /** A line with code and a comment is a line of code; what has neither is blank. */
-function count(text: string, language = JAVASCRIPT, words: Map<string, number>) {
+function count(text: string, language: RegExp, words: Map<string, number>) {
   const code = new Set<number>();
   const comments = new Set<number>();
   let line = 0;
   let at = 0;
-  for (const token of text.matchAll(language)) {
+  for (const token of text.trimEnd().matchAll(language)) {
     line += newlines(text.slice(at, token.index));
     const last = line + newlines(token[0]);
     const lines = token.groups?.comment === undefined ? code : comments;
@@ -132,7 +135,7 @@ function count(text: string, language = JAVASCRIPT, words: Map<string, number>) 
     if (word !== undefined && !KEYWORDS.has(word)) words.set(word, (words.get(word) ?? 0) + 1);
   }
   const lines = newlines(text) + (text === "" || text.endsWith("\n") ? 0 : 1);
-  return { lines, code: code.size, comments: comments.difference(code).size };
+  return { lines, code: code.size, comments: [...comments].filter((at) => !code.has(at)).length };
 }
 
 function newlines(text: string): number {

@@ -52,7 +52,7 @@ export class LayoutError extends Error {
   override readonly name = "LayoutError";
 }
 
-const GRACE_MS = 7_000;
+const GRACE_MS = 5_000;
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { log } = options;

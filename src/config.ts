@@ -38,6 +38,15 @@ const schema = z.strictObject({
   ERRAND_TOKEN: z.string().min(1).optional(),
 });
 
+/** What `errand work` tells the commands it runs; a broker may well be started by one. */
+const TOLD_BY_WORK: readonly string[] = [
+  "ERRAND_TASK",
+  "ERRAND_DELEGATION_ID",
+  "ERRAND_LEASE_ID",
+  "ERRAND_ATTEMPT",
+  "ERRAND_CONTEXT_ID",
+];
+
 export type Config = z.output<typeof schema>;
 
 export class ConfigError extends Error {
@@ -59,7 +68,9 @@ function suggestion(name: string): string {
 
 /** Throws {@link ConfigError} with every problem; an empty variable counts as unset. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
-  const given = Object.entries(env).filter(([name, value]) => name.startsWith("ERRAND_") && value !== "");
+  const given = Object.entries(env).filter(
+    ([name, value]) => name.startsWith("ERRAND_") && value !== "" && !TOLD_BY_WORK.includes(name),
+  );
   const result = schema.safeParse(Object.fromEntries(given));
   if (result.success) return result.data;
   throw new ConfigError(

@@ -10,7 +10,7 @@ const manifest: { version: string } = JSON.parse(
 );
 const { env, childEnv } = cliEnvironment();
 
-process.exitCode = await runCli(process.argv.slice(2), {
+const exitCode = await runCli(process.argv.slice(2), {
   env,
   childEnv,
   stdin: process.stdin,
@@ -31,3 +31,5 @@ process.exitCode = await runCli(process.argv.slice(2), {
     }),
   version: manifest.version,
 });
+// Whatever is still open (a connection that hangs, a timer) must not keep the process.
+process.exit(exitCode);

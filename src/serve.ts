@@ -15,6 +15,8 @@ import { randomId } from "./redis/shards.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 
 const EXIT_TRANSPORT = 75;
+/** A stop takes less than ten seconds, whatever hangs; the embedded Redis has what is left of them. */
+const STOP_MS = 8_500;
 
 interface Storage {
   readonly target: RedisTarget;
@@ -74,8 +76,8 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
     }
     if (!stop.aborted) await new Promise((done) => stop.addEventListener("abort", done, { once: true }));
     say("errand is stopping");
-    await gateway.close();
-    await rm(where, { force: true });
+    await within(gateway.close(), STOP_MS, log);
+    await forget(where);
   } finally {
     await storage.embedded?.stop();
   }
@@ -196,6 +198,24 @@ async function announce(dataDir: string, gateway: Gateway, url: string): Promise
     mode: 0o600,
   });
   return path;
+}
+
+/** Unless another gateway of this data directory has put itself there meanwhile. */
+async function forget(path: string): Promise<void> {
+  const text = await readFile(path, "utf8").catch(() => "");
+  if (text.includes(`"pid":${process.pid}}`)) await rm(path, { force: true });
+}
+
+async function within(work: Promise<void>, ms: number, log: Log): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(() => {
+      log.warn("not everything was finished in time");
+      resolve();
+    }, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
 }
 
 const forUrl = (host: string): string =>

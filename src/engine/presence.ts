@@ -44,8 +44,10 @@ export class Presences {
 
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    await this.#redis.zrem(keys.gateways, this.#gateway);
-    await this.#redis.del(keys.pollers(this.#gateway));
+    await Promise.all([
+      this.#redis.zrem(keys.gateways, this.#gateway),
+      this.#redis.del(keys.pollers(this.#gateway)),
+    ]);
   }
 
   /** The agent polled, left a poll, or used a lease. */

@@ -36,6 +36,7 @@ export class Feed {
   readonly #sinks = new Map<string, Set<Sink>>();
   #positions: string[] = [];
   #running = false;
+  #wasCut = false;
   #done: Promise<void> = Promise.resolve();
 
   /** `redis` is the feed's own connection: its reads block. */
@@ -43,6 +44,9 @@ export class Feed {
     this.#redis = redis;
     this.#shards = shards;
     this.#log = log;
+    redis.on("close", () => {
+      this.#wasCut = true;
+    });
   }
 
   async start(): Promise<void> {
@@ -74,7 +78,7 @@ export class Feed {
 
   async #run(): Promise<void> {
     const streams = this.#shards.all.map((keys) => keys.events);
-    while (this.#running) {
+    for (let failures = 0; this.#running; ) {
       try {
         const answer = await this.#redis.xread(
           "COUNT",
@@ -85,39 +89,40 @@ export class Feed {
           ...streams,
           ...this.#positions,
         );
+        if (this.#wasCut) await this.#closeGap();
         for (const [stream, entries] of answer ?? []) {
           const shard = streams.indexOf(stream);
           for (const [id, flat] of entries) this.#deliver(toEntry(shard, id, flat));
         }
+        failures = 0;
       } catch (error) {
         if (!this.#running) return;
         this.#log.warn({ err: error instanceof Error ? error.message : "unknown" }, "feed interrupted");
-        await this.#recover();
+        failures += 1;
+        await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** failures, 1_000)));
       }
     }
   }
 
-  /** Waits for Redis, then checks that nothing was trimmed between our position and what is still there. */
-  async #recover(): Promise<void> {
-    for (let round = 0; this.#running; round += 1) {
-      try {
-        for (const [shard, keys] of this.#shards.all.entries()) {
-          const [first] = await this.#redis.xrange(keys.events, "-", "+", "COUNT", 1);
-          const position = this.#positions[shard] ?? "0-0";
-          const last = await this.#lastId(keys.events);
-          if (compareIds(last, position) < 0 || (first && compareIds(first[0], position) > 0)) {
-            this.#positions[shard] = last;
-            for (const sinks of this.#sinks.values()) for (const sink of sinks) sink.gap();
-          }
-        }
-        return;
-      } catch {
-        await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** round, 1_000)));
-      }
+  /**
+   * After the connection was lost: when the stream was trimmed past our position meanwhile, or went back in
+   * time with a restored Redis, subscribers can not be told what they missed; they resume by their cursors.
+   */
+  async #closeGap(): Promise<void> {
+    this.#wasCut = false;
+    for (const [shard, keys] of this.#shards.all.entries()) {
+      const [first] = await this.#redis.xrange(keys.events, "-", "+", "COUNT", 1);
+      const last = await this.#lastId(keys.events);
+      const position = this.#positions[shard] ?? "0-0";
+      const trimmed = first !== undefined && position !== "0-0" && compareIds(first[0], position) > 0;
+      if (!trimmed && compareIds(last, position) >= 0) continue;
+      this.#positions[shard] = last;
+      for (const sinks of this.#sinks.values()) for (const sink of sinks) sink.gap();
     }
   }
 
   #deliver(entry: Entry): void {
+    if (compareIds(entry.id, this.#positions[entry.shard] ?? "0-0") <= 0) return;
     this.#positions[entry.shard] = entry.id;
     const keys = new Set([
       `d ${entry.delegation_id}`,

@@ -31,13 +31,15 @@ function options(role: Role): Options {
     connectTimeout: 2_000,
     // Soon, but not in step with the other gateways.
     retryStrategy: (round) => Math.min(50 * 2 ** Math.min(round, 5), 1_000) + Math.random() * 100,
+    // A blocking read that was cut off is sent again. (Without this, ioredis forgets it: its promise never settles.)
     maxRetriesPerRequest: null,
-    // A command whose connection broke may or may not have run: its caller decides, not the driver.
-    autoResendUnfulfilledCommands: false,
+    autoResendUnfulfilledCommands: true,
     connectionName: `errand:${role}`,
   };
   if (role === "commands") {
-    return { ...common, commandTimeout: COMMAND_TIMEOUT_MS, socketTimeout: 5_000 };
+    // A command whose connection broke may or may not have run: it fails at once, and its caller decides.
+    const once = { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
+    return { ...common, ...once, commandTimeout: COMMAND_TIMEOUT_MS, socketTimeout: 5_000 };
   }
   return role === "blocking" ? { ...common, socketTimeout: BLOCKING_SILENCE_MS } : common;
 }

@@ -1,0 +1,224 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { describe, expect, inject, test } from "vitest";
+import { client, request } from "../support/broker.ts";
+import { errand, freshDir, serveIn } from "../support/program.ts";
+import { openStream } from "../support/sse.ts";
+import { until } from "../support/until.ts";
+
+const redisOf = (dir: string): string[] => {
+  const list = execFileSync("ps", ["-eo", "stat,args"], { encoding: "utf8" });
+  return list
+    .split("\n")
+    .filter((line) => line.includes(dir) && line.includes("redis") && !line.startsWith("Z"));
+};
+
+test("three terminals: work, delegate --wait prints the answer, watch shows every event", async () => {
+  const dir = freshDir();
+  await serveIn(dir);
+  const work = errand(dir, ["work", "--agent", "scout", "--", "wc", "-w"]);
+  await until(() => work.stderr().includes("working for scout"));
+  const watch = errand(dir, ["watch"]);
+  const json = errand(dir, ["watch", "--json"]);
+  // Both streams stand once they have seen a delegation that is not the one asked about.
+  await until(async () => {
+    await errand(dir, ["delegate", "scout", "warm up", "--wait"]).ended();
+    return watch.stdout().includes("DELEGATION_COMPLETE") && json.stdout().includes("DELEGATION_COMPLETE");
+  });
+
+  const delegate = errand(dir, ["delegate", "scout", "how many words is this", "--wait"]);
+  expect(await delegate.ended()).toBe(0);
+  expect(delegate.stdout()).toBe("5\n");
+  await until(() => watch.stdout().includes("completed in") && watch.stdout().includes('"5"'));
+  const id = /(dlg_\w+)\s+scout\s+queued "how many words is this"/.exec(watch.stdout())?.[1] ?? "none";
+  const lines = watch
+    .stdout()
+    .split("\n")
+    .filter((line) => line.includes(id));
+  expect(lines.map((line) => line.split(/\s+/)[1])).toEqual([
+    "DELEGATION_SENT",
+    "DELEGATION_STATUS",
+    "DELEGATION_STATUS",
+    "DELEGATION_COMPLETE",
+  ]);
+  expect(lines[1]).toContain("leased");
+  for (const line of json.stdout().trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("type");
+
+  work.child.kill("SIGINT");
+  expect(await work.ended()).toBe(130);
+}, 60_000);
+
+describe("errand work", () => {
+  test("a command that fails fails the delegation with its last words", async () => {
+    const dir = freshDir();
+    await serveIn(dir);
+    const work = errand(dir, ["work", "--agent", "scout", "--", "sh", "-c", "echo oh no >&2; exit 3"]);
+    await until(() => work.stderr().includes("working for scout"));
+    const delegate = errand(dir, ["delegate", "scout", "try", "--wait"]);
+    expect(await delegate.ended()).toBe(1);
+    expect(delegate.stderr()).toContain("oh no");
+  }, 30_000);
+
+  test("a cancel ends the command at once; Ctrl-C gives the work back", async () => {
+    const dir = freshDir();
+    const { url, token } = await serveIn(dir);
+    const api = client(url, token);
+    const marker = join(dir, "ended");
+    const script = `trap 'echo term > ${marker}; exit 1' TERM; echo started; while :; do sleep 0.1; done`;
+    const work = errand(dir, ["work", "--agent", "scout", "--", "sh", "-c", script]);
+    await until(() => work.stderr().includes("working for scout"));
+    const first = (await api.delegate("scout")).body.id;
+    await until(async () => (await api.get(first)).body.progress?.message === "started");
+    await api.cancel(first);
+    await until(() => existsSync(marker));
+
+    const second = (await api.delegate("scout")).body.id;
+    await until(async () => (await api.get(second)).body.state === "working");
+    work.child.kill("SIGINT");
+    expect(await work.ended()).toBe(130);
+    // At once when it was at work; through confirm_within_seconds when the lease was still on its way to it.
+    await until(async () => (await api.get(second)).body.state === "submitted", { timeoutMs: 10_000 });
+    expect((await api.get(second)).body.attempt).toBe(1);
+  }, 30_000);
+});
+
+describe("start and stop", () => {
+  test("SIGTERM answers parked polls, ends streams, exits 0 within 10 s and takes Redis along", async () => {
+    const dir = freshDir();
+    const { url, token, child, ended } = await serveIn(dir);
+    const api = client(url, token);
+    await api.agent("scout");
+    const poll = api.lease("scout", { wait_seconds: 60 });
+    await until(async () => (await api.call("GET", "/v1/agents/scout")).body.presence.pollers === 1);
+    const stream = await openStream(`${url}/v1/events`, { token });
+    const stoppedAt = Date.now();
+    child.kill("SIGTERM");
+    expect(await poll).toMatchObject({ status: 200, body: { leases: [] } });
+    await stream.ended();
+    expect(await ended()).toBe(0);
+    expect(Date.now() - stoppedAt).toBeLessThan(10_000);
+    expect(redisOf(dir)).toEqual([]);
+    expect(existsSync(join(dir, ".errand", "gateway.json"))).toBe(false);
+  }, 30_000);
+
+  test("kill -9 leaves no Redis behind, and the next start has everything that was accepted", async () => {
+    const dir = freshDir();
+    const first = await serveIn(dir);
+    const api = client(first.url, first.token);
+    await api.agent("scout");
+    const ids = await Promise.all(
+      Array.from({ length: 50 }, async (_, n) => (await api.delegate("scout", { task: `${n}` })).body.id),
+    );
+    first.child.kill("SIGKILL");
+    await until(() => redisOf(dir).length === 0);
+    const second = await serveIn(dir);
+    expect(second.token).toBe(first.token);
+    const again = client(second.url, second.token);
+    for (const id of ids) expect((await again.get(id)).body.state).toBe("submitted");
+    expect((await again.lease("scout", { max: 32 })).body.leases).toHaveLength(32);
+  }, 60_000);
+
+  test("a second broker on the same data directory shares its Redis, and outlives the first", async () => {
+    const dir = freshDir();
+    const first = await serveIn(dir);
+    const second = await serveIn(dir);
+    expect(redisOf(dir)).toHaveLength(1);
+    await client(first.url, first.token).agent("scout");
+    const { id } = (await client(second.url, second.token).delegate("scout")).body;
+    expect((await client(first.url, first.token).get(id)).status).toBe(200);
+    first.child.kill("SIGTERM");
+    expect(await first.ended()).toBe(0);
+    await until(async () => (await request(second.url, "GET", "/readyz", { token: null })).status === 200, {
+      timeoutMs: 10_000,
+    });
+    expect((await client(second.url, second.token).get(id)).body.state).toBe("submitted");
+    second.child.kill("SIGTERM");
+    expect(await second.ended()).toBe(0);
+  }, 60_000);
+
+  test("Redis that is killed comes back by itself; meanwhile 503, with what to do", async () => {
+    const dir = freshDir();
+    const { url, token, child, ended } = await serveIn(dir);
+    const api = client(url, token);
+    await api.agent("scout");
+    const { id } = (await api.delegate("scout")).body;
+    expect((await api.lease("scout")).body.leases).toHaveLength(1);
+    const stream = await openStream(`${url}/v1/events`, { token });
+    execFileSync("pkill", ["-9", "-f", join(dir, ".errand", "redis.sock")]);
+    await until(async () => (await request(url, "GET", "/readyz", { token: null })).status === 200);
+    expect((await api.get(id)).body.state).toBe("working");
+    const parked = api.lease("scout", { wait_seconds: 30 });
+    expect((await api.delegate("scout")).status).toBe(202);
+    expect((await parked).body.leases).toHaveLength(1);
+    // The stream from before goes on.
+    await stream.has("DELEGATION_SENT");
+    await until(() => stream.events.some(({ data }) => data.status === "leased"));
+    const stoppedAt = Date.now();
+    child.kill("SIGTERM");
+    expect(await ended()).toBe(0);
+    expect(Date.now() - stoppedAt).toBeLessThan(3_000);
+  }, 60_000);
+
+  test("private things are private", async () => {
+    const dir = freshDir();
+    await serveIn(dir);
+    const mode = (name: string) => (statSync(join(dir, ".errand", name)).mode & 0o777).toString(8);
+    expect([mode(""), mode("operator-token"), mode("gateway.json")]).toEqual(["700", "600", "600"]);
+    expect(readFileSync(join(dir, ".errand", ".gitignore"), "utf8")).toBe("*\n");
+  }, 30_000);
+
+  test("all problems of the configuration are told at once, with exit code 78", async () => {
+    const run = errand(freshDir(), ["serve"], {
+      ERRAND_PORT: "abc",
+      ERRAND_PROT: "1",
+      ERRAND_REDIS_FSYNC: "never",
+      ERRAND_OPERATOR_TOKEN: "short",
+    });
+    expect(await run.ended()).toBe(78);
+    for (const name of ["ERRAND_PORT", "ERRAND_PROT", "ERRAND_REDIS_FSYNC", "ERRAND_OPERATOR_TOKEN"]) {
+      expect(run.stderr()).toContain(name);
+    }
+    expect(run.stderr()).not.toContain("short");
+  });
+
+  test("another number of shards than the data's refuses to start", async () => {
+    const dir = freshDir();
+    const first = await serveIn(dir, { ERRAND_SHARDS: "4" });
+    const api = client(first.url, first.token);
+    for (const name of ["a", "b", "c", "d", "e"]) await api.agent(name);
+    const { id } = (await api.delegate("c")).body;
+    expect((await api.lease("c")).body.leases[0].delegation.id).toBe(id);
+    first.child.kill("SIGTERM");
+    await first.ended();
+    const second = errand(dir, ["serve"], { ERRAND_PORT: "0", ERRAND_SHARDS: "2" });
+    expect(await second.ended()).toBe(78);
+    expect(second.stderr()).toContain("ERRAND_SHARDS=4");
+  }, 30_000);
+
+  test("a port that is taken is told as such", async () => {
+    const dir = freshDir();
+    const { url } = await serveIn(dir);
+    const other = errand(freshDir(), ["serve"], { ERRAND_PORT: new URL(url).port });
+    expect(await other.ended()).toBe(78);
+    expect(other.stderr()).toContain("EADDRINUSE");
+  }, 30_000);
+
+  test("an external Redis that is away, or may evict, is refused with what to do", async () => {
+    const dir = freshDir();
+    const away = errand(dir, ["serve"], { ERRAND_PORT: "0", ERRAND_REDIS_URL: "redis://127.0.0.1:1" });
+    expect(await away.ended()).toBe(75);
+    expect(away.stderr()).toContain("ERRAND_REDIS_URL does not answer");
+    // The run's own Redis stands in for somebody's cache, for as long as this takes.
+    const redis = new Redis(inject("redisSocket"));
+    const url = `unix:${inject("redisSocket")}`;
+    await redis.config("SET", "maxmemory-policy", "allkeys-lru");
+    const cache = errand(dir, ["serve"], { ERRAND_PORT: "0", ERRAND_REDIS_URL: url });
+    const code = await cache.ended();
+    await redis.config("SET", "maxmemory-policy", "noeviction");
+    redis.disconnect();
+    expect(code).toBe(78);
+    expect(cache.stderr()).toContain("maxmemory-policy is allkeys-lru");
+  }, 30_000);
+});

@@ -1,0 +1,72 @@
+/** Runs the built program, each in a data directory of its own. Limit: needs a build; `npm test` makes one. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+import { until } from "./until.ts";
+
+const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+
+export interface Run {
+  readonly child: ChildProcess;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  readonly isRunning: () => boolean;
+  /** The exit code, or the signal's name. */
+  readonly ended: () => Promise<number | string>;
+}
+
+export function freshDir(): string {
+  const dir = mkdtempSync(join(tmpdir(), "errand-program-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** `errand ARGS…` with nothing of this run's ERRAND_* environment. */
+export function errand(cwd: string, args: readonly string[], env: Record<string, string> = {}): Run {
+  const clean = Object.entries(process.env).filter(([name]) => !name.startsWith("ERRAND_"));
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    cwd,
+    env: { ...Object.fromEntries(clean), ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const text = { out: "", err: "" };
+  child.stdout.on("data", (chunk) => {
+    text.out += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    text.err += chunk;
+  });
+  const closed = once(child, "close");
+  const isRunning = () => child.exitCode === null && child.signalCode === null;
+  onTestFinished(async () => {
+    if (isRunning()) child.kill("SIGTERM");
+    await closed;
+  });
+  return {
+    child,
+    stdout: () => text.out,
+    stderr: () => text.err,
+    isRunning,
+    ended: async () => {
+      await closed;
+      return child.exitCode ?? child.signalCode ?? "unknown";
+    },
+  };
+}
+
+/** A broker with an embedded Redis, ready. */
+export async function serveIn(cwd: string, env: Record<string, string> = {}) {
+  const run = errand(cwd, ["serve"], { ERRAND_PORT: "0", ...env });
+  await until(() => run.stderr().includes("errand is ready at") || !run.isRunning(), {
+    timeoutMs: 20_000,
+    what: "the broker",
+  });
+  const url = /errand is ready at (\S+)/.exec(run.stderr())?.[1];
+  if (url === undefined) throw new Error(`the broker did not start: ${run.stderr()}`);
+  const token = readFileSync(join(cwd, ".errand", "operator-token"), "utf8").trim();
+  return { ...run, url, token };
+}
