@@ -46,8 +46,14 @@ const JAVASCRIPT = new RegExp(
   ].join("|"),
   "g",
 );
-const LUA =
-  /(?<comment>--\[\[[\s\S]*?(?:\]\]|$)|--.*)|(?<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\[\[[\s\S]*?\]\])|(?<word>[A-Za-z_]\w*)|\S/g;
+const LUA = new RegExp(
+  [
+    String.raw`(?<comment>--\[\[[\s\S]*?(?:\]\]|$)|--.*)`,
+    String.raw`(?<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\[\[[\s\S]*?\]\])`,
+    String.raw`(?<word>[A-Za-z_]\w*)|\S`,
+  ].join("|"),
+  "g",
+);
 
 const LANGUAGES: Readonly<Record<string, RegExp>> = {
   ".cjs": JAVASCRIPT,
@@ -60,11 +66,11 @@ const LANGUAGES: Readonly<Record<string, RegExp>> = {
 };
 
 const KEYWORDS = new Set(
-  `abstract and any as async await boolean break case catch class const continue default delete do else elseif end
-  enum export extends false finally for from function get if implements import in instanceof interface is keyof let
-  local never new nil not null number object of or override private public readonly repeat return satisfies set
-  static string super switch symbol then this throw true try type typeof undefined unknown until var void while
-  yield`.split(/\s+/),
+  `abstract and any as async await boolean break case catch class const continue default delete do else
+  elseif end enum export extends false finally for from function get if implements import in instanceof
+  interface is keyof let local never new nil not null number object of or override private public
+  readonly repeat return satisfies set static string super switch symbol then this throw true try type
+  typeof undefined unknown until var void while yield`.split(/\s+/),
 );
 
 export async function survey(root: string, folder: string, options: SurveyOptions = {}): Promise<Survey> {

@@ -40,7 +40,7 @@ describe("counting", () => {
     ]);
   });
 
-  test("source files at any depth, told one by one; what is installed, built or hidden is passed over", async () => {
+  test("source files at any depth, told one by one, but none installed, built or hidden", async () => {
     const root = await repository({
       "src/b/c.ts": "1;\n2;\n",
       "src/a.lua": "x()\n",
