@@ -18,8 +18,10 @@ export interface Frame {
   readonly json: string;
 }
 
-export function toFrame(watched: Watched): Frame {
+/** Undefined for what is not told to subscribers. */
+export function toFrame(watched: Watched): Frame | undefined {
   if ("reset" in watched) return { id: "", type: "RESET", json: '{"id":"","type":"RESET"}' };
+  if ("caught_up" in watched) return undefined;
   const id = formatCursor(watched.positions);
   return { id, type: watched.entry.type, json: toEventJson(watched.entry, id) };
 }

@@ -122,6 +122,7 @@ async function submit(
 ): Promise<StoredDelegation> {
   requireFuture(request, Date.now() + broker.clock.offset_ms);
   const message = toMessage(request, id);
+  const json = JSON.stringify(message);
   const task_preview = preview(textOf(message));
   const { outcome, record } = await broker.writer.move({
     move: "submit",
@@ -140,11 +141,12 @@ async function submit(
     },
     event: { task_preview: JSON.stringify(task_preview), priority: String(request.priority) },
     fields: {
-      message: JSON.stringify(message),
+      message: json,
       task_preview,
       metadata: JSON.stringify(request.metadata),
       traceparent: options.traceparent,
     },
+    bytes: Buffer.byteLength(json),
     read: true,
   });
   if (outcome.outcome === "exists") throw new Exists();

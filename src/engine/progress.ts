@@ -7,7 +7,7 @@ import type { z } from "zod";
 import type { Outcome } from "../lifecycle/writer.ts";
 import { leaseIdOf, parseLeaseId } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
-import type { heartbeatRequestSchema, releaseRequestSchema } from "../schema/lease.ts";
+import type { artifactRequestSchema, heartbeatRequestSchema, releaseRequestSchema } from "../schema/lease.ts";
 import { toInstant } from "../schema/values.ts";
 import type { Principal } from "./access.ts";
 import type { Broker } from "./context.ts";
@@ -16,6 +16,7 @@ import { refusal } from "./refuse.ts";
 import { waitUntil } from "./wait.ts";
 
 type Heartbeat = z.output<typeof heartbeatRequestSchema>;
+type ArtifactChunk = z.output<typeof artifactRequestSchema>;
 type Release = z.output<typeof releaseRequestSchema>;
 
 /** The holder as the script wants to know it: the fence, and the caller's agent unless it is the operator. */
@@ -74,6 +75,27 @@ export async function heartbeat(
   } finally {
     waiting.stop();
   }
+}
+
+/** Sends a piece of output to whoever watches, and keeps it: a chunk replaces what has its id, or is appended. */
+export async function addArtifact(
+  broker: Broker,
+  principal: Principal,
+  leaseId: string,
+  { artifact, append, last_chunk }: ArtifactChunk,
+): Promise<{ expires_at: string }> {
+  const { id, params } = holder(principal, leaseId);
+  const json = JSON.stringify(artifact);
+  const { outcome } = await broker.writer.move({
+    move: "artifact",
+    id,
+    params,
+    event: { artifact: json, append: JSON.stringify(append), last_chunk: JSON.stringify(last_chunk) },
+    push: { list: "artifacts", values: [`{"artifact":${json},"append":${append}}`] },
+  });
+  if (outcome.outcome !== "ok") throw refusal(outcome, id, leaseId);
+  broker.presences.seen(outcome.target);
+  return { expires_at: toInstant(outcome.lease_expires_at ?? outcome.now) };
 }
 
 /** Gives the delegation back; no attempt is spent. Returns the lease's delegation id. */

@@ -29,6 +29,12 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
       return new ErrandError("interrupt_not_open", "That question is not open.", about);
     case "no_agent":
       return new ErrandError("agent_unknown", "There is no such agent.");
+    case "too_large":
+      return new ErrandError(
+        "payload_too_large",
+        "Message, history, artifacts and reply of a delegation may have 3 MiB together.",
+        about,
+      );
     case "full":
       return new ErrandError("queue_full", "The agent has as much waiting work as it takes.", {
         retry_after_seconds: 5,

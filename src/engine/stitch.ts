@@ -73,8 +73,12 @@ export async function reply(
     fields: {
       reply: message,
       error: errorJson,
-      artifacts: request.artifacts && JSON.stringify(request.artifacts),
     },
+    push: {
+      list: "artifacts",
+      values: (request.artifacts ?? []).map((artifact) => JSON.stringify({ artifact })),
+    },
+    bytes: Buffer.byteLength(message ?? ""),
     read: true,
   });
   if (outcome.outcome === "ok" && record) {

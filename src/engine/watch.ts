@@ -18,6 +18,7 @@ export interface EventFilter {
   readonly delegation_id?: string | undefined;
   readonly context_id?: string | undefined;
   readonly types?: readonly string[] | undefined;
+  readonly matches?: ((entry: Entry) => boolean) | undefined;
 }
 
 export interface Subscription {
@@ -47,7 +48,8 @@ function wants(filter: EventFilter, entry: Entry): boolean {
     (filter.target === undefined || filter.target === entry.target) &&
     (filter.delegation_id === undefined || filter.delegation_id === entry.delegation_id) &&
     (filter.context_id === undefined || filter.context_id === entry.context_id) &&
-    (filter.types === undefined || filter.types.includes(entry.type))
+    (filter.types === undefined || filter.types.includes(entry.type)) &&
+    (filter.matches === undefined || filter.matches(entry))
   );
 }
 
@@ -63,8 +65,44 @@ export async function* follow(
   const { redis, shards, feed } = broker;
   const { source, filter } = subscription;
   for await (const event of watch({ redis, shards, feed, source, after, signal })) {
-    if ("reset" in event || wants(filter, event.entry)) yield event;
+    if (!("entry" in event) || wants(filter, event.entry)) yield event;
   }
+}
+
+/**
+ * A page for who polls: what is stored behind the cursor, up to `limit`; when nothing is, the first events to
+ * come within `wait_seconds`. `take` makes of an event what the page holds, or nothing.
+ */
+export async function collect<T>(
+  events: (signal: AbortSignal) => AsyncIterable<Watched>,
+  options: { wait_seconds: number; limit: number; signal: AbortSignal },
+  take: (event: Watched) => T | undefined,
+): Promise<{ items: T[]; positions: Positions | undefined }> {
+  const items: T[] = [];
+  let positions: Positions | undefined;
+  const enough = new AbortController();
+  const stop = () => enough.abort();
+  let patience: NodeJS.Timeout | undefined;
+  options.signal.addEventListener("abort", stop, { once: true });
+  if (options.signal.aborted) stop();
+  try {
+    for await (const event of events(enough.signal)) {
+      if ("positions" in event) positions = event.positions;
+      if ("caught_up" in event) {
+        if (items.length > 0 || options.wait_seconds === 0) break;
+        patience = setTimeout(stop, options.wait_seconds * 1000);
+        continue;
+      }
+      const item = take(event);
+      if (item !== undefined) items.push(item);
+      // What has come live is told at once; more of it is the next page's.
+      if (items.length >= options.limit || (patience && items.length > 0)) break;
+    }
+  } finally {
+    clearTimeout(patience);
+    options.signal.removeEventListener("abort", stop);
+  }
+  return { items, positions };
 }
 
 /** One delegation's events after a position; ends behind the terminal one. */

@@ -9,7 +9,11 @@ import { isStart, type Positions } from "./cursor.ts";
 import { compareIds, type Entry, toEntry } from "./entry.ts";
 import type { Feed, Source } from "./feed.ts";
 
-export type Watched = { readonly entry: Entry; readonly positions: Positions } | { readonly reset: true };
+export type Watched =
+  | { readonly entry: Entry; readonly positions: Positions }
+  | { readonly reset: true }
+  /** All that was stored has been given; what follows is live. */
+  | { readonly caught_up: true; readonly positions: Positions };
 
 /** Events buffered for one reader that does not keep up. */
 const MAX_BUFFERED = 1_000;
@@ -24,8 +28,6 @@ export interface Watch {
   /** Where to start; one position for each shard of {@link shardsOf}. */
   readonly after: Positions;
   readonly signal: AbortSignal;
-  /** Ends after the replay instead of going on live. */
-  readonly once?: boolean;
 }
 
 /** The shards that a source is read from. */
@@ -98,9 +100,7 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
   const positions = [...options.after];
   const buffer = new Buffer();
   const end = () => buffer.end();
-  const unsubscribe = options.once
-    ? () => {}
-    : feed.subscribe(source, { push: (entry) => buffer.push(entry), gap: end });
+  const unsubscribe = feed.subscribe(source, { push: (entry) => buffer.push(entry), gap: end });
   signal.addEventListener("abort", end, { once: true });
   const advance = (entry: Entry): Watched => {
     positions[indexes.indexOf(entry.shard)] = entry.id;
@@ -116,7 +116,8 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
         full = page.length === PAGE;
       }
     }
-    while (!options.once && !signal.aborted) {
+    yield { caught_up: true, positions: [...positions] };
+    while (!signal.aborted) {
       const entry = await buffer.next();
       if (!entry) return;
       if (compareIds(entry.id, positions[indexes.indexOf(entry.shard)] ?? "0-0") > 0) yield advance(entry);

@@ -2,8 +2,10 @@
  * The stored record and how it is shown: stored JSON is spliced into the answer as it stands, not parsed.
  * Limit: reads what transition.lua wrote and trusts it.
  */
+import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
+import { type Artifact, artifactSchema } from "../schema/a2a.ts";
 import { isTerminal, type State, stateSchema } from "../schema/delegation.ts";
 import { toInstant } from "../schema/values.ts";
 
@@ -22,6 +24,8 @@ export interface StoredDelegation {
   readonly message: string;
   readonly context_id: string;
   readonly traceparent: string | null;
+  /** The error's JSON text. */
+  readonly error: string | null;
   readonly finished: boolean;
   /** Stream id of its newest event: the cursor at which this snapshot was read. */
   readonly event_id: string;
@@ -47,7 +51,27 @@ function leaseJson(raw: Map<string, string>): string {
   return `{"worker_id":${JSON.stringify(raw.get("worker_id") ?? "")},"granted_at":${granted},"expires_at":${expires}}`;
 }
 
-function toJson(id: string, raw: Map<string, string>, history: readonly string[]): string {
+/** What stands beside the hash, as chunks of comma separated JSON. */
+export interface Lists {
+  readonly history: readonly string[];
+  readonly artifacts: readonly string[];
+}
+
+const chunkSchema = z.object({ artifact: artifactSchema, append: z.boolean().optional() });
+
+/** Artifacts in the order of their first chunk; a chunk replaces what has its id, or is appended to it. */
+function artifactsJson(chunks: readonly string[]): string {
+  if (chunks.length === 0) return "[]";
+  const whole = new Map<string, Artifact>();
+  for (const { artifact, append } of z.array(chunkSchema).parse(JSON.parse(`[${chunks.join(",")}]`))) {
+    const before = whole.get(artifact.artifactId);
+    const parts = append && before ? [...before.parts, ...artifact.parts] : artifact.parts;
+    whole.set(artifact.artifactId, { ...(append && before), ...artifact, parts });
+  }
+  return JSON.stringify([...whole.values()]);
+}
+
+function toJson(id: string, raw: Map<string, string>, lists: Lists): string {
   const members: [string, string][] = [
     ["id", JSON.stringify(id)],
     ["state", TEXT(raw.get("state"))],
@@ -63,13 +87,13 @@ function toJson(id: string, raw: Map<string, string>, history: readonly string[]
     ["message", raw.get("message") || "null"],
     ["progress", raw.get("progress") || "null"],
     ["interrupt", interruptJson(raw)],
-    ["artifacts", raw.get("artifacts") || "[]"],
+    ["artifacts", artifactsJson(lists.artifacts)],
     ["reply", raw.get("reply") || "null"],
     ["error", raw.get("error") || "null"],
     ["attempt", raw.get("attempt") ?? "1"],
     ["max_attempts", raw.get("max_attempts") ?? "1"],
     ["lease", leaseJson(raw)],
-    ["history", `[${history.join(",")}]`],
+    ["history", `[${lists.history.join(",")}]`],
     ["created_at", INSTANT(raw.get("created_at"))],
     ["updated_at", INSTANT(raw.get("updated_at"))],
     ["not_before_at", INSTANT(raw.get("not_before_at"))],
@@ -79,7 +103,7 @@ function toJson(id: string, raw: Map<string, string>, history: readonly string[]
   return `{${members.map(([name, json]) => `"${name}":${json}`).join(",")}}`;
 }
 
-function toStored(id: string, raw: Map<string, string>, history: readonly string[]): StoredDelegation {
+function toStored(id: string, raw: Map<string, string>, lists: Lists): StoredDelegation {
   const state = stateSchema.parse(raw.get("state"));
   return {
     id,
@@ -95,33 +119,31 @@ function toStored(id: string, raw: Map<string, string>, history: readonly string
     message: raw.get("message") ?? "null",
     context_id: raw.get("context_id") ?? "",
     traceparent: raw.get("traceparent") || null,
+    error: raw.get("error") || null,
     finished: isTerminal(state),
     event_id: raw.get("event_id") ?? "0-0",
     get json() {
-      return toJson(id, raw, history);
+      return toJson(id, raw, lists);
     },
   };
 }
 
 /** From the flat array that a script returns. */
-export function storedFromReply(
-  id: string,
-  flat: readonly string[],
-  history: readonly string[],
-): StoredDelegation {
+export function storedFromReply(id: string, flat: readonly string[], lists: Lists): StoredDelegation {
   const raw = new Map<string, string>();
   for (let i = 0; i + 1 < flat.length; i += 2) raw.set(flat[i] ?? "", flat[i + 1] ?? "");
-  return toStored(id, raw, history);
+  return toStored(id, raw, lists);
 }
 
 /** Reads a record; null when there is none (unknown, or gone after the retention time). */
 export async function readRecord(redis: Redis, shards: Shards, id: string): Promise<StoredDelegation | null> {
   const keys = shards.ofId(id);
   if (!keys) return null;
-  const [fields, history] = await Promise.all([
+  const [fields, history, artifacts] = await Promise.all([
     redis.hgetall(keys.delegation(id)),
     redis.lrange(keys.history(id), 0, -1),
+    redis.lrange(keys.artifacts(id), 0, -1),
   ]);
   const raw = new Map(Object.entries(fields));
-  return raw.size === 0 ? null : toStored(id, raw, history);
+  return raw.size === 0 ? null : toStored(id, raw, { history, artifacts });
 }

@@ -16,6 +16,8 @@ export const LIMITS = {
   check_max_ms: 300_000,
   /** Releases without a pause; further ones back off. */
   free_releases: 10,
+  /** Message, history, artifacts and reply of one delegation together, as JSON. */
+  delegation_bytes: 3 * 1024 * 1024,
   /** Events that the shard's own stream keeps for live subscribers. */
   live_events: 10_000,
 } as const;

@@ -5,9 +5,9 @@
 -- KEYS[1]  the record, HASH {errand:<shard>}:d:<id>; every other key is derived under the same tag
 -- ARGV[1]  the command, JSON: move, id, base, clock (ms added to Redis TIME), read, and what the move takes
 -- ARGV[2]  JSON members for the event, without braces ('' for none)
--- ARGV[3]  JSON values for the history, comma separated ('' for none)
+-- ARGV[3]  JSON values for one of the record's lists (p.list: history or artifacts), comma separated ('' for none)
 -- ARGV[4…] field, value pairs that the record gets when the move is made
--- Returns  [outcome JSON, record as a flat array or [], history chunks or []]
+-- Returns  [outcome JSON, record as a flat array or [], history chunks or [], artifact chunks or []]
 
 local p = cjson.decode(ARGV[1])
 local key, base = KEYS[1], p.base
@@ -16,8 +16,9 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + p.
 
 local NUMBERS = { 'version', 'attempt', 'max_attempts', 'priority', 'ticket', 'ready_at', 'fence',
   'lease_ms', 'lease_expires_at', 'confirm_by', 'deadline_at', 'start_by', 'check_at', 'created_at',
-  'interrupt_expires_at', 'releases', 'closed_by', 'returned' }
-local STRINGS = { 'state', 'target', 'delegator', 'context_id', 'nonce', 'interrupt_id', 'ends', 'reply_hash' }
+  'interrupt_expires_at', 'releases', 'closed_by', 'returned', 'finished_at', 'bytes' }
+local STRINGS = { 'state', 'target', 'delegator', 'context_id', 'parent_id', 'nonce', 'interrupt_id', 'ends',
+  'reply_hash' }
 
 local rec = {}
 do
@@ -34,13 +35,14 @@ local function answer(outcome, extra)
   local out = extra or {}
   out.outcome, out.now = outcome, now
   out.state, out.version, out.target = rec.state, rec.version, rec.target
-  out.ticket, out.fence, out.attempt = rec.ticket, rec.fence, rec.attempt
-  local fields, history = {}, {}
+  out.ticket, out.fence, out.attempt, out.created_at = rec.ticket, rec.fence, rec.attempt, rec.created_at
+  local fields, history, artifacts = {}, {}, {}
   if p.read and rec.state then
     fields = redis.call('HGETALL', key)
     history = redis.call('LRANGE', key .. ':history', 0, -1)
+    artifacts = redis.call('LRANGE', key .. ':artifacts', 0, -1)
   end
-  return { cjson.encode(out), fields, history }
+  return { cjson.encode(out), fields, history, artifacts }
 end
 
 local function iso(ms)
@@ -71,8 +73,17 @@ local function live_set(state)
   return base .. ':live:' .. rec.target .. ':' .. state
 end
 
--- When the sweep has to look at it next.
+-- The lists that a delegation can be found by, newest first.
+local function indexes()
+  local names = { 'all', 'target:' .. rec.target, 'delegator:' .. rec.delegator, 'context:' .. rec.context_id }
+  if rec.parent_id then names[#names + 1] = 'parent:' .. rec.parent_id end
+  for i, name in ipairs(names) do names[i] = base .. ':list:' .. name end
+  return names
+end
+
+-- When the sweep has to look at it next: a finished one when it has been kept long enough.
 local function next_due()
+  if TERMINAL[rec.state] then return rec.finished_at + p.retention_ms end
   local due = rec.deadline_at
   local function sooner(at) if at and at < due then due = at end end
   if rec.state == 'submitted' then
@@ -115,8 +126,14 @@ end
 
 if swept then
   if TERMINAL[rec.state] then
+    if now < next_due() then
+      redis.call('ZADD', base .. ':due', next_due(), p.id)
+      return answer('not_due')
+    end
+    for _, name in ipairs(indexes()) do redis.call('ZREM', name, p.id) end
     redis.call('ZREM', base .. ':due', p.id)
-    return answer('state')
+    redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts')
+    return answer('forgotten')
   end
   move, failure = due_move()
   if not move then
@@ -150,7 +167,7 @@ if needs.unused then
   if redis.call('ZCARD', live_set('submitted')) >= agent.max_waiting then return answer('full') end
   rec = { version = 0, attempt = 1, max_attempts = p.max_attempts or agent.max_attempts, priority = p.priority,
     ticket = 0, fence = 0, releases = 0, created_at = now, target = p.target, delegator = p.delegator,
-    context_id = p.context_id, ends = '' }
+    context_id = p.context_id, parent_id = p.parent_id, ends = '', bytes = 0 }
 end
 
 -- Somebody else's lease does not exist for this caller.
@@ -187,6 +204,9 @@ if needs.due and not swept then return answer('not_due') end
 if needs.attempts_left and rec.attempt >= rec.max_attempts then return answer('attempts') end
 if needs.attempts_spent and rec.attempt < rec.max_attempts then return answer('attempts') end
 
+local added = move == 'retry' and 0 or #ARGV[3] + (p.bytes or 0)
+if added > 0 and rec.bytes + added > LIMITS.delegation_bytes then return answer('too_large') end
+
 -- Effects. `set` collects what the record gets; '' clears a field.
 
 local set, more = {}, { ARGV[2] ~= '' and ARGV[2] or nil }
@@ -206,10 +226,13 @@ if mv.event then put('updated_at', now) end
 
 if move == 'submit' then
   for _, name in ipairs({ 'attempt', 'max_attempts', 'priority', 'fence', 'releases', 'created_at', 'target',
-    'delegator', 'context_id', 'ends' }) do
+    'delegator', 'context_id', 'ends', 'bytes' }) do
     put(name, rec[name])
   end
+  if rec.parent_id then put('parent_id', rec.parent_id) end
+  for _, name in ipairs(indexes()) do redis.call('ZADD', name, now, p.id) end
 end
+if added > 0 then put('bytes', rec.bytes + added) end
 
 if mv.lease == 'grant' then
   local lease_ms = p.lease_ms or settings('lease_ms').lease_ms
@@ -324,24 +347,14 @@ if mv.event then
 end
 
 if #set > 0 then redis.call('HSET', key, unpack(set)) end
-if ARGV[3] ~= '' then redis.call('RPUSH', key .. ':history', ARGV[3]) end
+if ARGV[3] ~= '' and move ~= 'retry' then redis.call('RPUSH', key .. ':' .. (p.list or 'history'), ARGV[3]) end
 
 -- Indexes: what is live by agent and state, and when the sweep looks next.
 
-if terminal then
-  redis.call('ZREM', base .. ':due', p.id)
-else
-  redis.call('ZADD', base .. ':due', next_due(), p.id)
-end
+redis.call('ZADD', base .. ':due', next_due(), p.id)
 if from ~= to then
   if from then redis.call('ZREM', live_set(from), p.id) end
   if not terminal then redis.call('ZADD', live_set(to), to == 'submitted' and rec.ready_at or now, p.id) end
-end
-
-if terminal then
-  for _, name in ipairs({ key, key .. ':events', key .. ':history' }) do
-    redis.call('PEXPIRE', name, p.retention_ms)
-  end
 end
 
 return answer('ok', { move = move, event_id = event_id, ready_at = rec.ready_at, priority = rec.priority,

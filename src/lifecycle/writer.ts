@@ -24,8 +24,10 @@ export interface Command {
   readonly params?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Members for the event: JSON text by name. */
   readonly event?: Readonly<Record<string, string | undefined>>;
-  /** JSON messages for the history. */
-  readonly history?: readonly string[];
+  /** JSON values for one of the record's lists. */
+  readonly push?: { readonly list: "history" | "artifacts"; readonly values: readonly string[] };
+  /** Bytes of the bodies among `fields`; what is pushed is counted by itself. */
+  readonly bytes?: number;
   /** Fields that the record gets: text by name, JSON where the field is JSON. */
   readonly fields?: Readonly<Record<string, string | undefined>>;
   /** Return the record as it stands after the move (or the refusal). */
@@ -40,6 +42,7 @@ const base = z.object({
   ticket: z.number().optional(),
   fence: z.number().optional(),
   attempt: z.number().optional(),
+  created_at: z.number().optional(),
 });
 const live = base.required();
 
@@ -71,11 +74,14 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   live.extend({ outcome: z.literal("attempts") }),
   live.extend({ outcome: z.literal("not_due") }),
   live.extend({ outcome: z.literal("check") }),
+  live.extend({ outcome: z.literal("too_large") }),
+  live.extend({ outcome: z.literal("forgotten") }),
 ]);
 export type Outcome = z.infer<typeof outcomeSchema>;
 export type Moved = Extract<Outcome, { outcome: "ok" }>;
 
-const replySchema = z.tuple([z.string(), z.array(z.string()), z.array(z.string())]);
+const texts = z.array(z.string());
+const replySchema = z.tuple([z.string(), texts, texts, texts]);
 
 export interface Result {
   readonly outcome: Outcome;
@@ -88,12 +94,21 @@ export class Writer {
   readonly #shards: Shards;
   readonly #clock: Clock;
   readonly #retention_ms: number;
+  readonly #observe: (command: Command, outcome: Outcome) => void;
 
-  constructor(redis: Redis, shards: Shards, clock: Clock, retentionMs: number) {
+  /** `observe` hears of every outcome; for counting. */
+  constructor(
+    redis: Redis,
+    shards: Shards,
+    clock: Clock,
+    retentionMs: number,
+    observe: (command: Command, outcome: Outcome) => void = () => {},
+  ) {
     this.#redis = redis;
     this.#shards = shards;
     this.#clock = clock;
     this.#retention_ms = retentionMs;
+    this.#observe = observe;
   }
 
   async move(command: Command): Promise<Result> {
@@ -108,6 +123,8 @@ export class Writer {
       retention_ms: this.#retention_ms,
       random: Math.random(),
       read: command.read ?? false,
+      list: command.push?.list,
+      bytes: command.bytes,
     };
     const fields: string[] = [];
     for (const [name, value] of Object.entries(command.fields ?? {})) {
@@ -120,12 +137,14 @@ export class Writer {
     const answer = await script.run(
       this.#redis,
       [shard.delegation(command.id)],
-      [JSON.stringify(head), event.join(","), (command.history ?? []).join(","), ...fields],
+      [JSON.stringify(head), event.join(","), (command.push?.values ?? []).join(","), ...fields],
     );
-    const [outcome, record, history] = replySchema.parse(answer);
+    const [json, record, history, artifacts] = replySchema.parse(answer);
+    const outcome = outcomeSchema.parse(JSON.parse(json));
+    this.#observe(command, outcome);
     return {
-      outcome: outcomeSchema.parse(JSON.parse(outcome)),
-      record: record.length > 0 ? storedFromReply(command.id, record, history) : null,
+      outcome,
+      record: record.length > 0 ? storedFromReply(command.id, record, { history, artifacts }) : null,
     };
   }
 }

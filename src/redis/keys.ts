@@ -30,13 +30,17 @@ export interface ShardKeys {
   readonly delegation: (id: string) => string;
   /** LIST: JSON messages, oldest first; an element may hold several, comma separated. */
   readonly history: (id: string) => string;
+  /** LIST: JSON chunks {artifact, append}, oldest first; an element may hold several, comma separated. */
+  readonly artifacts: (id: string) => string;
   /** STREAM: the delegation's events, kept as long as the record. */
   readonly delegationEvents: (id: string) => string;
   /** STREAM: every event of the shard, short; the live feed of the gateways. */
   readonly events: string;
   /** STREAM: the events of one principal, trimmed by age. */
   readonly feed: (principal: string) => string;
-  /** ZSET delegation id → when the sweep looks next, ms. */
+  /** ZSET delegation id → created at, ms: `all`, `target:…`, `delegator:…`, `context:…`, `parent:…`. */
+  readonly list: (index: string) => string;
+  /** ZSET delegation id → when the sweep looks next, ms; a finished one until it is forgotten. */
   readonly due: string;
   /** ZSET delegation id → since when (submitted: ready when), ms; by agent and state. */
   readonly live: (agent: string, state: "submitted" | "working" | "interrupted") => string;
@@ -58,6 +62,8 @@ export function shardKeys(shard: number): ShardKeys {
     base,
     delegation: (id) => `${base}:d:${id}`,
     history: (id) => `${base}:d:${id}:history`,
+    artifacts: (id) => `${base}:d:${id}:artifacts`,
+    list: (index) => `${base}:list:${index}`,
     delegationEvents: (id) => `${base}:d:${id}:events`,
     events: `${base}:events`,
     feed: (principal) => `${base}:feed:${principal}`,

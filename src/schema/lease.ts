@@ -47,6 +47,12 @@ export const heartbeatSchema = z.strictObject({
   messages: z.array(messageSchema),
 });
 
+export const artifactRequestSchema = z.strictObject({
+  artifact: artifactSchema,
+  append: z.boolean().default(false),
+  last_chunk: z.boolean().default(false),
+});
+
 export const LEASE_LOST_REASONS = [
   "expired",
   "canceled",

@@ -44,5 +44,12 @@ export const queryNumber = (schema: z.ZodType<number, number>) =>
     .transform(Number)
     .pipe(schema);
 
+/** How a caller pages through what grows: behind a cursor, waiting for more, so many at once. */
+export const pageQuery = {
+  after: z.string().min(1).max(4096).optional(),
+  wait_seconds: queryNumber(waitSecondsSchema).default(0),
+  limit: queryNumber(z.int().min(1).max(1000)).default(100),
+};
+
 /** Milliseconds since the epoch, as stored, to `YYYY-MM-DDTHH:MM:SS.mmmZ`, as sent. */
 export const toInstant = (ms: number): string => new Date(ms).toISOString();

@@ -205,12 +205,36 @@ test("a failed attempt's error is told by its event and not kept on the live rec
   expect(JSON.parse((await desk.read(id))?.json ?? "").error).toBeNull();
 });
 
-test("what is finished leaves after the retention time, what is live stays", async () => {
+test("what is finished leaves after the retention time with everything that was kept of it", async () => {
   const desk = await openDesk();
-  const live = await desk.inState("working");
+  const live = await desk.inState("submitted");
+  const before = await dump(desk.redis);
   const done = await desk.inState("completed");
   const keys = desk.shards.at(0);
-  expect(await desk.redis.pttl(keys.delegation(live))).toBe(-1);
-  expect(await desk.redis.pttl(keys.delegation(done))).toBeGreaterThan(3_500_000);
-  expect(await desk.redis.pttl(keys.delegationEvents(done))).toBeGreaterThan(3_500_000);
+  expect(await desk.redis.zrange(keys.list("delegator:caller:alice"), "0", "-1")).toEqual([live, done]);
+  desk.clock.offset_ms = 3_599_000;
+  expect((await desk.move("due", done)).outcome).toBe("not_due");
+  desk.clock.offset_ms = 3_601_000;
+  expect((await desk.move("due", done)).outcome).toBe("forgotten");
+  expect(await desk.read(done)).toBeNull();
+  // The streams that others read keep their events for as long; all else is as if it had never been.
+  const shared = [keys.events, keys.feed("caller:alice"), keys.feed("agent:scout")];
+  const without = (state: Record<string, unknown>) =>
+    Object.fromEntries(Object.entries(state).filter(([key]) => !shared.includes(key)));
+  expect(without(await dump(desk.redis))).toEqual(without(before));
+});
+
+test("bodies of one delegation together are bounded; what is too large changes nothing", async () => {
+  const desk = await openDesk();
+  const id = await desk.inState("working");
+  const value = JSON.stringify({ artifact: { artifactId: "a", parts: [{ text: "x".repeat(1_000_000) }] } });
+  const push = { list: "artifacts" as const, values: [value] };
+  for (let n = 0; n < 3; n += 1) {
+    const { outcome } = await desk.writer.move({ move: "artifact", id, params: { fence: 1 }, push });
+    expect(outcome.outcome).toBe("ok");
+  }
+  const before = await dump(desk.redis);
+  const { outcome } = await desk.writer.move({ move: "artifact", id, params: { fence: 1 }, push });
+  expect(outcome.outcome).toBe("too_large");
+  expect(await dump(desk.redis)).toEqual(before);
 });

@@ -62,7 +62,7 @@ export async function openDesk(spec: unknown = {}) {
       params: params[move] ?? {},
       ...(failing && { event: { error }, fields: { error } }),
       ...(move === "submit" && { fields: { message: '{"messageId":"m","role":"ROLE_USER","parts":[]}' } }),
-      ...(move === "message" && { history: ['{"messageId":"h"}'] }),
+      ...(move === "message" && { push: { list: "history" as const, values: ['{"messageId":"h"}'] } }),
     };
   }
 

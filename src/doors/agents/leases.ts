@@ -1,11 +1,12 @@
 /** The agent's side: lease, heartbeat, release, reply (contract §5). Limit: outbound HTTP only; nothing calls an agent. */
 import { z } from "zod";
 import { type GrantedLease, handBack, lease } from "../../engine/lease.ts";
-import { heartbeat, release } from "../../engine/progress.ts";
+import { addArtifact, heartbeat, release } from "../../engine/progress.ts";
 import { read } from "../../engine/read.ts";
 import { reply } from "../../engine/stitch.ts";
 import { delegationSchema } from "../../schema/delegation.ts";
 import {
+  artifactRequestSchema,
   heartbeatRequestSchema,
   heartbeatSchema,
   leaseRequestSchema,
@@ -14,7 +15,7 @@ import {
   replyRequestSchema,
   replySchema,
 } from "../../schema/lease.ts";
-import { agentNameSchema, leaseIdSchema } from "../../schema/values.ts";
+import { agentNameSchema, instantSchema, leaseIdSchema } from "../../schema/values.ts";
 import type { Call } from "../call.ts";
 import { json, jsonText, type Route, route } from "../route.ts";
 
@@ -59,6 +60,17 @@ export const leaseRoutes: readonly Route[] = [
         200,
         await call.whileHeld((signal) => heartbeat(broker, principal, lease_id, body, signal)),
       );
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/leases/{lease_id}/artifacts",
+    summary: "Send a piece of output before the reply; it is streamed and kept.",
+    params,
+    body: artifactRequestSchema,
+    answers: { 200: z.strictObject({ expires_at: instantSchema }) },
+    async handle(call, { params: { lease_id }, body }) {
+      return json(200, await addArtifact(call.broker, call.principal, lease_id, body));
     },
   }),
   route({

@@ -1,15 +1,27 @@
-/** Delegating, reading, waiting and canceling. Limit: one delegation at a time; lists come with their indexes. */
+/** Delegating, reading, waiting and canceling. Limit: a list's filters apply within a bounded scan. */
 import { z } from "zod";
 import { cancel } from "../../engine/cancel.ts";
 import { delegate } from "../../engine/delegate.ts";
+import { list } from "../../engine/list.ts";
 import { readWhenReady } from "../../engine/read.ts";
+import { results } from "../../engine/results.ts";
+import { formatCursor, parseCursor } from "../../events/cursor.ts";
 import {
   acceptedDelegationSchema,
   cancelRequestSchema,
   delegateRequestSchema,
   delegationSchema,
+  stateSchema,
 } from "../../schema/delegation.ts";
-import { delegationIdSchema, queryNumber, waitSecondsSchema } from "../../schema/values.ts";
+import {
+  agentNameSchema,
+  contextIdSchema,
+  delegationIdSchema,
+  pageQuery,
+  principalSchema,
+  queryNumber,
+  waitSecondsSchema,
+} from "../../schema/values.ts";
 import type { Call } from "../call.ts";
 import { jsonText, type Route, route } from "../route.ts";
 
@@ -80,6 +92,48 @@ export const delegationRoutes: readonly Route[] = [
     answers: { 200: delegationSchema },
     async handle(call, { params: { id }, body }) {
       return jsonText(200, (await cancel(call.broker, call.principal, id, body.reason)).json);
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/delegations",
+    summary: "Delegations that the caller may see, newest first; a short page may have a next one.",
+    query: z.strictObject({
+      target: agentNameSchema.optional(),
+      delegator: principalSchema.optional(),
+      context_id: contextIdSchema.optional(),
+      parent_id: delegationIdSchema.optional(),
+      state: stateSchema.optional(),
+      error_code: z
+        .string()
+        .regex(/^[a-z][a-z0-9_]{0,63}$/)
+        .optional(),
+      cursor: z.string().min(1).max(256).optional(),
+      limit: queryNumber(z.int().min(1).max(100)).default(20),
+    }),
+    answers: {
+      200: z.strictObject({ delegations: z.array(delegationSchema), next_cursor: z.string().nullable() }),
+    },
+    async handle(call, { query }) {
+      const { records, next_cursor } = await list(call.broker, call.principal, query);
+      const delegations = records.map(({ json }) => json).join(",");
+      return jsonText(200, `{"delegations":[${delegations}],"next_cursor":${JSON.stringify(next_cursor)}}`);
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/results",
+    summary: "What the caller delegated that finished or asks something since the cursor, replies included.",
+    query: z.strictObject(pageQuery),
+    answers: { 200: z.strictObject({ results: z.array(delegationSchema), cursor: z.string() }) },
+    async handle(call, { query: { after, wait_seconds, limit } }) {
+      const { broker, principal } = call;
+      const from = parseCursor(after ?? "0", broker.shards.count);
+      const { records, positions } = await call.whileHeld((signal) =>
+        results(broker, principal, from, { wait_seconds, limit, signal }),
+      );
+      const found = records.map(({ json }) => json).join(",");
+      return jsonText(200, `{"results":[${found}],"cursor":${JSON.stringify(formatCursor(positions))}}`);
     },
   }),
 ];

@@ -1,7 +1,15 @@
 /** Watching: SSE for who can hold a stream, JSON pages for who polls, with the same cursors. Limit: see stream.ts. */
 import { z } from "zod";
 import { read } from "../../engine/read.ts";
-import { type EventFilter, follow, followOne, isPastEnd, now, subscribe } from "../../engine/watch.ts";
+import {
+  collect,
+  type EventFilter,
+  follow,
+  followOne,
+  isPastEnd,
+  now,
+  subscribe,
+} from "../../engine/watch.ts";
 import { formatCursor, type Positions, parseCursor } from "../../events/cursor.ts";
 import type { Watched } from "../../events/watch.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
@@ -10,29 +18,27 @@ import {
   agentNameSchema,
   contextIdSchema,
   delegationIdSchema,
+  pageQuery,
   principalSchema,
-  queryNumber,
-  waitSecondsSchema,
 } from "../../schema/values.ts";
 import type { Call } from "../call.ts";
 import { jsonText, type Route, route } from "../route.ts";
 import { type Frame, sse, toFrame } from "../stream.ts";
 
-const cursor = z.string().min(1).max(4096);
-const page = {
-  after: cursor.optional(),
-  wait_seconds: queryNumber(waitSecondsSchema).optional(),
-  limit: queryNumber(z.int().min(1).max(1000)).optional(),
-};
-type Page = { wait_seconds?: number | undefined; limit?: number | undefined };
+/** Streams unless JSON is asked for: what `curl` and `EventSource` would expect. */
+function wantsStream(call: Call): boolean {
+  const accept = call.headers.get("accept") ?? "";
+  return /text\/event-stream/i.test(accept) || !/json/i.test(accept);
+}
 
-const wantsStream = (call: Call): boolean =>
-  /text\/event-stream/i.test(call.headers.get("accept") ?? "text/event-stream");
 const cursorOf = (call: Call, after: string | undefined): string | undefined =>
   after ?? call.headers.get("last-event-id") ?? undefined;
 
 async function* frames(events: AsyncIterable<Watched>): AsyncGenerator<Frame> {
-  for await (const event of events) yield toFrame(event);
+  for await (const event of events) {
+    const frame = toFrame(event);
+    if (frame) yield frame;
+  }
 }
 
 function snapshot(record: StoredDelegation): Frame {
@@ -41,46 +47,10 @@ function snapshot(record: StoredDelegation): Frame {
   return { id: record.event_id, type: "DELEGATION_SNAPSHOT", json };
 }
 
-/**
- * Collects what is there, up to `limit`; when nothing is, waits for the first event. A moment of quiet ends
- * the page: whatever comes later is the next page's.
- */
-async function collect(
-  call: Call,
-  start: string,
-  { wait_seconds = 0, limit = 100 }: Page,
-  first: readonly Frame[],
-  open: (signal: AbortSignal) => AsyncIterable<Watched>,
-): Promise<Response> {
-  const events: string[] = first.map((frame) => frame.json);
-  let cursor = first.at(-1)?.id ?? start;
-  const hold = call.hold();
-  const enough = new AbortController();
-  const stop = () => enough.abort();
-  hold.signal.addEventListener("abort", stop, { once: true });
-  const patience = setTimeout(stop, events.length > 0 ? QUIET_MS : Math.max(QUIET_MS, wait_seconds * 1000));
-  let quiet: NodeJS.Timeout | undefined;
-  try {
-    if (events.length < limit) {
-      for await (const watched of open(enough.signal)) {
-        const frame = toFrame(watched);
-        events.push(frame.json);
-        if (frame.id !== "") cursor = frame.id;
-        if (events.length >= limit) break;
-        clearTimeout(quiet);
-        quiet = setTimeout(stop, QUIET_MS);
-      }
-    }
-    hold.throwIfRevoked();
-  } finally {
-    clearTimeout(patience);
-    clearTimeout(quiet);
-    hold.release();
-  }
-  return jsonText(200, `{"events":[${events.join(",")}],"cursor":${JSON.stringify(cursor)}}`);
+function pageText(events: readonly Frame[], positions: Positions): string {
+  const cursor = JSON.stringify(formatCursor(positions));
+  return `{"events":[${events.map(({ json }) => json).join(",")}],"cursor":${cursor}}`;
 }
-
-const QUIET_MS = 20;
 
 export const eventRoutes: readonly Route[] = [
   route({
@@ -88,7 +58,7 @@ export const eventRoutes: readonly Route[] = [
     path: "/v1/events",
     summary: "Every event that concerns the caller, live and by cursor.",
     query: z.strictObject({
-      ...page,
+      ...pageQuery,
       delegator: principalSchema.optional(),
       target: agentNameSchema.optional(),
       delegation_id: delegationIdSchema.optional(),
@@ -108,7 +78,8 @@ export const eventRoutes: readonly Route[] = [
         given === undefined ? await now(broker) : parseCursor(given, broker.shards.count);
       const open = (signal: AbortSignal) => follow(broker, subscription, positions, signal);
       if (wantsStream(call)) return sse(call, (signal) => frames(open(signal)));
-      return collect(call, formatCursor(positions), { wait_seconds, limit }, [], open);
+      const page = await call.whileHeld((signal) => collect(open, { wait_seconds, limit, signal }, toFrame));
+      return jsonText(200, pageText(page.items, page.positions ?? positions));
     },
   }),
   route({
@@ -116,24 +87,33 @@ export const eventRoutes: readonly Route[] = [
     path: "/v1/delegations/{id}/events",
     summary: "One delegation's events: a snapshot first, or what follows a cursor, up to its end.",
     params: z.strictObject({ id: delegationIdSchema }),
-    query: z.strictObject(page),
+    query: z.strictObject(pageQuery),
     answers: { 200: eventPageSchema, 204: null },
-    async handle(call, { params: { id }, query: { after, ...rest } }) {
+    async handle(call, { params: { id }, query: { after, wait_seconds, limit } }) {
       const { broker } = call;
       const record = await read(broker, call.principal, id);
       const given = cursorOf(call, after);
       const [from = "0-0"] = given === undefined ? [record.event_id] : parseCursor(given, 1);
       if (given !== undefined && isPastEnd(record, from)) return new Response(null, { status: 204 });
       const first = given === undefined ? [snapshot(record)] : [];
-      const open = (signal: AbortSignal): AsyncIterable<Watched> =>
-        first.length > 0 && record.finished ? nothing() : followOne(broker, record, from, signal);
-      if (!wantsStream(call)) return collect(call, from, rest, first, open);
-      return sse(call, async function* (signal) {
-        yield* first;
-        yield* frames(open(signal));
-      });
+      if (first.length > 0 && record.finished) {
+        return wantsStream(call) ? sse(call, () => only(first)) : jsonText(200, pageText(first, [from]));
+      }
+      const open = (signal: AbortSignal) => followOne(broker, record, from, signal);
+      if (wantsStream(call)) {
+        return sse(call, async function* (signal) {
+          yield* first;
+          yield* frames(open(signal));
+        });
+      }
+      // A snapshot is an answer; only a reader who has one waits for more.
+      const patience = { wait_seconds: first.length > 0 ? 0 : wait_seconds, limit };
+      const page = await call.whileHeld((signal) => collect(open, { ...patience, signal }, toFrame));
+      return jsonText(200, pageText([...first, ...page.items], page.positions ?? [from]));
     },
   }),
 ];
 
-async function* nothing(): AsyncGenerator<Watched> {}
+async function* only(frames: readonly Frame[]): AsyncGenerator<Frame> {
+  yield* frames;
+}

@@ -1,0 +1,35 @@
+/**
+ * The caller's inbox: what it delegated that finished or asks something, by cursor. Limit: shows each delegation as
+ * it stands now, so one that asked and was answered meanwhile shows its present state.
+ */
+import type { Positions } from "../events/cursor.ts";
+import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
+import type { Principal } from "./access.ts";
+import type { Broker } from "./context.ts";
+import { collect, follow } from "./watch.ts";
+
+export async function results(
+  broker: Broker,
+  principal: Principal,
+  after: Positions,
+  options: { wait_seconds: number; limit: number; signal: AbortSignal },
+): Promise<{ records: StoredDelegation[]; positions: Positions }> {
+  const subscription = {
+    source: { kind: "principal", principal: principal.text } as const,
+    filter: {
+      delegator: principal.text,
+      matches: ({ state }: { state: string }) => state !== "submitted" && state !== "working",
+    },
+  };
+  const page = await collect(
+    (signal) => follow(broker, subscription, after, signal),
+    options,
+    (event) => ("entry" in event ? event.entry.delegation_id : undefined),
+  );
+  const ids = [...new Set(page.items)];
+  const records = await Promise.all(ids.map((id) => readRecord(broker.redis, broker.shards, id)));
+  return {
+    records: records.filter((record) => record !== null),
+    positions: page.positions ?? after,
+  };
+}
