@@ -7,6 +7,7 @@ import { createDoor, type Listener, listen } from "./doors/http.ts";
 import { Agents } from "./engine/agents.ts";
 import type { Broker } from "./engine/context.ts";
 import { report, wake } from "./engine/dispatch.ts";
+import { observer, queueDepths } from "./engine/measure.ts";
 import { Presences } from "./engine/presence.ts";
 import { Sweep } from "./engine/sweep.ts";
 import { Tokens } from "./engine/tokens.ts";
@@ -19,6 +20,7 @@ import { connect, type Redis, type RedisTarget } from "./redis/connect.ts";
 import { keys } from "./redis/keys.ts";
 import { randomId, Shards } from "./redis/shards.ts";
 import type { Log } from "./telemetry/log.ts";
+import { Metrics } from "./telemetry/metrics.ts";
 
 export interface GatewayOptions {
   readonly redis: RedisTarget;
@@ -70,18 +72,20 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   try {
     await checkLayout(redis, options.shards);
     const gateway = randomId(10);
+    const metrics = new Metrics();
     const bus = new Bus(connection("subscriber"), redis);
     const tickets = new Tickets(redis, shards, log);
     const claimers = new Claimers({
       tickets,
       onPutBack: (agent) => wake(broker, agent),
       onError: (error) => report(broker, error, "queue not read"),
+      onWoken: (ms) => metrics.wake.observe(ms / 1000),
     });
     const broker: Broker = {
       gateway,
       redis,
       shards,
-      writer: new Writer(redis, shards, clock, options.retentionMs),
+      writer: new Writer(redis, shards, clock, options.retentionMs, observer(metrics)),
       tickets,
       claimers,
       feed: new Feed(connection("blocking"), shards, log),
@@ -91,7 +95,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       presences: new Presences(redis, shards, claimers, gateway, log),
       clock,
       log,
+      metrics,
     };
+    metrics.onScrape(() => {
+      metrics.parkedPolls.set(claimers.parked());
+      return queueDepths(broker);
+    });
     await listenForWakes(broker);
     await broker.tokens.start();
     await broker.feed.start();

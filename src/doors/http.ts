@@ -39,7 +39,7 @@ export interface DoorOptions {
   readonly unready: () => Promise<string | null>;
 }
 
-type Env = { Bindings: Partial<HttpBindings>; Variables: { requestId: string } };
+type Env = { Bindings: Partial<HttpBindings>; Variables: { requestId: string; route?: string } };
 
 export function createDoor(options: DoorOptions): Hono<Env> {
   const { broker, stopping } = options;
@@ -52,6 +52,11 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     const requestId = `req_${randomId(16)}`;
     c.set("requestId", requestId);
     await next();
+    broker.metrics.requests.inc({
+      method: c.req.method,
+      route: c.get("route") ?? "other",
+      status: String(c.res.status),
+    });
     c.res.headers.set("x-request-id", requestId);
     c.res.headers.set("x-content-type-options", "nosniff");
     if (!c.res.headers.has("cache-control")) c.res.headers.set("cache-control", "no-store");
@@ -81,7 +86,16 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     app.on(route.method, route.path.replaceAll(/\{(\w+)\}/g, ":$1"), limit, (c) => handle(c, route));
   }
 
+  app.get("/metrics", async (c) => {
+    const identity = await broker.tokens.identify(bearerOf(c.req.header("authorization")));
+    if (!/^(?:operator|viewer:.+)$/.test(identity.principal)) {
+      throw new ErrandError("forbidden", "Only viewers and the operator may read the metrics.");
+    }
+    return c.body(await broker.metrics.text(), 200, { "content-type": broker.metrics.contentType });
+  });
+
   async function handle(c: Context<Env>, route: Route): Promise<Response> {
+    c.set("route", route.path);
     if (stopping.aborted) {
       throw new ErrandError("shutting_down", "This gateway is shutting down.", { retry_after_seconds: 1 });
     }

@@ -42,10 +42,14 @@ export function sse(call: Call, open: (signal: AbortSignal) => AsyncIterable<Fra
   let wroteAt = Date.now();
   let pulling = false;
   let canceled = false;
+  call.broker.metrics.streams.inc();
+  let counted = true;
   const watchdog = setInterval(() => {
     if (!pulling && Date.now() - wroteAt > STALLED_MS) call.cut();
   }, COMMENT_MS).unref();
   const close = () => {
+    if (counted) call.broker.metrics.streams.dec();
+    counted = false;
     clearInterval(watchdog);
     hold.release();
     gone.abort();

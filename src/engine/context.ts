@@ -10,6 +10,7 @@ import type { Bus } from "../redis/bus.ts";
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
 import type { Agents } from "./agents.ts";
 import type { Presences } from "./presence.ts";
 import type { Tokens } from "./tokens.ts";
@@ -29,4 +30,5 @@ export interface Broker {
   readonly presences: Presences;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Metrics;
 }

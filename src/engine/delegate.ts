@@ -120,6 +120,7 @@ async function submit(
   id: string,
   options: DelegateOptions,
 ): Promise<StoredDelegation> {
+  const startedAt = performance.now();
   requireFuture(request, Date.now() + broker.clock.offset_ms);
   const message = toMessage(request, id);
   const json = JSON.stringify(message);
@@ -151,6 +152,7 @@ async function submit(
   });
   if (outcome.outcome === "exists") throw new Exists();
   if (outcome.outcome !== "ok" || !record) throw refusal(outcome, id);
+  broker.metrics.accept.observe((performance.now() - startedAt) / 1000);
   await follow(broker, id, outcome);
   return record;
 }

@@ -132,6 +132,7 @@ const ms = (seconds: number | undefined): number | undefined =>
 
 /** The reader was gone before the answer was out: the leases go back at once, no attempt spent. */
 export async function handBack(broker: Broker, leases: readonly GrantedLease[]): Promise<void> {
+  broker.metrics.handedBack.inc(leases.length);
   for (const { delegation_id, fence } of leases) {
     try {
       const { outcome } = await broker.writer.move({

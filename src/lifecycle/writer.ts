@@ -74,7 +74,7 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   live.extend({ outcome: z.literal("attempts") }),
   live.extend({ outcome: z.literal("not_due") }),
   live.extend({ outcome: z.literal("check") }),
-  live.extend({ outcome: z.literal("too_large") }),
+  base.extend({ outcome: z.literal("too_large") }),
   live.extend({ outcome: z.literal("forgotten") }),
 ]);
 export type Outcome = z.infer<typeof outcomeSchema>;

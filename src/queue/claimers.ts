@@ -16,6 +16,8 @@ interface Agent {
   readonly waiters: Set<Waiter>;
   wakes: number;
   fetching: number;
+  /** When the oldest wake came that is not yet served, ms; 0 for none. */
+  wokenAt: number;
   due: { at: number; timer: NodeJS.Timeout } | null;
   recheck: NodeJS.Timeout | null;
 }
@@ -25,6 +27,8 @@ export interface ClaimersOptions {
   /** Told when a popped ticket goes back because its poll left meanwhile. */
   readonly onPutBack: (agent: string) => void;
   readonly onError: (error: unknown) => void;
+  /** How long a parked poll took from its wake to its ticket, ms. */
+  readonly onWoken?: (ms: number) => void;
   /** Net under the wakes: agents with parked polls are fetched for this often, jittered. */
   readonly recheckMs?: number;
 }
@@ -47,6 +51,13 @@ export class Claimers {
     return this.#agents.get(agent)?.waiters.size ?? 0;
   }
 
+  /** Parked polls of all agents at this gateway. */
+  parked(): number {
+    let polls = 0;
+    for (const { waiters } of this.#agents.values()) polls += waiters.size;
+    return polls;
+  }
+
   /** Every agent with a parked poll. */
   agents(): IterableIterator<string> {
     return this.#agents.keys();
@@ -57,6 +68,7 @@ export class Claimers {
     const agent = this.#agents.get(name);
     if (!agent) return;
     agent.wakes = Math.min(agent.wakes + 1, agent.waiters.size + agent.fetching);
+    agent.wokenAt ||= performance.now();
     this.#pump(name, agent);
   }
 
@@ -95,7 +107,7 @@ export class Claimers {
   #agent(name: string): Agent {
     let agent = this.#agents.get(name);
     if (!agent) {
-      agent = { waiters: new Set(), wakes: 0, fetching: 0, due: null, recheck: null };
+      agent = { waiters: new Set(), wakes: 0, fetching: 0, wokenAt: 0, due: null, recheck: null };
       this.#agents.set(name, agent);
       this.#scheduleRecheck(name, agent);
     }
@@ -116,7 +128,10 @@ export class Claimers {
 
   async #fetch(name: string, agent: Agent): Promise<void> {
     try {
+      const { wokenAt } = agent;
+      agent.wokenAt = 0;
       const { popped, ...empty } = await this.#options.tickets.pop(name);
+      if (popped && wokenAt > 0) this.#options.onWoken?.(performance.now() - wokenAt);
       if (!popped) {
         if ("next_due_at" in empty && empty.next_due_at !== null)
           this.#wakeAt(name, agent, empty.next_due_at);

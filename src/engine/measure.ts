@@ -1,0 +1,51 @@
+/**
+ * What the outcomes of the script and the queues mean in numbers. Limit: the depth of queues is read at a scrape,
+ * agent by agent, for as many as have anything waiting or working.
+ */
+import type { Command, Outcome } from "../lifecycle/writer.ts";
+import { isTerminal } from "../schema/delegation.ts";
+import type { Metrics, QueueDepth } from "../telemetry/metrics.ts";
+import type { Broker } from "./context.ts";
+
+/** Counts every outcome of the writer. */
+export function observer(metrics: Metrics): (command: Command, outcome: Outcome) => void {
+  return (command, outcome) => {
+    const isReply = command.params?.reply_hash !== undefined;
+    if (outcome.outcome === "ok") {
+      if (outcome.again) return;
+      metrics.moves.inc({ move: outcome.move });
+      if (command.move === "due") metrics.swept.inc({ move: outcome.move });
+      if (outcome.move === "reticket") metrics.ticketsRemade.inc();
+      if (outcome.move === "lease") {
+        metrics.timeToLease.observe(Math.max(0, outcome.now - (outcome.ready_at ?? outcome.now)) / 1000);
+      }
+      if (isTerminal(outcome.state)) metrics.finished.inc({ state: outcome.state });
+      if (outcome.state === "completed") {
+        metrics.timeToAnswer.observe(Math.max(0, outcome.now - outcome.created_at) / 1000);
+      }
+    }
+    if (!isReply) return;
+    if (outcome.outcome === "ok") metrics.replies.inc({ outcome: "matched" });
+    else if (outcome.outcome === "duplicate") metrics.replies.inc({ outcome: "duplicate" });
+    else if (outcome.outcome === "lease") metrics.replies.inc({ outcome: "late" });
+    else metrics.replies.inc({ outcome: "unknown" });
+  };
+}
+
+/** Depth and age of every queue that holds anything. */
+export async function queueDepths(broker: Broker): Promise<QueueDepth[]> {
+  const now = Date.now() + broker.clock.offset_ms;
+  const depths = await Promise.all(
+    (await broker.agents.names()).map(async (agent) => {
+      const keys = broker.shards.ofAgent(agent);
+      const [waiting, working, first] = await Promise.all([
+        broker.redis.zcount(keys.live(agent, "submitted"), "-inf", now),
+        broker.redis.zcard(keys.live(agent, "working")),
+        broker.redis.zrange(keys.live(agent, "submitted"), "0", "0", "WITHSCORES"),
+      ]);
+      const oldest_seconds = waiting > 0 ? Math.max(0, now - Number(first[1] ?? now)) / 1000 : 0;
+      return { agent, waiting, working, oldest_seconds };
+    }),
+  );
+  return depths.filter(({ waiting, working }) => waiting + working > 0);
+}
