@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import type { StoredDelegation } from "../lifecycle/record.ts";
 import { failure } from "../lifecycle/script.ts";
 import type { MoveName } from "../lifecycle/states.ts";
+import type { Result } from "../lifecycle/writer.ts";
 import { textOf } from "../schema/a2a.ts";
 import type { DelegationError } from "../schema/delegation.ts";
 import { isErrorCode } from "../schema/errors.ts";
@@ -23,7 +24,7 @@ export interface Stitched {
   readonly record: StoredDelegation;
 }
 
-function toReply(request: ReplyRequest): string | undefined {
+function toReply(request: Omit<ReplyRequest, "next">): string | undefined {
   if (request.text === undefined && request.message === undefined) return undefined;
   const sent = request.message ?? { parts: [{ text: request.text ?? "" }] };
   return JSON.stringify({
@@ -35,7 +36,7 @@ function toReply(request: ReplyRequest): string | undefined {
 }
 
 /** The agent's own words where it gave some; the category and the recovery are ours. */
-function toError(request: ReplyRequest, text: string): DelegationError | undefined {
+function toError(request: Omit<ReplyRequest, "next">, text: string): DelegationError | undefined {
   if (request.state === "completed") return undefined;
   const fallback = request.state === "rejected" ? "rejected" : "agent_error";
   const code = request.error?.code ?? fallback;
@@ -50,6 +51,40 @@ const MOVE_OF: Record<ReplyRequest["state"], MoveName> = {
   rejected: "reject",
 };
 
+/** Closes a delegation with a reply, or puts it back when it failed and may go better: one move either way. */
+export async function settle(
+  broker: Broker,
+  id: string,
+  params: Readonly<Record<string, string | number | undefined>>,
+  request: Omit<ReplyRequest, "next">,
+): Promise<Result> {
+  const message = toReply(request);
+  const text = request.text ?? textOf(request.message ?? {});
+  const error = toError(request, text);
+  const errorJson = error && JSON.stringify(error);
+  const result = await broker.writer.move({
+    move: MOVE_OF[request.state],
+    id,
+    params: { ...params, retryable: error?.retryable },
+    event: {
+      error: errorJson,
+      response_preview: request.state === "completed" ? JSON.stringify(preview(text)) : undefined,
+    },
+    fields: { reply: message, error: errorJson },
+    push: {
+      list: "artifacts",
+      values: (request.artifacts ?? []).map((artifact) => JSON.stringify({ artifact })),
+    },
+    bytes: Buffer.byteLength(message ?? ""),
+    read: true,
+  });
+  const { outcome } = result;
+  if (outcome.outcome === "lease") {
+    broker.log.info({ delegation_id: id, fence: params.fence, reason: outcome.reason }, "late reply");
+  }
+  return result;
+}
+
 export async function reply(
   broker: Broker,
   principal: Principal,
@@ -58,36 +93,11 @@ export async function reply(
 ): Promise<Stitched> {
   const { id, params } = holder(principal, leaseId);
   const { next: _next, ...body } = request;
-  const message = toReply(request);
-  const text = request.text ?? textOf(request.message ?? {});
-  const error = toError(request, text);
-  const errorJson = error && JSON.stringify(error);
-  const { outcome, record } = await broker.writer.move({
-    move: MOVE_OF[request.state],
-    id,
-    params: { ...params, reply_hash: bodyHash(body), retryable: error?.retryable },
-    event: {
-      error: errorJson,
-      response_preview: request.state === "completed" ? JSON.stringify(preview(text)) : undefined,
-    },
-    fields: {
-      reply: message,
-      error: errorJson,
-    },
-    push: {
-      list: "artifacts",
-      values: (request.artifacts ?? []).map((artifact) => JSON.stringify({ artifact })),
-    },
-    bytes: Buffer.byteLength(message ?? ""),
-    read: true,
-  });
+  const { outcome, record } = await settle(broker, id, { ...params, reply_hash: bodyHash(body) }, body);
   if (outcome.outcome === "ok" && record) {
     await follow(broker, id, outcome);
     return { outcome: "matched", record };
   }
   if (outcome.outcome === "duplicate" && record) return { outcome: "duplicate", record };
-  if (outcome.outcome === "lease") {
-    broker.log.info({ delegation_id: id, fence: params.fence, reason: outcome.reason }, "late reply");
-  }
   throw refusal(outcome, id, leaseId);
 }

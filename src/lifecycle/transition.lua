@@ -148,7 +148,7 @@ if swept then
     redis.call('ZADD', base .. ':due', next_due(), p.id)
     return answer('check')
   end
-  p.fence = rec.fence
+  if rec.state == 'working' then p.fence = rec.fence end
 elseif move == 'fail' and p.retryable and rec.attempt < rec.max_attempts then
   move = 'retry'
 end
@@ -170,9 +170,11 @@ if needs.unused then
     context_id = p.context_id, parent_id = p.parent_id, ends = '', bytes = 0 }
 end
 
--- Somebody else's lease does not exist for this caller.
-if needs.holder and p.agent and p.agent ~= rec.target then return answer('no_lease') end
-if needs.holder and not (rec.state == 'working' and rec.fence == p.fence) then
+-- Somebody else's lease does not exist for this caller. A move that needs no holder may still be made in a
+-- holder's name (a cancel by the agent), and is fenced then like any other.
+local fenced = needs.holder or (p.fence ~= nil and not swept)
+if fenced and p.agent and p.agent ~= rec.target then return answer('no_lease') end
+if fenced and not (rec.state == 'working' and rec.fence == p.fence) then
   if p.fence > rec.fence or p.fence < 1 then return answer('no_lease') end
   if p.reply_hash and rec.closed_by == p.fence and rec.reply_hash == p.reply_hash then
     return answer('duplicate')

@@ -1,0 +1,143 @@
+/**
+ * Stitching what an agent that only speaks A2A sends back: by its lease, fenced like any reply, or by the
+ * delegation alone. Limit: without a lease it matches only while the first lease ever granted still lives;
+ * anything later could be somebody else's work.
+ */
+import type { StoredDelegation } from "../lifecycle/record.ts";
+import { failure } from "../lifecycle/script.ts";
+import type { Outcome } from "../lifecycle/writer.ts";
+import { leaseIdOf, parseLeaseId } from "../redis/shards.ts";
+import { type Artifact, type Message, textOf } from "../schema/a2a.ts";
+import { ErrandError } from "../schema/errors.ts";
+import type { ReplyRequest } from "../schema/lease.ts";
+import { type Principal, requireAgent } from "./access.ts";
+import type { Broker } from "./context.ts";
+import { preview } from "./delegate.ts";
+import { follow } from "./dispatch.ts";
+import { bodyHash } from "./idempotency.ts";
+import { raise } from "./interrupt.ts";
+import { refusal } from "./refuse.ts";
+import { type Stitched, settle } from "./stitch.ts";
+
+export type Address =
+  | { readonly by: "lease"; readonly lease_id: string }
+  | { readonly by: "delegation"; readonly delegation_id: string };
+
+export type Action =
+  | {
+      readonly kind: "reply";
+      readonly state: ReplyRequest["state"];
+      readonly message?: ReplyRequest["message"];
+      readonly artifacts?: ReplyRequest["artifacts"];
+      readonly error?: ReplyRequest["error"];
+    }
+  | { readonly kind: "progress"; readonly message?: Message; readonly artifacts?: readonly Artifact[] }
+  | { readonly kind: "interrupt"; readonly interrupt: "input" | "auth"; readonly message?: Message }
+  | { readonly kind: "canceled"; readonly message?: Message };
+
+type Holder = { readonly fence: number; readonly agent: string };
+
+export async function stitch(
+  broker: Broker,
+  principal: Principal,
+  agent: string,
+  address: Address | null,
+  action: Action,
+  body: unknown,
+): Promise<Stitched> {
+  requireAgent(principal, agent, "reply for it");
+  await broker.agents.get(agent);
+  if (address === null) throw unknown("It names neither a lease nor a delegation.");
+  const { id, fence } = locate(address);
+  const holder: Holder = { fence, agent };
+  const { outcome, record } = await act(broker, id, holder, action, bodyHash(body));
+  if (outcome.outcome === "ok" && record) {
+    await follow(broker, id, outcome);
+    return { outcome: "matched", record };
+  }
+  if (outcome.outcome === "duplicate" && record) return { outcome: "duplicate", record };
+  throw refuse(outcome, id, fence, agent, address);
+}
+
+function locate(address: Address): { id: string; fence: number } {
+  if (address.by === "delegation") return { id: address.delegation_id, fence: 1 };
+  const { delegationId, fence } = parseLeaseId(address.lease_id);
+  return { id: delegationId, fence };
+}
+
+async function act(
+  broker: Broker,
+  id: string,
+  holder: Holder,
+  action: Action,
+  reply_hash: string,
+): Promise<{ outcome: Outcome; record: StoredDelegation | null }> {
+  const params = { ...holder, reply_hash };
+  switch (action.kind) {
+    case "reply":
+      return settle(broker, id, params, action);
+    case "interrupt":
+      return raise(broker, id, holder, { kind: action.interrupt, message: action.message }, reply_hash);
+    case "canceled": {
+      const by = `agent:${holder.agent}`;
+      const said = textOf(action.message ?? {});
+      const error = failure(
+        "canceled",
+        said === "" ? `Canceled by ${by}` : `Canceled by ${by}: ${preview(said, 1024)}`,
+      );
+      const json = JSON.stringify(error);
+      return broker.writer.move({
+        move: "cancel",
+        id,
+        params,
+        event: { error: json, by: JSON.stringify(by) },
+        fields: { error: json },
+        read: true,
+      });
+    }
+    case "progress":
+      return report(broker, id, holder, action);
+  }
+}
+
+/** A task that is not over yet: what it says is progress, what it has is artifacts. */
+async function report(
+  broker: Broker,
+  id: string,
+  params: Holder,
+  { message, artifacts = [] }: Extract<Action, { kind: "progress" }>,
+): Promise<{ outcome: Outcome; record: StoredDelegation | null }> {
+  for (const artifact of artifacts) {
+    const json = JSON.stringify(artifact);
+    const push = { list: "artifacts" as const, values: [`{"artifact":${json}}`] };
+    const sent = await broker.writer.move({ move: "artifact", id, params, event: { artifact: json }, push });
+    if (sent.outcome.outcome !== "ok") return sent;
+  }
+  const text = textOf(message ?? {});
+  const progress = text === "" ? undefined : JSON.stringify({ message: preview(text, 4096) });
+  return broker.writer.move({
+    move: progress === undefined ? "heartbeat" : "progress",
+    id,
+    params,
+    event: { progress },
+    fields: { progress },
+    read: true,
+  });
+}
+
+const unknown = (why: string): ErrandError =>
+  new ErrandError("reply_unknown", `The reply matches no delegation of this agent. ${why}`);
+
+function refuse(outcome: Outcome, id: string, fence: number, agent: string, address: Address): ErrandError {
+  if (outcome.outcome === "missing" || outcome.target !== agent)
+    return unknown("Nothing is known by its id.");
+  // A delegation that was never leased, or was since, is not this reply's to end.
+  if (outcome.outcome === "no_lease" && address.by === "delegation") {
+    return new ErrandError("lease_lost", `Delegation ${id} is not working on its first lease.`, {
+      delegation_id: id,
+      details: { reason: "released" },
+    });
+  }
+  if (outcome.outcome === "no_lease") return unknown("There is no such lease.");
+  return refusal(outcome, id, leaseIdOf(id, fence));
+}
