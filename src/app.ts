@@ -9,6 +9,7 @@ import type { Broker } from "./engine/context.ts";
 import { report, wake } from "./engine/dispatch.ts";
 import { observer, queueDepths } from "./engine/measure.ts";
 import { Presences } from "./engine/presence.ts";
+import { Pressure } from "./engine/pressure.ts";
 import { Sweep } from "./engine/sweep.ts";
 import { Tokens } from "./engine/tokens.ts";
 import { Feed } from "./events/feed.ts";
@@ -93,6 +94,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       agents: new Agents(redis, shards, clock),
       tokens: new Tokens(redis, bus, options.operatorToken),
       presences: new Presences(redis, shards, claimers, gateway, log),
+      pressure: new Pressure(redis),
       clock,
       log,
       metrics,
@@ -105,6 +107,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await broker.tokens.start();
     await broker.feed.start();
     await broker.presences.start();
+    await broker.pressure.look();
+    broker.pressure.start();
     const sweep = new Sweep(broker, options.sweepEveryMs);
     if (options.sweepEveryMs !== 0) sweep.start();
     const stopping = new AbortController();
@@ -168,6 +172,7 @@ async function close(
   stopping.abort();
   await listener.close(GRACE_MS);
   await sweep.stop();
+  broker.pressure.stop();
   await broker.presences.stop().catch((error: unknown) => report(broker, error, "presence not removed"));
   await broker.feed.stop();
   for (const redis of open) redis.disconnect();

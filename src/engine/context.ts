@@ -13,6 +13,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Agents } from "./agents.ts";
 import type { Presences } from "./presence.ts";
+import type { Pressure } from "./pressure.ts";
 import type { Tokens } from "./tokens.ts";
 
 export interface Broker {
@@ -28,6 +29,7 @@ export interface Broker {
   readonly agents: Agents;
   readonly tokens: Tokens;
   readonly presences: Presences;
+  readonly pressure: Pressure;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;

@@ -121,6 +121,7 @@ async function submit(
   options: DelegateOptions,
 ): Promise<StoredDelegation> {
   const startedAt = performance.now();
+  broker.pressure.requireRoom();
   requireFuture(request, Date.now() + broker.clock.offset_ms);
   const message = toMessage(request, id);
   const json = JSON.stringify(message);

@@ -1,0 +1,42 @@
+/** A Redis that a test may stop and kill: the embedded one, in a directory of its own. Limit: a second to start. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { onTestFinished } from "vitest";
+import { type EmbeddedRedis, startEmbedded } from "../../src/redis/embedded.ts";
+import { testRedisBinary } from "./redis-server.ts";
+
+export interface OwnRedis {
+  /** What startGateway takes. */
+  readonly target: { readonly socket: string; readonly password: string };
+  readonly redis: Redis;
+  readonly embedded: EmbeddedRedis;
+  readonly signal: (signal: NodeJS.Signals) => void;
+}
+
+export async function startOwnRedis(fsync: "always" | "everysec" = "always"): Promise<OwnRedis> {
+  const directory = await mkdtemp(join(tmpdir(), "errand-own-"));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  const embedded = await startEmbedded({
+    dataDir: directory,
+    fsync,
+    binary: testRedisBinary,
+    log: () => {},
+  });
+  const target = { socket: embedded.socket, password: embedded.password };
+  const redis = new Redis({ path: target.socket, password: target.password });
+  redis.on("error", () => {});
+  const signal = (name: NodeJS.Signals) => {
+    const pid = embedded.pid();
+    if (pid === undefined) throw new Error("no Redis runs");
+    process.kill(pid, name);
+  };
+  onTestFinished(async () => {
+    // A stopped one would not hear that it shall end.
+    if (embedded.pid() !== undefined) signal("SIGCONT");
+    redis.disconnect();
+    await embedded.stop();
+  });
+  return { target, redis, embedded, signal };
+}
