@@ -11,8 +11,11 @@ import type { Broker } from "../engine/context.ts";
 import { randomId } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
 import { leaseRoutes } from "./agents/leases.ts";
+import { replyRoutes } from "./agents/replies.ts";
 import { parseBody } from "./body.ts";
 import { Call } from "./call.ts";
+import { docsPage } from "./docs-page.ts";
+import { API_INFO, type Document, openapi } from "./openapi.ts";
 import { originGuard } from "./origin.ts";
 import { problemResponse, toErrandError } from "./problem.ts";
 import { agentRoutes } from "./rest/agents.ts";
@@ -27,7 +30,15 @@ export const ROUTES: readonly Route[] = [
   ...delegationRoutes,
   ...eventRoutes,
   ...leaseRoutes,
+  ...replyRoutes,
 ];
+
+let description: Document | undefined;
+
+function describeApi(): Document {
+  description ??= openapi(ROUTES, API_INFO);
+  return description;
+}
 
 export interface DoorOptions {
   readonly broker: Broker;
@@ -75,6 +86,8 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     const reason = stopping.aborted ? "shutting down" : await options.unready();
     return reason === null ? c.json({ status: "ready" }) : c.json({ status: "not_ready", reason }, 503);
   });
+  app.get("/openapi.json", (c) => c.json(describeApi()));
+  app.get("/docs", () => docsPage(describeApi()));
 
   const limit = bodyLimit({
     maxSize: options.maxBodyBytes,

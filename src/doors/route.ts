@@ -1,6 +1,6 @@
 /**
  * A route as data: method, path, what goes in, what comes out, and the verb behind it. The HTTP routes are
- * made from these, and the API description will be. Limit: JSON in; a handler returns the finished Response.
+ * made from these, and so is the API description. Limit: JSON in; a handler returns the finished Response.
  */
 import { z } from "zod";
 import { ErrandError } from "../schema/errors.ts";
@@ -20,6 +20,17 @@ export interface RawInput {
   readonly body: unknown;
 }
 
+export type RequestHeader = "Idempotency-Key" | "Prefer" | "traceparent" | "Last-Event-ID";
+export type AnswerHeader = "Location" | "Idempotency-Replayed";
+
+/** What a caller can use beyond the schemas; for the API description. */
+export interface Notes {
+  readonly takes?: readonly RequestHeader[];
+  readonly gives?: readonly AnswerHeader[];
+  /** Its 200 comes as server-sent events, too. */
+  readonly streams?: true;
+}
+
 interface Spec<P, Q, B> {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** OpenAPI form, `/v1/agents/{agent}`. */
@@ -30,6 +41,7 @@ interface Spec<P, Q, B> {
   readonly body?: z.ZodType<B>;
   /** Answers by status; errors come from the error table. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
+  readonly notes?: Notes;
   readonly handle: (call: Call, input: Input<P, Q, B>) => Promise<Response>;
 }
 
@@ -39,6 +51,7 @@ export interface Route {
   readonly summary: string;
   readonly schemas: { params?: z.ZodType; query?: z.ZodType; body?: z.ZodType };
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
+  readonly notes?: Notes;
   readonly run: (call: Call, raw: RawInput) => Promise<Response>;
 }
 

@@ -31,8 +31,20 @@ export type Action =
       readonly artifacts?: ReplyRequest["artifacts"];
       readonly error?: ReplyRequest["error"];
     }
-  | { readonly kind: "progress"; readonly message?: Message; readonly artifacts?: readonly Artifact[] }
-  | { readonly kind: "interrupt"; readonly interrupt: "input" | "auth"; readonly message?: Message }
+  | {
+      readonly kind: "progress";
+      readonly message?: Message;
+      readonly artifacts?: readonly Artifact[];
+      /** The artifacts are chunks of what came before. */
+      readonly append?: boolean;
+      readonly last_chunk?: boolean;
+    }
+  | {
+      readonly kind: "interrupt";
+      readonly interrupt: "input" | "auth";
+      readonly message?: Message;
+      readonly artifacts?: readonly Artifact[];
+    }
   | { readonly kind: "canceled"; readonly message?: Message };
 
 type Holder = { readonly fence: number; readonly agent: string };
@@ -71,13 +83,19 @@ async function act(
   holder: Holder,
   action: Action,
   reply_hash: string,
-): Promise<{ outcome: Outcome; record: StoredDelegation | null }> {
+): Promise<Result> {
   const params = { ...holder, reply_hash };
   switch (action.kind) {
     case "reply":
       return settle(broker, id, params, action);
-    case "interrupt":
-      return raise(broker, id, holder, { kind: action.interrupt, message: action.message }, reply_hash);
+    case "interrupt": {
+      const lost = await sendArtifacts(broker, id, holder, action.artifacts ?? []);
+      const question = { kind: action.interrupt, message: action.message };
+      // A repeat finds its lease gone before it could send them again, and is a duplicate all the same.
+      return lost && lost.outcome.outcome !== "lease"
+        ? lost
+        : raise(broker, id, holder, question, reply_hash);
+    }
     case "canceled": {
       const by = `agent:${holder.agent}`;
       const said = textOf(action.message ?? {});
@@ -100,20 +118,40 @@ async function act(
   }
 }
 
+type Result = { outcome: Outcome; record: StoredDelegation | null };
+
+/** Sends artifacts one by one; returns what refused one, if any did. */
+async function sendArtifacts(
+  broker: Broker,
+  id: string,
+  params: Holder,
+  artifacts: readonly Artifact[],
+  { append = false, last_chunk = false }: { append?: boolean; last_chunk?: boolean } = {},
+): Promise<Result | undefined> {
+  for (const artifact of artifacts) {
+    const json = JSON.stringify(artifact);
+    const sent = await broker.writer.move({
+      move: "artifact",
+      id,
+      params,
+      event: { artifact: json, append: String(append), last_chunk: String(last_chunk) },
+      push: { list: "artifacts", values: [`{"artifact":${json},"append":${append}}`] },
+    });
+    if (sent.outcome.outcome !== "ok") return sent;
+  }
+  return undefined;
+}
+
 /** A task that is not over yet: what it says is progress, what it has is artifacts. */
 async function report(
   broker: Broker,
   id: string,
   params: Holder,
-  { message, artifacts = [] }: Extract<Action, { kind: "progress" }>,
-): Promise<{ outcome: Outcome; record: StoredDelegation | null }> {
-  for (const artifact of artifacts) {
-    const json = JSON.stringify(artifact);
-    const push = { list: "artifacts" as const, values: [`{"artifact":${json}}`] };
-    const sent = await broker.writer.move({ move: "artifact", id, params, event: { artifact: json }, push });
-    if (sent.outcome.outcome !== "ok") return sent;
-  }
-  const text = textOf(message ?? {});
+  action: Extract<Action, { kind: "progress" }>,
+): Promise<Result> {
+  const refused = await sendArtifacts(broker, id, params, action.artifacts ?? [], action);
+  if (refused) return refused;
+  const text = textOf(action.message ?? {});
   const progress = text === "" ? undefined : JSON.stringify({ message: preview(text, 4096) });
   return broker.writer.move({
     move: progress === undefined ? "heartbeat" : "progress",

@@ -42,6 +42,10 @@ export const delegationRoutes: readonly Route[] = [
     summary: "Delegate a task or a message to an agent; with `Prefer: wait=N`, wait for its end.",
     body: delegateRequestSchema,
     answers: { 200: acceptedDelegationSchema, 202: acceptedDelegationSchema },
+    notes: {
+      takes: ["Idempotency-Key", "Prefer", "traceparent"],
+      gives: ["Location", "Idempotency-Replayed"],
+    },
     async handle(call, { body, raw }) {
       const { broker, principal, headers } = call;
       const trace = headers.get("traceparent") ?? "";

@@ -70,6 +70,7 @@ export const eventRoutes: readonly Route[] = [
         .optional(),
     }),
     answers: { 200: eventPageSchema },
+    notes: { takes: ["Last-Event-ID"], streams: true },
     async handle(call, { query: { after, wait_seconds, limit, ...filter } }) {
       const { broker } = call;
       const subscription = await subscribe(broker, call.principal, filter satisfies EventFilter);
@@ -89,6 +90,7 @@ export const eventRoutes: readonly Route[] = [
     params: z.strictObject({ id: delegationIdSchema }),
     query: z.strictObject(pageQuery),
     answers: { 200: eventPageSchema, 204: null },
+    notes: { takes: ["Last-Event-ID"], streams: true },
     async handle(call, { params: { id }, query: { after, wait_seconds, limit } }) {
       const { broker } = call;
       const record = await read(broker, call.principal, id);

@@ -1,0 +1,419 @@
+/**
+ * OpenAPI 3.1 from the route table: shapes from zod, errors from the error table. Limit: a rule that spans
+ * several fields is told in words, those of its check.
+ */
+import { readFileSync } from "node:fs";
+import { STATUS_CODES } from "node:http";
+import { z } from "zod";
+import { ERRORS } from "../schema/errors.ts";
+import * as shapes from "../schema/index.ts";
+import type { AnswerHeader, RequestHeader, Route } from "./route.ts";
+
+type Io = "input" | "output";
+type Named<T> = Readonly<Record<string, T>>;
+export type Schema = z.core.JSONSchema.BaseSchema;
+
+export interface Ref {
+  readonly $ref: string;
+}
+export interface Parameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: Schema;
+  readonly style?: "form";
+  readonly explode?: boolean;
+}
+export interface Header {
+  readonly description: string;
+  readonly schema: Schema;
+}
+export type Content = Named<{ readonly schema: Schema }>;
+export interface Answer {
+  readonly description: string;
+  readonly headers?: Named<Ref>;
+  readonly content?: Content;
+}
+export interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly parameters?: readonly (Parameter | Ref)[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Content };
+  readonly responses: Named<Answer | Ref>;
+}
+export interface Info {
+  readonly title: string;
+  readonly version: string;
+  readonly description: string;
+}
+export interface Document {
+  readonly openapi: "3.1.0";
+  readonly info: Info;
+  readonly servers: readonly { readonly url: string }[];
+  readonly security: readonly Named<readonly string[]>[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Named<Named<Operation>>;
+  readonly components: {
+    readonly schemas: Named<Schema>;
+    readonly parameters: Named<Parameter>;
+    readonly headers: Named<Header>;
+    readonly responses: Named<Answer>;
+    readonly securitySchemes: Named<object>;
+  };
+}
+
+const manifest: { version: string } = JSON.parse(
+  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+);
+export const API_INFO: Info = {
+  title: "Errand",
+  version: manifest.version,
+  description:
+    "A delegation broker for agents that poll. JSON in UTF-8; an absent body is `{}`. An unknown field of a " +
+    "request, in the body or in the query, is refused and named; unknown fields of an answer are to be ignored.",
+};
+
+/** A route belongs to the last segment of its path that is listed here. */
+const TAGS: Named<{ segments: readonly string[]; description: string }> = {
+  Delegating: { segments: ["delegations", "results"], description: "Hand work to an agent and follow it." },
+  Working: { segments: ["leases", "replies"], description: "The agent's side: outbound HTTP only." },
+  Watching: { segments: ["events"], description: "Events as a stream, or as pages for those who poll." },
+  Agents: { segments: ["agents"], description: "Who can be delegated to." },
+  Tokens: { segments: ["tokens"], description: "Who may call." },
+};
+
+const REQUEST_HEADERS: Record<RequestHeader, { description: string; schema: Schema }> = {
+  "Idempotency-Key": {
+    description: "The same key and body answer with the first delegation; kept for 24 hours.",
+    schema: { type: "string", minLength: 1, maxLength: 255 },
+  },
+  Prefer: {
+    description: "`wait=N` lets the answer wait up to N seconds, at most 60.",
+    schema: { type: "string", examples: ["wait=30"] },
+  },
+  traceparent: {
+    description: "W3C trace context; handed to the agent with the lease.",
+    schema: { type: "string", pattern: "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$" },
+  },
+  "Last-Event-ID": {
+    description: "The cursor to go on from, as a reconnecting EventSource sends it; `after` goes first.",
+    schema: { type: "string" },
+  },
+};
+
+const ANSWER_HEADERS: Record<AnswerHeader | "Retry-After" | "WWW-Authenticate" | "x-request-id", Header> = {
+  Location: { description: "The path of the delegation.", schema: { type: "string" } },
+  "Idempotency-Replayed": {
+    description: "There when an earlier request with this key made the delegation.",
+    schema: { type: "string", const: "true" },
+  },
+  "Retry-After": { description: "Seconds to wait before a retry.", schema: { type: "integer", minimum: 0 } },
+  "WWW-Authenticate": { description: "The scheme to authenticate by.", schema: { type: "string" } },
+  "x-request-id": { description: "Names this request in the log.", schema: { type: "string" } },
+};
+
+const headers = (...names: (keyof typeof ANSWER_HEADERS)[]): Named<Ref> =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+const sorted = <T>(named: Named<T>): Named<T> =>
+  Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)));
+const takesBody = ({ method }: Route): boolean => method === "POST" || method === "PUT";
+
+/** Statuses that only some routes refuse with; the others are for all. */
+const FITS: Readonly<Record<number, (route: Route) => boolean>> = {
+  404: ({ schemas }) => Object.keys(schemas).length > 0,
+  409: ({ method }) => method !== "GET",
+  413: takesBody,
+  415: takesBody,
+  422: takesBody,
+};
+
+const STATUSES = [...new Set(Object.values(ERRORS).flatMap(({ status }) => status ?? []))].sort();
+
+export function openapi(routes: readonly Route[], info: Info): Document {
+  const answered = routes.flatMap(({ answers }) => Object.values(answers).flatMap((answer) => answer ?? []));
+  const shelf = new Shelf(
+    routes.flatMap(({ schemas }) => [schemas.params ?? [], schemas.body ?? []].flat()),
+    [shapes.problemSchema, ...answered, ...routes.flatMap(({ schemas }) => schemas.query ?? [])],
+  );
+  const paths: Record<string, Record<string, Operation>> = {};
+  for (const route of routes) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: describe(route, shelf) };
+  }
+  return {
+    openapi: "3.1.0",
+    info,
+    servers: [{ url: "/" }],
+    security: [{ bearer: [] }],
+    tags: Object.entries(TAGS).map(([name, { description }]) => ({ name, description })),
+    paths: sorted(paths),
+    components: {
+      schemas: sorted(shelf.components()),
+      parameters: Object.fromEntries(
+        Object.entries(REQUEST_HEADERS).map(([name, rest]) => [
+          name,
+          { name, in: "header", required: false, ...rest },
+        ]),
+      ),
+      headers: ANSWER_HEADERS,
+      responses: Object.fromEntries(STATUSES.map((status) => [`Problem${status}`, refusal(status, shelf)])),
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "A token of a principal." } },
+    },
+  };
+}
+
+function describe(route: Route, shelf: Shelf): Operation {
+  const { path, summary, schemas, answers, notes = {} } = route;
+  const parameters = [
+    ...pathParameters(schemas.params, shelf),
+    ...queryParameters(schemas.query, shelf),
+    ...(notes.takes ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  ];
+  const done = Object.entries(answers).map(([status, answer]) => [
+    status,
+    {
+      description: STATUS_CODES[status] ?? "Done",
+      headers: headers(...(notes.gives ?? []), "x-request-id"),
+      ...(answer && {
+        content: {
+          "application/json": { schema: shelf.show(answer, "output") },
+          ...(notes.streams && status === "200" && { "text/event-stream": { schema: EVENT_STREAM } }),
+        },
+      }),
+    },
+  ]);
+  const refused = STATUSES.filter((status) => FITS[status]?.(route) ?? true).map((status) => [
+    status,
+    { $ref: `#/components/responses/Problem${status}` },
+  ]);
+  return {
+    operationId: operationId(route),
+    tags: [tagOf(path)],
+    summary,
+    ...(parameters.length > 0 && { parameters }),
+    ...(schemas.body && {
+      requestBody: {
+        required: !schemas.body.safeParse({}).success,
+        content: { "application/json": { schema: shelf.show(schemas.body, "input") } },
+      },
+    }),
+    responses: Object.fromEntries([...done, ...refused]),
+  };
+}
+
+const EVENT_STREAM: Schema = {
+  type: "string",
+  description:
+    "Server-sent events, each with the cursor as its `id`, the type as its `event`, a StreamEvent as its `data`.",
+};
+
+function pathParameters(params: z.ZodType | undefined, shelf: Shelf): Parameter[] {
+  const properties = params ? shelf.show(params, "input").properties : {};
+  return Object.entries(properties ?? {}).flatMap(([name, schema]) =>
+    typeof schema === "boolean" ? [] : [{ name, in: "path", required: true, schema }],
+  );
+}
+
+/** As they are understood, not as text: a number is a number, a list is joined by commas. */
+function queryParameters(query: z.ZodType | undefined, shelf: Shelf): Parameter[] {
+  if (!query) return [];
+  const required = shelf.show(query, "input").required ?? [];
+  return Object.entries(shelf.show(query, "output").properties ?? {}).flatMap(([name, schema]) =>
+    typeof schema === "boolean"
+      ? []
+      : [
+          {
+            name,
+            in: "query",
+            required: required.includes(name),
+            schema,
+            ...(schema.type === "array" && { style: "form", explode: false }),
+          },
+        ],
+  );
+}
+
+function refusal(status: number, shelf: Shelf): Answer {
+  const rows = Object.entries(ERRORS).filter(([, row]) => row.status === status);
+  const codes: Schema = {
+    type: "object",
+    properties: { status: { const: status }, code: { enum: rows.map(([code]) => code) } },
+  };
+  return {
+    description: rows.map(([code, { title }]) => `\`${code}\`: ${title}.`).join(" "),
+    headers: headers(
+      ...(status === 401 ? (["WWW-Authenticate"] as const) : []),
+      ...(rows.some(([, { retryable }]) => retryable) ? (["Retry-After"] as const) : []),
+      "x-request-id",
+    ),
+    content: {
+      "application/problem+json": {
+        schema: { allOf: [shelf.show(shapes.problemSchema, "output"), codes] },
+      },
+    },
+  };
+}
+
+const isParameter = (segment: string | undefined): boolean => segment?.startsWith("{") === true;
+const segmentsOf = (path: string): string[] => path.split("/").filter((part) => part !== "" && part !== "v1");
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** `POST /v1/leases/{lease_id}/heartbeat` is `postLeaseHeartbeat`. */
+function operationId({ method, path }: Route): string {
+  const segments = segmentsOf(path);
+  const words = segments.flatMap((segment, index) =>
+    isParameter(segment)
+      ? []
+      : [capital(isParameter(segments[index + 1]) ? segment.replace(/s$/, "") : segment)],
+  );
+  return method.toLowerCase() + words.join("");
+}
+
+function tagOf(path: string): string {
+  const tags = segmentsOf(path).flatMap((segment) =>
+    Object.keys(TAGS).filter((name) => TAGS[name]?.segments.includes(segment)),
+  );
+  return tags.at(-1) ?? "Other";
+}
+
+/**
+ * The shapes of schema/ under their names, and what refers to them. A shape that is sent otherwise than it is
+ * answered (defaults, unknown fields) has a second entry, `…Input`.
+ */
+class Shelf {
+  readonly #registry = z.registry<{ id: string }>();
+  readonly #rendered: Record<Io, Named<Schema>>;
+  readonly #reached: Record<Io, ReadonlySet<string>>;
+  readonly #named = new Set<string>();
+  readonly #names = new Map<string, string>();
+
+  constructor(sent: readonly z.ZodType[], answered: readonly z.ZodType[]) {
+    for (const [name, shape] of Object.entries(shapes)) {
+      if (!(shape instanceof z.ZodType)) continue;
+      const id = capital(name.replace(/Schema$/, ""));
+      this.#registry.add(shape, { id });
+      this.#named.add(id);
+    }
+    for (const [index, shape] of [...sent, ...answered].entries()) {
+      if (!this.#registry.has(shape)) this.#registry.add(shape, { id: `unnamed ${index}` });
+    }
+    this.#rendered = { input: render(this.#registry, "input"), output: render(this.#registry, "output") };
+    this.#reached = {
+      input: this.#reach("input", sent.map(this.#id)),
+      output: this.#reach("output", answered.map(this.#id)),
+    };
+  }
+
+  /** A reference to a named shape, the schema itself of any other. */
+  show(shape: z.ZodType, io: Io): Schema {
+    const id = this.#id(shape);
+    return this.#named.has(id) ? { $ref: this.#refTo(id, io) } : this.#placed(id, io);
+  }
+
+  components(): Named<Schema> {
+    const of = (io: Io) =>
+      [...this.#reached[io]]
+        .filter((id) => this.#named.has(id))
+        .map((id) => [this.#name(id, io), this.#placed(id, io)] as const);
+    return folded(Object.fromEntries([...of("input"), ...of("output")]));
+  }
+
+  readonly #id = (shape: z.ZodType): string => this.#registry.get(shape)?.id ?? "";
+
+  #reach(io: Io, from: readonly string[]): ReadonlySet<string> {
+    const found = new Set(from);
+    // A set that grows while it is walked is walked to its end.
+    for (const id of found) for (const ref of refsIn(this.#rendered[io][id])) found.add(ref);
+    return found;
+  }
+
+  #name(id: string, io: Io): string {
+    if (io === "output" || !this.#reached.output.has(id)) return id;
+    const whole = (way: Io) =>
+      JSON.stringify([...this.#reach(way, [id])].map((part) => this.#rendered[way][part]));
+    const name = this.#names.get(id) ?? (whole("input") === whole("output") ? id : `${id}Input`);
+    this.#names.set(id, name);
+    return name;
+  }
+
+  readonly #refTo = (id: string, io: Io): string => `#/components/schemas/${this.#name(id, io)}`;
+
+  #placed(id: string, io: Io): Schema {
+    const text = JSON.stringify(this.#rendered[io][id], (key, value: unknown) =>
+      key === "$ref" && typeof value === "string" ? this.#refTo(value, io) : value,
+    );
+    const { $schema, $id, ...schema }: Schema = JSON.parse(text);
+    return schema;
+  }
+}
+
+function render(registry: z.core.$ZodRegistry<{ id: string }>, io: Io): Named<Schema> {
+  const { schemas } = z.toJSONSchema(registry, {
+    io,
+    uri: (id) => id,
+    override({ zodSchema, jsonSchema }) {
+      const rules = rulesOf(zodSchema);
+      if (rules !== "") jsonSchema.description ??= rules;
+      // What an answer has beyond this is no error; what a request has is.
+      if (io === "output" && jsonSchema.additionalProperties === false)
+        delete jsonSchema.additionalProperties;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      if (JSON.stringify(jsonSchema.propertyNames) === '{"type":"string"}') delete jsonSchema.propertyNames;
+    },
+  });
+  return schemas;
+}
+
+/** What the checks of a schema say in words, unless that is only that something is wrong. */
+function rulesOf(schema: z.core.$ZodType): string {
+  const rules = (schema._zod.def.checks ?? []).map((check: unknown) =>
+    check instanceof z.core.$ZodCustom ? check._zod.def.error?.({ code: "custom", input: undefined }) : "",
+  );
+  if (schema instanceof z.ZodString) {
+    const { error } = schema.safeParse("\n");
+    rules.push(error?.issues.find(({ code }) => code === "invalid_format")?.message);
+  }
+  return rules
+    .flatMap((rule) => (typeof rule === "string" && !GRUMBLE.test(rule) ? `${capital(rule)}.` : []))
+    .join(" ");
+}
+
+const GRUMBLE = /^$|^not |^invalid |larger than/i;
+
+function refsIn(node: unknown): string[] {
+  if (typeof node !== "object" || node === null) return [];
+  return Object.entries(node).flatMap(([key, value]) =>
+    key === "$ref" && typeof value === "string" ? [value] : refsIn(value),
+  );
+}
+
+/** An open shape that has all of another and more is told as that one and the rest. */
+function folded(all: Named<Schema>): Named<Schema> {
+  const open = Object.entries(all).filter(
+    ([, { additionalProperties, properties = {} }]) =>
+      additionalProperties === undefined && Object.keys(properties).length > 2,
+  );
+  const contains = (whole: Schema, part: Schema): boolean =>
+    whole !== part &&
+    (part.required ?? []).every((name) => whole.required?.includes(name)) &&
+    Object.entries(part.properties ?? {}).every(
+      ([name, schema]) => JSON.stringify(whole.properties?.[name]) === JSON.stringify(schema),
+    );
+  const entries = open.flatMap(([name, whole]) => {
+    const [base] = open
+      .filter(([, part]) => contains(whole, part))
+      .sort(([, a], [, b]) => sizeOf(b) - sizeOf(a));
+    if (!base) return [];
+    const rest = Object.entries(whole.properties ?? {}).filter(
+      ([key]) => !(key in (base[1].properties ?? {})),
+    );
+    const required = (whole.required ?? []).filter((key) => !base[1].required?.includes(key));
+    const more = { type: "object", properties: Object.fromEntries(rest), required } as const;
+    return [[name, { allOf: [{ $ref: `#/components/schemas/${base[0]}` }, more] }]];
+  });
+  return { ...all, ...Object.fromEntries(entries) };
+}
+
+const sizeOf = ({ properties = {} }: Schema): number => Object.keys(properties).length;
