@@ -1,9 +1,13 @@
 #!/usr/bin/env node
 /**
- * Writes the docs that are derived from the code's tables; `--check` fails when they are not current. Needs a
- * build. Limit: replaces whole files.
+ * Writes the docs that are derived from the code's tables and routes; `--check` fails when they are not current.
+ * Needs a build. Limit: replaces whole files.
  */
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { ROUTES } from "../dist/doors/http.js";
+import { API_INFO, openapi } from "../dist/doors/openapi.js";
 import { MOVES } from "../dist/lifecycle/states.js";
 import { CATEGORIES, ERRORS } from "../dist/schema/errors.js";
 
@@ -82,7 +86,17 @@ ${table(["code", "HTTP", "category", "retryable", "what", "what to do"], codes)}
 `;
 }
 
-const PAGES = { "docs/lifecycle.md": lifecycle, "docs/errors.md": errors };
+/** Laid out as the formatter wants it. */
+function api() {
+  const root = new URL("../", import.meta.url);
+  return execFileSync(
+    fileURLToPath(new URL("node_modules/.bin/biome", root)),
+    ["format", "--stdin-file-path=docs/openapi.json"],
+    { cwd: root, input: JSON.stringify(openapi(ROUTES, API_INFO)), encoding: "utf8" },
+  );
+}
+
+const PAGES = { "docs/lifecycle.md": lifecycle, "docs/errors.md": errors, "docs/openapi.json": api };
 const stale = Object.entries(PAGES).filter(([path, render]) => {
   const url = new URL(`../${path}`, import.meta.url);
   const text = render();

@@ -551,6 +551,7 @@ describe("malformed bodies name the place", () => {
     [{ message: message([]), task: { status: { state: 3 } } }, ""],
     [{ message: { kind: "task", status: { state: 3 } } }, "message.kind"],
     [{ task: { kind: "message", status: { state: 3 } } }, "task.kind"],
+    [{ status: { state: 3, message: { kind: "task" } } }, "status.message.kind"],
     [{ kind: "reply" }, "kind"],
     [{ kind: 1 }, "kind"],
     [message("text"), "parts"],

@@ -1,0 +1,108 @@
+import { expect, test } from "vitest";
+import { as, client, startBroker, type TestBroker } from "../support/broker.ts";
+import { dump } from "../support/dump.ts";
+import { checkHistory, eventsOf } from "../support/history.ts";
+import { openStream } from "../support/sse.ts";
+
+const LEASE_SECONDS = 5;
+const DONE = { state: "completed", text: "too late" };
+const LATE = {
+  completed: DONE,
+  "completed with artifacts": { ...DONE, artifacts: [{ artifactId: "a", parts: [{ text: "part" }] }] },
+  failed: { state: "failed", text: "too late" },
+  "failed, retryable": { state: "failed", error: { code: "busy", message: "late", retryable: true } },
+  rejected: { state: "rejected", text: "too late" },
+  "completed, asking for the next": { ...DONE, next: { wait_seconds: 0 } },
+};
+
+/** Everything in Redis with the instants at which it expires, but for who was last heard of: that beats by itself. */
+async function stateOf({ redis }: TestBroker) {
+  const all = Object.entries(await dump(redis));
+  const own = all.filter(([key]) => !/^\{errand\}:(?:gateways|pollers:)|^\{errand:0\}:seen$/.test(key));
+  const expiries = await Promise.all(own.map(([key]) => redis.call("PEXPIRETIME", key)));
+  return Object.fromEntries(own.map(([key, value], n) => [key, { value, expires: expiries[n] }]));
+}
+
+/** The first worker sleeps past its lease; from here on whatever it says is late. */
+async function overslept(broker: TestBroker) {
+  const api = client(broker.url);
+  await api.agent("scout", { backoff: { initial_ms: 0 }, limits: { max_attempts: 5 } });
+  const { id } = (await api.delegate("scout")).body;
+  const [paused] = (await api.lease("scout", { lease_seconds: LEASE_SECONDS, worker_id: "paused" })).body
+    .leases;
+  broker.clock.offset_ms += LEASE_SECONDS * 1_000 + 1;
+  await broker.gateway.sweep.tick();
+  expect((await api.get(id)).body).toMatchObject({ state: "submitted", attempt: 2 });
+  return { id: String(id), lease: String(paused.lease_id) };
+}
+
+async function expectNoTrace(broker: TestBroker, id: string, lease: string): Promise<void> {
+  const second = await broker.another();
+  const worker = await as(broker.url, "agent:scout");
+  const watcher = await openStream(`${broker.url}/v1/events`);
+  const before = await stateOf(broker);
+  for (const late of Object.values(LATE)) {
+    for (const api of [client(broker.url), client(second.url), client(second.url, worker.token)]) {
+      expect(await api.reply(lease, late)).toMatchObject({
+        status: 409,
+        body: { code: "lease_lost", details: { reason: "expired" }, delegation_id: id },
+      });
+    }
+  }
+  expect(await stateOf(broker)).toEqual(before);
+  expect(watcher.events).toEqual([]);
+  watcher.close();
+}
+
+test("while nobody has it again, a late reply changes nothing", async () => {
+  const broker = await startBroker();
+  const { id, lease } = await overslept(broker);
+  await expectNoTrace(broker, id, lease);
+  checkHistory(await eventsOf(client(broker.url), id), "live");
+});
+
+test("while the second worker works, a late reply changes nothing, and the second's counts", async () => {
+  const broker = await startBroker();
+  const api = client(broker.url);
+  const { id, lease } = await overslept(broker);
+  const [next] = (await api.lease("scout")).body.leases;
+  expect(next).toMatchObject({ attempt: 2, delegation: { id } });
+  await expectNoTrace(broker, id, lease);
+  expect((await api.reply(next.lease_id, { text: "mine" })).body.outcome).toBe("matched");
+  expect((await api.get(id)).body).toMatchObject({
+    state: "completed",
+    reply: { parts: [{ text: "mine" }] },
+  });
+  checkHistory(await eventsOf(api, id), "finished");
+});
+
+test("when the second worker has finished, a late reply changes nothing, even with the same words", async () => {
+  const broker = await startBroker();
+  const api = client(broker.url);
+  const { id, lease } = await overslept(broker);
+  const [next] = (await api.lease("scout")).body.leases;
+  expect((await api.reply(next.lease_id, DONE)).body.outcome).toBe("matched");
+  await expectNoTrace(broker, id, lease);
+  checkHistory(await eventsOf(api, id), "finished");
+});
+
+test("when it was canceled meanwhile, a late reply changes nothing", async () => {
+  const broker = await startBroker();
+  const api = client(broker.url);
+  const { id, lease } = await overslept(broker);
+  await api.cancel(id);
+  await expectNoTrace(broker, id, lease);
+  checkHistory(await eventsOf(api, id), "finished");
+});
+
+test("past its lease but before the sweep saw it, the first worker's reply still counts", async () => {
+  const broker = await startBroker();
+  const api = client(broker.url);
+  await api.agent("scout");
+  const { id } = (await api.delegate("scout")).body;
+  const [slow] = (await api.lease("scout", { lease_seconds: LEASE_SECONDS })).body.leases;
+  broker.clock.offset_ms += LEASE_SECONDS * 1_000 + 1;
+  expect((await api.reply(slow.lease_id)).body.outcome).toBe("matched");
+  await broker.gateway.sweep.tick();
+  checkHistory(await eventsOf(api, id), "finished");
+});

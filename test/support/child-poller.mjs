@@ -1,0 +1,29 @@
+// A worker in a process of its own, to be stopped: polls for every agent at once, then replies, over plain HTTP, and
+// sends what became of it. Limit: started by hand-off-silent.test.ts only. Arguments: url, token, agents (comma separated).
+const [, , url, token, agents] = process.argv;
+
+async function post(path, body) {
+  const response = await fetch(`${url}${path}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+async function poll(agent) {
+  const ask = { wait_seconds: 60, confirm_within_seconds: 1, worker_id: "silent" };
+  const { body } = await post(`/v1/agents/${agent}/leases`, ask);
+  const replies = [];
+  for (const { lease_id } of body.leases) {
+    const reply = await post(`/v1/leases/${lease_id}/reply`, { state: "completed", text: "too late" });
+    replies.push({ status: reply.status, reason: reply.body.details?.reason });
+  }
+  return replies;
+}
+
+process.on("disconnect", () => process.exit(0));
+process.on("message", async () => {
+  const replies = await Promise.all(agents.split(",").map(poll));
+  process.send(replies.flat());
+});
