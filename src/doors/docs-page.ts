@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { ERRORS } from "../schema/errors.ts";
-import type { Answer, Document, Operation, Parameter, Ref, Schema } from "./openapi.ts";
+import type { Answer, Document, Operation, Parameter, Ref, Schema } from "./openapi-types.ts";
 
 const CSS = readFileSync(new URL("./docs-page.css", import.meta.url), "utf8");
 const POLICY = [

@@ -1,0 +1,57 @@
+/** The parts of an OpenAPI 3.1 document that we write. Limit: not the whole of the specification. */
+import type { z } from "zod";
+
+export type Io = "input" | "output";
+export type Named<T> = Readonly<Record<string, T>>;
+export type Schema = z.core.JSONSchema.BaseSchema;
+
+export interface Ref {
+  readonly $ref: string;
+}
+export interface Parameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: Schema;
+  readonly style?: "form";
+  readonly explode?: boolean;
+}
+export interface Header {
+  readonly description: string;
+  readonly schema: Schema;
+}
+export type Content = Named<{ readonly schema: Schema }>;
+export interface Answer {
+  readonly description: string;
+  readonly headers?: Named<Ref>;
+  readonly content?: Content;
+}
+export interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly parameters?: readonly (Parameter | Ref)[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Content };
+  readonly responses: Named<Answer | Ref>;
+}
+export interface Info {
+  readonly title: string;
+  readonly version: string;
+  readonly description: string;
+}
+export interface Document {
+  readonly openapi: "3.1.0";
+  readonly info: Info;
+  readonly servers: readonly { readonly url: string }[];
+  readonly security: readonly Named<readonly string[]>[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Named<Named<Operation>>;
+  readonly components: {
+    readonly schemas: Named<Schema>;
+    readonly parameters: Named<Parameter>;
+    readonly headers: Named<Header>;
+    readonly responses: Named<Answer>;
+    readonly securitySchemes: Named<object>;
+  };
+}
