@@ -4,6 +4,7 @@
  */
 import { Redis } from "ioredis";
 import { startGateway } from "../../src/app.ts";
+import type { RedisTarget } from "../../src/redis/connect.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 
 let armed = 0;
@@ -21,10 +22,15 @@ process.on("message", (message) => {
 });
 process.on("disconnect", () => process.exit(0));
 
-const options: { socket: string; db: number; operatorToken: string; sweepEveryMs: number; port: number } =
-  JSON.parse(process.argv[2] ?? "{}");
+const options: {
+  redis: RedisTarget;
+  operatorToken: string;
+  sweepEveryMs: number;
+  port: number;
+  logLevel: string;
+} = JSON.parse(process.argv[2] ?? "{}");
 const gateway = await startGateway({
-  redis: { socket: options.socket, db: options.db },
+  redis: options.redis,
   host: "127.0.0.1",
   port: options.port,
   operatorToken: options.operatorToken,
@@ -32,7 +38,7 @@ const gateway = await startGateway({
   retentionMs: 3_600_000,
   maxBodyBytes: 1_048_576,
   allowedOrigins: [],
-  log: createLog("warn", (line) => process.stderr.write(line)),
+  log: createLog(options.logLevel, (line) => process.stderr.write(line)),
   sweepEveryMs: options.sweepEveryMs,
 });
 process.on("SIGTERM", () => void gateway.close().then(() => process.exit(0)));

@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { inject, onTestFinished } from "vitest";
+import type { RedisTarget } from "../../src/redis/connect.ts";
 import { OPERATOR } from "./broker.ts";
 
 export interface GatewayProcess {
@@ -17,10 +18,11 @@ export interface GatewayProcess {
 
 export async function startGatewayProcess(
   db: number,
-  options: { sweepEveryMs?: number; port?: number } = {},
+  options: { sweepEveryMs?: number; port?: number; redis?: RedisTarget; logLevel?: string } = {},
 ): Promise<GatewayProcess> {
-  const { sweepEveryMs = 0, port = 0 } = options;
-  const settings = { socket: inject("redisSocket"), db, operatorToken: OPERATOR, sweepEveryMs, port };
+  const { sweepEveryMs = 0, port = 0, logLevel = "warn" } = options;
+  const { redis = { socket: inject("redisSocket"), db } } = options;
+  const settings = { redis, operatorToken: OPERATOR, sweepEveryMs, port, logLevel };
   const child = fork(
     fileURLToPath(new URL("./child-gateway.ts", import.meta.url)),
     [JSON.stringify(settings)],

@@ -15,6 +15,8 @@ export interface Proxy {
   readonly port: number;
   readonly fault: (kind: Fault) => Promise<void>;
   readonly heal: () => Promise<void>;
+  /** Resets what is open. */
+  readonly cut: () => void;
 }
 
 interface Link {
@@ -91,5 +93,6 @@ export async function startProxy(socketPath: string): Promise<Proxy> {
         far.resume();
       }
     },
+    cut: reset,
   };
 }
