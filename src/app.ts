@@ -10,6 +10,7 @@ import { report, wake } from "./engine/dispatch.ts";
 import { observer, queueDepths } from "./engine/measure.ts";
 import { Presences } from "./engine/presence.ts";
 import { Pressure } from "./engine/pressure.ts";
+import { Recovery, Unheard } from "./engine/recover.ts";
 import { Sweep } from "./engine/sweep.ts";
 import { Tokens } from "./engine/tokens.ts";
 import { Feed } from "./events/feed.ts";
@@ -79,7 +80,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const claimers = new Claimers({
       tickets,
       onPutBack: (agent) => wake(broker, agent),
-      onError: (error) => report(broker, error, "queue not read"),
+      onError: (error, agent) => {
+        broker.unheard.pop(agent);
+        report(broker, error, "queue not read");
+      },
       onWoken: (ms) => metrics.wake.observe(ms / 1000),
     });
     const broker: Broker = {
@@ -95,6 +99,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       tokens: new Tokens(redis, bus, options.operatorToken),
       presences: new Presences(redis, shards, claimers, gateway, log),
       pressure: new Pressure(redis),
+      unheard: new Unheard(),
       clock,
       log,
       metrics,
@@ -111,6 +116,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     broker.pressure.start();
     const sweep = new Sweep(broker, options.sweepEveryMs);
     if (options.sweepEveryMs !== 0) sweep.start();
+    const recovery = new Recovery(broker, sweep);
+    recovery.start();
     const stopping = new AbortController();
     // Every parked poll and every stream listens to it.
     setMaxListeners(0, stopping.signal);
@@ -126,7 +133,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       port: listener.port,
       broker,
       sweep,
-      close: once(() => close(broker, listener, sweep, stopping, open)),
+      close: once(() => close(broker, listener, sweep, recovery, stopping, open)),
     };
   } catch (error) {
     for (const one of open) one.disconnect();
@@ -166,11 +173,13 @@ async function close(
   broker: Broker,
   listener: Listener,
   sweep: Sweep,
+  recovery: Recovery,
   stopping: AbortController,
   open: readonly Redis[],
 ): Promise<void> {
   stopping.abort();
   await listener.close(GRACE_MS);
+  recovery.stop();
   await sweep.stop();
   broker.pressure.stop();
   await broker.presences.stop().catch((error: unknown) => report(broker, error, "presence not removed"));

@@ -15,6 +15,7 @@ import { randomId } from "./redis/shards.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 
 const EXIT_TRANSPORT = 75;
+const KEEPER_FIRST_MS = 300;
 /** A stop takes less than ten seconds, whatever hangs; the embedded Redis has what is left of them. */
 const STOP_MS = 8_500;
 
@@ -150,9 +151,12 @@ async function start(config: Config, storage: Storage, operatorToken: string, lo
       log,
       // Its owner may be another process, so that it died is ours to notice too.
       onRedisLost: () => {
-        embedded
-          ?.ensure()
-          .catch((error: unknown) => log.error({ err: String(error) }, "Redis is not coming back"));
+        // Its keeper hears of its own child's end first; what is left to notice is that an adopted one is gone.
+        setTimeout(() => {
+          embedded
+            ?.ensure()
+            .catch((error: unknown) => log.warn({ err: String(error) }, "Redis is not back yet"));
+        }, KEEPER_FIRST_MS).unref();
       },
     });
   } catch (error) {
@@ -194,10 +198,23 @@ async function operatorTokenIn(dataDir: string): Promise<string> {
 /** Tells the CLI on this machine where we are; gone again after a clean stop. */
 async function announce(dataDir: string, gateway: Gateway, url: string): Promise<string> {
   const path = join(dataDir, "gateway.json");
+  if (await isOfAnother(path)) return path;
   await writeFile(path, `${JSON.stringify({ url, port: gateway.port, pid: process.pid })}\n`, {
     mode: 0o600,
   });
   return path;
+}
+
+/** A second gateway on the same data does not take the CLI away from the first. */
+async function isOfAnother(path: string): Promise<boolean> {
+  const pid = Number(/"pid":(\d+)\}/.exec(await readFile(path, "utf8").catch(() => ""))?.[1] ?? 0);
+  if (pid === 0 || pid === process.pid) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Unless another gateway of this data directory has put itself there meanwhile. */

@@ -31,67 +31,30 @@ function encode({ id, type, json }: Frame): string {
   return `${id === "" ? "" : `id: ${id}\n`}event: ${type}\ndata: ${json}\n\n`;
 }
 
-/** `open` gets the signal that ends the stream; `release` of the hold is taken care of here. */
+/**
+ * `open` gets the signal that ends the stream. Nothing is opened before the first read: the answer to a HEAD has
+ * no body, and nobody would ever close what stands behind it.
+ */
 export function sse(call: Call, open: (signal: AbortSignal) => AsyncIterable<Frame>): Response {
-  const hold = call.hold();
-  const gone = new AbortController();
-  hold.signal.addEventListener("abort", () => gone.abort(), { once: true });
-  if (hold.signal.aborted) gone.abort();
-  const frames = open(gone.signal)[Symbol.asyncIterator]();
-  let next = frames.next();
-  let wroteAt = Date.now();
-  let pulling = false;
-  let canceled = false;
-  call.broker.metrics.streams.inc();
-  let counted = true;
-  const watchdog = setInterval(() => {
-    if (!pulling && Date.now() - wroteAt > STALLED_MS) call.cut();
-  }, COMMENT_MS).unref();
-  const close = () => {
-    if (counted) call.broker.metrics.streams.dec();
-    counted = false;
-    clearInterval(watchdog);
-    hold.release();
-    gone.abort();
-  };
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      // Readers that lose many streams at once must not come back in step.
-      controller.enqueue(encoder.encode(`retry: ${1_000 + Math.floor(Math.random() * 4_000)}\n\n`));
-    },
-    async pull(controller) {
-      pulling = true;
-      try {
-        const result = await within(next, COMMENT_MS);
-        if (canceled) return;
-        if (result === "silence") {
-          controller.enqueue(encoder.encode(": still here\n\n"));
-        } else if (result.done) {
-          close();
-          controller.close();
-        } else {
-          controller.enqueue(encoder.encode(encode(result.value)));
-          next = frames.next();
+  let pump: Pump | undefined;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        if (!pump) {
+          pump = new Pump(call, open);
+          // Readers that lose many streams at once must not come back in step.
+          controller.enqueue(encoder.encode(`retry: ${1_000 + Math.floor(Math.random() * 4_000)}\n\n`));
+          return;
         }
-      } catch (error) {
-        if (canceled) return;
-        close();
-        call.broker.log.warn(
-          { request_id: call.requestId, err: error instanceof Error ? error.message : "unknown" },
-          "stream ended early; the reader resumes by its cursor",
-        );
-        controller.close();
-      } finally {
-        pulling = false;
-        wroteAt = Date.now();
-      }
+        const text = await pump.next();
+        if (pump.canceled) return;
+        if (text === null) controller.close();
+        else controller.enqueue(encoder.encode(text));
+      },
+      cancel: () => pump?.cancel(),
     },
-    async cancel() {
-      canceled = true;
-      close();
-      await frames.return?.();
-    },
-  });
+    { highWaterMark: 0 },
+  );
   return new Response(body, {
     headers: {
       "content-type": "text/event-stream; charset=utf-8",
@@ -99,6 +62,83 @@ export function sse(call: Call, open: (signal: AbortSignal) => AsyncIterable<Fra
       "x-accel-buffering": "no",
     },
   });
+}
+
+/** One open stream: frames at the reader's pace, comments in silence, an end for who stops reading. */
+class Pump {
+  readonly #call: Call;
+  readonly #frames: AsyncIterator<Frame>;
+  readonly #release: () => void;
+  readonly #gone = new AbortController();
+  readonly #watchdog: NodeJS.Timeout;
+  #next: Promise<IteratorResult<Frame>>;
+  #wroteAt = Date.now();
+  #pulling = false;
+  #closed = false;
+  canceled = false;
+
+  constructor(call: Call, open: (signal: AbortSignal) => AsyncIterable<Frame>) {
+    this.#call = call;
+    const hold = call.hold();
+    this.#release = hold.release;
+    hold.signal.addEventListener("abort", () => this.#gone.abort(), { once: true });
+    if (hold.signal.aborted) this.#gone.abort();
+    this.#frames = open(this.#gone.signal)[Symbol.asyncIterator]();
+    this.#next = this.#ask();
+    this.#watchdog = setInterval(() => {
+      if (!this.#pulling && Date.now() - this.#wroteAt > STALLED_MS) call.cut();
+    }, COMMENT_MS).unref();
+    call.broker.metrics.streams.inc();
+  }
+
+  /** The text of the next frame or comment; null at the end. */
+  async next(): Promise<string | null> {
+    this.#pulling = true;
+    try {
+      const result = await within(this.#next, COMMENT_MS);
+      if (result === "silence") return ": still here\n\n";
+      if (result.done) {
+        this.#close();
+        return null;
+      }
+      this.#next = this.#ask();
+      return encode(result.value);
+    } catch (error) {
+      this.#close();
+      if (!this.canceled) {
+        this.#call.broker.log.warn(
+          { request_id: this.#call.requestId, err: error instanceof Error ? error.message : "unknown" },
+          "stream ended early; the reader resumes by its cursor",
+        );
+      }
+      return null;
+    } finally {
+      this.#pulling = false;
+      this.#wroteAt = Date.now();
+    }
+  }
+
+  async cancel(): Promise<void> {
+    this.canceled = true;
+    this.#close();
+    await this.#frames.return?.();
+  }
+
+  #ask(): Promise<IteratorResult<Frame>> {
+    const next = this.#frames.next();
+    // Whoever reads next is told; until then a failure has nobody to tell.
+    next.catch(() => {});
+    return next;
+  }
+
+  #close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearInterval(this.#watchdog);
+    this.#release();
+    this.#gone.abort();
+    this.#call.broker.metrics.streams.dec();
+  }
 }
 
 async function within<T>(promise: Promise<T>, ms: number): Promise<T | "silence"> {

@@ -14,6 +14,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { Agents } from "./agents.ts";
 import type { Presences } from "./presence.ts";
 import type { Pressure } from "./pressure.ts";
+import type { Unheard } from "./recover.ts";
 import type { Tokens } from "./tokens.ts";
 
 export interface Broker {
@@ -30,6 +31,7 @@ export interface Broker {
   readonly tokens: Tokens;
   readonly presences: Presences;
   readonly pressure: Pressure;
+  readonly unheard: Unheard;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;

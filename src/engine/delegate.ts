@@ -11,12 +11,13 @@ import { ErrandError } from "../schema/errors.ts";
 import { contextIdSchema } from "../schema/values.ts";
 import { matchesPattern, type Principal, requireDelegator } from "./access.ts";
 import type { Broker } from "./context.ts";
-import { follow } from "./dispatch.ts";
+import { follow, report, wake } from "./dispatch.ts";
 import { reserve } from "./idempotency.ts";
 import { refusal } from "./refuse.ts";
 
 const DEFAULT_TTL_MS = 86_400_000;
 const PREVIEW_BYTES = 100;
+const FOLLOW_MS = 700;
 
 /** The first bytes of a text, cut on a character. */
 export function preview(text: string, bytes: number = PREVIEW_BYTES): string {
@@ -95,7 +96,10 @@ export async function delegate(
     async (id) => (await find(id)) !== null,
   );
   const earlier = reservation.id === newId ? null : await find(reservation.id);
-  if (earlier) return { record: earlier, replayed: true };
+  if (earlier) {
+    await soon(offerAgain(broker, earlier));
+    return { record: earlier, replayed: true };
+  }
   try {
     const record = await submit(broker, principal, request, reservation.id, options);
     return { record, replayed: false };
@@ -107,6 +111,32 @@ export async function delegate(
     const record = await find(reservation.id);
     if (!record) throw refusal({ outcome: "missing", now: 0 }, reservation.id);
     return { record, replayed: true };
+  }
+}
+
+/** Accepted is accepted: a queue that does not answer is not waited for; the sweep makes the ticket. */
+async function soon(work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, FOLLOW_MS);
+  });
+  await Promise.race([work, patience]);
+  clearTimeout(timer);
+}
+
+/**
+ * Whoever asks again may do so because the first answer was lost, and the ticket with it. The same ticket twice
+ * is one.
+ */
+async function offerAgain(broker: Broker, record: StoredDelegation): Promise<void> {
+  if (record.state !== "submitted" || record.fence > 0 || record.not_before_at !== null) return;
+  const data = { delegation_id: record.id, ticket: record.ticket };
+  const order = { priority: record.priority, returned: false, delay_ms: 0 };
+  try {
+    await broker.tickets.add(record.target, data, order);
+    wake(broker, record.target);
+  } catch (error) {
+    report(broker, error, "ticket not offered again; the sweep will");
   }
 }
 
@@ -154,6 +184,6 @@ async function submit(
   if (outcome.outcome === "exists") throw new Exists();
   if (outcome.outcome !== "ok" || !record) throw refusal(outcome, id);
   broker.metrics.accept.observe((performance.now() - startedAt) / 1000);
-  await follow(broker, id, outcome);
+  await soon(follow(broker, id, outcome));
   return record;
 }

@@ -3,6 +3,7 @@
  * record does not know is consumed and the poll waits on.
  */
 import { leaseJson } from "../lifecycle/envelope.ts";
+import type { Command } from "../lifecycle/writer.ts";
 import type { Popped } from "../queue/tickets.ts";
 import { leaseIdOf, randomId } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
@@ -45,7 +46,7 @@ export async function lease(
     for (let held = false; granted.length === 0; ) {
       const popped =
         request.wait_seconds === 0
-          ? (await broker.tickets.pop(agent)).popped
+          ? await pop(broker, agent)
           : await claim(broker, agent, patience.signal, held);
       if (!popped) return granted;
       if (signal.aborted) {
@@ -59,7 +60,7 @@ export async function lease(
       if (held && request.wait_seconds === 0) return granted;
     }
     while (granted.length < request.max && !signal.aborted) {
-      const { popped } = await broker.tickets.pop(agent);
+      const popped = await pop(broker, agent);
       if (!popped) break;
       const grant = await take(broker, agent, request, popped);
       if (typeof grant === "object") granted.push(grant);
@@ -76,6 +77,15 @@ export async function lease(
     clearTimeout(timer);
     signal.removeEventListener("abort", stop);
     broker.presences.seen(agent);
+  }
+}
+
+async function pop(broker: Broker, agent: string): Promise<Popped | null> {
+  try {
+    return (await broker.tickets.pop(agent)).popped;
+  } catch (error) {
+    broker.unheard.pop(agent);
+    throw error;
   }
 }
 
@@ -98,7 +108,7 @@ async function claim(
 
 async function take(broker: Broker, agent: string, request: LeaseRequest, popped: Popped): Promise<Grant> {
   const { delegation_id, ticket } = popped;
-  const { outcome, record } = await broker.writer.move({
+  const grant: Command = {
     move: "lease",
     id: delegation_id,
     params: {
@@ -109,6 +119,11 @@ async function take(broker: Broker, agent: string, request: LeaseRequest, popped
       confirm_ms: ms(request.confirm_within_seconds),
     },
     read: true,
+  };
+  const { outcome, record } = await broker.writer.move(grant).catch((error: unknown) => {
+    broker.unheard.grants.push(grant);
+    broker.unheard.pop(agent);
+    throw error;
   });
   try {
     if (outcome.outcome === "not_ready") {

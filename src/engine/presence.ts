@@ -68,6 +68,11 @@ export class Presences {
     return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers };
   }
 
+  /** For an answer that is about something else: a presence that can not be had is `offline`. */
+  orUnknown(agent: string): Promise<Presence> {
+    return this.of(agent).catch(() => ({ state: "offline", last_seen_at: null, pollers: 0 }));
+  }
+
   async #others(): Promise<string[]> {
     const now = Date.now();
     if (this.#gateways.until <= now) {

@@ -77,7 +77,7 @@ export class Sweep {
       this.#broker.log.info({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
       await follow(this.#broker, id, outcome);
     } else if (outcome.outcome === "check") {
-      await this.#checkTicket(id, outcome.target, outcome.ticket);
+      await this.checkTicket(id, outcome.target, outcome.ticket);
     }
   }
 
@@ -85,7 +85,7 @@ export class Sweep {
    * A record that is ready needs a ticket that can be popped. One that was popped and never consumed is none,
    * nor is one still delayed: it goes by the clock of a gateway that is wrong.
    */
-  async #checkTicket(id: string, agent: string, ticket: number): Promise<void> {
+  async checkTicket(id: string, agent: string, ticket: number): Promise<void> {
     const found = await this.#broker.tickets.find(agent, { delegation_id: id, ticket });
     if (found === "queued") return;
     const { outcome } = await this.#broker.writer.move({ move: "reticket", id, params: { ticket } });

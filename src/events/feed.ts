@@ -19,7 +19,8 @@ export interface Sink {
   readonly gap: () => void;
 }
 
-const BLOCK_MS = 5_000;
+/** Short, so that a connection that died without a word is noticed soon. */
+const BLOCK_MS = 1_000;
 const BATCH = 500;
 
 const keyOf = (source: Source): string =>
@@ -35,6 +36,7 @@ export class Feed {
   readonly #log: Log;
   readonly #sinks = new Map<string, Set<Sink>>();
   #positions: string[] = [];
+  readonly #stopped = new AbortController();
   #running = false;
   #wasCut = false;
   #done: Promise<void> = Promise.resolve();
@@ -49,6 +51,10 @@ export class Feed {
     });
   }
 
+  readonly #end = new Promise<null>((resolve) => {
+    this.#stopped.signal.addEventListener("abort", () => resolve(null), { once: true });
+  });
+
   async start(): Promise<void> {
     this.#positions = await Promise.all(this.#shards.all.map((keys) => this.#lastId(keys.events)));
     this.#running = true;
@@ -58,6 +64,8 @@ export class Feed {
   async stop(): Promise<void> {
     this.#running = false;
     this.#redis.disconnect();
+    // A read that waits for a connection to be sent again is not settled by this.
+    this.#stopped.abort();
     await this.#done;
   }
 
@@ -80,7 +88,7 @@ export class Feed {
     const streams = this.#shards.all.map((keys) => keys.events);
     for (let failures = 0; this.#running; ) {
       try {
-        const answer = await this.#redis.xread(
+        const read = this.#redis.xread(
           "COUNT",
           BATCH,
           "BLOCK",
@@ -89,6 +97,8 @@ export class Feed {
           ...streams,
           ...this.#positions,
         );
+        const answer = await Promise.race([read, this.#end]);
+        if (!this.#running) return;
         if (this.#wasCut) await this.#closeGap();
         for (const [stream, entries] of answer ?? []) {
           const shard = streams.indexOf(stream);

@@ -18,7 +18,9 @@ export interface StoredDelegation {
   readonly attempt: number;
   readonly fence: number;
   readonly ticket: number;
+  readonly priority: number;
   readonly created_at: number;
+  readonly not_before_at: number | null;
   readonly lease_expires_at: number | null;
   /** The message's JSON text. */
   readonly message: string;
@@ -114,7 +116,9 @@ function toStored(id: string, raw: Map<string, string>, lists: Lists): StoredDel
     attempt: Number(raw.get("attempt")),
     fence: Number(raw.get("fence")),
     ticket: Number(raw.get("ticket")),
+    priority: Number(raw.get("priority")),
     created_at: Number(raw.get("created_at")),
+    not_before_at: NUMBER(raw.get("not_before_at")),
     lease_expires_at: NUMBER(raw.get("lease_expires_at")),
     message: raw.get("message") ?? "null",
     context_id: raw.get("context_id") ?? "",

@@ -26,7 +26,8 @@ export interface ClaimersOptions {
   readonly tickets: Pick<Tickets, "pop" | "putBack">;
   /** Told when a popped ticket goes back because its poll left meanwhile. */
   readonly onPutBack: (agent: string) => void;
-  readonly onError: (error: unknown) => void;
+  /** A look at the queue failed; whether a ticket was popped is not known. */
+  readonly onError: (error: unknown, agent: string) => void;
   /** How long a parked poll took from its wake to its ticket, ms. */
   readonly onWoken?: (ms: number) => void;
   /** Net under the wakes: agents with parked polls are fetched for this often, jittered. */
@@ -147,8 +148,10 @@ export class Claimers {
         this.#options.onPutBack(name);
       }
     } catch (error) {
-      this.#options.onError(error);
+      this.#options.onError(error, name);
       this.#next(agent)?.reject(error);
+      // The wake was not for that poll alone: the next looks too.
+      if (agent.waiters.size > 0) agent.wakes = Math.max(agent.wakes, 1);
     }
   }
 

@@ -132,6 +132,13 @@ export class Tickets {
     return state === "unknown" || state === "completed" || state === "failed" ? "missing" : "queued";
   }
 
+  /** Tickets that were popped longer ago than any living gateway holds them. */
+  async popped(agent: string, olderThanMs: number): Promise<TicketData[]> {
+    const jobs = await this.#of(agent).queue.getJobs(["active"]);
+    const before = Date.now() - olderThanMs;
+    return jobs.flatMap((job) => ((job?.processedOn ?? 0) < before ? [job.data] : []));
+  }
+
   /** Takes a ticket out wherever it is; no harm if it is gone. */
   async discard(agent: string, data: TicketData): Promise<void> {
     const { queue, backend } = this.#of(agent);

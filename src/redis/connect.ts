@@ -19,15 +19,19 @@ export interface RedisTarget {
 export type Role = "commands" | "blocking" | "subscriber";
 
 /** Longest that a command may take before the caller is told that Redis is away. */
-const COMMAND_TIMEOUT_MS = 2_500;
-/** Blocking reads ask for less than this, so silence for so long means a dead connection. */
-const BLOCKING_SILENCE_MS = 15_000;
+const COMMAND_TIMEOUT_MS = 2_000;
+/**
+ * No answer for so long means a connection that died without a word. Blocking reads ask for less, and the
+ * subscriber is pinged more often (bus.ts).
+ */
+const SILENCE_MS = 2_500;
 
 type Options = Omit<RedisOptions, "replyMapping">;
 
 function options(role: Role): Options {
   const common: Options = {
     keepAlive: 10_000,
+    socketTimeout: SILENCE_MS,
     connectTimeout: 2_000,
     // Soon, but not in step with the other gateways.
     retryStrategy: (round) => Math.min(50 * 2 ** Math.min(round, 5), 1_000) + Math.random() * 100,
@@ -39,9 +43,9 @@ function options(role: Role): Options {
   if (role === "commands") {
     // A command whose connection broke may or may not have run: it fails at once, and its caller decides.
     const once = { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
-    return { ...common, ...once, commandTimeout: COMMAND_TIMEOUT_MS, socketTimeout: 5_000 };
+    return { ...common, ...once, commandTimeout: COMMAND_TIMEOUT_MS };
   }
-  return role === "blocking" ? { ...common, socketTimeout: BLOCKING_SILENCE_MS } : common;
+  return common;
 }
 
 export function connect(target: RedisTarget, role: Role): Redis {

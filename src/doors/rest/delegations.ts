@@ -49,6 +49,8 @@ export const delegationRoutes: readonly Route[] = [
     async handle(call, { body, raw }) {
       const { broker, principal, headers } = call;
       const trace = headers.get("traceparent") ?? "";
+      // Beside the work, so that a Redis that falls silent costs the answer no second wait.
+      const present = broker.presences.orUnknown(body.target);
       const accepted = await delegate(broker, principal, body, {
         traceparent: TRACEPARENT.test(trace) ? trace : undefined,
         idempotencyKey: headers.get("idempotency-key") ?? undefined,
@@ -57,7 +59,7 @@ export const delegationRoutes: readonly Route[] = [
       const wait_seconds = preferredWait(call);
       const { id } = accepted.record;
       const [presence, record] = await Promise.all([
-        broker.presences.of(body.target),
+        present,
         wait_seconds === 0
           ? accepted.record
           : call.whileHeld((signal) => readWhenReady(broker, principal, id, { wait_seconds, signal })),
