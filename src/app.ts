@@ -100,7 +100,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       presences: new Presences(redis, shards, claimers, gateway, log),
       pressure: new Pressure(redis),
       unheard: new Unheard(),
+      background: new Set(),
       clock,
+      retentionMs: options.retentionMs,
       log,
       metrics,
     };
@@ -123,6 +125,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     setMaxListeners(0, stopping.signal);
     const door = createDoor({
       broker,
+      host: options.host,
       maxBodyBytes: options.maxBodyBytes,
       allowedOrigins: options.allowedOrigins,
       stopping: stopping.signal,
@@ -180,6 +183,7 @@ async function close(
   stopping.abort();
   await listener.close(GRACE_MS);
   recovery.stop();
+  await Promise.allSettled(broker.background);
   await sweep.stop();
   broker.pressure.stop();
   await broker.presences.stop().catch((error: unknown) => report(broker, error, "presence not removed"));

@@ -15,7 +15,8 @@ const list = z
 const redisUrl = z
   .string()
   .refine((url) => !url.includes(","), "a list of Cluster nodes is not supported yet; give one server")
-  .refine((url) => /^(?:rediss?:\/\/|unix:)/.test(url), "must begin with redis://, rediss:// or unix:");
+  .refine((url) => /^(?:rediss?:\/\/|unix:)/.test(url), "must begin with redis://, rediss:// or unix:")
+  .refine((url) => url.startsWith("unix:") || URL.canParse(url), "is no URL; a port is 1 to 65535");
 
 const schema = z.strictObject({
   ERRAND_HOST: z.string().min(1).default("127.0.0.1"),

@@ -2,7 +2,7 @@
  * Runs a broker until it is told to stop: configuration, Redis (embedded or external), the gateway, signals.
  * Limit: one gateway in this process; more of them share a Redis through ERRAND_REDIS_URL or the data directory.
  */
-import { chmod, mkdir, open, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, link, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Gateway, LayoutError, startGateway } from "./app.ts";
@@ -16,8 +16,9 @@ import { createLog, type Log } from "./telemetry/log.ts";
 
 const EXIT_TRANSPORT = 75;
 const KEEPER_FIRST_MS = 300;
+const CANNOT_LISTEN = ["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"];
 /** A stop takes less than ten seconds, whatever hangs; the embedded Redis has what is left of them. */
-const STOP_MS = 8_500;
+const STOP_MS = 7_500;
 
 interface Storage {
   readonly target: RedisTarget;
@@ -66,6 +67,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
 async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: AbortSignal): Promise<void> {
   const dataDir = resolve(config.ERRAND_DATA_DIR ?? ".errand");
   const storage = await openStorage(config, env, dataDir, log);
+  let stoppedAt = Date.now();
   try {
     const operatorToken = config.ERRAND_OPERATOR_TOKEN ?? (await operatorTokenIn(dataDir));
     const gateway = await start(config, storage, operatorToken, log);
@@ -77,10 +79,13 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
     }
     if (!stop.aborted) await new Promise((done) => stop.addEventListener("abort", done, { once: true }));
     say("errand is stopping");
+    stoppedAt = Date.now();
     await within(gateway.close(), STOP_MS, log);
     await forget(where);
   } finally {
-    await storage.embedded?.stop();
+    // Redis ends with this process in any case; what is left of the ten seconds is for a clean end.
+    const left = Math.max(500, STOP_MS + 1_500 - (Date.now() - stoppedAt));
+    await within(storage.embedded?.stop() ?? Promise.resolve(), left, log);
   }
 }
 
@@ -92,8 +97,15 @@ async function openStorage(
 ): Promise<Storage> {
   if (config.ERRAND_REDIS_URL !== undefined) {
     const target = { url: config.ERRAND_REDIS_URL };
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
-    await writeFile(join(dataDir, ".gitignore"), "*\n");
+    try {
+      await mkdir(dataDir, { recursive: true, mode: 0o700 });
+      await writeFile(join(dataDir, ".gitignore"), "*\n");
+    } catch (error) {
+      throw new StartError(
+        `ERRAND_DATA_DIR: ${error instanceof Error ? error.message : "not usable"}`,
+        EXIT_CONFIG,
+      );
+    }
     await checkExternal(target, log);
     return { target, embedded: null };
   }
@@ -147,7 +159,8 @@ async function start(config: Config, storage: Storage, operatorToken: string, lo
       shards: config.ERRAND_SHARDS,
       retentionMs: config.ERRAND_RETENTION_SECONDS * 1000,
       maxBodyBytes: config.ERRAND_MAX_BODY_BYTES,
-      allowedOrigins: config.ERRAND_ALLOWED_ORIGINS,
+      // Behind a proxy, its address is ours.
+      allowedOrigins: config.ERRAND_ALLOWED_ORIGINS.concat(config.ERRAND_PUBLIC_URL ?? []),
       log,
       // Its owner may be another process, so that it died is ours to notice too.
       onRedisLost: () => {
@@ -161,14 +174,11 @@ async function start(config: Config, storage: Storage, operatorToken: string, lo
     });
   } catch (error) {
     if (error instanceof LayoutError) throw new StartError(error.message, EXIT_CONFIG);
-    if (
-      error instanceof Error &&
-      "code" in error &&
-      (error.code === "EADDRINUSE" || error.code === "EACCES")
-    ) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    if (CANNOT_LISTEN.includes(code)) {
       const address = `${config.ERRAND_HOST}:${config.ERRAND_PORT}`;
       throw new StartError(
-        `${address} can not be listened on (${error.code}); stop what is there, or set ERRAND_PORT (0 picks a free one)`,
+        `${address} can not be listened on (${code}); stop what is there, or set ERRAND_HOST and ERRAND_PORT (0 picks a free one)`,
         EXIT_CONFIG,
       );
     }
@@ -179,14 +189,14 @@ async function start(config: Config, storage: Storage, operatorToken: string, lo
 /** Made on first start; whoever can read the data directory is the operator. */
 async function operatorTokenIn(dataDir: string): Promise<string> {
   const path = join(dataDir, "operator-token");
-  try {
-    const file = await open(path, "wx", 0o600);
-    const token = `errand_operator_${randomId(52)}`;
-    await file.writeFile(`${token}\n`);
-    await file.close();
-    return token;
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  if (!(await stat(path).catch(() => null))) {
+    // Whole or not at all: a death half way must not leave an empty file for good.
+    const draft = `${path}.${process.pid}`;
+    await writeFile(draft, `errand_operator_${randomId(52)}\n`, { mode: 0o600 });
+    await link(draft, path).catch((error: unknown) => {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    });
+    await rm(draft, { force: true });
   }
   if (((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o600);
   const token = (await readFile(path, "utf8")).trim();

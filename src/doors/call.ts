@@ -91,8 +91,15 @@ export class Call {
       lost();
       return;
     }
+    // A socket that is destroyed runs its pending callbacks as if they had been served, so `finish` counts only
+    // while there is a socket.
+    const { socket } = outgoing;
+    let flushed = false;
+    outgoing.once("finish", () => {
+      flushed = socket?.destroyed === false;
+    });
     outgoing.once("close", () => {
-      if (!outgoing.writableFinished) lost();
+      if (!flushed) lost();
     });
   }
 

@@ -3,7 +3,7 @@
  * no rules; it parses, calls one verb, and renders.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import { Server as NetServer, type Socket } from "node:net";
 import { type HttpBindings, serve } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
@@ -43,6 +43,7 @@ function describeApi(): Document {
 
 export interface DoorOptions {
   readonly broker: Broker;
+  readonly host: string;
   readonly maxBodyBytes: number;
   readonly allowedOrigins: readonly string[];
   /** Aborts when the gateway stops: parked polls are answered, streams end, new requests are refused. */
@@ -56,7 +57,7 @@ type Env = { Bindings: Partial<HttpBindings>; Variables: { requestId: string; ro
 export function createDoor(options: DoorOptions): Hono<Env> {
   const { broker, stopping } = options;
   const app = new Hono<Env>();
-  const guard = originGuard(options.allowedOrigins);
+  const guard = originGuard(options.host, options.allowedOrigins);
   const fail = (error: unknown, requestId: string) =>
     problemResponse(toErrandError(error, broker.log, requestId), requestId);
 
@@ -113,7 +114,12 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     if (stopping.aborted) {
       throw new ErrandError("shutting_down", "This gateway is shutting down.", { retry_after_seconds: 1 });
     }
-    const identity = await broker.tokens.identify(bearerOf(c.req.header("authorization")));
+    const token = bearerOf(c.req.header("authorization"));
+    await broker.tokens.identify(token);
+    const hasBody = route.method === "POST" || route.method === "PUT";
+    const bytes = hasBody ? await c.req.arrayBuffer() : new ArrayBuffer(0);
+    // A body may take its time, and the token may be revoked meanwhile.
+    const identity = await broker.tokens.identify(token);
     const outgoing: ServerResponse | undefined = c.env?.outgoing;
     const call = new Call({
       broker,
@@ -123,11 +129,10 @@ export function createDoor(options: DoorOptions): Hono<Env> {
       outgoing,
       stopping,
     });
-    const hasBody = route.method === "POST" || route.method === "PUT";
     return route.run(call, {
       params: c.req.param(),
       query: c.req.query(),
-      body: hasBody ? parseBody(await c.req.arrayBuffer(), c.req.header("content-type")) : {},
+      body: parseBody(bytes, c.req.header("content-type")),
     });
   }
   return app;
@@ -185,7 +190,8 @@ export function listen(app: Hono<Env>, host: string, port: number): Promise<List
       new Promise<void>((done) => {
         const idle = setInterval(() => cut(false), 20);
         const late = setTimeout(() => cut(true), graceMs);
-        server.close(() => {
+        // Node's own close of an HTTP server also cuts answers that are not flushed yet.
+        NetServer.prototype.close.call(server, () => {
           clearInterval(idle);
           clearTimeout(late);
           done();

@@ -56,12 +56,14 @@ export interface Route {
 }
 
 const none = z.strictObject({});
+/** Enough to mend a body by; a hostile one has a million. */
+const MAX_ISSUES = 50;
 
 /** Checks one part of the input; all problems at once, each with its path. */
 function check<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const issues = result.error.issues.flatMap((issue) => toIssues(issue, where));
+  const issues = result.error.issues.slice(0, MAX_ISSUES).flatMap((issue) => toIssues(issue, where));
   const first = issues[0];
   throw new ErrandError(
     "invalid_request",

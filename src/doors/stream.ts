@@ -20,15 +20,15 @@ export interface Frame {
 
 /** Undefined for what is not told to subscribers. */
 export function toFrame(watched: Watched): Frame | undefined {
-  if ("reset" in watched) return { id: "", type: "RESET", json: '{"id":"","type":"RESET"}' };
   if ("caught_up" in watched) return undefined;
   const id = formatCursor(watched.positions);
+  if ("reset" in watched) return { id, type: "RESET", json: JSON.stringify({ id, type: "RESET" }) };
   return { id, type: watched.entry.type, json: toEventJson(watched.entry, id) };
 }
 
 /** JSON never holds a raw line break, and types and cursors are ours, so a frame can not be forged. */
 function encode({ id, type, json }: Frame): string {
-  return `${id === "" ? "" : `id: ${id}\n`}event: ${type}\ndata: ${json}\n\n`;
+  return `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`;
 }
 
 /**

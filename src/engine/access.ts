@@ -59,8 +59,7 @@ export async function canSee(
     record.delegator === principal.text || (principal.kind === "agent" && principal.name === record.target);
   if (!concerned || principal.kind !== "agent") return concerned;
   // What was made before the agent was belongs to an older agent of the same name.
-  const agent = await broker.agents.find(principal.name);
-  return agent === null || record.created_at >= agent.created_at;
+  return record.created_at >= (await broker.agents.since(principal.name));
 }
 
 /** Cancel, answer, message: the delegator, approvers, the operator; the target works through its lease. */

@@ -5,6 +5,7 @@
 import { agentNumbers } from "../lifecycle/script.ts";
 import type { Clock } from "../lifecycle/writer.ts";
 import type { Redis } from "../redis/connect.ts";
+import { keys as common } from "../redis/keys.ts";
 import { Script } from "../redis/script.ts";
 import type { Shards } from "../redis/shards.ts";
 import { type AgentSpec, agentRequestSchema } from "../schema/agent.ts";
@@ -28,14 +29,28 @@ export interface Counts {
 const CACHE_MS = 1_000;
 const CACHE_MAX = 10_000;
 
-/** KEYS: agent, names, seen, then the live sets · ARGV: name, force · 1 when it is gone, 0 when it is busy. */
-const removeScript = new Script(`#!lua
-if ARGV[2] ~= '1' then
-  for i = 4, #KEYS do if redis.call('ZCARD', KEYS[i]) > 0 then return 0 end end
+/** KEYS: agent, names · ARGV: name, clock offset, field, value … · 1 created, 0 replaced, -1 being deleted. */
+const putScript = new Script(`#!lua
+if redis.call('HGET', KEYS[1], 'deleting') then return -1 end
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + ARGV[2]
+local created = redis.call('HSETNX', KEYS[1], 'created_at', now)
+redis.call('HSET', KEYS[1], 'updated_at', now, unpack(ARGV, 3))
+redis.call('SADD', KEYS[2], ARGV[1])
+return created`);
+
+/** KEYS: agent · ARGV: field, value · writes to an agent that exists, and to no other. */
+const setScript = new Script(`#!lua
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return 1`);
+
+/** KEYS: agent, then the live sets · ARGV: force · 1 when its deletion has begun, 0 when it is busy. */
+const closeScript = new Script(`#!lua flags=allow-oom
+if ARGV[1] ~= '1' and not redis.call('HGET', KEYS[1], 'deleting') then
+  for i = 2, #KEYS do if redis.call('ZCARD', KEYS[i]) > 0 then return 0 end end
 end
-redis.call('DEL', KEYS[1])
-redis.call('SREM', KEYS[2], ARGV[1])
-redis.call('HDEL', KEYS[3], ARGV[1])
+redis.call('HSET', KEYS[1], 'deleting', 1)
 return 1`);
 
 const LIVE = ["submitted", "working", "interrupted"] as const;
@@ -81,21 +96,24 @@ export class Agents {
 
   async put(name: string, spec: AgentSpec): Promise<{ created: boolean }> {
     const keys = this.#shards.ofAgent(name);
-    const now = Date.now() + this.#clock.offset_ms;
-    const numbers = Object.entries(agentNumbers(spec)).map(([key, value]) => [key, value ?? ""] as const);
-    const created = await this.#redis.hsetnx(keys.agent(name), "created_at", now);
-    await this.#redis.hset(keys.agent(name), {
-      doc: JSON.stringify(spec),
-      updated_at: now,
-      ...Object.fromEntries(numbers),
-    });
-    await this.#redis.sadd(keys.agents, name);
+    const fields = Object.entries(agentNumbers(spec)).flatMap(([key, value]) => [key, value ?? ""]);
+    const created = await putScript.run(
+      this.#redis,
+      [keys.agent(name), keys.agents],
+      [name, this.#clock.offset_ms, "doc", JSON.stringify(spec), ...fields],
+    );
     this.#cache.delete(name);
+    if (created === -1) {
+      throw new ErrandError(
+        "agent_busy",
+        `Agent '${name}' is being deleted; delete it again to finish that.`,
+      );
+    }
     return { created: created === 1 };
   }
 
   async setPaused(name: string, paused: boolean): Promise<void> {
-    await this.#redis.hset(this.#shards.ofAgent(name).agent(name), "paused", paused ? 1 : 0);
+    await setScript.run(this.#redis, [this.#shards.ofAgent(name).agent(name)], ["paused", paused ? 1 : 0]);
     this.#cache.delete(name);
   }
 
@@ -127,17 +145,16 @@ export class Agents {
     return paused === "1" || (!!cap && working >= Number(cap));
   }
 
-  /** Takes the agent away, unless it has live delegations and `force` is off; false when it is busy. */
-  async remove(name: string, force: boolean): Promise<boolean> {
+  /**
+   * Begins a deletion: from here on nothing new comes in and nothing is handed out. False when the agent is busy
+   * and `force` is off. What follows may be repeated until {@link forget}.
+   */
+  async close(name: string, force: boolean): Promise<boolean> {
     const keys = this.#shards.ofAgent(name);
     const live = LIVE.map((state) => keys.live(name, state));
-    const gone = await removeScript.run(
-      this.#redis,
-      [keys.agent(name), keys.agents, keys.seen, ...live],
-      [name, force ? 1 : 0],
-    );
+    const closed = await closeScript.run(this.#redis, [keys.agent(name), ...live], [force ? 1 : 0]);
     this.#cache.delete(name);
-    return gone === 1;
+    return closed === 1;
   }
 
   /** Ids of live delegations, some of each state; empty when there are none left. */
@@ -149,8 +166,21 @@ export class Agents {
     return sets.flat();
   }
 
-  /** What a deleted agent leaves behind, so that a new one of its name sees nothing of it. */
+  /** Takes away what is left of it, itself last, so that a new agent of its name sees nothing of it. */
   async forget(name: string): Promise<void> {
-    await Promise.all(this.#shards.all.map((keys) => this.#redis.del(keys.feed(`agent:${name}`))));
+    const keys = this.#shards.ofAgent(name);
+    await Promise.all(this.#shards.all.map((shard) => this.#redis.del(shard.feed(`agent:${name}`))));
+    await this.#redis.hset(common.deleted, name, Date.now() + this.#clock.offset_ms);
+    await this.#redis.hdel(keys.seen, name);
+    await this.#redis.srem(keys.agents, name);
+    await this.#redis.del(keys.agent(name));
+    this.#cache.delete(name);
+  }
+
+  /** Since when an agent of this name sees what concerns it, ms: its own making, or the end of the last one. */
+  async since(name: string): Promise<number> {
+    const agent = await this.find(name);
+    if (agent) return agent.created_at;
+    return Number((await this.#redis.hget(common.deleted, name)) ?? 0);
   }
 }

@@ -3,6 +3,7 @@
  */
 import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
 import { failure } from "../lifecycle/script.ts";
+import { ErrandError } from "../schema/errors.ts";
 import { type Principal, requireControl } from "./access.ts";
 import type { Broker } from "./context.ts";
 import { follow } from "./dispatch.ts";
@@ -46,16 +47,29 @@ export async function cancelAs(
   throw refusal(outcome, id);
 }
 
-/** Takes an agent away with all that hangs on it; false when it is busy and `force` is off. */
+/**
+ * Takes an agent away with all that hangs on it; false when it is busy and `force` is off. Every step may be
+ * repeated, so a deletion that was cut short is finished by asking for it again.
+ */
 export async function removeAgent(broker: Broker, agent: string, force: boolean): Promise<boolean> {
   await broker.agents.get(agent);
-  // First the agent, so that nothing new comes in, then what it still had.
-  if (!(await broker.agents.remove(agent, force))) return false;
-  for (let ids = await broker.agents.live(agent); ids.length > 0; ids = await broker.agents.live(agent)) {
-    await Promise.all(ids.map((id) => cancelAs(broker, "operator", id, "the agent was deleted")));
-  }
+  if (!(await broker.agents.close(agent, force))) return false;
   await broker.tokens.revokeAll(`agent:${agent}`);
+  for (let ids = await broker.agents.live(agent); ids.length > 0; ids = await broker.agents.live(agent)) {
+    await Promise.all(ids.map((id) => cancelForGood(broker, id)));
+  }
   await broker.tickets.drop(agent);
   await broker.agents.forget(agent);
   return true;
+}
+
+/** Its worker may be quicker; then it is over all the same. */
+async function cancelForGood(broker: Broker, id: string): Promise<void> {
+  try {
+    await cancelAs(broker, "operator", id, "the agent was deleted");
+  } catch (error) {
+    const over =
+      error instanceof ErrandError && ["already_finished", "delegation_not_found"].includes(error.code);
+    if (!over) throw error;
+  }
 }

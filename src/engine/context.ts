@@ -32,7 +32,11 @@ export interface Broker {
   readonly presences: Presences;
   readonly pressure: Pressure;
   readonly unheard: Unheard;
+  /** What goes on behind an answer; a stop waits for it. */
+  readonly background: Set<Promise<void>>;
   readonly clock: Clock;
+  /** How long finished delegations and their events are kept. */
+  readonly retentionMs: number;
   readonly log: Log;
   readonly metrics: Metrics;
 }

@@ -78,23 +78,21 @@ export async function delegate(
   options: DelegateOptions = {},
 ): Promise<Delegated> {
   requireDelegator(principal);
-  const agent = await broker.agents.get(request.target);
-  if (!agent.spec.accepts_from.some((pattern) => matchesPattern(principal, pattern))) {
-    throw new ErrandError("not_accepted", `Agent '${request.target}' takes no work from ${principal.text}.`);
-  }
   const newId = broker.shards.newDelegationId(request.target);
   if (options.idempotencyKey === undefined) {
     return { record: await submit(broker, principal, request, newId, options), replayed: false };
   }
   const find = (id: string) => readRecord(broker.redis, broker.shards, id);
-  const reservation = await reserve(
-    broker.redis,
-    principal.text,
-    options.idempotencyKey,
-    options.body ?? request,
+  const reservation = await reserve({
+    redis: broker.redis,
+    keptMs: broker.retentionMs,
+    principal: principal.text,
+    key: options.idempotencyKey,
+    body: options.body ?? request,
     newId,
-    async (id) => (await find(id)) !== null,
-  );
+    exists: async (id) => (await find(id)) !== null,
+  });
+  // Found before anything else is asked: what was accepted once stays so, whatever has changed since.
   const earlier = reservation.id === newId ? null : await find(reservation.id);
   if (earlier) {
     await soon(offerAgain(broker, earlier));
@@ -112,6 +110,13 @@ export async function delegate(
     if (!record) throw refusal({ outcome: "missing", now: 0 }, reservation.id);
     return { record, replayed: true };
   }
+}
+
+/** The target exists and takes work from this principal. */
+async function requireAccepted(broker: Broker, principal: Principal, target: string): Promise<void> {
+  const { spec } = await broker.agents.get(target);
+  if (spec.accepts_from.some((pattern) => matchesPattern(principal, pattern))) return;
+  throw new ErrandError("not_accepted", `Agent '${target}' takes no work from ${principal.text}.`);
 }
 
 /** Accepted is accepted: a queue that does not answer is not waited for; the sweep makes the ticket. */
@@ -151,6 +156,7 @@ async function submit(
   options: DelegateOptions,
 ): Promise<StoredDelegation> {
   const startedAt = performance.now();
+  await requireAccepted(broker, principal, request.target);
   broker.pressure.requireRoom();
   requireFuture(request, Date.now() + broker.clock.offset_ms);
   const message = toMessage(request, id);

@@ -1,6 +1,6 @@
 /**
  * Idempotency keys: the same key and body of a principal lead to the same delegation, whoever asks, however often.
- * Limit: kept for a day; a key that was only ever refused may be used anew.
+ * Limit: kept for a day, or as long as delegations are if that is shorter; a key that was only ever refused may be used anew.
  *
  * A reservation names the delegation's id before there is one, so it can be repeated at every step: whoever
  * finds it submits under that id, and the script makes one record of it.
@@ -43,14 +43,18 @@ export interface Reservation {
  * Reserves `newId` for this key, or returns the id it already stands for. Throws `idempotency_conflict` when
  * it stands for another body. `exists` tells whether a delegation is there.
  */
-export async function reserve(
-  redis: Redis,
-  principal: string,
-  key: string,
-  body: unknown,
-  newId: string,
-  exists: (id: string) => Promise<boolean>,
-): Promise<Reservation> {
+export async function reserve(options: {
+  readonly redis: Redis;
+  /** How long finished delegations are kept: a key that outlived its delegation would make it again. */
+  readonly keptMs: number;
+  readonly principal: string;
+  readonly key: string;
+  readonly body: unknown;
+  readonly newId: string;
+  readonly exists: (id: string) => Promise<boolean>;
+}): Promise<Reservation> {
+  const { redis, principal, key, body, newId, exists } = options;
+  const keptMs = Math.min(KEPT_MS, options.keptMs);
   if (!KEY.test(key)) {
     throw new ErrandError("invalid_request", "The Idempotency-Key is not usable.", {
       details: { issues: [{ path: "Idempotency-Key", reason: "1 to 255 printable ASCII characters" }] },
@@ -58,7 +62,7 @@ export async function reserve(
   }
   const name = keys.idempotency(createHash("sha256").update(`${principal}\n${key}`).digest("base64url"));
   const hash = bodyHash(body);
-  const exchange = (from: string, to: string) => exchangeScript.run(redis, [name], [from, to, KEPT_MS]);
+  const exchange = (from: string, to: string) => exchangeScript.run(redis, [name], [from, to, keptMs]);
   const reservation = (id: string): Reservation => ({
     id,
     refuse: async () => {
@@ -68,7 +72,7 @@ export async function reserve(
 
   const wanted = `${hash} ${newId}`;
   for (;;) {
-    const held = await redis.set(name, wanted, "PX", KEPT_MS, "NX", "GET");
+    const held = await redis.set(name, wanted, "PX", keptMs, "NX", "GET");
     if (held === null) return reservation(newId);
     const [heldHash, id = "", refused] = held.split(" ");
     if (heldHash === hash) return reservation(id);

@@ -134,7 +134,8 @@ async function take(broker: Broker, agent: string, request: LeaseRequest, popped
       await broker.tickets.consume(popped);
     }
   } catch (error) {
-    report(broker, error, "ticket not consumed; the sweep will");
+    broker.unheard.pop(agent);
+    report(broker, error, "ticket not consumed; it will be looked for");
   }
   if (outcome.outcome === "held") return "held";
   if (outcome.outcome !== "ok" || !record) return "nothing";

@@ -3,10 +3,11 @@
  * it stands now, so one that asked and was answered meanwhile shows its present state.
  */
 import type { Positions } from "../events/cursor.ts";
+import type { Entry } from "../events/entry.ts";
 import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
 import type { Principal } from "./access.ts";
 import type { Broker } from "./context.ts";
-import { collect, follow } from "./watch.ts";
+import { collect, follow, subscribe } from "./watch.ts";
 
 export async function results(
   broker: Broker,
@@ -14,11 +15,13 @@ export async function results(
   after: Positions,
   options: { wait_seconds: number; limit: number; signal: AbortSignal },
 ): Promise<{ records: StoredDelegation[]; positions: Positions }> {
+  const { source, filter } = await subscribe(broker, principal, { delegator: principal.text });
   const subscription = {
-    source: { kind: "principal", principal: principal.text } as const,
+    source,
     filter: {
-      delegator: principal.text,
-      matches: ({ state }: { state: string }) => state !== "submitted" && state !== "working",
+      ...filter,
+      matches: (entry: Entry) =>
+        entry.state !== "submitted" && entry.state !== "working" && filter.matches?.(entry) !== false,
     },
   };
   const page = await collect(

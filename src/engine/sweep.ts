@@ -89,7 +89,11 @@ export class Sweep {
     const found = await this.#broker.tickets.find(agent, { delegation_id: id, ticket });
     if (found === "queued") return;
     const { outcome } = await this.#broker.writer.move({ move: "reticket", id, params: { ticket } });
-    if (outcome.outcome !== "ok") return;
+    if (outcome.outcome !== "ok") {
+      // It has done its work, or is worth nothing, and whoever popped it did not take it out.
+      if (found === "popped") await this.#broker.tickets.discard(agent, { delegation_id: id, ticket });
+      return;
+    }
     this.#broker.log.warn({ delegation_id: id, found }, "lost ticket made again");
     await follow(this.#broker, id, outcome);
   }

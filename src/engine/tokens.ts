@@ -19,6 +19,7 @@ const SECRET_LENGTH = 52;
 const TOKEN = new RegExp(`^${PREFIX}[0-9a-z]{${ID_LENGTH + SECRET_LENGTH}}$`);
 const CACHE_MS = 1_000;
 const CACHE_MAX = 10_000;
+const DROPPED_MS = 120_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const storedSchema = z.object({
@@ -44,6 +45,7 @@ export class Tokens {
   readonly #bus: Bus;
   readonly #operatorHash: string;
   readonly #cache = new Map<string, { stored: Stored | null; until: number }>();
+  readonly #dropped = new Map<string, number>();
   readonly #holds = new Map<string, Set<AbortController>>();
 
   constructor(redis: Redis, bus: Bus, operatorToken: string) {
@@ -107,6 +109,8 @@ export class Tokens {
     const controller = new AbortController();
     const { token_id, expires_at } = identity;
     if (token_id === null) return { signal: controller.signal, release: () => {} };
+    // Revoked between being let in and here.
+    if (this.#dropped.has(token_id)) controller.abort();
     const holds = this.#holds.get(token_id) ?? new Set();
     this.#holds.set(token_id, holds.add(controller));
     const left = expires_at === null ? null : Math.min(Math.max(0, expires_at - Date.now()), MAX_TIMER_MS);
@@ -132,6 +136,9 @@ export class Tokens {
 
   #drop(id: string): void {
     this.#cache.delete(id);
+    this.#dropped.set(id, Date.now());
+    // Whoever was let in before is long known by then.
+    for (const [old, at] of this.#dropped) if (at < Date.now() - DROPPED_MS) this.#dropped.delete(old);
     for (const controller of this.#holds.get(id) ?? []) controller.abort();
   }
 

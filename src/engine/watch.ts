@@ -3,7 +3,7 @@
  * a principal's own feed holds; they never widen it.
  */
 import { isStart, type Positions } from "../events/cursor.ts";
-import type { Entry } from "../events/entry.ts";
+import { compareIds, type Entry } from "../events/entry.ts";
 import type { Source } from "../events/feed.ts";
 import { currentPositions, type Watched, watch } from "../events/watch.ts";
 import type { StoredDelegation } from "../lifecycle/record.ts";
@@ -32,9 +32,16 @@ export async function subscribe(
   principal: Principal,
   filter: EventFilter,
 ): Promise<Subscription> {
-  const of = (name: string): Subscription => ({ source: { kind: "principal", principal: name }, filter });
+  const of = (name: string, more: EventFilter = {}): Subscription => ({
+    source: { kind: "principal", principal: name },
+    filter: { ...filter, ...more },
+  });
   const record =
     filter.delegation_id === undefined ? null : await read(broker, principal, filter.delegation_id);
+  if (principal.kind === "agent") {
+    const since = await broker.agents.since(principal.name);
+    return of(principal.text, { matches: (entry) => entry.created_at >= since });
+  }
   if (!seesAll(principal)) return of(principal.text);
   if (record) return of(record.delegator);
   if (filter.delegator !== undefined) return of(filter.delegator);
@@ -122,4 +129,4 @@ export async function* followOne(
 
 /** True when nothing can come behind this cursor any more. */
 export const isPastEnd = (record: StoredDelegation, cursor: string): boolean =>
-  record.finished && !isStart(cursor) && cursor === record.event_id;
+  record.finished && !isStart(cursor) && compareIds(cursor, record.event_id) >= 0;

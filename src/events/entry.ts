@@ -16,6 +16,8 @@ export interface Entry {
   readonly delegator: string;
   readonly context_id: string;
   readonly at: number;
+  /** When the delegation was made, ms. */
+  readonly created_at: number;
   readonly more: string;
 }
 
@@ -34,6 +36,7 @@ export function toEntry(shard: number, id: string, flat: readonly string[]): Ent
     delegator: text("delegator"),
     context_id: text("context_id"),
     at: Number(text("at")),
+    created_at: Number(text("created_at")),
     more: text("more"),
   };
 }

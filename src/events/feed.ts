@@ -99,7 +99,8 @@ export class Feed {
         );
         const answer = await Promise.race([read, this.#end]);
         if (!this.#running) return;
-        if (this.#wasCut) await this.#closeGap();
+        const full = (answer ?? []).some(([, entries]) => entries.length === BATCH);
+        if (this.#wasCut || full) await this.#closeGap();
         for (const [stream, entries] of answer ?? []) {
           const shard = streams.indexOf(stream);
           for (const [id, flat] of entries) this.#deliver(toEntry(shard, id, flat));
@@ -115,7 +116,7 @@ export class Feed {
   }
 
   /**
-   * After the connection was lost: when the stream was trimmed past our position meanwhile, or went back in
+   * After the connection was lost, or when there is more than one read can bring: when the stream was trimmed past our position meanwhile, or went back in
    * time with a restored Redis, subscribers can not be told what they missed; they resume by their cursors.
    */
   async #closeGap(): Promise<void> {

@@ -11,7 +11,7 @@ import type { Feed, Source } from "./feed.ts";
 
 export type Watched =
   | { readonly entry: Entry; readonly positions: Positions }
-  | { readonly reset: true }
+  | { readonly reset: true; readonly positions: Positions }
   /** All that was stored has been given; what follows is live. */
   | { readonly caught_up: true; readonly positions: Positions };
 
@@ -107,9 +107,15 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
     return { entry, positions: [...positions] };
   };
   try {
+    let wasReset = false;
     for (const [at, shard] of indexes.entries()) {
       const stream = streamOf(shards, shard, source);
-      if (await isTrimmed(redis, stream, positions[at] ?? "0-0")) yield { reset: true };
+      if (await isTrimmed(redis, stream, positions[at] ?? "0-0")) {
+        // From the beginning of what is kept, and never told again.
+        positions[at] = "0-0";
+        if (!wasReset) yield { reset: true, positions: [...positions] };
+        wasReset = true;
+      }
       for (let full = true; full && !signal.aborted; ) {
         const page = await redis.xrange(stream, `(${positions[at] ?? "0-0"}`, "+", "COUNT", PAGE);
         for (const [id, flat] of page) yield advance(toEntry(shard, id, flat));

@@ -161,7 +161,6 @@ export const MOVES = {
     event: "DELEGATION_STATUS",
     status: "released",
     queue: "ticket",
-    delay: "release",
     returned: true,
     doc: "The lease never reached its holder; no attempt is spent.",
   },

@@ -161,8 +161,8 @@ for _, guard in ipairs(mv.requires) do needs[guard] = true end
 
 if needs.unused then
   if rec.state then return answer('exists') end
-  local agent = settings('created_at', 'max_attempts', 'max_waiting')
-  if not agent.created_at then return answer('no_agent') end
+  local agent = settings('created_at', 'deleting', 'max_attempts', 'max_waiting')
+  if not agent.created_at or agent.deleting then return answer('no_agent') end
   rec.target = p.target
   if redis.call('ZCARD', live_set('submitted')) >= agent.max_waiting then return answer('full') end
   rec = { version = 0, attempt = 1, max_attempts = p.max_attempts or agent.max_attempts, priority = p.priority,
@@ -195,8 +195,8 @@ end
 if needs.ticket and p.ticket ~= rec.ticket then return answer('ticket') end
 if needs.ready and now < rec.ready_at then return answer('not_ready', { ready_at = rec.ready_at }) end
 if needs.open then
-  local agent = settings('paused', 'max_working')
-  if agent.paused == 1 then return answer('held', { why = 'paused' }) end
+  local agent = settings('paused', 'deleting', 'max_working')
+  if agent.paused == 1 or agent.deleting then return answer('held', { why = 'paused' }) end
   if agent.max_working and redis.call('ZCARD', live_set('working')) >= agent.max_working then
     return answer('held', { why = 'max_working' })
   end
@@ -333,7 +333,7 @@ if mv.event then
   put('version', rec.version + 1)
   if mv.status then tell('status', quoted(mv.status)) end
   local fields = { 'type', mv.event, 'delegation_id', p.id, 'seq', rec.version, 'at', now, 'state', to,
-    'target', rec.target, 'delegator', rec.delegator, 'context_id', rec.context_id,
+    'target', rec.target, 'delegator', rec.delegator, 'context_id', rec.context_id, 'created_at', rec.created_at,
     'more', table.concat(more, ',') }
   event_id = redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', unpack(fields))
   put('event_id', event_id)

@@ -9,10 +9,12 @@
 const COMMON = "{errand}";
 
 export const keys = {
-  /** STRING: `{shards, version}` of the data, written once. */
+  /** HASH: for how many shards the data is laid out; written once. */
   layout: `${COMMON}:layout`,
   /** HASH token id → JSON {hash, principal, created_at, expires_at}. */
   tokens: `${COMMON}:tokens`,
+  /** HASH agent → when the last agent of that name was deleted, ms. */
+  deleted: `${COMMON}:deleted`,
   /** ZSET gateway id → last beat, ms; a gateway that stopped beating leaves the presence counts. */
   gateways: `${COMMON}:gateways`,
   /** HASH agent → parked polls at that gateway; expires with it. */

@@ -110,7 +110,10 @@ export const delegateRequestSchema = z
     max_attempts: z.int().min(1).max(100).optional(),
     metadata: z
       .record(z.string(), z.unknown())
-      .refine((value) => JSON.stringify(value).length <= METADATA_MAX, "metadata has at most 16 KiB")
+      .refine(
+        (value) => new TextEncoder().encode(JSON.stringify(value)).length <= METADATA_MAX,
+        "metadata has at most 16 KiB",
+      )
       .default({}),
   })
   .refine((body) => (body.task === undefined) !== (body.message === undefined), {

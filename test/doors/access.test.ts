@@ -201,6 +201,33 @@ describe("tokens", () => {
     expect((await client(second.url, scout.token).call("GET", "/v1/agents")).status).toBe(401);
   });
 
+  test("revoked while a request's body is on its way, they do nothing more", async () => {
+    const { url, admin } = await setup();
+    const scout = await as(url, "agent:scout");
+    let send = (_text: string) => {};
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        send = (text) => controller.enqueue(new TextEncoder().encode(text));
+        send("{");
+        const finish = send;
+        send = (text) => {
+          finish(text);
+          controller.close();
+        };
+      },
+    });
+    const init = {
+      method: "POST",
+      headers: { authorization: `Bearer ${scout.token}`, "content-type": "application/json" },
+      body,
+      duplex: "half",
+    };
+    const answer = fetch(`${url}/v1/agents/scout/leases`, init);
+    await admin.call("DELETE", `/v1/tokens/${scout.tokenId}`);
+    send('"wait_seconds":0}');
+    expect((await answer).status).toBe(401);
+  });
+
   test("expired, they end what they hold open", async () => {
     const { url, admin } = await setup();
     const made = await admin.call("POST", "/v1/tokens", { principal: "agent:scout", expires_in_seconds: 1 });
@@ -243,6 +270,46 @@ describe("deleting an agent", () => {
     expect((await admin.get(id)).body).toMatchObject({ state: "canceled" });
     expect((await of("agent:scout").heartbeat(lease)).status).toBe(401);
     expect(await admin.delegate("scout")).toMatchObject({ status: 404, body: { code: "agent_unknown" } });
+  });
+
+  test("while its workers are replying ends all the same, and can be asked for again when it was cut short", async () => {
+    const { url, admin, redis, gateway } = await setup();
+    for (let n = 0; n < 60; n += 1) await admin.delegate("scout");
+    const { leases } = (await admin.lease("scout", { max: 32 })).body;
+    const [answer] = await Promise.all([
+      admin.call("DELETE", "/v1/agents/scout?force=true"),
+      ...leases.map((lease: { lease_id: string }) => admin.reply(lease.lease_id)),
+    ]);
+    expect(answer.status).toBe(204);
+    expect((await admin.call("DELETE", "/v1/agents/scout")).body.code).toBe("agent_unknown");
+    expect((await redis.keys("{errand:0}:live:scout:*")).length).toBe(0);
+
+    // Cut short right after it began: nothing new is taken or handed out, and the repeat finishes it.
+    const other = await as(url, "agent:other");
+    const { id } = (await admin.delegate("other")).body;
+    await gateway.broker.agents.close("other", true);
+    expect((await admin.delegate("other")).body.code).toBe("agent_unknown");
+    expect((await other.lease("other", { wait_seconds: 0 })).body.leases).toEqual([]);
+    expect((await admin.agent("other")).body.code).toBe("agent_busy");
+    expect((await admin.call("DELETE", "/v1/agents/other")).status).toBe(204);
+    expect((await admin.get(id)).body.state).toBe("canceled");
+    expect((await other.call("GET", "/v1/agents")).status).toBe(401);
+  });
+
+  test("a new agent hears nothing of what the old one delegated, nor does a token without an agent", async () => {
+    const { url, admin } = await setup();
+    const old = await as(url, "agent:scout");
+    const mine = (await old.delegate("other")).body.id;
+    await admin.call("DELETE", "/v1/agents/scout?force=true");
+    const orphan = await as(url, "agent:scout");
+    expect((await orphan.get(mine)).status).toBe(404);
+    await admin.agent("scout");
+    const { leases } = (await admin.lease("other")).body;
+    await admin.reply(leases[0].lease_id, { text: "secret" });
+    const reborn = await as(url, "agent:scout");
+    const page = await reborn.call("GET", "/v1/events?after=0", undefined, { accept: "application/json" });
+    expect(page.body.events).toEqual([]);
+    expect((await reborn.call("GET", "/v1/results")).body.results).toEqual([]);
   });
 
   test("a new agent of the same name sees nothing of the old one's", async () => {

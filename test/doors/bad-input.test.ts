@@ -1,3 +1,4 @@
+import { get } from "node:http";
 import { describe, expect, test } from "vitest";
 import { problemSchema } from "../../src/schema/errors.ts";
 import { client, OPERATOR, request, startBroker } from "../support/broker.ts";
@@ -144,6 +145,17 @@ test("a request with strings that could forge a frame or a header is carried as 
   });
   expect(response.body.events).toHaveLength(1);
   expect(response.body.events[0].task_preview).toBe(task);
+});
+
+test("a host name that was rebound to this machine is refused", async () => {
+  const { url } = await setup();
+  const { hostname, port } = new URL(url);
+  const answer = await new Promise<number | undefined>((resolve, reject) => {
+    get({ host: hostname, port, path: "/healthz", headers: { host: "evil.example" } }, ({ statusCode }) =>
+      resolve(statusCode),
+    ).on("error", reject);
+  });
+  expect(answer).toBe(403);
 });
 
 test("health and readiness need no token", async () => {

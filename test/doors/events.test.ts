@@ -72,6 +72,30 @@ describe("one delegation's stream", () => {
     expect((await stream("", { lastEventId: snapshot.events[0]?.id ?? "" })).status).toBe(204);
   });
 
+  test("a browser that comes back to the same URL resumes by its header, and stops past the end", async () => {
+    const { stream, finish, api } = await setup();
+    await finish();
+    const whole = await stream("?after=0");
+    await whole.ended();
+    const again = await stream("?after=0", { lastEventId: whole.events[1]?.id ?? "" });
+    await again.ended();
+    expect(again.events.map(({ id }) => id)).toEqual(whole.events.slice(2).map(({ id }) => id));
+    // A cursor of the stream of everything may be later than this delegation's last event.
+    await api.delegate("scout");
+    const { cursor } = (await api.call("GET", "/v1/events", undefined, { accept: "application/json" })).body;
+    expect((await stream(`?after=${cursor}`)).status).toBe(204);
+  });
+
+  test("a HEAD opens nothing", async () => {
+    const { url, gateway } = await setup();
+    const response = await fetch(`${url}/v1/events`, {
+      method: "HEAD",
+      headers: { authorization: "Bearer operator-token-for-tests" },
+    });
+    expect(response.status).toBe(200);
+    expect(await gateway.broker.metrics.text()).toContain("errand_event_streams 0");
+  });
+
   test("a closed stream aborts nothing", async () => {
     const { stream, finish, api, id } = await setup();
     const live = await stream();
@@ -156,6 +180,13 @@ describe("the stream of everything", () => {
     };
     expect(await types(first)).toEqual(["RESET", "DELEGATION_COMPLETE"]);
     expect(await types("0")).toEqual(["DELEGATION_COMPLETE"]);
+    // Told once: the cursor that came with it is good.
+    const page = async (after: string) =>
+      (await api.call("GET", `/v1/events?after=${after}&limit=1`, undefined, { accept: "application/json" }))
+        .body;
+    const reset = await page(first);
+    expect(reset.events).toMatchObject([{ type: "RESET" }]);
+    expect((await page(reset.cursor)).events).toMatchObject([{ type: "DELEGATION_COMPLETE" }]);
   });
 
   test("two gateways: what one writes the other streams", async () => {

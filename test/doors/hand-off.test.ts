@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
@@ -10,7 +11,7 @@ function rawPoll(port: number, agent: string) {
   const body = '{"wait_seconds":30}';
   socket.on("error", () => {});
   socket.write(
-    `POST /v1/agents/${agent}/leases HTTP/1.1\r\nHost: broker\r\nAuthorization: Bearer ${OPERATOR}\r\n` +
+    `POST /v1/agents/${agent}/leases HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${OPERATOR}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   );
   return socket;
@@ -119,4 +120,52 @@ test("a paused agent is handed nothing until it is resumed; a full one until it 
   await until(async () => (await api.call("GET", "/v1/agents/scout")).body.presence.pollers === 1);
   await api.reply(a.lease_id);
   expect((await second).body.leases[0].delegation.task_preview).toBe("b");
+});
+
+test("a reader that goes away in the middle of a large answer leaves no lease behind", async () => {
+  const { url, gateway } = await startBroker();
+  const api = client(url);
+  await api.agent("scout");
+  for (let n = 0; n < 32; n += 1) await api.delegate("scout", { task: "x".repeat(900_000) });
+  const socket = connect(gateway.port, "127.0.0.1");
+  socket.on("error", () => {});
+  const body = '{"wait_seconds":5,"max":32}';
+  socket.write(
+    `POST /v1/agents/scout/leases HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${OPERATOR}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  // The answer has begun, and nobody reads on.
+  await once(socket, "data");
+  socket.pause();
+  socket.resetAndDestroy();
+  const counts = async () => (await api.call("GET", "/v1/agents/scout")).body.counts;
+  await until(async () => (await counts()).waiting === 32, { timeoutMs: 10_000 });
+  expect((await api.lease("scout")).body.leases[0].attempt).toBe(1);
+}, 30_000);
+
+test("work delegated at one gateway wakes a poll that is parked at another", async () => {
+  const { url, another } = await startBroker();
+  const api = client(url);
+  const second = await another();
+  await api.agent("scout");
+  for (let round = 0; round < 10; round += 1) {
+    const poll = client(second.url).lease("scout", { wait_seconds: 20 });
+    await until(() => second.gateway.broker.claimers.waiting("scout") === 1);
+    const sentAt = Date.now();
+    const { id } = (await api.delegate("scout")).body;
+    expect((await poll).body.leases[0].delegation.id).toBe(id);
+    expect(Date.now() - sentAt).toBeLessThan(1_000);
+  }
+});
+
+test("more room for an agent wakes its parked polls", async () => {
+  const { url } = await startBroker();
+  const api = client(url);
+  await api.agent("scout", { limits: { max_working: 1 } });
+  for (const task of ["a", "b"]) await api.delegate("scout", { task });
+  await api.lease("scout");
+  const poll = api.lease("scout", { wait_seconds: 20 });
+  await until(async () => (await api.call("GET", "/v1/agents/scout")).body.presence.pollers === 1);
+  await api.agent("scout", { limits: { max_working: 2 } });
+  expect((await poll).body.leases).toHaveLength(1);
 });

@@ -49,6 +49,17 @@ describe("the same key and body", () => {
   });
 });
 
+test("a replay is found whatever has become of the agent since", async () => {
+  const { url, api, send } = await setup();
+  const alice = await as(url, "caller:alice");
+  const { id } = (await send("k", {}, alice)).body;
+  await api.agent("scout", { accepts_from: ["caller:bob"] });
+  expect(await send("k", {}, alice)).toMatchObject({ status: 200, body: { id } });
+  expect((await send("new", {}, alice)).body.code).toBe("not_accepted");
+  await api.call("DELETE", "/v1/agents/scout?force=true");
+  expect(await send("k", {}, alice)).toMatchObject({ status: 200, body: { id, state: "canceled" } });
+});
+
 test("another body is refused and leaves nothing", async () => {
   const { send, redis } = await setup();
   const { id } = (await send("k")).body;

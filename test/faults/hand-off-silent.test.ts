@@ -18,7 +18,7 @@ function rawPoll(port: number, agent: string) {
   const body = '{"wait_seconds":60}';
   socket.on("error", () => {});
   socket.write(
-    `POST /v1/agents/${agent}/leases HTTP/1.1\r\nHost: broker\r\nAuthorization: Bearer ${OPERATOR}\r\n` +
+    `POST /v1/agents/${agent}/leases HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${OPERATOR}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   );
   return socket;

@@ -15,6 +15,33 @@ const LATE = {
   "completed, asking for the next": { ...DONE, next: { wait_seconds: 0 } },
 };
 
+/** The same through /replies, as agents say it that only speak A2A. */
+const A2A: Record<string, (id: string, lease: string) => unknown> = {
+  "a message, by the lease": (_id, lease) => ({ jsonrpc: "2.0", id: lease, result: message }),
+  "a task, by the lease in the metadata": (_id, lease_id) => ({
+    ...task("completed"),
+    metadata: { lease_id },
+  }),
+  "a task at work, by the lease": (_id, lease) => ({ jsonrpc: "2.0", id: lease, result: task("working") }),
+  "a question, by the lease": (_id, lease) => ({ jsonrpc: "2.0", id: lease, result: task("input-required") }),
+  "a canceled task, by the lease": (_id, lease) => ({ jsonrpc: "2.0", id: lease, result: task("canceled") }),
+  "an error, by the lease": (_id, lease) => ({
+    jsonrpc: "2.0",
+    id: lease,
+    error: { code: -1, message: "late" },
+  }),
+  "a message, by the delegation": (delegation_id) => ({ ...message, metadata: { delegation_id } }),
+  "a failed task, by the delegation": (id) => ({ jsonrpc: "2.0", id, result: task("failed") }),
+};
+const message = { messageId: "m1", role: "ROLE_AGENT", parts: [{ text: "too late" }] };
+const task = (state: string) => ({
+  kind: "task",
+  id: "t1",
+  contextId: "c1",
+  status: { state, message: { kind: "message", messageId: "m2", role: "agent", parts: [] } },
+  artifacts: [{ artifactId: "a", parts: [{ kind: "text", text: "part" }] }],
+});
+
 /** Everything in Redis with the instants at which it expires, but for who was last heard of: that beats by itself. */
 async function stateOf({ redis }: TestBroker) {
   const all = Object.entries(await dump(redis));
@@ -48,6 +75,10 @@ async function expectNoTrace(broker: TestBroker, id: string, lease: string): Pro
         body: { code: "lease_lost", details: { reason: "expired" }, delegation_id: id },
       });
     }
+  }
+  for (const [what, late] of Object.entries(A2A)) {
+    const answer = await worker.call("POST", "/v1/agents/scout/replies", late(id, lease));
+    expect([what, answer.status, answer.body.code]).toEqual([what, 409, "lease_lost"]);
   }
   expect(await stateOf(broker)).toEqual(before);
   expect(watcher.events).toEqual([]);

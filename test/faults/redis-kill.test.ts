@@ -6,7 +6,7 @@ import { startOwnRedis } from "../support/own-redis.ts";
 import { subscribe } from "../support/subscriber.ts";
 import { until } from "../support/until.ts";
 
-const KILLS = 3;
+const KILLS = 2;
 const AGENTS = 8;
 const BETWEEN_KILLS = 100;
 

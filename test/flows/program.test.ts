@@ -183,6 +183,12 @@ describe("start and stop", () => {
     expect(run.stderr()).not.toContain("short");
   });
 
+  test("an address that is not ours is told as a problem of the configuration", async () => {
+    const run = errand(freshDir(), ["serve"], { ERRAND_HOST: "192.0.2.1", ERRAND_PORT: "0" });
+    expect(await run.ended()).toBe(78);
+    expect(run.stderr()).toContain("ERRAND_HOST");
+  }, 30_000);
+
   test("another number of shards than the data's refuses to start", async () => {
     const dir = freshDir();
     const first = await serveIn(dir, { ERRAND_SHARDS: "4" });

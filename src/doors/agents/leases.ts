@@ -26,7 +26,8 @@ function deliver(call: Call, leases: readonly GrantedLease[]): string {
   if (leases.length > 0) {
     call.onLost(() => {
       call.broker.log.info({ request_id: call.requestId, leases: leases.length }, "reader gone; handed back");
-      void handBack(call.broker, leases);
+      const back = handBack(call.broker, leases).finally(() => call.broker.background.delete(back));
+      call.broker.background.add(back);
     });
   }
   return `[${leases.map((one) => one.json).join(",")}]`;

@@ -4,6 +4,7 @@ import { type Principal, requireAgent, requireOperator } from "../../engine/acce
 import type { StoredAgent } from "../../engine/agents.ts";
 import { removeAgent } from "../../engine/cancel.ts";
 import type { Broker } from "../../engine/context.ts";
+import { wake } from "../../engine/dispatch.ts";
 import { setPaused } from "../../engine/lease.ts";
 import { type Agent, agentRequestSchema, agentSchema } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -57,6 +58,8 @@ export const agentRoutes: readonly Route[] = [
       const name = input.params.agent;
       requireAgent(call.principal, name, "change it");
       const { created } = await call.broker.agents.put(name, input.body);
+      // More may be handed out now.
+      if (!created) wake(call.broker, name);
       const agent = await call.broker.agents.get(name);
       return json(created ? 201 : 200, await show(call.broker, call.principal, agent));
     },

@@ -1,0 +1,34 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, test } from "vitest";
+import { startBroker } from "../support/broker.ts";
+import { until } from "../support/until.ts";
+
+const EVENTS = 1_000;
+const EVENT_CHARS = 8_000;
+
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
+
+// Each round of the feed races its read against one promise that never settles, which keeps every answer.
+test.fails("a gateway keeps nothing of the events that it has delivered", async () => {
+  const { gateway, redis } = await startBroker();
+  let seen = 0;
+  const push = () => {
+    seen += 1;
+  };
+  gateway.broker.feed.subscribe({ kind: "all" }, { push, gap: () => {} });
+  const more = `"note":"${"x".repeat(EVENT_CHARS)}"`;
+  const round = async () => {
+    const expected = seen + EVENTS;
+    for (let n = 0; n < EVENTS; n += 1) {
+      await redis.xadd("{errand:0}:events", "MAXLEN", 10, "*", "type", "DELEGATION_STATUS", "more", more);
+    }
+    await until(() => seen === expected, { timeoutMs: 10_000 });
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  await round();
+  const grown = (await round()) - (await round());
+  expect(Math.abs(grown)).toBeLessThan((EVENTS * EVENT_CHARS) / 4);
+});
