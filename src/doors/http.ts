@@ -52,6 +52,9 @@ export interface DoorOptions {
   readonly unready: () => Promise<string | null>;
 }
 
+/** How long a kept connection without a request stays open once the gateway stops. */
+const IDLE_GRACE_MS = 300;
+
 type Env = { Bindings: Partial<HttpBindings>; Variables: { requestId: string; route?: string } };
 
 export function createDoor(options: DoorOptions): Hono<Env> {
@@ -72,6 +75,7 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     });
     c.res.headers.set("x-request-id", requestId);
     c.res.headers.set("x-content-type-options", "nosniff");
+    if (stopping.aborted) c.res.headers.set("connection", "close");
     if (!c.res.headers.has("cache-control")) c.res.headers.set("cache-control", "no-store");
   });
   app.use(async (c, next) => {
@@ -188,7 +192,9 @@ export function listen(app: Hono<Env>, host: string, port: number): Promise<List
     };
     const close = (graceMs: number) =>
       new Promise<void>((done) => {
-        const idle = setInterval(() => cut(false), 20);
+        // A request that is just being sent on a kept connection is still answered, and told to go elsewhere.
+        const closingSince = Date.now();
+        const idle = setInterval(() => Date.now() - closingSince > IDLE_GRACE_MS && cut(false), 20);
         const late = setTimeout(() => cut(true), graceMs);
         // Node's own close of an HTTP server also cuts answers that are not flushed yet.
         NetServer.prototype.close.call(server, () => {

@@ -36,7 +36,7 @@ export class Feed {
   readonly #log: Log;
   readonly #sinks = new Map<string, Set<Sink>>();
   #positions: string[] = [];
-  readonly #stopped = new AbortController();
+  #giveUp: () => void = () => {};
   #running = false;
   #wasCut = false;
   #done: Promise<void> = Promise.resolve();
@@ -51,10 +51,6 @@ export class Feed {
     });
   }
 
-  readonly #end = new Promise<null>((resolve) => {
-    this.#stopped.signal.addEventListener("abort", () => resolve(null), { once: true });
-  });
-
   async start(): Promise<void> {
     this.#positions = await Promise.all(this.#shards.all.map((keys) => this.#lastId(keys.events)));
     this.#running = true;
@@ -65,7 +61,7 @@ export class Feed {
     this.#running = false;
     this.#redis.disconnect();
     // A read that waits for a connection to be sent again is not settled by this.
-    this.#stopped.abort();
+    this.#giveUp();
     await this.#done;
   }
 
@@ -97,7 +93,7 @@ export class Feed {
           ...streams,
           ...this.#positions,
         );
-        const answer = await Promise.race([read, this.#end]);
+        const answer = await this.#orStopped(read);
         if (!this.#running) return;
         const full = (answer ?? []).some(([, entries]) => entries.length === BATCH);
         if (this.#wasCut || full) await this.#closeGap();
@@ -113,6 +109,14 @@ export class Feed {
         await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** failures, 1_000)));
       }
     }
+  }
+
+  /** The read, or null once the feed stops. (A race against one lasting promise would keep every answer.) */
+  #orStopped<T>(read: Promise<T>): Promise<T | null> {
+    return new Promise((resolve, reject) => {
+      this.#giveUp = () => resolve(null);
+      read.then(resolve, reject);
+    });
   }
 
   /**

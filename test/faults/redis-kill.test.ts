@@ -8,7 +8,7 @@ import { until } from "../support/until.ts";
 
 const KILLS = 2;
 const AGENTS = 8;
-const BETWEEN_KILLS = 100;
+const BETWEEN_KILLS = 60;
 
 test.each(["always", "everysec"] as const)(
   "kill -9 of Redis under load, %s: what was acknowledged is there",
