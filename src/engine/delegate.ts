@@ -11,7 +11,7 @@ import { ErrandError } from "../schema/errors.ts";
 import { contextIdSchema } from "../schema/values.ts";
 import { matchesPattern, type Principal, requireDelegator } from "./access.ts";
 import type { Broker } from "./context.ts";
-import { follow, report, wake } from "./dispatch.ts";
+import { follow, offer } from "./dispatch.ts";
 import { reserve } from "./idempotency.ts";
 import { refusal } from "./refuse.ts";
 
@@ -135,14 +135,10 @@ async function soon(work: Promise<void>): Promise<void> {
  */
 async function offerAgain(broker: Broker, record: StoredDelegation): Promise<void> {
   if (record.state !== "submitted" || record.fence > 0 || record.not_before_at !== null) return;
-  const data = { delegation_id: record.id, ticket: record.ticket };
-  const order = { priority: record.priority, returned: false, delay_ms: 0 };
-  try {
-    await broker.tickets.add(record.target, data, order);
-    wake(broker, record.target);
-  } catch (error) {
-    report(broker, error, "ticket not offered again; the sweep will");
-  }
+  await offer(broker, record.target, {
+    data: { delegation_id: record.id, ticket: record.ticket },
+    order: { priority: record.priority, returned: false, delay_ms: 0 },
+  });
 }
 
 /** Somebody with the same reservation was quicker. */

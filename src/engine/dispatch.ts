@@ -4,6 +4,7 @@
  */
 import { MOVES, type Move } from "../lifecycle/states.ts";
 import type { Moved } from "../lifecycle/writer.ts";
+import type { TicketData, TicketOrder } from "../queue/tickets.ts";
 import type { Broker } from "./context.ts";
 
 /** Parked polls of this agent look again, here and at the other gateways. */
@@ -25,21 +26,34 @@ export async function follow(broker: Broker, id: string, moved: Moved): Promise<
       await broker.tickets.discard(target, { delegation_id: id, ticket: old });
     }
     if (move.queue === "ticket") {
-      await broker.tickets.add(
-        target,
-        { delegation_id: id, ticket: moved.ticket },
-        {
+      await offer(broker, target, {
+        data: { delegation_id: id, ticket: moved.ticket },
+        order: {
           priority: moved.priority ?? 5,
           returned: moved.returned ?? false,
           delay_ms: (moved.ready_at ?? moved.now) - moved.now,
         },
-      );
-      wake(broker, target);
+      });
     } else if (move.lease === "drop" && (await isCapped(broker, target))) {
       wake(broker, target);
     }
   } catch (error) {
     report(broker, error, "queue not updated; the sweep will");
+  }
+}
+
+/** Puts a ticket into the agent's queue; what fails is tried again once Redis answers. */
+export async function offer(
+  broker: Broker,
+  agent: string,
+  { data, order }: { data: TicketData; order: TicketOrder },
+): Promise<void> {
+  try {
+    await broker.tickets.add(agent, data, order);
+    wake(broker, agent);
+  } catch (error) {
+    broker.unheard.offer({ agent, data, order });
+    report(broker, error, "ticket not made yet");
   }
 }
 

@@ -1,11 +1,12 @@
 /**
- * What was under way when Redis fell silent: a ticket popped, a lease granted, and the answer never came. Once Redis
- * is back they are found out and given back, so that the work does not wait for a lease to lapse.
+ * What was under way when Redis fell silent: a ticket to be made, a ticket popped, a lease granted, and the answer
+ * never came. Once Redis is back they are made or given back, so that the work does not wait for the sweep.
  * Limit: in memory; what a dying process leaves is the sweep's.
  */
 import type { Command } from "../lifecycle/writer.ts";
+import type { TicketData, TicketOrder } from "../queue/tickets.ts";
 import type { Broker } from "./context.ts";
-import { report } from "./dispatch.ts";
+import { report, wake } from "./dispatch.ts";
 import { handBack } from "./lease.ts";
 import type { Sweep } from "./sweep.ts";
 
@@ -26,8 +27,8 @@ export class Recovery {
 
   start(): void {
     this.#timer = setInterval(() => {
-      const { grants, pops } = this.#broker.unheard;
-      if (!this.#running && grants.length + pops.size > 0) void this.#run();
+      const { grants, pops, offers } = this.#broker.unheard;
+      if (!this.#running && grants.length + pops.size + offers.length > 0) void this.#run();
     }, EVERY_MS).unref();
   }
 
@@ -39,6 +40,16 @@ export class Recovery {
   async #run(): Promise<void> {
     this.#running = true;
     const { unheard } = this.#broker;
+    for (const offer of unheard.offers.splice(0)) {
+      const { agent, data, order } = offer;
+      await this.#broker.tickets.add(agent, data, order).then(
+        () => wake(this.#broker, agent),
+        (error: unknown) => {
+          unheard.offer(offer);
+          report(this.#broker, error, "ticket not made yet");
+        },
+      );
+    }
     for (const grant of unheard.grants.splice(0)) {
       await this.#giveBack(grant).catch((error: unknown) => {
         unheard.grants.push(grant);
@@ -70,13 +81,28 @@ export class Recovery {
   }
 }
 
-/** What a poll could not find out. */
+interface Offer {
+  readonly agent: string;
+  readonly data: TicketData;
+  readonly order: TicketOrder;
+}
+
+/** More than this is left to the sweep. */
+const MAX_OFFERS = 10_000;
+
+/** What could not be found out. */
 export class Unheard {
   readonly grants: Command[] = [];
   /** Agent → when it was last not known whether one of its tickets was popped, ms. */
   readonly pops = new Map<string, number>();
+  /** Tickets of which it is not known whether the queue has them; twice is once. */
+  readonly offers: Offer[] = [];
 
   pop(agent: string): void {
     this.pops.set(agent, Date.now());
+  }
+
+  offer(offer: Offer): void {
+    if (this.offers.length < MAX_OFFERS) this.offers.push(offer);
   }
 }

@@ -13,6 +13,12 @@ export interface TicketData {
 }
 
 /** A popped ticket, held for milliseconds: consume it or put it back. */
+export interface TicketOrder {
+  readonly priority: number;
+  readonly returned: boolean;
+  readonly delay_ms: number;
+}
+
 export interface Popped extends TicketData {
   readonly agent: string;
   readonly job: Job<TicketData>;
@@ -80,11 +86,7 @@ export class Tickets {
     return entry;
   }
 
-  async add(
-    agent: string,
-    data: TicketData,
-    order: { priority: number; returned: boolean; delay_ms: number },
-  ): Promise<void> {
+  async add(agent: string, data: TicketData, order: TicketOrder): Promise<void> {
     await this.#of(agent).queue.add(JOB, data, {
       jobId: ticketId(data),
       priority: rank(order.priority, order.returned),

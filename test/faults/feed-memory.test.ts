@@ -21,7 +21,7 @@ test("a gateway keeps nothing of the events that it has delivered", async () => 
   const round = async () => {
     const expected = seen + EVENTS;
     for (let n = 0; n < EVENTS; n += 1) {
-      await redis.xadd("{errand:0}:events", "MAXLEN", 10, "*", "type", "DELEGATION_STATUS", "more", more);
+      await redis.xadd("{errand:0}:events", "MAXLEN", EVENTS, "*", "type", "DELEGATION_STATUS", "more", more);
     }
     await until(() => seen === expected, { timeoutMs: 10_000 });
     collectGarbage();
