@@ -10,6 +10,7 @@ import { report, wake } from "./engine/dispatch.ts";
 import { observer, queueDepths } from "./engine/measure.ts";
 import { Presences } from "./engine/presence.ts";
 import { Pressure } from "./engine/pressure.ts";
+import { type Quota, Quotas } from "./engine/quotas.ts";
 import { Recovery, Unheard } from "./engine/recover.ts";
 import { Sweep } from "./engine/sweep.ts";
 import { Tokens } from "./engine/tokens.ts";
@@ -34,6 +35,8 @@ export interface GatewayOptions {
   readonly retentionMs: number;
   readonly maxBodyBytes: number;
   readonly allowedOrigins: readonly string[];
+  /** Instead of those of the table of limits. */
+  readonly quotas?: Partial<Record<Quota, number>>;
   readonly log: Log;
   /** Moved by tests; Redis' own time otherwise. */
   readonly clock?: Clock;
@@ -99,6 +102,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       tokens: new Tokens(redis, bus, options.operatorToken),
       presences: new Presences(redis, shards, claimers, gateway, log),
       pressure: new Pressure(redis),
+      quotas: new Quotas(options.quotas),
       unheard: new Unheard(),
       background: new Set(),
       clock,

@@ -4,8 +4,7 @@
  */
 import { parse } from "secure-json-parse";
 import { ErrandError } from "../schema/errors.ts";
-
-export const MAX_DEPTH = 64;
+import { LIMITS } from "../schema/limits.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
@@ -27,10 +26,14 @@ function decode(bytes: ArrayBuffer): string {
 }
 
 export function parseJson(text: string): unknown {
-  if (depthOf(text) > MAX_DEPTH) {
-    throw new ErrandError("invalid_request", `The body nests deeper than ${MAX_DEPTH} levels.`, {
-      details: { issues: [{ path: "", reason: `at most ${MAX_DEPTH} levels of nesting` }] },
-    });
+  if (depthOf(text) > LIMITS.json_depth.value) {
+    throw new ErrandError(
+      "invalid_request",
+      `The body nests deeper than ${LIMITS.json_depth.value} levels.`,
+      {
+        details: { issues: [{ path: "", reason: `at most ${LIMITS.json_depth.value} levels of nesting` }] },
+      },
+    );
   }
   try {
     return parse(text, { protoAction: "error", constructorAction: "error" });

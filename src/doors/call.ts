@@ -5,6 +5,7 @@
 import type { ServerResponse } from "node:http";
 import { type Principal, toPrincipal } from "../engine/access.ts";
 import type { Broker } from "../engine/context.ts";
+import type { Quota } from "../engine/quotas.ts";
 import type { Identity } from "../engine/tokens.ts";
 import { ErrandError } from "../schema/errors.ts";
 
@@ -40,9 +41,11 @@ export class Call {
 
   /**
    * For what takes long: the signal aborts when the client leaves, the token ends or the gateway stops.
-   * `release` is owed once the work is over. A token that ended is told by `throwIfRevoked`.
+   * `release` is owed once the work is over. A token that ended is told by `throwIfRevoked`. What counts against a
+   * quota throws `quota_exceeded` beyond it.
    */
-  hold(): { signal: AbortSignal; release: () => void; throwIfRevoked: () => void } {
+  hold(quota: Quota | null): { signal: AbortSignal; release: () => void; throwIfRevoked: () => void } {
+    const giveBack = quota === null ? () => {} : this.broker.quotas.take(this.principal, quota);
     const controller = new AbortController();
     const abort = () => controller.abort();
     const token = this.broker.tokens.hold(this.#identity);
@@ -53,6 +56,7 @@ export class Call {
     return {
       signal: controller.signal,
       release: () => {
+        giveBack();
         token.release();
         this.#stopping.removeEventListener("abort", abort);
         this.#outgoing?.off("close", abort);
@@ -65,9 +69,12 @@ export class Call {
     };
   }
 
-  /** Runs what takes long under a {@link hold}; a token that ended meanwhile makes it 401. */
-  async whileHeld<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const hold = this.hold();
+  /**
+   * Runs what may wait so long under a {@link hold}; a token that ended meanwhile makes it 401. Anything that is to
+   * be refused when too many wait belongs inside.
+   */
+  async whileHeld<T>(wait_seconds: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const hold = this.hold(wait_seconds > 0 ? "polls" : null);
     try {
       const result = await work(hold.signal);
       hold.throwIfRevoked();

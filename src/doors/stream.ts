@@ -36,6 +36,8 @@ function encode({ id, type, json }: Frame): string {
  * no body, and nobody would ever close what stands behind it.
  */
 export function sse(call: Call, open: (signal: AbortSignal) => AsyncIterable<Frame>): Response {
+  // Refused while there still is a status to refuse with.
+  call.broker.quotas.requireRoom(call.principal, "streams");
   let pump: Pump | undefined;
   const body = new ReadableStream<Uint8Array>(
     {
@@ -79,7 +81,7 @@ class Pump {
 
   constructor(call: Call, open: (signal: AbortSignal) => AsyncIterable<Frame>) {
     this.#call = call;
-    const hold = call.hold();
+    const hold = call.hold("streams");
     this.#release = hold.release;
     hold.signal.addEventListener("abort", () => this.#gone.abort(), { once: true });
     if (hold.signal.aborted) this.#gone.abort();

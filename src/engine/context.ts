@@ -14,6 +14,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { Agents } from "./agents.ts";
 import type { Presences } from "./presence.ts";
 import type { Pressure } from "./pressure.ts";
+import type { Quotas } from "./quotas.ts";
 import type { Unheard } from "./recover.ts";
 import type { Tokens } from "./tokens.ts";
 
@@ -31,6 +32,7 @@ export interface Broker {
   readonly tokens: Tokens;
   readonly presences: Presences;
   readonly pressure: Pressure;
+  readonly quotas: Quotas;
   readonly unheard: Unheard;
   /** What goes on behind an answer; a stop waits for it. */
   readonly background: Set<Promise<void>>;

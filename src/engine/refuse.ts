@@ -5,6 +5,7 @@
 import type { Outcome } from "../lifecycle/writer.ts";
 import { isTerminal } from "../schema/delegation.ts";
 import { ErrandError, type ErrorContext } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
 
 export function refusal(outcome: Outcome, delegationId: string, leaseId?: string): ErrandError {
   const about: ErrorContext = {
@@ -35,6 +36,22 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
         "Message, history, artifacts and reply of a delegation may have 3 MiB together.",
         about,
       );
+    case "quota":
+      return new ErrandError(
+        "quota_exceeded",
+        `Delegation ${delegationId} has had as many events as one may have.`,
+        {
+          ...about,
+          retry_after_seconds: 60,
+          details: { quota: "delegation_events", limit: LIMITS.delegation_events.value },
+        },
+      );
+    case "pace":
+      return new ErrandError("rate_limited", "Progress comes faster than is taken; send less often.", {
+        ...about,
+        retry_after_seconds: 1,
+        details: { limit_per_second: LIMITS.progress_per_second.value },
+      });
     case "full":
       return new ErrandError("queue_full", "The agent has as much waiting work as it takes.", {
         retry_after_seconds: 5,

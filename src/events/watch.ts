@@ -5,6 +5,7 @@
  */
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
+import { LIMITS } from "../schema/limits.ts";
 import { isStart, type Positions } from "./cursor.ts";
 import { compareIds, type Entry, toEntry } from "./entry.ts";
 import type { Feed, Source } from "./feed.ts";
@@ -16,7 +17,7 @@ export type Watched =
   | { readonly caught_up: true; readonly positions: Positions };
 
 /** Events buffered for one reader that does not keep up. */
-const MAX_BUFFERED = 1_000;
+const MAX_BUFFERED = LIMITS.buffered_events.value;
 const MAX_BUFFERED_CHARS = 4 * 1024 * 1024;
 const PAGE = 200;
 

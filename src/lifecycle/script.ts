@@ -8,16 +8,19 @@ import { type AgentSpec, agentRequestSchema } from "../schema/agent.ts";
 import { type DelegationError, TERMINAL_STATES } from "../schema/delegation.ts";
 import { ERRORS, type ErrorCode } from "../schema/errors.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
+import { LIMITS } from "../schema/limits.ts";
 import { MOVES } from "./states.ts";
 
-export const LIMITS = {
+/** What the script works with beside the tables. */
+export const NUMBERS = {
   /** A ticket that nobody popped is looked for after this long, and then ever more rarely. */
   check_ms: 5_000,
   check_max_ms: 300_000,
   /** Releases without a pause; further ones back off. */
   free_releases: 10,
-  /** Message, history, artifacts and reply of one delegation together, as JSON. */
-  delegation_bytes: 3 * 1024 * 1024,
+  delegation_bytes: LIMITS.delegation_bytes.value,
+  delegation_events: LIMITS.delegation_events.value,
+  progress_per_second: LIMITS.progress_per_second.value,
   /** Events that the shard's own stream keeps for live subscribers. */
   live_events: 10_000,
 } as const;
@@ -59,7 +62,7 @@ function head(flags: string): string {
     `local ENDS = ${toLua(ends)}`,
     `local FAILURES = ${toLua(failures)}`,
     `local AGENT_DEFAULTS = ${toLua(agentNumbers(agentRequestSchema.parse({})))}`,
-    `local LIMITS = ${toLua(LIMITS)}`,
+    `local LIMITS = ${toLua(NUMBERS)}`,
   ].join("\n");
 }
 

@@ -13,7 +13,8 @@ type Actor = "door" | "delegator" | "approver" | "operator" | "agent" | "stitche
  * What must hold beside the state, checked inside the script:
  * `unused` no record has this id · `holder` the caller's lease is the living one · `ticket` the ticket is
  * the record's newest · `ready` its time has come · `open` neither paused nor at max_working ·
- * `interrupt` this question is the open one · `due` its time is up · `attempts_left` / `attempts_spent`.
+ * `interrupt` this question is the open one · `due` its time is up · `attempts_left` / `attempts_spent` ·
+ * `quota` it has not had as many events as one may have · `pace` nor as many in this second.
  */
 export type Guard =
   | "unused"
@@ -24,7 +25,9 @@ export type Guard =
   | "interrupt"
   | "due"
   | "attempts_left"
-  | "attempts_spent";
+  | "attempts_spent"
+  | "quota"
+  | "pace";
 
 export interface Move {
   readonly from: readonly State[];
@@ -69,7 +72,7 @@ export const MOVES = {
     to: [],
     by: ["delegator", "approver", "operator"],
     lease: "none",
-    requires: [],
+    requires: ["quota"],
     event: "DELEGATION_STATUS",
     status: "message",
     doc: "A follow-up for the agent, kept in the history.",
@@ -99,7 +102,7 @@ export const MOVES = {
     to: [],
     by: ["agent"],
     lease: "extend",
-    requires: ["holder"],
+    requires: ["holder", "quota", "pace"],
     event: "DELEGATION_STATUS",
     status: "progress",
     doc: "The holder says how far it is.",
@@ -109,7 +112,7 @@ export const MOVES = {
     to: [],
     by: ["agent"],
     lease: "extend",
-    requires: ["holder"],
+    requires: ["holder", "quota", "pace"],
     event: "DELEGATION_STATUS",
     status: "artifact",
     doc: "A piece of output, before the reply.",
@@ -120,7 +123,7 @@ export const MOVES = {
     by: ["agent"],
     lease: "drop",
     ends: "interrupted",
-    requires: ["holder"],
+    requires: ["holder", "quota"],
     event: "DELEGATION_STATUS",
     status: "interrupted",
     doc: "The agent needs input or a credential; the delegation is parked.",

@@ -16,7 +16,7 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + p.
 
 local NUMBERS = { 'version', 'attempt', 'max_attempts', 'priority', 'ticket', 'ready_at', 'fence',
   'lease_ms', 'lease_expires_at', 'confirm_by', 'deadline_at', 'start_by', 'check_at', 'created_at',
-  'interrupt_expires_at', 'releases', 'closed_by', 'returned', 'finished_at', 'bytes' }
+  'interrupt_expires_at', 'releases', 'closed_by', 'returned', 'finished_at', 'bytes', 'pace_at', 'pace_count' }
 local STRINGS = { 'state', 'target', 'delegator', 'context_id', 'parent_id', 'nonce', 'interrupt_id', 'ends',
   'reply_hash' }
 
@@ -205,6 +205,9 @@ if needs.interrupt and rec.interrupt_id ~= p.interrupt_id then return answer('in
 if needs.due and not swept then return answer('not_due') end
 if needs.attempts_left and rec.attempt >= rec.max_attempts then return answer('attempts') end
 if needs.attempts_spent and rec.attempt < rec.max_attempts then return answer('attempts') end
+if needs.quota and rec.version >= LIMITS.delegation_events then return answer('quota') end
+local in_pace = rec.pace_at and now - rec.pace_at < 1000
+if needs.pace and in_pace and rec.pace_count >= LIMITS.progress_per_second then return answer('pace') end
 
 local added = move == 'retry' and 0 or #ARGV[3] + (p.bytes or 0)
 if added > 0 and rec.bytes + added > LIMITS.delegation_bytes then return answer('too_large') end
@@ -235,6 +238,10 @@ if move == 'submit' then
   for _, name in ipairs(indexes()) do redis.call('ZADD', name, now, p.id) end
 end
 if added > 0 then put('bytes', rec.bytes + added) end
+if needs.pace then
+  if not in_pace then put('pace_at', now) end
+  put('pace_count', in_pace and rec.pace_count + 1 or 1)
+end
 
 if mv.lease == 'grant' then
   local lease_ms = p.lease_ms or settings('lease_ms').lease_ms

@@ -75,6 +75,8 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   live.extend({ outcome: z.literal("not_due") }),
   live.extend({ outcome: z.literal("check") }),
   base.extend({ outcome: z.literal("too_large") }),
+  live.extend({ outcome: z.literal("quota") }),
+  live.extend({ outcome: z.literal("pace") }),
   live.extend({ outcome: z.literal("forgotten") }),
 ]);
 export type Outcome = z.infer<typeof outcomeSchema>;

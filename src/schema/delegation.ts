@@ -6,6 +6,7 @@ import { z } from "zod";
 import { artifactSchema, messageInputSchema, messageSchema } from "./a2a.ts";
 import { presenceSchema } from "./agent.ts";
 import { categorySchema } from "./errors.ts";
+import { LIMITS } from "./limits.ts";
 import {
   agentNameSchema,
   contextIdSchema,
@@ -93,8 +94,6 @@ export type Delegation = z.infer<typeof delegationSchema>;
 export const acceptedDelegationSchema = delegationSchema.extend({ presence: presenceSchema });
 export type AcceptedDelegation = z.infer<typeof acceptedDelegationSchema>;
 
-const METADATA_MAX = 16 * 1024;
-
 export const delegateRequestSchema = z
   .strictObject({
     target: agentNameSchema,
@@ -111,7 +110,7 @@ export const delegateRequestSchema = z
     metadata: z
       .record(z.string(), z.unknown())
       .refine(
-        (value) => new TextEncoder().encode(JSON.stringify(value)).length <= METADATA_MAX,
+        (value) => new TextEncoder().encode(JSON.stringify(value)).length <= LIMITS.metadata_bytes.value,
         "metadata has at most 16 KiB",
       )
       .default({}),

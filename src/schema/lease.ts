@@ -5,11 +5,12 @@
 import { z } from "zod";
 import { artifactSchema, messageSchema, replyMessageInputSchema } from "./a2a.ts";
 import { delegationSchema, progressSchema } from "./delegation.ts";
+import { LIMITS } from "./limits.ts";
 import { instantSchema, leaseIdSchema, waitSecondsSchema } from "./values.ts";
 
 export const leaseRequestSchema = z.strictObject({
   wait_seconds: waitSecondsSchema.default(20),
-  max: z.int().min(1).max(32).default(1),
+  max: z.int().min(1).max(LIMITS.leases.value).default(1),
   lease_seconds: z.number().min(1).max(3600).optional(),
   confirm_within_seconds: z.number().min(1).max(3600).optional(),
   worker_id: z

@@ -3,6 +3,7 @@
  * Limit: syntax only; whether a named thing exists is the engine's question.
  */
 import { z } from "zod";
+import { LIMITS } from "./limits.ts";
 
 export const AGENT_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 export const agentNameSchema = z
@@ -34,7 +35,7 @@ export const leaseIdSchema = z
   .string()
   .regex(/^lse_[0-9a-z]{1,3}_[0-9a-z]{26}_[0-9]{1,9}$/, "not a lease id");
 
-export const waitSecondsSchema = z.number().min(0).max(60);
+export const waitSecondsSchema = z.number().min(0).max(LIMITS.wait_seconds.value);
 
 /** A number in a query string. */
 export const queryNumber = (schema: z.ZodType<number, number>) =>
@@ -48,7 +49,7 @@ export const queryNumber = (schema: z.ZodType<number, number>) =>
 export const pageQuery = {
   after: z.string().min(1).max(4096).optional(),
   wait_seconds: queryNumber(waitSecondsSchema).default(0),
-  limit: queryNumber(z.int().min(1).max(1000)).default(100),
+  limit: queryNumber(z.int().min(1).max(LIMITS.page.value)).default(100),
 };
 
 /** Milliseconds since the epoch, as stored, to `YYYY-MM-DDTHH:MM:SS.mmmZ`, as sent. */

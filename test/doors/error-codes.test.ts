@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { request as rawRequest } from "node:http";
 import { expect, test } from "vitest";
 import { ERRORS, type ErrorCode, isErrorCode, problemSchema } from "../../src/schema/errors.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
 import { type Answer, as, client, OPERATOR, request, startBroker } from "../support/broker.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 
@@ -147,6 +148,21 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     await api.delegate("scout");
     return api.delegate("scout");
   },
+  async rate_limited() {
+    const { api, leased } = await setup();
+    const { lease } = await leased();
+    const beats = Array.from({ length: LIMITS.progress_per_second.value + 1 }, (_, done) =>
+      api.heartbeat(lease, { progress: { done } }),
+    );
+    const answers = await Promise.all(beats);
+    return answers.find(({ status }) => status !== 200) ?? api.heartbeat(lease, { progress: {} });
+  },
+  async quota_exceeded() {
+    const { url } = await setup({ quotas: { streams: 0 } });
+    return (await as(url, "caller:alice")).call("GET", "/v1/events", undefined, {
+      accept: "text/event-stream",
+    });
+  },
   async internal() {
     const { api, redis } = await setup();
     const { id } = (await api.delegate("scout")).body;
@@ -179,8 +195,6 @@ const NOT_YET: Partial<Record<ErrorCode, { why: string; until: RegExp }>> = {
   interrupt_not_open: { why: "nothing answers a question yet", until: /"interrupt_not_open"|move: "answer"/ },
   wrong_state: { why: "nothing sends a follow-up or redrives yet", until: /"wrong_state"|move: "message"/ },
   delegation_loop: { why: "a delegation has no parent yet", until: /"delegation_loop"/ },
-  rate_limited: { why: "there are no rates yet", until: /"rate_limited"/ },
-  quota_exceeded: { why: "there are no quotas yet", until: /"quota_exceeded"/ },
 };
 
 const CODES = Object.keys(ERRORS).filter(isErrorCode);

@@ -42,7 +42,7 @@ export const leaseRoutes: readonly Route[] = [
     body: leaseRequestSchema,
     answers: { 200: leasesSchema },
     async handle(call, { params: { agent }, body }) {
-      const leases = await call.whileHeld((signal) =>
+      const leases = await call.whileHeld(body.wait_seconds, (signal) =>
         lease(call.broker, call.principal, agent, body, signal),
       );
       return jsonText(200, `{"leases":${deliver(call, leases)}}`);
@@ -59,7 +59,9 @@ export const leaseRoutes: readonly Route[] = [
       const { broker, principal } = call;
       return json(
         200,
-        await call.whileHeld((signal) => heartbeat(broker, principal, lease_id, body, signal)),
+        await call.whileHeld(body.wait_seconds, (signal) =>
+          heartbeat(broker, principal, lease_id, body, signal),
+        ),
       );
     },
   }),
@@ -94,14 +96,14 @@ export const leaseRoutes: readonly Route[] = [
     body: replyRequestSchema,
     answers: { 200: replySchema },
     async handle(call, { params: { lease_id }, body }) {
-      const { outcome, record } = await reply(call.broker, call.principal, lease_id, body);
-      const head = `{"outcome":"${outcome}","delegation":${record.json}`;
-      const { next } = body;
-      if (next === undefined) return jsonText(200, `${head}}`);
-      const leases = await call.whileHeld((signal) =>
-        lease(call.broker, call.principal, record.target, next, signal),
-      );
-      return jsonText(200, `${head},"leases":${deliver(call, leases)}}`);
+      const { broker, principal } = call;
+      return call.whileHeld(body.next?.wait_seconds ?? 0, async (signal) => {
+        const { outcome, record } = await reply(broker, principal, lease_id, body);
+        const head = `{"outcome":"${outcome}","delegation":${record.json}`;
+        if (body.next === undefined) return jsonText(200, `${head}}`);
+        const leases = await lease(broker, principal, record.target, body.next, signal);
+        return jsonText(200, `${head},"leases":${deliver(call, leases)}}`);
+      });
     },
   }),
 ];

@@ -48,28 +48,35 @@ export const delegationRoutes: readonly Route[] = [
     },
     async handle(call, { body, raw }) {
       const { broker, principal, headers } = call;
-      const trace = headers.get("traceparent") ?? "";
-      // Beside the work, so that a Redis that falls silent costs the answer no second wait.
-      const present = broker.presences.orUnknown(body.target);
-      const accepted = await delegate(broker, principal, body, {
-        traceparent: TRACEPARENT.test(trace) ? trace : undefined,
-        idempotencyKey: headers.get("idempotency-key") ?? undefined,
-        body: raw,
-      });
       const wait_seconds = preferredWait(call);
-      const { id } = accepted.record;
-      const [presence, record] = await Promise.all([
-        present,
-        wait_seconds === 0
-          ? accepted.record
-          : call.whileHeld((signal) => readWhenReady(broker, principal, id, { wait_seconds, signal })),
-      ]);
-      const settled = record.finished || record.state.endsWith("_required");
-      const status = accepted.replayed || (wait_seconds > 0 && settled) ? 200 : 202;
-      return jsonText(status, `${record.json.slice(0, -1)},"presence":${JSON.stringify(presence)}}`, {
-        location: `/v1/delegations/${id}`,
-        ...(accepted.replayed && { "idempotency-replayed": "true" }),
-      });
+      const trace = headers.get("traceparent") ?? "";
+      // Held before anything is accepted: whoever waits too often already is refused with nothing written.
+      const hold = wait_seconds === 0 ? null : call.hold("polls");
+      try {
+        // Beside the work, so that a Redis that falls silent costs the answer no second wait.
+        const present = broker.presences.orUnknown(body.target);
+        const accepted = await delegate(broker, principal, body, {
+          traceparent: TRACEPARENT.test(trace) ? trace : undefined,
+          idempotencyKey: headers.get("idempotency-key") ?? undefined,
+          body: raw,
+        });
+        const { id } = accepted.record;
+        const [presence, record] = await Promise.all([
+          present,
+          hold === null
+            ? accepted.record
+            : readWhenReady(broker, principal, id, { wait_seconds, signal: hold.signal }),
+        ]);
+        hold?.throwIfRevoked();
+        const settled = record.finished || record.state.endsWith("_required");
+        const status = accepted.replayed || (wait_seconds > 0 && settled) ? 200 : 202;
+        return jsonText(status, `${record.json.slice(0, -1)},"presence":${JSON.stringify(presence)}}`, {
+          location: `/v1/delegations/${id}`,
+          ...(accepted.replayed && { "idempotency-replayed": "true" }),
+        });
+      } finally {
+        hold?.release();
+      }
     },
   }),
   route({
@@ -83,7 +90,7 @@ export const delegationRoutes: readonly Route[] = [
     }),
     answers: { 200: delegationSchema },
     async handle(call, { params: { id }, query: { wait_seconds, after_version } }) {
-      const record = await call.whileHeld((signal) =>
+      const record = await call.whileHeld(wait_seconds, (signal) =>
         readWhenReady(call.broker, call.principal, id, { wait_seconds, after_version, signal }),
       );
       return jsonText(200, record.json);
@@ -135,7 +142,7 @@ export const delegationRoutes: readonly Route[] = [
     async handle(call, { query: { after, wait_seconds, limit } }) {
       const { broker, principal } = call;
       const from = parseCursor(after ?? "0", broker.shards.count);
-      const { records, positions } = await call.whileHeld((signal) =>
+      const { records, positions } = await call.whileHeld(wait_seconds, (signal) =>
         results(broker, principal, from, { wait_seconds, limit, signal }),
       );
       const found = records.map(({ json }) => json).join(",");

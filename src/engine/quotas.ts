@@ -1,0 +1,45 @@
+/**
+ * How much one principal may keep open at this gateway, so that one that leaks connections does not starve the
+ * others. Limit: counted in this process; a principal has as much again at every other gateway.
+ */
+import { ErrandError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
+import type { Principal } from "./access.ts";
+
+export type Quota = "polls" | "streams";
+
+export class Quotas {
+  readonly #limits: Readonly<Record<Quota, number>>;
+  readonly #held: Record<Quota, Map<string, number>> = { polls: new Map(), streams: new Map() };
+
+  constructor(limits: Partial<Record<Quota, number>> = {}) {
+    this.#limits = { polls: LIMITS.polls.value, streams: LIMITS.streams.value, ...limits };
+  }
+
+  /** Throws `quota_exceeded` when the principal has as many open as it may. */
+  requireRoom(principal: Principal, quota: Quota): void {
+    const limit = this.#limits[quota];
+    if (principal.kind === "operator" || (this.#held[quota].get(principal.text) ?? 0) < limit) return;
+    throw new ErrandError(
+      "quota_exceeded",
+      `${principal.text} has ${limit} ${quota} open at this gateway; that is the limit.`,
+      { retry_after_seconds: 5, details: { quota, limit } },
+    );
+  }
+
+  /** Counts one; returns what gives it back, once. */
+  take(principal: Principal, quota: Quota): () => void {
+    this.requireRoom(principal, quota);
+    const held = this.#held[quota];
+    const { text } = principal;
+    held.set(text, (held.get(text) ?? 0) + 1);
+    let given = false;
+    return () => {
+      if (given) return;
+      given = true;
+      const left = (held.get(text) ?? 1) - 1;
+      if (left > 0) held.set(text, left);
+      else held.delete(text);
+    };
+  }
+}

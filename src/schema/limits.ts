@@ -1,0 +1,75 @@
+/**
+ * The one table of limits (contract §7): how much is taken, and what is answered beyond it. The schemas, the script
+ * and the docs read it from here. Limit: per-agent limits (max_working and its like) are settings of the agent.
+ */
+import type { ErrorCode } from "./errors.ts";
+
+interface Limit {
+  readonly value: number;
+  readonly unit: string;
+  readonly what: string;
+  /** The code of the answer beyond it; null where the broker cuts instead of refusing. */
+  readonly code: ErrorCode | null;
+}
+
+const limit = (value: number, unit: string, what: string, code: ErrorCode | null): Limit => ({
+  value,
+  unit,
+  what,
+  code,
+});
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+export const LIMITS = {
+  body_bytes: limit(
+    MIB,
+    "bytes",
+    "one request body; `ERRAND_MAX_BODY_BYTES` changes it",
+    "payload_too_large",
+  ),
+  json_depth: limit(64, "levels", "nesting of a body", "invalid_request"),
+  delegation_bytes: limit(
+    3 * MIB,
+    "bytes",
+    "message, history, artifacts and reply of one delegation together, as JSON",
+    "payload_too_large",
+  ),
+  metadata_bytes: limit(16 * KIB, "bytes", "`metadata` of a delegation, as JSON", "invalid_request"),
+  delegation_events: limit(
+    10_000,
+    "events",
+    "a delegation; from then on progress, artifacts, questions and follow-ups are refused, its end never",
+    "quota_exceeded",
+  ),
+  progress_per_second: limit(
+    100,
+    "events a second",
+    "progress and artifact chunks of one delegation",
+    "rate_limited",
+  ),
+  polls: limit(
+    1_000,
+    "requests",
+    "waiting at one gateway for one principal (the operator has no such limit)",
+    "quota_exceeded",
+  ),
+  streams: limit(
+    1_000,
+    "streams",
+    "open at one gateway for one principal (the operator has no such limit)",
+    "quota_exceeded",
+  ),
+  wait_seconds: limit(60, "seconds", "a request may wait", "invalid_request"),
+  leases: limit(32, "leases", "one poll may take", "invalid_request"),
+  page: limit(1_000, "entries", "a page of events or results; 100 of a list", "invalid_request"),
+  buffered_events: limit(
+    1_000,
+    "events",
+    "(or 4 MiB) buffered for a reader that falls behind; then it is closed and resumes by its cursor",
+    null,
+  ),
+} as const satisfies Record<string, Limit>;
+
+export type LimitName = keyof typeof LIMITS;
