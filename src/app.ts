@@ -3,10 +3,14 @@
  * given a Redis; where that comes from is serve.ts's business.
  */
 import { setMaxListeners } from "node:events";
+import type { LookupFunction } from "node:net";
 import { createDoor, type Listener, listen } from "./doors/http.ts";
 import { Agents } from "./engine/agents.ts";
+import { deliver, retryAfterMs } from "./engine/callbacks.ts";
 import type { Broker } from "./engine/context.ts";
 import { report, wake } from "./engine/dispatch.ts";
+import { Egress } from "./engine/egress.ts";
+import { settleOwed } from "./engine/follow-ups.ts";
 import { observer, queueDepths } from "./engine/measure.ts";
 import { Presences } from "./engine/presence.ts";
 import { Pressure } from "./engine/pressure.ts";
@@ -17,6 +21,7 @@ import { Tokens } from "./engine/tokens.ts";
 import { Feed } from "./events/feed.ts";
 import { type Clock, Writer } from "./lifecycle/writer.ts";
 import { Claimers } from "./queue/claimers.ts";
+import { HOOKS_QUEUE, Hooks } from "./queue/hooks.ts";
 import { Tickets } from "./queue/tickets.ts";
 import { Bus } from "./redis/bus.ts";
 import { connect, type Redis, type RedisTarget } from "./redis/connect.ts";
@@ -37,6 +42,12 @@ export interface GatewayOptions {
   readonly allowedOrigins: readonly string[];
   /** Instead of those of the table of limits. */
   readonly quotas?: Partial<Record<Quota, number>>;
+  /** Hosts, addresses and CIDRs that callbacks may reach although they are private. */
+  readonly callbackAllow?: readonly string[];
+  /** Resolves the hosts of callbacks instead of the system; for tests. */
+  readonly callbackLookup?: LookupFunction;
+  /** After how long a callback is tried again that has been tried for so long; for tests. */
+  readonly callbackRetryMs?: (triedForMs: number) => number;
   readonly log: Log;
   /** Moved by tests; Redis' own time otherwise. */
   readonly clock?: Clock;
@@ -60,6 +71,7 @@ export class LayoutError extends Error {
 }
 
 const GRACE_MS = 5_000;
+const HOOKS_GRACE_MS = 2_000;
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { log } = options;
@@ -104,6 +116,19 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       pressure: new Pressure(redis),
       quotas: new Quotas(options.quotas),
       unheard: new Unheard(),
+      hooks: new Hooks({
+        tickets,
+        deliver: (ticket) => deliver(broker, ticket),
+        wake: () => wake(broker, HOOKS_QUEUE),
+        onError: (error) => report(broker, error, "callback queue not read"),
+      }),
+      callbackRetryMs: options.callbackRetryMs ?? retryAfterMs,
+      egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
+      owe: (id, owed) => {
+        const work = settleOwed(broker, id, owed).finally(() => broker.background.delete(work));
+        broker.background.add(work);
+        return work;
+      },
       background: new Set(),
       clock,
       retentionMs: options.retentionMs,
@@ -124,6 +149,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     if (options.sweepEveryMs !== 0) sweep.start();
     const recovery = new Recovery(broker, sweep);
     recovery.start();
+    broker.hooks.start();
     const stopping = new AbortController();
     // Every parked poll and every stream listens to it.
     setMaxListeners(0, stopping.signal);
@@ -162,10 +188,15 @@ async function listenForWakes(broker: Broker): Promise<void> {
   for (const shard of broker.shards.all) {
     await broker.bus.subscribe(shard.wake, (message) => {
       const [from, agent = ""] = message.split(" ");
-      if (from !== broker.gateway) broker.claimers.wake(agent);
+      if (from === broker.gateway) return;
+      if (agent === HOOKS_QUEUE) broker.hooks.wake();
+      else broker.claimers.wake(agent);
     });
   }
-  broker.bus.onGap(() => broker.claimers.wakeAll());
+  broker.bus.onGap(() => {
+    broker.claimers.wakeAll();
+    broker.hooks.wake();
+  });
 }
 
 async function unready(redis: Redis): Promise<string | null> {
@@ -188,6 +219,8 @@ async function close(
   await listener.close(GRACE_MS);
   recovery.stop();
   await Promise.allSettled(broker.background);
+  await broker.hooks.stop(HOOKS_GRACE_MS);
+  await broker.egress.close();
   await sweep.stop();
   broker.pressure.stop();
   await broker.presences.stop().catch((error: unknown) => report(broker, error, "presence not removed"));

@@ -32,6 +32,7 @@ const schema = z.strictObject({
   ERRAND_SHARDS: count(1, 256).default(1),
   ERRAND_MAX_BODY_BYTES: count(1_024, 67_108_864).default(1_048_576),
   ERRAND_RETENTION_SECONDS: count(1, 315_360_000).default(604_800),
+  ERRAND_CALLBACK_ALLOW: list.default([]),
   ERRAND_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
   ERRAND_ALLOWED_ORIGINS: list.default([]),
   ERRAND_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),

@@ -160,6 +160,7 @@ async function start(config: Config, storage: Storage, operatorToken: string, lo
       retentionMs: config.ERRAND_RETENTION_SECONDS * 1000,
       maxBodyBytes: config.ERRAND_MAX_BODY_BYTES,
       // Behind a proxy, its address is ours.
+      callbackAllow: config.ERRAND_CALLBACK_ALLOW,
       allowedOrigins: config.ERRAND_ALLOWED_ORIGINS.concat(config.ERRAND_PUBLIC_URL ?? []),
       log,
       // Its owner may be another process, so that it died is ours to notice too.

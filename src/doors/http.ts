@@ -20,6 +20,8 @@ import type { Document } from "./openapi-types.ts";
 import { originGuard } from "./origin.ts";
 import { problemResponse, toErrandError } from "./problem.ts";
 import { agentRoutes } from "./rest/agents.ts";
+import { batchRoutes } from "./rest/batch.ts";
+import { controlRoutes } from "./rest/control.ts";
 import { delegationRoutes } from "./rest/delegations.ts";
 import { eventRoutes } from "./rest/events.ts";
 import { tokenRoutes } from "./rest/tokens.ts";
@@ -29,6 +31,8 @@ export const ROUTES: readonly Route[] = [
   ...tokenRoutes,
   ...agentRoutes,
   ...delegationRoutes,
+  ...batchRoutes,
+  ...controlRoutes,
   ...eventRoutes,
   ...leaseRoutes,
   ...replyRoutes,

@@ -60,7 +60,7 @@ const none = z.strictObject({});
 const MAX_ISSUES = 50;
 
 /** Checks one part of the input; all problems at once, each with its path. */
-function check<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
+export function check<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issues = result.error.issues.slice(0, MAX_ISSUES).flatMap((issue) => toIssues(issue, where));

@@ -1,5 +1,6 @@
 /**
- * Canceling a delegation in any live state. Limit: children are not followed yet.
+ * Canceling a delegation in any live state. Limit: its children follow behind the move, usually before the answer; the
+ * sweep finishes what is cut short.
  */
 import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
 import { failure } from "../lifecycle/script.ts";
@@ -14,10 +15,16 @@ export async function cancel(
   broker: Broker,
   principal: Principal,
   id: string,
-  reason?: string,
+  options: CancelOptions,
 ): Promise<StoredDelegation> {
   requireControl(principal, await read(broker, principal, id), "cancel it");
-  return cancelAs(broker, principal.text, id, reason);
+  return cancelAs(broker, principal.text, id, options);
+}
+
+export interface CancelOptions {
+  readonly reason?: string | undefined;
+  /** Cancel what was delegated under it, too. */
+  readonly cascade: boolean;
 }
 
 /** Cancels in somebody's name, their right to it already known. A second cancel changes nothing. */
@@ -25,13 +32,14 @@ export async function cancelAs(
   broker: Broker,
   by: string,
   id: string,
-  reason?: string,
+  { reason, cascade }: CancelOptions,
 ): Promise<StoredDelegation> {
   const said = reason === undefined || reason === "" ? "" : `: ${reason}`;
   const error = JSON.stringify(failure("canceled", `Canceled by ${by}${said}`));
   const { outcome, record } = await broker.writer.move({
     move: "cancel",
     id,
+    params: { cascade: cascade ? by : undefined },
     event: { error, by: JSON.stringify(by) },
     fields: { error },
     read: true,
@@ -66,7 +74,7 @@ export async function removeAgent(broker: Broker, agent: string, force: boolean)
 /** Its worker may be quicker; then it is over all the same. */
 async function cancelForGood(broker: Broker, id: string): Promise<void> {
   try {
-    await cancelAs(broker, "operator", id, "the agent was deleted");
+    await cancelAs(broker, "operator", id, { reason: "the agent was deleted", cascade: true });
   } catch (error) {
     const over =
       error instanceof ErrandError && ["already_finished", "delegation_not_found"].includes(error.code);

@@ -5,6 +5,7 @@
 import type { Feed } from "../events/feed.ts";
 import type { Clock, Writer } from "../lifecycle/writer.ts";
 import type { Claimers } from "../queue/claimers.ts";
+import type { Hooks } from "../queue/hooks.ts";
 import type { Tickets } from "../queue/tickets.ts";
 import type { Bus } from "../redis/bus.ts";
 import type { Redis } from "../redis/connect.ts";
@@ -12,6 +13,8 @@ import type { Shards } from "../redis/shards.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Agents } from "./agents.ts";
+import type { Egress } from "./egress.ts";
+import type { Owed } from "./follow-ups.ts";
 import type { Presences } from "./presence.ts";
 import type { Pressure } from "./pressure.ts";
 import type { Quotas } from "./quotas.ts";
@@ -34,6 +37,12 @@ export interface Broker {
   readonly pressure: Pressure;
   readonly quotas: Quotas;
   readonly unheard: Unheard;
+  readonly hooks: Hooks;
+  readonly egress: Egress;
+  /** After how long a callback is tried again that has been tried for so long, ms. */
+  readonly callbackRetryMs: (triedForMs: number) => number;
+  /** Does what a delegation owes after its move; in the background, however long it is waited for. */
+  readonly owe: (id: string, owed: Owed) => Promise<void>;
   /** What goes on behind an answer; a stop waits for it. */
   readonly background: Set<Promise<void>>;
   readonly clock: Clock;

@@ -11,13 +11,13 @@ import { ErrandError } from "../schema/errors.ts";
 import { contextIdSchema } from "../schema/values.ts";
 import { matchesPattern, type Principal, requireDelegator } from "./access.ts";
 import type { Broker } from "./context.ts";
-import { follow, offer } from "./dispatch.ts";
+import { follow, offer, soon } from "./dispatch.ts";
 import { reserve } from "./idempotency.ts";
 import { refusal } from "./refuse.ts";
+import { adopt, ancestorsOf, disown } from "./tree.ts";
 
 const DEFAULT_TTL_MS = 86_400_000;
 const PREVIEW_BYTES = 100;
-const FOLLOW_MS = 700;
 
 /** The first bytes of a text, cut on a character. */
 export function preview(text: string, bytes: number = PREVIEW_BYTES): string {
@@ -63,6 +63,8 @@ export interface DelegateOptions {
   readonly idempotencyKey?: string | undefined;
   /** What the key stands for: the body as it came. */
   readonly body?: unknown;
+  /** The failed delegation whose place it takes. */
+  readonly redriveOf?: string | undefined;
 }
 
 export interface Delegated {
@@ -80,7 +82,9 @@ export async function delegate(
   requireDelegator(principal);
   const newId = broker.shards.newDelegationId(request.target);
   if (options.idempotencyKey === undefined) {
-    return { record: await submit(broker, principal, request, newId, options), replayed: false };
+    const record = await submit(broker, principal, request, newId, options);
+    if (!record) throw refusal({ outcome: "missing", now: 0 }, newId);
+    return { record, replayed: false };
   }
   const find = (id: string) => readRecord(broker.redis, broker.shards, id);
   const reservation = await reserve({
@@ -99,16 +103,13 @@ export async function delegate(
     return { record: earlier, replayed: true };
   }
   try {
-    const record = await submit(broker, principal, request, reservation.id, options);
-    return { record, replayed: false };
-  } catch (error) {
-    if (!(error instanceof Exists)) {
-      if (error instanceof ErrandError) await reservation.refuse();
-      throw error;
-    }
-    const record = await find(reservation.id);
+    const made = await submit(broker, principal, request, reservation.id, options);
+    const record = made ?? (await find(reservation.id));
     if (!record) throw refusal({ outcome: "missing", now: 0 }, reservation.id);
-    return { record, replayed: true };
+    return { record, replayed: made === null };
+  } catch (error) {
+    if (error instanceof ErrandError) await reservation.refuse();
+    throw error;
   }
 }
 
@@ -117,16 +118,6 @@ async function requireAccepted(broker: Broker, principal: Principal, target: str
   const { spec } = await broker.agents.get(target);
   if (spec.accepts_from.some((pattern) => matchesPattern(principal, pattern))) return;
   throw new ErrandError("not_accepted", `Agent '${target}' takes no work from ${principal.text}.`);
-}
-
-/** Accepted is accepted: a queue that does not answer is not waited for; the sweep makes the ticket. */
-async function soon(work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, FOLLOW_MS);
-  });
-  await Promise.race([work, patience]);
-  clearTimeout(timer);
 }
 
 /**
@@ -141,20 +132,22 @@ async function offerAgain(broker: Broker, record: StoredDelegation): Promise<voi
   });
 }
 
-/** Somebody with the same reservation was quicker. */
-class Exists extends Error {}
-
-async function submit(
+/** Null when there is a delegation of this id already: somebody with the same reservation was quicker. */
+export async function submit(
   broker: Broker,
   principal: Principal,
   request: DelegateRequest,
   id: string,
   options: DelegateOptions,
-): Promise<StoredDelegation> {
+): Promise<StoredDelegation | null> {
+  const { parent_id, callback } = request;
   const startedAt = performance.now();
   await requireAccepted(broker, principal, request.target);
   broker.pressure.requireRoom();
   requireFuture(request, Date.now() + broker.clock.offset_ms);
+  if (callback) broker.egress.requireCallable(callback.url, "callback.url");
+  const ancestors = await ancestorsOf(broker, principal, request.target, parent_id);
+  if (parent_id !== undefined) await adopt(broker, parent_id, id);
   const message = toMessage(request, id);
   const json = JSON.stringify(message);
   const task_preview = preview(textOf(message));
@@ -165,6 +158,8 @@ async function submit(
       target: request.target,
       delegator: principal.text,
       context_id: contextOf(request),
+      parent_id,
+      callbacks: callback && 1,
       priority: request.priority,
       max_attempts: request.max_attempts,
       delay_ms: milliseconds(request.delay_seconds),
@@ -179,12 +174,18 @@ async function submit(
       task_preview,
       metadata: JSON.stringify(request.metadata),
       traceparent: options.traceparent,
+      ancestors: ancestors.length === 0 ? undefined : JSON.stringify(ancestors),
+      callback: callback && JSON.stringify(callback),
+      redrive_of: options.redriveOf,
     },
     bytes: Buffer.byteLength(json),
     read: true,
   });
-  if (outcome.outcome === "exists") throw new Exists();
-  if (outcome.outcome !== "ok" || !record) throw refusal(outcome, id);
+  if (outcome.outcome === "exists") return null;
+  if (outcome.outcome !== "ok" || !record) {
+    if (parent_id !== undefined) await disown(broker, parent_id, id);
+    throw refusal(outcome, id);
+  }
   broker.metrics.accept.observe((performance.now() - startedAt) / 1000);
   await soon(follow(broker, id, outcome));
   return record;

@@ -15,9 +15,22 @@ export function wake(broker: Broker, agent: string): void {
     .catch((error: unknown) => report(broker, error, "wake not sent"));
 }
 
+const PATIENCE_MS = 700;
+
+/** Accepted is accepted: what follows is not waited for when Redis does not answer. */
+export async function soon(work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, PATIENCE_MS);
+  });
+  await Promise.race([work, patience]);
+  clearTimeout(timer);
+}
+
 export async function follow(broker: Broker, id: string, moved: Moved): Promise<void> {
   const move: Move = MOVES[moved.move];
   const { target } = moved;
+  if (moved.cascade !== undefined || moved.calls_back) await soon(broker.owe(id, moved));
   try {
     const old = moved.old_ticket;
     // A swept record's ticket may have been popped by a process that died; take it out before the next.

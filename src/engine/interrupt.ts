@@ -1,23 +1,37 @@
 /**
- * Raising a question: the lease ends, the delegation is parked until somebody answers. Limit: answering is not a
- * part of this yet; an unanswered question expires.
+ * Asking: the lease ends, the delegation is parked until somebody answers. Limit: an unanswered question expires,
+ * and the delegation with it.
  */
-import { createHash } from "node:crypto";
-import type { StoredDelegation } from "../lifecycle/record.ts";
+import { createHash, randomUUID } from "node:crypto";
+import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
 import type { Outcome } from "../lifecycle/writer.ts";
+import { leaseIdOf } from "../redis/shards.ts";
 import type { Message } from "../schema/a2a.ts";
+import {
+  givenAnswersSchema,
+  type InterruptRequest,
+  type QuestionInput,
+  type Raised,
+} from "../schema/interrupt.ts";
+import type { Principal } from "./access.ts";
 import type { Broker } from "./context.ts";
+import { follow } from "./dispatch.ts";
+import { bodyHash } from "./idempotency.ts";
+import { holder } from "./progress.ts";
+import { refusal } from "./refuse.ts";
+
+type Kind = "input" | "auth";
 
 export interface Question {
-  readonly kind: "input" | "auth";
-  /** What is needed; an agent that does not say so still interrupts. */
-  readonly message?: Message | undefined;
+  readonly kind: Kind;
+  readonly requests: readonly QuestionInput[];
+  readonly expires_ms?: number | undefined;
 }
 
-const FALLBACK = {
+const FALLBACK: Record<Kind, string> = {
   input: "The agent needs input to go on, and did not say what.",
   auth: "The agent needs a credential to go on, and did not say which.",
-} as const;
+};
 
 const hash = (...parts: readonly string[]): string =>
   createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 32);
@@ -26,36 +40,94 @@ const hash = (...parts: readonly string[]): string =>
 export const interruptIdOf = (delegationId: string, requestIds: readonly string[]): string =>
   `int_${hash(delegationId, ...requestIds)}`;
 
+/**
+ * What is asked, with the id that tells it from other requests: the agent's own, its message's, or else a hash of
+ * the words and of how many questions were answered before, so that the same words may be asked again later.
+ */
+function toRequest(kind: Kind, { request_id, text, message, options, schema }: QuestionInput, salt: string) {
+  const said = message ?? { parts: [{ text: text ?? FALLBACK[kind] }] };
+  const id = request_id ?? said.messageId ?? `req_${hash(salt, JSON.stringify(said.parts))}`;
+  const question: Message = {
+    ...said,
+    messageId: said.messageId ?? `msg_${hash(salt, id)}`,
+    role: said.role ?? "ROLE_AGENT",
+  };
+  return {
+    request_id: id,
+    message: question,
+    ...(options !== undefined && { options }),
+    ...(schema !== undefined && { schema }),
+  };
+}
+
+/** `fence` and `agent` as the script wants to know the holder. */
 export async function raise(
   broker: Broker,
   id: string,
-  holder: { readonly fence: number; readonly agent?: string },
+  by: { readonly fence: number; readonly agent?: string },
   question: Question,
-  replyHash: string,
-): Promise<{ outcome: Outcome; record: StoredDelegation | null }> {
-  const message: Message = question.message ?? {
-    messageId: `msg_${hash(id, String(holder.fence))}`,
-    role: "ROLE_AGENT",
-    parts: [{ text: FALLBACK[question.kind] }],
-  };
-  const request_id = message.messageId;
-  const interrupt = {
-    id: interruptIdOf(id, [request_id]),
-    kind: question.kind,
-    requests: [{ request_id, message }],
-  };
-  const json = JSON.stringify(interrupt);
-  return broker.writer.move({
+  reply_hash: string,
+): Promise<{ interrupt_id: string; outcome: Outcome; record: StoredDelegation | null }> {
+  const { kind } = question;
+  const isNamed = question.requests.every((one) => one.request_id ?? one.message?.messageId);
+  const answered = isNamed ? 0 : ((await readRecord(broker.redis, broker.shards, id))?.answered ?? 0);
+  const requests = question.requests.map((one, index) =>
+    toRequest(kind, one, [id, kind, answered, index].join("\n")),
+  );
+  const interrupt_id = interruptIdOf(
+    id,
+    requests.map(({ request_id }) => request_id),
+  );
+  const json = JSON.stringify({ id: interrupt_id, kind, requests });
+  const { outcome, record } = await broker.writer.move({
     move: "interrupt",
     id,
     params: {
-      ...holder,
-      to: question.kind === "input" ? "input_required" : "auth_required",
-      interrupt_id: interrupt.id,
+      ...by,
+      to: kind === "input" ? "input_required" : "auth_required",
+      interrupt_id,
       interrupt: json,
-      reply_hash: replyHash,
+      interrupt_ttl_ms: question.expires_ms,
+      reply_hash,
     },
-    push: { list: "history", values: [JSON.stringify(message)] },
+    push: { list: "history", values: requests.map(({ message }) => JSON.stringify(message)) },
     read: true,
   });
+  return { interrupt_id, outcome, record };
 }
+
+/** The agent asks on its lease; what was answered before is answered again, and the lease goes on. */
+export async function interrupt(
+  broker: Broker,
+  principal: Principal,
+  leaseId: string,
+  { kind, requests, expires_in_seconds, ...single }: InterruptRequest,
+): Promise<Raised> {
+  const { id, params } = holder(principal, leaseId);
+  const question = {
+    kind,
+    requests: requests ?? [single],
+    expires_ms: expires_in_seconds === undefined ? undefined : Math.round(expires_in_seconds * 1000),
+  };
+  const asked = bodyHash({ kind, requests: question.requests });
+  const { interrupt_id, outcome } = await raise(broker, id, params, question, asked);
+  switch (outcome.outcome) {
+    case "ok":
+      await follow(broker, id, outcome);
+      return { interrupt_id };
+    case "duplicate":
+      return { interrupt_id: outcome.interrupt_id ?? interrupt_id };
+    case "answered":
+      return { interrupt_id, answers: givenAnswersSchema.parse(JSON.parse(outcome.answers)) };
+    default:
+      throw refusal(outcome, id, leaseIdOf(id, params.fence));
+  }
+}
+
+/** A message that somebody says to the agent: an id if it has none, and always the user's role. */
+export const toUserMessage = (
+  sent: { readonly messageId?: string | undefined; readonly parts: Message["parts"] } & Record<
+    string,
+    unknown
+  >,
+): Message => ({ ...sent, messageId: sent.messageId ?? randomUUID(), role: "ROLE_USER" });

@@ -14,8 +14,11 @@ export interface ListQuery {
   readonly delegator?: string | undefined;
   readonly context_id?: string | undefined;
   readonly parent_id?: string | undefined;
+  /** A state, or `live` for all that are not finished. */
   readonly state?: string | undefined;
   readonly error_code?: string | undefined;
+  /** Made before this instant. */
+  readonly before?: string | undefined;
   readonly cursor?: string | undefined;
   readonly limit: number;
 }
@@ -30,8 +33,10 @@ interface Place {
   readonly id: string;
 }
 
-function toPlace(cursor: string | undefined): Place {
-  if (cursor === undefined) return { at: Number.POSITIVE_INFINITY, id: "" };
+function toPlace({ cursor, before }: ListQuery): Place {
+  if (cursor === undefined) {
+    return { at: before === undefined ? Number.POSITIVE_INFINITY : Date.parse(before), id: "" };
+  }
   const match = /^(\d{1,16})\.(dlg_[0-9a-z_]+)$/.exec(cursor);
   if (match) return { at: Number(match[1]), id: match[2] ?? "" };
   throw new ErrandError("invalid_request", "This is not a cursor of a list.", {
@@ -99,7 +104,8 @@ async function matches(
   if (query.target !== undefined && query.target !== record.target) return false;
   if (query.delegator !== undefined && query.delegator !== record.delegator) return false;
   if (query.context_id !== undefined && query.context_id !== record.context_id) return false;
-  if (query.state !== undefined && query.state !== record.state) return false;
+  const state = query.state === "live" && !record.finished ? "live" : record.state;
+  if (query.state !== undefined && query.state !== state) return false;
   if (query.error_code !== undefined && query.error_code !== errorCode(record)) return false;
   return canSee(broker, principal, record);
 }
@@ -116,7 +122,7 @@ export async function list(
   const indexes = indexesOf(query, principal);
   const shards = query.target !== undefined ? [broker.shards.ofAgent(query.target)] : broker.shards.all;
   const records: StoredDelegation[] = [];
-  let place = toPlace(query.cursor);
+  let place = toPlace(query);
   for (let scanned = 0; scanned < SCAN; ) {
     const places = await scan(broker, shards, indexes, place);
     const batch = await Promise.all(places.map(({ id }) => readRecord(broker.redis, broker.shards, id)));

@@ -3,9 +3,11 @@
  * Limit: the lease is checked by the script, together with whose agent it is.
  */
 
-import type { z } from "zod";
+import { z } from "zod";
+import type { Entry } from "../events/entry.ts";
 import type { Outcome } from "../lifecycle/writer.ts";
 import { leaseIdOf, parseLeaseId } from "../redis/shards.ts";
+import { type Message, messageSchema } from "../schema/a2a.ts";
 import { ErrandError } from "../schema/errors.ts";
 import type { artifactRequestSchema, heartbeatRequestSchema, releaseRequestSchema } from "../schema/lease.ts";
 import { toInstant } from "../schema/values.ts";
@@ -32,41 +34,60 @@ export function holder(
   return { id: delegationId, params: { fence, agent: principal.name } };
 }
 
-type Beat = Extract<Outcome, { outcome: "ok" }>;
+type Beat = Extract<Outcome, { outcome: "ok" }> & { readonly unseen: readonly string[] };
 
-/** Extends the lease; held, it answers as soon as the lease is gone, so a cancel arrives at once. */
+export interface Beaten {
+  readonly expires_at: string;
+  /** Follow-ups that the holder has not seen, oldest first. */
+  readonly messages: readonly Message[];
+}
+
+const messagesSchema = z.array(messageSchema);
+const isFollowUp = (entry: Entry): boolean => entry.status === "message";
+
+/**
+ * Extends the lease; answers with the follow-ups that were not seen yet. Held, it answers as soon as there is one, or
+ * the lease is gone, so a cancel arrives at once.
+ */
 export async function heartbeat(
   broker: Broker,
   principal: Principal,
   leaseId: string,
   request: Heartbeat,
   signal: AbortSignal,
-): Promise<{ expires_at: string; messages: never[] }> {
+): Promise<Beaten> {
   const { id, params } = holder(principal, leaseId);
+  const { seen } = request;
   const beat = async (progress?: Heartbeat["progress"]): Promise<Beat> => {
     const json = progress === undefined ? undefined : JSON.stringify(progress);
-    const { outcome } = await broker.writer.move({
+    const { outcome, unseen } = await broker.writer.move({
       move: json === undefined ? "heartbeat" : "progress",
       id,
-      params,
+      params: { ...params, seen },
       event: { progress: json },
       fields: { progress: json },
     });
     if (outcome.outcome !== "ok") throw refusal(outcome, id, leaseId);
     broker.presences.seen(outcome.target);
-    return outcome;
+    return { ...outcome, unseen };
   };
   const answer = (outcome: Beat) => ({
     expires_at: toInstant(outcome.lease_expires_at ?? outcome.now),
-    messages: [],
+    messages: messagesSchema.parse(JSON.parse(`[${outcome.unseen.join(",")}]`)),
   });
   if (request.wait_seconds === 0) return answer(await beat(request.progress));
 
   const patience = { wait_seconds: request.wait_seconds, signal };
   // Subscribed before the first beat: a cancel right behind it is heard.
-  const waiting = waitUntil(broker.feed, id, patience, (entry) => entry.state !== "working");
+  const waiting = waitUntil(
+    broker.feed,
+    id,
+    patience,
+    (entry) => entry.state !== "working" || isFollowUp(entry),
+  );
   try {
     const first = await beat(request.progress);
+    if (first.unseen.length > 0) return answer(first);
     const half = ((first.lease_expires_at ?? first.now) - first.now) / 2;
     const cut = setTimeout(waiting.stop, half);
     await waiting.done;

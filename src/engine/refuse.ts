@@ -28,6 +28,8 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
         : new ErrandError("wrong_state", `Delegation ${delegationId} is ${outcome.state}.`, about);
     case "interrupt":
       return new ErrandError("interrupt_not_open", "That question is not open.", about);
+    case "tombstone":
+      return new ErrandError("already_finished", "The parent was canceled meanwhile.", about);
     case "no_agent":
       return new ErrandError("agent_unknown", "There is no such agent.");
     case "too_large":

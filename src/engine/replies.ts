@@ -15,7 +15,7 @@ import type { Broker } from "./context.ts";
 import { preview } from "./delegate.ts";
 import { follow } from "./dispatch.ts";
 import { bodyHash } from "./idempotency.ts";
-import { raise } from "./interrupt.ts";
+import { type Question, raise } from "./interrupt.ts";
 import { refusal } from "./refuse.ts";
 import { type Stitched, settle } from "./stitch.ts";
 
@@ -90,11 +90,9 @@ async function act(
       return settle(broker, id, params, action);
     case "interrupt": {
       const lost = await sendArtifacts(broker, id, holder, action.artifacts ?? []);
-      const question = { kind: action.interrupt, message: action.message };
+      const question = { kind: action.interrupt, requests: [{ message: action.message }] };
       // A repeat finds its lease gone before it could send them again, and is a duplicate all the same.
-      return lost && lost.outcome.outcome !== "lease"
-        ? lost
-        : raise(broker, id, holder, question, reply_hash);
+      return lost && lost.outcome.outcome !== "lease" ? lost : ask(broker, id, holder, question, reply_hash);
     }
     case "canceled": {
       const by = `agent:${holder.agent}`;
@@ -116,6 +114,22 @@ async function act(
     case "progress":
       return report(broker, id, holder, action);
   }
+}
+
+/**
+ * An agent that asks what was answered already has let go of its task: the delegation goes back, and whoever leases
+ * it next gets the answer as the message.
+ */
+async function ask(
+  broker: Broker,
+  id: string,
+  holder: Holder,
+  question: Question,
+  reply_hash: string,
+): Promise<Result> {
+  const raised = await raise(broker, id, holder, question, reply_hash);
+  if (raised.outcome.outcome !== "answered") return raised;
+  return broker.writer.move({ move: "release", id, params: { ...holder }, read: true });
 }
 
 type Result = { outcome: Outcome; record: StoredDelegation | null };

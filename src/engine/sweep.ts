@@ -76,6 +76,9 @@ export class Sweep {
     if (outcome.outcome === "ok") {
       this.#broker.log.info({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
       await follow(this.#broker, id, outcome);
+    } else if (outcome.outcome === "follow_up") {
+      this.#broker.log.info({ delegation_id: id }, "follow-up taken over");
+      await this.#broker.owe(id, outcome);
     } else if (outcome.outcome === "check") {
       await this.checkTicket(id, outcome.target, outcome.ticket);
     }

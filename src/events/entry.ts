@@ -12,6 +12,8 @@ export interface Entry {
   readonly delegation_id: string;
   readonly seq: number;
   readonly state: string;
+  /** Of what kind a change is; empty for an end. */
+  readonly status: string;
   readonly target: string;
   readonly delegator: string;
   readonly context_id: string;
@@ -32,6 +34,7 @@ export function toEntry(shard: number, id: string, flat: readonly string[]): Ent
     delegation_id: text("delegation_id"),
     seq: Number(text("seq")),
     state: text("state"),
+    status: text("status"),
     target: text("target"),
     delegator: text("delegator"),
     context_id: text("context_id"),
@@ -43,9 +46,12 @@ export function toEntry(shard: number, id: string, flat: readonly string[]): Ent
 
 /** The event of contract §6; `cursor` is the id that a reader resumes by. */
 export function toEventJson(entry: Entry, cursor: string): string {
-  const { type, delegation_id, seq, state, target, delegator, context_id } = entry;
+  const { type, delegation_id, seq, state, status, target, delegator, context_id } = entry;
   const at = toInstant(entry.at);
-  const envelope = { id: cursor, type, delegation_id, seq, at, state, target, delegator, context_id };
+  const envelope = {
+    ...{ id: cursor, type, delegation_id, seq, at, state, target, delegator, context_id },
+    ...(status !== "" && { status }),
+  };
   const text = JSON.stringify(envelope);
   return entry.more === "" ? text : `${text.slice(0, -1)},${entry.more}}`;
 }

@@ -25,6 +25,26 @@ export interface StoredDelegation {
   /** The message's JSON text. */
   readonly message: string;
   readonly context_id: string;
+  readonly parent_id: string | null;
+  /** The delegations above it, the root first: id and target each. */
+  readonly ancestors: readonly Ancestor[];
+  readonly max_attempts: number;
+  /** JSON text of the caller's own members. */
+  readonly metadata: string;
+  /** JSON text of the open question; null when none is. */
+  readonly interrupt: string | null;
+  /** Questions answered so far. */
+  readonly answered: number;
+  /** JSON texts of messages, oldest first; an element may hold several, comma separated. */
+  readonly history: readonly string[];
+  /** JSON text of where to call back, with its secrets; never shown. */
+  readonly callback: string | null;
+  /** The events to call back with: sequence number to stream id. */
+  readonly notify: ReadonlyMap<number, string>;
+  /** Sequence numbers of the newest of them, and of the newest that is queued. */
+  readonly notify_seq: number;
+  readonly notified_seq: number;
+  readonly redriven_as: string | null;
   readonly traceparent: string | null;
   /** The error's JSON text. */
   readonly error: string | null;
@@ -34,6 +54,10 @@ export interface StoredDelegation {
   /** The delegation of contract §4, as JSON text. */
   readonly json: string;
 }
+
+const ancestorsSchema = z.array(z.tuple([z.string(), z.string()]));
+/** Id and target. */
+export type Ancestor = readonly [id: string, target: string];
 
 const NUMBER = (value: string | undefined): number | null => (value ? Number(value) : null);
 const INSTANT = (value: string | undefined): string => (value ? `"${toInstant(Number(value))}"` : "null");
@@ -122,6 +146,23 @@ function toStored(id: string, raw: Map<string, string>, lists: Lists): StoredDel
     lease_expires_at: NUMBER(raw.get("lease_expires_at")),
     message: raw.get("message") ?? "null",
     context_id: raw.get("context_id") ?? "",
+    parent_id: raw.get("parent_id") || null,
+    get ancestors() {
+      return ancestorsSchema.parse(JSON.parse(raw.get("ancestors") || "[]"));
+    },
+    max_attempts: Number(raw.get("max_attempts") ?? 1),
+    metadata: raw.get("metadata") || "{}",
+    interrupt: raw.get("interrupt") || null,
+    answered: Number(raw.get("answered") ?? 0),
+    history: lists.history,
+    callback: raw.get("callback") || null,
+    get notify() {
+      const found = [...raw].filter(([name]) => name.startsWith("notify:"));
+      return new Map(found.map(([name, event_id]) => [Number(name.slice("notify:".length)), event_id]));
+    },
+    notify_seq: Number(raw.get("notify_seq") ?? 0),
+    notified_seq: Number(raw.get("notified_seq") ?? 0),
+    redriven_as: raw.get("redriven_as") || null,
     traceparent: raw.get("traceparent") || null,
     error: raw.get("error") || null,
     finished: isTerminal(state),

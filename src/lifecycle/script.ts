@@ -16,6 +16,8 @@ export const NUMBERS = {
   /** A ticket that nobody popped is looked for after this long, and then ever more rarely. */
   check_ms: 5_000,
   check_max_ms: 300_000,
+  /** What is owed besides the record is left to its gateway this long; then the sweep sees to it. */
+  follow_ms: 5_000,
   /** Releases without a pause; further ones back off. */
   free_releases: 10,
   delegation_bytes: LIMITS.delegation_bytes.value,

@@ -2,7 +2,7 @@
  * The state table: every move of a delegation, as data. The script, the verbs, the tests and the docs
  * read it from here. Limit: what a guard or an effect does is in transition.lua; this says which apply.
  */
-import { LIVE_STATES, type State } from "../schema/delegation.ts";
+import { LIVE_STATES, type State, TERMINAL_STATES } from "../schema/delegation.ts";
 import type { EventType } from "../schema/event.ts";
 import type { LeaseLostReason } from "../schema/lease.ts";
 
@@ -54,6 +54,7 @@ export interface Move {
 
 const LIVE: readonly State[] = LIVE_STATES;
 const ASKED: readonly State[] = ["input_required", "auth_required"];
+const ANY: readonly State[] = [...LIVE_STATES, ...TERMINAL_STATES];
 
 export const MOVES = {
   submit: {
@@ -256,6 +257,33 @@ export const MOVES = {
     event: "DELEGATION_FAILED",
     queue: "drop_ticket",
     doc: "Nobody wants it any more; the holder learns at once.",
+  },
+  adopt: {
+    from: LIVE,
+    to: [],
+    by: ["door"],
+    lease: "none",
+    requires: [],
+    event: null,
+    doc: "A child is about to be delegated under it; a cancel will reach it.",
+  },
+  redrive: {
+    from: ["failed"],
+    to: [],
+    by: ["delegator", "operator"],
+    lease: "none",
+    requires: [],
+    event: null,
+    doc: "It is delegated anew; the id of the new one is kept, so that twice is once.",
+  },
+  follow_up: {
+    from: ANY,
+    to: [],
+    by: ["gateway", "sweep"],
+    lease: "none",
+    requires: [],
+    event: null,
+    doc: "What follows from its last moves (canceling its children, calling back) is done.",
   },
   reticket: {
     from: ["submitted"],

@@ -7,7 +7,8 @@
 -- ARGV[2]  JSON members for the event, without braces ('' for none)
 -- ARGV[3]  JSON values for one of the record's lists (p.list: history or artifacts), comma separated ('' for none)
 -- ARGV[4…] field, value pairs that the record gets when the move is made
--- Returns  [outcome JSON, record as a flat array or [], history chunks or [], artifact chunks or []]
+-- Returns  [outcome JSON, record as a flat array or [], history chunks or [], artifact chunks or [], follow-ups
+--          that the holder has not seen or []]
 
 local p = cjson.decode(ARGV[1])
 local key, base = KEYS[1], p.base
@@ -16,9 +17,10 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + p.
 
 local NUMBERS = { 'version', 'attempt', 'max_attempts', 'priority', 'ticket', 'ready_at', 'fence',
   'lease_ms', 'lease_expires_at', 'confirm_by', 'deadline_at', 'start_by', 'check_at', 'created_at',
-  'interrupt_expires_at', 'releases', 'closed_by', 'returned', 'finished_at', 'bytes', 'pace_at', 'pace_count' }
+  'interrupt_expires_at', 'releases', 'closed_by', 'returned', 'finished_at', 'bytes', 'pace_at', 'pace_count', 'answered', 'unseen', 'children', 'callbacks',
+  'notify_seq', 'notified_seq', 'follow_at' }
 local STRINGS = { 'state', 'target', 'delegator', 'context_id', 'parent_id', 'nonce', 'interrupt_id', 'ends',
-  'reply_hash' }
+  'reply_hash', 'cascade', 'redriven_as' }
 
 local rec = {}
 do
@@ -27,8 +29,13 @@ do
   for _, name in ipairs(STRINGS) do names[#names + 1] = name end
   local values = redis.call('HMGET', key, unpack(names))
   for i, name in ipairs(names) do
-    if i <= #NUMBERS then rec[name] = tonumber(values[i] or '') else rec[name] = values[i] or nil end
+    if i <= #NUMBERS then
+      rec[name] = tonumber(values[i] or '')
+    elseif values[i] and values[i] ~= '' then
+      rec[name] = values[i]
+    end
   end
+  rec.ends = rec.ends or ''
 end
 
 local function answer(outcome, extra)
@@ -42,7 +49,11 @@ local function answer(outcome, extra)
     history = redis.call('LRANGE', key .. ':history', 0, -1)
     artifacts = redis.call('LRANGE', key .. ':artifacts', 0, -1)
   end
-  return { cjson.encode(out), fields, history, artifacts }
+  local unseen = {}
+  if outcome == 'ok' and MOVES[out.move].lease == 'extend' and (rec.unseen or 0) > 0 then
+    unseen = redis.call('LRANGE', key .. ':unseen', 0, -1)
+  end
+  return { cjson.encode(out), fields, history, artifacts, unseen }
 end
 
 local function iso(ms)
@@ -81,11 +92,16 @@ local function indexes()
   return names
 end
 
+-- Canceling its children, calling back: kept on the record until it is done, so that it is done whoever dies.
+local function calls_back() return (rec.notify_seq or 0) > (rec.notified_seq or 0) end
+local function owes() return rec.cascade ~= nil or calls_back() end
+
 -- When the sweep has to look at it next: a finished one when it has been kept long enough.
 local function next_due()
-  if TERMINAL[rec.state] then return rec.finished_at + p.retention_ms end
-  local due = rec.deadline_at
+  local due = TERMINAL[rec.state] and rec.finished_at + p.retention_ms or rec.deadline_at
   local function sooner(at) if at and at < due then due = at end end
+  if owes() then sooner(rec.follow_at) end
+  if TERMINAL[rec.state] then return due end
   if rec.state == 'submitted' then
     sooner(rec.check_at)
     if rec.fence == 0 then sooner(rec.start_by) end
@@ -124,6 +140,13 @@ if move ~= 'submit' and not rec.state then
   return answer('missing')
 end
 
+if swept and owes() and now >= rec.follow_at then
+  rec.follow_at = now + LIMITS.follow_ms
+  redis.call('HSET', key, 'follow_at', rec.follow_at)
+  redis.call('ZADD', base .. ':due', next_due(), p.id)
+  return answer('follow_up', { cascade = rec.cascade, calls_back = calls_back() })
+end
+
 if swept then
   if TERMINAL[rec.state] then
     if now < next_due() then
@@ -132,7 +155,7 @@ if swept then
     end
     for _, name in ipairs(indexes()) do redis.call('ZREM', name, p.id) end
     redis.call('ZREM', base .. ':due', p.id)
-    redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts')
+    redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children')
     return answer('forgotten')
   end
   move, failure = due_move()
@@ -164,10 +187,11 @@ if needs.unused then
   local agent = settings('created_at', 'deleting', 'max_attempts', 'max_waiting')
   if not agent.created_at or agent.deleting then return answer('no_agent') end
   rec.target = p.target
+  if p.parent_id and redis.call('EXISTS', base .. ':tombstone:' .. p.id) == 1 then return answer('tombstone') end
   if redis.call('ZCARD', live_set('submitted')) >= agent.max_waiting then return answer('full') end
   rec = { version = 0, attempt = 1, max_attempts = p.max_attempts or agent.max_attempts, priority = p.priority,
     ticket = 0, fence = 0, releases = 0, created_at = now, target = p.target, delegator = p.delegator,
-    context_id = p.context_id, parent_id = p.parent_id, ends = '', bytes = 0 }
+    context_id = p.context_id, parent_id = p.parent_id, callbacks = p.callbacks, ends = '', bytes = 0 }
 end
 
 -- Somebody else's lease does not exist for this caller. A move that needs no holder may still be made in a
@@ -176,6 +200,12 @@ local fenced = needs.holder or (p.fence ~= nil and not swept)
 if fenced and p.agent and p.agent ~= rec.target then return answer('no_lease') end
 if fenced and not (rec.state == 'working' and rec.fence == p.fence) then
   if p.fence > rec.fence or p.fence < 1 then return answer('no_lease') end
+  if p.interrupt_id then
+    local asked = cjson.decode(redis.call('HGET', key, 'asked:' .. p.fence) or '{}')
+    if asked.id == p.interrupt_id or (asked.hash and asked.hash == p.reply_hash) then
+      return answer('duplicate', { interrupt_id = asked.id })
+    end
+  end
   if p.reply_hash and rec.closed_by == p.fence and rec.reply_hash == p.reply_hash then
     return answer('duplicate')
   end
@@ -184,6 +214,12 @@ end
 
 if move == 'lease' and rec.state == 'working' and rec.nonce == p.nonce then
   return answer('ok', { move = move, again = true, lease_expires_at = rec.lease_expires_at })
+end
+
+-- A question that is not open is told as such in every state, and the same answer again changes nothing.
+if needs.interrupt and rec.interrupt_id ~= p.interrupt_id then
+  local hash = redis.call('HGET', key, 'answer_hash:' .. p.interrupt_id)
+  return answer(hash and hash == p.answer_hash and 'duplicate' or 'interrupt')
 end
 
 if rec.state then
@@ -201,10 +237,23 @@ if needs.open then
     return answer('held', { why = 'max_working' })
   end
 end
-if needs.interrupt and rec.interrupt_id ~= p.interrupt_id then return answer('interrupt') end
 if needs.due and not swept then return answer('not_due') end
 if needs.attempts_left and rec.attempt >= rec.max_attempts then return answer('attempts') end
 if needs.attempts_spent and rec.attempt < rec.max_attempts then return answer('attempts') end
+if move == 'interrupt' then
+  local answers = redis.call('HGET', key, 'answer:' .. p.interrupt_id)
+  if answers then
+    -- It is alive, and has what it needs to go on.
+    rec.lease_expires_at, rec.confirm_by = now + rec.lease_ms, nil
+    redis.call('HSET', key, 'lease_expires_at', rec.lease_expires_at, 'confirm_by', '')
+    redis.call('ZADD', base .. ':due', next_due(), p.id)
+    return answer('answered', { answers = answers })
+  end
+elseif move == 'message' then
+  if redis.call('HGET', key, 'said:' .. p.message_id) == p.message_hash then return answer('duplicate') end
+elseif move == 'redrive' and rec.redriven_as then
+  return answer('redriven', { redriven_as = rec.redriven_as })
+end
 if needs.quota and rec.version >= LIMITS.delegation_events then return answer('quota') end
 local in_pace = rec.pace_at and now - rec.pace_at < 1000
 if needs.pace and in_pace and rec.pace_count >= LIMITS.progress_per_second then return answer('pace') end
@@ -214,6 +263,7 @@ if added > 0 and rec.bytes + added > LIMITS.delegation_bytes then return answer(
 
 -- Effects. `set` collects what the record gets; '' clears a field.
 
+local status = mv.status or ''
 local set, more = {}, { ARGV[2] ~= '' and ARGV[2] or nil }
 local from, old_ticket = rec.state, rec.ticket
 
@@ -234,13 +284,49 @@ if move == 'submit' then
     'delegator', 'context_id', 'ends', 'bytes' }) do
     put(name, rec[name])
   end
-  if rec.parent_id then put('parent_id', rec.parent_id) end
+  if rec.callbacks then put('callbacks', 1) end
+  if rec.parent_id then
+    put('parent_id', rec.parent_id)
+    tell('parent_id', quoted(rec.parent_id))
+  end
   for _, name in ipairs(indexes()) do redis.call('ZADD', name, now, p.id) end
 end
 if added > 0 then put('bytes', rec.bytes + added) end
 if needs.pace then
   if not in_pace then put('pace_at', now) end
   put('pace_count', in_pace and rec.pace_count + 1 or 1)
+end
+
+if move == 'adopt' then
+  redis.call('SADD', key .. ':children', p.child_id)
+  put('children', 1)
+elseif move == 'redrive' then
+  put('redriven_as', p.new_id)
+elseif move == 'follow_up' then
+  if p.cascaded then put('cascade', '') end
+  if p.notified then put('notified_seq', math.max(p.notified, rec.notified_seq or 0)) end
+elseif move == 'message' then
+  redis.call('HSET', key, 'said:' .. p.message_id, p.message_hash)
+  redis.call('RPUSH', key .. ':unseen', ARGV[3])
+  put('unseen', (rec.unseen or 0) + 1)
+elseif move == 'interrupt' then
+  redis.call('HSET', key, 'asked:' .. p.fence, cjson.encode({ id = p.interrupt_id, hash = p.reply_hash }))
+elseif move == 'answer' then
+  redis.call('HSET', key, 'answer:' .. p.interrupt_id, p.answers, 'answer_hash:' .. p.interrupt_id, p.answer_hash)
+  put('answered', (rec.answered or 0) + 1)
+elseif move == 'cancel' and p.cascade and rec.children then
+  put('cascade', p.cascade)
+  put('follow_at', now + LIMITS.follow_ms)
+end
+
+if p.seen and (rec.unseen or 0) > 0 then
+  for n, json in ipairs(redis.call('LRANGE', key .. ':unseen', 0, -1)) do
+    if cjson.decode(json).messageId == p.seen then
+      redis.call('LTRIM', key .. ':unseen', n, -1)
+      put('unseen', redis.call('LLEN', key .. ':unseen'))
+      break
+    end
+  end
 end
 
 if mv.lease == 'grant' then
@@ -273,7 +359,7 @@ end
 
 if mv.spends then put('attempt', rec.attempt + 1) end
 
-if to == 'input_required' or to == 'auth_required' then
+if from ~= to and (to == 'input_required' or to == 'auth_required') then
   local ttl = p.interrupt_ttl_ms or settings('interrupt_ttl_ms').interrupt_ttl_ms
   put('interrupt_id', p.interrupt_id)
   put('interrupt', p.interrupt)
@@ -281,7 +367,7 @@ if to == 'input_required' or to == 'auth_required' then
   put('interrupt_expires_at', now + ttl)
   tell('interrupt', '{"raised_at":' .. quoted(iso(now)) .. ',"expires_at":' ..
     quoted(iso(rec.interrupt_expires_at)) .. ',' .. string.sub(p.interrupt, 2))
-elseif rec.interrupt_id then
+elseif from ~= to and rec.interrupt_id then
   put('interrupt_id', '')
   put('interrupt', '')
   put('interrupt_expires_at', '')
@@ -312,7 +398,7 @@ if mv.queue == 'ticket' then
     put('not_before_at', delay > 0 and rec.ready_at or '')
     put('deadline_at', p.deadline_at or rec.ready_at + p.ttl_ms)
     put('start_by', p.start_within_ms and rec.ready_at + p.start_within_ms or '')
-    tell('status', delay > 0 and '"delayed"' or '"queued"')
+    status = delay > 0 and 'delayed' or 'queued'
   end
 end
 
@@ -325,6 +411,12 @@ if terminal then
   end
   if to == 'completed' then tell('duration_ms', now - rec.created_at) end
   tell('attempt', rec.attempt)
+  if rec.unseen then redis.call('DEL', key .. ':unseen') end
+end
+
+if rec.callbacks and (terminal or mv.status == 'interrupted') then
+  put('notify_seq', rec.version + 1)
+  put('follow_at', now + LIMITS.follow_ms)
 end
 
 -- What a failed attempt brought is told by its event; the record keeps only what ended the delegation.
@@ -338,12 +430,12 @@ end
 local event_id
 if mv.event then
   put('version', rec.version + 1)
-  if mv.status then tell('status', quoted(mv.status)) end
   local fields = { 'type', mv.event, 'delegation_id', p.id, 'seq', rec.version, 'at', now, 'state', to,
     'target', rec.target, 'delegator', rec.delegator, 'context_id', rec.context_id, 'created_at', rec.created_at,
-    'more', table.concat(more, ',') }
+    'status', status, 'more', table.concat(more, ',') }
   event_id = redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', unpack(fields))
   put('event_id', event_id)
+  if rec.notify_seq == rec.version then put('notify:' .. rec.version, event_id) end
   redis.call('XADD', key .. ':events', event_id, unpack(fields))
   local cutoff = math.max(0, tonumber(time[1]) * 1000 - p.retention_ms)
   local function feed(principal)
@@ -367,4 +459,4 @@ if from ~= to then
 end
 
 return answer('ok', { move = move, event_id = event_id, ready_at = rec.ready_at, priority = rec.priority,
-  returned = rec.returned == 1, old_ticket = old_ticket, lease_expires_at = rec.lease_expires_at })
+  cascade = rec.cascade, calls_back = calls_back(), returned = rec.returned == 1, old_ticket = old_ticket, lease_expires_at = rec.lease_expires_at })

@@ -58,6 +58,10 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
     returned: z.boolean().optional(),
     old_ticket: z.number().optional(),
     lease_expires_at: z.number().optional(),
+    /** Its children are to be canceled, in this principal's name. */
+    cascade: z.string().optional(),
+    /** An event of it is to be called back with. */
+    calls_back: z.boolean().default(false),
   }),
   base.extend({ outcome: z.literal("missing") }),
   base.extend({ outcome: z.literal("no_agent") }),
@@ -66,7 +70,11 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   live.extend({ outcome: z.literal("state") }),
   live.extend({ outcome: z.literal("lease"), reason: z.enum(LEASE_LOST_REASONS).optional() }),
   live.extend({ outcome: z.literal("no_lease") }),
-  live.extend({ outcome: z.literal("duplicate") }),
+  live.extend({ outcome: z.literal("duplicate"), interrupt_id: z.string().optional() }),
+  /** The question was answered before; `answers` is their JSON text. */
+  live.extend({ outcome: z.literal("answered"), answers: z.string() }),
+  live.extend({ outcome: z.literal("redriven"), redriven_as: z.string() }),
+  live.extend({ outcome: z.literal("follow_up"), cascade: z.string().optional(), calls_back: z.boolean() }),
   live.extend({ outcome: z.literal("ticket") }),
   live.extend({ outcome: z.literal("not_ready"), ready_at: z.number() }),
   live.extend({ outcome: z.literal("held"), why: z.enum(["paused", "max_working"]) }),
@@ -74,6 +82,8 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   live.extend({ outcome: z.literal("attempts") }),
   live.extend({ outcome: z.literal("not_due") }),
   live.extend({ outcome: z.literal("check") }),
+  /** Its parent was canceled before it came to be. */
+  base.extend({ outcome: z.literal("tombstone") }),
   base.extend({ outcome: z.literal("too_large") }),
   live.extend({ outcome: z.literal("quota") }),
   live.extend({ outcome: z.literal("pace") }),
@@ -83,12 +93,14 @@ export type Outcome = z.infer<typeof outcomeSchema>;
 export type Moved = Extract<Outcome, { outcome: "ok" }>;
 
 const texts = z.array(z.string());
-const replySchema = z.tuple([z.string(), texts, texts, texts]);
+const replySchema = z.tuple([z.string(), texts, texts, texts, texts.default([])]);
 
 export interface Result {
   readonly outcome: Outcome;
   /** The record, when the command asked for it and it exists. */
   readonly record: StoredDelegation | null;
+  /** JSON texts of the follow-ups that the holder has not seen, oldest first; with moves that extend its lease. */
+  readonly unseen: readonly string[];
 }
 
 export class Writer {
@@ -115,7 +127,7 @@ export class Writer {
 
   async move(command: Command): Promise<Result> {
     const shard = this.#shards.ofId(command.id);
-    if (!shard) return { outcome: { outcome: "missing", now: 0 }, record: null };
+    if (!shard) return { outcome: { outcome: "missing", now: 0 }, record: null, unseen: [] };
     const head = {
       ...command.params,
       move: command.move,
@@ -141,12 +153,13 @@ export class Writer {
       [shard.delegation(command.id)],
       [JSON.stringify(head), event.join(","), (command.push?.values ?? []).join(","), ...fields],
     );
-    const [json, record, history, artifacts] = replySchema.parse(answer);
+    const [json, record, history, artifacts, unseen] = replySchema.parse(answer);
     const outcome = outcomeSchema.parse(JSON.parse(json));
     this.#observe(command, outcome);
     return {
       outcome,
       record: record.length > 0 ? storedFromReply(command.id, record, { history, artifacts }) : null,
+      unseen,
     };
   }
 }

@@ -36,8 +36,8 @@ interface AgentQueue {
   readonly backend: IQueueBackend;
 }
 
-/** How long a popped ticket is locked; whoever pops it needs milliseconds. */
-const LOCK_MS = 10_000;
+/** How long a popped ticket is locked; whoever pops it needs milliseconds, and a call at most half of this. */
+const LOCK_MS = 30_000;
 /** Queue objects kept; they hold no connection, so an evicted one costs only its re-creation. */
 const MAX_QUEUES = 10_000;
 const JOB = "ticket";

@@ -34,6 +34,12 @@ export interface ShardKeys {
   readonly history: (id: string) => string;
   /** LIST: JSON chunks {artifact, append}, oldest first; an element may hold several, comma separated. */
   readonly artifacts: (id: string) => string;
+  /** LIST: JSON follow-ups that its holder has not seen, oldest first. */
+  readonly unseen: (id: string) => string;
+  /** SET: ids of the delegations made, or about to be made, under it. */
+  readonly children: (id: string) => string;
+  /** STRING: this child shall not come to be, its parent was canceled; expires. */
+  readonly tombstone: (id: string) => string;
   /** STREAM: the delegation's events, kept as long as the record. */
   readonly delegationEvents: (id: string) => string;
   /** STREAM: every event of the shard, short; the live feed of the gateways. */
@@ -65,6 +71,9 @@ export function shardKeys(shard: number): ShardKeys {
     delegation: (id) => `${base}:d:${id}`,
     history: (id) => `${base}:d:${id}:history`,
     artifacts: (id) => `${base}:d:${id}:artifacts`,
+    unseen: (id) => `${base}:d:${id}:unseen`,
+    children: (id) => `${base}:d:${id}:children`,
+    tombstone: (id) => `${base}:tombstone:${id}`,
     list: (index) => `${base}:list:${index}`,
     delegationEvents: (id) => `${base}:d:${id}:events`,
     events: `${base}:events`,

@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { artifactSchema, messageInputSchema, messageSchema } from "./a2a.ts";
 import { presenceSchema } from "./agent.ts";
+import { callbackSchema } from "./callback.ts";
 import { categorySchema } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
 import {
@@ -107,6 +108,8 @@ export const delegateRequestSchema = z
     deadline: instantSchema.optional(),
     start_within_seconds: z.number().positive().max(31_536_000).optional(),
     max_attempts: z.int().min(1).max(100).optional(),
+    parent_id: delegationIdSchema.optional(),
+    callback: callbackSchema.optional(),
     metadata: z
       .record(z.string(), z.unknown())
       .refine(
@@ -130,4 +133,12 @@ export const delegateRequestSchema = z
 export type DelegateRequest = z.output<typeof delegateRequestSchema>;
 export type DelegateInput = z.input<typeof delegateRequestSchema>;
 
-export const cancelRequestSchema = z.strictObject({ reason: z.string().max(1024).optional() });
+export const cancelRequestSchema = z.strictObject({
+  reason: z.string().max(1024).optional(),
+  cascade: z.boolean().default(true),
+});
+
+/** One of a batch; the key may stand with it. Checked by itself, so that one that is wrong spoils no other. */
+export const batchRequestSchema = z.strictObject({
+  delegations: z.array(z.record(z.string(), z.unknown())).min(1).max(LIMITS.batch.value),
+});

@@ -41,6 +41,8 @@ export const leasesSchema = z.strictObject({ leases: z.array(leaseSchema) });
 
 export const heartbeatRequestSchema = z.strictObject({
   progress: progressSchema.optional(),
+  /** messageId of the newest follow-up that has arrived; it covers all before it. */
+  seen: z.string().min(1).max(255).optional(),
   wait_seconds: waitSecondsSchema.default(0),
 });
 export const heartbeatSchema = z.strictObject({

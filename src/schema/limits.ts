@@ -49,6 +49,8 @@ export const LIMITS = {
     "progress and artifact chunks of one delegation",
     "rate_limited",
   ),
+  tree_depth: limit(8, "delegations", "one under the other", "delegation_loop"),
+  batch: limit(100, "delegations", "one batch", "invalid_request"),
   polls: limit(
     1_000,
     "requests",

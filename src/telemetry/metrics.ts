@@ -31,6 +31,11 @@ export class Metrics {
   ]);
   readonly ticketsRemade = this.#counter("errand_tickets_remade_total", "Lost tickets made again", []);
   readonly handedBack = this.#counter("errand_leases_handed_back_total", "Leases whose reader was gone", []);
+  readonly callbacks = this.#counter(
+    "errand_callbacks_total",
+    "Calls to delegators, by what became of them",
+    ["outcome"],
+  );
   readonly requests = this.#counter("errand_http_requests_total", "Requests", ["method", "route", "status"]);
   readonly parkedPolls = this.#gauge("errand_parked_polls", "Polls parked at this gateway", []);
   readonly streams = this.#gauge("errand_event_streams", "Event streams open at this gateway", []);

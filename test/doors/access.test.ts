@@ -37,7 +37,7 @@ const MATRIX: Record<string, { expect: Record<(typeof PRINCIPALS)[number], numbe
       operator: 202,
       "caller:alice": 202,
       "caller:bob": 202,
-      "agent:scout": 202,
+      "agent:scout": "delegation_loop",
       "agent:other": 202,
       "approver:ann": "forbidden",
       "viewer:eve": "forbidden",

@@ -213,6 +213,37 @@ test("what a broker answers, on every route, is as the document says", async () 
   await call("GET", "/v1/delegations?state=completed&limit=1");
   await call("GET", "/v1/results?limit=10");
 
+  const again = (await call("POST", "/v1/delegations/redrive", { target: "scout", limit: 1 })).body
+    .delegations[0];
+  expect(await call("POST", `/v1/delegations/${again.redrive_of}/redrive`)).toMatchObject({
+    status: 202,
+    body: { id: again.id },
+  });
+  await call("POST", "/v1/delegations/cancel", { target: "scout", limit: 1 });
+
+  await call("PUT", "/v1/agents/asker", {});
+  const callback = { url: "https://hooks.example.com/", secret: `whsec_${"a".repeat(32)}`, token: "t" };
+  const batch = [{ target: "asker", task: "ask", callback, idempotency_key: "b" }, { target: "nobody" }];
+  const { results } = (await call("POST", "/v1/delegations/batch", { delegations: batch })).body;
+  const asking = results[0].delegation.id;
+  await call("POST", "/v1/delegations", { target: "asker", task: "part", parent_id: asking });
+  const asks = async () => (await call("POST", "/v1/agents/asker/leases", {})).body.leases[0].lease_id;
+  const first = await asks();
+  await call("POST", `/v1/delegations/${asking}/messages`, { text: "hurry" });
+  const [unseen] = (await call("POST", `/v1/leases/${first}/heartbeat`, {})).body.messages;
+  await call("POST", `/v1/leases/${first}/heartbeat`, { seen: unseen.messageId });
+  const requests = [
+    { request_id: "r", text: "Which?", options: ["a", { b: 1 }], schema: { type: "object" } },
+  ];
+  const raised = (await call("POST", `/v1/leases/${first}/interrupt`, { kind: "input", requests })).body;
+  await call("GET", `/v1/delegations/${asking}`);
+  const answers = { r: { decision: "approve", text: "a", data: { b: [null] } } };
+  await call("POST", `/v1/delegations/${asking}/answer`, { interrupt_id: raised.interrupt_id, answers });
+  const [back] = (await call("POST", "/v1/agents/asker/leases", {})).body.leases;
+  const known = await call("POST", `/v1/leases/${back.lease_id}/interrupt`, { kind: "input", requests });
+  expect(known.body.answers.r.decision).toBe("approve");
+  await call("GET", `/v1/delegations/${asking}/events?after=0`, undefined, json);
+
   await call("PUT", "/v1/agents/relay", {});
   await call("POST", "/v1/delegations", { target: "relay", task: "x" });
   const [held] = (await call("POST", "/v1/agents/relay/leases", {})).body.leases;

@@ -126,6 +126,12 @@ export function client(url: string, token: string | null = OPERATOR) {
       call("POST", `/v1/leases/${lease}/reply`, { state: "completed", text: "done", ...more }),
     cancel: (id: string, more: Record<string, unknown> = {}) =>
       call("POST", `/v1/delegations/${id}/cancel`, more),
+    interrupt: (lease: string, more: Record<string, unknown> = {}) =>
+      call("POST", `/v1/leases/${lease}/interrupt`, { kind: "input", ...more }),
+    answer: (id: string, interrupt_id: string, more: Record<string, unknown> = {}) =>
+      call("POST", `/v1/delegations/${id}/answer`, { interrupt_id, ...more }),
+    message: (id: string, text: string) => call("POST", `/v1/delegations/${id}/messages`, { text }),
+    redrive: (id: string) => call("POST", `/v1/delegations/${id}/redrive`),
     events: (id: string, query = "?after=0") =>
       call("GET", `/v1/delegations/${id}/events${query}`, undefined, { accept: "application/json" }),
   };

@@ -1,9 +1,13 @@
-/** The whole state of a Redis database, for before and after. Limit: times to live are left out. */
+/**
+ * The whole state of a Redis database, for before and after. Limit: times to live are left out, and so is presence,
+ * which gateways write when they come to it.
+ */
 import type { Redis } from "ioredis";
 
 export async function dump(redis: Redis): Promise<Record<string, unknown>> {
   const all: Record<string, unknown> = {};
   for (const key of (await redis.keys("*")).sort()) {
+    if (/:(?:pollers:.*|gateways|seen)$/.test(key)) continue;
     const type = await redis.type(key);
     if (type === "hash") all[key] = await redis.hgetall(key);
     else if (type === "zset") all[key] = await redis.zrange(key, "0", "-1", "WITHSCORES");

@@ -1,10 +1,12 @@
 /** The agent's side: lease, heartbeat, release, reply (contract §5). Limit: outbound HTTP only; nothing calls an agent. */
 import { z } from "zod";
+import { interrupt } from "../../engine/interrupt.ts";
 import { type GrantedLease, handBack, lease } from "../../engine/lease.ts";
 import { addArtifact, heartbeat, release } from "../../engine/progress.ts";
 import { read } from "../../engine/read.ts";
 import { reply } from "../../engine/stitch.ts";
 import { delegationSchema } from "../../schema/delegation.ts";
+import { interruptRequestSchema, raisedSchema } from "../../schema/interrupt.ts";
 import {
   artifactRequestSchema,
   heartbeatRequestSchema,
@@ -57,11 +59,10 @@ export const leaseRoutes: readonly Route[] = [
     answers: { 200: heartbeatSchema },
     async handle(call, { params: { lease_id }, body }) {
       const { broker, principal } = call;
+      // No poll: leases bound it, and a heartbeat that were refused would cost its lease.
       return json(
         200,
-        await call.whileHeld(body.wait_seconds, (signal) =>
-          heartbeat(broker, principal, lease_id, body, signal),
-        ),
+        await call.whileHeld(0, (signal) => heartbeat(broker, principal, lease_id, body, signal)),
       );
     },
   }),
@@ -74,6 +75,17 @@ export const leaseRoutes: readonly Route[] = [
     answers: { 200: z.strictObject({ expires_at: instantSchema }) },
     async handle(call, { params: { lease_id }, body }) {
       return json(200, await addArtifact(call.broker, call.principal, lease_id, body));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/leases/{lease_id}/interrupt",
+    summary: "Ask; the lease ends, and the answer puts the delegation back before new work.",
+    params,
+    body: interruptRequestSchema,
+    answers: { 200: raisedSchema },
+    async handle(call, { params: { lease_id }, body }) {
+      return json(200, await interrupt(call.broker, call.principal, lease_id, body));
     },
   }),
   route({

@@ -1,6 +1,5 @@
 /** Delegating, reading, waiting and canceling. Limit: a list's filters apply within a bounded scan. */
 import { z } from "zod";
-import { cancel } from "../../engine/cancel.ts";
 import { delegate } from "../../engine/delegate.ts";
 import { list } from "../../engine/list.ts";
 import { readWhenReady } from "../../engine/read.ts";
@@ -8,7 +7,6 @@ import { results } from "../../engine/results.ts";
 import { formatCursor, parseCursor } from "../../events/cursor.ts";
 import {
   acceptedDelegationSchema,
-  cancelRequestSchema,
   delegateRequestSchema,
   delegationSchema,
   stateSchema,
@@ -28,6 +26,11 @@ import { jsonText, type Route, route } from "../route.ts";
 const params = z.strictObject({ id: delegationIdSchema });
 /** The W3C form; anything else is somebody's mistake and not worth refusing work for. */
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+export function traceparentOf(call: Call): string | undefined {
+  const trace = call.headers.get("traceparent") ?? "";
+  return TRACEPARENT.test(trace) ? trace : undefined;
+}
 
 /** `Prefer: wait=N`, in seconds, at most 60; 0 when it is absent. */
 function preferredWait(call: Call): number {
@@ -49,14 +52,13 @@ export const delegationRoutes: readonly Route[] = [
     async handle(call, { body, raw }) {
       const { broker, principal, headers } = call;
       const wait_seconds = preferredWait(call);
-      const trace = headers.get("traceparent") ?? "";
       // Held before anything is accepted: whoever waits too often already is refused with nothing written.
       const hold = wait_seconds === 0 ? null : call.hold("polls");
       try {
         // Beside the work, so that a Redis that falls silent costs the answer no second wait.
         const present = broker.presences.orUnknown(body.target);
         const accepted = await delegate(broker, principal, body, {
-          traceparent: TRACEPARENT.test(trace) ? trace : undefined,
+          traceparent: traceparentOf(call),
           idempotencyKey: headers.get("idempotency-key") ?? undefined,
           body: raw,
         });
@@ -94,17 +96,6 @@ export const delegationRoutes: readonly Route[] = [
         readWhenReady(call.broker, call.principal, id, { wait_seconds, after_version, signal }),
       );
       return jsonText(200, record.json);
-    },
-  }),
-  route({
-    method: "POST",
-    path: "/v1/delegations/{id}/cancel",
-    summary: "Cancel it; the holder of its lease learns at once.",
-    params,
-    body: cancelRequestSchema,
-    answers: { 200: delegationSchema },
-    async handle(call, { params: { id }, body }) {
-      return jsonText(200, (await cancel(call.broker, call.principal, id, body.reason)).json);
     },
   }),
   route({

@@ -1,0 +1,92 @@
+/**
+ * What is said to a delegation after it was made: cancel, answer, message, redrive, and the two of them in bulk.
+ * Limit: who may is the engine's to say.
+ */
+import { z } from "zod";
+import { answer } from "../../engine/answer.ts";
+import { cancel } from "../../engine/cancel.ts";
+import { message } from "../../engine/message.ts";
+import { type Bulk, cancelMany, redrive, redriveMany } from "../../engine/redrive.ts";
+import { cancelRequestSchema, delegationSchema } from "../../schema/delegation.ts";
+import { answerRequestSchema, bulkRequestSchema, messageRequestSchema } from "../../schema/interrupt.ts";
+import { delegationIdSchema, instantSchema } from "../../schema/values.ts";
+import { jsonText, type Route, route } from "../route.ts";
+
+const params = z.strictObject({ id: delegationIdSchema });
+const bulkSchema = z.strictObject({
+  delegations: z.array(delegationSchema),
+  next_before: instantSchema.nullable(),
+});
+
+function bulkText({ records, next_before }: Bulk): string {
+  const delegations = records.map(({ json }) => json).join(",");
+  return `{"delegations":[${delegations}],"next_before":${JSON.stringify(next_before)}}`;
+}
+
+export const controlRoutes: readonly Route[] = [
+  route({
+    method: "POST",
+    path: "/v1/delegations/{id}/cancel",
+    summary: "Cancel it, and with it what was delegated under it; the holder of its lease learns at once.",
+    params,
+    body: cancelRequestSchema,
+    answers: { 200: delegationSchema },
+    async handle(call, { params: { id }, body }) {
+      return jsonText(200, (await cancel(call.broker, call.principal, id, body)).json);
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/delegations/{id}/answer",
+    summary: "Answer its open question; it goes back to its agent before new work.",
+    params,
+    body: answerRequestSchema,
+    answers: { 200: delegationSchema },
+    async handle(call, { params: { id }, body }) {
+      return jsonText(200, (await answer(call.broker, call.principal, id, body)).json);
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/delegations/{id}/messages",
+    summary: "Send a follow-up; the holder of its lease gets it with its next heartbeat.",
+    params,
+    body: messageRequestSchema,
+    answers: { 202: delegationSchema },
+    async handle(call, { params: { id }, body }) {
+      return jsonText(202, (await message(call.broker, call.principal, id, body)).json);
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/delegations/{id}/redrive",
+    summary: "Delegate anew what failed; asked again, the answer is the same new delegation.",
+    params,
+    answers: { 202: delegationSchema },
+    notes: { gives: ["Location"] },
+    async handle(call, { params: { id } }) {
+      const record = await redrive(call.broker, call.principal, id);
+      return jsonText(202, record.json, { location: `/v1/delegations/${record.id}` });
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/delegations/redrive",
+    summary: "Redrive what failed of an agent, newest first; go on with next_before.",
+    body: bulkRequestSchema,
+    answers: { 202: bulkSchema },
+    async handle(call, { body }) {
+      return jsonText(202, bulkText(await redriveMany(call.broker, call.principal, body)));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/delegations/cancel",
+    summary: "Cancel what is live of an agent, newest first; go on with next_before.",
+    body: bulkRequestSchema.omit({ error_code: true }),
+    answers: { 200: bulkSchema },
+    async handle(call, { body }) {
+      return jsonText(200, bulkText(await cancelMany(call.broker, call.principal, body)));
+    },
+  }),
+];

@@ -1,0 +1,89 @@
+/**
+ * Telling a delegator's endpoint that its delegation ended or asks something, signed by the Standard Webhooks scheme.
+ * Limit: at least once; the receiver tells repeats by `webhook-id`. After a day it is given up.
+ */
+import { Webhook } from "standardwebhooks";
+import { toEntry, toEventJson } from "../events/entry.ts";
+import { readRecord } from "../lifecycle/record.ts";
+import type { TicketData } from "../queue/tickets.ts";
+import { callbackSchema } from "../schema/callback.ts";
+import type { Broker } from "./context.ts";
+import { Refused } from "./egress.ts";
+
+const FOR_A_DAY_MS = 86_400_000;
+const FIRST_MS = 5_000;
+const LONGEST_MS = 3_600_000;
+const GONE = 410;
+
+/** After how long a call is tried again: as long as it has been tried, so ever more rarely, up to an hour. */
+export const retryAfterMs = (triedForMs: number): number =>
+  Math.min(LONGEST_MS, Math.max(FIRST_MS, triedForMs)) * (0.8 + Math.random() * 0.4);
+
+/** Queues a call for each event that is owed one, and notes on the record that it is. */
+export async function queueCallbacks(broker: Broker, id: string): Promise<void> {
+  const record = await readRecord(broker.redis, broker.shards, id);
+  if (!record) return;
+  for (const seq of record.notify.keys()) {
+    if (seq > record.notified_seq) await broker.hooks.add({ delegation_id: id, ticket: seq });
+  }
+  await broker.writer.move({ move: "follow_up", id, params: { notified: record.notify_seq } });
+}
+
+/** One call; null when there is nothing more to try, or after how long to try again, ms. */
+export async function deliver(broker: Broker, { delegation_id, ticket }: TicketData): Promise<number | null> {
+  const keys = broker.shards.ofId(delegation_id);
+  const record = await readRecord(broker.redis, broker.shards, delegation_id);
+  const event_id = record?.notify.get(ticket);
+  if (!keys || !record?.callback || event_id === undefined) return null;
+  const [found] = await broker.redis.xrange(keys.delegationEvents(delegation_id), event_id, event_id);
+  if (!found) return null;
+  const { url, secret = [], token } = callbackSchema.parse(JSON.parse(record.callback));
+  const entry = toEntry(broker.shards.indexOfId(delegation_id) ?? 0, event_id, found[1]);
+  const body = toEventJson(entry, event_id);
+  const headers = sign(`evt_${delegation_id}_${ticket}`, body, [secret].flat());
+  const problem = await call(broker, url, { ...headers, ...(token && bearer(token)) }, body);
+  if (problem === null) {
+    broker.metrics.callbacks.inc({ outcome: "delivered" });
+    return null;
+  }
+  const triedFor = Date.now() + broker.clock.offset_ms - entry.at;
+  const isOver = triedFor > FOR_A_DAY_MS || problem === GONE;
+  broker.metrics.callbacks.inc({ outcome: isOver ? "given_up" : "failed" });
+  broker.log.warn(
+    { delegation_id, seq: ticket, host: new URL(url).host, problem },
+    isOver ? "callback given up" : "callback failed; tried again later",
+  );
+  return isOver ? null : broker.callbackRetryMs(triedFor);
+}
+
+/** Null when it was taken; else the status, or what went wrong. */
+async function call(
+  broker: Broker,
+  url: string,
+  headers: Record<string, string>,
+  body: string,
+): Promise<number | string | null> {
+  try {
+    const status = await broker.egress.post(url, headers, body);
+    return status >= 200 && status < 300 ? null : status;
+  } catch (error) {
+    // The code alone: messages may quote what was sent.
+    const code = error instanceof Error && "code" in error && typeof error.code === "string";
+    return error instanceof Refused ? error.message : code ? String(error.code) : "no answer";
+  }
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+/** Every secret signs, so that the receiver may change to a new one while the old one still counts. */
+function sign(id: string, body: string, secrets: readonly string[]): Record<string, string> {
+  const now = new Date();
+  const signatures = secrets.map((secret) => new Webhook(secret).sign(id, now, body));
+  return {
+    "content-type": "application/json",
+    "user-agent": "errand",
+    "webhook-id": id,
+    "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
+    ...(signatures.length > 0 && { "webhook-signature": signatures.join(" ") }),
+  };
+}

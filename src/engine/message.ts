@@ -1,0 +1,33 @@
+/**
+ * A follow-up to work that is under way: it stays in the history, and the holder gets it with its heartbeats until it
+ * says that it has seen it. Limit: the same message (by its messageId and content) again is once.
+ */
+import type { StoredDelegation } from "../lifecycle/record.ts";
+import type { MessageRequest } from "../schema/interrupt.ts";
+import { type Principal, requireControl } from "./access.ts";
+import type { Broker } from "./context.ts";
+import { bodyHash } from "./idempotency.ts";
+import { toUserMessage } from "./interrupt.ts";
+import { read } from "./read.ts";
+import { refusal } from "./refuse.ts";
+
+export async function message(
+  broker: Broker,
+  principal: Principal,
+  id: string,
+  { text, message: sent }: MessageRequest,
+): Promise<StoredDelegation> {
+  requireControl(principal, await read(broker, principal, id), "send it messages");
+  const said = toUserMessage(sent ?? { parts: [{ text: text ?? "" }] });
+  const json = JSON.stringify(said);
+  const { outcome, record } = await broker.writer.move({
+    move: "message",
+    id,
+    params: { message_id: said.messageId, message_hash: bodyHash(said) },
+    event: { message: json, by: JSON.stringify(principal.text) },
+    push: { list: "history", values: [json] },
+    read: true,
+  });
+  if ((outcome.outcome === "ok" || outcome.outcome === "duplicate") && record) return record;
+  throw refusal(outcome, id);
+}

@@ -1,0 +1,136 @@
+/**
+ * Delegating anew what failed, once for each failure. Limit: it is new work: it queues behind what waits, and may be
+ * refused like any other; asked again then, the same id is tried.
+ */
+import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
+import { messageInputSchema } from "../schema/a2a.ts";
+import { delegateRequestSchema } from "../schema/delegation.ts";
+import { ErrandError } from "../schema/errors.ts";
+import type { BulkRequest } from "../schema/interrupt.ts";
+import { toInstant } from "../schema/values.ts";
+import { type Principal, requireControl, requireOperator, toPrincipal } from "./access.ts";
+import { cancelAs } from "./cancel.ts";
+import type { Broker } from "./context.ts";
+import { submit } from "./delegate.ts";
+import { list } from "./list.ts";
+import { read } from "./read.ts";
+import { refusal } from "./refuse.ts";
+
+/** Returns the delegation that takes its place; the same one however often it is asked for. */
+export async function redrive(broker: Broker, principal: Principal, id: string): Promise<StoredDelegation> {
+  const failed = await read(broker, principal, id);
+  requireControl(principal, failed, "redrive it");
+  if (principal.kind === "approver") {
+    throw new ErrandError("forbidden", "Approvers may not redrive; the delegator and the operator may.", {
+      delegation_id: id,
+      delegation_valid: !failed.finished,
+    });
+  }
+  return again(broker, failed);
+}
+
+async function again(broker: Broker, failed: StoredDelegation): Promise<StoredDelegation> {
+  const newId = broker.shards.newDelegationId(failed.target);
+  const { outcome } = await broker.writer.move({
+    move: "redrive",
+    id: failed.id,
+    params: { new_id: newId },
+  });
+  if (outcome.outcome === "state") {
+    throw new ErrandError(
+      "wrong_state",
+      `Delegation ${failed.id} is ${outcome.state}; only what failed is redriven.`,
+      {
+        delegation_id: failed.id,
+        delegation_valid: !failed.finished,
+      },
+    );
+  }
+  if (outcome.outcome !== "ok" && outcome.outcome !== "redriven") throw refusal(outcome, failed.id);
+  const id = outcome.outcome === "redriven" ? outcome.redriven_as : newId;
+  const earlier = id === newId ? null : await readRecord(broker.redis, broker.shards, id);
+  if (earlier) return earlier;
+  const parent = failed.parent_id && (await readRecord(broker.redis, broker.shards, failed.parent_id));
+  const request = delegateRequestSchema.parse({
+    target: failed.target,
+    message: messageInputSchema.parse(JSON.parse(failed.message)),
+    context_id: failed.context_id,
+    priority: failed.priority,
+    max_attempts: failed.max_attempts,
+    metadata: JSON.parse(failed.metadata),
+    ...(failed.callback !== null && { callback: JSON.parse(failed.callback) }),
+    // What it was a part of may be over; then it stands by itself.
+    ...(parent && !parent.finished && { parent_id: parent.id }),
+  });
+  const traceparent = failed.traceparent ?? undefined;
+  const made = await submit(broker, toPrincipal(failed.delegator), request, id, {
+    redriveOf: failed.id,
+    traceparent,
+  });
+  const record = made ?? (await readRecord(broker.redis, broker.shards, id));
+  if (!record) throw refusal({ outcome: "missing", now: 0 }, id);
+  return record;
+}
+
+export interface Bulk {
+  readonly records: readonly StoredDelegation[];
+  /** Go on with this `before`; null: there is nothing left. */
+  readonly next_before: string | null;
+}
+
+/** Delegations looked at in one call. */
+const MAX_PAGES = 20;
+
+/** Does it to delegations of an agent, newest first, until enough are done or there are no more. */
+async function inBulk(
+  broker: Broker,
+  principal: Principal,
+  request: BulkRequest,
+  state: "failed" | "live",
+  work: (record: StoredDelegation) => Promise<StoredDelegation | null>,
+): Promise<Bulk> {
+  await broker.agents.get(request.target);
+  const records: StoredDelegation[] = [];
+  let before = request.before;
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const found = await list(broker, principal, {
+      target: request.target,
+      error_code: request.error_code,
+      state,
+      before,
+      cursor,
+      limit: 100,
+    });
+    for (const record of found.records) {
+      if (records.length === request.limit) return { records, next_before: before ?? null };
+      const done = await work(record);
+      if (done) records.push(done);
+      before = toInstant(record.created_at + 1);
+    }
+    if (found.next_cursor === null) return { records, next_before: null };
+    cursor = found.next_cursor;
+  }
+  return { records, next_before: before ?? null };
+}
+
+export async function redriveMany(broker: Broker, principal: Principal, request: BulkRequest): Promise<Bulk> {
+  requireOperator(principal, "redrive in bulk");
+  return inBulk(broker, principal, request, "failed", async (record) =>
+    record.redriven_as === null ? again(broker, record) : null,
+  );
+}
+
+export async function cancelMany(broker: Broker, principal: Principal, request: BulkRequest): Promise<Bulk> {
+  requireOperator(principal, "cancel in bulk");
+  const reason = "canceled in bulk";
+  return inBulk(broker, principal, request, "live", async (record) => {
+    try {
+      return await cancelAs(broker, principal.text, record.id, { reason, cascade: true });
+    } catch (error) {
+      // Quicker to its own end.
+      if (error instanceof ErrandError && error.code === "already_finished") return null;
+      throw error;
+    }
+  });
+}

@@ -1,0 +1,55 @@
+/**
+ * Delegations made on behalf of others: their ancestors, the depth they may have, and that none leads back to an agent
+ * above it. Limit: a child is known to its parent before it exists; one that is then refused is taken off again.
+ */
+import type { Ancestor } from "../lifecycle/record.ts";
+import { ErrandError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
+import type { Principal } from "./access.ts";
+import type { Broker } from "./context.ts";
+import { read } from "./read.ts";
+import { refusal } from "./refuse.ts";
+
+/** What stands above a new delegation; throws for a parent that is unknown or over, for loops, and beyond the depth. */
+export async function ancestorsOf(
+  broker: Broker,
+  principal: Principal,
+  target: string,
+  parentId: string | undefined,
+): Promise<readonly Ancestor[]> {
+  const ancestors: Ancestor[] = [];
+  if (parentId !== undefined) {
+    const parent = await read(broker, principal, parentId);
+    if (parent.finished) throw refusal({ ...parent, outcome: "state", now: 0 }, parentId);
+    ancestors.push(...parent.ancestors, [parent.id, parent.target]);
+  }
+  if (ancestors.length >= LIMITS.tree_depth.value) {
+    throw new ErrandError("delegation_loop", `Delegations nest at most ${LIMITS.tree_depth.value} deep.`, {
+      details: { depth: ancestors.length },
+    });
+  }
+  const isAbove = target === principal.name || ancestors.some(([, above]) => above === target);
+  if (principal.kind === "agent" && isAbove) {
+    throw new ErrandError("delegation_loop", `Agent '${target}' is already above this delegation.`, {
+      details: { target, ancestors: ancestors.map(([id]) => id) },
+    });
+  }
+  return ancestors;
+}
+
+/** From here on a cancel of the parent reaches the child, whether it exists yet or not. */
+export async function adopt(broker: Broker, parentId: string, childId: string): Promise<void> {
+  const { outcome } = await broker.writer.move({
+    move: "adopt",
+    id: parentId,
+    params: { child_id: childId },
+  });
+  if (outcome.outcome !== "ok") throw refusal(outcome, parentId);
+}
+
+/** The child was refused and will not come to be. */
+export async function disown(broker: Broker, parentId: string, childId: string): Promise<void> {
+  const keys = broker.shards.ofId(parentId);
+  // Left in, it would cost a cancel one look-up.
+  await broker.redis.srem(keys?.children(parentId) ?? "", childId).catch(() => {});
+}

@@ -1,0 +1,114 @@
+/**
+ * Questions and their answers, and what else is said to a delegation on its way (contract §4, §5). Limit: `options`
+ * and `schema` are the agent's hints to whoever answers; answers are not checked against them.
+ */
+import { z } from "zod";
+import { messageInputSchema, messageSchema } from "./a2a.ts";
+import { instantSchema } from "./values.ts";
+
+const ONE_TEXT = { error: "give at most one of text and message", path: ["text"] };
+const oneText = (body: { text?: unknown; message?: unknown }): boolean =>
+  body.text === undefined || body.message === undefined;
+
+const requestIdSchema = z.string().min(1).max(255);
+
+const questionShape = {
+  request_id: requestIdSchema.optional(),
+  text: z.string().min(1).optional(),
+  message: messageInputSchema.optional(),
+  options: z.array(z.unknown()).max(100).optional(),
+  schema: z.unknown().optional(),
+};
+export const questionSchema = z.strictObject(questionShape).refine(oneText, ONE_TEXT);
+export type QuestionInput = z.output<typeof questionSchema>;
+
+/** One question, or several under `requests`; without any words the agent still interrupts. */
+export const interruptRequestSchema = z
+  .strictObject({
+    kind: z.enum(["input", "auth"]),
+    ...questionShape,
+    requests: z.array(questionSchema).min(1).max(32).optional(),
+    expires_in_seconds: z.number().min(1).max(31_536_000).optional(),
+  })
+  .refine(oneText, ONE_TEXT)
+  .refine(
+    ({ requests, request_id, text, message, options, schema }) =>
+      requests === undefined ||
+      [request_id, text, message, options, schema].every((member) => member === undefined),
+    { error: "give the question either at the top or under requests", path: ["requests"] },
+  )
+  .refine(
+    ({ requests = [] }) => {
+      const ids = requests.flatMap(({ request_id }) => request_id ?? []);
+      return new Set(ids).size === ids.length;
+    },
+    { error: "each request_id may stand once", path: ["requests"] },
+  );
+export type InterruptRequest = z.output<typeof interruptRequestSchema>;
+export type InterruptInput = z.input<typeof interruptRequestSchema>;
+
+export const decisionSchema = z.enum(["approve", "deny"]);
+
+/** What was answered to one request. */
+export const givenAnswerSchema = z.strictObject({
+  decision: decisionSchema.optional(),
+  message: messageSchema.optional(),
+  data: z.unknown().optional(),
+});
+export type GivenAnswer = z.infer<typeof givenAnswerSchema>;
+export const givenAnswersSchema = z.record(z.string(), givenAnswerSchema);
+
+/** `answers` is there when the question was answered before; the lease is kept then. */
+export const raisedSchema = z.strictObject({
+  interrupt_id: z.string(),
+  answers: givenAnswersSchema.optional(),
+});
+export type Raised = z.infer<typeof raisedSchema>;
+
+const answerShape = {
+  decision: decisionSchema.optional(),
+  text: z.string().min(1).optional(),
+  message: messageInputSchema.optional(),
+  data: z.unknown().optional(),
+};
+const says = (body: { decision?: unknown; text?: unknown; message?: unknown; data?: unknown }): boolean =>
+  [body.decision, body.text, body.message, body.data].some((member) => member !== undefined);
+const SAYS = { error: "give a decision, text, message or data", path: ["text"] };
+
+export const answerSchema = z.strictObject(answerShape).refine(oneText, ONE_TEXT).refine(says, SAYS);
+export type AnswerInput = z.output<typeof answerSchema>;
+
+export const answerRequestSchema = z
+  .strictObject({
+    interrupt_id: z.string().min(1).max(255),
+    ...answerShape,
+    answers: z.record(requestIdSchema, answerSchema).optional(),
+  })
+  .refine(oneText, ONE_TEXT)
+  .refine((body) => (body.answers === undefined) === says(body), {
+    error: "give either one answer (decision, text, message, data) or answers by request_id",
+    path: ["answers"],
+  });
+export type AnswerRequest = z.output<typeof answerRequestSchema>;
+export type AnswerRequestInput = z.input<typeof answerRequestSchema>;
+
+export const messageRequestSchema = z
+  .strictObject({ text: z.string().min(1).optional(), message: messageInputSchema.optional() })
+  .refine((body) => (body.text === undefined) !== (body.message === undefined), {
+    error: "give exactly one of text and message",
+    path: ["text"],
+  });
+export type MessageRequest = z.output<typeof messageRequestSchema>;
+export type MessageInput = z.input<typeof messageRequestSchema>;
+
+/** Which delegations of an agent a bulk verb is about; older than `before`. */
+export const bulkRequestSchema = z.strictObject({
+  target: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, "not an agent name"),
+  error_code: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]{0,63}$/)
+    .optional(),
+  before: instantSchema.optional(),
+  limit: z.int().min(1).max(1000).default(100),
+});
+export type BulkRequest = z.output<typeof bulkRequestSchema>;

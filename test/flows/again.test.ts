@@ -1,0 +1,142 @@
+import { expect, test } from "vitest";
+import { as, client, startBroker } from "../support/broker.ts";
+import { dump } from "../support/dump.ts";
+
+async function setup() {
+  const broker = await startBroker();
+  const api = client(broker.url);
+  await api.agent("scout", { limits: { max_attempts: 1 } });
+  const alice = await as(broker.url, "caller:alice");
+  const failed = async (code = "broken", more: Record<string, unknown> = {}) => {
+    const { id } = (await alice.delegate("scout", more)).body;
+    const [lease] = (await api.lease("scout")).body.leases;
+    await api.reply(lease.lease_id, { state: "failed", text: undefined, error: { code, message: "no" } });
+    return String(id);
+  };
+  return { ...broker, api, alice, failed };
+}
+
+test("what failed is delegated anew, once: the same work, for the same delegator", async () => {
+  const { alice, api, failed } = await setup();
+  const message = { messageId: "mine", parts: [{ text: "dig" }, { data: { depth: 3 } }] };
+  const id = await failed("broken", { message, priority: 7, metadata: { a: 1 }, context_id: "ctx-1" });
+  const again = await api.redrive(id);
+  expect(again.status).toBe(202);
+  expect(again.headers.get("location")).toBe(`/v1/delegations/${again.body.id}`);
+  expect(again.body).toMatchObject({
+    state: "submitted",
+    redrive_of: id,
+    delegator: "caller:alice",
+    priority: 7,
+    metadata: { a: 1 },
+    context_id: "ctx-1",
+    message: { ...message, metadata: { delegation_id: again.body.id } },
+  });
+  expect(again.body.id).not.toBe(id);
+  expect((await alice.redrive(id)).body.id).toBe(again.body.id);
+  expect((await api.get(id)).body).toMatchObject({ state: "failed", redrive_of: null });
+  expect((await api.lease("scout")).body.leases[0].delegation.id).toBe(again.body.id);
+});
+
+test("only what failed, and only for the delegator and the operator", async () => {
+  const { url, alice, api, failed, redis } = await setup();
+  const id = await failed();
+  expect((await (await as(url, "approver:ann")).redrive(id)).body.code).toBe("forbidden");
+  expect((await (await as(url, "caller:bob")).redrive(id)).body.code).toBe("delegation_not_found");
+  const live = (await alice.delegate("scout")).body.id;
+  const before = await dump(redis);
+  expect((await alice.redrive(live)).body.code).toBe("wrong_state");
+  expect(await dump(redis)).toEqual(before);
+  await api.cancel(live);
+  expect((await alice.redrive(live)).body.code).toBe("wrong_state");
+});
+
+test("a redrive that was refused may be asked for again", async () => {
+  const { api, alice, failed } = await setup();
+  const id = await failed();
+  await api.agent("scout", { limits: { max_waiting: 1 } });
+  await alice.delegate("scout");
+  expect((await api.redrive(id)).body.code).toBe("queue_full");
+  await api.agent("scout");
+  expect((await api.redrive(id)).status).toBe(202);
+});
+
+test("in bulk: the newest first, by code and age, each once, page by page", async () => {
+  const { url, api, alice, failed } = await setup();
+  const first = await failed("broken");
+  await failed("other");
+  const third = await failed("broken");
+  const bulk = (more: Record<string, unknown>) =>
+    api.call("POST", "/v1/delegations/redrive", { target: "scout", error_code: "broken", ...more });
+  const one = await bulk({ limit: 1 });
+  expect([one.status, one.body.delegations.map((made: { redrive_of: string }) => made.redrive_of)]).toEqual([
+    202,
+    [third],
+  ]);
+  const rest = await bulk({ limit: 10, before: one.body.next_before });
+  expect(rest.body.delegations.map((made: { redrive_of: string }) => made.redrive_of)).toEqual([first]);
+  expect(rest.body.next_before).toBeNull();
+  expect((await bulk({})).body.delegations).toEqual([]);
+  expect((await alice.call("POST", "/v1/delegations/redrive", { target: "scout" })).body.code).toBe(
+    "forbidden",
+  );
+
+  const canceled = await api.call("POST", "/v1/delegations/cancel", { target: "scout", limit: 100 });
+  expect(canceled.body.delegations).toHaveLength(2);
+  expect((await api.call("GET", "/v1/delegations?target=scout&state=submitted")).body.delegations).toEqual(
+    [],
+  );
+  expect(
+    (await (await as(url, "caller:bob")).call("POST", "/v1/delegations/cancel", { target: "scout" })).status,
+  ).toBe(403);
+});
+
+test("a batch: each accepted or refused on its own, in order, with keys that find their first", async () => {
+  const { api, alice } = await setup();
+  await api.agent("smith", { accepts_from: [] });
+  const delegations = [
+    { target: "scout", task: "one", idempotency_key: "k1" },
+    { target: "nobody", task: "two" },
+    { target: "scout", tsak: "three" },
+    { target: "smith", task: "four" },
+    { target: "scout", task: "five", idempotency_key: 5 },
+    { target: "scout", task: "six" },
+  ];
+  const send = (headers?: Record<string, string>) =>
+    alice.call("POST", "/v1/delegations/batch", { delegations }, headers);
+  const { status, body } = await send({ "idempotency-key": "batch-1" });
+  expect(status).toBe(200);
+  const code = ({ error }: { error?: { code: string } }) => error?.code ?? null;
+  expect(body.results.map((one: { status: number }) => one.status)).toEqual([202, 404, 400, 403, 400, 202]);
+  expect(body.results.map(code)).toEqual([
+    null,
+    "agent_unknown",
+    "invalid_request",
+    "not_accepted",
+    "invalid_request",
+    null,
+  ]);
+  expect(body.results[2].error.details.issues.map((issue: { path: string }) => issue.path)).toContain("tsak");
+  const again = (await send({ "idempotency-key": "batch-1" })).body.results;
+  expect([again[0].status, again[0].delegation.id]).toEqual([200, body.results[0].delegation.id]);
+  expect([again[5].status, again[5].delegation.id]).toEqual([200, body.results[5].delegation.id]);
+  const order = (await api.lease("scout", { max: 10 })).body.leases;
+  expect(order.map((one: { delegation: { task_preview: string } }) => one.delegation.task_preview)).toEqual([
+    "one",
+    "six",
+  ]);
+  expect((await alice.call("POST", "/v1/delegations/batch", { delegations: [] })).status).toBe(400);
+  const many = Array.from({ length: 101 }, () => ({ target: "scout", task: "x" }));
+  expect((await alice.call("POST", "/v1/delegations/batch", { delegations: many })).status).toBe(400);
+});
+
+test("a batch tells when to come back, where a queue is full", async () => {
+  const { api, alice } = await setup();
+  await api.agent("scout", { limits: { max_waiting: 1 } });
+  const delegations = [1, 2].map((n) => ({ target: "scout", task: `${n}` }));
+  const { results } = (await alice.call("POST", "/v1/delegations/batch", { delegations })).body;
+  expect(results[1]).toMatchObject({
+    status: 429,
+    error: { code: "queue_full", details: { retry_after_seconds: 5 } },
+  });
+});

@@ -1,0 +1,166 @@
+import { Webhook } from "standardwebhooks";
+import { expect, test, vi } from "vitest";
+import { as, client, startBroker } from "../support/broker.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+
+const SECRET = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
+const NEXT = `whsec_${Buffer.alloc(32, 2).toString("base64")}`;
+
+async function setup(options: Parameters<typeof startBroker>[0] = {}) {
+  const broker = await startBroker({
+    callbackAllow: ["127.0.0.1"],
+    callbackRetryMs: () => 20,
+    ...options,
+  });
+  const api = client(broker.url);
+  await api.agent("scout");
+  const alice = await as(broker.url, "caller:alice");
+  const leased = async (callback: unknown) => {
+    const made = await alice.delegate("scout", { callback });
+    const [lease] = (await api.lease("scout")).body.leases;
+    return { made: made.body, id: String(made.body.id), lease: String(lease.lease_id) };
+  };
+  return { ...broker, api, alice, leased };
+}
+
+test("a question and the end are called back, signed by every secret, as the events they are", async () => {
+  const { api, alice, leased, log } = await setup();
+  const { url, received } = await startReceiver();
+  const { made, id, lease } = await leased({ url, secret: [SECRET, NEXT], token: "let-me-in" });
+  for (const secret of [SECRET, NEXT, "let-me-in", "callback"])
+    expect(JSON.stringify(made)).not.toContain(secret);
+
+  await api.heartbeat(lease, { progress: { done: 1 } });
+  const { interrupt_id } = (await api.interrupt(lease, { text: "?" })).body;
+  await until(() => received.length === 1);
+  await alice.answer(id, interrupt_id, { text: "!" });
+  const [again] = (await api.lease("scout")).body.leases;
+  await api.reply(again.lease_id);
+  await until(() => received.length === 2);
+
+  const { events } = (await api.events(id)).body;
+  for (const [at, { headers, body }] of received.entries()) {
+    expect(headers.authorization).toBe("Bearer let-me-in");
+    expect(headers["content-type"]).toBe("application/json");
+    const names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
+    const signed = Object.fromEntries(names.map((name) => [name, String(headers[name])]));
+    for (const secret of [SECRET, NEXT]) {
+      const event = new Webhook(secret).verify(body, signed);
+      expect(event).toEqual(events[at === 0 ? 3 : events.length - 1]);
+    }
+    expect(() => new Webhook(SECRET).verify(`${body} `, signed)).toThrow();
+    expect(headers["webhook-id"]).toBe(`evt_${id}_${JSON.parse(body).seq}`);
+  }
+  expect(JSON.parse(received[0]?.body ?? "")).toMatchObject({ status: "interrupted" });
+  expect(JSON.parse(received[1]?.body ?? "")).toMatchObject({ type: "DELEGATION_COMPLETE" });
+  for (const secret of [SECRET, NEXT, "let-me-in", "/hook"]) expect(log.join("\n")).not.toContain(secret);
+});
+
+test("a call that fails is made again, with the same id, until it is taken", async () => {
+  const { api, leased } = await setup();
+  const { url, received } = await startReceiver((count) => [500, 302, 429, 204][count - 1] ?? 204);
+  const { id, lease } = await leased({ url, secret: SECRET });
+  await api.reply(lease);
+  await until(() => received.length === 4);
+  expect(new Set(received.map(({ headers }) => headers["webhook-id"]))).toEqual(new Set([`evt_${id}_3`]));
+});
+
+test("410 ends the calls; so does a day of failures", async () => {
+  const { api, leased, clock, log } = await setup();
+  const gone = await startReceiver(() => 410);
+  const one = await leased({ url: gone.url });
+  await api.reply(one.lease);
+  await until(() => log.some((line) => line.includes("callback given up")));
+
+  const down = await startReceiver(() => 500);
+  const two = await leased({ url: down.url });
+  await api.reply(two.lease);
+  await until(() => down.received.length > 1);
+  clock.offset_ms = 86_400_000 + 60_000;
+  await until(() => log.filter((line) => line.includes("callback given up")).length === 2);
+  const calls = down.received.length;
+  await api.reply((await leased({ url: down.url })).lease);
+  // The next of another delegation is through while nothing more comes of the old.
+  await until(() => down.received.length > calls);
+  expect(down.received.slice(calls).some(({ body }) => body.includes(two.id))).toBe(false);
+  expect(gone.received).toHaveLength(1);
+});
+
+test.each([
+  "http://127.0.0.1:1/",
+  "http://[::1]:1/",
+  "http://10.1.2.3/",
+  "http://169.254.169.254/latest/meta-data",
+  "http://2130706433/",
+  "http://0x7f.1/",
+  "http://0177.0.0.1/",
+  "http://[::ffff:127.0.0.1]/",
+  "http://[64:ff9b::7f00:1]/",
+  "http://[fd00::1]/",
+  "http://localhost:1/",
+  "http://a.localhost/",
+  "http://0.0.0.0/",
+  "http://user:pass@example.com/",
+  "ftp://example.com/",
+  "file:///etc/passwd",
+])("%s is not called back", async (url) => {
+  const { alice, api } = await setup({ callbackAllow: [] });
+  const refused = await alice.delegate("scout", { callback: { url } });
+  expect([refused.status, refused.body.code]).toEqual([400, "invalid_request"]);
+  expect(JSON.stringify(refused.body.details.issues)).toContain("callback");
+  expect((await api.call("GET", "/v1/delegations")).body.delegations).toEqual([]);
+});
+
+test("a name that leads to a private address is not dialled; allowed by name, or by the address, it is", async () => {
+  const answers = async (allow: string[]) => {
+    const resolved: string[] = [];
+    const broker = await setup({
+      callbackAllow: allow,
+      callbackLookup: (host, _options, callback) => {
+        resolved.push(host);
+        callback(null, [{ address: "127.0.0.1", family: 4 }]);
+      },
+    });
+    const { port, received } = await startReceiver();
+    const { lease } = await broker.leased({ url: `http://hooks.example.com:${port}/hook` });
+    await broker.api.reply(lease);
+    await until(() => received.length > 0 || broker.log.some((line) => line.includes("private address")));
+    expect(resolved).toContain("hooks.example.com");
+    return received.length > 0;
+  };
+  expect(await answers([])).toBe(false);
+  expect(await answers(["hooks.example.com"])).toBe(true);
+  expect(await answers(["127.0.0.0/8"])).toBe(true);
+});
+
+test("a call that its gateway died with is taken over by another", async () => {
+  const { api, leased, gateway, another } = await setup();
+  const { url, received } = await startReceiver();
+  // Popped by a gateway that is no more.
+  await gateway.broker.hooks.stop(0);
+  const { lease } = await leased({ url });
+  await api.reply(lease);
+  await until(async () => (await gateway.broker.tickets.pop("~hooks")).popped);
+  await until(async () => (await gateway.broker.tickets.popped("~hooks", 0)).length === 1);
+  const second = await another();
+  await second.gateway.broker.hooks.recover(0);
+  await until(() => received.length === 1);
+});
+
+test("a call that its gateway did not live to queue is queued by the sweep, once", async () => {
+  const { api, leased, gateway, clock } = await setup();
+  const { url, received } = await startReceiver();
+  const { lease } = await leased({ url });
+  const died = vi.spyOn(gateway.broker.hooks, "add").mockRejectedValueOnce(new Error("died"));
+  await api.reply(lease);
+  died.mockRestore();
+  expect(received).toHaveLength(0);
+  clock.offset_ms = 6_000;
+  await gateway.sweep.tick();
+  await until(() => received.length === 1);
+  const added = vi.spyOn(gateway.broker.hooks, "add");
+  clock.offset_ms = 20_000;
+  await gateway.sweep.tick();
+  expect(added).not.toHaveBeenCalled();
+});
