@@ -1,0 +1,369 @@
+#!/usr/bin/env python3
+"""An Errand agent in Python's standard library (3.9 or newer), by docs/agent-protocol.md; the numbers in square
+brackets are those of its conformance list. Copy it and put your own work in the place of count_words().
+Limit: one delegation at a time; start it several times for more.
+
+    ERRAND_URL=http://127.0.0.1:4180 ERRAND_TOKEN=errand_… python3 agent.py scout
+"""
+import argparse
+import datetime
+import http.client
+import itertools
+import json
+import os
+import queue
+import random
+import signal
+import socket
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+POLL_SECONDS = 20  # below the idle cut of common proxies
+LONGEST_HOLD_SECONDS = 25
+CONFIRM_SECONDS = 5
+ANSWER_SECONDS = 15  # beyond the hold: later, the connection counts as dead
+STOP_SECONDS = 10
+STOPPING = "stopping"
+
+
+class Away(Exception):
+    """No answer, or one that says 'later'; what was asked for may have happened all the same."""
+
+    def __init__(self, why, status=0, retry_after=0.0):
+        super().__init__(why)
+        self.status, self.retry_after = status, retry_after
+
+
+class Refused(Exception):
+    """An answer that the same request would get again."""
+
+    def __init__(self, status, problem):
+        self.status, self.code = status, problem.get("code", "invalid_response")
+        details = problem.get("details")
+        self.details = details if isinstance(details, dict) else {}
+        self.reason = self.details.get("reason", self.code)
+        super().__init__(f"{status} {self.code}: {problem.get('detail', 'no problem document')}")
+
+
+class Ended(Exception):
+    """Stop this work: the lease is gone, or the agent stops. Let it pass through your handler."""
+
+
+class Failure(Exception):
+    """For handlers: the work ends as `state`, failed or rejected; a retryable failure is handed out again."""
+
+    def __init__(self, state, code, message, retryable=False):
+        super().__init__(message)
+        self.reply = {"state": state, "error": {"code": code, "message": message, "retryable": retryable}}
+
+
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None  # the token goes to nobody else [1]
+
+
+def log(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def backoff(failures, retry_after=0.0):
+    """250 ms doubling to 15 s, half of it random, never before what the broker asked for [12]."""
+    ceiling = min(15.0, 0.25 * 2 ** min(failures, 16))
+    wait = ceiling / 2 + random.random() * ceiling / 2
+    return wait if retry_after <= wait else retry_after + random.random() / 4
+
+
+def instant(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+class Broker:
+    def __init__(self, url, token):
+        self.url, self.token = url.rstrip("/"), token
+        self.opener = urllib.request.build_opener(NoRedirects)
+
+    def post(self, path, body, hold=0.0, timeout=ANSWER_SECONDS):
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), headers)
+        try:
+            with self.opener.open(request, timeout=hold + timeout) as answer:  # [3]
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            raise self.judge(error) from None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise Away(str(error) or type(error).__name__) from None
+
+    def judge(self, error):
+        try:
+            problem = json.load(error)
+        except (OSError, http.client.HTTPException, ValueError):
+            problem = None
+        refusal = Refused(error.code, problem if isinstance(problem, dict) else {})
+        passes = error.code in (408, 429) or error.code >= 500
+        if not passes or refusal.details.get("quota") == "delegation_events":
+            return refusal
+        after = error.headers.get("Retry-After", "")
+        return Away(f"it answered {error.code}", error.code, float(after) if after.isdigit() else 0.0)
+
+
+class Work:
+    """One lease: what is to be done, and the means to say how it goes. Whatever it offers raises Ended in time."""
+
+    def __init__(self, broker, lease):
+        self.broker, self.lease = broker, lease
+        self.id, self.path = lease["delegation"]["id"], "/v1/leases/" + lease["lease_id"]
+        held = lease["delegation"]["lease"]
+        # The broker's two instants; its clock is never compared with ours [6].
+        self.seconds = instant(held["expires_at"]) - instant(held["granted_at"])
+        self.trusted_until = time.monotonic() + self.seconds
+        self.ended, self.why = threading.Event(), ""
+        self.told_at, self.chunks = float("-inf"), {}
+
+    @property
+    def text(self):
+        parts = self.lease["request"]["params"]["message"]["parts"]
+        return "\n".join(part["text"] for part in parts if "text" in part)
+
+    def progress(self, **said):
+        """message, current_step, tools_used, done, total, eta_seconds; at most two a second are sent."""
+        self.wait(0)
+        if time.monotonic() - self.told_at >= 0.5:
+            self.told_at = time.monotonic()
+            try:
+                self.beat(progress=said)
+            except (Away, Refused):
+                pass  # the next one says more, or the reply
+
+    def artifact(self, artifact_id, chunk, last=False):
+        """Streams a piece of output. The first chunk replaces what an earlier attempt left."""
+        parts = self.chunks.setdefault(artifact_id, [])
+        parts.append({"text": chunk})
+        whole = len(parts) == 1
+
+        def send():
+            nonlocal whole
+            artifact = {"artifactId": artifact_id, "parts": parts if whole else parts[-1:]}
+            try:
+                self.send("artifacts", {"artifact": artifact, "append": not whole, "last_chunk": last})
+            except Away:
+                whole = True  # perhaps it arrived; all of it again cannot double it [11]
+                raise
+
+        self.insist(send)
+
+    def wait(self, seconds):
+        """Sleeps, as long as the lease is surely ours [8]. For work that asks nothing else, wait(0) now and then."""
+        until = time.monotonic() + seconds
+        while not self.ended.wait(max(0.0, min(until, self.trusted_until) - time.monotonic())):
+            if time.monotonic() >= self.trusted_until:
+                self.end("expired")
+            elif time.monotonic() >= until:
+                return
+        raise Ended(self.why)
+
+    def end(self, why):
+        if not self.ended.is_set():
+            self.why = why
+            self.ended.set()
+
+    def beat(self, hold=0.0, **said):
+        sent_at = time.monotonic()
+        self.send("heartbeat", {"wait_seconds": hold, **said}, hold)
+        self.trusted_until = max(self.trusted_until, sent_at + self.seconds)
+
+    def keep(self):
+        """Heartbeats until the end; held ones, so that a cancel is heard at once [5]."""
+        hold = min(LONGEST_HOLD_SECONDS, self.seconds / 3)
+
+        def beat():
+            try:
+                self.beat(hold)
+            except Away as away:
+                if away.status != 429:
+                    raise
+                self.beat()  # so many calls wait already; one that does not wait is always taken
+                self.wait(hold)
+
+        try:
+            while True:
+                asked_at = time.monotonic()
+                self.insist(beat)
+                # A gateway on its way out answers early [13].
+                self.wait(min(1.0, hold) if time.monotonic() - asked_at < min(1.0, hold / 2) else 0)
+        except Refused as refusal:
+            self.end(refusal.code)
+        except Ended:
+            pass
+
+    def insist(self, call):
+        """Repeats until it is answered, as long as the lease is surely ours."""
+        for failures in itertools.count():
+            try:
+                return call()
+            except Away as away:
+                self.wait(backoff(failures, away.retry_after))
+
+    def send(self, what, body, hold=0.0):
+        try:
+            # Not so long that a dead connection costs the lease.
+            return self.broker.post(f"{self.path}/{what}", body, hold, min(ANSWER_SECONDS, self.seconds / 3))
+        except Refused as refusal:
+            if refusal.code not in ("lease_lost", "lease_unknown") and refusal.status not in (401, 403):
+                raise
+            self.end(refusal.reason)  # [7]
+            raise Ended(self.why) from None
+
+
+class Agent:
+    def __init__(self, broker, name, handle):
+        self.broker, self.name, self.handle = broker, name, handle
+        self.worker_id = f"{socket.gethostname()}:{os.getpid()}"
+        self.stopping, self.parked, self.work = threading.Event(), False, None
+
+    def run(self):
+        """Works until stop(); raises Refused when no repeat can mend it: a revoked token, a deleted agent [14]."""
+        lease = None
+        while not self.stopping.is_set():
+            lease = self.serve(lease) if lease else self.poll()
+        if lease:  # it came with the last reply
+            self.release(Work(self.broker, lease))
+
+    def stop(self):
+        self.stopping.set()
+        if self.work:
+            self.work.end(STOPPING)
+
+    def wanted(self, wait_seconds):
+        return {
+            "wait_seconds": wait_seconds,
+            "confirm_within_seconds": CONFIRM_SECONDS,
+            "worker_id": self.worker_id,
+        }
+
+    def poll(self):
+        """A lease, or None when there was no work."""
+        for failures in itertools.count():
+            self.parked, asked_at = True, time.monotonic()
+            try:
+                if self.stopping.is_set():
+                    return None
+                path = f"/v1/agents/{self.name}/leases"
+                leases = self.broker.post(path, self.wanted(POLL_SECONDS), POLL_SECONDS)["leases"]
+                if not leases and time.monotonic() - asked_at < 1:
+                    self.stopping.wait(backoff(1))  # [13]
+                return leases[0] if leases else None
+            except Away as away:
+                pause = backoff(failures, away.retry_after)
+                log(f"the broker is away: {away}; again in {pause:.1f} s")
+                self.stopping.wait(pause)
+            finally:
+                self.parked = False
+
+    def serve(self, lease):
+        """From the lease to its end; returns the next lease when one came with the answer to the reply."""
+        work = self.work = Work(self.broker, lease)
+        try:
+            if self.stopping.is_set():
+                work.end(STOPPING)
+            work.wait(0)
+            work.insist(work.beat)  # nobody works on a lease that never arrived [4]
+            log(f"{work.id} leased, attempt {lease['attempt']}")
+            threading.Thread(target=work.keep, daemon=True).start()
+            return self.reply(work, self.outcome(work))
+        except Ended as ended:
+            if work.why == STOPPING:
+                self.release(work)
+            else:
+                log(f"{work.id} lost: {ended}")
+            return None
+        finally:
+            work.end("finished")
+
+    def outcome(self, work):
+        try:
+            reply = {"state": "completed", "text": self.handle(work)}
+        except Failure as failure:
+            reply = failure.reply
+        except Ended:
+            raise
+        except Exception as error:  # what went wrong is for our log, not for the delegator
+            log(f"{work.id} failed: {error!r}")
+            reply = Failure("failed", "agent_error", f"the agent failed: {type(error).__name__}").reply
+        if work.why != STOPPING:  # then what is done may still be said
+            work.wait(0)
+        return reply
+
+    def reply(self, work, body):
+        """The same body until it is taken: a repeat is a duplicate, never a second reply [9]."""
+        refused = False
+        for failures in itertools.count():
+            more = {} if self.stopping.is_set() else {"next": self.wanted(0)}
+            try:
+                answer = self.broker.post(f"{work.path}/reply", {**body, **more})
+                log(f"{work.id} {answer['delegation']['state']}")
+                return next(iter(answer.get("leases", [])), None)
+            except Refused as refusal:
+                if refusal.code in ("lease_lost", "lease_unknown"):
+                    raise Ended(refusal.reason) from None
+                if refused or refusal.status not in (400, 413, 422):
+                    raise
+                refused = True  # the reply itself is at fault, and the delegator waits [10]
+                body = Failure("failed", refusal.code, f"the reply was refused: {refusal}").reply
+            except Away as away:
+                time.sleep(backoff(failures, away.retry_after))
+
+    def release(self, work):
+        try:
+            self.broker.post(f"{work.path}/release", {"reason": "the worker is stopping"}, timeout=2)
+            log(f"{work.id} released")
+        except (Away, Refused):
+            log(f"{work.id} left to its expiry")
+
+
+def count_words(work, pause):
+    """The example's work: words by line as an artifact, the total as the reply."""
+    lines = work.text.splitlines()
+    if not lines:
+        raise Failure("rejected", "no_text", "there is no text to count")
+    counts = []
+    for number, line in enumerate(lines, 1):
+        work.progress(message=f"line {number}", done=number - 1, total=len(lines))
+        counts.append(len(line.split()))
+        work.artifact("counts", f"{counts[-1]}\n", last=number == len(lines))
+        work.wait(pause)
+    return str(sum(counts))
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Counts words for an Errand broker.")
+    parser.add_argument("agent")
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds a line")
+    args = parser.parse_args()
+    url, token = os.environ.get("ERRAND_URL", "http://127.0.0.1:4180"), os.environ.get("ERRAND_TOKEN", "")
+    if not url.startswith(("http://", "https://")) or not token:
+        sys.exit("ERRAND_URL must be an http(s) URL, and ERRAND_TOKEN a token of the agent")
+    agent = Agent(Broker(url, token), args.agent, lambda work: count_words(work, args.pause))
+    ends = queue.SimpleQueue()  # the one thing that a signal handler may safely put to
+
+    def run():
+        try:
+            agent.run()
+        except Exception as error:
+            ends.put(str(error) or repr(error))
+
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: ends.put(None))
+    worker = threading.Thread(target=run, daemon=True)
+    worker.start()
+    problem = ends.get()
+    agent.stop()  # a parked poll is cut by our end; work in hand is given back [15]
+    if not agent.parked:
+        worker.join(STOP_SECONDS)
+    sys.exit(problem)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+/** docs/agent-protocol.md tells the truth: its transcripts are run, its tables are compared with the code's. */
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { ERRORS, isErrorCode } from "../../src/schema/errors.ts";
+import { LEASE_LOST_REASONS, leaseRequestSchema } from "../../src/schema/lease.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
+import { OPERATOR, startBroker } from "../support/broker.ts";
+import { compare, filled, openShell, parseTranscripts } from "../support/transcript.ts";
+
+const PAGE = new URL("../../docs/agent-protocol.md", import.meta.url);
+const DEFAULT_URL = "http://127.0.0.1:4180";
+
+let page = "";
+beforeAll(async () => {
+  page = await readFile(PAGE, "utf8");
+});
+
+/** A folder as `errand serve` leaves it. */
+async function brokersFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "errand-docs-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await mkdir(join(folder, ".errand"));
+  await writeFile(join(folder, ".errand", "operator-token"), `${OPERATOR}\n`);
+  return folder;
+}
+
+test("the transcripts print what the document shows", async () => {
+  for (const program of ["bash", "curl"]) {
+    try {
+      execFileSync(program, ["--version"]);
+    } catch (cause) {
+      throw new Error(`the transcripts need ${program}, which does not run here; install it`, { cause });
+    }
+  }
+  const { url } = await startBroker();
+  const run = await openShell(await brokersFolder());
+  const said = new Map<string, string>();
+  const steps = parseTranscripts(page);
+  expect(steps.length).toBeGreaterThan(30);
+  for (const step of steps) {
+    const printed = await run(filled(step, said).replaceAll(DEFAULT_URL, url));
+    const wrong = compare(step.expected, printed, said);
+    if (wrong.length > 0) {
+      throw new Error(`docs/agent-protocol.md:${step.line}: $ ${step.command}\n${wrong.join("\n")}`);
+    }
+  }
+});
+
+/** The rows of the table below a line that has this text, cells without backquotes. */
+function tableBelow(text: string): string[][] {
+  const lines = page.split("\n");
+  const from = lines.findIndex((line) => line.includes(text));
+  expect(from, `a line with '${text}'`).toBeGreaterThanOrEqual(0);
+  const start = lines.findIndex((line, index) => index > from && line.startsWith("| ---"));
+  const end = lines.findIndex((line, index) => index > start && !line.startsWith("|"));
+  return lines.slice(start + 1, end).map((line) =>
+    line
+      .slice(1, -1)
+      .split("|")
+      .map((cell) => cell.trim().replaceAll("`", "")),
+  );
+}
+
+describe("the tables say what the code says", () => {
+  test("every reason of a lost lease, and no other", () => {
+    const reasons = tableBelow("`details.reason` of `lease_lost`").map(([reason]) => reason);
+    expect(reasons.sort()).toEqual([...LEASE_LOST_REASONS].sort());
+  });
+
+  test("error codes that exist, with their HTTP status", () => {
+    for (const [status, codes = ""] of tableBelow("## Errors, and what to do")) {
+      for (const code of codes.split(", ")) {
+        expect(isErrorCode(code) && String(ERRORS[code].status), code).toBe(status);
+      }
+    }
+  });
+
+  test.each([
+    ["calls that wait", LIMITS.polls],
+    ["progress and artifact chunks", LIMITS.progress_per_second],
+    ["events of one delegation", LIMITS.delegation_events],
+    ["nesting of JSON", LIMITS.json_depth],
+    ["leases in one answer", LIMITS.leases],
+    ["hold", LIMITS.wait_seconds],
+  ])("the limit of %s", (what, { value }) => {
+    const row = tableBelow("## Limits").find(([name]) => name?.startsWith(what));
+    expect(Number.parseInt(row?.[1] ?? "", 10)).toBe(value);
+  });
+
+  test("the fields of a request for leases, with their defaults and ranges", () => {
+    const rows = tableBelow("asks for work and waits for it");
+    expect(rows.map(([field]) => field)).toEqual(Object.keys(leaseRequestSchema.shape));
+    const defaults: Record<string, unknown> = leaseRequestSchema.parse({});
+    for (const [field = "", byDefault = "", range = ""] of rows) {
+      if (defaults[field] !== undefined) expect(byDefault, field).toBe(String(defaults[field]));
+      const [low, high] = range.split(" to ").map(Number);
+      if (low === undefined || high === undefined || Number.isNaN(high)) continue;
+      for (const [value, legal] of [
+        [low, true],
+        [high, true],
+        [low - 1, false],
+        [high + 1, false],
+      ] as const) {
+        expect(leaseRequestSchema.safeParse({ [field]: value }).success, `${field}: ${value}`).toBe(legal);
+      }
+    }
+  });
+});
+
+test.each([
+  ["another value", '{"a": 1}', '{"a": 2}', [".a: expected 1, got 2"]],
+  ["a member too many", '{"a": 1}', '{"a": 1, "b": 2}', [".b: not in the document"]],
+  ["a member too few", '{"a": 1, "…": "…"}', '{"b": 2}', [".a: expected 1, got undefined"]],
+  ["another beginning", '{"a": "dlg_…"}', '{"a": "lse_1"}', ['.a: expected "dlg_…", got "lse_1"']],
+  ["another length", "[1]", "[1, 2]", ["the answer: expected [1], got [1,2]"]],
+  ["another status", "{}\nHTTP 200", "{}\nHTTP 201", ["expected:\n{}\nHTTP 200\ngot:\n{}\nHTTP 201"]],
+  ["words", "", "curl: (7) failed", ["expected:\n\ngot:\ncurl: (7) failed"]],
+  [
+    "nothing",
+    '{"a": "dlg_…", "b": "…", "…": "…"}\nHTTP 200',
+    '{"c": [], "b": 3, "a": "dlg_1"}\n\nHTTP 200',
+    [],
+  ],
+])("a transcript that differs by %s", (_what, expected, printed, wrong) => {
+  expect(compare(expected, printed, new Map())).toEqual(wrong);
+});

@@ -1,0 +1,393 @@
+/**
+ * The agent in Python against a real gateway, by the conformance list of docs/agent-protocol.md: each test names the
+ * numbers that it covers.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { GatewayOptions } from "../../src/app.ts";
+import { as, client, startBroker } from "../support/broker.ts";
+import { checkHistory, eventsOf } from "../support/history.ts";
+import { type Relay, type Said, startRelay } from "../support/relay.ts";
+import { until } from "../support/until.ts";
+
+const AGENT = fileURLToPath(new URL("../../examples/python/agent.py", import.meta.url));
+const PAGE = new URL("../../docs/agent-protocol.md", import.meta.url);
+const SLOW = "30";
+
+const covered = new Set<number>();
+
+/** A test for some numbers of the conformance list. */
+function conforms(numbers: readonly number[], what: string, run: () => Promise<void>): void {
+  for (const number of numbers) covered.add(number);
+  test(`[${numbers.join(", ")}] ${what}`, { timeout: 60_000 }, run);
+}
+
+async function setup({
+  spec = {},
+  options = {},
+}: {
+  spec?: Record<string, unknown>;
+  options?: Partial<GatewayOptions>;
+} = {}) {
+  const broker = await startBroker(options);
+  const admin = client(broker.url);
+  await admin.agent("scout", spec);
+  const { token, tokenId } = await as(broker.url, "agent:scout");
+  const relay = await startRelay(broker.url);
+  const start = (...args: string[]) => startAgent(relay.url, token, ["scout", ...args]);
+  const delegate = async (task: string) => String((await admin.delegate("scout", { task })).body.id);
+  const ended = async (id: string) => {
+    const { body } = await admin.get(id, "?wait_seconds=15");
+    checkHistory(await eventsOf(admin, id), "finished");
+    return body;
+  };
+  return { ...broker, admin, relay, token, tokenId, start, delegate, ended };
+}
+
+function startAgent(url: string, token: string, args: readonly string[]) {
+  requirePython();
+  const path = { PATH: process.env.PATH ?? "" };
+  const child = spawn("python3", [AGENT, ...args], {
+    env: { ...path, ERRAND_URL: url, ERRAND_TOKEN: token, PYTHONDONTWRITEBYTECODE: "1" },
+    stdio: ["ignore", "inherit", "pipe"],
+  });
+  let text = "";
+  child.stderr.on("data", (bytes: Buffer) => {
+    text += bytes.toString();
+  });
+  const closed = once(child, "close");
+  onTestFinished(async () => {
+    if (child.exitCode === null) child.kill("SIGKILL");
+    await closed;
+  });
+  return {
+    log: () => text,
+    lines: () => text.split("\n").slice(0, -1),
+    heard: (words: string) =>
+      until(() => text.includes(words), { timeoutMs: 15_000, what: `'${words}' in its log` }),
+    kill: (signal: NodeJS.Signals) => child.kill(signal),
+    exit: async () => {
+      await closed;
+      return child.exitCode;
+    },
+  };
+}
+
+function requirePython(): void {
+  const check = "import sys; sys.exit(sys.version_info < (3, 9))";
+  try {
+    execFileSync("python3", ["-c", check]);
+  } catch (cause) {
+    throw new Error("these tests run examples/python/agent.py and need python3, 3.9 or newer; install it", {
+      cause,
+    });
+  }
+}
+
+/** Gives one call to what ends so a fault: the first, or the n-th. */
+function onNth(relay: Relay, ending: string, fault: ReturnType<Relay["fault"]>, nth = 1): void {
+  relay.fault = (call) => (relay.to(ending).indexOf(call) === nth - 1 ? fault : undefined);
+}
+
+const leaseOf = ({ path }: Said) => /^\/v1\/leases\/([^/]+)\//.exec(path)?.[1];
+const said = (relay: Relay) => relay.said.map(({ path }) => path.split("/").at(-1));
+
+describe("the agent in Python", () => {
+  conforms([1, 2, 16], "works on one delegation after the other", async () => {
+    const { relay, start, delegate, ended, admin, token } = await setup();
+    // What a later version may say.
+    relay.answering = async ({ path }, answer) => ({
+      ...answer,
+      news: { from: "tomorrow" },
+      ...(path.endsWith("/heartbeat") && {
+        messages: [{ messageId: "f1", role: "ROLE_USER", parts: [{ hologram: 1 }] }],
+      }),
+    });
+    const ids = [
+      await delegate("how many words\nis this"),
+      await delegate("one"),
+      await delegate("two words"),
+    ];
+    const parts = [{ data: { rows: 3 } }, { url: "https://example.org/x" }];
+    const other = (await admin.delegate("scout", { message: { parts } })).body.id;
+    const agent = start();
+    const ends = await Promise.all([...ids, other].map(ended));
+    expect(ends.map(({ state, attempt, reply }) => [state, attempt, reply?.parts])).toEqual([
+      ["completed", 1, [{ text: "5" }]],
+      ["completed", 1, [{ text: "1" }]],
+      ["completed", 1, [{ text: "2" }]],
+      ["rejected", 1, undefined],
+    ]);
+    expect(ends[0]).toMatchObject({
+      progress: { message: "line 1", done: 0, total: 2 },
+      artifacts: [{ artifactId: "counts", parts: [{ text: "3\n" }, { text: "2\n" }] }],
+    });
+    expect(ends[3].error).toMatchObject({ code: "no_text", message: "there is no text to count" });
+    await agent.heard("rejected");
+    expect(agent.lines()).toEqual([
+      ...ids.flatMap((id) => [`${id} leased, attempt 1`, `${id} completed`]),
+      `${other} leased, attempt 1`,
+      `${other} rejected`,
+    ]);
+
+    let held = 0;
+    for (const { path, body, answer } of relay.said) {
+      if (path.endsWith("/reply")) held -= 1;
+      const asked = path.endsWith("/leases") ? body : body.next;
+      if (asked) expect([held, asked.max ?? 1]).toEqual([0, 1]);
+      held += answer?.leases?.length ?? 0;
+    }
+    for (const { path, headers } of relay.said) {
+      expect(headers.authorization).toBe(`Bearer ${token}`);
+      expect(path).not.toContain(token);
+    }
+    expect(agent.log()).not.toContain(token);
+  });
+
+  conforms([1, 14], "follows no redirect, and says why it ends", async () => {
+    const { relay, start } = await setup();
+    const elsewhere = await startRelay(relay.url);
+    relay.fault = () => ({ status: 302, headers: { location: `${elsewhere.url}/v1/agents/scout/leases` } });
+    const agent = start();
+    expect(await agent.exit()).toBe(1);
+    expect(agent.log()).toMatch(/^302 /);
+    expect(elsewhere.said).toEqual([]);
+  });
+
+  conforms([4, 7], "starts nothing that it does not hold any more", async () => {
+    const { relay, start, delegate, ended, admin } = await setup();
+    const id = await delegate("never begun");
+    relay.answering = async ({ path }, answer) => {
+      if (path.endsWith("/leases") && answer.leases.length > 0)
+        await admin.cancel(answer.leases[0].delegation.id);
+      return answer;
+    };
+    const agent = start();
+    await agent.heard(`${id} lost: canceled`);
+    expect((await ended(id)).state).toBe("canceled");
+    expect(said(relay).slice(0, 2)).toEqual(["leases", "heartbeat"]);
+    expect(relay.to("/leases")[0]?.body.confirm_within_seconds).toBe(5);
+    expect(relay.said.filter(leaseOf)).toHaveLength(1);
+    expect(agent.log()).not.toContain("leased");
+  });
+
+  conforms(
+    [3, 5, 6],
+    "keeps a lease that is shorter than the work, whatever the broker's clock says",
+    async () => {
+      const { relay, start, delegate, ended, clock } = await setup({
+        spec: { limits: { lease_seconds: 2 } },
+        options: { sweepEveryMs: 50 },
+      });
+      clock.offset_ms = -86_400_000;
+      const id = await delegate("one line");
+      start("--pause", "5");
+      expect(await ended(id)).toMatchObject({ state: "completed", attempt: 1 });
+      const beats = relay.to("/heartbeat").filter(({ body }) => body.wait_seconds > 0);
+      expect(beats.length).toBeGreaterThan(5);
+      for (const { body } of beats) expect(body.wait_seconds).toBeLessThanOrEqual(2 / 3);
+      expect(relay.said.filter(({ path, left }) => left && !path.endsWith("/leases"))).toEqual([]);
+    },
+  );
+
+  conforms([5, 12], "makes plain heartbeats while the broker takes no call that waits", async () => {
+    const { relay, start, delegate, ended } = await setup({
+      spec: { limits: { lease_seconds: 2 } },
+      options: { sweepEveryMs: 50 },
+    });
+    const id = await delegate("one line");
+    relay.fault = ({ path, body }) =>
+      path.endsWith("/heartbeat") && body.wait_seconds > 0
+        ? { status: 429, headers: { "retry-after": "5" }, body: { code: "quota_exceeded" } }
+        : undefined;
+    start("--pause", "4");
+    expect(await ended(id)).toMatchObject({ state: "completed", attempt: 1 });
+  });
+
+  conforms([10], "does not repeat what the delegation has no room for, and still replies", async () => {
+    const { relay, start, delegate, ended } = await setup();
+    const id = await delegate("one line");
+    const full = { code: "quota_exceeded", details: { quota: "delegation_events", limit: 10_000 } };
+    relay.fault = ({ path, body }) =>
+      path.endsWith("/artifacts") || body.progress
+        ? { status: 429, headers: { "retry-after": "60" }, body: full }
+        : undefined;
+    start();
+    expect(await ended(id)).toMatchObject({ state: "failed", error: { code: "agent_error" } });
+    expect(relay.to("/artifacts")).toHaveLength(1);
+  });
+
+  conforms([7], "stops when the delegator cancels, and goes on with other work", async () => {
+    const { relay, start, delegate, ended, admin } = await setup();
+    const id = await delegate("first\nsecond");
+    const agent = start("--pause", "1");
+    await until(() => relay.to("/artifacts").length === 1, { what: "the first line" });
+    await admin.cancel(id);
+    await agent.heard(`${id} lost: canceled`);
+    const next = await delegate("one");
+    expect(await ended(next)).toMatchObject({ state: "completed" });
+    const [lease] = relay.to("/artifacts").map(leaseOf);
+    const calls = relay.said.filter((call) => leaseOf(call) === lease);
+    const lost = calls.find(({ status }) => status === 409);
+    expect(lost?.answer).toMatchObject({ code: "lease_lost", details: { reason: "canceled" } });
+    expect(calls.filter(({ askedAt }) => askedAt > (lost?.answeredAt ?? 0))).toEqual([]);
+    expect(calls.map(({ path }) => path).join()).not.toMatch(/reply|release/);
+  });
+
+  conforms([7, 16], "stops when the lease is lost for a reason that it does not know", async () => {
+    const { relay, start, delegate } = await setup();
+    const id = await delegate("one line");
+    onNth(
+      relay,
+      "/heartbeat",
+      { status: 409, body: { code: "lease_lost", details: { reason: "eclipsed" } } },
+      3,
+    );
+    const agent = start("--pause", SLOW);
+    await agent.heard(`${id} lost: eclipsed`);
+    expect(relay.to("/reply")).toEqual([]);
+  });
+
+  conforms([7], "is told late when another has its work, and changes nothing", async () => {
+    const { relay, start, delegate, ended, admin, clock, gateway } = await setup({
+      spec: { backoff: { initial_ms: 0 } },
+    });
+    const id = await delegate("one line");
+    const agent = start("--pause", SLOW);
+    await until(() => relay.to("/artifacts").length === 1, { what: "the line" });
+    // As a laptop that sleeps: its heartbeats are not heard, its lease runs out, another takes over.
+    relay.fault = ({ path }) => (path.endsWith("/heartbeat") ? "cut" : undefined);
+    clock.offset_ms += 61_000;
+    await gateway.sweep.tick();
+    const { leases } = (await admin.lease("scout", { worker_id: "another" })).body;
+    expect(leases[0]).toMatchObject({ attempt: 2, delegation: { id } });
+    relay.fault = () => undefined;
+    await agent.heard(`${id} lost: expired`);
+    await admin.reply(leases[0].lease_id, { text: "the other's" });
+    expect(await ended(id)).toMatchObject({ reply: { parts: [{ text: "the other's" }] }, attempt: 2 });
+  });
+
+  conforms([8], "stops by itself when no heartbeat is answered for the length of the lease", async () => {
+    const { relay, start, delegate } = await setup({ spec: { limits: { lease_seconds: 1 } } });
+    const id = await delegate("one line");
+    relay.fault = ({ path }) =>
+      path.endsWith("/heartbeat") && relay.to("/artifacts").length > 0 ? "hang" : undefined;
+    const agent = start("--pause", SLOW);
+    await agent.heard(`${id} lost: expired`);
+    expect(relay.to("/reply")).toEqual([]);
+  });
+
+  conforms([9, 12], "repeats a reply until it is answered, no sooner than it is told to", async () => {
+    const { relay, start, delegate, ended } = await setup();
+    const id = await delegate("one");
+    const faults = ["deaf", { status: 503, headers: { "retry-after": "1" } }] as const;
+    relay.fault = (call) => faults[relay.to("/reply").indexOf(call)];
+    const agent = start();
+    await agent.heard(`${id} completed`);
+    const replies = relay.to("/reply");
+    expect(replies.map(({ body }) => body)).toEqual([replies[0]?.body, replies[0]?.body, replies[0]?.body]);
+    expect(replies[2]?.answer).toMatchObject({ outcome: "duplicate" });
+    expect((replies[2]?.askedAt ?? 0) - (replies[1]?.answeredAt ?? 0)).toBeGreaterThanOrEqual(1000);
+    expect((await ended(id)).state).toBe("completed");
+  });
+
+  conforms([10], "says failed when its reply is refused", async () => {
+    const { relay, start, delegate, ended } = await setup();
+    const id = await delegate("one");
+    onNth(relay, "/reply", { status: 413, body: { code: "payload_too_large", detail: "too large" } });
+    start();
+    expect(await ended(id)).toMatchObject({ state: "failed", error: { code: "payload_too_large" } });
+    expect(relay.to("/reply").map(({ body }) => body.state)).toEqual(["completed", "failed"]);
+  });
+
+  conforms([11], "sends an artifact whole after a chunk that it does not know arrived", async () => {
+    const { relay, start, delegate, ended } = await setup();
+    const id = await delegate("a\nb c\nd e f");
+    onNth(relay, "/artifacts", "deaf", 2);
+    start();
+    expect(await ended(id)).toMatchObject({
+      artifacts: [{ artifactId: "counts", parts: [{ text: "1\n" }, { text: "2\n" }, { text: "3\n" }] }],
+    });
+    const sent = relay.to("/artifacts").map(({ body }) => [body.append, body.artifact.parts.length]);
+    expect(sent).toEqual([
+      [false, 1],
+      [true, 1],
+      [false, 2],
+      [true, 1],
+    ]);
+  });
+
+  conforms([12, 13], "bears a gateway that goes and comes back, at work and waiting", async () => {
+    const { gateway, another, relay, start, delegate, ended } = await setup();
+    const atWork = start("--pause", "3");
+    const id = await delegate("one line");
+    await until(() => relay.to("/artifacts").length === 1, { what: "work" });
+    const waiting = start();
+    await until(() => gateway.broker.claimers.waiting("scout") === 1, { what: "a parked poll" });
+    await gateway.close();
+    await waiting.heard("the broker is away");
+    // Away long enough for several tries.
+    await until(() => relay.to("/leases").filter(({ status }) => status === undefined).length > 3, {
+      timeoutMs: 15_000,
+    });
+    await another({ port: gateway.port });
+    expect(await ended(id)).toMatchObject({ state: "completed", attempt: 1 });
+    await atWork.heard(`${id} completed`);
+    const next = await delegate("one");
+    expect(await ended(next)).toMatchObject({ state: "completed", attempt: 1 });
+
+    const polls = relay.to("/leases");
+    const early = polls.findIndex(({ answer }) => answer?.leases?.length === 0);
+    expect(early).toBeGreaterThanOrEqual(0);
+    const pause = (polls[early + 1]?.askedAt ?? 0) - (polls[early]?.answeredAt ?? 0);
+    expect(pause).toBeGreaterThanOrEqual(200);
+  });
+
+  conforms([14], "ends when its token is revoked", async () => {
+    const { gateway, relay, start, admin, tokenId } = await setup();
+    const agent = start();
+    await until(() => gateway.broker.claimers.waiting("scout") === 1, { what: "a parked poll" });
+    await admin.call("DELETE", `/v1/tokens/${tokenId}`);
+    expect(await agent.exit()).toBe(1);
+    expect(agent.log()).toMatch(/^401 unauthenticated: /);
+    expect(relay.said).toHaveLength(1);
+  });
+
+  conforms([15], "gives its work back when it is told to stop", async () => {
+    const { relay, start, delegate, admin } = await setup();
+    const id = await delegate("one line");
+    const agent = start("--pause", SLOW);
+    await until(() => relay.to("/artifacts").length === 1, { what: "work" });
+    agent.kill("SIGTERM");
+    expect(await agent.exit()).toBe(0);
+    expect(agent.lines()).toEqual([`${id} leased, attempt 1`, `${id} released`]);
+    expect((await admin.get(id)).body).toMatchObject({ state: "submitted", attempt: 1, lease: null });
+    expect(relay.to("/leases")).toHaveLength(1);
+    const second = start();
+    await second.heard(`${id} completed`);
+  });
+
+  conforms([15], "leaves its poll when it is told to stop", async () => {
+    const { gateway, start } = await setup();
+    const agent = start();
+    await until(() => gateway.broker.claimers.waiting("scout") === 1, { what: "a parked poll" });
+    const toldAt = performance.now();
+    agent.kill("SIGTERM");
+    expect(await agent.exit()).toBe(0);
+    // Sooner than the poll ends, and than the grace for work does.
+    expect(performance.now() - toldAt).toBeLessThan(8_000);
+    expect(agent.log()).toBe("");
+    await until(() => gateway.broker.claimers.waiting("scout") === 0, { what: "the poll to end" });
+  });
+});
+
+test("every number of the conformance list is covered", async () => {
+  const page = await readFile(PAGE, "utf8");
+  const list = page.slice(page.indexOf("## Conformance list"));
+  const numbers = [...list.matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number));
+  expect(numbers.length).toBeGreaterThan(10);
+  expect([...covered].sort((a, b) => a - b)).toEqual(numbers);
+});

@@ -1,0 +1,116 @@
+/**
+ * Stands between an agent and a gateway: keeps what was said, and misbehaves when told to. Limit: bodies are read
+ * whole in both directions, so it is no place for streams.
+ */
+import { createServer, request as httpRequest, type IncomingMessage } from "node:http";
+import { onTestFinished } from "vitest";
+
+// The wire is what is under test: each test says what it expects there.
+type Json = ReturnType<typeof JSON.parse>;
+
+export interface Said {
+  readonly path: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: Json;
+  /** Milliseconds by the monotonic clock. */
+  readonly askedAt: number;
+  /** What the one who asked was told; absent while it waits and when it was cut. */
+  status?: number;
+  answer?: Json;
+  answeredAt?: number;
+  /** The one who asked left before it was answered. */
+  left?: true;
+}
+
+/** `cut`: the call never arrives · `deaf`: it arrives, the answer is cut · `hang`: it never arrives, nothing is said. */
+type Fault =
+  | "cut"
+  | "deaf"
+  | "hang"
+  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: Json };
+
+export interface Relay {
+  readonly url: string;
+  readonly said: Said[];
+  /** Calls whose path ends so, in order. */
+  readonly to: (ending: string) => Said[];
+  /** Asked at each call. */
+  fault: (call: Said) => Fault | undefined;
+  /** Asked before each answer is passed on. */
+  answering: (call: Said, answer: Json) => Promise<Json>;
+}
+
+export async function startRelay(gateway: string): Promise<Relay> {
+  const said: Said[] = [];
+  const server = createServer((incoming, outgoing) => {
+    void bodyOf(incoming).then(async (text) => {
+      const path = incoming.url ?? "";
+      const body = text === "" ? undefined : JSON.parse(text);
+      const call: Said = { path, headers: incoming.headers, body, askedAt: performance.now() };
+      said.push(call);
+      const gone = new AbortController();
+      outgoing.once("close", () => {
+        if (!outgoing.writableEnded) call.left = true;
+        gone.abort();
+      });
+      const tell = (status: number, headers: Record<string, string>, answer: Json) => {
+        call.status = status;
+        call.answer = answer;
+        call.answeredAt = performance.now();
+        outgoing.writeHead(status, { "content-type": "application/json", ...headers });
+        outgoing.end(JSON.stringify(answer));
+      };
+      const fault = relay.fault(call);
+      if (fault === "hang") return;
+      if (fault === "cut") return outgoing.destroy();
+      if (typeof fault === "object") return tell(fault.status, fault.headers ?? {}, fault.body ?? {});
+      try {
+        const { status, headers, answer } = await pass(gateway, incoming, text, gone.signal);
+        if (fault === "deaf") return outgoing.destroy();
+        tell(status, headers, await relay.answering(call, answer));
+      } catch {
+        outgoing.destroy();
+      }
+    });
+  });
+  const relay: Relay = {
+    url: "",
+    said,
+    to: (ending) => said.filter(({ path }) => path.endsWith(ending)),
+    fault: () => undefined,
+    answering: async (_call, answer) => answer,
+  };
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return Object.assign(relay, { url: `http://127.0.0.1:${port}` });
+}
+
+async function bodyOf(stream: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+function pass(gateway: string, { method, url, headers }: IncomingMessage, body: string, signal: AbortSignal) {
+  return new Promise<{ status: number; headers: Record<string, string>; answer: Json }>((resolve, reject) => {
+    const { host: _host, ...kept } = headers;
+    const onward = httpRequest(`${gateway}${url}`, { method, headers: kept, agent: false, signal });
+    onward.once("error", reject);
+    onward.once("response", (response) => {
+      bodyOf(response).then((text) => {
+        const retry = response.headers["retry-after"];
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: retry === undefined ? {} : { "retry-after": retry },
+          answer: JSON.parse(text),
+        });
+      }, reject);
+    });
+    onward.end(body);
+  });
+}
