@@ -1,20 +1,23 @@
-FROM node:22-slim AS build
+# The gateway alone: it has no Redis of its own, set ERRAND_REDIS_URL (docker-compose.yml does).
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci
+RUN npm ci --no-audit --no-fund
 COPY . .
-RUN npm run build && npm prune --omit=dev
+RUN npm run build && npm prune --omit=dev --no-audit --no-fund
 
-# Has no Redis of its own: set ERRAND_REDIS_URL (docker-compose.yml does).
-FROM node:22-slim
-ENV NODE_ENV=production ERRAND_HOST=0.0.0.0 ERRAND_DATA_DIR=/data
+FROM node:24-bookworm-slim
+ENV NODE_ENV=production ERRAND_HOST=0.0.0.0 ERRAND_PORT=4180 ERRAND_DATA_DIR=/data
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
-RUN mkdir -p /data && chown node:node /data
+# `docker exec CONTAINER errand …` is the CLI, as the operator.
+RUN install -d -o node -g node -m 0700 /data && ln -s /app/dist/main.js /usr/local/bin/errand
 USER node
 VOLUME /data
 EXPOSE 4180
-HEALTHCHECK --interval=10s --timeout=3s CMD ["node", "-e", "fetch('http://127.0.0.1:4180/readyz').then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ERRAND_PORT}/readyz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# As PID 1: it handles SIGTERM itself and, without a Redis of its own, has no children to reap.
 CMD ["node", "dist/main.js", "serve"]

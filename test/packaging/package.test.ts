@@ -1,0 +1,161 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { publint } from "publint";
+import { expect, onTestFinished, test } from "vitest";
+import { freshDir } from "../support/program.ts";
+import { until } from "../support/until.ts";
+import { installElsewhere, pack, plainEnv } from "./consumer.ts";
+import { ROOT } from "./registry.ts";
+
+const PATIENCE = 120_000;
+
+/** What an ESM program of somebody else does with the library, both sides of it. */
+const SCRIPT = `
+import { Admin, Agent, Delegator } from "errand";
+import { delegationSchema } from "errand/schema";
+const connection = { url: process.argv[2], token: process.argv[3] };
+await new Admin(connection).putAgent("scout");
+const agent = new Agent({ ...connection, agent: "scout" }, async (work) => work.text.toUpperCase());
+const working = agent.run();
+const delegator = new Delegator(connection);
+const { id } = await delegator.delegate({ target: "scout", task: "hello" });
+const ended = delegationSchema.parse(await delegator.wait(id));
+console.log(ended.state, ended.reply.parts[0].text);
+await agent.stop();
+await working;
+`;
+
+const TYPED = `
+import { Agent, type Delegated, Delegator, type Work } from "errand";
+import { delegationSchema } from "errand/schema";
+const connection = { url: "http://127.0.0.1:4180", token: "t" };
+const delegator = new Delegator(connection);
+const made: Delegated = await delegator.delegate({ target: "scout", task: "hello" });
+const state: "completed" | string = delegationSchema.parse(made).state;
+new Agent({ ...connection, agent: "scout" }, async (work: Work) => work.text + state);
+// @ts-expect-error: the types are there, not any.
+await delegator.delegate({ target: 3 });
+`;
+
+test(
+  "the packed tarball, installed elsewhere, serves and delegates",
+  async () => {
+    const folder = await installElsewhere();
+    const npx = (...args: string[]) =>
+      execFileSync("npx", ["--no-install", "errand", ...args], {
+        cwd: folder,
+        env: plainEnv(),
+        encoding: "utf8",
+      });
+    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+    expect(npx("--version").trim()).toBe(version);
+
+    // As npx would start it, but with its own pid: npx keeps a shell between.
+    const broker = spawn(join(folder, "node_modules/.bin/errand"), ["serve"], {
+      cwd: folder,
+      env: { ...plainEnv(), ERRAND_PORT: "0", ERRAND_DATA_DIR: join(folder, "data") },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    const closed = once(broker, "close");
+    onTestFinished(async () => {
+      broker.kill("SIGKILL");
+      await closed;
+    });
+    let said = "";
+    broker.stderr.on("data", (chunk) => {
+      said += chunk;
+    });
+    await until(() => said.includes("errand is ready at") || broker.exitCode !== null, { timeoutMs: 30_000 });
+    const url = /errand is ready at (\S+)/.exec(said)?.[1] ?? said;
+
+    writeFileSync(join(folder, "app.mjs"), SCRIPT);
+    const token = readFileSync(join(folder, "data/operator-token"), "utf8").trim();
+    const output = execFileSync(process.execPath, ["app.mjs", url, token], { cwd: folder, encoding: "utf8" });
+    expect(output).toBe("completed HELLO\n");
+
+    broker.kill("SIGTERM");
+    expect(await closed).toEqual([0, null]);
+    expect(existsSync(join(folder, "data/gateway.json"))).toBe(false);
+    expect(existsSync(join(folder, ".errand"))).toBe(false);
+
+    writeFileSync(join(folder, "app.mts"), TYPED);
+    const common = {
+      noEmit: true,
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: false,
+      types: [],
+    };
+    const kinds = {
+      "node.json": { module: "nodenext", moduleResolution: "nodenext" },
+      "bundler.json": { module: "esnext", moduleResolution: "bundler" },
+    };
+    for (const [file, kind] of Object.entries(kinds)) {
+      const compilerOptions = {
+        ...common,
+        ...kind,
+        target: "es2023",
+        lib: ["es2023", "dom", "dom.iterable"],
+      };
+      writeFileSync(join(folder, file), JSON.stringify({ compilerOptions, files: ["app.mts"] }));
+      const tsc = join(ROOT, "node_modules/.bin/tsc");
+      const checked = await new Promise<string>((done) => {
+        const child = spawn(tsc, ["-p", file], { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
+        let text = "";
+        child.stdout.on("data", (chunk) => {
+          text += chunk;
+        });
+        child.once("close", (code) => done(`${file}: ${code}${text}`));
+      });
+      expect(checked).toBe(`${file}: 0`);
+    }
+  },
+  PATIENCE,
+);
+
+test(
+  "the tarball holds what users need and nothing else",
+  async () => {
+    const { tarball, paths } = await pack(freshDir());
+    const shapes = [
+      /^dist\/(?:[a-z0-9-]+\/)*[a-z0-9-]+\.(?:js|d\.ts|lua|css)$/,
+      /^docs\/[a-z-]+\.(?:md|json)$/,
+      /^deploy\/[a-z.-]+$/,
+      /^(?:package\.json|README\.md|CHANGELOG\.md|ARCHITECTURE\.md|LICENSE)$/,
+    ];
+    expect(paths.filter((path) => !shapes.some((shape) => shape.test(path)))).toEqual([]);
+    expect(paths.filter((path) => /test|\.env|token$|npmrc|\.tgz$/.test(path))).toEqual([]);
+    for (const needed of [
+      "README.md",
+      "LICENSE",
+      "CHANGELOG.md",
+      "dist/main.js",
+      "dist/index.d.ts",
+      "docs/operations.md",
+    ])
+      expect(paths).toContain(needed);
+
+    const unpacked = freshDir();
+    execFileSync("tar", ["-xzf", tarball, "-C", unpacked]);
+    const text = paths.map((path) => readFileSync(join(unpacked, "package", path), "utf8")).join("\n");
+    // No path of the machine that packed it, no credential, no reference to a file that is not there.
+    expect(text).not.toContain(ROOT.slice(0, -1));
+    expect(text).not.toMatch(/errand_[0-9a-z]{40,}|whsec_[A-Za-z0-9+/]{24,}|-----BEGIN|_authToken/);
+    expect(text).not.toMatch(/sourceMappingURL/);
+    const manifest = JSON.parse(readFileSync(join(unpacked, "package/package.json"), "utf8"));
+    expect(manifest.engines.node).toBe(">=20.19");
+    for (const path of Object.values<string>(manifest.bin)) expect(paths).toContain(path);
+  },
+  PATIENCE,
+);
+
+test(
+  "publint finds nothing to mend",
+  async () => {
+    const { messages } = await publint({ pkgDir: ROOT, strict: true, pack: "npm" });
+    expect(messages).toEqual([]);
+  },
+  PATIENCE,
+);
