@@ -106,7 +106,7 @@ test("the image's steps make a gateway that is healthy beside compose's Redis an
   await until(() => healthy() === 1, { timeoutMs: 20_000 });
   gateway.kill("SIGTERM");
   expect(await closed).toEqual([0, null]);
-}, 120_000);
+}, 240_000);
 
 /** Runs the build stage; what `npm ci` installs is copied from here, the lock file being the same. */
 function buildStage(stage: Stage): string {

@@ -9,7 +9,7 @@ import { until } from "../support/until.ts";
 import { installElsewhere, pack, plainEnv } from "./consumer.ts";
 import { ROOT } from "./registry.ts";
 
-const PATIENCE = 120_000;
+const PATIENCE = 240_000;
 
 /** What an ESM program of somebody else does with the library, both sides of it. */
 const SCRIPT = `

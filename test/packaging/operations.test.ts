@@ -1,0 +1,184 @@
+/**
+ * What docs/operations.md and deploy/ say, held against the running thing. Limit: the proxies were
+ * tried by hand, Docker was not.
+ */
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { z } from "zod";
+import { ConfigError, EXIT_CONFIG, readConfig } from "../../src/config.ts";
+import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
+import { startOwnRedis } from "../support/own-redis.ts";
+import { freshDir, serveIn } from "../support/program.ts";
+import { until } from "../support/until.ts";
+import { ROOT } from "./registry.ts";
+
+const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+const DOC = read("docs/operations.md");
+
+describe("metrics", () => {
+  /** A scrape after a story in which everything that the rules ask for has happened. */
+  async function scrape(): Promise<string> {
+    const { url, clock, gateway } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    for (let n = 0; n < 3; n += 1) await api.delegate("scout");
+    const lease = async () => String((await api.lease("scout")).body.leases[0].lease_id);
+    await api.reply(await lease());
+    const lapsed = await lease();
+    clock.offset_ms = 61_000;
+    await gateway.sweep.tick();
+    expect((await api.reply(lapsed)).status).toBe(409);
+    const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${OPERATOR}` } });
+    return response.text();
+  }
+
+  test("the table names every metric there is, and no other", async () => {
+    const text = await scrape();
+    const real = [...text.matchAll(/^# TYPE (errand_\w+)/gm)].map(([, name]) => name);
+    const told = [...DOC.matchAll(/^\| `(errand_\w+)` \|/gm)].map(([, name]) => name);
+    expect(told.sort()).toEqual(real.sort());
+  });
+
+  test("the rules ask for metrics, labels and values that are told", async () => {
+    const text = await scrape();
+    const rules = z
+      .object({
+        groups: z.array(z.object({ rules: z.array(z.looseObject({ alert: z.string(), expr: z.string() })) })),
+      })
+      .parse(parse(read("deploy/prometheus-rules.yml")))
+      .groups.flatMap((group) => group.rules);
+    expect(rules.length).toBeGreaterThan(5);
+    for (const { alert, expr } of rules) {
+      const names = [...expr.matchAll(/\b((?:errand|nodejs|process)_\w+)(?:\{([^}]*)\})?/g)];
+      if (alert !== "ErrandDown") expect(names.length, alert).toBeGreaterThan(0);
+      for (const [, name = "", labels = ""] of names) {
+        const series = text.split("\n").filter((line) => new RegExp(`^${name}[{ ]`).test(line));
+        expect(series, `${alert}: ${name}`).not.toEqual([]);
+        // The job is Prometheus' own; what failed or ended in a 5xx was not part of the story.
+        for (const [, label = "", value = ""] of labels.matchAll(/(\w+)=~?"([^"]*)"/g)) {
+          if (label === "job") continue;
+          expect(series.join("\n"), `${alert}: ${label}`).toContain(`${label}="`);
+          if (["late", "lapse|exhaust"].includes(value))
+            expect(series.join("\n")).toMatch(new RegExp(`"(?:${value})"`));
+        }
+      }
+    }
+  });
+});
+
+test("every variable that is named exists", () => {
+  const places = ["docs/operations.md", "Dockerfile", "docker-compose.yml", "deploy/errand.service"];
+  const names = new Set(places.flatMap((place) => read(place).match(/ERRAND_[A-Z]+(?:_[A-Z]+)*/g) ?? []));
+  expect(names.size).toBeGreaterThan(8);
+  for (const name of names) {
+    try {
+      readConfig({ [name]: "1" });
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      expect(error.problems.join()).not.toContain("unknown variable");
+    }
+  }
+});
+
+test("a delegation takes as much memory as the sizing says", async () => {
+  const { redis, target } = await startOwnRedis();
+  const { url } = await startBroker({ redis: target });
+  const api = await as(url, "caller:alice");
+  const operator = client(url);
+  await operator.agent("scout");
+  const used = async () => Number(/^used_memory:(\d+)/m.exec(await redis.info("memory"))?.[1]);
+  const COUNT = 200;
+  const text = () => Array.from({ length: 1024 }, () => Math.random().toString(36).charAt(2)).join("");
+  const empty = await used();
+  for (let n = 0; n < COUNT; n += 50) {
+    await Promise.all(Array.from({ length: 50 }, () => api.delegate("scout", { task: text() })));
+  }
+  const waiting = ((await used()) - empty) / COUNT;
+  let { leases } = (await operator.lease("scout", { max: 1 })).body;
+  while (leases.length > 0) {
+    const next = { wait_seconds: 0 };
+    ({ leases } = (await operator.reply(leases[0].lease_id, { text: text(), next })).body);
+  }
+  const finished = ((await used()) - empty) / COUNT;
+
+  const [, told] = /^\| waiting \| [\d.]+ kB \| ([\d.]+) kB/m.exec(DOC) ?? [];
+  const [, kept] = /^\| finished, kept \| [\d.]+ kB \| ([\d.]+) kB/m.exec(DOC) ?? [];
+  expect(waiting / 1000 / Number(told)).toBeGreaterThan(0.8);
+  expect(waiting / 1000 / Number(told)).toBeLessThan(1.2);
+  expect(finished / 1000 / Number(kept)).toBeGreaterThan(0.8);
+  expect(finished / 1000 / Number(kept)).toBeLessThan(1.2);
+}, 60_000);
+
+test("a copy taken while the broker runs restores it, with what the page says that a restore loses", async () => {
+  const dir = freshDir();
+  const { url, token } = await serveIn(dir);
+  const operator = client(url, token);
+  await operator.agent("scout");
+  const alice = await (async () => {
+    const { body } = await operator.call("POST", "/v1/tokens", { principal: "caller:alice" });
+    return { id: String(body.id), token: String(body.token) };
+  })();
+  const { id: waiting } = (await operator.delegate("scout")).body;
+  const { id: done } = (await operator.delegate("scout")).body;
+
+  const home = join(dir, ".errand");
+  const backup = freshDir();
+  const redis = new Redis({
+    path: join(home, "redis.sock"),
+    password: readFileSync(join(home, "redis-password"), "utf8"),
+  });
+  await redis.config("SET", "auto-aof-rewrite-percentage", "0");
+  await until(async () => (await redis.info("persistence")).includes("aof_rewrite_in_progress:0"));
+  execFileSync("cp", ["-a", join(home, "redis/appendonlydir"), join(home, "operator-token"), backup]);
+  redis.disconnect();
+
+  await operator.call("DELETE", `/v1/tokens/${alice.id}`);
+  await operator.cancel(done);
+  const { id: later } = (await operator.delegate("scout")).body;
+  expect((await client(url, alice.token).get(done)).status).toBe(401);
+
+  const fresh = freshDir();
+  mkdirSync(join(fresh, ".errand/redis"), { recursive: true });
+  cpSync(join(backup, "appendonlydir"), join(fresh, ".errand/redis/appendonlydir"), { recursive: true });
+  cpSync(join(backup, "operator-token"), join(fresh, ".errand/operator-token"));
+  const restored = await serveIn(fresh);
+  expect(restored.token).toBe(token);
+  const again = client(restored.url, token);
+  expect((await again.get(waiting)).body.state).toBe("submitted");
+  expect((await again.get(done)).body.state).toBe("submitted");
+  expect((await again.get(later)).status).toBe(404);
+  expect((await client(restored.url, alice.token).call("GET", "/v1/agents")).status).toBe(200);
+  const { lease_id, delegation } = (await again.lease("scout")).body.leases[0];
+  expect(delegation.id).toBe(waiting);
+  expect((await again.reply(lease_id)).body.outcome).toBe("matched");
+}, 60_000);
+
+describe("the systemd unit", () => {
+  const unit = read("deploy/errand.service");
+  const value = (name: string) => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1];
+
+  test("runs what the package installs, waits long enough, and does not repeat a wrong setting", () => {
+    const { bin } = z
+      .object({ bin: z.object({ errand: z.string() }) })
+      .parse(JSON.parse(read("package.json")));
+    expect(value("ExecStart")).toContain(`/node_modules/errand/${bin.errand} serve`);
+    expect(value("RestartPreventExitStatus")).toBe(String(EXIT_CONFIG));
+    expect(Number(value("TimeoutStopSec"))).toBeGreaterThan(10);
+    expect(value("WorkingDirectory")).toBe(`/var/lib/${value("StateDirectory")}`);
+    expect(value("Environment")).toContain(`ERRAND_DATA_DIR=/var/lib/${value("StateDirectory")}`);
+  });
+
+  const none = spawnSync("systemd-analyze", ["--version"]).status !== 0;
+  test.skipIf(none)("is one that systemd reads without a complaint", () => {
+    // /usr/bin/node may be elsewhere on this machine; that is not the unit's fault.
+    const { stdout, stderr } = spawnSync("systemd-analyze", ["verify", join(ROOT, "deploy/errand.service")], {
+      encoding: "utf8",
+    });
+    const complaints = `${stdout}${stderr}`.split("\n").filter((line) => line.includes("errand.service"));
+    expect(complaints.filter((line) => !line.includes("/usr/bin/node"))).toEqual([]);
+  });
+});
