@@ -84,7 +84,11 @@ async function install() {
   await alone(async () => {
     if (installed()) return;
     say("Installing the dependencies ...");
-    await npm(["install", "--no-save", "--include=dev", "--no-audit", "--no-fund"]);
+    // Stdout belongs to the task: `npm pack --json` comes through here.
+    await npm(
+      ["install", "--no-save", "--include=dev", "--no-audit", "--no-fund"],
+      ["inherit", 2, "inherit"],
+    );
   });
 }
 
@@ -113,7 +117,7 @@ async function build() {
     // Before the compiler reads them: an edit meanwhile must look newer than the build.
     const stamp = fingerprint();
     fs.rmSync(DIST, { recursive: true, force: true });
-    await run(bin("tsc"), ["-p", "tsconfig.build.json"]);
+    await run(bin("tsc"), ["-p", "tsconfig.build.json"], ["inherit", 2, "inherit"]);
     for (const file of files(join(ROOT, "src"))) {
       if (file.endsWith(".ts")) continue;
       const target = join(DIST, relative(join(ROOT, "src"), file));
@@ -188,9 +192,9 @@ function claimed(lock) {
   return false;
 }
 
-function npm(args) {
+function npm(args, stdio) {
   const cli = process.env.npm_execpath;
-  return cli?.endsWith("npm-cli.js") ? run(process.execPath, [cli, ...args]) : run("npm", args);
+  return cli?.endsWith("npm-cli.js") ? run(process.execPath, [cli, ...args], stdio) : run("npm", args, stdio);
 }
 
 function bin(name) {
@@ -198,9 +202,9 @@ function bin(name) {
 }
 
 /** A child that gets our signals and whose failure is ours. */
-function run(command, args) {
+function run(command, args, stdio = "inherit") {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: ROOT, stdio: "inherit" });
+    const child = spawn(command, args, { cwd: ROOT, stdio });
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
     // Ctrl-C reaches it without us, and many a tool takes a second one as an order to drop everything.
     const forward = (signal) => (signal === "SIGINT" && process.stdin.isTTY) || child.kill(signal);

@@ -120,10 +120,9 @@ function buildStage(stage: Stage): string {
         cpSync(join(ROOT, source), join(app, source), { recursive: true });
       }
     } else if (name === "RUN" && text.startsWith("npm ci")) {
+      // No hard links: npm prune writes node_modules/.package-lock.json in place.
       const modules = join(ROOT, "node_modules");
-      const linked = spawnSync("cp", ["-al", modules, app], { stdio: "ignore" });
-      if (linked.status !== 0)
-        cpSync(modules, join(app, "node_modules"), { recursive: true, verbatimSymlinks: true });
+      cpSync(modules, join(app, "node_modules"), { recursive: true, verbatimSymlinks: true });
     } else if (name === "RUN") {
       execFileSync("sh", ["-c", text], { cwd: app, env: plainEnv(), stdio: "pipe" });
     }
