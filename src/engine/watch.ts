@@ -69,9 +69,9 @@ export async function* follow(
   after: Positions,
   signal: AbortSignal,
 ): AsyncGenerator<Watched, void, undefined> {
-  const { redis, shards, feed } = broker;
+  const { redis, shards, feed, retentionMs: keptMs } = broker;
   const { source, filter } = subscription;
-  for await (const event of watch({ redis, shards, feed, source, after, signal })) {
+  for await (const event of watch({ redis, shards, feed, source, keptMs, after, signal })) {
     if (!("entry" in event) || wants(filter, event.entry)) yield event;
   }
 }
@@ -119,9 +119,9 @@ export async function* followOne(
   after: string,
   signal: AbortSignal,
 ): AsyncGenerator<Watched, void, undefined> {
-  const { redis, shards, feed } = broker;
+  const { redis, shards, feed, retentionMs: keptMs } = broker;
   const source: Source = { kind: "delegation", id: record.id };
-  for await (const event of watch({ redis, shards, feed, source, after: [after], signal })) {
+  for await (const event of watch({ redis, shards, feed, source, keptMs, after: [after], signal })) {
     yield event;
     if ("entry" in event && TERMINAL_EVENT_TYPES.includes(event.entry.type)) return;
   }

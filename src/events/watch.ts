@@ -26,6 +26,8 @@ export interface Watch {
   readonly shards: Shards;
   readonly feed: Feed;
   readonly source: Source;
+  /** How long the feed of a principal outlives its last event, ms. */
+  readonly keptMs: number;
   /** Where to start; one position for each shard of {@link shardsOf}. */
   readonly after: Positions;
   readonly signal: AbortSignal;
@@ -84,20 +86,41 @@ class Buffer {
   }
 }
 
-/** True when entries between `position` and what is kept are gone. */
-async function isTrimmed(redis: Redis, stream: string, position: string): Promise<boolean> {
+/**
+ * True when entries between `position` and what is kept are gone. A stream that lives for `keptMs` after its last entry
+ * may have had a forerunner that went as a whole: one with an entry behind a `position` that is older than that.
+ */
+async function isTrimmed(
+  redis: Redis,
+  stream: string,
+  position: string,
+  keptMs: number | undefined,
+): Promise<boolean> {
   if (isStart(position)) return false;
   const [first] = await redis.xrange(stream, "-", "+", "COUNT", 1);
-  if (!first || compareIds(first[0], position) <= 0) return false;
+  if (first && compareIds(first[0], position) <= 0) return false;
+  if (keptMs !== undefined) {
+    const beganAt = first ? msOf(first[0]) : await clockOf(redis);
+    if (msOf(position) <= beganAt - keptMs) return true;
+  }
+  if (!first) return false;
   const info = await redis.xinfo("STREAM", stream);
   if (!Array.isArray(info)) return true;
   const added = Number(info[info.indexOf("entries-added") + 1]);
   return added > Number(info[info.indexOf("length") + 1]);
 }
 
+const msOf = (id: string): number => Number(id.split("-")[0]);
+
+async function clockOf(redis: Redis): Promise<number> {
+  const [seconds, micros] = await redis.time();
+  return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+}
+
 export async function* watch(options: Watch): AsyncGenerator<Watched, void, undefined> {
   const { redis, shards, feed, source, signal } = options;
   const indexes = shardsOf(shards, source);
+  const keptMs = source.kind === "principal" ? options.keptMs : undefined;
   const positions = [...options.after];
   const buffer = new Buffer();
   const end = () => buffer.end();
@@ -111,7 +134,7 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
     let wasReset = false;
     for (const [at, shard] of indexes.entries()) {
       const stream = streamOf(shards, shard, source);
-      if (await isTrimmed(redis, stream, positions[at] ?? "0-0")) {
+      if (await isTrimmed(redis, stream, positions[at] ?? "0-0", keptMs)) {
         // From the beginning of what is kept, and never told again.
         positions[at] = "0-0";
         if (!wasReset) yield { reset: true, positions: [...positions] };

@@ -189,6 +189,62 @@ describe("the stream of everything", () => {
     expect((await page(reset.cursor)).events).toMatchObject([{ type: "DELEGATION_COMPLETE" }]);
   });
 
+  describe("a cursor older than the retention", () => {
+    const RETENTION_MS = 3_600_000;
+    const FEED = "{errand:0}:feed:caller:alice";
+    const ago = (ms: number) => `${Date.now() - ms}-0`;
+
+    async function aliceAt() {
+      const { url, redis } = await setup();
+      const alice = await as(url, "caller:alice");
+      /** The types that a poll from there is told, and where it stands then. */
+      const from = async (after: string) => {
+        const path = `/v1/events?after=${after}`;
+        const { body } = await alice.call("GET", path, undefined, { accept: "application/json" });
+        return { types: body.events.map(({ type }: { type: string }) => type), cursor: String(body.cursor) };
+      };
+      return { alice, redis, from };
+    }
+
+    test("gets one RESET when the feed has expired as a whole, a fresh one and 0 get none", async () => {
+      const { alice, redis, from } = await aliceAt();
+      await alice.delegate("scout");
+      await redis.pexpire(FEED, 1);
+      await until(async () => (await redis.exists(FEED)) === 0);
+      const told = await from(ago(RETENTION_MS + 1_000));
+      expect(told.types).toEqual(["RESET"]);
+      expect((await from(told.cursor)).types).toEqual([]);
+      expect((await from(ago(RETENTION_MS - 60_000))).types).toEqual([]);
+      expect((await from("0")).types).toEqual([]);
+    });
+
+    test("gets one RESET and what is kept when the feed began anew, unless it began soon after the cursor", async () => {
+      const { alice, from } = await aliceAt();
+      await alice.delegate("scout");
+      const told = await from(ago(RETENTION_MS + 1_000));
+      expect(told.types).toEqual(["RESET", "DELEGATION_SENT"]);
+      expect((await from(told.cursor)).types).toEqual([]);
+      expect((await from(ago(RETENTION_MS - 60_000))).types).toEqual(["DELEGATION_SENT"]);
+      expect((await from("0")).types).toEqual(["DELEGATION_SENT"]);
+    });
+
+    test("gets none when the feed still holds what was before it", async () => {
+      const { alice, redis, from } = await aliceAt();
+      for (const ms of [30_000, 20_000])
+        await redis.xadd(FEED, ago(RETENTION_MS + ms), "type", "DELEGATION_STATUS");
+      await redis.xtrim(FEED, "MAXLEN", 1);
+      await alice.delegate("scout");
+      expect((await from(ago(RETENTION_MS + 10_000))).types).toEqual(["DELEGATION_SENT"]);
+    });
+
+    test("of one delegation gets none: its events stay as long as it does", async () => {
+      const { alice } = await aliceAt();
+      const { id } = (await alice.delegate("scout")).body;
+      const { events } = (await alice.events(id, `?after=${ago(10 * RETENTION_MS)}`)).body;
+      expect(events).toMatchObject([{ type: "DELEGATION_SENT" }]);
+    });
+  });
+
   test("two gateways: what one writes the other streams", async () => {
     const { api, id, another, finish } = await setup();
     const second = await another();

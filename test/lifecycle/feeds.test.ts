@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { openDesk } from "../support/desk.ts";
+
+const RETENTION_MS = 3_600_000;
+const FEEDS = ["{errand:0}:feed:caller:alice", "{errand:0}:feed:agent:scout"];
+/** Redis trims by whole nodes, of a hundred entries each. */
+const OLD = 250;
+
+test.each(FEEDS)(
+  "%s loses what is older than the retention as it is written, and nothing else",
+  async (feed) => {
+    const { redis, inState } = await openDesk();
+    const tooOld = Date.now() - RETENTION_MS - 10_000;
+    const kept = Date.now() - RETENTION_MS + 60_000;
+    for (let n = 0; n < OLD; n += 1) await redis.xadd(feed, `${tooOld}-${n}`, "type", "DELEGATION_STATUS");
+    for (let n = 0; n < OLD; n += 1) await redis.xadd(feed, `${kept}-${n}`, "type", "DELEGATION_STATUS");
+    const id = await inState("submitted");
+    const entries = await redis.xrange(feed, "-", "+");
+    const left = (ms: number) => entries.filter(([one]) => one.startsWith(`${ms}-`)).length;
+    expect(left(tooOld)).toBeLessThan(100);
+    expect(left(kept)).toBe(OLD);
+    expect(entries.at(-1)?.[1]).toContain(id);
+  },
+);
+
+test.each(FEEDS)("%s goes as a whole one retention after its last event", async (feed) => {
+  const { redis, move, inState } = await openDesk();
+  const id = await inState("submitted");
+  await redis.persist(feed);
+  await move("lease", id);
+  const left = await redis.pttl(feed);
+  expect(left).toBeGreaterThan(RETENTION_MS - 60_000);
+  expect(left).toBeLessThanOrEqual(RETENTION_MS);
+});
+
+test("a delegation's own events neither expire nor are trimmed while it is kept", async () => {
+  const { redis, inState } = await openDesk();
+  const id = await inState("completed");
+  expect(await redis.pttl(`{errand:0}:d:${id}:events`)).toBe(-1);
+  expect(await redis.xlen(`{errand:0}:d:${id}:events`)).toBe(3);
+});
