@@ -2,6 +2,7 @@
  * Server-sent events: an async iterator of frames onto a connection, at the reader's pace. Limit: a reader
  * that does not read for a while is cut and resumes by its cursor; it never grows the gateway's memory.
  */
+import type { Broker } from "../engine/context.ts";
 import { formatCursor } from "../events/cursor.ts";
 import { toEventJson } from "../events/entry.ts";
 import type { Watched } from "../events/watch.ts";
@@ -26,6 +27,11 @@ export function toFrame(watched: Watched): Frame | undefined {
   return { id, type: watched.entry.type, json: toEventJson(watched.entry, id) };
 }
 
+/** What a stream needs of its {@link Call}. */
+export type Reader = Pick<Call, "hold" | "cut" | "requestId" | "principal"> & {
+  readonly broker: Pick<Broker, "log" | "metrics" | "quotas">;
+};
+
 /** JSON never holds a raw line break, and types and cursors are ours, so a frame can not be forged. */
 function encode({ id, type, json }: Frame): string {
   return `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`;
@@ -35,7 +41,7 @@ function encode({ id, type, json }: Frame): string {
  * `open` gets the signal that ends the stream. Nothing is opened before the first read: the answer to a HEAD has
  * no body, and nobody would ever close what stands behind it.
  */
-export function sse(call: Call, open: (signal: AbortSignal) => AsyncIterable<Frame>): Response {
+export function sse(call: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame>): Response {
   // Refused while there still is a status to refuse with.
   call.broker.quotas.requireRoom(call.principal, "streams");
   let pump: Pump | undefined;
@@ -68,7 +74,7 @@ export function sse(call: Call, open: (signal: AbortSignal) => AsyncIterable<Fra
 
 /** One open stream: frames at the reader's pace, comments in silence, an end for who stops reading. */
 class Pump {
-  readonly #call: Call;
+  readonly #call: Reader;
   readonly #frames: AsyncIterator<Frame>;
   readonly #release: () => void;
   readonly #gone = new AbortController();
@@ -79,7 +85,7 @@ class Pump {
   #closed = false;
   canceled = false;
 
-  constructor(call: Call, open: (signal: AbortSignal) => AsyncIterable<Frame>) {
+  constructor(call: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame>) {
     this.#call = call;
     const hold = call.hold("streams");
     this.#release = hold.release;

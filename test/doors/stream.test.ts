@@ -1,0 +1,166 @@
+import { get, type IncomingMessage } from "node:http";
+import { createParser } from "eventsource-parser";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { type Frame, type Reader, sse } from "../../src/doors/stream.ts";
+import { Quotas } from "../../src/engine/quotas.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { Metrics } from "../../src/telemetry/metrics.ts";
+import { as, startBroker } from "../support/broker.ts";
+import { openStream } from "../support/sse.ts";
+import { until } from "../support/until.ts";
+
+/** The contract's. */
+const COMMENT_MS = 15_000;
+/** Longer than any reader may stand still. */
+const LONG_MS = 60_000;
+/** As long as every reader may. */
+const SHORT_MS = 25_000;
+
+describe("an idle stream, its time moved by the test", () => {
+  /** A reader's end of a stream on which nothing happens until `send`. */
+  function open() {
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const cut = vi.fn();
+    let send = (_frame: Frame) => {};
+    const reader: Reader = {
+      requestId: "req_1",
+      principal: { text: "caller:alice", kind: "caller", name: "alice" },
+      broker: { log: createLog("silent", () => {}), metrics: new Metrics(), quotas: new Quotas() },
+      hold: () => ({ signal: new AbortController().signal, release: () => {}, throwIfRevoked: () => {} }),
+      cut,
+    };
+    const frames = async function* (signal: AbortSignal) {
+      while (!signal.aborted) {
+        const frame = await new Promise<Frame | null>((resolve) => {
+          send = resolve;
+          signal.addEventListener("abort", () => resolve(null), { once: true });
+        });
+        if (frame) yield frame;
+      }
+    };
+    const body = sse(reader, frames).body?.getReader();
+    const read = async () => new TextDecoder().decode((await body?.read())?.value);
+    return { read, cut, send: (frame: Frame) => send(frame), close: () => body?.cancel() };
+  }
+
+  test("a comment every 15 s, counted from what was sent last", async () => {
+    const { read, send, close } = open();
+    expect(await read()).toMatch(/^retry: \d+\n\n$/);
+    let came: string | null = null;
+    const next = () => {
+      came = null;
+      void read().then((text) => {
+        came = text;
+      });
+    };
+    for (let round = 0; round < 3; round += 1) {
+      next();
+      await vi.advanceTimersByTimeAsync(COMMENT_MS - 1);
+      expect(came).toBeNull();
+      await vi.advanceTimersByTimeAsync(1);
+      expect(came).toMatch(/^:[^\n]*\n\n$/);
+    }
+    next();
+    await vi.advanceTimersByTimeAsync(COMMENT_MS - 1);
+    send({ id: "1-0", type: "X", json: "{}" });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(came).toBe("id: 1-0\nevent: X\ndata: {}\n\n");
+    next();
+    await vi.advanceTimersByTimeAsync(COMMENT_MS - 1);
+    expect(came).toBeNull();
+    await close();
+  });
+
+  test("a reader that waits or pauses is not cut, one that does not read for long is", async () => {
+    const { read, cut, close } = open();
+    await read();
+    for (let waited = 0; waited < 10 * LONG_MS; waited += COMMENT_MS) {
+      const comment = read();
+      await vi.advanceTimersByTimeAsync(COMMENT_MS);
+      await comment;
+    }
+    await vi.advanceTimersByTimeAsync(SHORT_MS);
+    expect(cut).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+    expect(cut).toHaveBeenCalled();
+    await close();
+  });
+});
+
+const EVENTS = 3_000;
+const EVENT_CHARS = 8_000;
+
+/** A subscriber that reads nothing until it is told to. */
+async function openStalled(url: string, token: string) {
+  let finish = (_text: string) => {};
+  const whole = new Promise<string>((resolve) => {
+    finish = resolve;
+  });
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(url, { headers: { authorization: `Bearer ${token}` } }, resolve).on("error", reject);
+  });
+  return {
+    /** What had come when the connection ended. */
+    read: () => {
+      let text = "";
+      response.on("data", (chunk) => {
+        text += chunk;
+      });
+      response.on("error", () => {});
+      response.once("close", () => finish(text));
+      return whole;
+    },
+  };
+}
+
+test("a reader that does not read is cut, and resumes by its cursor, missing nothing", async () => {
+  const { url, redis, gateway } = await startBroker();
+  const alice = await as(url, "caller:alice");
+  const note = `"note":"${"x".repeat(EVENT_CHARS)}"`;
+  const batch = redis.pipeline();
+  for (let n = 0; n < EVENTS; n += 1) {
+    batch.xadd("{errand:0}:feed:caller:alice", "*", "type", "DELEGATION_STATUS", "seq", n, "more", note);
+  }
+  await batch.exec();
+  const open = async () => {
+    const [, count] = /^errand_event_streams (\d+)/m.exec(await gateway.broker.metrics.text()) ?? [];
+    return Number(count);
+  };
+
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date"] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const reading = await openStream(`${url}/v1/events`, { token: alice.token });
+  const stalled = await openStalled(`${url}/v1/events?after=0`, alice.token);
+  await until(async () => (await open()) === 2);
+  await until(
+    async () => {
+      vi.advanceTimersByTime(COMMENT_MS);
+      return (await open()) === 1;
+    },
+    { timeoutMs: 1_000 * LONG_MS, what: "the cut" },
+  );
+  expect(reading.isOpen()).toBe(true);
+  vi.useRealTimers();
+  reading.close();
+
+  const seen: { id: string; seq: number }[] = [];
+  const parser = createParser({
+    onEvent: ({ id = "", data }) => seen.push({ id, seq: JSON.parse(data).seq }),
+  });
+  parser.feed(await stalled.read());
+  expect(seen.length).toBeGreaterThan(0);
+  expect(seen.length).toBeLessThan(EVENTS);
+  const rest = await openStream(`${url}/v1/events`, {
+    token: alice.token,
+    lastEventId: seen.at(-1)?.id ?? "",
+  });
+  await until(() => seen.length + rest.events.length >= EVENTS, { timeoutMs: 20_000 });
+  rest.close();
+  const all = [...seen.map(({ seq }) => seq), ...rest.events.map(({ data }) => data.seq)];
+  expect(all).toEqual(Array.from({ length: EVENTS }, (_, n) => n));
+}, 30_000);

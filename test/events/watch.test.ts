@@ -1,0 +1,112 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, test } from "vitest";
+import { type Watch, type Watched, watch } from "../../src/events/watch.ts";
+import { startBroker } from "../support/broker.ts";
+import { until } from "../support/until.ts";
+
+const STREAM = "{errand:0}:events";
+/** Above what is kept for one reader, by number and by size. */
+const MANY = 3_000;
+const LARGE = 800;
+const LARGE_CHARS = 8_000;
+
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
+
+async function setup() {
+  const { gateway, redis } = await startBroker();
+  const { shards, feed } = gateway.broker;
+  let seen = 0;
+  feed.subscribe({ kind: "all" }, { push: () => (seen += 1), gap: () => {} });
+  const open = (after: string) => {
+    const gone = new AbortController();
+    const source = { kind: "all" } as const;
+    const options: Watch = {
+      redis: gateway.broker.redis,
+      shards,
+      feed,
+      source,
+      keptMs: 3_600_000,
+      after: [after],
+      signal: gone.signal,
+    };
+    return { events: watch(options), leave: () => gone.abort() };
+  };
+  /** Writes as many and waits until the gateway has read them. */
+  const write = async (count: number, chars: number) => {
+    const expected = seen + count;
+    const more = `"note":"${"x".repeat(chars)}"`;
+    const batch = redis.pipeline();
+    for (let n = 0; n < count; n += 1) batch.xadd(STREAM, "*", "type", "DELEGATION_STATUS", "more", more);
+    await batch.exec();
+    await until(() => seen === expected, { timeoutMs: 10_000, what: "the feed" });
+  };
+  /** A reader that has caught up and then stops reading. */
+  const openStuck = async (after: string) => {
+    const { events, leave } = open(after);
+    let event: Watched | undefined;
+    do event = (await events.next()).value ?? undefined;
+    while (event && !("caught_up" in event));
+    return { events, leave };
+  };
+  return { redis, open, openStuck, write };
+}
+
+/** The ids that are left to it until it ends by itself. */
+async function drain(events: AsyncIterable<Watched>): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const event of events) if ("entry" in event) ids.push(event.entry.id);
+  return ids;
+}
+
+test.each([
+  ["too many", MANY, 1],
+  ["too large", LARGE, LARGE_CHARS],
+])("a reader with %s events before it is ended, and resumes missing nothing", async (_what, count, chars) => {
+  const { redis, open, openStuck, write } = await setup();
+  const { events } = await openStuck("0-0");
+  await write(count, chars);
+  const first = await drain(events);
+  expect(first.length).toBeGreaterThan(0);
+  expect(first.length).toBeLessThan(count);
+
+  const rest = open(first.at(-1) ?? "");
+  const ids = [...first];
+  for await (const event of rest.events) {
+    if ("reset" in event) throw new Error("nothing was trimmed");
+    if ("entry" in event) ids.push(event.entry.id);
+    if ("caught_up" in event) rest.leave();
+  }
+  expect(ids).toEqual((await redis.xrange(STREAM, "-", "+")).map(([id]) => id));
+});
+
+test("a reader that keeps up is not ended, however much there is", async () => {
+  const { openStuck, write } = await setup();
+  const { events, leave } = await openStuck("0-0");
+  let read = 0;
+  const done = (async () => {
+    for await (const event of events) if ("entry" in event) read += 1;
+  })();
+  for (let round = 0; round < 8; round += 1) await write(LARGE / 4, LARGE_CHARS);
+  await until(() => read === 2 * LARGE);
+  leave();
+  await done;
+});
+
+test("what is kept for readers that do not read does not grow", async () => {
+  const { redis, openStuck, write } = await setup();
+  const { leave } = await openStuck("0-0");
+  const round = async () => {
+    await write(LARGE, LARGE_CHARS);
+    await redis.xtrim(STREAM, "MAXLEN", 1);
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  await round();
+  const before = await round();
+  await round();
+  await round();
+  expect((await round()) - before).toBeLessThan(LARGE * LARGE_CHARS);
+  leave();
+});
