@@ -20,6 +20,7 @@ const TOKEN = new RegExp(`^${PREFIX}[0-9a-z]{${ID_LENGTH + SECRET_LENGTH}}$`);
 const CACHE_MS = 1_000;
 const CACHE_MAX = 10_000;
 const DROPPED_MS = 120_000;
+const RECHECK_MS = 200;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const storedSchema = z.object({
@@ -56,7 +57,7 @@ export class Tokens {
 
   async start(): Promise<void> {
     await this.#bus.subscribe(keys.revoked, (id) => this.#drop(id));
-    this.#bus.onGap(() => void this.#recheckHolds().catch(() => {}));
+    this.#bus.onGap(() => this.#recheckHolds());
   }
 
   async create(request: TokenRequest): Promise<TokenInfo & { token: string }> {
@@ -142,9 +143,15 @@ export class Tokens {
     for (const controller of this.#holds.get(id) ?? []) controller.abort();
   }
 
-  async #recheckHolds(): Promise<void> {
+  /** Until every one was looked at: nobody would ask again. */
+  #recheckHolds(): void {
     this.#cache.clear();
-    for (const id of this.#holds.keys()) if ((await this.#find(id)) === null) this.#drop(id);
+    const look = async () => {
+      for (const id of this.#holds.keys()) if ((await this.#find(id)) === null) this.#drop(id);
+    };
+    look().catch(() => {
+      if (this.#redis.status !== "end") setTimeout(() => this.#recheckHolds(), RECHECK_MS).unref();
+    });
   }
 }
 

@@ -23,9 +23,15 @@ export class Bus {
     subscriber.once("end", () => clearInterval(ping));
     subscriber.on("message", (channel: string, message: string) => this.#handlers.get(channel)?.(message));
     subscriber.on("ready", () => {
-      if (this.#connectedOnce) for (const handler of this.#onGap) handler();
+      if (this.#connectedOnce) this.#resume().catch(() => {});
       this.#connectedOnce = true;
     });
+  }
+
+  /** What is sent from here on is heard again; what was sent before is the gap. A connection lost anew comes here anew. */
+  async #resume(): Promise<void> {
+    await this.#subscriber.subscribe(...this.#handlers.keys());
+    for (const handler of this.#onGap) handler();
   }
 
   async subscribe(channel: string, handler: (message: string) => void): Promise<void> {

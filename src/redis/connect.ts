@@ -45,7 +45,8 @@ function options(role: Role): Options {
     const once = { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
     return { ...common, ...once, commandTimeout: COMMAND_TIMEOUT_MS };
   }
-  return common;
+  // The bus subscribes again by itself, and knows then when it does.
+  return role === "subscriber" ? { ...common, autoResubscribe: false } : common;
 }
 
 export function connect(target: RedisTarget, role: Role): Redis {

@@ -1,0 +1,77 @@
+/** A gateway's pub/sub connection is down while another one tells of something. Limit: the feed goes on meanwhile. */
+import { expect, test, vi } from "vitest";
+import { as, client, request, startBroker } from "../support/broker.ts";
+import { cutConnection } from "../support/cut-connection.ts";
+import { openStream } from "../support/sse.ts";
+import { until } from "../support/until.ts";
+
+/** The contract's second for a revocation, and the moment that a new connection takes. */
+const SOON_MS = 2_000;
+
+/** A gateway that hears nothing of what is published until `reconnect`; another one, that publishes, is beside it. */
+async function setup() {
+  const broker = await startBroker();
+  const { gateway, url } = await broker.another();
+  const api = client(broker.url);
+  await api.agent("scout");
+  // As if the connection had been down at that moment.
+  const unheard = vi.spyOn(broker.gateway.broker.bus, "publish").mockResolvedValue(0);
+  const deaf = gateway.broker;
+  const reconnect = () => cutConnection(broker, "subscriber");
+  const parked = () => until(() => deaf.claimers.waiting("scout") === 1, { what: "a parked poll" });
+  return { api, url, deaf, unheard, parked, reconnect, direct: broker.url };
+}
+
+async function holdBoth(url: string, direct: string) {
+  const scout = await as(direct, "agent:scout");
+  const poll = request(url, "POST", "/v1/agents/scout/leases", {
+    token: scout.token,
+    body: { wait_seconds: 15 },
+  });
+  const stream = await openStream(`${url}/v1/events`, { token: scout.token });
+  return { scout, poll, stream };
+}
+
+test("a token revoked meanwhile ends its held polls and streams once the connection is back, others stay", async () => {
+  const { api, url, direct, parked, reconnect } = await setup();
+  const { scout, poll, stream } = await holdBoth(url, direct);
+  await parked();
+  const viewer = await as(direct, "viewer:eve");
+  const other = await openStream(`${url}/v1/events`, { token: viewer.token });
+  expect((await api.call("DELETE", `/v1/tokens/${scout.tokenId}`)).status).toBe(204);
+  await reconnect();
+  const backAt = performance.now();
+  expect(await poll).toMatchObject({ status: 401, body: { code: "unauthenticated" } });
+  await stream.ended();
+  expect(performance.now() - backAt).toBeLessThan(SOON_MS);
+  expect(other.isOpen()).toBe(true);
+  other.close();
+});
+
+test("that holds also when Redis did not answer the first look", async () => {
+  const { api, url, deaf, direct, parked, reconnect } = await setup();
+  const { scout, poll, stream } = await holdBoth(url, direct);
+  await parked();
+  expect((await api.call("DELETE", `/v1/tokens/${scout.tokenId}`)).status).toBe(204);
+  vi.spyOn(deaf.redis, "hget").mockRejectedValueOnce(new Error("Command timed out"));
+  await reconnect();
+  expect((await poll).status).toBe(401);
+  await stream.ended();
+});
+
+test("work that was offered meanwhile finds its parked poll once the connection is back, and so does what follows", async () => {
+  const { api, url, unheard, parked, reconnect } = await setup();
+  const poll = client(url).lease("scout", { wait_seconds: 15 });
+  await parked();
+  const { id } = (await api.delegate("scout")).body;
+  await reconnect();
+  const backAt = performance.now();
+  expect((await poll).body.leases).toMatchObject([{ delegation: { id } }]);
+  expect(performance.now() - backAt).toBeLessThan(SOON_MS);
+
+  unheard.mockRestore();
+  const next = client(url).lease("scout", { wait_seconds: 15 });
+  await parked();
+  const second = (await api.delegate("scout")).body;
+  expect((await next).body.leases).toMatchObject([{ delegation: { id: second.id } }]);
+});

@@ -1,0 +1,78 @@
+/** A gateway's feed loses its connection, or falls behind, while events are written. Limit: the feed alone, not the bus. */
+import type { Redis } from "ioredis";
+import { expect, inject, test } from "vitest";
+import { as, client, startBroker } from "../support/broker.ts";
+import { cutConnection } from "../support/cut-connection.ts";
+import { startProxy } from "../support/proxy.ts";
+import { subscribe } from "../support/subscriber.ts";
+import { until } from "../support/until.ts";
+
+const STREAM = "{errand:0}:events";
+const MISSED = 5;
+
+/** What becomes of the shard's short stream while the gateway is away; the feeds keep what was in it. */
+const MEANWHILE: Record<string, (redis: Redis) => Promise<unknown>> = {
+  "nothing happens": async () => {},
+  "the stream is trimmed past where it stood": (redis) => redis.xtrim(STREAM, "MAXLEN", 1),
+  "the stream goes back in time": (redis) => redis.del(STREAM),
+};
+
+test.each(Object.entries(MEANWHILE))(
+  "the connection is lost and %s: a subscriber misses nothing",
+  async (_name, happens) => {
+    const proxy = await startProxy(inject("redisSocket"));
+    const broker = await startBroker();
+    const behind = await broker.another({ redis: { url: `redis://127.0.0.1:${proxy.port}/${broker.db}` } });
+    await client(broker.url).agent("scout");
+    const alice = await as(broker.url, "caller:alice");
+    const subscriber = subscribe([behind.url], alice.token);
+    const sent: string[] = [];
+    const delegate = async () => sent.push((await alice.delegate("scout")).body.id);
+    const heard = () => subscriber.events.map(({ data }) => data.delegation_id);
+    await delegate();
+    await until(() => heard().length === 1);
+
+    await proxy.fault("refuse");
+    for (let n = 0; n < MISSED; n += 1) await delegate();
+    await happens(broker.redis);
+    await proxy.heal();
+    await until(() => heard().length >= sent.length, { timeoutMs: 10_000, what: "what was missed" });
+    await delegate();
+    await until(() => heard().length >= sent.length, { timeoutMs: 10_000, what: "what came after" });
+    expect(heard()).toEqual(sent);
+  },
+);
+
+test("when more was written than is kept before it could read, the subscribers of a feed are told", async () => {
+  const { redis, gateway } = await startBroker();
+  const told: string[] = [];
+  const push = (entry: { id: string }) => told.push(entry.id);
+  gateway.broker.feed.subscribe({ kind: "all" }, { push, gap: () => told.push("gap") });
+  await redis.xadd(STREAM, "*", "type", "DELEGATION_STATUS");
+  await until(() => told.length === 1);
+  const burst = redis.multi();
+  for (let n = 0; n < 1_200; n += 1) burst.xadd(STREAM, "*", "type", "DELEGATION_STATUS");
+  await burst.xtrim(STREAM, "MAXLEN", 600).exec();
+  await until(() => told.includes("gap"));
+
+  // Live again from where the stream stood.
+  told.length = 0;
+  const id = await redis.xadd(STREAM, "*", "type", "DELEGATION_STATUS");
+  await until(() => told.includes(id ?? ""));
+});
+
+test("a feed follows a stream that went back in time from where it stands", async () => {
+  const broker = await startBroker();
+  const { redis, gateway } = broker;
+  const told: string[] = [];
+  const push = (entry: { id: string }) => told.push(entry.id);
+  gateway.broker.feed.subscribe({ kind: "all" }, { push, gap: () => told.push("gap") });
+  const id = await redis.xadd(STREAM, "*", "type", "DELEGATION_STATUS");
+  await until(() => told.length === 1);
+  await redis.multi().del(STREAM).xadd(STREAM, "5-0", "type", "DELEGATION_STATUS").exec();
+  await cutConnection(broker, "blocking");
+  await until(() => told.includes("gap"));
+  await redis.xadd(STREAM, "6-0", "type", "DELEGATION_STATUS");
+  await until(() => told.includes("6-0"));
+  expect(told).toEqual([id, "gap", "6-0"]);
+});
