@@ -10,10 +10,7 @@ const RETRY_AFTER_SECONDS = 1;
 
 /** An expected refusal, or the translation of what Redis did; anything else becomes `internal`. */
 export function toErrandError(error: unknown, log: Log, requestId: string): ErrandError {
-  if (error instanceof ErrandError) {
-    if (error.code === "internal") log.error({ request_id: requestId, err: error.message }, "internal error");
-    return error;
-  }
+  if (error instanceof ErrandError && error.code !== "internal") return error;
   if (isUnavailable(error)) {
     return new ErrandError("redis_unavailable", "The broker's storage did not answer in time.", {
       details: { outcome: "unknown" },
