@@ -203,7 +203,7 @@ describe("an exception inside the broker", () => {
     const { id } = (await api.delegate("scout")).body;
     const { outcome } = await gateway.broker.writer.move({ move: "due", id });
     expect(outcome.outcome).toBe("not_due");
-    vi.spyOn(gateway.broker.writer, "move").mockResolvedValueOnce({ outcome, record: null });
+    vi.spyOn(gateway.broker.writer, "move").mockResolvedValueOnce({ outcome, record: null, unseen: [] });
     const answer = await api.cancel(id);
     expectInternal(answer);
     expect(log.find((one) => one.includes(answer.body.request_id))).toContain("not_due");
