@@ -17,7 +17,7 @@ import { Call } from "./call.ts";
 import { docsPage } from "./docs-page.ts";
 import { API_INFO, openapi } from "./openapi.ts";
 import type { Document } from "./openapi-types.ts";
-import { originGuard } from "./origin.ts";
+import { corsHeaders, originGuard, PREFLIGHT_HEADERS } from "./origin.ts";
 import { problemResponse, toErrandError } from "./problem.ts";
 import { agentRoutes } from "./rest/agents.ts";
 import { batchRoutes } from "./rest/batch.ts";
@@ -79,12 +79,20 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     });
     c.res.headers.set("x-request-id", requestId);
     c.res.headers.set("x-content-type-options", "nosniff");
+    // Some origins get more to read than others; a cache must not mix them up.
+    if (options.allowedOrigins.length > 0) c.res.headers.append("vary", "Origin");
     if (stopping.aborted) c.res.headers.set("connection", "close");
     if (!c.res.headers.has("cache-control")) c.res.headers.set("cache-control", "no-store");
   });
   app.use(async (c, next) => {
-    guard(c.req.header("origin"), c.req.header("host"));
-    await next();
+    const foreign = guard(c.req.header("origin"), c.req.header("host"));
+    const asks = c.req.method === "OPTIONS" && c.req.header("access-control-request-method") !== undefined;
+    // Asked without a token: browsers keep it for the request itself.
+    if (foreign !== undefined && asks)
+      c.res = new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
+    else await next();
+    if (foreign === undefined) return;
+    for (const [name, value] of Object.entries(corsHeaders(foreign))) c.res.headers.set(name, value);
   });
   app.onError((error, c) => fail(error, c.get("requestId")));
   app.notFound((c) =>

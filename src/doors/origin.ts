@@ -1,30 +1,75 @@
 /**
  * Browsers of other sites are kept out: a foreign Origin is refused, and so is a foreign Host where the broker
- * listens on this machine alone (a name that was rebound to it). Limit: no CORS answers; an allowed origin needs a
- * proxy that gives them.
+ * listens on this machine alone (a name that was rebound to it). Origins that ERRAND_ALLOWED_ORIGINS names get
+ * CORS answers, so that their pages can read. Limit: no cookies; a page sends its token as everyone does.
  */
 import { ErrandError } from "../schema/errors.ts";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
+/** How long a browser may remember a preflight; Chromium's own cap. */
+const PREFLIGHT_SECONDS = 7200;
+const MAY_SEND = [
+  "Authorization",
+  "Content-Type",
+  "Idempotency-Key",
+  "Last-Event-ID",
+  "Prefer",
+  "traceparent",
+].join(", ");
+const MAY_READ = ["Location", "Retry-After", "Idempotency-Replayed", "X-Request-Id"].join(", ");
 
 const nameOf = (host: string): string | undefined =>
   URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : undefined;
 
-/** `allowed` are origins (`https://ops.example`) or bare hosts, beside the broker's own. */
+interface Allowed {
+  /** As a browser sends it; undefined for a bare host, which stands for every origin on it. */
+  readonly origin?: string;
+  readonly host: string | undefined;
+}
+
+function toAllowed(entry: string): Allowed {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(entry) || !URL.canParse(entry)) return { host: nameOf(entry) };
+  const { origin, hostname } = new URL(entry);
+  // Of schemes that the URL standard does not know (an extension's) it makes no origin; browsers send it as it is.
+  return { origin: origin === "null" ? entry.replace(/\/+$/, "") : origin, host: hostname };
+}
+
+/**
+ * `allowed` are origins (`https://ops.example`) or bare hosts, beside the broker's own. The guard throws
+ * `forbidden`, or returns the foreign origin that was let in by name, which is owed {@link corsHeaders}.
+ */
 export function originGuard(listensOn: string, allowed: readonly string[]) {
   const isLocal = LOOPBACK.includes(listensOn) || listensOn === "::1";
-  const allowedHosts = allowed.map((one) => (URL.canParse(one) ? new URL(one).hostname : nameOf(one)));
-  return (origin: string | undefined, host: string | undefined): void => {
+  const entries = allowed.map(toAllowed);
+  const hosts = entries.map(({ host }) => host);
+  const isNamed = (origin: string, name: string | undefined) =>
+    entries.some((entry) =>
+      entry.origin === undefined ? name !== undefined && entry.host === name : entry.origin === origin,
+    );
+  return (origin: string | undefined, host: string | undefined): string | undefined => {
     const name = nameOf(host ?? "");
-    if (isLocal && (name === undefined || !(LOOPBACK.includes(name) || allowedHosts.includes(name)))) {
+    if (isLocal && (name === undefined || !(LOOPBACK.includes(name) || hosts.includes(name)))) {
       throw refused("host");
     }
-    if (origin === undefined || allowed.includes(origin)) return;
+    if (origin === undefined) return undefined;
     const originName = URL.canParse(origin) ? new URL(origin).hostname : undefined;
-    if (originName !== undefined && (originName === name || allowedHosts.includes(originName))) return;
+    if (isNamed(origin, originName)) return origin;
+    if (originName !== undefined && originName === name) return undefined;
     throw refused("origin");
   };
 }
+
+/** What lets the page of an allowed origin read an answer. */
+export function corsHeaders(origin: string): Record<string, string> {
+  return { "access-control-allow-origin": origin, "access-control-expose-headers": MAY_READ };
+}
+
+/** The answer to the question that a browser asks before it sends a token or JSON elsewhere. */
+export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
+  "access-control-allow-methods": "GET, POST, PUT, DELETE",
+  "access-control-allow-headers": MAY_SEND,
+  "access-control-max-age": String(PREFLIGHT_SECONDS),
+};
 
 const refused = (what: string): ErrandError =>
   new ErrandError("forbidden", `This ${what} is not allowed.`, {
