@@ -87,6 +87,8 @@ async function work(
   const agent = new Agent(
     {
       ...connection,
+      // It was there a moment ago.
+      failFast: false,
       agent: options.agent,
       concurrency: options.concurrency,
       leaseSeconds: options.lease,

@@ -18,7 +18,7 @@ export interface CallOptions {
 export class Admin {
   readonly #http: Http;
 
-  constructor(options: ConnectionOptions) {
+  constructor(options: ConnectionOptions = {}) {
     this.#http = new Http(options);
   }
 

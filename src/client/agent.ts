@@ -44,7 +44,7 @@ export class Agent {
     const tell = (event: AgentEvent) => options.onEvent?.(event);
     const more = () => (this.#stopping.signal.aborted || options.once ? undefined : this.#wanted(0));
     const http = new Http(options);
-    const outage = new Outage(tell);
+    const outage = new Outage(http, tell);
     this.#desk = { http, handler, outage, next: more, leaving: this.#leaving.signal, tell };
   }
 

@@ -46,7 +46,7 @@ const GRACE_MS = 1000;
 export class Delegator {
   readonly #http: Http;
 
-  constructor(options: ConnectionOptions) {
+  constructor(options: ConnectionOptions = {}) {
     this.#http = new Http(options);
   }
 

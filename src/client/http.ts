@@ -4,20 +4,39 @@
  */
 import type { z } from "zod";
 import { problemSchema } from "../schema/errors.ts";
+import { locate } from "./environment.ts";
 import { ErrandApiError, isAway, localError } from "./errors.ts";
+import { failed, invalidUrl, noAnswer, notOurs } from "./failures.ts";
 import { parseLenient } from "./lenient.ts";
 import { backoffMs, sleep, TimeLimit } from "./timing.ts";
 
+/** How to reach a broker, for {@link Delegator}, {@link Agent} and {@link Admin} alike. */
 export interface ConnectionOptions {
-  /** Base URL of a gateway, for example `http://127.0.0.1:4180`. */
-  readonly url: string;
+  /**
+   * Base URL of a gateway. Default: `ERRAND_URL` where there is an environment, else `http://127.0.0.1:4180`.
+   * What is neither http nor https is thrown as `invalid_url` by the constructor.
+   */
+  readonly url?: string | undefined;
+  /**
+   * The bearer token. Default: `ERRAND_TOKEN` where there is an environment, unless `url` names another broker
+   * than `ERRAND_URL` does. Without one most calls are refused (`unauthenticated`).
+   */
   readonly token?: string | undefined;
+  /** Instead of the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** How long a call that is safe to repeat is repeated while the broker is away; default 30 s. */
+  /**
+   * How long, in milliseconds from its first failure, a call is repeated while the broker is away: no answer, a
+   * cut connection, 502 to 504. Only calls that are safe to repeat are. Default 30 000; 0 never repeats. Streams,
+   * inboxes and agents bear with an outage as long as it takes.
+   */
   readonly retryForMs?: number | undefined;
-  /** Give up at once when nothing listens at the URL and nothing ever did; default false. */
+  /**
+   * Whether to throw `unreachable` at once when nothing answers at the URL and nothing ever did. Default true: a
+   * wrong URL and a broker that is not started are told in the first call. False waits for it as for one that
+   * went away: for services that start in any order.
+   */
   readonly failFast?: boolean | undefined;
-  /** Told before each repeat. */
+  /** Told before each repeat, with the reason and the wait in milliseconds. */
   readonly onRetry?: ((error: ErrandApiError, delayMs: number) => void) | undefined;
 }
 
@@ -37,7 +56,6 @@ export interface Call {
 
 /** No answer for this long beyond what it was asked to hold: the connection is dead. */
 const ANSWER_MS = 15_000;
-const NEVER_CONNECTED = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"];
 
 /** A path whose parts are escaped: route`/v1/agents/${name}`. */
 export function route(fixed: TemplateStringsArray, ...parts: string[]): string {
@@ -64,20 +82,16 @@ export class Http {
   readonly url: string;
   readonly onRetry: ConnectionOptions["onRetry"];
   readonly #options: ConnectionOptions;
+  readonly #token: string | undefined;
   #everReached = false;
 
   constructor(options: ConnectionOptions) {
-    if (!URL.canParse(options.url) || !/^https?:/.test(options.url)) {
-      throw localError({
-        code: "invalid_url",
-        category: "CONFIG",
-        detail: `'${options.url}' is not an http(s) URL`,
-        recovery: "Give the broker's URL, for example http://127.0.0.1:4180.",
-      });
-    }
-    this.url = options.url.replace(/\/+$/, "");
+    const { url, token } = locate(options);
+    if (!URL.canParse(url) || !/^https?:/.test(url)) throw invalidUrl(url);
+    this.url = url.replace(/\/+$/, "");
     this.onRetry = options.onRetry;
     this.#options = options;
+    this.#token = token;
   }
 
   /** One call, its answer checked against `schema`; throws {@link ErrandApiError}, or the signal's reason. */
@@ -90,7 +104,7 @@ export class Http {
       const parsed = parseLenient(schema, fromJson(text));
       if (parsed.ok) return parsed.value;
       const issue = parsed.error.issues[0];
-      throw this.#notOurs(response.status, `${issue?.path.join(".") || "body"}: ${issue?.message}`);
+      throw notOurs(this.url, response.status, `${issue?.path.join(".") || "body"}: ${issue?.message}`);
     } finally {
       limit.close();
     }
@@ -120,7 +134,7 @@ export class Http {
 
   /** Nothing listens there and nothing ever did: for someone at a keyboard an error beats a silent wait. */
   isHopeless(error: ErrandApiError): boolean {
-    return this.#options.failFast === true && !this.#everReached && error.code === "unreachable";
+    return this.#options.failFast !== false && !this.#everReached && error.code === "unreachable";
   }
 
   /** The response as soon as its head is there; refusals are thrown. The limit bounds the body too. */
@@ -129,7 +143,8 @@ export class Http {
     for (const [key, value] of Object.entries(call.query ?? {})) {
       if (value !== undefined) url.searchParams.set(key, String(value));
     }
-    const { token, fetch = globalThis.fetch } = this.#options;
+    const { fetch = globalThis.fetch } = this.#options;
+    const token = this.#token;
     const response = await this.#reading(limit, () =>
       fetch(url, {
         method: call.method ?? "GET",
@@ -148,7 +163,7 @@ export class Http {
     if (response.ok) return response;
     const text = await this.#reading(limit, () => response.text());
     const problem = problemSchema.safeParse(fromJson(text));
-    if (!problem.success) throw this.#notOurs(response.status, "no problem document");
+    if (!problem.success) throw notOurs(this.url, response.status, "no problem document");
     throw new ErrandApiError(problem.data, { retryAfterMs: retryAfterMs(response.headers) });
   }
 
@@ -162,47 +177,11 @@ export class Http {
   }
 
   lost(error: unknown, limit: TimeLimit): unknown {
-    if (limit.expired) {
-      return localError({
-        code: "no_answer",
-        category: "TRANSPORT",
-        detail: `${this.url} did not answer in time`,
-        recovery: "Try again; check the broker's health with GET /readyz.",
-        retryable: true,
-        details: { outcome: "unknown" },
-      });
-    }
+    if (limit.expired) return noAnswer(this.url);
     if (limit.signal.aborted) return limit.signal.reason;
-    const why = systemCode(error);
-    const refused = why !== undefined && NEVER_CONNECTED.includes(why);
-    this.#everReached ||= !refused;
-    return localError(
-      {
-        code: refused ? "unreachable" : "connection_lost",
-        category: "TRANSPORT",
-        detail: refused
-          ? `nothing answers at ${this.url} (${why})`
-          : `the connection to ${this.url} was lost${why ? ` (${why})` : ""}`,
-        recovery: refused
-          ? "Start the broker with 'errand serve', or check the URL."
-          : "Try again with the same Idempotency-Key; the outcome is unknown.",
-        retryable: true,
-        ...(!refused && { details: { outcome: "unknown" } }),
-      },
-      error,
-    );
-  }
-
-  #notOurs(status: number, why: string): ErrandApiError {
-    const passing = status >= 500 || status === 429 || status === 408;
-    return localError({
-      code: "invalid_response",
-      category: passing ? "TRANSPORT" : "CONFIG",
-      detail: `${this.url} answered ${status} with something unexpected (${why})`,
-      recovery: passing ? "Try again later." : "Check that the URL is an Errand broker of this version.",
-      status,
-      retryable: passing,
-    });
+    const failure = failed(this.url, error, this.#everReached);
+    this.#everReached ||= failure.code !== "unreachable";
+    return failure;
   }
 }
 
@@ -220,14 +199,4 @@ function retryAfterMs(headers: Headers): number | undefined {
   if (value === null) return undefined;
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   return Number.isFinite(ms) && ms > 0 ? ms : undefined;
-}
-
-/** Node names the cause of a failed fetch; browsers say nothing, for safety. */
-function systemCode(error: unknown): string | undefined {
-  let why: string | undefined;
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if ("code" in at && typeof at.code === "string") return at.code;
-    why = at.message;
-  }
-  return why;
 }

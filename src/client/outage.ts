@@ -3,20 +3,23 @@
  * Limit: it decides only what is worth another try; what to try is the caller's.
  */
 import { ErrandApiError } from "./errors.ts";
+import type { Http } from "./http.ts";
 import { backoffMs, sleep } from "./timing.ts";
 import type { AgentEvent } from "./work.ts";
 
 export class Outage {
   readonly #tell: (event: AgentEvent) => void;
+  readonly #http: Http;
   #away = false;
 
-  constructor(tell: (event: AgentEvent) => void) {
+  constructor(http: Http, tell: (event: AgentEvent) => void) {
+    this.#http = http;
     this.#tell = tell;
   }
 
   /** Throws what no retry mends: a refusal that will be the same next time. */
   async backOff(error: unknown, failures: number, signal: AbortSignal): Promise<void> {
-    if (!(error instanceof ErrandApiError) || isFinal(error)) throw error;
+    if (!(error instanceof ErrandApiError) || isFinal(error) || this.#http.isHopeless(error)) throw error;
     const delayMs = backoffMs(failures, error.retryAfterMs);
     if (!this.#away) this.#tell({ type: "retrying", error, delayMs });
     this.#away = true;

@@ -271,6 +271,17 @@ describe("outages", () => {
     expect(types()).toEqual(["retrying", "recovered", "leased", "replied"]);
   });
 
+  test("that were there from the start are told at once, unless the broker is to be waited for", async () => {
+    const { url, close } = await stubBroker(() => undefined);
+    await close();
+    const { agent, types } = agentAt(url, () => "done");
+    await expect(agent.run()).rejects.toMatchObject({ code: "unreachable" });
+    expect(types()).toEqual([]);
+    const patient = agentAt(url, () => "done", { failFast: false });
+    void patient.agent.run();
+    await until(() => patient.types().includes("retrying"), { what: "a second try" });
+  });
+
   test("do not lose a reply: it is sent until it is taken, and `duplicate` is taken", async () => {
     let replies = 0;
     const stub = await brokerWith({

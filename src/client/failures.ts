@@ -1,0 +1,85 @@
+/**
+ * Failures on the way to a broker, in its own words: no connection, no answer, an answer of something else.
+ * Limit: what a runtime does not tell (browsers tell nothing) is guessed from whether anything ever answered.
+ */
+import { type ErrandApiError, localError } from "./errors.ts";
+
+const NEVER_CONNECTED = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"];
+const UNKNOWN = { outcome: "unknown" };
+
+export function invalidUrl(url: string): ErrandApiError {
+  return localError({
+    code: "invalid_url",
+    category: "CONFIG",
+    detail: `'${url}' is not an http(s) URL`,
+    recovery: "Give the broker's URL, for example http://127.0.0.1:4180.",
+  });
+}
+
+export function noAnswer(url: string): ErrandApiError {
+  return localError({
+    code: "no_answer",
+    category: "TRANSPORT",
+    detail: `${url} did not answer in time`,
+    recovery: "Try again; check the broker's health with GET /readyz.",
+    retryable: true,
+    details: UNKNOWN,
+  });
+}
+
+/** What a failed read threw: `unreachable` or `connection_lost`. */
+export function failed(url: string, error: unknown, everReached: boolean): ErrandApiError {
+  const { code, said } = causeOf(error);
+  const why = code ?? said;
+  const inBrackets = why === undefined ? "" : ` (${why})`;
+  const refused = code !== undefined && NEVER_CONNECTED.includes(code);
+  if (refused || (code === undefined && !everReached)) {
+    return localError(
+      {
+        code: "unreachable",
+        category: "TRANSPORT",
+        detail: `nothing answers at ${url}${inBrackets}`,
+        recovery: refused
+          ? "Start the broker with 'errand serve', or check the URL."
+          : "Check the URL, and that the broker's ERRAND_ALLOWED_ORIGINS names the origin of this page.",
+        retryable: true,
+        ...(!refused && { details: UNKNOWN }),
+      },
+      error,
+    );
+  }
+  return localError(
+    {
+      code: "connection_lost",
+      category: "TRANSPORT",
+      detail: `the connection to ${url} was lost${inBrackets}`,
+      recovery: "Try again with the same Idempotency-Key; the outcome is unknown.",
+      retryable: true,
+      details: UNKNOWN,
+    },
+    error,
+  );
+}
+
+/** An answer that no broker of this version gives: a proxy's, or another program's. */
+export function notOurs(url: string, status: number, why: string): ErrandApiError {
+  const passing = status >= 500 || status === 429 || status === 408;
+  return localError({
+    code: "invalid_response",
+    category: passing ? "TRANSPORT" : "CONFIG",
+    detail: `${url} answered ${status} with something unexpected (${why})`,
+    recovery: passing ? "Try again later." : "Check that the URL is an Errand broker of this version.",
+    status,
+    retryable: passing,
+  });
+}
+
+/** Node names the cause of a failed fetch by a code; browsers only say that it failed, for safety. */
+function causeOf(error: unknown): { readonly code?: string; readonly said?: string } {
+  let said: string | undefined;
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ("code" in at && typeof at.code === "string") return { code: at.code };
+    said = at.message;
+  }
+  return said === undefined ? {} : { said };
+}
