@@ -1,10 +1,24 @@
-/** The library: what users import. Limit: it speaks HTTP to a broker; it does not contain one. */
-export { Admin } from "./client/admin.ts";
+/**
+ * The library: what users import. Limit: it speaks HTTP to a broker and does not contain one. Nothing here needs
+ * Node; what a browser's page does not use, a bundler leaves out.
+ */
+export { Admin, type CallOptions, type NewToken } from "./client/admin.ts";
 export { Agent, type AgentOptions } from "./client/agent.ts";
-export { type Delegated, type DelegateOptions, Delegator, type EventFilter } from "./client/delegator.ts";
+export type { ChunkOptions } from "./client/artifacts.ts";
+export { type Delegated, Delegator } from "./client/delegator.ts";
+export type {
+  CancelOptions,
+  DelegateOptions,
+  EventFilter,
+  GetOptions,
+  ListOptions,
+  WaitOptions,
+  WatchOptions,
+} from "./client/delegator-options.ts";
 export { ErrandApiError } from "./client/errors.ts";
 export type { ConnectionOptions } from "./client/http.ts";
-export { LeaseLostError } from "./client/lease-keeper.ts";
+export type { Result, ResultsOptions } from "./client/inbox.ts";
+export { LeaseLostError, type LostReason } from "./client/lease-keeper.ts";
 export {
   type AgentEvent,
   AgentStoppingError,
@@ -13,3 +27,17 @@ export {
   type Reply,
   type Work,
 } from "./client/work.ts";
+export { type Artifact, type Message, textOf } from "./schema/a2a.ts";
+export type { Agent as AgentInfo, AgentInput, Presence } from "./schema/agent.ts";
+export {
+  type DelegateInput,
+  type Delegation,
+  type DelegationError,
+  type DelegationFilter,
+  isTerminal,
+  type Progress,
+  type State,
+} from "./schema/delegation.ts";
+export type { Category } from "./schema/errors.ts";
+export type { DelegationEvent, EventType, StreamEvent } from "./schema/event.ts";
+export type { TokenInfo } from "./schema/token.ts";

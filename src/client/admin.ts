@@ -2,7 +2,7 @@
  * Agents and tokens, for operators and for agents that set themselves up.
  * Limit: one call each, no state of its own; who may do what is decided by the token.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { type Agent as AgentInfo, type AgentInput, agentSchema } from "../schema/agent.ts";
 import { newTokenSchema, type TokenInfo, tokenSchema } from "../schema/token.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";

@@ -10,17 +10,24 @@ import { backoffMs, onAbort, sleep } from "./timing.ts";
 import { type AgentEvent, AgentStoppingError, type Handler } from "./work.ts";
 
 export interface AgentOptions extends ConnectionOptions {
+  /** Whose work to do. The token must be `agent:<name>`'s or the operator's, and the agent must exist. */
   readonly agent: string;
-  /** How many delegations at once; default 1. */
+  /** How many delegations at once; default 1. Each slot has a poll of its own. */
   readonly concurrency?: number | undefined;
-  /** Default: the agent's `limits.lease_seconds`. Heartbeats go out at a third of it, whatever it is. */
+  /**
+   * How long the work is held without a heartbeat, 1 to 3600; default: the agent's `limits.lease_seconds`.
+   * Heartbeats go out by themselves at a third of it, whatever it is.
+   */
   readonly leaseSeconds?: number | undefined;
-  /** Who this process is, for whoever looks at the lease; printable ASCII without spaces. */
+  /** Who this process is, for whoever looks at the lease: 1 to 128 printable ASCII characters without spaces. */
   readonly workerId?: string | undefined;
   /** Stop after one delegation was replied to. */
   readonly once?: boolean | undefined;
-  /** How long handlers may take to stop when the agent does; then their leases go back anyway. Default 10. */
+  /** How long work in hand may go on to its end once the agent stops; then it is stopped. Default 0. */
+  readonly drainSeconds?: number | undefined;
+  /** How long handlers may take after their signal aborted; then their leases go back anyway. Default 10. */
   readonly stopWithinSeconds?: number | undefined;
+  /** Told what happens, for a log. */
   readonly onEvent?: ((event: AgentEvent) => void) | undefined;
 }
 
@@ -28,6 +35,21 @@ export interface AgentOptions extends ConnectionOptions {
 const POLL_SECONDS = 20;
 const STOP_WITHIN_SECONDS = 10;
 
+/**
+ * A poll-mode agent, over outbound HTTP alone. It confirms each lease within 5 s, keeps it by heartbeats, replies
+ * until the reply is taken, gets the next work with the answer, and backs off while the broker is away (429 and
+ * 5xx included, never before their Retry-After).
+ *
+ * @example
+ * ```ts
+ * const agent = new Agent({ agent: "scout", concurrency: 4 }, async (work) => {
+ *   work.progress("counting");
+ *   return String(work.text.split(/\s+/).length);
+ * });
+ * process.once("SIGTERM", () => agent.stop(30));
+ * await agent.run();
+ * ```
+ */
 export class Agent {
   readonly #options: AgentOptions;
   readonly #desk: Desk;
@@ -39,6 +61,7 @@ export class Agent {
   #running: Promise<void> | undefined;
   #fatal: unknown;
 
+  /** Asks for nothing yet. Throws `invalid_url`. */
   constructor(options: AgentOptions, handler: Handler) {
     this.#options = options;
     const tell = (event: AgentEvent) => options.onEvent?.(event);
@@ -50,20 +73,25 @@ export class Agent {
 
   /**
    * Works until {@link stop}, until the signal aborts (which is a stop), or until the broker refuses in a way
-   * that no retry mends (a revoked token, a deleted agent): that is thrown, after the leases went back.
+   * that no retry mends (`unauthenticated`, `agent_unknown`, `unreachable` from the start): that is thrown, after
+   * the leases went back. Called again, it is the same run.
    */
   run(signal?: AbortSignal): Promise<void> {
     this.#running ??= this.#run(signal);
     return this.#running;
   }
 
-  /** Asks for nothing more; work in hand may finish within `graceSeconds`, then is stopped and released. */
-  async stop(graceSeconds = 0): Promise<void> {
+  /**
+   * Asks for nothing more. Work in hand may go on to its end for `drainSeconds` (default: the option of that
+   * name); then its signal aborts and it goes back without an attempt spent. Resolves once all is done; called
+   * again with less, it is sooner.
+   */
+  async stop(drainSeconds = this.#options.drainSeconds ?? 0): Promise<void> {
     this.#stopping.abort(new AgentStoppingError("the agent is stopping"));
-    const grace = setTimeout(() => this.#interrupt(), graceSeconds * 1000);
-    if (graceSeconds <= 0) this.#interrupt();
+    const drained = setTimeout(() => this.#interrupt(), drainSeconds * 1000);
+    if (drainSeconds <= 0) this.#interrupt();
     await this.#running?.catch(() => undefined);
-    clearTimeout(grace);
+    clearTimeout(drained);
   }
 
   async #run(signal?: AbortSignal): Promise<void> {

@@ -2,9 +2,10 @@
  * One lease from receipt to its end: confirm, run the handler, reply until the reply is taken.
  * Limit: whatever cannot be told to the broker is left to the lease's expiry.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { textOf } from "../schema/a2a.ts";
 import { type Lease, replySchema } from "../schema/lease.ts";
+import { Artifacts } from "./artifacts.ts";
 import { ErrandApiError } from "./errors.ts";
 import { type Http, route } from "./http.ts";
 import { LeaseKeeper, type LostReason } from "./lease-keeper.ts";
@@ -41,11 +42,13 @@ export class Attempt {
   readonly #desk: Desk;
   readonly #lease: Lease;
   readonly #keeper: LeaseKeeper;
+  readonly #artifacts: Artifacts;
 
   constructor(desk: Desk, held: Held) {
     this.#desk = desk;
     this.#lease = held.lease;
     this.#keeper = new LeaseKeeper(desk.http, held.lease, held.receivedAt);
+    this.#artifacts = new Artifacts(desk.http, desk.outage, this.#keeper);
   }
 
   /** Tells the handler to stop; its lease then goes back. */
@@ -64,6 +67,7 @@ export class Attempt {
       const work = this.#work();
       this.#desk.tell({ type: "leased", work });
       const reply = await this.#handle(work);
+      await this.#artifacts.settled();
       await keeper.settle();
       if (keeper.lost !== null) return this.#gone();
       if (reply === undefined || keeper.signal.aborted) return await this.#release();
@@ -94,6 +98,7 @@ export class Attempt {
       traceparent,
       signal: this.#keeper.signal,
       progress: (said) => this.#keeper.progress(typeof said === "string" ? { message: said } : said),
+      artifact: (artifact, options) => this.#artifacts.send(artifact, options),
     };
   }
 

@@ -2,7 +2,7 @@
  * HTTP to a broker: JSON, bearer token, problem+json as ErrandApiError, repeats while the broker is away.
  * Limit: one gateway URL; redirects are not followed, so that the token goes nowhere else.
  */
-import type { z } from "zod";
+import type * as z from "zod";
 import { problemSchema } from "../schema/errors.ts";
 import { locate } from "./environment.ts";
 import { ErrandApiError, isAway, localError } from "./errors.ts";
@@ -111,25 +111,43 @@ export class Http {
   }
 
   /** As {@link request} for calls that are safe to repeat: they are, while the broker is away. */
-  persist<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
-    return this.repeat(call.signal, () => this.request(schema, call));
-  }
-
-  async repeat<T>(signal: AbortSignal | undefined, attempt: () => Promise<T>): Promise<T> {
+  async persist<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
     let giveUpAt: number | undefined;
     for (let failures = 0; ; failures += 1) {
       try {
-        return await attempt();
+        return await this.request(schema, call);
       } catch (error) {
         if (!(error instanceof ErrandApiError) || !isAway(error) || this.isHopeless(error)) throw error;
         const delayMs = backoffMs(failures, error.retryAfterMs);
         // The time counts from the first failure: the call before it may have been held for long.
         giveUpAt ??= performance.now() + (this.#options.retryForMs ?? 30_000);
         if (performance.now() + delayMs > giveUpAt) throw error;
-        this.onRetry?.(error, delayMs);
-        await sleep(delayMs, signal);
+        await this.#rest(error, delayMs, call.signal);
       }
     }
+  }
+
+  /** As {@link request} for whoever has nothing else to do: an outage is waited out, and so is a 429. */
+  async insist<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
+    for (let failures = 0; ; failures += 1) {
+      try {
+        return await this.request(schema, call);
+      } catch (error) {
+        if (!this.isPassing(error)) throw error;
+        await this.#rest(error, backoffMs(failures, error.retryAfterMs), call.signal);
+      }
+    }
+  }
+
+  async #rest(error: ErrandApiError, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+    this.onRetry?.(error, delayMs);
+    await sleep(delayMs, signal);
+  }
+
+  /** It will pass: an outage, or a limit on how much may be asked. */
+  isPassing(error: unknown): error is ErrandApiError {
+    if (!(error instanceof ErrandApiError) || this.isHopeless(error)) return false;
+    return isAway(error) || error.status === 429;
   }
 
   /** Nothing listens there and nothing ever did: for someone at a keyboard an error beats a silent wait. */

@@ -138,7 +138,7 @@ export class LeaseKeeper {
     if (!progress) return;
     this.#sentAt = performance.now();
     this.#sending = this.#beat({ progress }, ANSWER_MS)
-      .catch((error: unknown) => void this.#judge(error))
+      .catch((error: unknown) => void this.judge(error))
       .finally(() => {
         this.#sending = undefined;
         if (this.#pending) this.progress(this.#pending);
@@ -154,7 +154,7 @@ export class LeaseKeeper {
       try {
         return await this.#beat(body, Math.min(leftMs, holdSeconds * 1000 + ANSWER_MS));
       } catch (error) {
-        const retryAfterMs = this.#judge(error);
+        const retryAfterMs = this.judge(error);
         // Tries again soon enough for the lease, however long the outage.
         const delayMs = Math.min(backoffMs(failures, retryAfterMs), this.#leaseMs / 6);
         if (this.#lost === null) await this.#pause(Math.min(delayMs, endsAt - performance.now()));
@@ -176,8 +176,8 @@ export class LeaseKeeper {
     }
   }
 
-  /** Says whether the failure ends the lease; else how long to wait at least. */
-  #judge(error: unknown): number | undefined {
+  /** Takes the lease for lost if the failure says so; else says how long to wait at least. */
+  judge(error: unknown): number | undefined {
     if (!(error instanceof ErrandApiError)) return undefined;
     if (error.code === "lease_lost") this.#lose(lostReason(error.details?.reason));
     else if (error.code === "lease_unknown") this.#lose("unknown");

@@ -2,7 +2,7 @@
  * Reads answers as a client must: fields that it does not know are ignored, at any depth.
  * Limit: it strips what strict objects report; a key unknown to one branch of a union is not stripped.
  */
-import type { z } from "zod";
+import type * as z from "zod";
 
 type Parsed<T> =
   | { readonly ok: true; readonly value: T }

@@ -3,7 +3,7 @@
  * reconnects. Limit: event types this version does not know are passed over.
  */
 import { createParser, type EventSourceMessage } from "eventsource-parser";
-import { z } from "zod";
+import * as z from "zod";
 import { isTerminal } from "../schema/delegation.ts";
 import {
   EVENT_TYPES,
@@ -13,7 +13,7 @@ import {
   snapshotEventSchema,
   TERMINAL_EVENT_TYPES,
 } from "../schema/event.ts";
-import { ErrandApiError, isAway, localError } from "./errors.ts";
+import { type ErrandApiError, localError } from "./errors.ts";
 import type { Call, Http } from "./http.ts";
 import { parseLenient } from "./lenient.ts";
 import { backoffMs, sleep, TimeLimit } from "./timing.ts";
@@ -57,8 +57,7 @@ export async function* readEvents(http: Http, options: EventsOptions): AsyncGene
       }
     } catch (error) {
       if (error === ENDED) return;
-      if (!(error instanceof ErrandApiError)) throw error;
-      if (!(isAway(error) || error.status === 429) || http.isHopeless(error)) throw error;
+      if (!http.isPassing(error)) throw error;
       failure = error;
     } finally {
       limit.close();

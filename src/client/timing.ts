@@ -51,6 +51,13 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+const BREATH_MS = 250;
+
+/** A gateway that is shutting down answers early what it was asked to hold; do not spin on it. */
+export async function breathe(askedAt: number, signal?: AbortSignal): Promise<void> {
+  if (performance.now() - askedAt < BREATH_MS) await sleep(BREATH_MS, signal);
+}
+
 /** A signal that aborts with the parent's or after some time. Close it, so that the parent forgets it. */
 export class TimeLimit {
   readonly #controller = new AbortController();

@@ -2,7 +2,7 @@
  * A delegation as callers send and read it (contract §4). Limit: shapes only; the moves between the
  * states are in lifecycle/states.ts.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { artifactSchema, messageInputSchema, messageSchema } from "./a2a.ts";
 import { presenceSchema } from "./agent.ts";
 import { callbackSchema } from "./callback.ts";
@@ -132,6 +132,28 @@ export const delegateRequestSchema = z
   });
 export type DelegateRequest = z.output<typeof delegateRequestSchema>;
 export type DelegateInput = z.input<typeof delegateRequestSchema>;
+
+/** Which delegations a list shows; one of the first four is the index, the others filter what it finds. */
+export const delegationFilterSchema = z.strictObject({
+  target: agentNameSchema.optional(),
+  delegator: principalSchema.optional(),
+  context_id: contextIdSchema.optional(),
+  parent_id: delegationIdSchema.optional(),
+  state: stateSchema.optional(),
+  error_code: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]{0,63}$/)
+    .optional(),
+});
+export type DelegationFilter = z.input<typeof delegationFilterSchema>;
+
+export const delegationPageSchema = z.strictObject({
+  delegations: z.array(delegationSchema),
+  next_cursor: z.string().nullable(),
+});
+
+/** A caller's inbox, behind a cursor and up to one. */
+export const resultPageSchema = z.strictObject({ results: z.array(delegationSchema), cursor: z.string() });
 
 export const cancelRequestSchema = z.strictObject({
   reason: z.string().max(1024).optional(),

@@ -271,6 +271,20 @@ describe("outages", () => {
     expect(types()).toEqual(["retrying", "recovered", "leased", "replied"]);
   });
 
+  test("are left alone for as long as the broker asks", async () => {
+    const times: number[] = [];
+    const stub = await brokerWith({
+      leases: (answer) => {
+        times.push(performance.now());
+        if (times.length === 1) answer.problem(429, "rate_limited", "TRANSPORT", { retry_after: 1 });
+      },
+    });
+    const { agent } = agentAt(stub.url, () => "done");
+    void agent.run();
+    await until(() => times.length === 2, { what: "the second poll" });
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(990);
+  });
+
   test("that were there from the start are told at once, unless the broker is to be waited for", async () => {
     const { url, close } = await stubBroker(() => undefined);
     await close();

@@ -8,18 +8,12 @@ import { formatCursor, parseCursor } from "../../events/cursor.ts";
 import {
   acceptedDelegationSchema,
   delegateRequestSchema,
+  delegationFilterSchema,
+  delegationPageSchema,
   delegationSchema,
-  stateSchema,
+  resultPageSchema,
 } from "../../schema/delegation.ts";
-import {
-  agentNameSchema,
-  contextIdSchema,
-  delegationIdSchema,
-  pageQuery,
-  principalSchema,
-  queryNumber,
-  waitSecondsSchema,
-} from "../../schema/values.ts";
+import { delegationIdSchema, pageQuery, queryNumber, waitSecondsSchema } from "../../schema/values.ts";
 import type { Call } from "../call.ts";
 import { jsonText, type Route, route } from "../route.ts";
 
@@ -102,22 +96,11 @@ export const delegationRoutes: readonly Route[] = [
     method: "GET",
     path: "/v1/delegations",
     summary: "Delegations that the caller may see, newest first; a short page may have a next one.",
-    query: z.strictObject({
-      target: agentNameSchema.optional(),
-      delegator: principalSchema.optional(),
-      context_id: contextIdSchema.optional(),
-      parent_id: delegationIdSchema.optional(),
-      state: stateSchema.optional(),
-      error_code: z
-        .string()
-        .regex(/^[a-z][a-z0-9_]{0,63}$/)
-        .optional(),
+    query: delegationFilterSchema.extend({
       cursor: z.string().min(1).max(256).optional(),
       limit: queryNumber(z.int().min(1).max(100)).default(20),
     }),
-    answers: {
-      200: z.strictObject({ delegations: z.array(delegationSchema), next_cursor: z.string().nullable() }),
-    },
+    answers: { 200: delegationPageSchema },
     async handle(call, { query }) {
       const { records, next_cursor } = await list(call.broker, call.principal, query);
       const delegations = records.map(({ json }) => json).join(",");
@@ -129,7 +112,7 @@ export const delegationRoutes: readonly Route[] = [
     path: "/v1/results",
     summary: "What the caller delegated that finished or asks something since the cursor, replies included.",
     query: z.strictObject(pageQuery),
-    answers: { 200: z.strictObject({ results: z.array(delegationSchema), cursor: z.string() }) },
+    answers: { 200: resultPageSchema },
     async handle(call, { query: { after, wait_seconds, limit } }) {
       const { broker, principal } = call;
       const from = parseCursor(after ?? "0", broker.shards.count);
