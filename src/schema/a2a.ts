@@ -2,7 +2,7 @@
  * The A2A 1.0 objects that travel verbatim: Message, Part, Artifact, in their JSON form.
  * Limit: only the fields that the broker reads are checked; the rest passes through untouched.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 const CONTENT = ["text", "raw", "url", "data"] as const;
 

@@ -2,7 +2,7 @@
  * An agent: a named addressee with one queue; many processes may poll under its name (contract §3).
  * Limit: `delivery: push` is not offered yet.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { agentNameSchema, instantSchema, principalPatternSchema } from "./values.ts";
 
 export const presenceSchema = z.strictObject({

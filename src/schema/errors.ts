@@ -2,7 +2,7 @@
  * The one error table: code → category, HTTP status, retryable, recovery. Every door, the CLI's exit
  * codes and the docs are derived from it. Limit: per-wire codes (A2A, JSON-RPC) are added by their doors.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 export const CATEGORIES = {
   CONFIG: { exit: 78, meaning: "bad configuration, unknown agent" },

@@ -2,7 +2,7 @@
  * Events: immutable facts, one per move, with the stream id as their id (contract §6).
  * Limit: what a status carries beside the envelope depends on the status and is not spelled out here.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { delegationSchema, stateSchema } from "./delegation.ts";
 import { delegationIdSchema, instantSchema, principalSchema } from "./values.ts";
 

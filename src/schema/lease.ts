@@ -2,7 +2,7 @@
  * Working on a delegation: leases, heartbeats, replies (contract §5). Limit: a lease id is no credential;
  * who may use it is decided by the token.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { artifactSchema, messageSchema, replyMessageInputSchema } from "./a2a.ts";
 import { delegationSchema, progressSchema } from "./delegation.ts";
 import { LIMITS } from "./limits.ts";

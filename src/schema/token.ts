@@ -2,7 +2,7 @@
  * Bearer tokens and their principals (contract §2). Limit: the secret is in one answer only, the one that
  * made it.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { instantSchema, principalSchema } from "./values.ts";
 
 export const tokenRequestSchema = z.strictObject({

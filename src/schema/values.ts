@@ -2,7 +2,7 @@
  * Small values that many schemas share: names, principals, instants, durations.
  * Limit: syntax only; whether a named thing exists is the engine's question.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { LIMITS } from "./limits.ts";
 
 export const AGENT_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;

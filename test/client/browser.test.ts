@@ -1,0 +1,174 @@
+/**
+ * The delegator in a browser: bundled from the package as an application would, then run, against a real broker, in
+ * Chromium where there is one, and in a context that has the web's globals alone. Needs a build.
+ */
+import { existsSync, mkdirSync, symlinkSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createContext, runInContext } from "node:vm";
+import { build } from "esbuild";
+import { chromium } from "playwright-core";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { Agent } from "../../src/index.ts";
+import { as, startBroker } from "../support/broker.ts";
+import { freshDir } from "../support/program.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(
+  existsSync,
+);
+/** Nothing but the pages that the test serves. */
+const FLAGS = [
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--host-resolver-rules=MAP *.test 127.0.0.1",
+];
+
+/** An application of two lines, and what its page does: a global, so that both places can call it. */
+const APPLICATION = `
+import { Delegator, textOf } from "errand";
+globalThis.delegating = async (connection) => {
+  const delegator = new Delegator(connection);
+  const { id } = await delegator.delegate({ target: "scout", task: "two words" });
+  const types = [];
+  for await (const event of delegator.watch(id, { after: "0" })) types.push(event.type);
+  const { reply } = await delegator.wait(id, { timeoutSeconds: 15 });
+  const inbox = [];
+  for await (const result of delegator.results({ follow: false })) inbox.push(result.delegation.id);
+  const refusal = await delegator.cancel(id).catch((error) => error.code);
+  return { types, text: textOf(reply), isInInbox: inbox.includes(id), refusal };
+};
+globalThis.failing = (connection) =>
+  new Delegator(connection).get("dlg_0_01hzzzzzzzzzzzzzzzzzzzzzzz").catch(({ code, recovery }) => ({ code, recovery }));
+`;
+
+const DONE = {
+  types: ["DELEGATION_SENT", "DELEGATION_STATUS", "DELEGATION_COMPLETE"],
+  text: "2",
+  isInInbox: true,
+  refusal: "already_finished",
+};
+
+async function bundle() {
+  const folder = freshDir();
+  mkdirSync(join(folder, "node_modules"));
+  symlinkSync(ROOT, join(folder, "node_modules", "errand"));
+  const { outputFiles, metafile } = await build({
+    stdin: { contents: APPLICATION, resolveDir: folder },
+    bundle: true,
+    platform: "browser",
+    format: "iife",
+    target: "es2022",
+    minify: true,
+    write: false,
+    metafile: true,
+    logLevel: "silent",
+  });
+  return { script: outputFiles[0]?.text ?? "", metafile };
+}
+
+/** A broker whose agent scout counts words, and a token for a page. */
+async function desk(allowedOrigins: readonly string[]) {
+  const { url } = await startBroker({ allowedOrigins: [...allowedOrigins] });
+  const scout = await as(url, "agent:scout");
+  await scout.agent("scout");
+  const { token } = await as(url, "caller:page");
+  const agent = new Agent(
+    { url, token: scout.token, agent: "scout" },
+    ({ text }) => `${text.split(" ").length}`,
+  );
+  void agent.run();
+  onTestFinished(() => agent.stop());
+  return { url, token };
+}
+
+beforeAll(() => {
+  if (!existsSync(join(ROOT, "dist", "index.js"))) throw new Error("dist is missing: run 'npm run build'");
+});
+
+test("a bundler finds nothing of Node in it, and leaves out what the page does not use", async () => {
+  const { script, metafile } = await bundle();
+  const [output] = Object.values(metafile.outputs);
+  expect(output?.imports).toEqual([]);
+  expect(script).not.toContain("node:");
+  const sources = Object.keys(output?.inputs ?? {}).map((path) => path.replace(/^(?:.*\/)?dist\//, ""));
+  expect(sources).toContain("client/delegator.js");
+  expect(sources).not.toContain("client/agent.js");
+  expect(sources).not.toContain("client/admin.js");
+  expect(script.length).toBeLessThan(200_000);
+});
+
+test("it delegates with the web's globals alone", async () => {
+  const { script } = await bundle();
+  const { url, token } = await desk([]);
+  const { AbortController, DOMException, Headers, Response, TextDecoder, TextEncoder, URL } = globalThis;
+  const { clearTimeout, crypto, fetch, performance, setTimeout } = globalThis;
+  const web = createContext({
+    ...{ AbortController, DOMException, Headers, Response, TextDecoder, TextEncoder, URL },
+    ...{ clearTimeout, crypto, fetch, performance, setTimeout },
+  });
+  runInContext(script, web);
+  const connection = JSON.stringify({ url, token });
+  expect(await runInContext(`delegating(${connection})`, web)).toEqual(DONE);
+  expect(runInContext("typeof process", web)).toBe("undefined");
+});
+
+describe.skipIf(CHROMIUM === undefined)("in Chromium, on a page of another origin and without TLS", () => {
+  /** Serves one empty page with the script, under any name that ends in `.test`. */
+  async function openPage(script: string) {
+    const server = createServer((request, response) => {
+      const isScript = request.url === "/app.js";
+      response.setHeader("content-type", isScript ? "text/javascript" : "text/html");
+      response.end(isScript ? script : "<!doctype html><script src=/app.js></script>");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = portOf(server.address());
+    const browser = await chromium.launch({
+      executablePath: CHROMIUM ?? "",
+      chromiumSandbox: false,
+      args: FLAGS,
+    });
+    onTestFinished(async () => {
+      await browser.close();
+      server.closeAllConnections();
+      server.close();
+    });
+    const open = async (host: string) => {
+      const page = await browser.newPage();
+      await page.goto(`http://${host}:${port}/`);
+      return (call: string) => page.evaluate(call);
+    };
+    return { open, originOf: (host: string) => `http://${host}:${port}` };
+  }
+
+  test("it delegates, watches, waits, collects and is refused as anywhere else", async () => {
+    const { script } = await bundle();
+    const { open, originOf } = await openPage(script);
+    const connection = await desk([originOf("ops.test")]);
+    const run = await open("ops.test");
+    expect(await run("isSecureContext")).toBe(false);
+    expect(await run(`delegating(${JSON.stringify(connection)})`)).toEqual(DONE);
+  }, 60_000);
+
+  test("from an origin that is not allowed it says where to look", async () => {
+    const { script } = await bundle();
+    const { open, originOf } = await openPage(script);
+    const connection = await desk([originOf("ops.test")]);
+    const run = await open("other.test");
+    expect(await run(`failing(${JSON.stringify(connection)})`)).toEqual({
+      code: "unreachable",
+      recovery: expect.stringContaining("ERRAND_ALLOWED_ORIGINS"),
+    });
+  }, 60_000);
+});
+
+function portOf(address: AddressInfo | string | null): AddressInfo {
+  if (address === null || typeof address === "string") throw new Error("the page's server has no port");
+  return address;
+}
