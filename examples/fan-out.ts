@@ -1,0 +1,30 @@
+/**
+ * A delegator that hands one task each to many, then gathers the results as they come: as many as were sent, whatever
+ * the order, whoever failed. Needs ERRAND_URL and a caller's ERRAND_TOKEN.
+ * Usage: fan-out.ts AGENT TASK... Limit: it gathers in one process; keep the cursor to go on in another.
+ */
+import { Delegator, textOf } from "../src/index.ts";
+
+const [target, ...tasks] = process.argv.slice(2);
+if (target === undefined || tasks.length === 0) {
+  process.stderr.write("usage: fan-out.ts AGENT TASK...\n");
+  process.exit(64);
+}
+
+const delegator = new Delegator();
+// One label for all, to tell them from whatever else is in the inbox.
+const context_id = `fan-out-${Date.now()}-${process.pid}`;
+const sent = await Promise.all(tasks.map((task) => delegator.delegate({ target, task, context_id })));
+const open = new Set(sent.map(({ id }) => id));
+process.stdout.write(`${open.size} sent to ${target}\n`);
+
+let failed = 0;
+for await (const { delegation } of delegator.results()) {
+  if (!open.delete(delegation.id)) continue;
+  const { state, message, reply, error } = delegation;
+  if (state !== "completed") failed += 1;
+  process.stdout.write(`${textOf(message)}: ${error ? error.message : reply ? textOf(reply) : state}\n`);
+  if (open.size === 0) break;
+}
+process.stdout.write(`${tasks.length - failed} done, ${failed} failed\n`);
+process.exitCode = failed === 0 ? 0 : 1;

@@ -1,0 +1,38 @@
+/**
+ * Watches everything that its token may see, one line an event, across restarts of the broker and of its own: the
+ * cursor of the last event is kept in a file. Needs ERRAND_URL and ERRAND_TOKEN (a viewer's sees all).
+ * Usage: watcher.ts [CURSOR-FILE]. Limit: events older than the broker keeps are gone; a RESET line says so.
+ */
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { Delegator } from "../src/index.ts";
+
+const file = process.argv[2];
+const stopped = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopped.abort());
+
+/** Nothing yet: from the beginning. */
+const after = file === undefined ? undefined : await readFile(file, "utf8").catch(() => "0");
+
+async function keep(cursor: string): Promise<void> {
+  if (file === undefined) return;
+  await writeFile(`${file}.new`, cursor);
+  await rename(`${file}.new`, file);
+}
+
+const delegator = new Delegator({
+  failFast: false,
+  onRetry: (error) => process.stderr.write(`the broker is away: ${error.message}\n`),
+});
+process.stdout.write("watching\n");
+try {
+  for await (const event of delegator.watch({}, { after, signal: stopped.signal })) {
+    const line =
+      event.type === "RESET" || event.type === "DELEGATION_SNAPSHOT"
+        ? [event.type]
+        : [event.at, event.delegation_id, event.seq, event.target, event.type, event.status ?? event.state];
+    process.stdout.write(`${line.join(" ")}\n`);
+    await keep(event.id);
+  }
+} catch (error) {
+  if (!stopped.signal.aborted) throw error;
+}

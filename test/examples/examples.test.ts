@@ -1,0 +1,158 @@
+/** The small examples as a reader runs them, against a real broker: what they print and how they end. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { Delegator, textOf } from "../../src/index.ts";
+import { as, startBroker } from "../support/broker.ts";
+import { freshDir } from "../support/program.ts";
+import { until } from "../support/until.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const PATIENT = { timeoutMs: 20_000 };
+
+interface Example {
+  readonly child: ChildProcess;
+  readonly out: () => string;
+  readonly ended: Promise<number | null>;
+}
+
+function example(file: string, args: readonly string[], url: string, token: string): Example {
+  const child = spawn(process.execPath, ["--import", "tsx", `examples/${file}`, ...args], {
+    cwd: ROOT,
+    env: { ...process.env, ERRAND_URL: url, ERRAND_TOKEN: token },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (said: string) => {
+      text += said;
+    });
+  }
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
+  return { child, out: () => text, ended };
+}
+
+/** A broker with that agent, and a caller of it. */
+async function desk(name: string) {
+  const { url } = await startBroker();
+  const agent = await as(url, `agent:${name}`);
+  await agent.agent(name);
+  const caller = await as(url, "caller:alice");
+  return { url, agent, caller, delegator: new Delegator({ url, token: caller.token }) };
+}
+
+test("echo says back what it is told, and goes when asked to", async () => {
+  const { url, agent, delegator } = await desk("echo");
+  const echo = example("echo.ts", [], url, agent.token);
+  const { id } = await delegator.delegate({ target: "echo", task: "is anybody there?" });
+  const { state, reply } = await delegator.wait(id, { timeoutSeconds: 20 });
+  expect([state, reply && textOf(reply)]).toEqual(["completed", "is anybody there?"]);
+  echo.child.kill("SIGTERM");
+  expect(await echo.ended).toBe(0);
+  expect(echo.out()).toBe("echo is looking for work\n");
+}, 40_000);
+
+describe("shell", () => {
+  test("streams what a command prints, and fails with what it complains of", async () => {
+    const { url, agent, delegator } = await desk("shell");
+    const shell = example("shell.ts", [], url, agent.token);
+    const [good, bad] = await Promise.all(
+      ["printf 'one\\ntwo\\n'", "echo no such thing >&2; exit 3"].map((task) =>
+        delegator.delegate({ target: "shell", task }),
+      ),
+    );
+    expect(await delegator.wait(good?.id ?? "", { timeoutSeconds: 20 })).toMatchObject({
+      state: "completed",
+      artifacts: [{ artifactId: "stdout", parts: [{ text: "one\n" }, { text: "two\n" }] }],
+      reply: { parts: [{ text: "2 lines" }] },
+    });
+    expect(await delegator.wait(bad?.id ?? "", { timeoutSeconds: 20 })).toMatchObject({
+      state: "failed",
+      error: { code: "command_failed", message: "no such thing" },
+    });
+    await until(() => /^failed: /m.test(shell.out()), PATIENT);
+    for (const line of ["shell is looking for work", "runs: printf 'one\\ntwo\\n'", "completed: printf"]) {
+      expect(shell.out()).toContain(line);
+    }
+  }, 40_000);
+
+  test("kills the command when the delegation is canceled", async () => {
+    const { url, agent, delegator } = await desk("shell");
+    const shell = example("shell.ts", [], url, agent.token);
+    const { id } = await delegator.delegate({ target: "shell", task: "echo $$; sleep 600" });
+    const pid = await until(async () => {
+      const text = (await delegator.get(id)).artifacts[0]?.parts[0]?.text;
+      return text === undefined ? undefined : Number(text);
+    }, PATIENT);
+    await delegator.cancel(id);
+    await until(() => shell.out().includes("stopped: canceled"), PATIENT);
+    await until(() => !isAlive(pid), { ...PATIENT, what: "the command's end" });
+  }, 40_000);
+});
+
+test("fan-out gathers the results of all that it sent, failures included, and of nothing else", async () => {
+  const { url, agent, caller, delegator } = await desk("shell");
+  await delegator.delegate({ target: "shell", task: "echo an earlier errand" });
+  example("shell.ts", [], url, agent.token);
+  const tasks = ["echo 1", "seq 3", "exit 1"];
+  const fanOut = example("fan-out.ts", ["shell", ...tasks], url, caller.token);
+  expect(await fanOut.ended, fanOut.out()).toBe(1);
+  const lines = fanOut.out().trimEnd().split("\n");
+  expect(lines[0]).toBe("3 sent to shell");
+  expect(lines.slice(1, -1).sort()).toEqual([
+    "echo 1: 1 lines",
+    "exit 1: the command ended with 1",
+    "seq 3: 3 lines",
+  ]);
+  expect(lines.at(-1)).toBe("2 done, 1 failed");
+}, 40_000);
+
+test("watcher prints every event once, and goes on where it was ended", async () => {
+  const { url, agent, delegator } = await desk("scout");
+  const viewer = await as(url, "viewer:wall");
+  const file = join(freshDir(), "cursor");
+  const send = async () => (await delegator.delegate({ target: "scout", task: "x" })).id;
+  const work = async () => {
+    const { lease_id } = (await agent.lease("scout")).body.leases[0];
+    await agent.reply(lease_id);
+  };
+  const seen = (watcher: Example, id: string) =>
+    watcher
+      .out()
+      .split("\n")
+      .filter((line) => line.includes(id))
+      .map((line) => line.split(" ").slice(2).join(" "));
+
+  const first = await send();
+  const before = example("watcher.ts", [file], url, viewer.token);
+  await until(() => seen(before, first).length === 1, PATIENT);
+  expect(seen(before, first)).toEqual(["1 scout DELEGATION_SENT queued"]);
+  // What is printed is kept a moment later; ended in between, it would be printed again.
+  await until(async () => (await readFile(file, "utf8")).length > 0, PATIENT);
+  before.child.kill("SIGTERM");
+  expect(await before.ended, before.out()).toBe(0);
+
+  await work();
+  const second = await send();
+  const after = example("watcher.ts", [file], url, viewer.token);
+  await until(() => seen(after, second).length === 1, PATIENT);
+  expect(seen(after, first)).toEqual([
+    "2 scout DELEGATION_STATUS leased",
+    "3 scout DELEGATION_COMPLETE completed",
+  ]);
+}, 60_000);
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
