@@ -27,17 +27,18 @@ export {
   type Reply,
   type Work,
 } from "./client/work.ts";
-export { type Artifact, type Message, textOf } from "./schema/a2a.ts";
+export { type Artifact, type Message, type MessageInput, type Part, textOf } from "./schema/a2a.ts";
 export type { Agent as AgentInfo, AgentInput, Presence } from "./schema/agent.ts";
 export {
   type DelegateInput,
   type Delegation,
   type DelegationError,
   type DelegationFilter,
+  type Interrupt,
   isTerminal,
   type Progress,
   type State,
 } from "./schema/delegation.ts";
-export type { Category } from "./schema/errors.ts";
+export type { Category, Problem } from "./schema/errors.ts";
 export type { DelegationEvent, EventType, StreamEvent } from "./schema/event.ts";
 export type { TokenInfo } from "./schema/token.ts";

@@ -9,23 +9,28 @@ import { type ConnectionOptions, Http, route } from "./http.ts";
 
 const agentsSchema = z.object({ agents: z.array(agentSchema) });
 const tokensSchema = z.object({ tokens: z.array(tokenSchema) });
+/** A token with its secret (`token`), which is shown this once; `expires_at` is an ISO 8601 instant, or null. */
 export type NewToken = z.infer<typeof newTokenSchema>;
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Setting up agents and tokens. Most of it is the operator's alone; an agent may see to itself. */
 export class Admin {
   readonly #http: Http;
 
+  /** Opens nothing yet. Throws `invalid_url`. */
   constructor(options: ConnectionOptions = {}) {
     this.#http = new Http(options);
   }
 
+  /** All of them, with presence and counts. */
   async listAgents({ signal }: CallOptions = {}): Promise<AgentInfo[]> {
     return (await this.#http.persist(agentsSchema, { path: "/v1/agents", signal })).agents;
   }
 
+  /** Throws `agent_unknown`. */
   getAgent(name: string, { signal }: CallOptions = {}): Promise<AgentInfo> {
     return this.#http.persist(agentSchema, { path: route`/v1/agents/${name}`, signal });
   }
@@ -60,10 +65,12 @@ export class Admin {
     });
   }
 
+  /** Without their secrets. */
   async listTokens({ signal }: CallOptions = {}): Promise<TokenInfo[]> {
     return (await this.#http.persist(tokensSchema, { path: "/v1/tokens", signal })).tokens;
   }
 
+  /** It stops within a second, in open streams and polls too. */
   async revokeToken(id: string, { signal }: CallOptions = {}): Promise<void> {
     await this.#http.persist(z.unknown(), { method: "DELETE", path: route`/v1/tokens/${id}`, signal });
   }

@@ -1,6 +1,6 @@
 /**
  * What every refused or lost call throws. Limit: it carries what the broker said and nothing else; codes of
- * the client's own are `unreachable`, `connection_lost`, `no_answer`, `invalid_response`, `wait_ran_out`.
+ * the client's own are `invalid_url`, `unreachable`, `connection_lost`, `no_answer`, `invalid_response`, `wait_ran_out`.
  */
 import type { Category, Problem } from "../schema/errors.ts";
 
@@ -14,17 +14,28 @@ export interface LocalProblem {
   readonly details?: Record<string, unknown>;
 }
 
-/** `status` is 0 where no answer came; `retryAfterMs` is what the broker asked for in `Retry-After`. */
+/** What a refused or lost call throws; its `message` says what failed, in a sentence. */
 export class ErrandApiError extends Error {
   override readonly name = "ErrandApiError";
+  /**
+   * Stable snake_case: one of the broker's (docs/errors.md), or the library's own `invalid_url`, `unreachable`,
+   * `connection_lost`, `no_answer`, `invalid_response`, `wait_ran_out`.
+   */
   readonly code: string;
   readonly category: Category;
+  /** The HTTP status; 0 where no answer came. */
   readonly status: number;
+  /** Whether the same call may succeed later. */
   readonly retryable: boolean;
+  /** What to do next, in a sentence. */
   readonly recovery: string;
+  /** For example `issues` (path and reason each), or `outcome: "unknown"` where the call may have had its effect. */
   readonly details: Record<string, unknown> | undefined;
+  /** What to quote to the broker's operator. */
   readonly requestId: string | undefined;
+  /** What the broker asked for in `Retry-After`, in milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** The answer as it came (RFC 9457). */
   readonly problem: Problem;
 
   constructor(problem: Problem, extra: { cause?: unknown; retryAfterMs?: number | undefined } = {}) {

@@ -20,6 +20,9 @@ export const partSchema = z
     error: "a part holds exactly one of text, raw, url, data",
   });
 
+/** One piece of content: exactly one of `text`, `raw` (base64), `url` and `data` (any JSON). */
+export type Part = z.infer<typeof partSchema>;
+
 export const messageSchema = z.looseObject({
   messageId: z.string().min(1).max(255),
   role: z.enum(["ROLE_USER", "ROLE_AGENT"]),
@@ -28,6 +31,7 @@ export const messageSchema = z.looseObject({
   taskId: z.string().optional(),
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
+/** An A2A 1.0 Message in its JSON form; fields beside these pass through untouched. */
 export type Message = z.infer<typeof messageSchema>;
 
 /** As a caller sends it: id and role may be left out; a message without content would be no work. */
@@ -36,6 +40,9 @@ export const messageInputSchema = messageSchema.extend({
   role: z.enum(["ROLE_USER", "ROLE_AGENT"]).optional(),
   parts: z.array(partSchema).min(1),
 });
+
+/** A Message as it may be sent: the broker makes `messageId` and `role` if they are absent. */
+export type MessageInput = z.input<typeof messageInputSchema>;
 
 /** As an agent replies: absent, null or empty parts are legal. */
 export const replyMessageInputSchema = messageInputSchema.extend({
@@ -49,6 +56,7 @@ export const artifactSchema = z.looseObject({
   parts: z.array(partSchema),
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
+/** An A2A 1.0 Artifact in its JSON form: output beside the reply. `artifactId` is the agent's own choice. */
 export type Artifact = z.infer<typeof artifactSchema>;
 
 /** The text parts of a message, joined by newlines. */

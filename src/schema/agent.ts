@@ -10,6 +10,7 @@ export const presenceSchema = z.strictObject({
   last_seen_at: instantSchema.nullable(),
   pollers: z.int().min(0),
 });
+/** Whether anybody polls for the agent: how many now, and when last (an ISO 8601 instant). */
 export type Presence = z.infer<typeof presenceSchema>;
 
 const skillSchema = z.looseObject({
@@ -44,6 +45,7 @@ export const agentRequestSchema = z.strictObject({
   backoff: backoffSchema.prefault({}),
 });
 export type AgentSpec = z.output<typeof agentRequestSchema>;
+/** An agent as it is set up; everything has a default. */
 export type AgentInput = z.input<typeof agentRequestSchema>;
 
 export const agentSchema = z.strictObject({
@@ -66,4 +68,5 @@ export const agentSchema = z.strictObject({
     interrupted: z.int(),
   }),
 });
+/** An agent as the broker knows it; `limits` and `accepts_from` are shown to itself and the operator alone. */
 export type Agent = z.infer<typeof agentSchema>;

@@ -19,20 +19,28 @@ import {
 export const LIVE_STATES = ["submitted", "working", "input_required", "auth_required"] as const;
 export const TERMINAL_STATES = ["completed", "failed", "canceled", "rejected"] as const;
 export const stateSchema = z.enum([...LIVE_STATES, ...TERMINAL_STATES]);
+/** A2A's task states: four live, then four terminal. */
 export type State = z.infer<typeof stateSchema>;
 
+/** Whether a delegation in this state is finished for good. */
 export function isTerminal(state: State): boolean {
   return TERMINAL_STATES.some((terminal) => terminal === state);
 }
 
 export const progressSchema = z.strictObject({
+  /** Up to 4096 characters. */
   message: z.string().max(4096).optional(),
+  /** Up to 256 characters. */
   current_step: z.string().max(256).optional(),
+  /** Up to 64 names. */
   tools_used: z.array(z.string().max(256)).max(64).optional(),
+  /** How many of `total`, in whatever unit the agent counts. */
   done: z.number().min(0).optional(),
   total: z.number().min(0).optional(),
+  /** Seconds to the end, by the agent's estimate. */
   eta_seconds: z.number().min(0).optional(),
 });
+/** How far an agent is. */
 export type Progress = z.infer<typeof progressSchema>;
 
 export const interruptSchema = z.object({
@@ -49,6 +57,8 @@ export const interruptSchema = z.object({
   raised_at: instantSchema,
   expires_at: instantSchema,
 });
+/** What a delegation asks before it can go on: one or several requests, answered all at once. */
+export type Interrupt = z.infer<typeof interruptSchema>;
 
 export const delegationErrorSchema = z.object({
   category: categorySchema,
@@ -57,38 +67,58 @@ export const delegationErrorSchema = z.object({
   retryable: z.boolean(),
   recovery: z.string(),
 });
+/** Why a delegation ended other than completed; `code` may be the agent's own. */
 export type DelegationError = z.infer<typeof delegationErrorSchema>;
 
 export const delegationSchema = z.strictObject({
   id: delegationIdSchema,
   state: stateSchema,
+  /** Grows by one with every event and equals its `seq`. */
   version: z.int().min(1),
+  /** The agent's name. */
   target: agentNameSchema,
+  /** Who delegated it, a principal such as `caller:alice`. */
   delegator: principalSchema,
+  /** The conversation that it belongs to; grants nothing. */
   context_id: z.string(),
+  /** The delegation that this one is a part of. */
   parent_id: delegationIdSchema.nullable(),
+  /** The failed delegation that this one repeats. */
   redrive_of: delegationIdSchema.nullable(),
+  /** 0 to 9, higher first. */
   priority: z.int().min(0).max(9),
+  /** The delegator's own. */
   metadata: z.record(z.string(), z.unknown()),
+  /** The first 100 bytes of the text. */
   task_preview: z.string(),
+  /** The task as it was sent. */
   message: messageSchema,
+  /** The latest. */
   progress: progressSchema.nullable(),
+  /** Open in the states `input_required` and `auth_required`. */
   interrupt: interruptSchema.nullable(),
   artifacts: z.array(artifactSchema),
   reply: messageSchema.nullable(),
   error: delegationErrorSchema.nullable(),
+  /** From 1. */
   attempt: z.int().min(1),
   max_attempts: z.int().min(1),
+  /** Who works at it, from when, and until when unless a heartbeat comes. */
   lease: z
     .strictObject({ worker_id: z.string(), granted_at: instantSchema, expires_at: instantSchema })
     .nullable(),
+  /** Follow-ups, questions and answers, oldest first. */
   history: z.array(messageSchema),
+  /** This and the others ending in `_at` are ISO 8601 in UTC, with milliseconds. */
   created_at: instantSchema,
   updated_at: instantSchema,
+  /** Not handed out before. */
   not_before_at: instantSchema.nullable(),
+  /** Failed (`deadline_exceeded`) if not finished by then. */
   deadline_at: instantSchema,
   finished_at: instantSchema.nullable(),
 });
+/** One piece of delegated work, from `submitted` to its end. */
 export type Delegation = z.infer<typeof delegationSchema>;
 
 /** A new delegation is answered with the target's presence, so that a caller sees that nobody is polling. */
@@ -97,19 +127,33 @@ export type AcceptedDelegation = z.infer<typeof acceptedDelegationSchema>;
 
 export const delegateRequestSchema = z
   .strictObject({
+    /** The agent's name. */
     target: agentNameSchema,
+    /** The work as text; this or `message`. */
     task: z.string().min(1).optional(),
+    /** The work as an A2A Message, whose parts arrive at the agent untouched. */
     message: messageInputSchema.optional(),
+    /** The conversation that it belongs to, 1 to 128 of `A-Z a-z 0-9 . _ : -`. Default: a new one. */
     context_id: contextIdSchema.optional(),
+    /** 0 to 9, higher first, first in first out within one. Default 5. */
     priority: z.int().min(0).max(9).default(5),
+    /** Not handed out before so many seconds; this or `not_before`. */
     delay_seconds: z.number().min(0).max(31_536_000).optional(),
+    /** An ISO 8601 instant. */
     not_before: instantSchema.optional(),
+    /** Failed if not finished so many seconds after it may be handed out; this or `deadline`. Default 24 h. */
     ttl_seconds: z.number().positive().max(31_536_000).optional(),
+    /** An ISO 8601 instant. */
     deadline: instantSchema.optional(),
+    /** Failed (`not_picked_up`) if nobody took it within so many seconds. */
     start_within_seconds: z.number().positive().max(31_536_000).optional(),
+    /** 1 to 100. Default: the agent's. */
     max_attempts: z.int().min(1).max(100).optional(),
+    /** The delegation that this one is a part of: one that you may see, and live. */
     parent_id: delegationIdSchema.optional(),
+    /** Where its questions and its end are told, signed by Standard Webhooks; never shown again. */
     callback: callbackSchema.optional(),
+    /** Your own, up to 16 KiB as JSON. */
     metadata: z
       .record(z.string(), z.unknown())
       .refine(
@@ -131,6 +175,7 @@ export const delegateRequestSchema = z
     path: ["ttl_seconds"],
   });
 export type DelegateRequest = z.output<typeof delegateRequestSchema>;
+/** What is to be done, by whom, and until when: `target`, and either `task` or `message`. */
 export type DelegateInput = z.input<typeof delegateRequestSchema>;
 
 /** Which delegations a list shows; one of the first four is the index, the others filter what it finds. */
@@ -145,6 +190,7 @@ export const delegationFilterSchema = z.strictObject({
     .regex(/^[a-z][a-z0-9_]{0,63}$/)
     .optional(),
 });
+/** Which delegations to list; what is given must all hold. */
 export type DelegationFilter = z.input<typeof delegationFilterSchema>;
 
 export const delegationPageSchema = z.strictObject({
