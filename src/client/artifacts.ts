@@ -70,6 +70,7 @@ export class Artifacts {
         this.#keeper.judge(error);
         const { lost } = this.#keeper;
         if (lost !== null) throw new LeaseLostError(lost);
+        if (isFull(error)) throw error;
         await this.#outage.backOff(error, failures, signal);
         // It may be there already; appended again it would be there twice, so the whole is sent anew.
         if (!(error instanceof ErrandApiError && error.status === 429)) from = 0;
@@ -84,4 +85,9 @@ export class Artifacts {
     const body = { artifact: chunk?.artifact, append, last_chunk: chunk?.lastChunk };
     await this.#http.request(z.unknown(), { method: "POST", path: this.#path, body, signal });
   }
+}
+
+/** The delegation takes no more, and will not later either; a 429 for haste passes. */
+function isFull(error: unknown): boolean {
+  return error instanceof ErrandApiError && error.code === "quota_exceeded";
 }

@@ -110,14 +110,18 @@ export class Http {
     }
   }
 
-  /** As {@link request} for calls that are safe to repeat: they are, while the broker is away. */
+  /**
+   * As {@link request} for calls that are safe to repeat: they are, while the broker is away. Reads also bear with a
+   * 429; work that is refused by one (`queue_full`) is its delegator's to hold back.
+   */
   async persist<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
     let giveUpAt: number | undefined;
     for (let failures = 0; ; failures += 1) {
       try {
         return await this.request(schema, call);
       } catch (error) {
-        if (!(error instanceof ErrandApiError) || !isAway(error) || this.isHopeless(error)) throw error;
+        const isRead = call.method === undefined || call.method === "GET";
+        if (!this.isPassing(error) || (error.status === 429 && !isRead)) throw error;
         const delayMs = backoffMs(failures, error.retryAfterMs);
         // The time counts from the first failure: the call before it may have been held for long.
         giveUpAt ??= performance.now() + (this.#options.retryForMs ?? 30_000);

@@ -139,6 +139,17 @@ describe("repeats", () => {
     expect(stub.seen.map(({ body }) => body)).toEqual(Array(3).fill({ target: "scout", task: "x" }));
   });
 
+  test("of reads bear with a 429; refused work is thrown, to be held back", async () => {
+    const stub = await stubBroker((_request, answer) => {
+      if (stub.seen.length % 2 === 1) answer.problem(429, "rate_limited", "TRANSPORT");
+      else answer.json(delegationLike());
+    });
+    const delegator = new Delegator({ url: stub.url });
+    expect((await delegator.get(ID)).id).toBe(ID);
+    const refused = await thrownBy(delegator.delegate({ target: "scout", task: "x" }));
+    expect([refused.code, stub.seen.length]).toEqual(["rate_limited", 3]);
+  });
+
   test("not before what Retry-After says", async () => {
     const times: number[] = [];
     const stub = await stubBroker((_request, answer) => {

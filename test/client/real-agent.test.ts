@@ -212,6 +212,15 @@ describe("an agent that stops", () => {
   });
 });
 
+/** As the broker answers whoever sends more than it takes in a second. */
+function tooFast(): Response {
+  const problem = {
+    ...{ type: "urn:errand:error:rate_limited", title: "Too many requests", status: 429, detail: "too fast" },
+    ...{ code: "rate_limited", category: "TRANSPORT", retryable: true, recovery: "Send less often." },
+  };
+  return Response.json(problem, { status: 429, headers: { "retry-after": "1" } });
+}
+
 describe("artifacts", () => {
   const draft = (text: string) => ({ artifactId: "draft", parts: [{ text }] });
   const sends = (asked: string) => asked.endsWith("/artifacts");
@@ -261,6 +270,27 @@ describe("artifacts", () => {
     expect(artifacts).toEqual([
       { artifactId: "draft", parts: ["a", "b", "c", "d"].map((text) => ({ text })) },
     ]);
+  });
+
+  test("that come too fast are held back, and only the one that was refused is sent again", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send("x");
+    const sent: number[] = [];
+    const hasty: typeof fetch = async (input, init) => {
+      if (!String(input).endsWith("/artifacts")) return fetch(input, init);
+      sent.push(performance.now());
+      return sent.length === 2 ? tooFast() : fetch(input, init);
+    };
+    scout(
+      (work) => {
+        for (const text of ["a", "b", "c"]) void work.artifact(draft(text), { append: true });
+      },
+      { fetch: hasty },
+    );
+    const { artifacts } = await delegator.wait(id, { timeoutSeconds: 15 });
+    expect(artifacts).toEqual([{ artifactId: "draft", parts: ["a", "b", "c"].map((text) => ({ text })) }]);
+    expect(sent).toHaveLength(4);
+    expect((sent[2] ?? 0) - (sent[1] ?? 0)).toBeGreaterThanOrEqual(990);
   });
 
   test("replace what has their id unless they are appended", async () => {

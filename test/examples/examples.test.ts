@@ -76,9 +76,13 @@ describe("shell", () => {
       state: "failed",
       error: { code: "command_failed", message: "no such thing" },
     });
-    await until(() => /^failed: /m.test(shell.out()), PATIENT);
-    for (const line of ["shell is looking for work", "runs: printf 'one\\ntwo\\n'", "completed: printf"]) {
-      expect(shell.out()).toContain(line);
+    for (const line of [
+      "shell is looking for work",
+      "runs: printf",
+      "completed: printf",
+      "failed: echo no",
+    ]) {
+      await until(() => shell.out().includes(line), { ...PATIENT, what: line });
     }
   }, 40_000);
 
