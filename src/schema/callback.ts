@@ -2,7 +2,7 @@
  * Where a delegator wants to be told of the end or of a question (contract §6). Limit: never echoed; secrets are kept
  * with the delegation until it is forgotten.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 const secretSchema = z
   .string()

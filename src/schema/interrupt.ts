@@ -2,7 +2,7 @@
  * Questions and their answers, and what else is said to a delegation on its way (contract §4, §5). Limit: `options`
  * and `schema` are the agent's hints to whoever answers; answers are not checked against them.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { messageInputSchema, messageSchema } from "./a2a.ts";
 import { instantSchema } from "./values.ts";
 
