@@ -104,6 +104,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const broker: Broker = {
       gateway,
       redis,
+      redisSource: options.redis.socket === undefined ? "external" : "embedded",
       shards,
       writer: new Writer(redis, shards, clock, options.retentionMs, observer(metrics)),
       tickets,

@@ -24,6 +24,7 @@ import { batchRoutes } from "./rest/batch.ts";
 import { controlRoutes } from "./rest/control.ts";
 import { delegationRoutes } from "./rest/delegations.ts";
 import { eventRoutes } from "./rest/events.ts";
+import { statusRoutes } from "./rest/status.ts";
 import { tokenRoutes } from "./rest/tokens.ts";
 import type { Route } from "./route.ts";
 
@@ -36,6 +37,7 @@ export const ROUTES: readonly Route[] = [
   ...eventRoutes,
   ...leaseRoutes,
   ...replyRoutes,
+  ...statusRoutes,
 ];
 
 let description: Document | undefined;

@@ -10,6 +10,7 @@ import type { Tickets } from "../queue/tickets.ts";
 import type { Bus } from "../redis/bus.ts";
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
+import type { RedisStatus } from "../schema/status.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Agents } from "./agents.ts";
@@ -25,6 +26,8 @@ export interface Broker {
   /** Random name of this process among the gateways. */
   readonly gateway: string;
   readonly redis: Redis;
+  /** Where that Redis comes from: the broker's own, or one that is given. */
+  readonly redisSource: RedisStatus["source"];
   readonly shards: Shards;
   readonly writer: Writer;
   readonly tickets: Tickets;

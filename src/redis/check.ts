@@ -2,6 +2,7 @@
  * Looks over an external Redis at start: what would lose work is refused, what weakens the promise is said.
  * Limit: a provider that hides CONFIG is believed.
  */
+import type { RedisStatus } from "../schema/status.ts";
 import type { Redis } from "./connect.ts";
 
 export interface Findings {
@@ -36,10 +37,30 @@ export async function checkServer(redis: Redis): Promise<Findings> {
   if (fieldOf(info, "aof_enabled") === "0") {
     warnings.push("appendonly is off: a restart of Redis may lose accepted work");
   } else {
-    const fsync = await redis.config("GET", "appendfsync").catch(() => null);
-    const mode = Array.isArray(fsync) ? String(fsync[1]) : "unknown";
+    const mode = (await fsyncOf(redis)) ?? "unknown";
     if (mode !== "always")
       warnings.push(`appendfsync is ${mode}: a power cut may lose the last second or more`);
   }
   return { refused, warnings };
+}
+
+/** The settings that the promises rest on, for whoever asks how the broker is. */
+export async function serverStatus(redis: Redis): Promise<Omit<RedisStatus, "source">> {
+  const info = await redis.info();
+  const valkey = fieldOf(info, "valkey_version");
+  return {
+    product: valkey === undefined ? "redis" : "valkey",
+    version: valkey ?? fieldOf(info, "redis_version") ?? "unknown",
+    maxmemory_policy: fieldOf(info, "maxmemory_policy") ?? null,
+    maxmemory_bytes: Number(fieldOf(info, "maxmemory") ?? 0),
+    used_memory_bytes: Number(fieldOf(info, "used_memory") ?? 0),
+    appendonly: fieldOf(info, "aof_enabled") === "1",
+    appendfsync: await fsyncOf(redis),
+  };
+}
+
+/** Null where the provider hides CONFIG. */
+async function fsyncOf(redis: Redis): Promise<string | null> {
+  const answer = await redis.config("GET", "appendfsync").catch(() => null);
+  return Array.isArray(answer) && answer.length > 1 ? String(answer[1]) : null;
 }
