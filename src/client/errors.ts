@@ -1,6 +1,7 @@
 /**
  * What every refused or lost call throws. Limit: it carries what the broker said and nothing else; codes of
- * the client's own are `invalid_url`, `unreachable`, `connection_lost`, `no_answer`, `invalid_response`, `wait_ran_out`.
+ * the client's own are `invalid_url`, `unreachable`, `connection_lost`, `no_answer`, `not_a_broker`,
+ * `invalid_response`, `wait_ran_out`.
  */
 import type { Category, Problem } from "../schema/errors.ts";
 

@@ -4,7 +4,17 @@
  */
 import { type ErrandApiError, localError } from "./errors.ts";
 
-const NEVER_CONNECTED = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"];
+const NEVER_CONNECTED = [
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ETIMEDOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+];
+/** No HTTP, a certificate that is not trusted, a port that fetch refuses: the same next time. */
+const NOT_HTTP = /^(?:HPE_|ERR_SSL|ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|bad port$)/;
 const UNKNOWN = { outcome: "unknown" };
 
 export function invalidUrl(url: string): ErrandApiError {
@@ -27,11 +37,22 @@ export function noAnswer(url: string): ErrandApiError {
   });
 }
 
-/** What a failed read threw: `unreachable` or `connection_lost`. */
+/** What a failed read threw: `not_a_broker`, `unreachable` or `connection_lost`. */
 export function failed(url: string, error: unknown, everReached: boolean): ErrandApiError {
   const { code, said } = causeOf(error);
   const why = code ?? said;
   const inBrackets = why === undefined ? "" : ` (${why})`;
+  if (why !== undefined && NOT_HTTP.test(why)) {
+    return localError(
+      {
+        code: "not_a_broker",
+        category: "CONFIG",
+        detail: `${url} cannot be spoken to as a broker (${why})`,
+        recovery: "Check the URL: scheme (http or https), host and port.",
+      },
+      error,
+    );
+  }
   const refused = code !== undefined && NEVER_CONNECTED.includes(code);
   if (refused || (code === undefined && !everReached)) {
     return localError(

@@ -156,7 +156,8 @@ export class Http {
 
   /** Nothing listens there and nothing ever did: for someone at a keyboard an error beats a silent wait. */
   isHopeless(error: ErrandApiError): boolean {
-    return this.#options.failFast !== false && !this.#everReached && error.code === "unreachable";
+    const nobody = error.code === "unreachable" || error.code === "no_answer";
+    return this.#options.failFast !== false && !this.#everReached && nobody;
   }
 
   /** The response as soon as its head is there; refusals are thrown. The limit bounds the body too. */

@@ -1,5 +1,7 @@
 /** How answers, refusals and outages reach whoever calls. */
-import { describe, expect, test } from "vitest";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { Delegator } from "../../src/client/delegator.ts";
 import { ErrandApiError } from "../../src/client/errors.ts";
 import { Http, route } from "../../src/client/http.ts";
@@ -214,6 +216,31 @@ describe("repeats", () => {
     controller.abort(reason);
     await expect(waiting).rejects.toBe(reason);
   });
+});
+
+describe("what can not be a broker is said at once, and not asked again", () => {
+  test.each(["a port that fetch refuses", "TLS where there is none", "no HTTP at all"])(
+    "%s",
+    async (what) => {
+      const plain = await stubBroker((_request, answer) => answer.json({}));
+      const mute = createServer((socket) => socket.end("220 mail.example ESMTP\r\n"));
+      mute.listen(0, "127.0.0.1");
+      await once(mute, "listening");
+      onTestFinished(() => void mute.close());
+      const address = mute.address();
+      const port = typeof address === "object" && address ? address.port : 0;
+      const urls: Record<string, string> = {
+        "a port that fetch refuses": "http://127.0.0.1:6000",
+        "TLS where there is none": plain.url.replace("http:", "https:"),
+        "no HTTP at all": `http://127.0.0.1:${port}`,
+      };
+      const repeats: unknown[] = [];
+      const onRetry = (error: unknown) => repeats.push(error);
+      const error = await thrownBy(new Delegator({ url: urls[what] ?? "", onRetry }).get(ID));
+      expect(error).toMatchObject({ code: "not_a_broker", category: "CONFIG", retryable: false });
+      expect(repeats).toEqual([]);
+    },
+  );
 });
 
 describe("waiting", () => {
