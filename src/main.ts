@@ -3,7 +3,6 @@
 import { readFileSync } from "node:fs";
 import { runCli } from "./cli/run.ts";
 import { cliEnvironment } from "./config.ts";
-import { serve } from "./serve.ts";
 
 const manifest: { version: string } = JSON.parse(
   readFileSync(new URL("../package.json", import.meta.url), "utf8"),
@@ -21,14 +20,18 @@ const exitCode = await runCli(process.argv.slice(2), {
     stdout: process.stdout.isTTY === true,
     stderr: process.stderr.isTTY === true,
   },
-  serve: ({ host, port, dataDir, redisUrl }) =>
-    serve({
+  // Only `serve` and `doctor` need the broker's half of the program, and it takes its time to load.
+  serve: async ({ host, port, dataDir, redisUrl }) => {
+    const { serve } = await import("./serve.ts");
+    return serve({
       ...childEnv,
       ...(host !== undefined && { ERRAND_HOST: host }),
       ...(port !== undefined && { ERRAND_PORT: port }),
       ...(dataDir !== undefined && { ERRAND_DATA_DIR: dataDir }),
       ...(redisUrl !== undefined && { ERRAND_REDIS_URL: redisUrl }),
-    }),
+    });
+  },
+  preflight: async () => (await import("./preflight.ts")).preflight(childEnv),
   version: manifest.version,
 });
 // Whatever is still open (a connection that hangs, a timer) must not keep the process.

@@ -26,7 +26,13 @@ interface PutOptions extends GlobalOptions {
 }
 
 export function addAgent(program: Command, cli: Cli): void {
-  const agent = program.command("agent").description("list, show, set up and delete agents");
+  const agent = program
+    .command("agent")
+    .description("list, show, set up and delete agents")
+    .addHelpText(
+      "after",
+      examples("errand agent list", 'errand agent put scout --description "counts words"'),
+    );
   addList(agent, cli);
   addGetAgent(agent, cli);
   addPut(agent, cli);
@@ -37,10 +43,14 @@ function addList(agent: Command, { host }: Cli): void {
   agent
     .command("list")
     .description("all agents, who is polling, and what waits")
+    .addHelpText("after", examples("errand agent list", "errand agent list --json | jq -r .name"))
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const agents = await new Admin(await connect(host, options)).listAgents();
-      if (options.json) return printJson(host, { agents });
+      if (options.json) {
+        for (const agent of agents) await printJson(host, agent);
+        return;
+      }
       const { bold } = painter(host, "stdout");
       const [head = "", ...rows] = table([
         ["NAME", "PRESENCE", "POLLERS", "WAITING", "DELAYED", "WORKING", "DESCRIPTION"],
@@ -60,6 +70,7 @@ function addGetAgent(agent: Command, { host }: Cli): void {
     .command("get")
     .description("one agent")
     .argument("<name>", "the agent", agentName)
+    .addHelpText("after", examples("errand agent get scout", "errand agent get scout --json | jq .presence"))
     .action(async (name: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const found = await new Admin(await connect(host, options)).getAgent(name);
@@ -100,6 +111,7 @@ function addDelete(agent: Command, { host }: Cli): void {
     .description("delete an agent and revoke its tokens")
     .argument("<name>", "the agent", agentName)
     .option("--force", "cancel its live delegations, which are otherwise a reason to refuse")
+    .addHelpText("after", examples("errand agent delete scout", "errand agent delete scout --force"))
     .action(async (name: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { force?: boolean }>();
       const force = options.force ?? false;

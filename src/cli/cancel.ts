@@ -10,7 +10,7 @@ export function addCancel(program: Command, { host }: Cli): void {
     .description("cancel a delegation; who works on it is told at once")
     .argument("<id>", "the delegation, dlg_…")
     .option("--reason <text>", "why, for whoever watches")
-    .addHelpText("after", examples('errand cancel dlg_… --reason "no longer wanted"'))
+    .addHelpText("after", examples("errand cancel dlg_…", 'errand cancel dlg_… --reason "no longer wanted"'))
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { reason?: string }>();
       const delegation = await new Delegator(await connect(host, options)).cancel(id, options.reason);

@@ -1,11 +1,14 @@
 /**
- * What a command's end says to the delegator. Limit: one body of text, or of bytes if it is no text; what
- * does not fit into a request is cut, and the reply's metadata says so.
+ * What a command's end says to the delegator: a short text is the reply itself, anything larger and what is no text
+ * an artifact. Limit: what does not fit into one request (960 KiB as JSON) is cut, and the reply says so.
  */
 import type { Reply } from "../client/work.ts";
 import { cutBytes, type Head } from "./capture.ts";
 import type { Ended } from "./child.ts";
+import { OUTPUT_ARTIFACT } from "./reply.ts";
 
+/** Longer output is a file more than a sentence, and events preview replies. */
+const SAID_MAX = 64 * 1024;
 /** As JSON, below the broker's default ERRAND_MAX_BODY_BYTES with room for the rest of the request. */
 const JSON_MAX = 960 * 1024;
 const RAW_MAX = (JSON_MAX / 4) * 3;
@@ -13,7 +16,7 @@ const ERROR_MAX = 4096;
 /** sysexits.h EX_TEMPFAIL: "try again later". */
 const TEMPORARY = 75;
 
-type ReplyPart = { text: string } | { raw: string; mediaType: string };
+const ARTIFACT = "stdout";
 
 export function toReply({ exitCode, signal, stdout, stderr }: Ended): Reply {
   if (exitCode === 0) return completed(stdout);
@@ -33,17 +36,27 @@ function completed(stdout: Head): Reply {
   if (text === undefined) {
     const kept = bytes.subarray(0, RAW_MAX);
     const part = { raw: kept.toString("base64"), mediaType: "application/octet-stream" };
-    return withParts([part], stdout.total, kept.length);
+    return withArtifact(part, stdout.total, kept.length);
   }
-  const whole = stdout.isWhole ? text.replace(/\r?\n$/, "") : text;
-  const fitting = cutToFit(whole);
-  if (stdout.isWhole && fitting === whole) return { state: "completed", text: whole };
-  return withParts([{ text: fitting }], stdout.total, Buffer.byteLength(fitting));
+  if (stdout.isWhole && bytes.length <= SAID_MAX)
+    return { state: "completed", text: text.replace(/\r?\n$/, "") };
+  const fitting = cutToFit(text);
+  return withArtifact({ text: fitting, mediaType: "text/plain" }, stdout.total, Buffer.byteLength(fitting));
 }
 
-function withParts(parts: ReplyPart[], total: number, kept: number): Reply {
-  const metadata = { truncated: true, stdout_bytes: total, kept_bytes: kept };
-  return { state: "completed", message: { role: "ROLE_AGENT", parts, ...(kept < total && { metadata }) } };
+type OutputPart = { text: string; mediaType: string } | { raw: string; mediaType: string };
+
+/** Both in the reply, so that they stand or fall together. */
+function withArtifact(part: OutputPart, total: number, kept: number): Reply {
+  const cut = kept < total ? { truncated: true, stdout_bytes: total, kept_bytes: kept } : {};
+  const metadata = { [OUTPUT_ARTIFACT]: ARTIFACT, ...cut };
+  const size = kept < total ? `the first ${kept} of ${total} bytes` : `${total} bytes`;
+  const text = `The output is the artifact '${ARTIFACT}': ${size}.`;
+  return {
+    state: "completed",
+    message: { role: "ROLE_AGENT", parts: [{ text }], metadata },
+    artifacts: [{ artifactId: ARTIFACT, name: ARTIFACT, parts: [part], metadata: cut }],
+  };
 }
 
 function asText(bytes: Buffer, isWhole: boolean): string | undefined {

@@ -3,10 +3,13 @@
  * Limit: no command's own logic.
  */
 import { type Command, InvalidArgumentError } from "commander";
+import type { z } from "zod";
+import type { ErrandApiError } from "../client/errors.ts";
 import type { ConnectionOptions } from "../client/http.ts";
 import { agentNameSchema } from "../schema/values.ts";
 import { discover } from "./discover.ts";
 import type { CliHost } from "./host.ts";
+import { note, oneLine } from "./output.ts";
 
 export interface GlobalOptions {
   readonly json?: boolean;
@@ -33,16 +36,29 @@ export function addGlobalOptions(program: Command): Command {
  */
 const PATIENCE_MS = 60_000;
 
+/** The first repeat is told, so that nobody sits before a silent terminal. */
 export async function connect(host: CliHost, options: GlobalOptions): Promise<ConnectionOptions> {
   const target = await discover(host.env, options);
-  return { ...target, failFast: true, retryForMs: PATIENCE_MS };
+  let told = options.json === true;
+  const onRetry = (error: ErrandApiError) => {
+    if (told) return;
+    told = true;
+    const why = oneLine(error.message).replace(/\.$/, "");
+    void note(host, `${why}; trying again for up to ${PATIENCE_MS / 1000} s.`).catch(() => undefined);
+  };
+  return { ...target, failFast: true, retryForMs: PATIENCE_MS, onRetry };
 }
 
-export function agentName(value: string): string {
-  const parsed = agentNameSchema.safeParse(value);
-  if (!parsed.success) throw new InvalidArgumentError(parsed.error.issues[0]?.message ?? "not an agent name");
-  return value;
+/** Checked here, so that a mistake is told before anything is sent. */
+export function valid<T>(schema: z.ZodType<T>): (value: string) => T {
+  return (value) => {
+    const parsed = schema.safeParse(value);
+    if (parsed.success) return parsed.data;
+    throw new InvalidArgumentError(`${parsed.error.issues[0]?.message ?? "that is not valid"}.`);
+  };
 }
+
+export const agentName = valid(agentNameSchema);
 
 export function positive(value: string): number {
   const number = Number(value);
@@ -56,6 +72,21 @@ export function wholeBetween(min: number, max: number): (value: string) => numbe
     if (number >= min && number <= max) return number;
     throw new InvalidArgumentError(`It takes a whole number from ${min} to ${max}.`);
   };
+}
+
+/** `--meta a=1 --meta b=2` */
+export function keyValue(
+  value: string,
+  before: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const [, key, rest] = /^([^=]+)=(.*)$/s.exec(value) ?? [];
+  if (key === undefined || rest === undefined) throw new InvalidArgumentError("It takes <key>=<value>.");
+  return { ...before, [key]: rest };
+}
+
+export function errorCode(value: string): string {
+  if (/^[a-z][a-z0-9_]{0,63}$/.test(value)) return value;
+  throw new InvalidArgumentError("A code is snake_case, for example attempts_exhausted.");
 }
 
 export function examples(...lines: string[]): string {

@@ -1,46 +1,79 @@
-/** `errand delegate`: hands a task to an agent, and waits for the answer if asked to. Limit: text tasks. */
-import { readFile } from "node:fs/promises";
+/**
+ * `errand delegate`: hands work to an agent, and waits for the answer if asked to. Limit: one delegation a call; a
+ * question of the agent's ends the wait.
+ */
 import type { Command } from "commander";
 import { Delegator } from "../client/delegator.ts";
-import { textOf } from "../schema/a2a.ts";
-import type { Delegation } from "../schema/delegation.ts";
-import { type Cli, connect, examples, type GlobalOptions, positive, wholeBetween } from "./context.ts";
-import { usageError } from "./failure.ts";
+import { ErrandApiError } from "../client/errors.ts";
+import type { DelegateInput } from "../schema/delegation.ts";
+import type { StreamEvent } from "../schema/event.ts";
+import { contextIdSchema } from "../schema/values.ts";
+import {
+  agentName,
+  type Cli,
+  connect,
+  examples,
+  type GlobalOptions,
+  keyValue,
+  positive,
+  valid,
+  wholeBetween,
+} from "./context.ts";
+import { eventLine } from "./event-line.ts";
+import { InOurWords, usageError } from "./failure.ts";
 import type { CliHost } from "./host.ts";
-import { note, print, printJson, write } from "./output.ts";
+import { note, painter, print, printJson, write } from "./output.ts";
+import { printReply } from "./reply.ts";
+import { readWork } from "./task-input.ts";
 import { refuseBadEnd, waitFor } from "./wait.ts";
 
 interface DelegateOptions extends GlobalOptions {
   readonly wait?: boolean;
+  readonly watch?: boolean;
   readonly timeout?: number;
   readonly priority?: number;
   readonly context?: string;
+  readonly delay?: number;
+  readonly ttl?: number;
+  readonly startWithin?: number;
+  readonly maxAttempts?: number;
+  readonly meta?: Readonly<Record<string, string>>;
   readonly file?: string;
+  readonly messageFile?: string;
   readonly idempotencyKey?: string;
 }
+
+const ABOUT = `
+Every call carries an Idempotency-Key, and is repeated while the broker is away or the connection is cut: the
+work is accepted once.`;
 
 export function addDelegate(program: Command, { host }: Cli): void {
   program
     .command("delegate")
     .description("hand a task to an agent; prints the delegation's id, or with --wait the answer")
-    .argument("<agent>", "who is to do it")
+    .argument("<agent>", "who is to do it", agentName)
     .argument("[task...]", "the task; '-' or nothing reads it from stdin")
-    .option("--wait", "wait for the end and print the reply's text; if it ends badly, exit by its error")
-    .option(
-      "--timeout <seconds>",
-      "with --wait: give up waiting after this long, with exit code 124",
-      positive,
-    )
+    .option("--wait", "wait for the end and print the reply; if it ends badly, exit by its error")
+    .option("--watch", "as --wait, with every event on stderr as it happens (with --json: on stdout)")
+    .option("--timeout <seconds>", "give up waiting after this long, with exit code 124", positive)
     .option("--priority <n>", "0 to 9, higher first (default 5)", wholeBetween(0, 9))
-    .option("--context <id>", "the conversation it belongs to")
+    .option("--context <id>", "the conversation it belongs to", valid(contextIdSchema))
+    .option("--delay <seconds>", "start no sooner than this", positive)
+    .option("--ttl <seconds>", "fail it if it is not finished by then (default: a day)", positive)
+    .option("--start-within <seconds>", "fail it if nobody took it by then", positive)
+    .option("--max-attempts <n>", "how often it is tried (default: the agent's)", wholeBetween(1, 100))
+    .option("--meta <key=value>", "metadata that the agent gets; may be repeated", keyValue)
     .option("--file <path>", "read the task from a file")
+    .option("--message-file <path>", "an A2A Message as JSON instead of a task; '-' is stdin")
     .option("--idempotency-key <key>", "the same key again finds the same delegation (default: a random one)")
+    .addHelpText("after", ABOUT)
     .addHelpText(
       "after",
       examples(
         'errand delegate scout "how many words is this" --wait',
         "git diff | errand delegate reviewer --wait --timeout 600",
-        "errand delegate builder --file task.md --priority 9",
+        "errand delegate builder --file task.md --priority 9 --watch",
+        "errand delegate scout --message-file message.json --idempotency-key nightly-2026-01-31",
       ),
     )
     .action(async (agent: string, words: string[], _options: unknown, command: Command) => {
@@ -49,82 +82,55 @@ export function addDelegate(program: Command, { host }: Cli): void {
 }
 
 async function delegate(host: CliHost, target: string, words: string[], options: DelegateOptions) {
-  const { wait, timeout, priority, context } = options;
-  if (timeout !== undefined && !wait) throw usageError("--timeout goes with --wait");
-  const task = await readTask(host, words, options.file);
+  const { wait, watch, timeout } = options;
+  const stays = wait === true || watch === true;
+  if (timeout !== undefined && !stays) throw usageError("--timeout goes with --wait or --watch");
+  const work = await readWork(host, words, options);
   const connection = await connect(host, options);
-  const accepted = await new Delegator(connection).delegate(
-    {
-      target,
-      task,
-      ...(priority !== undefined && { priority }),
-      ...(context !== undefined && { context_id: context }),
-    },
-    { idempotencyKey: options.idempotencyKey },
-  );
-  if (!wait) {
-    await (options.json ? printJson(host, accepted) : print(host, accepted.id));
-    const alone = accepted.presence && accepted.presence.state !== "online";
-    if (alone && host.isTty.stderr) await note(host, `nobody is polling ${target}; it waits.`);
+  const key = options.idempotencyKey ?? crypto.randomUUID();
+  const accepted = await new Delegator(connection)
+    .delegate({ target, ...work, ...wishes(options) }, { idempotencyKey: key })
+    .catch((error: unknown) => {
+      throw withKey(error, key);
+    });
+  const { id, presence } = accepted;
+  if (!stays) {
+    await (options.json ? printJson(host, accepted) : print(host, id));
+    if (presence && presence.state !== "online" && host.isTty.stderr)
+      await note(host, `nobody is polling ${target}; it waits.`);
     return;
   }
   // It was there a moment ago: worth a wait of its own.
   const patient = { ...connection, failFast: false };
-  const ended = await waitFor({ host, connection: patient, id: accepted.id, timeoutSeconds: timeout });
+  const onEvent = watch ? teller(host, options.json === true) : undefined;
+  const ended = await waitFor({ host, connection: patient, id, timeoutSeconds: timeout, onEvent });
   await (options.json ? printJson(host, ended) : printReply(host, ended));
   refuseBadEnd(ended);
 }
 
-async function printReply(host: CliHost, { id, state, reply }: Delegation): Promise<void> {
-  if (state !== "completed") return;
-  const parts = reply?.parts ?? [];
-  const text = reply ? textOf(reply) : "";
-  const raw = parts.flatMap((part) =>
-    typeof part.raw === "string" ? [Buffer.from(part.raw, "base64")] : [],
-  );
-  if (text !== "") await print(host, text);
-  // Bytes are for a file or a pipe; a terminal would make a mess of them.
-  const asBytes = text === "" && raw.length > 0 && raw.length === parts.length && !host.isTty.stdout;
-  if (asBytes) await write(host.stdout, Buffer.concat(raw));
-  const others = asBytes ? 0 : parts.filter((part) => part.text === undefined).length;
-  if (others > 0)
-    await note(host, `the reply has ${others} part(s) that are not text: 'errand get ${id} --json'.`);
-  const { truncated, kept_bytes, stdout_bytes } = reply?.metadata ?? {};
-  if (truncated === true)
-    await note(host, `the reply was cut by its agent: ${kept_bytes} of ${stdout_bytes} bytes are here.`);
+function wishes(options: DelegateOptions): Partial<DelegateInput> {
+  const { priority, context, delay, ttl, startWithin, maxAttempts, meta } = options;
+  return {
+    ...(priority !== undefined && { priority }),
+    ...(context !== undefined && { context_id: context }),
+    ...(delay !== undefined && { delay_seconds: delay }),
+    ...(ttl !== undefined && { ttl_seconds: ttl }),
+    ...(startWithin !== undefined && { start_within_seconds: startWithin }),
+    ...(maxAttempts !== undefined && { max_attempts: maxAttempts }),
+    ...(meta !== undefined && { metadata: meta }),
+  };
 }
 
-async function readTask(host: CliHost, words: string[], file: string | undefined): Promise<string> {
-  const fromStdin = words.length === 1 && words[0] === "-";
-  if (file !== undefined) {
-    if (words.length > 0) throw usageError("the task is given twice: as words and by --file");
-    return decode(await readFile(file).catch((error: Error) => fail(file, error)), file);
-  }
-  if (words.length > 0 && !fromStdin) return checked(words.join(" "), "the task");
-  if (!fromStdin && host.isTty.stdin) {
-    throw usageError("there is no task", "Give it as words, with --file, or on stdin.");
-  }
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of host.stdin) chunks.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
-  return decode(Buffer.concat(chunks), "stdin");
+function teller(host: CliHost, json: boolean): (event: StreamEvent) => Promise<void> {
+  const paint = painter(host, "stderr");
+  return (event) => (json ? printJson(host, event) : write(host.stderr, `${eventLine(event, paint)}\n`));
 }
 
-function decode(bytes: Uint8Array, source: string): string {
-  let text: string;
-  try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    throw usageError(`${source} is not UTF-8 text`, "A task is text; encode it first.");
-  }
-  return checked(text, source);
-}
-
-function checked(text: string, source: string): string {
-  if (text.trim() === "")
-    throw usageError(`${source} is empty`, "Give the task as words, with --file, or on stdin.");
-  return text;
-}
-
-function fail(file: string, error: Error): never {
-  throw usageError(`${file} cannot be read (${error.message})`, "Give a file that can be read.");
+/** Whether it was accepted is not known; the key finds out. */
+function withKey(error: unknown, key: string): unknown {
+  if (!(error instanceof ErrandApiError)) return error;
+  if (error.details?.outcome !== "unknown") return error;
+  const recovery = `Run it again with --idempotency-key ${key}: if the work was accepted, that finds it.`;
+  const details = { ...error.details, idempotency_key: key };
+  return new InOurWords({ ...error.problem, recovery, details }, { cause: error });
 }

@@ -14,29 +14,35 @@ export interface Target {
   readonly token: string;
 }
 
-interface Local {
+export interface Local {
   readonly folder: string;
   readonly url?: string | undefined;
   readonly operatorToken?: string | undefined;
 }
 
 const DATA_DIR = ".errand";
-const START = "Start a broker with 'errand serve', or set ERRAND_URL and ERRAND_TOKEN.";
+export const START = "Start a broker with 'errand serve', or set ERRAND_URL and ERRAND_TOKEN.";
 const gatewaySchema = z.object({ url: z.url({ protocol: /^https?$/ }) });
 
-export async function discover(
-  env: CliHost["env"],
-  flags: { readonly url?: string | undefined; readonly token?: string | undefined },
-): Promise<Target> {
-  const givenUrl = flags.url ?? env.url;
-  const givenToken = flags.token ?? env.token;
-  if (givenUrl !== undefined && givenToken !== undefined) return { url: givenUrl, token: givenToken };
-  const local = await findLocal(env.dataDir);
-  const url = givenUrl ?? local?.url;
+interface Flags {
+  readonly url?: string | undefined;
+  readonly token?: string | undefined;
+}
+
+/** What there is, and where it was found; for whoever wants to know more than the target. */
+export interface Found {
+  readonly url?: string | undefined;
+  readonly urlFrom?: string | undefined;
+  readonly token?: string | undefined;
+  readonly tokenFrom?: string | undefined;
+  readonly local?: Local | undefined;
+}
+
+export async function discover(env: CliHost["env"], flags: Flags): Promise<Target> {
+  const { url, token, local } = await look(env, flags);
   if (url === undefined) throw noBroker(env.dataDir, local);
-  if (givenToken !== undefined) return { url, token: givenToken };
-  if (local?.operatorToken !== undefined && isSame(url, local.url))
-    return { url, token: local.operatorToken };
+  if (token !== undefined) return { url, token };
+  const givenUrl = flags.url ?? env.url;
   throw localError({
     code: "no_token",
     category: "AUTH",
@@ -47,6 +53,31 @@ export async function discover(
       ? `Set ERRAND_TOKEN; the local operator's token is only for ${local.url}.`
       : "Set ERRAND_TOKEN, or give --token.",
   });
+}
+
+/** Throws only for a data folder that is somebody else's. */
+export async function look(env: CliHost["env"], flags: Flags): Promise<Found> {
+  const givenUrl = flags.url ?? env.url;
+  const givenToken = flags.token ?? env.token;
+  const token = givenToken !== undefined && {
+    token: givenToken,
+    tokenFrom: flags.token !== undefined ? "--token" : "ERRAND_TOKEN",
+  };
+  const url = givenUrl !== undefined && {
+    url: givenUrl,
+    urlFrom: flags.url !== undefined ? "--url" : "ERRAND_URL",
+  };
+  if (url && token) return { ...url, ...token };
+  const local = await findLocal(env.dataDir);
+  const found: Found = {
+    ...(local?.url !== undefined && { url: local.url, urlFrom: join(local.folder, "gateway.json") }),
+    ...url,
+    local,
+  };
+  if (token) return { ...found, ...token };
+  if (local?.operatorToken === undefined || found.url === undefined || !isSame(found.url, local.url))
+    return found;
+  return { ...found, token: local.operatorToken, tokenFrom: join(local.folder, "operator-token") };
 }
 
 /** The data folder; one that is named as by default is looked for upward, as git does. */

@@ -6,9 +6,10 @@ import { CommanderError } from "commander";
 import { ErrandApiError, localError } from "../client/errors.ts";
 import type { DelegationError } from "../schema/delegation.ts";
 import { CATEGORIES, type Category } from "../schema/errors.ts";
+import { recoveryFor } from "./recovery.ts";
 
-/** Wrong words on the command line: exit 64. */
-export function usageError(detail: string, recovery = "See 'errand --help'."): ErrandApiError {
+/** Wrong words on the command line: exit 64. The command's own help is named behind `recovery`. */
+export function usageError(detail: string, recovery = ""): ErrandApiError {
   return localError({ code: "usage", category: "PROTOCOL", detail, recovery });
 }
 
@@ -31,16 +32,23 @@ export function exitCodeOf(category: Category): number {
   return CATEGORIES[category].exit;
 }
 
+/** Its recovery speaks of this program already. */
+export class InOurWords extends ErrandApiError {}
+
 export interface Failure {
   readonly exitCode: number;
   /** Nothing to say: help was shown, or a signal or a closed pipe ended it. */
   readonly error?: ErrandApiError;
 }
 
-export function toFailure(thrown: unknown): Failure {
-  if (thrown instanceof ErrandApiError) return { exitCode: exitCodeOf(thrown.category), error: thrown };
+/** `command` is who was asked for, as far as it was understood: `errand agent put`. */
+export function toFailure(thrown: unknown, command: string): Failure {
+  if (thrown instanceof ErrandApiError) {
+    const error = thrown.code === "usage" ? withHelp(thrown, command) : inOurWords(thrown);
+    return { exitCode: exitCodeOf(error.category), error };
+  }
   if (thrown instanceof Interrupted) return { exitCode: thrown.exitCode };
-  if (thrown instanceof CommanderError) return fromCommander(thrown);
+  if (thrown instanceof CommanderError) return fromCommander(thrown, command);
   if (isClosedPipe(thrown)) return { exitCode: SIGPIPE_EXIT };
   const detail = `internal error: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
   const recovery = "This is a bug of errand; please report it with the command you ran.";
@@ -64,15 +72,24 @@ function isClosedPipe(thrown: unknown): boolean {
   return thrown.code === "EPIPE" || thrown.code === "ERR_STREAM_DESTROYED";
 }
 
-function fromCommander(thrown: CommanderError): Failure {
+function inOurWords(error: ErrandApiError): ErrandApiError {
+  if (error instanceof InOurWords) return error;
+  const recovery = recoveryFor(error);
+  if (recovery === error.recovery) return error;
+  return new ErrandApiError({ ...error.problem, recovery }, { cause: error.cause });
+}
+
+function withHelp(error: ErrandApiError, command: string): ErrandApiError {
+  return usageError(error.message, `${error.recovery} See '${command} --help'.`.trim());
+}
+
+function fromCommander(thrown: CommanderError, command: string): Failure {
   if (thrown.exitCode === 0) return { exitCode: 0 };
   // A bare `errand` or `errand agent`: the help that was shown says it all.
   if (thrown.code === "commander.help") return { exitCode: exitCodeOf("PROTOCOL") };
-  const error = usageError(
-    thrown.message
-      .replace(/^error: /, "")
-      .replaceAll("\n", " ")
-      .replace(/\.$/, ""),
-  );
-  return { exitCode: exitCodeOf("PROTOCOL"), error };
+  const said = thrown.message
+    .replace(/^error: /, "")
+    .replaceAll("\n", " ")
+    .replace(/\.$/, "");
+  return { exitCode: exitCodeOf("PROTOCOL"), error: withHelp(usageError(said), command) };
 }

@@ -1,16 +1,18 @@
-/** `errand get`: shows a delegation, or waits for its end first. Limit: the reply's text parts only. */
+/** `errand get`: shows a delegation or its reply, at once or at its end. Limit: the reply's text parts only. */
 import type { Command } from "commander";
 import { Delegator } from "../client/delegator.ts";
 import { textOf } from "../schema/a2a.ts";
 import type { Delegation } from "../schema/delegation.ts";
 import { type Cli, connect, examples, type GlobalOptions, positive } from "./context.ts";
 import { usageError } from "./failure.ts";
-import { oneLine, print, printJson, table } from "./output.ts";
+import { oneLine, print, printJson, progressText, table } from "./output.ts";
+import { printReply } from "./reply.ts";
 import { refuseBadEnd, waitFor } from "./wait.ts";
 
 interface GetOptions extends GlobalOptions {
   readonly wait?: boolean;
   readonly timeout?: number;
+  readonly reply?: boolean;
 }
 
 export function addGet(program: Command, { host }: Cli): void {
@@ -24,7 +26,15 @@ export function addGet(program: Command, { host }: Cli): void {
       "with --wait: give up waiting after this long, with exit code 124",
       positive,
     )
-    .addHelpText("after", examples("errand get dlg_… --wait", "errand get dlg_… --json | jq .state"))
+    .option("--reply", "print the reply alone, as 'errand delegate --wait' does")
+    .addHelpText(
+      "after",
+      examples(
+        "errand get dlg_… --wait",
+        "errand get dlg_… --reply > output.bin",
+        "errand get dlg_… --json | jq .state",
+      ),
+    )
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GetOptions>();
       if (options.timeout !== undefined && !options.wait) throw usageError("--timeout goes with --wait");
@@ -32,8 +42,10 @@ export function addGet(program: Command, { host }: Cli): void {
       const delegation = options.wait
         ? await waitFor({ host, connection, id, timeoutSeconds: options.timeout })
         : await new Delegator(connection).get(id);
-      await (options.json ? printJson(host, delegation) : print(host, describe(delegation)));
-      if (options.wait) refuseBadEnd(delegation);
+      if (options.json) await printJson(host, delegation);
+      else if (options.reply) await printReply(host, delegation);
+      else await print(host, describe(delegation));
+      if (options.wait || options.reply) refuseBadEnd(delegation);
     });
 }
 
@@ -51,8 +63,17 @@ function describe(delegation: Delegation): string {
     ["created", delegation.created_at],
   ];
   if (lease) rows.push(["leased", `by ${oneLine(lease.worker_id)} until ${lease.expires_at}`]);
-  if (progress?.message) rows.push(["progress", oneLine(progress.message, 200)]);
+  const done = progress && progressText(progress);
+  if (done) rows.push(["progress", done]);
+  for (const { message } of delegation.interrupt?.requests ?? [])
+    rows.push(["asks", oneLine(textOf(message), 200)]);
   if (delegation.finished_at) rows.push(["finished", delegation.finished_at]);
+  for (const { artifactId, name, parts } of delegation.artifacts) {
+    rows.push([
+      "artifact",
+      `${oneLine(name ?? artifactId)}, ${parts.length} part${parts.length === 1 ? "" : "s"}`,
+    ]);
+  }
   if (error) rows.push(["error", `${error.code}: ${oneLine(error.message)}`]);
   const reply = delegation.reply ? textOf(delegation.reply) : "";
   return table(rows) + (reply === "" ? "" : `\n\n${reply}`);

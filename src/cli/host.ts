@@ -12,6 +12,19 @@ export interface ServeOptions {
   readonly redisUrl?: string;
 }
 
+/** What of a broker on this machine can be told before it runs. */
+export interface Preflight {
+  /** Problems of the ERRAND_* variables. */
+  readonly settings: () => readonly string[];
+  /** The Redis that it would use; nothing is installed. */
+  readonly redis: () => Promise<{
+    readonly detail: string;
+    /** Reasons why a broker would not start on it. */
+    readonly refused: readonly string[];
+    readonly warnings: readonly string[];
+  }>;
+}
+
 export interface CliHost {
   readonly env: {
     /** ERRAND_URL */
@@ -30,5 +43,6 @@ export interface CliHost {
   readonly isTty: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
   /** Runs a broker until it is told to stop; the exit code. */
   readonly serve: (options: ServeOptions) => Promise<number>;
+  readonly preflight: () => Promise<Preflight>;
   readonly version: string;
 }

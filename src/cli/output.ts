@@ -4,6 +4,7 @@
  */
 import type { Writable } from "node:stream";
 import type { ErrandApiError } from "../client/errors.ts";
+import type { Progress } from "../schema/delegation.ts";
 import type { CliHost } from "./host.ts";
 
 /** Resolves when the text is handed over, so that a slow reader slows the writer, not its memory. */
@@ -85,6 +86,12 @@ export function table(rows: readonly (readonly string[])[]): string {
     .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "))
     .map((line) => line.trimEnd())
     .join("\n");
+}
+
+/** How far it is, as one says it: `3/10 counting`. */
+export function progressText({ done, total, message }: Progress): string {
+  const share = done === undefined ? "" : `${done}/${total ?? "?"}`;
+  return [share, oneLine(message ?? "", 200)].filter(Boolean).join(" ");
 }
 
 export function took(ms: number): string {

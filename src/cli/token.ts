@@ -5,7 +5,10 @@ import { type Cli, connect, examples, type GlobalOptions, positive } from "./con
 import { note, painter, print, printJson, table } from "./output.ts";
 
 export function addToken(program: Command, cli: Cli): void {
-  const token = program.command("token").description("make, list and revoke bearer tokens");
+  const token = program
+    .command("token")
+    .description("make, list and revoke bearer tokens (the operator alone may)")
+    .addHelpText("after", examples("errand token create caller:alice", "errand token list"));
   addCreate(token, cli);
   addListTokens(token, cli);
   addRevoke(token, cli);
@@ -38,10 +41,14 @@ function addListTokens(token: Command, { host }: Cli): void {
   token
     .command("list")
     .description("all tokens, without their secrets")
+    .addHelpText("after", examples("errand token list", "errand token list --json | jq -r .principal"))
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const tokens = await new Admin(await connect(host, options)).listTokens();
-      if (options.json) return printJson(host, { tokens });
+      if (options.json) {
+        for (const one of tokens) await printJson(host, one);
+        return;
+      }
       const { bold } = painter(host, "stdout");
       const [head = "", ...rows] = table([
         ["ID", "PRINCIPAL", "CREATED", "EXPIRES"],
@@ -61,6 +68,7 @@ function addRevoke(token: Command, { host }: Cli): void {
     .command("revoke")
     .description("revoke a token; it stops within a second, open streams and polls included")
     .argument("<id>", "the token's id, as in the list")
+    .addHelpText("after", examples("errand token revoke tok_…"))
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       await new Admin(await connect(host, options)).revokeToken(id);

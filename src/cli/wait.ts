@@ -4,14 +4,15 @@
  */
 import { Admin } from "../client/admin.ts";
 import { Delegator } from "../client/delegator.ts";
-import { localError } from "../client/errors.ts";
+import { ErrandApiError, localError } from "../client/errors.ts";
 import type { ConnectionOptions } from "../client/http.ts";
+import { sleep } from "../client/timing.ts";
 import { textOf } from "../schema/a2a.ts";
-import type { Delegation } from "../schema/delegation.ts";
+import { type Delegation, progressSchema } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
 import { endedBadly, Interrupted } from "./failure.ts";
 import type { CliHost } from "./host.ts";
-import { note } from "./output.ts";
+import { note, progressText } from "./output.ts";
 import { interruptible } from "./signals.ts";
 import { WaitLine } from "./wait-line.ts";
 
@@ -20,20 +21,35 @@ export interface Wait {
   readonly connection: ConnectionOptions;
   readonly id: string;
   readonly timeoutSeconds?: number | undefined;
+  /** Told of each event instead of the line on the terminal. */
+  readonly onEvent?: ((event: StreamEvent) => Promise<void>) | undefined;
 }
 
+/** The last events are on their way when the end is known. */
+const EVENTS_MS = 5000;
+
 /** The finished delegation; throws when the time ran out, when it asks something, or at Ctrl-C. */
-export async function waitFor({ host, connection, id, timeoutSeconds }: Wait): Promise<Delegation> {
-  const line = host.isTty.stderr ? new WaitLine(host.stderr) : undefined;
+export async function waitFor({ host, connection, id, timeoutSeconds, onEvent }: Wait): Promise<Delegation> {
+  const line = host.isTty.stderr && !onEvent ? new WaitLine(host.stderr) : undefined;
   const looking = new AbortController();
+  const quiet = { ...connection, onRetry: undefined };
   const delegator = new Delegator({
     ...connection,
-    onRetry: (error) => line?.say(`the broker is away (${error.code}), trying again`),
+    onRetry: (error, delayMs) => {
+      if (line) line.say(`the broker is away (${error.code}), trying again`);
+      else connection.onRetry?.(error, delayMs);
+    },
   });
   try {
-    const delegation = await interruptible((signal) => {
-      if (line) void look(line, connection, id, looking.signal);
-      return delegator.wait(id, { timeoutSeconds, signal });
+    const delegation = await interruptible(async (signal) => {
+      if (line) void look(line, quiet, id, looking.signal);
+      const seen = onEvent ? tellAll(onEvent, quiet, id, looking.signal) : Promise.resolve();
+      // Of the telling only a failure may end the wait: nobody reads any more.
+      const failed = seen.then(() => new Promise<never>(() => undefined));
+      const ended = await Promise.race([delegator.wait(id, { timeoutSeconds, signal }), failed]);
+      const late = sleep(EVENTS_MS, looking.signal).catch(() => undefined);
+      if (onEvent && !ended.interrupt) await Promise.race([seen, late]);
+      return ended;
     });
     if (delegation.interrupt) throw asks(delegation);
     return delegation;
@@ -52,6 +68,21 @@ export async function waitFor({ host, connection, id, timeoutSeconds }: Wait): P
 /** Throws the error that a bad end stands for: the exit code is its category's. */
 export function refuseBadEnd({ id, state, error }: Delegation): void {
   if (state !== "completed") throw endedBadly(id, state, error);
+}
+
+/** From the beginning to the end; what fails here the wait's own calls meet too, and say so. */
+async function tellAll(
+  onEvent: (event: StreamEvent) => Promise<void>,
+  connection: ConnectionOptions,
+  id: string,
+  signal: AbortSignal,
+) {
+  try {
+    for await (const event of new Delegator(connection).watch(id, { after: "0", signal }))
+      await onEvent(event);
+  } catch (error) {
+    if (!(error instanceof ErrandApiError) && !signal.aborted) throw error;
+  }
 }
 
 /** Keeps the line true. Only for the eye: whatever fails here, the wait itself goes on. */
@@ -94,11 +125,17 @@ function describe(event: StreamEvent): string | undefined {
   if (event.type === "RESET") return undefined;
   if (event.type === "DELEGATION_SNAPSHOT") {
     const { state, attempt, progress } = event.delegation;
-    return [state, attempt > 1 && `attempt ${attempt}`, progress?.message].filter(Boolean).join(", ");
+    return [state, attempt > 1 && `attempt ${attempt}`, progress && progressText(progress)]
+      .filter(Boolean)
+      .join(", ");
   }
-  const { attempt, progress } = event;
-  const message = typeof progress === "object" && progress && "message" in progress && progress.message;
-  return [event.state, typeof attempt === "number" && attempt > 1 && `attempt ${attempt}`, message]
+  const { attempt } = event;
+  const progress = progressSchema.safeParse(event.progress).data;
+  return [
+    event.state,
+    typeof attempt === "number" && attempt > 1 && `attempt ${attempt}`,
+    progress && progressText(progress),
+  ]
     .filter((part) => typeof part === "string" && part !== "")
     .join(", ");
 }
@@ -109,7 +146,7 @@ function asks({ id, interrupt }: Delegation) {
     code: "input_required",
     category: "UPSTREAM",
     detail: `${id} asks: ${questions || "something"}`,
-    recovery: `Answer it with POST /v1/delegations/${id}/answer, then wait with 'errand get ${id} --wait'.`,
+    recovery: `See 'errand get ${id}'; once it is answered, 'errand get ${id} --wait' waits on.`,
     details: { interrupt },
   });
 }

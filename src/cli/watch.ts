@@ -1,5 +1,5 @@
 /** `errand watch`: events as they happen, one a line. Limit: shows; it never acts on what it sees. */
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { Delegator } from "../client/delegator.ts";
 import { EVENT_TYPES, type EventType } from "../schema/event.ts";
 import { agentName, type Cli, connect, examples, type GlobalOptions } from "./context.ts";
@@ -39,8 +39,7 @@ export function addWatch(program: Command, { host }: Cli): void {
       const connection = await connect(host, options);
       let away = false;
       const onRetry = () => {
-        if (!away && host.isTty.stderr)
-          void note(host, "the broker is away; watching goes on when it is back.");
+        if (!away && !json) void note(host, "the broker is away; watching goes on when it is back.");
         away = true;
       };
       const paint = painter(host, "stdout");
@@ -57,7 +56,7 @@ export function addWatch(program: Command, { host }: Cli): void {
 function eventTypes(value: string): EventType[] {
   return value.split(",").map((name) => {
     const type = EVENT_TYPES.find((known) => known === name.trim().toUpperCase());
-    if (!type) throw usageError(`'${name}' is no event type`, `There are ${EVENT_TYPES.join(", ")}.`);
-    return type;
+    if (type) return type;
+    throw new InvalidArgumentError(`'${name}' is no event type; there are ${EVENT_TYPES.join(", ")}.`);
   });
 }

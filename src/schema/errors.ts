@@ -32,6 +32,8 @@ interface ErrorRow {
   readonly title: string;
   readonly retryable: boolean;
   readonly recovery: string;
+  /** The recovery in the words of the `errand` program, where they differ. */
+  readonly cli?: string;
 }
 
 const row = (
@@ -40,7 +42,8 @@ const row = (
   title: string,
   recovery: string,
   retryable = false,
-): ErrorRow => ({ category, status, title, retryable, recovery });
+  cli?: string,
+): ErrorRow => ({ category, status, title, retryable, recovery, ...(cli !== undefined && { cli }) });
 
 export const ERRORS = {
   invalid_request: row(
@@ -48,6 +51,8 @@ export const ERRORS = {
     400,
     "The request is not valid",
     "Correct the fields named in details.issues.",
+    false,
+    "Correct what is named, and run the command again.",
   ),
   invalid_json: row("PROTOCOL", 400, "The body is not valid JSON", "Send one well-formed JSON object."),
   invalid_utf8: row("PROTOCOL", 400, "The body is not valid UTF-8", "Encode the body as UTF-8."),
@@ -56,30 +61,40 @@ export const ERRORS = {
     401,
     "No valid token",
     "Send 'Authorization: Bearer <token>' with a token that is neither revoked nor expired.",
+    false,
+    "Set ERRAND_TOKEN or --token to a token that is neither revoked nor expired ('errand token create' makes one).",
   ),
   forbidden: row(
     "AUTH",
     403,
     "This principal may not do that",
     "Use a token of a principal that is allowed to.",
+    false,
+    "Set ERRAND_TOKEN or --token to the token of a principal that is allowed to; 'errand doctor' says whose yours is.",
   ),
   not_accepted: row(
     "AUTH",
     403,
     "The agent does not accept work from you",
     "Ask the operator to add you to the agent's accepts_from.",
+    false,
+    "Ask the operator to let you in: 'errand agent put <agent> --accepts-from <principals...>'.",
   ),
   agent_unknown: row(
     "CONFIG",
     404,
     "No such agent",
     "Check the name with GET /v1/agents, or create it with PUT /v1/agents/{agent}.",
+    false,
+    "Check the name with 'errand agent list', or create it with 'errand agent put <agent>'.",
   ),
   delegation_not_found: row(
     "UPSTREAM",
     404,
     "No such delegation",
     "Check the id; finished delegations leave after the retention time.",
+    false,
+    "Check the id with 'errand list'; finished delegations leave after the retention time.",
   ),
   lease_unknown: row("UPSTREAM", 404, "No such lease", "Drop this work and ask for a new lease."),
   reply_unknown: row(
@@ -88,37 +103,59 @@ export const ERRORS = {
     "The reply matches no delegation",
     "Send the delegation_id and lease_id that came with the request.",
   ),
-  not_found: row("PROTOCOL", 404, "No such resource", "Check method and path against the documentation."),
+  not_found: row(
+    "PROTOCOL",
+    404,
+    "No such resource",
+    "Check method and path against the documentation.",
+    false,
+    "Check the id, and that the URL is the broker's.",
+  ),
   lease_lost: row(
     "PROTOCOL",
     409,
     "The lease is no longer yours",
     "Stop this work; details.reason says why. Nothing was changed.",
   ),
-  already_finished: row("PROTOCOL", 409, "The delegation is finished", "Read it; its state will not change."),
+  already_finished: row(
+    "PROTOCOL",
+    409,
+    "The delegation is finished",
+    "Read it; its state will not change.",
+    false,
+    "See how it ended with 'errand get <id>'; its state will not change.",
+  ),
   interrupt_not_open: row(
     "PROTOCOL",
     409,
     "That question is not open",
     "Read the delegation and answer its current interrupt.",
+    false,
+    "See what it asks now with 'errand get <id>'.",
   ),
   agent_busy: row(
     "PROTOCOL",
     409,
     "The agent has live delegations",
     "Wait for them, cancel them, or delete with ?force=true.",
+    false,
+    "Wait for them, cancel them ('errand list --target <agent>'), or delete with --force.",
   ),
   wrong_state: row(
     "PROTOCOL",
     409,
     "Not possible in this state",
     "Read the delegation and act on its state.",
+    false,
+    "See where it stands with 'errand get <id>'.",
   ),
   payload_too_large: row(
     "PROTOCOL",
     413,
     "The body is too large",
     "Send less, or put the content behind a URL part.",
+    false,
+    "Send less, or put the content behind a URL part (--message-file).",
   ),
   unsupported_media_type: row(
     "PROTOCOL",
@@ -131,6 +168,8 @@ export const ERRORS = {
     422,
     "This Idempotency-Key was used with another body",
     "Use a new key for new work.",
+    false,
+    "Give another --idempotency-key for other work, or none.",
   ),
   delegation_loop: row(
     "PROTOCOL",
@@ -150,14 +189,23 @@ export const ERRORS = {
     "The agent's queue is full",
     "Retry after the time in Retry-After.",
     true,
+    "Try again later, or start more workers with 'errand work --agent <agent>'.",
   ),
-  rate_limited: row("TRANSPORT", 429, "Too many requests", "Retry after the time in Retry-After.", true),
+  rate_limited: row(
+    "TRANSPORT",
+    429,
+    "Too many requests",
+    "Retry after the time in Retry-After.",
+    true,
+    "Try again in a while.",
+  ),
   quota_exceeded: row(
     "TRANSPORT",
     429,
     "A quota is used up",
     "Close streams or polls, or retry after the time in Retry-After.",
     true,
+    "End some waits and watches, or try again in a while.",
   ),
   internal: row(
     "INTERNAL",
@@ -171,6 +219,7 @@ export const ERRORS = {
     "The broker's storage is away",
     "Retry after the time in Retry-After, with the same Idempotency-Key.",
     true,
+    "Try again in a while; 'errand doctor' looks at the broker's Redis.",
   ),
   overloaded: row(
     "TRANSPORT",
@@ -178,6 +227,7 @@ export const ERRORS = {
     "The broker is short of memory or time",
     "Retry after the time in Retry-After.",
     true,
+    "Try again in a while; 'errand doctor' shows what memory is left.",
   ),
   shutting_down: row(
     "TRANSPORT",
@@ -185,18 +235,23 @@ export const ERRORS = {
     "The broker is shutting down",
     "Retry after the time in Retry-After.",
     true,
+    "Try again in a moment.",
   ),
   attempts_exhausted: row(
     "UPSTREAM",
     null,
     "Every attempt was lost",
     "Look at the agent's workers, then redrive the delegation.",
+    false,
+    "Look at the agent's workers, then delegate it again.",
   ),
   deadline_exceeded: row(
     "TIMEOUT",
     null,
     "The deadline passed",
     "Delegate again with a later deadline if the work is still wanted.",
+    false,
+    "Delegate again with a longer --ttl if the work is still wanted.",
   ),
   interrupt_expired: row("TIMEOUT", null, "Nobody answered in time", "Delegate again and answer sooner."),
   not_picked_up: row(
@@ -204,8 +259,17 @@ export const ERRORS = {
     null,
     "No worker took it in time",
     "Start a worker for the agent, then delegate again.",
+    false,
+    "Start a worker with 'errand work --agent <agent>', then delegate again.",
   ),
-  agent_error: row("UPSTREAM", null, "The agent failed", "Read error.message; it is the agent's own."),
+  agent_error: row(
+    "UPSTREAM",
+    null,
+    "The agent failed",
+    "Read error.message; it is the agent's own.",
+    false,
+    "That is the agent's own message; 'errand get <id>' shows the rest.",
+  ),
   rejected: row(
     "UPSTREAM",
     null,

@@ -148,7 +148,7 @@ describe("refusals", () => {
       const issues = [{ path: ["target"], reason: "an agent name is \u001b[31mlower case" }];
       answer.problem(400, "invalid_request", "PROTOCOL", { details: { issues } });
     });
-    const { code, stderr } = await run(["delegate", "Scout", "x"], { env: { url: stub.url, token: "t" } });
+    const { code, stderr } = await run(["delegate", "scout", "x"], { env: { url: stub.url, token: "t" } });
     expect(code).toBe(64);
     expect(stderr).toBe("errand: about invalid_request. Do this.\n  target: an agent name is lower case\n");
   });
@@ -259,4 +259,73 @@ describe("watch", () => {
     expect(await started.done).toBe(141);
     expect(started.stderr()).toBe("");
   });
+});
+
+describe("a broker that goes away", () => {
+  test("is asked again with the same key, and whoever waits is told so", async () => {
+    const stub = await stubBroker((request, answer) => {
+      const before = stub.seen.filter(({ method }) => method === "POST").length;
+      if (request.method === "POST" && before === 1) answer.cut();
+      else if (request.method === "POST" && before === 2) answer.problem(503, "shutting_down", "TRANSPORT");
+      else answer.json(delegationLike({ presence: OFFLINE }), 202);
+    });
+    const { code, stdout, stderr } = await run(["delegate", "scout", "x"], {
+      env: { url: stub.url, token: "t" },
+    });
+    expect([code, stdout]).toEqual([0, `${ID}\n`]);
+    expect(stderr).toMatch(
+      /^errand: the connection to \S+ was lost \(\S+\); trying again for up to 60 s\.\n$/,
+    );
+    const keys = stub.seen.map(({ headers }) => headers["idempotency-key"]);
+    expect(keys).toHaveLength(3);
+    expect(new Set(keys).size).toBe(1);
+    expect(keys[0]).toMatch(/^[\w-]{36}$/);
+  });
+
+  test("and leaves it open what became of the work: the key that finds out is told", async () => {
+    const details = { outcome: "unknown" };
+    const stub = await stubBroker((_request, answer) =>
+      answer.problem(500, "internal", "INTERNAL", { details }),
+    );
+    const { code, stderr } = await run(["delegate", "scout", "x"], { env: { url: stub.url, token: "t" } });
+    expect(code).toBe(70);
+    expect(stderr).toContain(
+      `Run it again with --idempotency-key ${stub.seen[0]?.headers["idempotency-key"]}`,
+    );
+  });
+});
+
+test("colour is for terminals, and NO_COLOR turns it off", async () => {
+  const stub = await stubBroker((_request, answer) => answer.json({ agents: [AGENT] }));
+  const env = { url: stub.url, token: "t" };
+  const tty = { stdout: true };
+  const sgr = "\u001b[";
+  const argv = ["agent", "list"];
+  expect((await run(argv, { env, tty, childEnv: {} })).stdout).toContain(sgr);
+  expect((await run(argv, { env, childEnv: {} })).stdout).not.toContain(sgr);
+  expect((await run(argv, { env, tty, childEnv: { NO_COLOR: "1" } })).stdout).not.toContain(sgr);
+  expect((await run(argv, { env, tty, childEnv: { TERM: "dumb" } })).stdout).not.toContain(sgr);
+});
+
+test("the progress of the work is on the line of a wait", async () => {
+  let finish: () => void = () => undefined;
+  const working = eventLike(3, "DELEGATION_STATUS", {
+    state: "working",
+    status: "progress",
+    attempt: 2,
+    progress: { message: "half", done: 3, total: 6 },
+  });
+  const stub = await stubBroker((request, answer) => {
+    if (request.path.endsWith("/events")) answer.events([frame(snapshot), frame(working)]);
+    else if (request.path.endsWith("/scout")) answer.json(AGENT);
+    else finish = () => answer.json(completedWith("done"));
+  });
+  const env = { url: stub.url, token: "t" };
+  const started = start(["get", ID, "--wait", "--reply"], { env, tty: { stderr: true } });
+  await until(() => /waiting \d+ s: working, attempt 2, 3\/6 half/.test(started.stderr()), {
+    what: "the line",
+  });
+  finish();
+  expect(await started.done).toBe(0);
+  expect(started.stdout()).toBe("done\n");
 });

@@ -18,25 +18,38 @@ export interface Run {
   readonly closeStdout: () => void;
 }
 
+/** One whose output nobody looks at. */
+export function host(): CliHost {
+  return hostWith({}, sink([]), sink([]));
+}
+
 export function start(argv: string[], setting: Setting = {}): Run {
   const out: string[] = [];
   const err: string[] = [];
   const stdout = sink(out);
-  const host: CliHost = {
-    env: { dataDir: "/nonexistent/data", ...setting.env },
-    childEnv: setting.childEnv ?? { PATH: process.env.PATH },
-    stdin: setting.stdin === undefined ? new PassThrough() : Readable.from([Buffer.from(setting.stdin)]),
-    stdout,
-    stderr: sink(err),
-    isTty: { stdin: true, stdout: false, stderr: false, ...setting.tty },
-    serve: async (options) => setting.onServe?.(options) ?? 0,
-    version: "1.2.3",
-  };
+  const host = hostWith(setting, stdout, sink(err));
   return {
     done: runCli(argv, host),
     stdout: () => out.join(""),
     stderr: () => err.join(""),
     closeStdout: () => stdout.destroy(Object.assign(new Error("write EPIPE"), { code: "EPIPE" })),
+  };
+}
+
+function hostWith(setting: Setting, stdout: Writable, stderr: Writable): CliHost {
+  return {
+    env: { dataDir: "/nonexistent/data", ...setting.env },
+    childEnv: setting.childEnv ?? { PATH: process.env.PATH },
+    stdin: setting.stdin === undefined ? new PassThrough() : Readable.from([Buffer.from(setting.stdin)]),
+    stdout,
+    stderr,
+    isTty: { stdin: true, stdout: false, stderr: false, ...setting.tty },
+    serve: async (options) => setting.onServe?.(options) ?? 0,
+    preflight: async () => ({
+      settings: () => [],
+      redis: async () => ({ detail: "none", refused: [], warnings: [] }),
+    }),
+    version: "1.2.3",
   };
 }
 

@@ -11,6 +11,10 @@ exit(
     stderr,
     isTty: { stdin: true, stdout: false, stderr: false },
     serve: async () => 0,
+    preflight: async () => ({
+      settings: () => [],
+      redis: async () => ({ detail: "none", refused: [], warnings: [] }),
+    }),
     version: "1.2.3",
   }),
 );

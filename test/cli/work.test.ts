@@ -133,21 +133,39 @@ describe("its output", () => {
     expect(said).toEqual([{ message: "two" }, { message: "20%" }]);
   });
 
+  const stdoutOf = (reply: unknown) => Object(Object(reply).artifacts?.[0]);
+
+  test("is the reply's text up to 64 KiB, an artifact beyond", async () => {
+    const fits = await workOn("head -c 65536 /dev/zero | tr '\\0' x");
+    expect(fits.reply?.text).toHaveLength(65_536);
+    const { reply } = await workOn("head -c 65536 /dev/zero | tr '\\0' x; echo");
+    expect(reply?.message).toEqual({
+      role: "ROLE_AGENT",
+      parts: [{ text: "The output is the artifact 'stdout': 65537 bytes." }],
+      metadata: { output_artifact: "stdout" },
+    });
+    expect(reply?.artifacts).toHaveLength(1);
+    expect(stdoutOf(reply)).toMatchObject({ artifactId: "stdout", metadata: {} });
+    expect(stdoutOf(reply).parts).toEqual([{ text: `${"x".repeat(65_536)}\n`, mediaType: "text/plain" }]);
+  });
+
   test("that is too large is cut, and the reply says so", async () => {
     const { reply } = await workOn("head -c 3000000 /dev/zero | tr '\\0' '\"'");
     expect(reply?.text).toBeUndefined();
-    const message = Object(reply?.message);
-    expect(message.metadata).toMatchObject({ truncated: true, stdout_bytes: 3_000_000 });
-    expect(message.parts[0].text).toHaveLength(message.metadata.kept_bytes);
+    const { metadata, parts } = Object(reply?.message);
+    expect(metadata).toMatchObject({ truncated: true, stdout_bytes: 3_000_000, output_artifact: "stdout" });
+    expect(parts[0].text).toContain(`the first ${metadata.kept_bytes} of 3000000 bytes`);
+    expect(stdoutOf(reply).parts[0].text).toHaveLength(metadata.kept_bytes);
+    expect(metadata.kept_bytes).toBeGreaterThan(400_000);
     expect(JSON.stringify(reply).length).toBeLessThan(1_048_576);
   });
 
   test("that is no text travels as bytes", async () => {
     const { reply } = await workOn("printf '\\377\\000\\001'");
-    expect(reply?.message).toEqual({
-      role: "ROLE_AGENT",
-      parts: [{ raw: "/wAB", mediaType: "application/octet-stream" }],
-    });
+    expect(stdoutOf(reply).parts).toEqual([{ raw: "/wAB", mediaType: "application/octet-stream" }]);
+    const { metadata, parts } = Object(reply?.message);
+    expect(metadata).toEqual({ output_artifact: "stdout" });
+    expect(parts).toEqual([{ text: "The output is the artifact 'stdout': 3 bytes." }]);
   });
 });
 

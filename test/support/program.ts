@@ -25,14 +25,22 @@ export function freshDir(): string {
   return dir;
 }
 
-/** `errand ARGS…` with nothing of this run's ERRAND_* environment. */
-export function errand(cwd: string, args: readonly string[], env: Record<string, string> = {}): Run {
+/** `errand ARGS…` with nothing of this run's ERRAND_* environment; stdin is `input`, or empty. */
+export function errand(
+  cwd: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  input: string | Uint8Array = "",
+): Run {
   const clean = Object.entries(process.env).filter(([name]) => !name.startsWith("ERRAND_"));
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd,
     env: { ...Object.fromEntries(clean), ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: "pipe",
   });
+  // It need not read it.
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(input);
   const text = { out: "", err: "" };
   child.stdout.on("data", (chunk) => {
     text.out += chunk;

@@ -1,0 +1,80 @@
+/**
+ * Where the work of `errand delegate` comes from: words, a file, stdin, or a file with a whole A2A Message.
+ * Limit: read whole; the broker says what is too large.
+ */
+import { readFile } from "node:fs/promises";
+import { messageInputSchema } from "../schema/a2a.ts";
+import type { DelegateInput } from "../schema/delegation.ts";
+import { usageError } from "./failure.ts";
+import type { CliHost } from "./host.ts";
+
+type WorkInput = Pick<DelegateInput, "task"> | Pick<DelegateInput, "message">;
+
+export interface Sources {
+  readonly file?: string;
+  readonly messageFile?: string;
+}
+
+const REMEDY = "Give the task as words, with --file, or on stdin.";
+
+export async function readWork(
+  host: CliHost,
+  words: readonly string[],
+  sources: Sources,
+): Promise<WorkInput> {
+  const { file, messageFile } = sources;
+  const given = [words.length > 0 && "as words", file && "by --file", messageFile && "by --message-file"];
+  const [first, second] = given.filter((one) => typeof one === "string");
+  if (second) throw usageError(`the task is given twice: ${first} and ${second}`);
+  if (messageFile !== undefined)
+    return { message: toMessage(await textFrom(host, messageFile), messageFile) };
+  if (file !== undefined) return { task: checked(await textFrom(host, file), file) };
+  const isStdin = words.length === 0 || (words.length === 1 && words[0] === "-");
+  if (!isStdin) return { task: checked(words.join(" "), "the task") };
+  if (words.length === 0 && host.isTty.stdin) throw usageError("there is no task", REMEDY);
+  return { task: checked(await textFrom(host, "-"), "stdin") };
+}
+
+function toMessage(text: string, source: string): DelegateInput["message"] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw usageError(`${source} is not JSON (${error instanceof Error ? error.message : error})`);
+  }
+  const parsed = messageInputSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw usageError(
+    `${source} is not an A2A Message: ${issue?.path.join(".") || "the whole"}: ${issue?.message}`,
+    'The least is {"parts": [{"text": "…"}]}.',
+  );
+}
+
+/** `-` is stdin. */
+async function textFrom(host: CliHost, path: string): Promise<string> {
+  if (path === "-") return decoded(await readAll(host), "stdin");
+  const bytes = await readFile(path).catch((error: Error) => {
+    throw usageError(`${path} cannot be read (${error.message})`, "Give a file that can be read.");
+  });
+  return decoded(bytes, path);
+}
+
+async function readAll({ stdin }: CliHost): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stdin) chunks.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
+  return Buffer.concat(chunks);
+}
+
+function decoded(bytes: Uint8Array, source: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw usageError(`${source} is not UTF-8 text`, "A task is text; encode it first.");
+  }
+}
+
+function checked(text: string, source: string): string {
+  if (text.trim() === "") throw usageError(`${source} is empty`, REMEDY);
+  return text;
+}

@@ -1,0 +1,57 @@
+/**
+ * One page at a time of what grows: delegations by filter, the caller's inbox. For whoever keeps cursors.
+ * Limit: no state of its own; the cursor of a page is to be given back for the next one.
+ */
+import { z } from "zod";
+import { delegationSchema, type State } from "../schema/delegation.ts";
+import { type ConnectionOptions, Http, seconds } from "./http.ts";
+
+/** One of the first four is the index; the others filter within it. */
+export interface ListQuery {
+  readonly target?: string | undefined;
+  readonly delegator?: string | undefined;
+  readonly context_id?: string | undefined;
+  readonly parent_id?: string | undefined;
+  readonly state?: State | undefined;
+  readonly error_code?: string | undefined;
+  /** `next_cursor` of the page before. */
+  readonly cursor?: string | undefined;
+  /** 1 to 100; default 20. */
+  readonly limit?: number | undefined;
+}
+
+export interface ResultsQuery {
+  /** `cursor` of the page before; default: the beginning. */
+  readonly after?: string | undefined;
+  /** How long an empty page may wait for its first result; at most 60. */
+  readonly waitSeconds?: number | undefined;
+  /** 1 to 1000; default 100. */
+  readonly limit?: number | undefined;
+}
+
+const listSchema = z.object({ delegations: z.array(delegationSchema), next_cursor: z.string().nullable() });
+const resultsSchema = z.object({ results: z.array(delegationSchema), cursor: z.string() });
+export type ResultsPage = z.infer<typeof resultsSchema>;
+
+export class Pages {
+  readonly #http: Http;
+
+  constructor(options: ConnectionOptions) {
+    this.#http = new Http(options);
+  }
+
+  /** What the caller may see, newest first; a page may be short, or empty, and still have a next one. */
+  list(query: ListQuery, signal?: AbortSignal): Promise<z.infer<typeof listSchema>> {
+    return this.#http.persist(listSchema, { path: "/v1/delegations", query: { ...query }, signal });
+  }
+
+  /** What the caller delegated that finished or asks something since the cursor, oldest first. */
+  results({ after, waitSeconds = 0, limit }: ResultsQuery, signal?: AbortSignal): Promise<ResultsPage> {
+    return this.#http.persist(resultsSchema, {
+      path: "/v1/results",
+      query: { after, limit, wait_seconds: waitSeconds > 0 ? seconds(waitSeconds) : undefined },
+      signal,
+      holdSeconds: waitSeconds,
+    });
+  }
+}

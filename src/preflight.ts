@@ -1,0 +1,64 @@
+/**
+ * What `errand doctor` learns of this machine without a broker: the settings, and the Redis that one would use.
+ * Limit: looks and never installs; an external Redis is connected to and asked, an embedded one is only searched for.
+ */
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { Preflight } from "./cli/host.ts";
+import { ConfigError, readConfig } from "./config.ts";
+import { checkServer, serverStatus } from "./redis/check.ts";
+import { connect } from "./redis/connect.ts";
+import { findRedisServer } from "./redis/find-server.ts";
+
+export function preflight(env: NodeJS.ProcessEnv): Preflight {
+  return {
+    settings: () => problemsOf(env),
+    redis: () => (env.ERRAND_REDIS_URL ? external(env.ERRAND_REDIS_URL) : embedded(env)),
+  };
+}
+
+function problemsOf(env: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    readConfig(env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+async function external(url: string) {
+  // It may carry a password.
+  const where = url.startsWith("unix:") || !URL.canParse(url) ? "ERRAND_REDIS_URL" : new URL(url).host;
+  const redis = connect({ url }, "commands");
+  redis.on("error", () => undefined);
+  try {
+    const { product, version } = await serverStatus(redis);
+    return { detail: `external: ${product} ${version} at ${where}`, ...(await checkServer(redis)) };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : "unknown";
+    return { detail: `external, at ${where}`, refused: [`it does not answer (${why})`], warnings: [] };
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function embedded(env: NodeJS.ProcessEnv) {
+  const none = { refused: [], warnings: [] };
+  try {
+    const { command, version, flavor } = await findRedisServer({
+      configured: env.ERRAND_REDIS_BIN || undefined,
+      path: env.PATH ?? "",
+      cacheDir: join(env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "errand"),
+      announce: () => undefined,
+      install: false,
+    });
+    return { detail: `embedded: ${flavor} ${version}, ${command}`, ...none };
+  } catch (error) {
+    const why = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
+    if (env.ERRAND_REDIS_BIN) return { detail: "embedded", ...none, refused: [why] };
+    const warning =
+      "there is no Redis here yet; on Debian and its kin 'errand serve' fetches one, elsewhere install it";
+    return { detail: "embedded", ...none, warnings: [warning] };
+  }
+}
