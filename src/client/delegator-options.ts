@@ -42,6 +42,8 @@ export interface ListOptions {
 }
 
 export interface CancelOptions {
+  /** `false` leaves alone what was delegated under it. */
+  readonly cascade?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

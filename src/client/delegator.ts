@@ -172,11 +172,12 @@ export class Delegator {
 
   /** The delegation, canceled. A second cancel is no error; any other end throws `already_finished`. */
   cancel(id: string, reason?: string, options: CancelOptions = {}): Promise<Delegation> {
+    const { cascade, signal } = options;
     return this.#http.persist(delegationSchema, {
       method: "POST",
       path: route`/v1/delegations/${id}/cancel`,
-      body: reason === undefined ? {} : { reason },
-      signal: options.signal,
+      body: { ...(reason !== undefined && { reason }), ...(cascade !== undefined && { cascade }) },
+      signal,
     });
   }
 

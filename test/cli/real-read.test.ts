@@ -215,4 +215,19 @@ describe("cancel", () => {
     expect([late.code, late.stdout]).toEqual([64, ""]);
     expect(late.stderr).toContain("'errand get <id>'");
   });
+
+  test("takes the children along, or leaves them with --no-cascade", async () => {
+    const { run, api } = await setup();
+    await api.agent("scout");
+    const family = async () => {
+      const parent = String((await api.delegate("scout")).body.id);
+      return { parent, child: String((await api.delegate("scout", { parent_id: parent })).body.id) };
+    };
+    const left = await family();
+    expect((await run(["cancel", left.parent, "--no-cascade"])).code).toBe(0);
+    expect((await api.get(left.child)).body.state).toBe("submitted");
+    const taken = await family();
+    expect((await run(["cancel", taken.parent])).code).toBe(0);
+    await until(async () => (await api.get(taken.child)).body.state === "canceled");
+  });
 });
