@@ -23,24 +23,24 @@ export interface Entry {
   readonly more: string;
 }
 
-export function toEntry(shard: number, id: string, flat: readonly string[]): Entry {
-  const field = new Map<string, string>();
-  for (let i = 0; i + 1 < flat.length; i += 2) field.set(flat[i] ?? "", flat[i + 1] ?? "");
-  const text = (name: string) => field.get(name) ?? "";
+/** Of a stream's entry: one field, whose lines are in the order of transition.lua. JSON text has no line breaks. */
+export function toEntry(shard: number, id: string, [, text = ""]: readonly string[]): Entry {
+  const lines = text.split("\n");
+  const line = (at: number) => lines[at] ?? "";
   return {
     id,
     shard,
-    type: text("type"),
-    delegation_id: text("delegation_id"),
-    seq: Number(text("seq")),
-    state: text("state"),
-    status: text("status"),
-    target: text("target"),
-    delegator: text("delegator"),
-    context_id: text("context_id"),
-    at: Number(text("at")),
-    created_at: Number(text("created_at")),
-    more: text("more"),
+    type: line(0),
+    delegation_id: line(1),
+    seq: Number(line(2)),
+    at: Number(line(3)),
+    state: line(4),
+    status: line(5),
+    target: line(6),
+    delegator: line(7),
+    context_id: line(8),
+    created_at: Number(line(9)),
+    more: line(10),
   };
 }
 

@@ -9,7 +9,7 @@ import { type DelegationError, TERMINAL_STATES } from "../schema/delegation.ts";
 import { ERRORS, type ErrorCode } from "../schema/errors.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
 import { LIMITS } from "../schema/limits.ts";
-import { MOVES } from "./states.ts";
+import { MOVE_NAMES, MOVES, type Move } from "./states.ts";
 
 /** What the script works with beside the tables. */
 export const NUMBERS = {
@@ -49,26 +49,125 @@ export function agentNumbers(spec: AgentSpec) {
   };
 }
 
+const LETTERS = LEASE_LOST_REASONS.map((reason, index) => [reason, "ABCDEFGH".charAt(index)] as const);
+const letterOf = (reason: string): string | undefined => LETTERS.find(([known]) => known === reason)?.[1];
+
+/** A Lua function that maps strings: compared one by one, for a table would be built at every call. */
+function luaMap(name: string, entries: readonly (readonly [string, unknown])[]): string {
+  const lines = entries.map(([key, value]) => `  if key == ${toLua(key)} then return ${toLua(value)} end`);
+  return [`local function ${name}(key)`, ...lines, "  return nil", "end"].join("\n");
+}
+
+const asSet = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, true]));
+
+/** A row as the script uses it: what it asks often is a set. */
+function luaRow({ from, to, lease, ends, requires, event, status, queue, delay, returned, spends }: Move) {
+  const letter = ends && letterOf(ends);
+  return {
+    from: asSet(from),
+    to,
+    lease,
+    ends: letter,
+    needs: asSet(requires),
+    event,
+    status,
+    queue,
+    delay,
+    returned,
+    spends,
+  };
+}
+
+/** The record's fields that the script works with. An empty text is none. */
+const NUMBER_FIELDS = [
+  ...["version", "attempt", "max_attempts", "priority", "ticket", "ready_at", "fence", "lease_ms"],
+  ...[
+    "lease_expires_at",
+    "confirm_by",
+    "deadline_at",
+    "start_by",
+    "check_at",
+    "created_at",
+    "interrupt_expires_at",
+  ],
+  ...[
+    "releases",
+    "closed_by",
+    "returned",
+    "finished_at",
+    "bytes",
+    "pace_at",
+    "pace_count",
+    "answered",
+    "unseen",
+  ],
+  ...["children", "callbacks", "notify_seq", "notified_seq", "follow_at"],
+];
+const TEXT_FIELDS = [
+  ...[
+    "state",
+    "target",
+    "delegator",
+    "context_id",
+    "parent_id",
+    "nonce",
+    "interrupt_id",
+    "ends",
+    "reply_hash",
+  ],
+  ...["cascade", "redriven_as"],
+];
+
+function readRecord(): string {
+  const fields = [...NUMBER_FIELDS, ...TEXT_FIELDS];
+  const names = fields.map((name) => `'${name}'`).join(", ");
+  const members = fields.map((name, index) => {
+    const value = `v[${index + 1}]`;
+    const read =
+      index < NUMBER_FIELDS.length ? `tonumber(${value} or '')` : `${value} ~= '' and ${value} or nil`;
+    return `${name} = ${read}`;
+  });
+  return `local function read_record(key)
+  local v = redis.call('HMGET', key, ${names})
+  local record = { ${members.join(", ")} }
+  record.ends = record.ends or ''
+  return record
+end`;
+}
+
 function head(flags: string): string {
-  const letters = LEASE_LOST_REASONS.map((reason, index) => [reason, "ABCDEFGH".charAt(index)] as const);
-  const ends = Object.fromEntries([
-    ...letters,
-    ...letters.map(([reason, letter]) => [letter, reason] as const),
-  ]);
   const codes = ["attempts_exhausted", "deadline_exceeded", "interrupt_expired", "not_picked_up"] as const;
-  const failures = Object.fromEntries(codes.map((code) => [code, JSON.stringify(failure(code))]));
+  const failures = codes.map((code) => [code, JSON.stringify(failure(code))] as const);
   return [
     `#!lua${flags}`,
-    `local MOVES = ${toLua(MOVES)}`,
-    `local TERMINAL = ${toLua(Object.fromEntries(TERMINAL_STATES.map((state) => [state, true])))}`,
-    `local ENDS = ${toLua(ends)}`,
-    `local FAILURES = ${toLua(failures)}`,
-    `local AGENT_DEFAULTS = ${toLua(agentNumbers(agentRequestSchema.parse({})))}`,
-    `local LIMITS = ${toLua(NUMBERS)}`,
+    readRecord(),
+    luaMap(
+      "row",
+      MOVE_NAMES.map((name) => [name, luaRow(MOVES[name])]),
+    ),
+    luaMap(
+      "is_terminal",
+      TERMINAL_STATES.map((state) => [state, true]),
+    ),
+    luaMap(
+      "end_reason",
+      LETTERS.map(([reason, letter]) => [letter, reason]),
+    ),
+    luaMap("failure_json", failures),
+    luaMap("agent_default", Object.entries(agentNumbers(agentRequestSchema.parse({})))),
   ].join("\n");
 }
 
-const body = readFileSync(new URL("./transition.lua", import.meta.url), "utf8");
+function withNumbers(text: string): string {
+  const numbers = new Map<string, number>(Object.entries(NUMBERS));
+  return text.replaceAll(/\bLIMITS\.(\w+)/g, (_, name: string) => {
+    const value = numbers.get(name);
+    if (value === undefined) throw new TypeError(`transition.lua names an unknown limit: ${name}`);
+    return String(value);
+  });
+}
+
+const body = withNumbers(readFileSync(new URL("./transition.lua", import.meta.url), "utf8"));
 
 export const newWorkScript = new Script(`${head("")}\n${body}`);
 export const inFlightScript = new Script(`${head(" flags=allow-oom")}\n${body}`);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
+import { entryFields } from "../support/entry.ts";
 import { openStream } from "../support/sse.ts";
 import { until } from "../support/until.ts";
 
@@ -230,8 +231,7 @@ describe("the stream of everything", () => {
 
     test("gets none when the feed still holds what was before it", async () => {
       const { alice, redis, from } = await aliceAt();
-      for (const ms of [30_000, 20_000])
-        await redis.xadd(FEED, ago(RETENTION_MS + ms), "type", "DELEGATION_STATUS");
+      for (const ms of [30_000, 20_000]) await redis.xadd(FEED, ago(RETENTION_MS + ms), ...entryFields());
       await redis.xtrim(FEED, "MAXLEN", 1);
       await alice.delegate("scout");
       expect((await from(ago(RETENTION_MS + 10_000))).types).toEqual(["DELEGATION_SENT"]);

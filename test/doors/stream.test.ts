@@ -6,6 +6,7 @@ import { Quotas } from "../../src/engine/quotas.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { Metrics } from "../../src/telemetry/metrics.ts";
 import { as, startBroker } from "../support/broker.ts";
+import { entryFields } from "../support/entry.ts";
 import { openStream } from "../support/sse.ts";
 import { until } from "../support/until.ts";
 
@@ -122,7 +123,7 @@ test("a reader that does not read is cut, and resumes by its cursor, missing not
   const note = `"note":"${"x".repeat(EVENT_CHARS)}"`;
   const batch = redis.pipeline();
   for (let n = 0; n < EVENTS; n += 1) {
-    batch.xadd("{errand:0}:feed:caller:alice", "*", "type", "DELEGATION_STATUS", "seq", n, "more", note);
+    batch.xadd("{errand:0}:feed:caller:alice", "*", ...entryFields({ seq: n, more: note }));
   }
   await batch.exec();
   const open = async () => {

@@ -3,6 +3,7 @@ import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { type Watch, type Watched, watch } from "../../src/events/watch.ts";
 import { startBroker } from "../support/broker.ts";
+import { entryFields } from "../support/entry.ts";
 import { until } from "../support/until.ts";
 
 const STREAM = "{errand:0}:events";
@@ -38,7 +39,7 @@ async function setup() {
     const expected = seen + count;
     const more = `"note":"${"x".repeat(chars)}"`;
     const batch = redis.pipeline();
-    for (let n = 0; n < count; n += 1) batch.xadd(STREAM, "*", "type", "DELEGATION_STATUS", "more", more);
+    for (let n = 0; n < count; n += 1) batch.xadd(STREAM, "*", ...entryFields({ more }));
     await batch.exec();
     await until(() => seen === expected, { timeoutMs: 10_000, what: "the feed" });
   };

@@ -3,6 +3,7 @@ import type { Redis } from "ioredis";
 import { expect, inject, test } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
 import { cutConnection } from "../support/cut-connection.ts";
+import { entryFields } from "../support/entry.ts";
 import { startProxy } from "../support/proxy.ts";
 import { subscribe } from "../support/subscriber.ts";
 import { until } from "../support/until.ts";
@@ -48,16 +49,16 @@ test("when more was written than is kept before it could read, the subscribers o
   const told: string[] = [];
   const push = (entry: { id: string }) => told.push(entry.id);
   gateway.broker.feed.subscribe({ kind: "all" }, { push, gap: () => told.push("gap") });
-  await redis.xadd(STREAM, "*", "type", "DELEGATION_STATUS");
+  await redis.xadd(STREAM, "*", ...entryFields());
   await until(() => told.length === 1);
   const burst = redis.multi();
-  for (let n = 0; n < 1_200; n += 1) burst.xadd(STREAM, "*", "type", "DELEGATION_STATUS");
+  for (let n = 0; n < 1_200; n += 1) burst.xadd(STREAM, "*", ...entryFields());
   await burst.xtrim(STREAM, "MAXLEN", 600).exec();
   await until(() => told.includes("gap"));
 
   // Live again from where the stream stood.
   told.length = 0;
-  const id = await redis.xadd(STREAM, "*", "type", "DELEGATION_STATUS");
+  const id = await redis.xadd(STREAM, "*", ...entryFields());
   await until(() => told.includes(id ?? ""));
 });
 
@@ -67,12 +68,16 @@ test("a feed follows a stream that went back in time from where it stands", asyn
   const told: string[] = [];
   const push = (entry: { id: string }) => told.push(entry.id);
   gateway.broker.feed.subscribe({ kind: "all" }, { push, gap: () => told.push("gap") });
-  const id = await redis.xadd(STREAM, "*", "type", "DELEGATION_STATUS");
+  const id = await redis.xadd(STREAM, "*", ...entryFields());
   await until(() => told.length === 1);
-  await redis.multi().del(STREAM).xadd(STREAM, "5-0", "type", "DELEGATION_STATUS").exec();
+  await redis
+    .multi()
+    .del(STREAM)
+    .xadd(STREAM, "5-0", ...entryFields())
+    .exec();
   await cutConnection(broker, "blocking");
   await until(() => told.includes("gap"));
-  await redis.xadd(STREAM, "6-0", "type", "DELEGATION_STATUS");
+  await redis.xadd(STREAM, "6-0", ...entryFields());
   await until(() => told.includes("6-0"));
   expect(told).toEqual([id, "gap", "6-0"]);
 });

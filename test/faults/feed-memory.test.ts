@@ -2,6 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { startBroker } from "../support/broker.ts";
+import { entryFields } from "../support/entry.ts";
 import { until } from "../support/until.ts";
 
 const EVENTS = 1_000;
@@ -21,7 +22,7 @@ test("a gateway keeps nothing of the events that it has delivered", async () => 
   const round = async () => {
     const expected = seen + EVENTS;
     for (let n = 0; n < EVENTS; n += 1) {
-      await redis.xadd("{errand:0}:events", "MAXLEN", EVENTS, "*", "type", "DELEGATION_STATUS", "more", more);
+      await redis.xadd("{errand:0}:events", "MAXLEN", EVENTS, "*", ...entryFields({ more }));
     }
     await until(() => seen === expected, { timeoutMs: 10_000 });
     collectGarbage();

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { openDesk } from "../support/desk.ts";
+import { entryFields } from "../support/entry.ts";
 
 const RETENTION_MS = 3_600_000;
 const FEEDS = ["{errand:0}:feed:caller:alice", "{errand:0}:feed:agent:scout"];
@@ -12,14 +13,14 @@ test.each(FEEDS)(
     const { redis, inState } = await openDesk();
     const tooOld = Date.now() - RETENTION_MS - 10_000;
     const kept = Date.now() - RETENTION_MS + 60_000;
-    for (let n = 0; n < OLD; n += 1) await redis.xadd(feed, `${tooOld}-${n}`, "type", "DELEGATION_STATUS");
-    for (let n = 0; n < OLD; n += 1) await redis.xadd(feed, `${kept}-${n}`, "type", "DELEGATION_STATUS");
+    for (let n = 0; n < OLD; n += 1) await redis.xadd(feed, `${tooOld}-${n}`, ...entryFields());
+    for (let n = 0; n < OLD; n += 1) await redis.xadd(feed, `${kept}-${n}`, ...entryFields());
     const id = await inState("submitted");
     const entries = await redis.xrange(feed, "-", "+");
     const left = (ms: number) => entries.filter(([one]) => one.startsWith(`${ms}-`)).length;
     expect(left(tooOld)).toBeLessThan(100);
     expect(left(kept)).toBe(OLD);
-    expect(entries.at(-1)?.[1]).toContain(id);
+    expect(entries.at(-1)?.[1].join()).toContain(id);
   },
 );
 

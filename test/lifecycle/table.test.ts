@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { toEntry } from "../../src/events/entry.ts";
 import { MOVE_NAMES, MOVES, type Move, type MoveName } from "../../src/lifecycle/states.ts";
 import { type State, stateSchema } from "../../src/schema/delegation.ts";
 import { openDesk } from "../support/desk.ts";
@@ -42,9 +43,9 @@ describe.each(MOVE_NAMES)("%s", (name) => {
     const events = await desk.redis.xrange(desk.shards.at(0).delegationEvents(id), "-", "+");
     expect(events).toHaveLength(after?.version ?? -1);
     if (move.event !== null) {
-      const last = events.at(-1)?.[1] ?? [];
-      expect(last[last.indexOf("type") + 1]).toBe(move.event);
-      if (move.status) expect(last[last.indexOf("status") + 1]).toBe(move.status);
+      const last = toEntry(0, "0-0", events.at(-1)?.[1] ?? []);
+      expect(last.type).toBe(move.event);
+      if (move.status) expect(last.status).toBe(move.status);
     }
   });
 });
