@@ -9,6 +9,9 @@ import type { Quota } from "../engine/quotas.ts";
 import type { Identity } from "../engine/tokens.ts";
 import { ErrandError } from "../schema/errors.ts";
 
+/** A reason of our own: the standard one is an exception, with a stack to be made. */
+const ENDED = "the request is over";
+
 export class Call {
   readonly broker: Broker;
   readonly requestId: string;
@@ -47,7 +50,7 @@ export class Call {
   hold(quota: Quota | null): { signal: AbortSignal; release: () => void; throwIfRevoked: () => void } {
     const giveBack = quota === null ? () => {} : this.broker.quotas.take(this.principal, quota);
     const controller = new AbortController();
-    const abort = () => controller.abort();
+    const abort = () => controller.abort(ENDED);
     const token = this.broker.tokens.hold(this.#identity);
     token.signal.addEventListener("abort", abort, { once: true });
     this.#stopping.addEventListener("abort", abort, { once: true });

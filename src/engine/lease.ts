@@ -19,6 +19,8 @@ export interface GrantedLease {
   readonly json: string;
 }
 
+const OVER = "the poll is over";
+
 /** What a popped ticket was worth. `held`: the agent is paused or full, so asking again is no use yet. */
 type Grant = GrantedLease | "nothing" | "held";
 
@@ -37,7 +39,8 @@ export async function lease(
   await broker.agents.get(agent);
   broker.presences.seen(agent);
   const patience = new AbortController();
-  const stop = () => patience.abort();
+  // Without a reason of its own every poll would cost the making of an exception.
+  const stop = () => patience.abort(OVER);
   const timer = setTimeout(stop, request.wait_seconds * 1000);
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();

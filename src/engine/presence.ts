@@ -17,6 +17,8 @@ const BEAT_MS = 5_000;
 const GATEWAY_TTL_MS = 15_000;
 const ONLINE_MS = 30_000;
 const STALE_MS = 600_000;
+const GLANCE_MS = 200;
+const MAX_GLANCES = 10_000;
 
 export class Presences {
   readonly #redis: Redis;
@@ -26,6 +28,7 @@ export class Presences {
   readonly #log: Log;
   readonly #dirty = new Set<string>();
   readonly #timers: NodeJS.Timeout[] = [];
+  readonly #glances = new Map<string, { presence: Promise<Presence>; until: number }>();
   #gateways: { names: string[]; until: number } = { names: [], until: 0 };
 
   constructor(redis: Redis, shards: Shards, claimers: Claimers, gateway: string, log: Log) {
@@ -68,9 +71,19 @@ export class Presences {
     return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers };
   }
 
-  /** For an answer that is about something else: a presence that can not be had is `offline`. */
-  orUnknown(agent: string): Promise<Presence> {
-    return this.of(agent).catch(() => ({ state: "offline", last_seen_at: null, pollers: 0 }));
+  /**
+   * For an answer that is about something else: at most {@link GLANCE_MS} old, and `offline` when it can not be had.
+   */
+  glance(agent: string): Promise<Presence> {
+    const now = Date.now();
+    const known = this.#glances.get(agent);
+    if (known && known.until > now) return known.presence;
+    const presence = this.of(agent).catch(
+      (): Presence => ({ state: "offline", last_seen_at: null, pollers: 0 }),
+    );
+    if (this.#glances.size >= MAX_GLANCES) this.#glances.clear();
+    this.#glances.set(agent, { presence, until: now + GLANCE_MS });
+    return presence;
   }
 
   async #others(): Promise<string[]> {

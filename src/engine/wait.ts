@@ -17,21 +17,20 @@ export function waitUntil(
   options: { readonly wait_seconds: number; readonly signal: AbortSignal },
   matches: (entry: Entry) => boolean,
 ): Waiting {
-  const gate = new AbortController();
-  const stop = () => gate.abort();
+  let stop = () => {};
   const done = new Promise<void>((resolve) => {
+    stop = () => {
+      clearTimeout(timer);
+      unsubscribe();
+      options.signal.removeEventListener("abort", stop);
+      resolve();
+    };
     const unsubscribe = feed.subscribe(
       { kind: "delegation", id },
       { push: (entry) => matches(entry) && stop(), gap: stop },
     );
     const timer = setTimeout(stop, options.wait_seconds * 1000);
     options.signal.addEventListener("abort", stop, { once: true });
-    gate.signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      unsubscribe();
-      options.signal.removeEventListener("abort", stop);
-      resolve();
-    });
   });
   if (options.signal.aborted) stop();
   return { done, stop };
