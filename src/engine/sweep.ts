@@ -28,7 +28,7 @@ export class Sweep {
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor(broker: Broker, everyMs = 500) {
+  constructor(broker: Broker, everyMs = 250) {
     this.#broker = broker;
     this.#everyMs = everyMs;
   }
