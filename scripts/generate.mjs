@@ -30,7 +30,13 @@ function lifecycle() {
     move.lease === "none" ? "–" : move.lease + (move.ends ? ` (${move.ends})` : ""),
     move.requires.join(", ") || "–",
     move.event ? code(move.event) + (move.status ? ` ${code(move.status)}` : "") : "–",
-    [move.queue, move.delay, move.returned && "before new work", move.spends && "spends an attempt"]
+    [
+      move.queue,
+      move.delay,
+      move.returned && "before new work",
+      move.spends && "spends an attempt",
+      move.forgets && "drops its artifacts",
+    ]
       .filter(Boolean)
       .join(", ") || "–",
     move.doc,

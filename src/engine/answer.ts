@@ -48,7 +48,7 @@ export async function answer(
         Object.fromEntries(answers.map(({ request_id, given: { decision } }) => [request_id, { decision }])),
       ),
     },
-    push: { list: "history", values: answers.map(({ given: { message } }) => JSON.stringify(message)) },
+    history: answers.map(({ given: { message } }) => JSON.stringify(message)),
     read: true,
   });
   if (outcome.outcome === "ok" && record) {

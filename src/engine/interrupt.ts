@@ -6,7 +6,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
 import type { Outcome } from "../lifecycle/writer.ts";
 import { leaseIdOf } from "../redis/shards.ts";
-import type { Message } from "../schema/a2a.ts";
+import { type Artifact, type Message, withoutLease } from "../schema/a2a.ts";
 import {
   givenAnswersSchema,
   type InterruptRequest,
@@ -26,6 +26,8 @@ export interface Question {
   readonly kind: Kind;
   readonly requests: readonly QuestionInput[];
   readonly expires_ms?: number | undefined;
+  /** Output that goes with it. */
+  readonly artifacts?: readonly Artifact[] | undefined;
 }
 
 const FALLBACK: Record<Kind, string> = {
@@ -45,7 +47,7 @@ export const interruptIdOf = (delegationId: string, requestIds: readonly string[
  * the words and of how many questions were answered before, so that the same words may be asked again later.
  */
 function toRequest(kind: Kind, { request_id, text, message, options, schema }: QuestionInput, salt: string) {
-  const said = message ?? { parts: [{ text: text ?? FALLBACK[kind] }] };
+  const said = withoutLease(message ?? { parts: [{ text: text ?? FALLBACK[kind] }] });
   const id = request_id ?? said.messageId ?? `req_${hash(salt, JSON.stringify(said.parts))}`;
   const question: Message = {
     ...said,
@@ -69,6 +71,7 @@ export async function raise(
   reply_hash: string,
 ): Promise<{ interrupt_id: string; outcome: Outcome; record: StoredDelegation | null }> {
   const { kind } = question;
+  const artifacts = (question.artifacts ?? []).map(withoutLease);
   const isNamed = question.requests.every((one) => one.request_id ?? one.message?.messageId);
   const answered = isNamed ? 0 : ((await readRecord(broker.redis, broker.shards, id))?.answered ?? 0);
   const requests = question.requests.map((one, index) =>
@@ -90,7 +93,9 @@ export async function raise(
       interrupt_ttl_ms: question.expires_ms,
       reply_hash,
     },
-    push: { list: "history", values: requests.map(({ message }) => JSON.stringify(message)) },
+    event: { artifacts: artifacts.length === 0 ? undefined : JSON.stringify(artifacts) },
+    history: requests.map(({ message }) => JSON.stringify(message)),
+    artifacts: artifacts.map((artifact) => ({ artifact })),
     read: true,
   });
   return { interrupt_id, outcome, record };

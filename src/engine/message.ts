@@ -25,7 +25,7 @@ export async function message(
     id,
     params: { message_id: said.messageId, message_hash: bodyHash(said) },
     event: { message: json, by: JSON.stringify(principal.text) },
-    push: { list: "history", values: [json] },
+    history: [json],
     read: true,
   });
   if ((outcome.outcome === "ok" || outcome.outcome === "duplicate") && record) return record;

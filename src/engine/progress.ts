@@ -7,7 +7,7 @@ import { z } from "zod";
 import type { Entry } from "../events/entry.ts";
 import type { Outcome } from "../lifecycle/writer.ts";
 import { leaseIdOf, parseLeaseId } from "../redis/shards.ts";
-import { type Message, messageSchema } from "../schema/a2a.ts";
+import { type Message, messageSchema, withoutLease } from "../schema/a2a.ts";
 import { ErrandError } from "../schema/errors.ts";
 import type { artifactRequestSchema, heartbeatRequestSchema, releaseRequestSchema } from "../schema/lease.ts";
 import { toInstant } from "../schema/values.ts";
@@ -106,13 +106,17 @@ export async function addArtifact(
   { artifact, append, last_chunk }: ArtifactChunk,
 ): Promise<{ expires_at: string }> {
   const { id, params } = holder(principal, leaseId);
-  const json = JSON.stringify(artifact);
+  const kept = withoutLease(artifact);
   const { outcome } = await broker.writer.move({
     move: "artifact",
     id,
     params,
-    event: { artifact: json, append: JSON.stringify(append), last_chunk: JSON.stringify(last_chunk) },
-    push: { list: "artifacts", values: [`{"artifact":${json},"append":${append}}`] },
+    event: {
+      artifact: JSON.stringify(kept),
+      append: JSON.stringify(append),
+      last_chunk: JSON.stringify(last_chunk),
+    },
+    artifacts: [{ artifact: kept, append }],
   });
   if (outcome.outcome !== "ok") throw refusal(outcome, id, leaseId);
   broker.presences.seen(outcome.target);

@@ -7,7 +7,7 @@ import type { StoredDelegation } from "../lifecycle/record.ts";
 import { failure } from "../lifecycle/script.ts";
 import type { Outcome } from "../lifecycle/writer.ts";
 import { leaseIdOf, parseLeaseId } from "../redis/shards.ts";
-import { type Artifact, type Message, textOf } from "../schema/a2a.ts";
+import { type Artifact, type Message, textOf, withoutLease } from "../schema/a2a.ts";
 import { ErrandError } from "../schema/errors.ts";
 import type { ReplyRequest } from "../schema/lease.ts";
 import { type Principal, requireAgent } from "./access.ts";
@@ -89,10 +89,8 @@ async function act(
     case "reply":
       return settle(broker, id, params, action);
     case "interrupt": {
-      const lost = await sendArtifacts(broker, id, holder, action.artifacts ?? []);
-      const question = { kind: action.interrupt, requests: [{ message: action.message }] };
-      // A repeat finds its lease gone before it could send them again, and is a duplicate all the same.
-      return lost && lost.outcome.outcome !== "lease" ? lost : ask(broker, id, holder, question, reply_hash);
+      const { interrupt: kind, message, artifacts } = action;
+      return ask(broker, id, holder, { kind, requests: [{ message }], artifacts }, reply_hash);
     }
     case "canceled": {
       const by = `agent:${holder.agent}`;
@@ -134,45 +132,30 @@ async function ask(
 
 type Result = { outcome: Outcome; record: StoredDelegation | null };
 
-/** Sends artifacts one by one; returns what refused one, if any did. */
-async function sendArtifacts(
-  broker: Broker,
-  id: string,
-  params: Holder,
-  artifacts: readonly Artifact[],
-  { append = false, last_chunk = false }: { append?: boolean; last_chunk?: boolean } = {},
-): Promise<Result | undefined> {
-  for (const artifact of artifacts) {
-    const json = JSON.stringify(artifact);
-    const sent = await broker.writer.move({
-      move: "artifact",
-      id,
-      params,
-      event: { artifact: json, append: String(append), last_chunk: String(last_chunk) },
-      push: { list: "artifacts", values: [`{"artifact":${json},"append":${append}}`] },
-    });
-    if (sent.outcome.outcome !== "ok") return sent;
-  }
-  return undefined;
-}
-
-/** A task that is not over yet: what it says is progress, what it has is artifacts. */
+/** A task that is not over yet: what it says is progress, what it has is artifacts; all of it one move. */
 async function report(
   broker: Broker,
   id: string,
   params: Holder,
   action: Extract<Action, { kind: "progress" }>,
 ): Promise<Result> {
-  const refused = await sendArtifacts(broker, id, params, action.artifacts ?? [], action);
-  if (refused) return refused;
+  const { append = false, last_chunk = false } = action;
+  const artifacts = (action.artifacts ?? []).map(withoutLease);
   const text = textOf(action.message ?? {});
   const progress = text === "" ? undefined : JSON.stringify({ message: preview(text, 4096) });
+  const [first, second] = artifacts;
+  const pieces = {
+    ...(first && !second ? { artifact: JSON.stringify(first) } : { artifacts: JSON.stringify(artifacts) }),
+    append: String(append),
+    last_chunk: String(last_chunk),
+  };
   return broker.writer.move({
-    move: progress === undefined ? "heartbeat" : "progress",
+    move: progress !== undefined ? "progress" : first ? "artifact" : "heartbeat",
     id,
     params,
-    event: { progress },
+    event: { progress, ...(first && pieces) },
     fields: { progress },
+    artifacts: artifacts.map((artifact) => ({ artifact, append })),
     read: true,
   });
 }

@@ -7,7 +7,7 @@ import type { StoredDelegation } from "../lifecycle/record.ts";
 import { failure } from "../lifecycle/script.ts";
 import type { MoveName } from "../lifecycle/states.ts";
 import type { Result } from "../lifecycle/writer.ts";
-import { textOf } from "../schema/a2a.ts";
+import { textOf, withoutLease } from "../schema/a2a.ts";
 import type { DelegationError } from "../schema/delegation.ts";
 import { isErrorCode } from "../schema/errors.ts";
 import type { ReplyRequest } from "../schema/lease.ts";
@@ -26,7 +26,7 @@ export interface Stitched {
 
 function toReply(request: Omit<ReplyRequest, "next">): string | undefined {
   if (request.text === undefined && request.message === undefined) return undefined;
-  const sent = request.message ?? { parts: [{ text: request.text ?? "" }] };
+  const sent = withoutLease(request.message ?? { parts: [{ text: request.text ?? "" }] });
   return JSON.stringify({
     ...sent,
     messageId: sent.messageId ?? randomUUID(),
@@ -71,10 +71,7 @@ export async function settle(
       response_preview: request.state === "completed" ? JSON.stringify(preview(text)) : undefined,
     },
     fields: { reply: message, error: errorJson },
-    push: {
-      list: "artifacts",
-      values: (request.artifacts ?? []).map((artifact) => JSON.stringify({ artifact })),
-    },
+    artifacts: (request.artifacts ?? []).map((artifact) => ({ artifact: withoutLease(artifact) })),
     bytes: Buffer.byteLength(message ?? ""),
     read: true,
   });

@@ -5,7 +5,7 @@
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
-import { type Artifact, artifactSchema } from "../schema/a2a.ts";
+import { artifactSchema } from "../schema/a2a.ts";
 import { isTerminal, type State, stateSchema } from "../schema/delegation.ts";
 import { toInstant } from "../schema/values.ts";
 
@@ -77,24 +77,32 @@ function leaseJson(raw: Map<string, string>): string {
   return `{"worker_id":${JSON.stringify(raw.get("worker_id") ?? "")},"granted_at":${granted},"expires_at":${expires}}`;
 }
 
-/** What stands beside the hash, as chunks of comma separated JSON. */
+/** What stands beside the hash. */
 export interface Lists {
+  /** Chunks of comma separated JSON. */
   readonly history: readonly string[];
-  readonly artifacts: readonly string[];
+  /** The hash of artifacts, as transition.lua keeps it. */
+  readonly artifacts: ReadonlyMap<string, string>;
 }
 
-const chunkSchema = z.object({ artifact: artifactSchema, append: z.boolean().optional() });
-
-/** Artifacts in the order of their first chunk; a chunk replaces what has its id, or is appended to it. */
-function artifactsJson(chunks: readonly string[]): string {
-  if (chunks.length === 0) return "[]";
-  const whole = new Map<string, Artifact>();
-  for (const { artifact, append } of z.array(chunkSchema).parse(JSON.parse(`[${chunks.join(",")}]`))) {
-    const before = whole.get(artifact.artifactId);
-    const parts = append && before ? [...before.parts, ...artifact.parts] : artifact.parts;
-    whole.set(artifact.artifactId, { ...(append && before), ...artifact, parts });
+/** Artifacts by their places, each put together from its chunks. */
+function artifactsJson(stored: ReadonlyMap<string, string>): string {
+  const places: string[][] = [];
+  for (const [name, json] of stored) {
+    const [, place, number] = /^(\d+):(\d+)$/.exec(name)?.map(Number) ?? [];
+    if (place === undefined || number === undefined) continue;
+    places[place] ??= [];
+    places[place][number] = json;
   }
-  return JSON.stringify([...whole.values()]);
+  return `[${places.flatMap((chunks) => wholeJson(chunks.flat())).join(",")}]`;
+}
+
+function wholeJson(chunks: readonly string[]): string {
+  if (chunks.length === 1) return chunks[0] ?? "";
+  const artifacts = z.array(artifactSchema).parse(JSON.parse(`[${chunks.join(",")}]`));
+  const parts = artifacts.flatMap((artifact) => artifact.parts);
+  const members: Record<string, unknown> = Object.assign({}, ...artifacts);
+  return JSON.stringify({ ...members, parts });
 }
 
 function toJson(id: string, raw: Map<string, string>, lists: Lists): string {
@@ -173,11 +181,16 @@ function toStored(id: string, raw: Map<string, string>, lists: Lists): StoredDel
   };
 }
 
-/** From the flat array that a script returns. */
+/** A hash, from the flat array that a script returns. */
+export function toFields(flat: readonly string[]): Map<string, string> {
+  const fields = new Map<string, string>();
+  for (let i = 0; i + 1 < flat.length; i += 2) fields.set(flat[i] ?? "", flat[i + 1] ?? "");
+  return fields;
+}
+
+/** From what a script returns. */
 export function storedFromReply(id: string, flat: readonly string[], lists: Lists): StoredDelegation {
-  const raw = new Map<string, string>();
-  for (let i = 0; i + 1 < flat.length; i += 2) raw.set(flat[i] ?? "", flat[i + 1] ?? "");
-  return toStored(id, raw, lists);
+  return toStored(id, toFields(flat), lists);
 }
 
 /** Reads a record; null when there is none (unknown, or gone after the retention time). */
@@ -187,8 +200,9 @@ export async function readRecord(redis: Redis, shards: Shards, id: string): Prom
   const [fields, history, artifacts] = await Promise.all([
     redis.hgetall(keys.delegation(id)),
     redis.lrange(keys.history(id), 0, -1),
-    redis.lrange(keys.artifacts(id), 0, -1),
+    redis.hgetall(keys.artifacts(id)),
   ]);
   const raw = new Map(Object.entries(fields));
-  return raw.size === 0 ? null : toStored(id, raw, { history, artifacts });
+  const lists = { history, artifacts: new Map(Object.entries(artifacts)) };
+  return raw.size === 0 ? null : toStored(id, raw, lists);
 }

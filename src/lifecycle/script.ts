@@ -61,7 +61,7 @@ function luaMap(name: string, entries: readonly (readonly [string, unknown])[]):
 const asSet = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, true]));
 
 /** A row as the script uses it: what it asks often is a set. */
-function luaRow({ from, to, lease, ends, requires, event, status, queue, delay, returned, spends }: Move) {
+function luaRow({ from, to, lease, ends, requires, event, status, queue, delay, returned, spends, forgets }: Move) {
   const letter = ends && letterOf(ends);
   return {
     from: asSet(from),
@@ -75,6 +75,7 @@ function luaRow({ from, to, lease, ends, requires, event, status, queue, delay, 
     delay,
     returned,
     spends,
+    forgets,
   };
 }
 
@@ -96,6 +97,8 @@ const NUMBER_FIELDS = [
     "returned",
     "finished_at",
     "bytes",
+    "artifact_bytes",
+    "artifact_fence",
     "pace_at",
     "pace_count",
     "answered",

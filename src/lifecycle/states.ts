@@ -49,6 +49,8 @@ export interface Move {
   readonly returned?: true;
   /** Costs an attempt. */
   readonly spends?: true;
+  /** Drops the artifacts that were sent so far: whoever works next starts anew. */
+  readonly forgets?: true;
   readonly doc: string;
 }
 
@@ -153,6 +155,7 @@ export const MOVES = {
     queue: "ticket",
     delay: "release",
     returned: true,
+    forgets: true,
     doc: "The holder gives it back; no attempt is spent.",
   },
   unconfirm: {
@@ -166,6 +169,7 @@ export const MOVES = {
     status: "released",
     queue: "ticket",
     returned: true,
+    forgets: true,
     doc: "The lease never reached its holder; no attempt is spent.",
   },
   lapse: {
@@ -180,6 +184,7 @@ export const MOVES = {
     queue: "ticket",
     delay: "backoff",
     spends: true,
+    forgets: true,
     doc: "The holder went silent past its lease.",
   },
   exhaust: {
@@ -204,6 +209,7 @@ export const MOVES = {
     queue: "ticket",
     delay: "backoff",
     spends: true,
+    forgets: true,
     doc: "The agent failed, says that it may go better, and attempts are left.",
   },
   complete: {

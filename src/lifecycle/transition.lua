@@ -6,10 +6,11 @@
 -- KEYS[1]  the record, HASH {errand:<shard>}:d:<id>; every other key is derived under the same tag
 -- ARGV[1]  the command, JSON: move, id, base, clock (ms added to Redis TIME), read, and what the move takes
 -- ARGV[2]  JSON members for the event, without braces ('' for none)
--- ARGV[3]  JSON values for one of the record's lists (p.list: history or artifacts), comma separated ('' for none)
--- ARGV[4…] field, value pairs that the record gets when the move is made
--- Returns  [outcome JSON, record as a flat array or [], history chunks or [], artifact chunks or [], follow-ups
---          that the holder has not seen or []]
+-- ARGV[3]  JSON messages for the record's history, comma separated ('' for none)
+-- ARGV[4…] p.fields field, value pairs that the record gets when the move is made; then the JSON of an artifact for
+--          each of p.chunks ({id, append})
+-- Returns  [outcome JSON, record as a flat array or [], history chunks or [], artifacts as a flat array or [],
+--          follow-ups that the holder has not seen or []]
 
 local p = cjson.decode(ARGV[1])
 local key, base = KEYS[1], p.base
@@ -27,7 +28,7 @@ local function answer(outcome, extra)
   if p.read and rec.state then
     fields = redis.call('HGETALL', key)
     history = redis.call('LRANGE', key .. ':history', 0, -1)
-    artifacts = redis.call('LRANGE', key .. ':artifacts', 0, -1)
+    artifacts = redis.call('HGETALL', key .. ':artifacts')
   end
   local unseen = {}
   if outcome == 'ok' and row(out.move).lease == 'extend' and (rec.unseen or 0) > 0 then
@@ -217,13 +218,18 @@ end
 if needs.due and not swept then return answer('not_due') end
 if needs.attempts_left and rec.attempt >= rec.max_attempts then return answer('attempts') end
 if needs.attempts_spent and rec.attempt < rec.max_attempts then return answer('attempts') end
+
+-- Nothing moves, but the holder has shown that it is alive.
+local function stay()
+  rec.lease_expires_at, rec.confirm_by = now + rec.lease_ms, nil
+  redis.call('HSET', key, 'lease_expires_at', rec.lease_expires_at, 'confirm_by', '')
+  redis.call('ZADD', base .. ':due', next_due(), p.id)
+end
+
 if move == 'interrupt' then
   local answers = redis.call('HGET', key, 'answer:' .. p.interrupt_id)
   if answers then
-    -- It is alive, and has what it needs to go on.
-    rec.lease_expires_at, rec.confirm_by = now + rec.lease_ms, nil
-    redis.call('HSET', key, 'lease_expires_at', rec.lease_expires_at, 'confirm_by', '')
-    redis.call('ZADD', base .. ':due', next_due(), p.id)
+    stay()
     return answer('answered', { answers = answers })
   end
 elseif move == 'message' then
@@ -231,11 +237,41 @@ elseif move == 'message' then
 elseif move == 'redrive' and rec.redriven_as then
   return answer('redriven', { redriven_as = rec.redriven_as })
 end
-if needs.quota and rec.version >= LIMITS.delegation_events then return answer('quota') end
 local in_pace = rec.pace_at and now - rec.pace_at < 1000
-if needs.pace and in_pace and rec.pace_count >= LIMITS.progress_per_second then return answer('pace') end
+local beyond = nil
+if needs.quota and rec.version >= LIMITS.delegation_events then
+  beyond = 'quota'
+elseif needs.pace and in_pace and rec.pace_count >= LIMITS.progress_per_second then
+  beyond = 'pace'
+end
+if beyond then
+  if mv.lease == 'extend' then stay() end
+  return answer(beyond)
+end
 
-local added = move == 'retry' and 0 or #ARGV[3] + (p.bytes or 0)
+-- Artifacts stand in a hash: by '@' and id the artifact's place among them, how many chunks it has and their bytes;
+-- by place and number each chunk's JSON. A chunk that is not appended takes the place of all before it, so that only
+-- what is kept counts.
+local store = key .. ':artifacts'
+local chunks = move ~= 'retry' and p.chunks
+local growth, whole = 0, nil
+if chunks then
+  whole = {}
+  for i, chunk in ipairs(chunks) do
+    local one = whole[chunk.id]
+    if not one then
+      local known = redis.call('HGET', store, '@' .. chunk.id) or ''
+      local place, count, bytes = string.match(known, '^(%d+) (%d+) (%d+)$')
+      one = { place = place, count = tonumber(count) or 0, bytes = tonumber(bytes) or 0 }
+      whole[chunk.id] = one
+    end
+    local before, size = chunk.append and one.bytes or 0, #ARGV[3 + 2 * p.fields + i]
+    growth = growth + before + size - one.bytes
+    one.bytes = before + size
+  end
+end
+
+local added = move == 'retry' and 0 or #ARGV[3] + (p.bytes or 0) + growth
 if added > 0 and rec.bytes + added > LIMITS.delegation_bytes then return answer('too_large') end
 
 -- Effects. `set` collects what the record gets; '' clears a field.
@@ -268,7 +304,31 @@ if move == 'submit' then
   end
   for _, name in ipairs(indexes()) do redis.call('ZADD', name, now, p.id) end
 end
-if added > 0 then put('bytes', rec.bytes + added) end
+if added ~= 0 then put('bytes', rec.bytes + added) end
+
+if chunks then
+  put('artifact_bytes', (rec.artifact_bytes or 0) + growth)
+  put('artifact_fence', rec.fence)
+  for i, chunk in ipairs(chunks) do
+    local one = whole[chunk.id]
+    one.place = one.place or redis.call('HINCRBY', store, '#', 1)
+    if not chunk.append then
+      for n = 1, one.count do redis.call('HDEL', store, one.place .. ':' .. n) end
+      one.count = 0
+    end
+    one.count = one.count + 1
+    redis.call('HSET', store, one.place .. ':' .. one.count, ARGV[3 + 2 * p.fields + i],
+      '@' .. chunk.id, one.place .. ' ' .. one.count .. ' ' .. one.bytes)
+  end
+end
+
+-- Whoever works next starts anew; a lease that never reached its holder undoes nothing that came before it.
+if mv.forgets and rec.artifact_bytes and (move ~= 'unconfirm' or rec.artifact_fence == rec.fence) then
+  redis.call('DEL', store)
+  put('bytes', rec.bytes - rec.artifact_bytes)
+  put('artifact_bytes', '')
+end
+
 if needs.pace then
   if not in_pace then put('pace_at', now) end
   put('pace_count', in_pace and rec.pace_count + 1 or 1)
@@ -398,7 +458,7 @@ end
 
 -- What a failed attempt brought is told by its event; the record keeps only what ended the delegation.
 if move ~= 'retry' then
-  for i = 4, #ARGV, 2 do set[#set + 1], set[#set + 2] = ARGV[i], ARGV[i + 1] end
+  for i = 4, 2 + 2 * p.fields, 2 do set[#set + 1], set[#set + 2] = ARGV[i], ARGV[i + 1] end
 end
 
 -- One event, one id, in the shard's stream, the delegation's own, and the feeds of its two principals. The
@@ -425,7 +485,7 @@ if mv.event then
 end
 
 if #set > 0 then redis.call('HSET', key, unpack(set)) end
-if ARGV[3] ~= '' and move ~= 'retry' then redis.call('RPUSH', key .. ':' .. (p.list or 'history'), ARGV[3]) end
+if ARGV[3] ~= '' and move ~= 'retry' then redis.call('RPUSH', key .. ':history', ARGV[3]) end
 
 -- Indexes: what is live by agent and state, and when the sweep looks next.
 

@@ -5,15 +5,22 @@
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
+import type { Artifact } from "../schema/a2a.ts";
 import { stateSchema } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
-import { type StoredDelegation, storedFromReply } from "./record.ts";
+import { type StoredDelegation, storedFromReply, toFields } from "./record.ts";
 import { inFlightScript, newWorkScript } from "./script.ts";
 import { MOVE_NAMES, type MoveName } from "./states.ts";
 
 /** Milliseconds added to Redis' clock; a test moves it, production leaves it at 0. */
 export interface Clock {
   readonly offset_ms: number;
+}
+
+/** A piece of an artifact: it replaces what has its id, or is appended to it. */
+export interface Chunk {
+  readonly artifact: Artifact;
+  readonly append?: boolean | undefined;
 }
 
 export interface Command {
@@ -24,9 +31,10 @@ export interface Command {
   readonly params?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Members for the event: JSON text by name. */
   readonly event?: Readonly<Record<string, string | undefined>>;
-  /** JSON values for one of the record's lists. */
-  readonly push?: { readonly list: "history" | "artifacts"; readonly values: readonly string[] };
-  /** Bytes of the bodies among `fields`; what is pushed is counted by itself. */
+  /** JSON messages for the history. */
+  readonly history?: readonly string[];
+  readonly artifacts?: readonly Chunk[];
+  /** Bytes of the bodies among `fields`; messages and artifacts are counted by themselves. */
   readonly bytes?: number;
   /** Fields that the record gets: text by name, JSON where the field is JSON. */
   readonly fields?: Readonly<Record<string, string | undefined>>;
@@ -137,9 +145,9 @@ export class Writer {
       retention_ms: this.#retention_ms,
       random: Math.random(),
       read: command.read ?? false,
-      list: command.push?.list,
       bytes: command.bytes,
     };
+    const chunks = command.artifacts ?? [];
     const fields: string[] = [];
     for (const [name, value] of Object.entries(command.fields ?? {})) {
       if (value !== undefined) fields.push(name, value);
@@ -151,14 +159,29 @@ export class Writer {
     const answer = await script.run(
       this.#redis,
       [shard.delegation(command.id)],
-      [JSON.stringify(head), event.join(","), (command.push?.values ?? []).join(","), ...fields],
+      [
+        JSON.stringify({
+          ...head,
+          fields: fields.length / 2,
+          ...(chunks.length > 0 && {
+            chunks: chunks.map(({ artifact, append = false }) => ({ id: artifact.artifactId, append })),
+          }),
+        }),
+        event.join(","),
+        (command.history ?? []).join(","),
+        ...fields,
+        ...chunks.map(({ artifact }) => JSON.stringify(artifact)),
+      ],
     );
     const [json, record, history, artifacts, unseen] = replySchema.parse(answer);
     const outcome = outcomeSchema.parse(JSON.parse(json));
     this.#observe(command, outcome);
     return {
       outcome,
-      record: record.length > 0 ? storedFromReply(command.id, record, { history, artifacts }) : null,
+      record:
+        record.length > 0
+          ? storedFromReply(command.id, record, { history, artifacts: toFields(artifacts) })
+          : null,
       unseen,
     };
   }

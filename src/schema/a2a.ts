@@ -4,6 +4,10 @@
  */
 import * as z from "zod";
 
+const messageIdSchema = z.string().min(1).max(255);
+/** Made by somebody else's software: refusing it would lose finished work. */
+const agentsIdSchema = z.string().min(1).max(1024);
+
 const CONTENT = ["text", "raw", "url", "data"] as const;
 
 export const partSchema = z
@@ -24,7 +28,7 @@ export const partSchema = z
 export type Part = z.infer<typeof partSchema>;
 
 export const messageSchema = z.looseObject({
-  messageId: z.string().min(1).max(255),
+  messageId: agentsIdSchema,
   role: z.enum(["ROLE_USER", "ROLE_AGENT"]),
   parts: z.array(partSchema),
   contextId: z.string().optional(),
@@ -36,7 +40,7 @@ export type Message = z.infer<typeof messageSchema>;
 
 /** As a caller sends it: id and role may be left out; a message without content would be no work. */
 export const messageInputSchema = messageSchema.extend({
-  messageId: z.string().min(1).max(255).optional(),
+  messageId: messageIdSchema.optional(),
   role: z.enum(["ROLE_USER", "ROLE_AGENT"]).optional(),
   parts: z.array(partSchema).min(1),
 });
@@ -44,13 +48,16 @@ export const messageInputSchema = messageSchema.extend({
 /** A Message as it may be sent: the broker makes `messageId` and `role` if they are absent. */
 export type MessageInput = z.input<typeof messageInputSchema>;
 
+/** As an agent asks. */
+export const agentMessageInputSchema = messageInputSchema.extend({ messageId: agentsIdSchema.optional() });
+
 /** As an agent replies: absent, null or empty parts are legal. */
-export const replyMessageInputSchema = messageInputSchema.extend({
+export const replyMessageInputSchema = agentMessageInputSchema.extend({
   parts: z.array(partSchema).nullish(),
 });
 
 export const artifactSchema = z.looseObject({
-  artifactId: z.string().min(1).max(255),
+  artifactId: agentsIdSchema,
   name: z.string().optional(),
   description: z.string().optional(),
   parts: z.array(partSchema),
@@ -68,4 +75,22 @@ export function textOf(message: { readonly parts?: readonly unknown[] | null | u
     }
   }
   return texts.join("\n");
+}
+
+interface WithMetadata {
+  readonly metadata?: Record<string, unknown> | undefined;
+}
+
+/** Without `lease_id` in its metadata or its parts': agents hand back what came with the request, to be seen by none. */
+export function withoutLease<
+  T extends WithMetadata & { readonly parts?: readonly WithMetadata[] | null | undefined },
+>(sent: T): T {
+  const { parts } = sent;
+  return { ...bare(sent), ...(parts && { parts: parts.map(bare) }) };
+}
+
+function bare<T extends WithMetadata>(sent: T): T {
+  if (sent.metadata === undefined || !("lease_id" in sent.metadata)) return sent;
+  const { lease_id: _hidden, ...metadata } = sent.metadata;
+  return { ...sent, metadata };
 }

@@ -3,19 +3,20 @@
  * and `schema` are the agent's hints to whoever answers; answers are not checked against them.
  */
 import * as z from "zod";
-import { messageInputSchema, messageSchema } from "./a2a.ts";
+import { agentMessageInputSchema, messageInputSchema, messageSchema } from "./a2a.ts";
 import { instantSchema } from "./values.ts";
 
 const ONE_TEXT = { error: "give at most one of text and message", path: ["text"] };
 const oneText = (body: { text?: unknown; message?: unknown }): boolean =>
   body.text === undefined || body.message === undefined;
 
-const requestIdSchema = z.string().min(1).max(255);
+/** As long as the messageId that may stand for it. */
+const requestIdSchema = z.string().min(1).max(1024);
 
 const questionShape = {
   request_id: requestIdSchema.optional(),
   text: z.string().min(1).optional(),
-  message: messageInputSchema.optional(),
+  message: agentMessageInputSchema.optional(),
   options: z.array(z.unknown()).max(100).optional(),
   schema: z.unknown().optional(),
 };

@@ -76,7 +76,7 @@ export const replyRequestSchema = z
     state: z.enum(["completed", "failed", "rejected"]),
     text: z.string().optional(),
     message: replyMessageInputSchema.optional(),
-    artifacts: z.array(artifactSchema).max(100).optional(),
+    artifacts: z.array(artifactSchema).max(LIMITS.artifacts.value).optional(),
     error: z
       .strictObject({
         code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, "a code is snake_case, up to 64 characters"),

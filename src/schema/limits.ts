@@ -51,6 +51,7 @@ export const LIMITS = {
   ),
   tree_depth: limit(8, "delegations", "one under the other", "delegation_loop"),
   batch: limit(100, "delegations", "one batch", "invalid_request"),
+  artifacts: limit(1_000, "artifacts", "one reply or A2A Task", "invalid_request"),
   polls: limit(
     1_000,
     "requests",

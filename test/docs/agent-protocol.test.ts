@@ -85,6 +85,7 @@ describe("the tables say what the code says", () => {
     ["nesting of JSON", LIMITS.json_depth],
     ["leases in one answer", LIMITS.leases],
     ["hold", LIMITS.wait_seconds],
+    ["artifacts of a reply", LIMITS.artifacts],
   ])("the limit of %s", (what, { value }) => {
     const row = tableBelow("## Limits").find(([name]) => name?.startsWith(what));
     expect(Number.parseInt(row?.[1] ?? "", 10)).toBe(value);

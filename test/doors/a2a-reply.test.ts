@@ -17,6 +17,7 @@ import type { Action } from "../../src/engine/replies.ts";
 import { A2A_STATES, type A2aStateName, fromA2aState, toA2aState } from "../../src/schema/a2a-task.ts";
 import { stateSchema } from "../../src/schema/delegation.ts";
 import { ErrandError } from "../../src/schema/errors.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
 
 const TAIL = "0_0123456789abcdefghjkmnpqrs";
 const OTHER = "0_zzzzzzzzzzzzzzzzzzzzzzzzzz";
@@ -473,18 +474,12 @@ describe("the address", () => {
       expect(addressOf(body)).toEqual(lease);
       expect(addressOf(enveloped("req-1", body))).toEqual(lease);
       expect(addressOf(enveloped(DELEGATION, body))).toEqual(lease);
-      // An older lease left in the metadata: the envelope's was asked.
-      expect(addressOf(enveloped(`lse_${TAIL}_3`, body))).toEqual({ by: "lease", lease_id: `lse_${TAIL}_3` });
     }
   });
 
-  test("of a task goes before that of its status message", () => {
-    const status = { state: "working", message: message({ lease_id: `lse_${TAIL}_1` }) };
-    expect(addressOf({ status, metadata: { lease_id: LEASE } })).toEqual(lease);
-    expect(addressOf({ status, metadata: { delegation_id: DELEGATION } })).toEqual({
-      by: "lease",
-      lease_id: `lse_${TAIL}_1`,
-    });
+  test("of a task may stand in its status message alone", () => {
+    const status = { state: "working", message: message({ lease_id: LEASE }) };
+    expect(addressOf({ status, metadata: { delegation_id: DELEGATION } })).toEqual(lease);
   });
 
   test("is the delegation when there is no lease", () => {
@@ -504,6 +499,12 @@ describe("the address", () => {
     for (const body of [
       ...inEveryPlace({ lease_id: LEASE, delegation_id: other.delegation_id }),
       { metadata: { lease_id: LEASE }, status: { state: 2, message: message(other) } },
+      // Another lease of the same delegation is another all the same.
+      ...inEveryPlace({ lease_id: LEASE }).map((body) => enveloped(`lse_${TAIL}_3`, body)),
+      {
+        metadata: { lease_id: LEASE },
+        status: { state: 2, message: message({ lease_id: `lse_${TAIL}_1` }) },
+      },
     ]) {
       expect(refused(body).code).toBe("invalid_request");
     }
@@ -567,13 +568,12 @@ describe("malformed bodies name the place", () => {
     [message([{ kind: "file", file: { bytes: "", uri: "" } }]), "parts.0"],
     [{ ...message([]), role: "system" }, "role"],
     [{ ...message([]), messageId: 1 }, "messageId"],
-    [{ ...message([]), messageId: "m".repeat(256) }, "messageId"],
+    [{ ...message([]), messageId: "m".repeat(1_025) }, "messageId"],
     [{ ...message([]), metadata: "m" }, "metadata"],
     [{ ...message([]), contextId: 1 }, "contextId"],
     [{ task: { status: "completed" } }, "task.status"],
     [{ task: { status: { state: 3 }, artifacts: {} } }, "task.artifacts"],
     [{ task: { status: { state: 3 }, artifacts: [{ parts: [] }] } }, "task.artifacts.0.artifactId"],
-    [{ task: { status: { state: 3 }, artifacts: Array(101).fill({ artifactId: "a" }) } }, "task.artifacts"],
     [{ task: { status: { state: 3 }, history: "h" } }, "task.history"],
     [{ task: { status: { state: 3 }, metadata: [] } }, "task.metadata"],
     [{ jsonrpc: "2.0", result: { status: { state: 3, message: [] } } }, "result.status.message"],
@@ -585,6 +585,13 @@ describe("malformed bodies name the place", () => {
     expect(error.code).toBe("invalid_request");
     expect(issuesOf(error).map((issue) => issue.path)).toContain(path);
     for (const issue of issuesOf(error)) expect(issue.reason).not.toBe("");
+  });
+
+  test("too many artifacts", () => {
+    const tooMany = Array(LIMITS.artifacts.value + 1).fill({ artifactId: "a" });
+    expect(issuesOf(refused({ task: { status: { state: 3 }, artifacts: tooMany } }))[0]?.path).toBe(
+      "task.artifacts",
+    );
   });
 
   test("all that a message has wrong at once", () => {

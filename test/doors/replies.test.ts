@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { A2A_STATES } from "../../src/schema/a2a-task.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { dump } from "../support/dump.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
@@ -221,4 +222,155 @@ describe("a reply changes nothing", () => {
     });
     expect(await dump(redis)).toEqual(before);
   });
+});
+
+const artifacts = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({ artifactId: `a${n}`, parts: [{ text: `${n}` }] }));
+
+describe("a Task with many artifacts", () => {
+  test.each(["working", "submitted"])("in %s is one event, whatever the pace", async (state) => {
+    const { leased, send, admin } = await setup();
+    const { id, lease_id } = await leased();
+    const many = artifacts(LIMITS.artifacts.value);
+    expect(await send(response(lease_id, { task: task(state, { artifacts: many }) }))).toMatchObject({
+      status: 200,
+      body: { outcome: "matched" },
+    });
+    const events = await eventsOf(admin, id);
+    expect(events.at(-1)).toMatchObject({
+      status: "progress",
+      progress: { message: "said" },
+      artifacts: many,
+    });
+    expect(events).toHaveLength(3);
+    expect((await admin.get(id)).body).toMatchObject({ artifacts: many, progress: { message: "said" } });
+  });
+
+  test("and nothing to say is an artifact event", async () => {
+    const { leased, send, admin } = await setup();
+    const { id, lease_id } = await leased();
+    const silent = { id: "t", status: { state: "working" }, artifacts: artifacts(3) };
+    expect((await send(response(lease_id, { task: silent }))).status).toBe(200);
+    const event = (await eventsOf(admin, id)).at(-1);
+    expect(event).toMatchObject({ status: "artifact", artifacts: artifacts(3) });
+    expect(event).not.toHaveProperty("artifact");
+  });
+
+  test("that asks is one event, and asked again a duplicate", async () => {
+    const { leased, send, admin, redis } = await setup();
+    const { id, lease_id } = await leased();
+    const body = response(lease_id, { task: task("input-required", { artifacts: artifacts(150) }) });
+    expect((await send(body)).body.outcome).toBe("matched");
+    const events = await eventsOf(admin, id);
+    expect(events.at(-1)).toMatchObject({ status: "interrupted", artifacts: artifacts(150) });
+    expect(events).toHaveLength(3);
+    const before = await dump(redis);
+    expect((await send(body)).body.outcome).toBe("duplicate");
+    expect(await dump(redis)).toEqual(before);
+    expect((await admin.get(id)).body.artifacts).toEqual(artifacts(150));
+  });
+
+  test("that is over is taken up to the limit", async () => {
+    const { leased, send, admin, scout } = await setup();
+    const first = await leased();
+    const many = artifacts(LIMITS.artifacts.value);
+    expect((await send(response(first.lease_id, { task: task(3, { artifacts: many }) }))).status).toBe(200);
+    expect((await admin.get(first.id)).body.artifacts).toEqual(many);
+    const second = await leased();
+    expect((await scout.reply(second.lease_id, { artifacts: many })).status).toBe(200);
+    const third = await leased();
+    const tooMany = { artifacts: artifacts(LIMITS.artifacts.value + 1) };
+    expect((await send(response(third.lease_id, { task: task(3, tooMany) }))).body.code).toBe(
+      "invalid_request",
+    );
+    expect((await scout.reply(third.lease_id, tooMany)).body.code).toBe("invalid_request");
+  });
+
+  test("that is too large together leaves nothing", async () => {
+    const { leased, send, redis } = await setup();
+    const { id, lease_id } = await leased();
+    await redis.hset(`{errand:0}:d:${id}`, "bytes", LIMITS.delegation_bytes.value - 100);
+    const before = await dump(redis);
+    const large = task("working", { artifacts: artifacts(10) });
+    expect((await send(response(lease_id, { task: large }))).body.code).toBe("payload_too_large");
+    expect(await dump(redis)).toEqual(before);
+  });
+});
+
+test("ids as long as other software makes them lose no work", async () => {
+  const { leased, send, admin } = await setup();
+  const { id, lease_id } = await leased();
+  const long = "m".repeat(300);
+  const asks = { id: "t", status: { state: "input-required", message: message("?", { messageId: long }) } };
+  expect((await send(response(lease_id, { task: asks }))).status).toBe(200);
+  const { interrupt } = (await admin.get(id)).body;
+  expect(interrupt.requests[0].request_id).toBe(long);
+  expect((await admin.answer(id, interrupt.id, { answers: { [long]: { text: "yes" } } })).status).toBe(200);
+  const again = (await admin.lease("scout")).body.leases[0].lease_id;
+  const output = [{ artifactId: long, parts: [{ text: "x" }] }];
+  const done = {
+    status: { state: "completed", message: message("ok", { messageId: long }) },
+    artifacts: output,
+  };
+  expect((await send(response(again, { task: done }))).status).toBe(200);
+  expect((await admin.get(id)).body).toMatchObject({ reply: { messageId: long }, artifacts: output });
+  const tooLong = { message: { messageId: long, parts: [{ text: "x" }] } };
+  expect((await admin.delegate("scout", tooLong)).body.code).toBe("invalid_request");
+});
+
+test("a lease id that an agent hands back in metadata is kept and told nowhere", async () => {
+  const { leased, send, admin, scout, redis } = await setup();
+  const secret = "the-lease-that-must-not-be-seen";
+  const metadata = { lease_id: secret, page: 1 };
+  const parts = [{ text: "x", metadata }];
+  const output = { artifactId: "a", parts, metadata };
+  const said = { messageId: "m", parts, metadata };
+  const ids: string[] = [];
+  const work = async () => {
+    const made = await leased();
+    ids.push(made.id);
+    return made.lease_id;
+  };
+
+  const first = await work();
+  await scout.call("POST", `/v1/leases/${first}/artifacts`, { artifact: output });
+  await scout.call("POST", `/v1/leases/${first}/artifacts`, { artifact: output, append: true });
+  await scout.reply(first, { text: undefined, message: said, artifacts: [{ ...output, artifactId: "b" }] });
+  const second = await work();
+  const asked = await scout.interrupt(second, {
+    requests: [{ message: said }, { request_id: "r", message: said }],
+  });
+  expect(asked.status).toBe(200);
+  for (const state of ["working", "input-required", "completed"]) {
+    const lease_id = await work();
+    const own = { ...metadata, lease_id };
+    const status = { state, message: message("x", { metadata: own, parts: [{ text: "x", metadata: own }] }) };
+    const result = { status, metadata: own, artifacts: [{ ...output, metadata: own }] };
+    expect((await send(response(lease_id, { task: result }))).status).toBe(200);
+    const chunk = { artifactUpdate: { artifact: { ...output, metadata: own }, append: true } };
+    if (state === "working") expect((await send(response(lease_id, chunk))).status).toBe(200);
+  }
+  const last = await work();
+  expect((await send(message("x", { metadata: { lease_id: last, page: 1 } }))).status).toBe(200);
+
+  const told = JSON.stringify(await dump(redis));
+  expect(told).not.toContain(secret);
+  expect(told).not.toMatch(/lse_|lease_id/);
+  for (const id of ids) {
+    const { body } = await admin.get(id);
+    const shown = JSON.stringify([body, await eventsOf(admin, id)]);
+    expect(shown).toContain('"page":1');
+    expect(shown).not.toMatch(/lease_id|lse_/);
+  }
+});
+
+test("a reply whose ids name two leases is refused, and either lease goes on", async () => {
+  const { leased, send, scout, admin } = await setup();
+  const { id, lease_id } = await leased();
+  await scout.release(lease_id);
+  const second = (await scout.lease("scout")).body.leases[0].lease_id;
+  const mixed = response(second, message("yes", { metadata: { lease_id } }));
+  expect(await send(mixed)).toMatchObject({ status: 400, body: { code: "invalid_request" } });
+  expect((await admin.get(id)).body.state).toBe("working");
+  expect((await send(response(second, message("yes")))).body.outcome).toBe("matched");
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { openDesk } from "../support/desk.ts";
+import type { Command } from "../../src/lifecycle/writer.ts";
+import { type Desk, openDesk } from "../support/desk.ts";
 import { dump } from "../support/dump.ts";
 
 describe("the lease is fenced", () => {
@@ -224,17 +225,135 @@ test("what is finished leaves after the retention time with everything that was 
   expect(without(await dump(desk.redis))).toEqual(without(before));
 });
 
-test("bodies of one delegation together are bounded; what is too large changes nothing", async () => {
-  const desk = await openDesk();
-  const id = await desk.inState("working");
-  const value = JSON.stringify({ artifact: { artifactId: "a", parts: [{ text: "x".repeat(1_000_000) }] } });
-  const push = { list: "artifacts" as const, values: [value] };
-  for (let n = 0; n < 3; n += 1) {
-    const { outcome } = await desk.writer.move({ move: "artifact", id, params: { fence: 1 }, push });
-    expect(outcome.outcome).toBe("ok");
-  }
-  const before = await dump(desk.redis);
-  const { outcome } = await desk.writer.move({ move: "artifact", id, params: { fence: 1 }, push });
-  expect(outcome.outcome).toBe("too_large");
-  expect(await dump(desk.redis)).toEqual(before);
+const artifactOf = (artifactId: string, text: string) => ({ artifactId, parts: [{ text }] });
+const shownOf = async (desk: Desk, id: string) => JSON.parse((await desk.read(id))?.json ?? "");
+
+/** What is sent on the lease that lives. */
+async function send(desk: Desk, id: string, artifacts: Command["artifacts"]): Promise<string> {
+  const params = { fence: (await desk.read(id))?.fence };
+  return (await desk.writer.move({ move: "artifact", id, params, ...(artifacts && { artifacts }) })).outcome
+    .outcome;
+}
+
+describe("artifacts", () => {
+  const MB = "x".repeat(1_000_000);
+
+  test("count with all bodies of their delegation; what is too large changes nothing", async () => {
+    const desk = await openDesk();
+    const id = await desk.inState("working");
+    for (const name of ["a", "b", "c"])
+      expect(await send(desk, id, [{ artifact: artifactOf(name, MB) }])).toBe("ok");
+    const before = await dump(desk.redis);
+    expect(await send(desk, id, [{ artifact: artifactOf("d", MB) }])).toBe("too_large");
+    expect(await send(desk, id, [{ artifact: artifactOf("a", MB), append: true }])).toBe("too_large");
+    expect(await dump(desk.redis)).toEqual(before);
+  });
+
+  test("that are replaced count no more, and nothing of them is kept", async () => {
+    const desk = await openDesk();
+    const id = await desk.inState("working");
+    await send(desk, id, [{ artifact: artifactOf("b", "second") }]);
+    for (let n = 0; n < 6; n += 1) {
+      expect(await send(desk, id, [{ artifact: artifactOf("a", MB) }])).toBe("ok");
+      expect(await send(desk, id, [{ artifact: artifactOf("a", MB), append: true }])).toBe("ok");
+    }
+    await send(desk, id, [{ artifact: artifactOf("b", "first") }, { artifact: artifactOf("a", "last") }]);
+    expect((await shownOf(desk, id)).artifacts).toEqual([artifactOf("b", "first"), artifactOf("a", "last")]);
+    const bytes = [artifactOf("b", "first"), artifactOf("a", "last")].map(
+      (one) => JSON.stringify(one).length,
+    );
+    const stored = await desk.redis.hget(desk.shards.at(0).delegation(id), "bytes");
+    expect(Number(stored)).toBe(bytes.reduce((a, b) => a + b));
+    const kept = await desk.redis.hvals(desk.shards.at(0).artifacts(id));
+    expect(kept.join("").length).toBeLessThan(500);
+  });
+
+  test("of one id in one move are one: the last, or all that is appended", async () => {
+    const desk = await openDesk();
+    const id = await desk.inState("working");
+    await send(desk, id, [{ artifact: artifactOf("a", "1") }, { artifact: artifactOf("a", "2") }]);
+    expect((await shownOf(desk, id)).artifacts).toEqual([artifactOf("a", "2")]);
+    const more = ["3", "4"].map((text) => ({ artifact: artifactOf("a", text), append: true }));
+    await send(desk, id, more);
+    const parts = ["2", "3", "4"].map((text) => ({ text }));
+    expect((await shownOf(desk, id)).artifacts).toEqual([{ artifactId: "a", parts }]);
+    expect(Number(await desk.redis.hget(desk.shards.at(0).delegation(id), "bytes"))).toBe(
+      ["2", "3", "4"].map((text) => JSON.stringify(artifactOf("a", text)).length).reduce((a, b) => a + b),
+    );
+  });
+
+  test.each([
+    [
+      "lapse",
+      async (desk: Desk, id: string) => {
+        desk.clock.offset_ms += 61_000;
+        expect(await desk.move("due", id)).toMatchObject({ move: "lapse" });
+      },
+    ],
+    [
+      "retry",
+      async (desk: Desk, id: string) => {
+        expect(await desk.move("fail", id, { retryable: true })).toMatchObject({ move: "retry" });
+      },
+    ],
+    ["release", (desk: Desk, id: string) => desk.move("release", id)],
+    ["unconfirm", (desk: Desk, id: string) => desk.move("unconfirm", id)],
+  ] as const)("of an attempt that ends by %s are dropped, and their bytes with them", async (_move, end) => {
+    const desk = await openDesk({ backoff: { jitter: 0 } });
+    const id = await desk.inState("working");
+    for (const name of ["a", "b", "c"]) await send(desk, id, [{ artifact: artifactOf(name, MB) }]);
+    await end(desk, id);
+    expect((await shownOf(desk, id)).artifacts).toEqual([]);
+    expect(await desk.redis.exists(desk.shards.at(0).artifacts(id))).toBe(0);
+    expect(await desk.redis.hget(desk.shards.at(0).delegation(id), "bytes")).toBe("0");
+    desk.clock.offset_ms += 2_000;
+    await desk.move("lease", id);
+    for (const name of ["d", "e", "f"])
+      expect(await send(desk, id, [{ artifact: artifactOf(name, MB) }])).toBe("ok");
+    expect((await shownOf(desk, id)).artifacts).toHaveLength(3);
+    await desk.move("release", id);
+    expect(await desk.redis.hget(desk.shards.at(0).delegation(id), "bytes")).toBe("0");
+  });
+
+  test("outlive a question and its answer, a lease that never arrived, and the end", async () => {
+    const desk = await openDesk({ limits: { max_attempts: 1 } });
+    const id = await desk.inState("working");
+    await send(desk, id, [{ artifact: artifactOf("a", "1") }]);
+    await desk.move("interrupt", id);
+    await desk.move("answer", id);
+    await desk.move("lease", id);
+    await desk.move("unconfirm", id);
+    await desk.move("lease", id);
+    expect((await shownOf(desk, id)).artifacts).toEqual([artifactOf("a", "1")]);
+    desk.clock.offset_ms += 61_000;
+    expect(await desk.move("due", id)).toMatchObject({ move: "exhaust" });
+    expect((await shownOf(desk, id)).artifacts).toEqual([artifactOf("a", "1")]);
+  });
 });
+
+describe("a holder that is refused for its pace or for its events", () => {
+  test.each([
+    ["pace", { pace_count: 100_000 }, "progress"],
+    ["pace", { pace_count: 100_000 }, "artifact"],
+    ["quota", { version: 10_000 }, "progress"],
+    ["quota", { version: 10_000 }, "artifact"],
+  ] as const)("(%s, %o, %s) has extended and confirmed its lease all the same", async (why, field, move) => {
+    const desk = await openDesk();
+    const id = await desk.inState("submitted");
+    await desk.move("lease", id, { confirm_ms: 5_000 });
+    desk.clock.offset_ms = 4_000;
+    const key = desk.shards.at(0).delegation(id);
+    const now = Date.now() + desk.clock.offset_ms;
+    await desk.redis.hset(key, { pace_at: now, ...field });
+    const before = await eventsIn(desk, id);
+    const refused = await desk.move(move, id);
+    expect(refused.outcome).toBe(why);
+    expect(Number(await desk.redis.hget(key, "lease_expires_at"))).toBe(refused.now + 60_000);
+    desk.clock.offset_ms = 61_000;
+    expect((await desk.move("due", id)).outcome).toBe("not_due");
+    expect(await eventsIn(desk, id)).toEqual(before);
+  });
+});
+
+const eventsIn = (desk: Desk, id: string) =>
+  desk.redis.xrange(desk.shards.at(0).delegationEvents(id), "-", "+");

@@ -19,7 +19,7 @@ export async function openDesk(spec: unknown = {}) {
   const clock = { offset_ms: 0 };
   const shards = new Shards(1);
   const writer = new Writer(redis, shards, clock, 3_600_000);
-  const agents = new Agents(redis, shards, clock);
+  const agents = new Agents(redis, shards, clock, 3_600_000);
   await agents.put("scout", agentRequestSchema.parse(spec));
   const nonces = (function* () {
     for (let n = 1; ; n += 1) yield `n${n}`;
@@ -65,7 +65,7 @@ export async function openDesk(spec: unknown = {}) {
       params: params[move] ?? {},
       ...(failing && { event: { error }, fields: { error } }),
       ...(move === "submit" && { fields: { message: '{"messageId":"m","role":"ROLE_USER","parts":[]}' } }),
-      ...(move === "message" && { push: { list: "history" as const, values: ['{"messageId":"h"}'] } }),
+      ...(move === "message" && { history: ['{"messageId":"h"}'] }),
     };
   }
 

@@ -9,6 +9,7 @@ import { parseLeaseId } from "../../redis/shards.ts";
 import { type Artifact, type Message, textOf } from "../../schema/a2a.ts";
 import { fromA2aState, type KnownA2aState } from "../../schema/a2a-task.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
 import { delegationIdSchema, leaseIdSchema } from "../../schema/values.ts";
 import {
   at,
@@ -84,7 +85,7 @@ function fromError(error: unknown): Found {
 
 /** The limits of a reply that comes without A2A. */
 const ERROR_BYTES = 65_536;
-const MAX_ARTIFACTS = 100;
+const MAX_ARTIFACTS = LIMITS.artifacts.value;
 
 /** An agent that says nothing gets the engine's words. */
 function agentError(text: string): Pick<Reply, "error"> {
@@ -229,6 +230,7 @@ function toAddress(id: unknown, places: readonly Place[]): Address | null {
 
   const named = [...leases.map((lease) => parseLeaseId(lease).delegationId), ...delegations];
   if (new Set(named).size > 1) throw malformed("", "its ids name different delegations");
+  if (new Set(leases).size > 1) throw malformed("", "its ids name different leases");
   const [lease_id] = leases;
   if (lease_id !== undefined) return { by: "lease", lease_id };
   const [delegation_id] = delegations;
