@@ -111,7 +111,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       claimers,
       feed: new Feed(connection("blocking"), shards, log),
       bus,
-      agents: new Agents(redis, shards, clock),
+      agents: new Agents(redis, shards, clock, options.retentionMs),
       tokens: new Tokens(redis, bus, options.operatorToken),
       presences: new Presences(redis, shards, claimers, gateway, log),
       pressure: new Pressure(redis),

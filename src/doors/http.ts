@@ -67,8 +67,10 @@ export function createDoor(options: DoorOptions): Hono<Env> {
   const { broker, stopping } = options;
   const app = new Hono<Env>();
   const guard = originGuard(options.host, options.allowedOrigins);
-  const fail = (error: unknown, requestId: string) =>
-    problemResponse(toErrandError(error, broker.log, requestId), requestId);
+  const fail = (error: unknown, c: Context<Env>) => {
+    const requestId = c.get("requestId");
+    return problemResponse(toErrandError(error, broker.log, requestId, c.req.method), requestId);
+  };
 
   app.use(async (c, next) => {
     const requestId = `req_${randomId(16)}`;
@@ -96,10 +98,8 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     if (foreign === undefined) return;
     for (const [name, value] of Object.entries(corsHeaders(foreign))) c.res.headers.set(name, value);
   });
-  app.onError((error, c) => fail(error, c.get("requestId")));
-  app.notFound((c) =>
-    fail(new ErrandError("not_found", `There is no ${c.req.method} ${c.req.path}.`), c.get("requestId")),
-  );
+  app.onError(fail);
+  app.notFound((c) => fail(new ErrandError("not_found", `There is no ${c.req.method} ${c.req.path}.`), c));
 
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.get("/readyz", async (c) => {
@@ -116,11 +116,20 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     },
   });
   for (const route of ROUTES) {
-    app.on(route.method, route.path.replaceAll(/\{(\w+)\}/g, ":$1"), limit, (c) => handle(c, route));
+    app.on(
+      route.method,
+      route.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+      // What goes wrong behind `next` is answered there.
+      (c, next) => received(limit(c, next)),
+      (c) => handle(c, route),
+    );
   }
 
   app.get("/metrics", async (c) => {
-    const identity = await broker.tokens.identify(bearerOf(c.req.header("authorization")));
+    // Most wanted when Redis is away.
+    const identity = await broker.tokens.identify(bearerOf(c.req.header("authorization")), {
+      lastKnown: true,
+    });
     if (!/^(?:operator|viewer:.+)$/.test(identity.principal)) {
       throw new ErrandError("forbidden", "Only viewers and the operator may read the metrics.");
     }
@@ -135,7 +144,7 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     const token = bearerOf(c.req.header("authorization"));
     await broker.tokens.identify(token);
     const hasBody = route.method === "POST" || route.method === "PUT";
-    const bytes = hasBody ? await c.req.arrayBuffer() : new ArrayBuffer(0);
+    const bytes = hasBody ? await received(c.req.arrayBuffer()) : new ArrayBuffer(0);
     // A body may take its time, and the token may be revoked meanwhile.
     const identity = await broker.tokens.identify(token);
     const outgoing: ServerResponse | undefined = c.env?.outgoing;
@@ -149,11 +158,35 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     });
     return route.run(call, {
       params: c.req.param(),
-      query: c.req.query(),
+      query: single(c.req.queries()),
       body: parseBody(bytes, c.req.header("content-type")),
     });
   }
   return app;
+}
+
+/** A body that breaks off is its sender's doing, however much the error looks like one of Redis. */
+async function received<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (cause) {
+    if (cause instanceof ErrandError) throw cause;
+    throw new ErrandError("invalid_request", "The body broke off.", {
+      details: { issues: [{ path: "", reason: "did not arrive whole" }] },
+      cause,
+    });
+  }
+}
+
+/** Each parameter once: whoever gave it twice meant something that no schema here can say. */
+function single(query: Record<string, string[]>): Record<string, string | undefined> {
+  const repeated = Object.keys(query).filter((name) => (query[name]?.length ?? 0) > 1);
+  if (repeated.length > 0) {
+    throw new ErrandError("invalid_request", `${repeated[0]}: stands in the query more than once`, {
+      details: { issues: repeated.map((path) => ({ path, reason: "stands in the query more than once" })) },
+    });
+  }
+  return Object.fromEntries(Object.entries(query).map(([name, [value]]) => [name, value]));
 }
 
 function bearerOf(header: string | undefined): string {

@@ -74,4 +74,5 @@ export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
 const refused = (what: string): ErrandError =>
   new ErrandError("forbidden", `This ${what} is not allowed.`, {
     details: { setting: "ERRAND_ALLOWED_ORIGINS" },
+    recovery: `If this ${what} is the broker's own address, set ERRAND_PUBLIC_URL to it; else add it to ERRAND_ALLOWED_ORIGINS. No token helps.`,
   });

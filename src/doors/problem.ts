@@ -3,17 +3,21 @@
  * `internal` with a request id, its cause in the log and nowhere else.
  */
 import { isOutOfMemory, isUnavailable } from "../redis/connect.ts";
-import { ErrandError, toProblem } from "../schema/errors.ts";
+import { ERRORS, ErrandError, toProblem } from "../schema/errors.ts";
 import type { Log } from "../telemetry/log.ts";
 
 const RETRY_AFTER_SECONDS = 1;
 
-/** An expected refusal, or the translation of what Redis did; anything else becomes `internal`. */
-export function toErrandError(error: unknown, log: Log, requestId: string): ErrandError {
+/**
+ * An expected refusal, or the translation of what Redis did; anything else becomes `internal`. `method` is the
+ * request's: what only reads has no outcome to be in doubt about.
+ */
+export function toErrandError(error: unknown, log: Log, requestId: string, method = "POST"): ErrandError {
   if (error instanceof ErrandError && error.code !== "internal") return error;
   if (isUnavailable(error)) {
+    const reads = method === "GET" || method === "HEAD";
     return new ErrandError("redis_unavailable", "The broker's storage did not answer in time.", {
-      details: { outcome: "unknown" },
+      ...(reads ? { recovery: ERRORS.overloaded.recovery } : { details: { outcome: "unknown" } }),
       retry_after_seconds: RETRY_AFTER_SECONDS,
     });
   }

@@ -28,6 +28,8 @@ export interface Counts {
 
 const CACHE_MS = 1_000;
 const CACHE_MAX = 10_000;
+/** How much later than its time the sweep may forget something. */
+const SLACK_MS = 86_400_000;
 
 /** KEYS: agent, names · ARGV: name, clock offset, field, value … · 1 created, 0 replaced, -1 being deleted. */
 const putScript = new Script(`#!lua
@@ -59,12 +61,14 @@ export class Agents {
   readonly #redis: Redis;
   readonly #shards: Shards;
   readonly #clock: Clock;
+  readonly #retention_ms: number;
   readonly #cache = new Map<string, { agent: StoredAgent | null; until: number }>();
 
-  constructor(redis: Redis, shards: Shards, clock: Clock) {
+  constructor(redis: Redis, shards: Shards, clock: Clock, retentionMs: number) {
     this.#redis = redis;
     this.#shards = shards;
     this.#clock = clock;
+    this.#retention_ms = retentionMs;
   }
 
   /** Null when there is no such agent. */
@@ -170,7 +174,10 @@ export class Agents {
   async forget(name: string): Promise<void> {
     const keys = this.#shards.ofAgent(name);
     await Promise.all(this.#shards.all.map((shard) => this.#redis.del(shard.feed(`agent:${name}`))));
-    await this.#redis.hset(common.deleted, name, Date.now() + this.#clock.offset_ms);
+    const now = Date.now() + this.#clock.offset_ms;
+    await this.#redis.zadd(common.deleted, now, name);
+    // Of an older one's time nothing is kept any more that could be seen.
+    await this.#redis.zremrangebyscore(common.deleted, "-inf", now - this.#retention_ms - SLACK_MS);
     await this.#redis.hdel(keys.seen, name);
     await this.#redis.srem(keys.agents, name);
     await this.#redis.del(keys.agent(name));
@@ -181,6 +188,6 @@ export class Agents {
   async since(name: string): Promise<number> {
     const agent = await this.find(name);
     if (agent) return agent.created_at;
-    return Number((await this.#redis.hget(common.deleted, name)) ?? 0);
+    return Number((await this.#redis.zscore(common.deleted, name)) ?? 0);
   }
 }

@@ -20,6 +20,7 @@ const TOKEN = new RegExp(`^${PREFIX}[0-9a-z]{${ID_LENGTH + SECRET_LENGTH}}$`);
 const CACHE_MS = 1_000;
 const CACHE_MAX = 10_000;
 const DROPPED_MS = 120_000;
+const FORGET_AT_ONCE = 100;
 const RECHECK_MS = 200;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -68,6 +69,9 @@ export class Tokens {
       request.expires_in_seconds === undefined ? null : now + Math.round(request.expires_in_seconds * 1000);
     const stored: Stored = { hash: hashOf(token), principal: request.principal, created_at: now, expires_at };
     await this.#redis.hset(keys.tokens, id, JSON.stringify(stored));
+    // Not atomic: one whose expiry was not noted is refused all the same, and only stays in the list.
+    if (expires_at !== null) await this.#redis.zadd(keys.expiring, expires_at, id);
+    await this.#forgetExpired(now);
     return { ...describe(id, stored), token };
   }
 
@@ -78,9 +82,18 @@ export class Tokens {
       .sort((a, b) => a.created_at.localeCompare(b.created_at));
   }
 
+  /** Where tokens are made, so that they never are more than those that live and a few. */
+  async #forgetExpired(now: number): Promise<void> {
+    const expired = await this.#redis.zrangebyscore(keys.expiring, "-inf", now, "LIMIT", 0, FORGET_AT_ONCE);
+    if (expired.length === 0) return;
+    await this.#redis.hdel(keys.tokens, ...expired);
+    await this.#redis.zrem(keys.expiring, ...expired);
+  }
+
   /** False when there is no such token. */
   async revoke(id: string): Promise<boolean> {
     const removed = await this.#redis.hdel(keys.tokens, id);
+    await this.#redis.zrem(keys.expiring, id);
     this.#drop(id);
     await this.#bus.publish(keys.revoked, id);
     return removed === 1;
@@ -90,14 +103,21 @@ export class Tokens {
     for (const token of await this.list()) if (token.principal === principal) await this.revoke(token.id);
   }
 
-  /** Who bears this token; throws `unauthenticated` without saying why in detail. */
-  async identify(token: string): Promise<Identity> {
+  /**
+   * Who bears this token; throws `unauthenticated` without saying why in detail. `lastKnown`: while Redis does not
+   * answer, who was let in before still is, unless a revocation was heard of.
+   */
+  async identify(token: string, { lastKnown = false } = {}): Promise<Identity> {
     if (sameHash(hashOf(token), this.#operatorHash)) {
       return { principal: "operator", token_id: null, expires_at: null };
     }
     if (TOKEN.test(token)) {
       const id = token.slice(PREFIX.length, PREFIX.length + ID_LENGTH);
-      const stored = await this.#find(id);
+      const known = lastKnown ? this.#cache.get(id) : undefined;
+      const stored = await this.#find(id).catch((error: unknown) => {
+        if (known) return known.stored;
+        throw error;
+      });
       if (stored && sameHash(hashOf(token), stored.hash) && !hasPassed(stored.expires_at)) {
         return { principal: stored.principal, token_id: id, expires_at: stored.expires_at };
       }

@@ -61,7 +61,20 @@ function luaMap(name: string, entries: readonly (readonly [string, unknown])[]):
 const asSet = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, true]));
 
 /** A row as the script uses it: what it asks often is a set. */
-function luaRow({ from, to, lease, ends, requires, event, status, queue, delay, returned, spends, forgets }: Move) {
+function luaRow({
+  from,
+  to,
+  lease,
+  ends,
+  requires,
+  event,
+  status,
+  queue,
+  delay,
+  returned,
+  spends,
+  forgets,
+}: Move) {
   const letter = ends && letterOf(ends);
   return {
     from: asSet(from),

@@ -34,6 +34,9 @@ export async function checkServer(redis: Redis): Promise<Findings> {
   if (policy !== undefined && policy !== "noeviction") {
     refused.push(`maxmemory-policy is ${policy}; with anything but noeviction accepted work can vanish`);
   }
+  if (fieldOf(info, "maxmemory") === "0") {
+    warnings.push("maxmemory is not set: new work can not be refused before the machine's memory is full");
+  }
   if (fieldOf(info, "aof_enabled") === "0") {
     warnings.push("appendonly is off: a restart of Redis may lose accepted work");
   } else {

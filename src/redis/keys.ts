@@ -13,8 +13,10 @@ export const keys = {
   layout: `${COMMON}:layout`,
   /** HASH token id → JSON {hash, principal, created_at, expires_at}. */
   tokens: `${COMMON}:tokens`,
-  /** HASH agent → when the last agent of that name was deleted, ms. */
+  /** ZSET agent → when the last agent of that name was deleted, ms; as long as something of its time is kept. */
   deleted: `${COMMON}:deleted`,
+  /** ZSET token id → when it expires, ms; of those that do. */
+  expiring: `${COMMON}:tokens:expiring`,
   /** ZSET gateway id → last beat, ms; a gateway that stopped beating leaves the presence counts. */
   gateways: `${COMMON}:gateways`,
   /** HASH agent → parked polls at that gateway; expires with it. */
@@ -32,7 +34,7 @@ export interface ShardKeys {
   readonly delegation: (id: string) => string;
   /** LIST: JSON messages, oldest first; an element may hold several, comma separated. */
   readonly history: (id: string) => string;
-  /** LIST: JSON chunks {artifact, append}, oldest first; an element may hold several, comma separated. */
+  /** HASH: artifacts in chunks; how, transition.lua says. */
   readonly artifacts: (id: string) => string;
   /** LIST: JSON follow-ups that its holder has not seen, oldest first. */
   readonly unseen: (id: string) => string;

@@ -12,6 +12,7 @@ import {
   agentNameSchema,
   contextIdSchema,
   delegationIdSchema,
+  givenInstantSchema,
   instantSchema,
   principalSchema,
 } from "./values.ts";
@@ -139,12 +140,12 @@ export const delegateRequestSchema = z
     priority: z.int().min(0).max(9).default(5),
     /** Not handed out before so many seconds; this or `not_before`. */
     delay_seconds: z.number().min(0).max(31_536_000).optional(),
-    /** An ISO 8601 instant. */
-    not_before: instantSchema.optional(),
+    /** An ISO 8601 instant before the year 9000. */
+    not_before: givenInstantSchema.optional(),
     /** Failed if not finished so many seconds after it may be handed out; this or `deadline`. Default 24 h. */
     ttl_seconds: z.number().positive().max(31_536_000).optional(),
-    /** An ISO 8601 instant. */
-    deadline: instantSchema.optional(),
+    /** An ISO 8601 instant before the year 9000. */
+    deadline: givenInstantSchema.optional(),
     /** Failed (`not_picked_up`) if nobody took it within so many seconds. */
     start_within_seconds: z.number().positive().max(31_536_000).optional(),
     /** 1 to 100. Default: the agent's. */

@@ -304,6 +304,8 @@ export interface ErrorContext {
   /** True while the delegation is not finished. */
   readonly delegation_valid?: boolean;
   readonly retry_after_seconds?: number;
+  /** Instead of the code's own, where that would not help. */
+  readonly recovery?: string;
   readonly cause?: unknown;
 }
 
@@ -326,8 +328,8 @@ export function isErrorCode(code: string): code is ErrorCode {
 
 /** Renders an error for the wire; codes without a status of their own never reach here and count as 500. */
 export function toProblem(error: ErrandError, requestId: string): Problem {
-  const { category, status, title, retryable, recovery } = ERRORS[error.code];
-  const { details, delegation_id, delegation_valid } = error.context;
+  const { category, status, title, retryable } = ERRORS[error.code];
+  const { details, delegation_id, delegation_valid, recovery = ERRORS[error.code].recovery } = error.context;
   return {
     type: `urn:errand:error:${error.code}`,
     title,

@@ -30,6 +30,14 @@ export const principalPatternSchema = z
 /** ISO 8601 with milliseconds, UTC. */
 export const instantSchema = z.iso.datetime({ offset: true });
 
+/** Beyond this the years of what is reckoned from an instant would have five digits. */
+const LAST_INSTANT_MS = Date.UTC(9000, 0, 1);
+/** An instant as a caller gives it. */
+export const givenInstantSchema = instantSchema.refine(
+  (text) => Date.parse(text) < LAST_INSTANT_MS,
+  "must be before the year 9000",
+);
+
 export const delegationIdSchema = z.string().regex(/^dlg_[0-9a-z]{1,3}_[0-9a-z]{26}$/, "not a delegation id");
 export const leaseIdSchema = z
   .string()

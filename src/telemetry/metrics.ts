@@ -45,6 +45,7 @@ export class Metrics {
   readonly timeToAnswer = this.#histogram("errand_time_to_answer_seconds", "From accepted to completed");
   readonly wake = this.#histogram("errand_wake_seconds", "From a parked poll's wake to its ticket");
 
+  readonly #redisUp = this.#gauge("errand_redis_up", "Whether Redis told of the queues at this scrape", []);
   readonly #waiting = this.#gauge("errand_queue_waiting", "Delegations waiting, by agent", ["agent"]);
   readonly #working = this.#gauge("errand_queue_working", "Leases held, by agent", ["agent"]);
   readonly #oldest = this.#gauge("errand_queue_oldest_seconds", "Age of the oldest that waits", ["agent"]);
@@ -61,10 +62,12 @@ export class Metrics {
     this.#onScrape = depths;
   }
 
+  /** When the queues can not be read, their gauges are left out: all else is worth the more then. */
   async text(): Promise<string> {
-    const depths = await this.#onScrape();
+    const depths = await this.#onScrape().catch(() => null);
+    this.#redisUp.set(depths === null ? 0 : 1);
     for (const gauge of [this.#waiting, this.#working, this.#oldest]) gauge.reset();
-    const fullest = [...depths].sort((a, b) => b.waiting - a.waiting || b.working - a.working);
+    const fullest = [...(depths ?? [])].sort((a, b) => b.waiting - a.waiting || b.working - a.working);
     for (const { agent, waiting, working, oldest_seconds } of fullest.slice(0, AGENT_CAP)) {
       this.#waiting.set({ agent }, waiting);
       this.#working.set({ agent }, working);

@@ -238,6 +238,20 @@ describe("tokens", () => {
     expect(poll.status).toBe(401);
   });
 
+  test("expired, are forgotten where the next is made; the others are not", async () => {
+    const { admin, redis } = await setup();
+    const make = async (expires_in_seconds?: number) =>
+      (await admin.call("POST", "/v1/tokens", { principal: "caller:alice", expires_in_seconds })).body;
+    const [gone, later, revoked, kept] = [await make(0.05), await make(600), await make(600), await make()];
+    await admin.call("DELETE", `/v1/tokens/${revoked.id}`);
+    await until(() => Date.parse(gone.expires_at) < Date.now());
+    const last = await make();
+    const ids = await redis.hkeys("{errand}:tokens");
+    expect(ids).not.toContain(gone.id);
+    expect(ids).toEqual(expect.arrayContaining([later.id, kept.id, last.id]));
+    expect(await redis.zrange("{errand}:tokens:expiring", "0", "-1")).toEqual([later.id]);
+  });
+
   test("several are valid for one principal; a wrong, foreign or absent one is 401", async () => {
     const { url } = await setup();
     const one = await as(url, "caller:alice");
@@ -259,6 +273,19 @@ describe("tokens", () => {
 });
 
 describe("deleting an agent", () => {
+  test("is remembered as long as something of its time may be kept, and no longer", async () => {
+    const { admin, redis, clock } = await setup();
+    const remembered = () => redis.zrange("{errand}:deleted", "0", "-1");
+    await admin.call("DELETE", "/v1/agents/scout");
+    clock.offset_ms = 3_600_000;
+    await admin.call("DELETE", "/v1/agents/other");
+    expect(await remembered()).toEqual(["scout", "other"]);
+    clock.offset_ms += 86_400_000 + 1_000;
+    await admin.agent("third");
+    await admin.call("DELETE", "/v1/agents/third");
+    expect(await remembered()).toEqual(["other", "third"]);
+  });
+
   test("is refused while it has live delegations, unless forced; then they are canceled", async () => {
     const { admin, leased, of } = await setup();
     const { id, lease } = await leased();

@@ -1,8 +1,12 @@
+import { once } from "node:events";
 import { get } from "node:http";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { problemSchema } from "../../src/schema/errors.ts";
 import { client, OPERATOR, request, startBroker } from "../support/broker.ts";
 import { dump } from "../support/dump.ts";
+import { until } from "../support/until.ts";
 
 async function setup() {
   const broker = await startBroker({ maxBodyBytes: 4_096 });
@@ -150,12 +154,74 @@ test("a request with strings that could forge a frame or a header is carried as 
 test("a host name that was rebound to this machine is refused", async () => {
   const { url } = await setup();
   const { hostname, port } = new URL(url);
-  const answer = await new Promise<number | undefined>((resolve, reject) => {
-    get({ host: hostname, port, path: "/healthz", headers: { host: "evil.example" } }, ({ statusCode }) =>
-      resolve(statusCode),
+  const answer = await new Promise<string>((resolve, reject) => {
+    get({ host: hostname, port, path: "/healthz", headers: { host: "evil.example" } }, async (response) =>
+      resolve(await text(response)),
     ).on("error", reject);
   });
-  expect(answer).toBe(403);
+  const { status, code, recovery } = JSON.parse(answer);
+  expect([status, code]).toEqual([403, "forbidden"]);
+  for (const setting of ["ERRAND_PUBLIC_URL", "ERRAND_ALLOWED_ORIGINS"]) expect(recovery).toContain(setting);
+});
+
+test.each([
+  ["not_before", "9999-12-31T23:59:59.999Z"],
+  ["deadline", "9999-12-31T23:59:59.999Z"],
+  ["deadline", "9999-12-31T23:59:59.999-23:59"],
+  ["not_before", "9000-01-01T00:00:00.000Z"],
+])("an instant that no other could be reckoned from is refused: %s %s", async (field, instant) => {
+  const { api } = await setup();
+  const { status, body } = await api.delegate("scout", { [field]: instant });
+  expect([status, body.details?.issues]).toEqual([
+    400,
+    [{ path: field, reason: "must be before the year 9000" }],
+  ]);
+});
+
+test("the last instants that are taken are told as they should be", async () => {
+  const { api } = await setup();
+  const not_before = "8999-12-31T23:59:59.999Z";
+  const { body } = await api.delegate("scout", { not_before, ttl_seconds: 31_536_000 });
+  expect([body.not_before_at, body.deadline_at]).toEqual([not_before, "9000-12-31T23:59:59.999Z"]);
+});
+
+test("a query parameter that stands twice is refused, not half heard", async () => {
+  const { api } = await setup();
+  const { status, body } = await api.call("GET", "/v1/delegations?limit=1&state=completed&limit=2");
+  expect([status, body.code]).toEqual([400, "invalid_request"]);
+  expect(body.details.issues).toEqual([{ path: "limit", reason: "stands in the query more than once" }]);
+});
+
+test("an empty Last-Event-ID says nothing: as if it were absent", async () => {
+  const { api } = await setup();
+  const { id } = (await api.delegate("scout")).body;
+  const headers = { accept: "application/json", "last-event-id": "" };
+  const { status, body } = await api.call("GET", `/v1/delegations/${id}/events?after=0`, undefined, headers);
+  expect([status, body.events?.length]).toEqual([200, 1]);
+});
+
+test.each([
+  ["with its length", "Content-Length: 100\r\n\r\n", ""],
+  ["in chunks", "Transfer-Encoding: chunked\r\n\r\n", "64\r\n"],
+])("a client that leaves in the middle of a body, %s, is no outage", async (_how, head, before) => {
+  const { url, log } = await setup();
+  const { hostname, port } = new URL(url);
+  const metrics = async () => {
+    const answer = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${OPERATOR}` } });
+    return (await answer.text()).split("\n").filter((line) => /^errand_http_requests_total.*POST/.test(line));
+  };
+  const socket = connect(Number(port), hostname);
+  const first = `POST /v1/delegations HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${OPERATOR}\r\n`;
+  socket.write(`${first}Content-Type: application/json\r\nExpect: 100-continue\r\n${head}`);
+  // It is being read from here on.
+  await once(socket, "data");
+  socket.write(`${before}{"target":`, () => socket.resetAndDestroy());
+  const [line] = await until(async () => {
+    const lines = await metrics();
+    return lines.length > 0 ? lines : null;
+  });
+  expect(line).toContain('status="400"');
+  expect(log.join("")).not.toContain("internal error");
 });
 
 test("health and readiness need no token", async () => {

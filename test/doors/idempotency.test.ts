@@ -104,3 +104,40 @@ test("a key that no header can carry safely is refused", async () => {
   const { send } = await setup();
   expect((await send("x".repeat(256))).body).toMatchObject({ code: "invalid_request" });
 });
+
+test("a key whose delegation came to be is not free, though a request with it was refused", async () => {
+  const { send, redis } = await setup();
+  const { id } = (await send("k")).body;
+  const [name = ""] = await redis.keys("errand:idempotency:*");
+  // What two requests at once leave, one of which was too late for a place in the queue.
+  await redis.append(name, " refused");
+  expect(await send("k", { task: "other" })).toMatchObject({
+    status: 422,
+    body: { code: "idempotency_conflict", delegation_id: id },
+  });
+  expect(await send("k")).toMatchObject({ status: 200, body: { id } });
+});
+
+test.each([
+  [60_000, 60_000],
+  [30 * 86_400_000, 86_400_000],
+])(
+  "with a retention of %i ms a key is kept for %i ms, also where it changes hands",
+  async (retentionMs, kept) => {
+    const { url, redis } = await startBroker({ retentionMs });
+    const api = client(url);
+    await api.agent("scout", { limits: { max_waiting: 1 } });
+    const send = (key: string, task: string) => api.delegate("scout", { task }, { "idempotency-key": key });
+    const left = async () =>
+      Promise.all((await redis.keys("errand:idempotency:*")).map((name) => redis.pttl(name)));
+    await send("k", "once");
+    await send("refused", "once");
+    await send("refused", "other");
+    const times = await left();
+    expect(times).toHaveLength(2);
+    for (const ms of times) {
+      expect(ms).toBeLessThanOrEqual(kept);
+      expect(ms).toBeGreaterThan(kept - 30_000);
+    }
+  },
+);

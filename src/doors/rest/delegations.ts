@@ -1,10 +1,12 @@
 /** Delegating, reading, waiting and canceling. Limit: a list's filters apply within a bounded scan. */
 import { z } from "zod";
 import { delegate } from "../../engine/delegate.ts";
+import { report } from "../../engine/dispatch.ts";
 import { list } from "../../engine/list.ts";
 import { readWhenReady } from "../../engine/read.ts";
 import { results } from "../../engine/results.ts";
 import { formatCursor, parseCursor } from "../../events/cursor.ts";
+import type { StoredDelegation } from "../../lifecycle/record.ts";
 import {
   acceptedDelegationSchema,
   delegateRequestSchema,
@@ -13,8 +15,11 @@ import {
   delegationSchema,
   resultPageSchema,
 } from "../../schema/delegation.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
 import { delegationIdSchema, pageQuery, queryNumber, waitSecondsSchema } from "../../schema/values.ts";
 import type { Call } from "../call.ts";
+import { preferredWait } from "../prefer.ts";
 import { jsonText, type Route, route } from "../route.ts";
 
 const params = z.strictObject({ id: delegationIdSchema });
@@ -26,10 +31,22 @@ export function traceparentOf(call: Call): string | undefined {
   return TRACEPARENT.test(trace) ? trace : undefined;
 }
 
-/** `Prefer: wait=N`, in seconds, at most 60; 0 when it is absent. */
-function preferredWait(call: Call): number {
-  const wait = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,6})/i.exec(call.headers.get("prefer") ?? "")?.[1];
-  return Math.min(Number(wait ?? 0), 60);
+/** What was accepted, once it is ready; or else as it was accepted: nothing may cost its sender the id any more. */
+async function waitedFor(
+  call: Call,
+  accepted: StoredDelegation,
+  wait_seconds: number,
+  hold: ReturnType<Call["hold"]>,
+): Promise<StoredDelegation> {
+  const { broker, principal } = call;
+  try {
+    const record = await readWhenReady(broker, principal, accepted.id, { wait_seconds, signal: hold.signal });
+    hold.throwIfRevoked();
+    return record;
+  } catch (error) {
+    if (!(error instanceof ErrandError)) report(broker, error, "accepted, but not waited for");
+    return accepted;
+  }
 }
 
 export const delegationRoutes: readonly Route[] = [
@@ -45,7 +62,7 @@ export const delegationRoutes: readonly Route[] = [
     },
     async handle(call, { body, raw }) {
       const { broker, principal, headers } = call;
-      const wait_seconds = preferredWait(call);
+      const wait_seconds = preferredWait(headers.get("prefer"), LIMITS.wait_seconds.value);
       // Held before anything is accepted: whoever waits too often already is refused with nothing written.
       const hold = wait_seconds === 0 ? null : call.hold("polls");
       try {
@@ -59,11 +76,8 @@ export const delegationRoutes: readonly Route[] = [
         const { id } = accepted.record;
         const [presence, record] = await Promise.all([
           present,
-          hold === null
-            ? accepted.record
-            : readWhenReady(broker, principal, id, { wait_seconds, signal: hold.signal }),
+          hold === null ? accepted.record : waitedFor(call, accepted.record, wait_seconds, hold),
         ]);
-        hold?.throwIfRevoked();
         const settled = record.finished || record.state.endsWith("_required");
         const status = accepted.replayed || (wait_seconds > 0 && settled) ? 200 : 202;
         return jsonText(status, `${record.json.slice(0, -1)},"presence":${JSON.stringify(presence)}}`, {

@@ -31,9 +31,9 @@ function wantsStream(call: Call): boolean {
   return /text\/event-stream/i.test(accept) || !/json/i.test(accept);
 }
 
-/** A browser reconnects to the URL it was given and says in the header how far it came. */
+/** A browser reconnects to the URL it was given and says in the header how far it came; empty, it says nothing. */
 const cursorOf = (call: Call, after: string | undefined): string | undefined =>
-  call.headers.get("last-event-id") ?? after;
+  call.headers.get("last-event-id") || after;
 
 async function* frames(events: AsyncIterable<Watched>): AsyncGenerator<Frame> {
   for await (const event of events) {
