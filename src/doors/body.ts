@@ -2,14 +2,49 @@
  * A request body, from bytes to plain JSON: UTF-8, well-formed, not too deep, nothing that reaches a
  * prototype. Limit: what the members mean is the route's schema's to say.
  */
+import type { IncomingMessage } from "node:http";
 import { parse } from "secure-json-parse";
 import { ErrandError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 
+type Incoming = Pick<IncomingMessage, "headers" | "on" | "once">;
+
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
+/**
+ * Reads a body off the connection: a request object of the web's kind costs more than all that is done with it.
+ * Throws `payload_too_large` as soon as it is known to be, `invalid_request` for one that breaks off.
+ */
+export function readBody(incoming: Incoming, maxBytes: number): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const tooLarge = () => reject(new ErrandError("payload_too_large", `A body may have ${maxBytes} bytes.`));
+    if (Number(incoming.headers["content-length"] ?? 0) > maxBytes) return tooLarge();
+    const chunks: Buffer[] = [];
+    let length = 0;
+    incoming.on("data", (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= maxBytes) {
+        chunks.push(chunk);
+        return;
+      }
+      // What still comes is let go by.
+      chunks.length = 0;
+      tooLarge();
+    });
+    incoming.once("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    const brokeOff = () =>
+      reject(
+        new ErrandError("invalid_request", "The body broke off.", {
+          details: { issues: [{ path: "", reason: "did not arrive whole" }] },
+        }),
+      );
+    incoming.once("error", brokeOff);
+    incoming.once("close", brokeOff);
+  });
+}
+
 /** An absent body is `{}`. */
-export function parseBody(bytes: ArrayBuffer, contentType: string | undefined): unknown {
+export function parseBody(bytes: Uint8Array, contentType: string | undefined): unknown {
   if (bytes.byteLength === 0) return {};
   if (contentType !== undefined && !/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType)) {
     throw new ErrandError("unsupported_media_type", "The body must be JSON.");
@@ -17,7 +52,7 @@ export function parseBody(bytes: ArrayBuffer, contentType: string | undefined): 
   return parseJson(decode(bytes));
 }
 
-function decode(bytes: ArrayBuffer): string {
+function decode(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch {

@@ -15,7 +15,8 @@ const ENDED = "the request is over";
 export class Call {
   readonly broker: Broker;
   readonly requestId: string;
-  readonly headers: Headers;
+  /** A header of the request, by its name in small letters. */
+  readonly header: (name: string) => string | undefined;
   readonly #identity: Identity;
   readonly #outgoing: ServerResponse | undefined;
   readonly #stopping: AbortSignal;
@@ -24,14 +25,14 @@ export class Call {
   constructor(options: {
     broker: Broker;
     requestId: string;
-    headers: Headers;
+    header: (name: string) => string | undefined;
     identity: Identity;
     outgoing: ServerResponse | undefined;
     stopping: AbortSignal;
   }) {
     this.broker = options.broker;
     this.requestId = options.requestId;
-    this.headers = options.headers;
+    this.header = options.header;
     this.#identity = options.identity;
     this.#outgoing = options.outgoing;
     this.#stopping = options.stopping;

@@ -5,14 +5,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
 import { type HttpBindings, serve } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import type { Broker } from "../engine/context.ts";
 import { randomId } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
 import { leaseRoutes } from "./agents/leases.ts";
 import { replyRoutes } from "./agents/replies.ts";
-import { parseBody } from "./body.ts";
+import { Answer } from "./answer.ts";
+import { parseBody, readBody } from "./body.ts";
 import { Call } from "./call.ts";
 import { docsPage } from "./docs-page.ts";
 import { API_INFO, openapi } from "./openapi.ts";
@@ -61,7 +62,17 @@ export interface DoorOptions {
 /** How long a kept connection without a request stays open once the gateway stops. */
 const IDLE_GRACE_MS = 300;
 
-type Env = { Bindings: Partial<HttpBindings>; Variables: { requestId: string; route?: string } };
+type Env = {
+  Bindings: Partial<HttpBindings>;
+  Variables: {
+    requestId: string;
+    route?: string;
+    /** The origin of another site that was let in. */
+    foreign?: string | undefined;
+    /** The status of an answer that is on its way already. */
+    sent?: number;
+  };
+};
 
 export function createDoor(options: DoorOptions): Hono<Env> {
   const { broker, stopping } = options;
@@ -72,31 +83,40 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     return problemResponse(toErrandError(error, broker.log, requestId, c.req.method), requestId);
   };
 
+  /** What every answer says beside what it is about. */
+  function commonHeaders(c: Context<Env>): Record<string, string> {
+    const foreign = c.get("foreign");
+    return {
+      "x-request-id": c.get("requestId"),
+      "x-content-type-options": "nosniff",
+      "cache-control": "no-store",
+      // Some origins get more to read than others; a cache must not mix them up.
+      ...(options.allowedOrigins.length > 0 && { vary: "Origin" }),
+      ...(stopping.aborted && { connection: "close" }),
+      ...(foreign !== undefined && corsHeaders(foreign)),
+    };
+  }
+
   app.use(async (c, next) => {
-    const requestId = `req_${randomId(16)}`;
-    c.set("requestId", requestId);
+    c.set("requestId", `req_${randomId(16)}`);
     await next();
+    const status = c.get("sent") ?? c.res.status;
     broker.metrics.requests.inc({
       method: c.req.method,
       route: c.get("route") ?? "other",
-      status: String(c.res.status),
+      status: String(status),
     });
-    c.res.headers.set("x-request-id", requestId);
-    c.res.headers.set("x-content-type-options", "nosniff");
-    // Some origins get more to read than others; a cache must not mix them up.
-    if (options.allowedOrigins.length > 0) c.res.headers.append("vary", "Origin");
-    if (stopping.aborted) c.res.headers.set("connection", "close");
-    if (!c.res.headers.has("cache-control")) c.res.headers.set("cache-control", "no-store");
+    if (c.get("sent") !== undefined) return;
+    for (const [name, value] of Object.entries(commonHeaders(c))) {
+      if (name !== "cache-control" || !c.res.headers.has(name)) c.res.headers.set(name, value);
+    }
   });
   app.use(async (c, next) => {
-    const foreign = guard(c.req.header("origin"), c.req.header("host"));
-    const asks = c.req.method === "OPTIONS" && c.req.header("access-control-request-method") !== undefined;
+    c.set("foreign", guard(headerOf(c, "origin"), headerOf(c, "host")));
+    const asks = c.req.method === "OPTIONS" && headerOf(c, "access-control-request-method") !== undefined;
     // Asked without a token: browsers keep it for the request itself.
-    if (foreign !== undefined && asks)
-      c.res = new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
-    else await next();
-    if (foreign === undefined) return;
-    for (const [name, value] of Object.entries(corsHeaders(foreign))) c.res.headers.set(name, value);
+    if (c.get("foreign") === undefined || !asks) return next();
+    c.res = new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
   });
   app.onError(fail);
   app.notFound((c) => fail(new ErrandError("not_found", `There is no ${c.req.method} ${c.req.path}.`), c));
@@ -109,25 +129,13 @@ export function createDoor(options: DoorOptions): Hono<Env> {
   app.get("/openapi.json", (c) => c.json(describeApi()));
   app.get("/docs", () => docsPage(describeApi()));
 
-  const limit = bodyLimit({
-    maxSize: options.maxBodyBytes,
-    onError: () => {
-      throw new ErrandError("payload_too_large", `A body may have ${options.maxBodyBytes} bytes.`);
-    },
-  });
   for (const route of ROUTES) {
-    app.on(
-      route.method,
-      route.path.replaceAll(/\{(\w+)\}/g, ":$1"),
-      // What goes wrong behind `next` is answered there.
-      (c, next) => received(limit(c, next)),
-      (c) => handle(c, route),
-    );
+    app.on(route.method, route.path.replaceAll(/\{(\w+)\}/g, ":$1"), (c) => handle(c, route));
   }
 
   app.get("/metrics", async (c) => {
     // Most wanted when Redis is away.
-    const identity = await broker.tokens.identify(bearerOf(c.req.header("authorization")), {
+    const identity = await broker.tokens.identify(bearerOf(headerOf(c, "authorization")), {
       lastKnown: true,
     });
     if (!/^(?:operator|viewer:.+)$/.test(identity.principal)) {
@@ -136,46 +144,51 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     return c.body(await broker.metrics.text(), 200, { "content-type": broker.metrics.contentType });
   });
 
+  function requireRunning(): void {
+    if (!stopping.aborted) return;
+    throw new ErrandError("shutting_down", "This gateway is shutting down.", { retry_after_seconds: 1 });
+  }
+
   async function handle(c: Context<Env>, route: Route): Promise<Response> {
     c.set("route", route.path);
-    if (stopping.aborted) {
-      throw new ErrandError("shutting_down", "This gateway is shutting down.", { retry_after_seconds: 1 });
-    }
-    const token = bearerOf(c.req.header("authorization"));
+    requireRunning();
+    const token = bearerOf(headerOf(c, "authorization"));
     await broker.tokens.identify(token);
     const hasBody = route.method === "POST" || route.method === "PUT";
-    const bytes = hasBody ? await received(c.req.arrayBuffer()) : new ArrayBuffer(0);
-    // A body may take its time, and the token may be revoked meanwhile.
+    const { incoming } = c.env;
+    const bytes = hasBody && incoming ? await readBody(incoming, options.maxBodyBytes) : new Uint8Array();
+    // A body may take its time, and the gateway may be stopped or the token revoked meanwhile.
+    requireRunning();
     const identity = await broker.tokens.identify(token);
     const outgoing: ServerResponse | undefined = c.env?.outgoing;
     const call = new Call({
       broker,
       requestId: c.get("requestId"),
-      headers: c.req.raw.headers,
+      header: (name) => headerOf(c, name),
       identity,
       outgoing,
       stopping,
     });
-    return route.run(call, {
+    const answer = await route.run(call, {
       params: c.req.param(),
       query: single(c.req.queries()),
-      body: parseBody(bytes, c.req.header("content-type")),
+      body: parseBody(bytes, headerOf(c, "content-type")),
     });
+    if (!(answer instanceof Answer)) return answer;
+    if (!outgoing) return new Response(answer.text, answer);
+    answer.writeTo(outgoing, commonHeaders(c));
+    c.set("sent", answer.status);
+    return RESPONSE_ALREADY_SENT;
   }
   return app;
 }
 
-/** A body that breaks off is its sender's doing, however much the error looks like one of Redis. */
-async function received<T>(reading: Promise<T>): Promise<T> {
-  try {
-    return await reading;
-  } catch (cause) {
-    if (cause instanceof ErrandError) throw cause;
-    throw new ErrandError("invalid_request", "The body broke off.", {
-      details: { issues: [{ path: "", reason: "did not arrive whole" }] },
-      cause,
-    });
-  }
+/** Off the connection where there is one: a headers object is made for nothing but this. */
+function headerOf(c: Context<Env>, name: string): string | undefined {
+  const { incoming } = c.env;
+  if (!incoming) return c.req.header(name);
+  const value = incoming.headers[name];
+  return Array.isArray(value) ? value.join(", ") : value;
 }
 
 /** Each parameter once: whoever gave it twice meant something that no schema here can say. */

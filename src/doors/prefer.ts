@@ -22,7 +22,7 @@ function split(text: string, separator: "," | ";"): string[] {
 }
 
 /** Seconds of `wait=N`, at most `max`; 0 when it is absent. The first counts when there are several. */
-export function preferredWait(header: string | null, max: number): number {
+export function preferredWait(header: string | undefined, max: number): number {
   for (const preference of split(header ?? "", ",")) {
     // Behind a semicolon stand parameters of the preference, which are others' names.
     const [first = ""] = split(preference, ";");

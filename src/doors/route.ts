@@ -1,9 +1,10 @@
 /**
  * A route as data: method, path, what goes in, what comes out, and the verb behind it. The HTTP routes are
- * made from these, and so is the API description. Limit: JSON in; a handler returns the finished Response.
+ * made from these, and so is the API description. Limit: JSON in; a handler returns the finished answer.
  */
 import { z } from "zod";
 import { ErrandError } from "../schema/errors.ts";
+import type { Answer } from "./answer.ts";
 import type { Call } from "./call.ts";
 
 export interface Input<P, Q, B> {
@@ -42,7 +43,7 @@ interface Spec<P, Q, B> {
   /** Answers by status; errors come from the error table. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
   readonly notes?: Notes;
-  readonly handle: (call: Call, input: Input<P, Q, B>) => Promise<Response>;
+  readonly handle: (call: Call, input: Input<P, Q, B>) => Promise<Answer | Response>;
 }
 
 export interface Route {
@@ -52,7 +53,7 @@ export interface Route {
   readonly schemas: { params?: z.ZodType; query?: z.ZodType; body?: z.ZodType };
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
   readonly notes?: Notes;
-  readonly run: (call: Call, raw: RawInput) => Promise<Response>;
+  readonly run: (call: Call, raw: RawInput) => Promise<Answer | Response>;
 }
 
 const none = z.strictObject({});
@@ -108,7 +109,7 @@ async function run<P, Q, B>(
     body: z.ZodType<B> | undefined;
   },
   handle: Spec<P, Q, B>["handle"],
-): Promise<Response> {
+): Promise<Answer | Response> {
   const { params = z.custom<P>(), query = z.custom<Q>(), body = z.custom<B>() } = schemas;
   return handle(call, {
     params: check(params, raw.params, "path"),
@@ -117,11 +118,3 @@ async function run<P, Q, B>(
     raw: raw.body,
   });
 }
-
-/** JSON text that is ready to go. */
-export function jsonText(status: number, text: string, headers: Record<string, string> = {}): Response {
-  return new Response(text, { status, headers: { "content-type": "application/json", ...headers } });
-}
-
-export const json = (status: number, value: unknown, headers: Record<string, string> = {}): Response =>
-  jsonText(status, JSON.stringify(value), headers);

@@ -4,7 +4,7 @@ import { as, client, startBroker } from "../support/broker.ts";
 import { until } from "../support/until.ts";
 
 test.each([
-  [null, 0],
+  [undefined, 0],
   ["", 0],
   ["wait=5", 5],
   ["Wait = 5", 5],

@@ -18,8 +18,9 @@ import {
   replySchema,
 } from "../../schema/lease.ts";
 import { agentNameSchema, instantSchema, leaseIdSchema } from "../../schema/values.ts";
+import { json, jsonText } from "../answer.ts";
 import type { Call } from "../call.ts";
-import { json, jsonText, type Route, route } from "../route.ts";
+import { type Route, route } from "../route.ts";
 
 const params = z.strictObject({ lease_id: leaseIdSchema });
 

@@ -3,7 +3,8 @@ import { z } from "zod";
 import { stitch } from "../../engine/replies.ts";
 import { replySchema } from "../../schema/lease.ts";
 import { agentNameSchema } from "../../schema/values.ts";
-import { jsonText, type Route, route } from "../route.ts";
+import { jsonText } from "../answer.ts";
+import { type Route, route } from "../route.ts";
 import { parseA2aReply } from "./a2a-reply.ts";
 
 export const replyRoutes: readonly Route[] = [

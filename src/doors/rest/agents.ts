@@ -9,7 +9,8 @@ import { setPaused } from "../../engine/lease.ts";
 import { type Agent, agentRequestSchema, agentSchema } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { agentNameSchema, toInstant } from "../../schema/values.ts";
-import { json, type Route, route } from "../route.ts";
+import { json, nothing } from "../answer.ts";
+import { type Route, route } from "../route.ts";
 
 const params = z.strictObject({ agent: agentNameSchema });
 
@@ -104,7 +105,7 @@ export const agentRoutes: readonly Route[] = [
           details: { counts: await call.broker.agents.counts(name) },
         });
       }
-      return new Response(null, { status: 204 });
+      return nothing(204);
     },
   }),
   pausing("pause", "Hand the agent nothing; delegations to it still queue."),

@@ -6,9 +6,10 @@ import { z } from "zod";
 import { delegate } from "../../engine/delegate.ts";
 import { batchRequestSchema, delegateRequestSchema, delegationSchema } from "../../schema/delegation.ts";
 import { ErrandError, problemSchema, toProblem } from "../../schema/errors.ts";
+import { jsonText } from "../answer.ts";
 import type { Call } from "../call.ts";
 import { toErrandError } from "../problem.ts";
-import { check, jsonText, type Route, route } from "../route.ts";
+import { check, type Route, route } from "../route.ts";
 import { traceparentOf } from "./delegations.ts";
 
 const resultSchema = z.union([
@@ -18,11 +19,11 @@ const resultSchema = z.union([
 
 /** The text of one result. A key for the whole batch stands for each by its place. */
 async function one(call: Call, item: Record<string, unknown>, place: number): Promise<string> {
-  const { broker, principal, requestId, headers } = call;
+  const { broker, principal, requestId } = call;
   try {
     const { idempotency_key, ...body } = item;
-    const whole = headers.get("idempotency-key");
-    const key = idempotency_key ?? (whole === null ? undefined : `${whole}#${place}`);
+    const whole = call.header("idempotency-key");
+    const key = idempotency_key ?? (whole === undefined ? undefined : `${whole}#${place}`);
     if (key !== undefined && typeof key !== "string") {
       throw new ErrandError("invalid_request", "idempotency_key: must be a string", {
         details: { issues: [{ path: "idempotency_key", reason: "must be a string" }] },

@@ -10,7 +10,8 @@ import { type Bulk, cancelMany, redrive, redriveMany } from "../../engine/redriv
 import { cancelRequestSchema, delegationSchema } from "../../schema/delegation.ts";
 import { answerRequestSchema, bulkRequestSchema, messageRequestSchema } from "../../schema/interrupt.ts";
 import { delegationIdSchema, instantSchema } from "../../schema/values.ts";
-import { jsonText, type Route, route } from "../route.ts";
+import { jsonText } from "../answer.ts";
+import { type Route, route } from "../route.ts";
 
 const params = z.strictObject({ id: delegationIdSchema });
 const bulkSchema = z.strictObject({

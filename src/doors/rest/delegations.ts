@@ -18,16 +18,17 @@ import {
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { delegationIdSchema, pageQuery, queryNumber, waitSecondsSchema } from "../../schema/values.ts";
+import { jsonText } from "../answer.ts";
 import type { Call } from "../call.ts";
 import { preferredWait } from "../prefer.ts";
-import { jsonText, type Route, route } from "../route.ts";
+import { type Route, route } from "../route.ts";
 
 const params = z.strictObject({ id: delegationIdSchema });
 /** The W3C form; anything else is somebody's mistake and not worth refusing work for. */
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 export function traceparentOf(call: Call): string | undefined {
-  const trace = call.headers.get("traceparent") ?? "";
+  const trace = call.header("traceparent") ?? "";
   return TRACEPARENT.test(trace) ? trace : undefined;
 }
 
@@ -61,8 +62,8 @@ export const delegationRoutes: readonly Route[] = [
       gives: ["Location", "Idempotency-Replayed"],
     },
     async handle(call, { body, raw }) {
-      const { broker, principal, headers } = call;
-      const wait_seconds = preferredWait(headers.get("prefer"), LIMITS.wait_seconds.value);
+      const { broker, principal } = call;
+      const wait_seconds = preferredWait(call.header("prefer"), LIMITS.wait_seconds.value);
       // Held before anything is accepted: whoever waits too often already is refused with nothing written.
       const hold = wait_seconds === 0 ? null : call.hold("polls");
       try {
@@ -70,7 +71,7 @@ export const delegationRoutes: readonly Route[] = [
         const present = broker.presences.glance(body.target);
         const accepted = await delegate(broker, principal, body, {
           traceparent: traceparentOf(call),
-          idempotencyKey: headers.get("idempotency-key") ?? undefined,
+          idempotencyKey: call.header("idempotency-key"),
           body: raw,
         });
         const { id } = accepted.record;

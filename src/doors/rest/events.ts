@@ -21,19 +21,20 @@ import {
   pageQuery,
   principalSchema,
 } from "../../schema/values.ts";
+import { jsonText, nothing } from "../answer.ts";
 import type { Call } from "../call.ts";
-import { jsonText, type Route, route } from "../route.ts";
+import { type Route, route } from "../route.ts";
 import { type Frame, sse, toFrame } from "../stream.ts";
 
 /** Streams unless JSON is asked for: what `curl` and `EventSource` would expect. */
 function wantsStream(call: Call): boolean {
-  const accept = call.headers.get("accept") ?? "";
+  const accept = call.header("accept") ?? "";
   return /text\/event-stream/i.test(accept) || !/json/i.test(accept);
 }
 
 /** A browser reconnects to the URL it was given and says in the header how far it came; empty, it says nothing. */
 const cursorOf = (call: Call, after: string | undefined): string | undefined =>
-  call.headers.get("last-event-id") || after;
+  call.header("last-event-id") || after;
 
 async function* frames(events: AsyncIterable<Watched>): AsyncGenerator<Frame> {
   for await (const event of events) {
@@ -99,7 +100,7 @@ export const eventRoutes: readonly Route[] = [
       const record = await read(broker, call.principal, id);
       const given = cursorOf(call, after);
       const [from = "0-0"] = given === undefined ? [record.event_id] : parseCursor(given, 1);
-      if (given !== undefined && isPastEnd(record, from)) return new Response(null, { status: 204 });
+      if (given !== undefined && isPastEnd(record, from)) return nothing(204);
       const first = given === undefined ? [snapshot(record)] : [];
       if (first.length > 0 && record.finished) {
         return wantsStream(call) ? sse(call, () => only(first)) : jsonText(200, pageText(first, [from]));

@@ -1,8 +1,9 @@
 /** The broker's status. Limit: Redis' settings are for the operator and viewers. */
 import { status } from "../../engine/status.ts";
 import { statusSchema } from "../../schema/status.ts";
+import { json } from "../answer.ts";
 import { API_INFO } from "../openapi.ts";
-import { json, type Route, route } from "../route.ts";
+import { type Route, route } from "../route.ts";
 
 export const statusRoutes: readonly Route[] = [
   route({

@@ -3,7 +3,8 @@ import { z } from "zod";
 import { requireOperator } from "../../engine/access.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { newTokenSchema, tokenRequestSchema, tokenSchema } from "../../schema/token.ts";
-import { json, type Route, route } from "../route.ts";
+import { json, nothing } from "../answer.ts";
+import { type Route, route } from "../route.ts";
 
 export const tokenRoutes: readonly Route[] = [
   route({
@@ -38,7 +39,7 @@ export const tokenRoutes: readonly Route[] = [
       if (!(await call.broker.tokens.revoke(params.id))) {
         throw new ErrandError("not_found", `There is no token '${params.id}'.`);
       }
-      return new Response(null, { status: 204 });
+      return nothing(204);
     },
   }),
 ];
