@@ -117,7 +117,7 @@ const NUMBER_FIELDS = [
     "answered",
     "unseen",
   ],
-  ...["children", "callbacks", "notify_seq", "notified_seq", "follow_at"],
+  ...["children", "callbacks", "spoken", "notify_seq", "notified_seq", "follow_at"],
 ];
 const TEXT_FIELDS = [
   ...[

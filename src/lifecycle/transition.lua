@@ -27,8 +27,8 @@ local function answer(outcome, extra)
   local fields, history, artifacts = {}, {}, {}
   if p.read and rec.state then
     fields = redis.call('HGETALL', key)
-    history = redis.call('LRANGE', key .. ':history', 0, -1)
-    artifacts = redis.call('HGETALL', key .. ':artifacts')
+    if rec.spoken then history = redis.call('LRANGE', key .. ':history', 0, -1) end
+    if rec.artifact_bytes then artifacts = redis.call('HGETALL', key .. ':artifacts') end
   end
   local unseen = {}
   if outcome == 'ok' and row(out.move).lease == 'extend' and (rec.unseen or 0) > 0 then
@@ -484,8 +484,11 @@ if mv.event then
   if rec.delegator ~= 'agent:' .. rec.target then feed('agent:' .. rec.target) end
 end
 
+if ARGV[3] ~= '' and move ~= 'retry' then
+  redis.call('RPUSH', key .. ':history', ARGV[3])
+  if not rec.spoken then put('spoken', 1) end
+end
 if #set > 0 then redis.call('HSET', key, unpack(set)) end
-if ARGV[3] ~= '' and move ~= 'retry' then redis.call('RPUSH', key .. ':history', ARGV[3]) end
 
 -- Indexes: what is live by agent and state, and when the sweep looks next.
 
