@@ -138,7 +138,7 @@ class Work:
                 pass  # the next one says more, or the reply
 
     def artifact(self, artifact_id, chunk, last=False):
-        """Streams a piece of output. The first chunk replaces what an earlier attempt left."""
+        """Streams a piece of output. The first chunk replaces what was sent before a question."""
         parts = self.chunks.setdefault(artifact_id, [])
         parts.append({"text": chunk})
         whole = len(parts) == 1

@@ -27,7 +27,7 @@ export class Artifacts {
   readonly #outage: Outage;
   readonly #keeper: LeaseKeeper;
   readonly #path: string;
-  /** What makes up each artifact so far, an earlier attempt's first. */
+  /** What makes up each artifact so far; first what was sent before a question. */
   readonly #kept: Map<string, readonly Chunk[]>;
   #last: Promise<void> = Promise.resolve();
 
