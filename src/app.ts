@@ -105,6 +105,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       gateway,
       redis,
       redisSource: options.redis.socket === undefined ? "external" : "embedded",
+      bulk: connection("bulk"),
       shards,
       writer: new Writer(redis, shards, clock, options.retentionMs, observer(metrics)),
       tickets,

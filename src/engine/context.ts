@@ -28,6 +28,8 @@ export interface Broker {
   readonly redis: Redis;
   /** Where that Redis comes from: the broker's own, or one that is given. */
   readonly redisSource: RedisStatus["source"];
+  /** For lists and replays: what they bring stands in nobody else's way. */
+  readonly bulk: Redis;
   readonly shards: Shards;
   readonly writer: Writer;
   readonly tickets: Tickets;

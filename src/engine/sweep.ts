@@ -1,25 +1,33 @@
 /**
- * The sweep: carries out what time asks for (leases that lapse, deadlines) and makes lost tickets again.
+ * The sweep: carries out what time asks for (leases that lapse, deadlines, events too old) and makes lost tickets again.
  * Limit: it decides nothing; the script does, by Redis' clock. Any number of gateways may sweep at once.
  */
-import type { Redis } from "../redis/connect.ts";
+import type { ShardKeys } from "../redis/keys.ts";
 import { Script } from "../redis/script.ts";
 import type { Broker } from "./context.ts";
 import { follow, report } from "./dispatch.ts";
 
 /**
- * KEYS[1] due · ARGV: clock offset, how many, for how long the taken ones are left to us · the ids, oldest
- * first. Should this gateway die with them, another takes them after that time.
+ * KEYS[1] due, KEYS[2] the shard's events · ARGV: clock offset, how many, for how long the taken ones are left to us,
+ * for how long events are kept, and how many bytes of them · the ids, oldest first. Should this gateway die with them,
+ * another takes them after that time. (The size is an estimate; some Redis do not tell it.)
  */
 const takeDueScript = new Script(`#!lua flags=allow-oom
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + ARGV[1]
+redis.call('XTRIM', KEYS[2], 'MINID', string.format('%.0f', math.max(0, tonumber(time[1]) * 1000 - ARGV[4])))
+local size = redis.pcall('MEMORY', 'USAGE', KEYS[2], 'SAMPLES', 200)
+if type(size) == 'number' and size > tonumber(ARGV[5]) then
+  redis.call('XTRIM', KEYS[2], 'MAXLEN', math.floor(redis.call('XLEN', KEYS[2]) * ARGV[5] / size))
+end
 local ids = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[2])
 for _, id in ipairs(ids) do redis.call('ZADD', KEYS[1], now + ARGV[3], id) end
 return ids`);
 
 const BATCH = 100;
 const LEFT_TO_US_MS = 2_000;
+/** Of a shard's own stream, beside the number of events that the writer keeps there; live readers need seconds of it. */
+const LIVE_BYTES = 64 * 1024 * 1024;
 
 export class Sweep {
   readonly #broker: Broker;
@@ -59,7 +67,7 @@ export class Sweep {
     let handled = 0;
     for (const keys of this.#broker.shards.all) {
       for (let full = true; full && !this.#stopped; ) {
-        const ids = await takeDue(this.#broker.redis, keys.due, this.#broker.clock.offset_ms);
+        const ids = await takeDue(this.#broker, keys);
         const results = await Promise.allSettled(ids.map((id) => this.#handle(id)));
         for (const result of results) {
           if (result.status === "rejected") report(this.#broker, result.reason, "sweep of one record failed");
@@ -102,7 +110,11 @@ export class Sweep {
   }
 }
 
-async function takeDue(redis: Redis, due: string, clock: number): Promise<string[]> {
-  const ids = await takeDueScript.run(redis, [due], [clock, BATCH, LEFT_TO_US_MS]);
+async function takeDue(broker: Broker, keys: ShardKeys): Promise<string[]> {
+  const ids = await takeDueScript.run(
+    broker.redis,
+    [keys.due, keys.events],
+    [broker.clock.offset_ms, BATCH, LEFT_TO_US_MS, broker.retentionMs, LIVE_BYTES],
+  );
   return Array.isArray(ids) ? ids.map(String) : [];
 }

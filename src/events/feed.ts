@@ -6,6 +6,7 @@ import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Log } from "../telemetry/log.ts";
 import { compareIds, type Entry, toEntry } from "./entry.ts";
+import { edges } from "./stored.ts";
 
 /** What a subscriber wants to hear of. */
 export type Source =
@@ -21,7 +22,10 @@ export interface Sink {
 
 /** Short, so that a connection that died without a word is noticed soon. */
 const BLOCK_MS = 1_000;
+/** Entries that one read brings at most; fewer while they are large. */
 const BATCH = 500;
+const MIN_BATCH = 16;
+const BATCH_CHARS = 4 * 1024 * 1024;
 
 const keyOf = (source: Source): string =>
   source.kind === "delegation"
@@ -36,6 +40,7 @@ export class Feed {
   readonly #log: Log;
   readonly #sinks = new Map<string, Set<Sink>>();
   #positions: string[] = [];
+  #batch = BATCH;
   #giveUp: () => void = () => {};
   #running = false;
   #wasCut = false;
@@ -52,7 +57,8 @@ export class Feed {
   }
 
   async start(): Promise<void> {
-    this.#positions = await Promise.all(this.#shards.all.map((keys) => this.#lastId(keys.events)));
+    const found = await Promise.all(this.#shards.all.map((keys) => edges(this.#redis, keys.events)));
+    this.#positions = found.map(({ last }) => last);
     this.#running = true;
     this.#done = this.#run();
   }
@@ -75,18 +81,13 @@ export class Feed {
     };
   }
 
-  async #lastId(stream: string): Promise<string> {
-    const [last] = await this.#redis.xrevrange(stream, "+", "-", "COUNT", 1);
-    return last?.[0] ?? "0-0";
-  }
-
   async #run(): Promise<void> {
     const streams = this.#shards.all.map((keys) => keys.events);
     for (let failures = 0; this.#running; ) {
       try {
         const read = this.#redis.xread(
           "COUNT",
-          BATCH,
+          this.#batch,
           "BLOCK",
           BLOCK_MS,
           "STREAMS",
@@ -95,12 +96,21 @@ export class Feed {
         );
         const answer = await this.#orStopped(read);
         if (!this.#running) return;
-        const full = (answer ?? []).some(([, entries]) => entries.length === BATCH);
+        const full = (answer ?? []).some(([, entries]) => entries.length === this.#batch);
         if (this.#wasCut || full) await this.#closeGap();
+        let count = 0;
+        let chars = 0;
         for (const [stream, entries] of answer ?? []) {
           const shard = streams.indexOf(stream);
-          for (const [id, flat] of entries) this.#deliver(toEntry(shard, id, flat));
+          for (const [id, flat] of entries) {
+            const entry = toEntry(shard, id, flat);
+            this.#deliver(entry);
+            count += 1;
+            chars += entry.more.length;
+          }
         }
+        const fit = Math.floor((BATCH_CHARS * count) / (chars + 1));
+        if (count > 0) this.#batch = Math.max(MIN_BATCH, Math.min(BATCH, fit));
         failures = 0;
       } catch (error) {
         if (!this.#running) return;
@@ -126,10 +136,9 @@ export class Feed {
   async #closeGap(): Promise<void> {
     this.#wasCut = false;
     for (const [shard, keys] of this.#shards.all.entries()) {
-      const [first] = await this.#redis.xrange(keys.events, "-", "+", "COUNT", 1);
-      const last = await this.#lastId(keys.events);
+      const { first, last } = await edges(this.#redis, keys.events);
       const position = this.#positions[shard] ?? "0-0";
-      const trimmed = first !== undefined && position !== "0-0" && compareIds(first[0], position) > 0;
+      const trimmed = first !== null && position !== "0-0" && compareIds(first, position) > 0;
       if (!trimmed && compareIds(last, position) >= 0) continue;
       this.#positions[shard] = last;
       for (const sinks of this.#sinks.values()) for (const sink of sinks) sink.gap();

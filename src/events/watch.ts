@@ -6,9 +6,10 @@
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
 import { LIMITS } from "../schema/limits.ts";
-import { isStart, type Positions } from "./cursor.ts";
+import type { Positions } from "./cursor.ts";
 import { compareIds, type Entry, toEntry } from "./entry.ts";
 import type { Feed, Source } from "./feed.ts";
+import { edges, readPage } from "./stored.ts";
 
 export type Watched =
   | { readonly entry: Entry; readonly positions: Positions }
@@ -19,14 +20,13 @@ export type Watched =
 /** Events buffered for one reader that does not keep up. */
 const MAX_BUFFERED = LIMITS.buffered_events.value;
 const MAX_BUFFERED_CHARS = 4 * 1024 * 1024;
-const PAGE = 200;
 
 export interface Watch {
   readonly redis: Redis;
   readonly shards: Shards;
   readonly feed: Feed;
   readonly source: Source;
-  /** How long the feed of a principal outlives its last event, ms. */
+  /** How long an event is told, ms; and how long the feed of a principal outlives its last one. */
   readonly keptMs: number;
   /** Where to start; one position for each shard of {@link shardsOf}. */
   readonly after: Positions;
@@ -48,12 +48,7 @@ function streamOf(shards: Shards, shard: number, source: Source): string {
 
 /** The newest position of every shard: where "now" is. */
 export async function currentPositions(redis: Redis, shards: Shards): Promise<Positions> {
-  return Promise.all(
-    shards.all.map(async (keys) => {
-      const [last] = await redis.xrevrange(keys.events, "+", "-", "COUNT", 1);
-      return last?.[0] ?? "0-0";
-    }),
-  );
+  return Promise.all(shards.all.map(async (keys) => (await edges(redis, keys.events)).last));
 }
 
 class Buffer {
@@ -86,41 +81,9 @@ class Buffer {
   }
 }
 
-/**
- * True when entries between `position` and what is kept are gone. A stream that lives for `keptMs` after its last entry
- * may have had a forerunner that went as a whole: one with an entry behind a `position` that is older than that.
- */
-async function isTrimmed(
-  redis: Redis,
-  stream: string,
-  position: string,
-  keptMs: number | undefined,
-): Promise<boolean> {
-  if (isStart(position)) return false;
-  const [first] = await redis.xrange(stream, "-", "+", "COUNT", 1);
-  if (first && compareIds(first[0], position) <= 0) return false;
-  if (keptMs !== undefined) {
-    const beganAt = first ? msOf(first[0]) : await clockOf(redis);
-    if (msOf(position) <= beganAt - keptMs) return true;
-  }
-  if (!first) return false;
-  const info = await redis.xinfo("STREAM", stream);
-  if (!Array.isArray(info)) return true;
-  const added = Number(info[info.indexOf("entries-added") + 1]);
-  return added > Number(info[info.indexOf("length") + 1]);
-}
-
-const msOf = (id: string): number => Number(id.split("-")[0]);
-
-async function clockOf(redis: Redis): Promise<number> {
-  const [seconds, micros] = await redis.time();
-  return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
-}
-
 export async function* watch(options: Watch): AsyncGenerator<Watched, void, undefined> {
   const { redis, shards, feed, source, signal } = options;
   const indexes = shardsOf(shards, source);
-  const keptMs = source.kind === "principal" ? options.keptMs : undefined;
   const positions = [...options.after];
   const buffer = new Buffer();
   const end = () => buffer.end();
@@ -131,19 +94,25 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
     return { entry, positions: [...positions] };
   };
   try {
-    let wasReset = false;
-    for (const [at, shard] of indexes.entries()) {
-      const stream = streamOf(shards, shard, source);
-      if (await isTrimmed(redis, stream, positions[at] ?? "0-0", keptMs)) {
-        // From the beginning of what is kept, and never told again.
-        positions[at] = "0-0";
-        if (!wasReset) yield { reset: true, positions: [...positions] };
-        wasReset = true;
-      }
-      for (let full = true; full && !signal.aborted; ) {
-        const page = await redis.xrange(stream, `(${positions[at] ?? "0-0"}`, "+", "COUNT", PAGE);
-        for (const [id, flat] of page) yield advance(toEntry(shard, id, flat));
-        full = page.length === PAGE;
+    const streams = indexes.map((shard) => streamOf(shards, shard, source));
+    // A delegation's own events are told for as long as it is kept.
+    const keptMs = source.kind === "delegation" ? undefined : options.keptMs;
+    const expires = source.kind === "principal";
+    const found = await Promise.all(
+      streams.map((stream, at) => edges(redis, stream, positions[at], { keptMs, expires })),
+    );
+    if (found.some(({ missed }) => missed)) {
+      // From the beginning of what is kept, and never told again.
+      for (const [at, { missed }] of found.entries()) if (missed) positions[at] = "0-0";
+      yield { reset: true, positions: [...positions] };
+    }
+    for (const [at, stream] of streams.entries()) {
+      for (let more = true; more && !signal.aborted; ) {
+        const page = await readPage(redis, stream, positions[at] ?? "0-0", found[at]?.oldest ?? "0-0");
+        // Trimmed faster than it is read: whoever resumes by cursor is told so.
+        if (page.is === "gap") return;
+        for (const [id, flat] of page.entries) yield advance(toEntry(indexes[at] ?? 0, id, flat));
+        more = page.is === "more";
       }
     }
     yield { caught_up: true, positions: [...positions] };

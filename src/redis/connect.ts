@@ -1,5 +1,5 @@
 /**
- * Connections to Redis: one for commands, one for each blocking read, one for pub/sub.
+ * Connections to Redis: one for commands, one for reads that bring much, one for each blocking read, one for pub/sub.
  * Limit: a single server (or a replicated one behind one address); no Cluster client yet.
  */
 import { Redis, type RedisOptions } from "ioredis";
@@ -16,7 +16,7 @@ export interface RedisTarget {
   readonly db?: number;
 }
 
-export type Role = "commands" | "blocking" | "subscriber";
+export type Role = "commands" | "bulk" | "blocking" | "subscriber";
 
 /** Longest that a command may take before the caller is told that Redis is away. */
 const COMMAND_TIMEOUT_MS = 2_000;
@@ -40,7 +40,7 @@ function options(role: Role): Options {
     autoResendUnfulfilledCommands: true,
     connectionName: `errand:${role}`,
   };
-  if (role === "commands") {
+  if (role === "commands" || role === "bulk") {
     // A command whose connection broke may or may not have run: it fails at once, and its caller decides.
     const once = { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
     return { ...common, ...once, commandTimeout: COMMAND_TIMEOUT_MS };

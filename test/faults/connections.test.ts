@@ -35,7 +35,7 @@ test("1 000 idle pollers cost as many Redis connections as one", async () => {
   const polls = [poll("agent-0")];
   await until(() => waiting() === 1);
   const withOne = await connections(db);
-  expect(withOne).toEqual(["errand:blocking", "errand:commands", "errand:subscriber"]);
+  expect(withOne).toEqual(["errand:blocking", "errand:bulk", "errand:commands", "errand:subscriber"]);
 
   for (const name of names.slice(1)) polls.push(poll(name));
   await until(() => waiting() === POLLERS, { timeoutMs: 20_000 });
