@@ -3,9 +3,9 @@
  * that does not read for a while is cut and resumes by its cursor; it never grows the gateway's memory.
  */
 import type { Broker } from "../engine/context.ts";
+import type { Followed } from "../engine/watch.ts";
 import { formatCursor } from "../events/cursor.ts";
 import { toEventJson } from "../events/entry.ts";
-import type { Watched } from "../events/watch.ts";
 import type { Call } from "./call.ts";
 
 const COMMENT_MS = 15_000;
@@ -19,12 +19,25 @@ export interface Frame {
   readonly json: string;
 }
 
+/** How far a reader has come without a frame for it; told with the next comment. */
+export interface Mark {
+  readonly reached: string;
+}
+
 /** Undefined for what is not told to subscribers. */
-export function toFrame(watched: Watched): Frame | undefined {
-  if ("caught_up" in watched) return undefined;
-  const id = formatCursor(watched.positions);
-  if ("reset" in watched) return { id, type: "RESET", json: JSON.stringify({ id, type: "RESET" }) };
-  return { id, type: watched.entry.type, json: toEventJson(watched.entry, id) };
+export function toFrame(event: Followed): Frame | undefined {
+  if ("caught_up" in event || "skipped" in event) return undefined;
+  const id = formatCursor(event.positions);
+  if ("reset" in event) return { id, type: "RESET", json: JSON.stringify({ id, type: "RESET" }) };
+  return { id, type: event.entry.type, json: toEventJson(event.entry, id) };
+}
+
+export async function* toFrames(events: AsyncIterable<Followed>): AsyncGenerator<Frame | Mark> {
+  for await (const event of events) {
+    if ("skipped" in event) yield { reached: formatCursor(event.positions) };
+    const frame = toFrame(event);
+    if (frame) yield frame;
+  }
 }
 
 /** What a stream needs of its {@link Call}. */
@@ -41,7 +54,7 @@ function encode({ id, type, json }: Frame): string {
  * `open` gets the signal that ends the stream. Nothing is opened before the first read: the answer to a HEAD has
  * no body, and nobody would ever close what stands behind it.
  */
-export function sse(call: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame>): Response {
+export function sse(call: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame | Mark>): Response {
   // Refused while there still is a status to refuse with.
   call.broker.quotas.requireRoom(call.principal, "streams");
   let pump: Pump | undefined;
@@ -72,27 +85,32 @@ export function sse(call: Reader, open: (signal: AbortSignal) => AsyncIterable<F
   });
 }
 
+type Step = { readonly frame: Frame } | { readonly failed: unknown } | "end";
+
 /** One open stream: frames at the reader's pace, comments in silence, an end for who stops reading. */
 class Pump {
   readonly #call: Reader;
-  readonly #frames: AsyncIterator<Frame>;
+  readonly #frames: AsyncIterator<Frame | Mark>;
   readonly #release: () => void;
   readonly #gone = new AbortController();
   readonly #watchdog: NodeJS.Timeout;
-  #next: Promise<IteratorResult<Frame>>;
+  /** What has come and was not taken yet. */
+  #step: Step | undefined;
+  #onStep: () => void = () => {};
+  #reached: string | null = null;
   #wroteAt = Date.now();
   #pulling = false;
   #closed = false;
   canceled = false;
 
-  constructor(call: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame>) {
+  constructor(call: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame | Mark>) {
     this.#call = call;
     const hold = call.hold("streams");
     this.#release = hold.release;
     hold.signal.addEventListener("abort", () => this.#gone.abort(), { once: true });
     if (hold.signal.aborted) this.#gone.abort();
     this.#frames = open(this.#gone.signal)[Symbol.asyncIterator]();
-    this.#next = this.#ask();
+    this.#ask();
     this.#watchdog = setInterval(() => {
       if (!this.#pulling && Date.now() - this.#wroteAt > STALLED_MS) call.cut();
     }, COMMENT_MS).unref();
@@ -103,14 +121,16 @@ class Pump {
   async next(): Promise<string | null> {
     this.#pulling = true;
     try {
-      const result = await within(this.#next, COMMENT_MS);
-      if (result === "silence") return ": still here\n\n";
-      if (result.done) {
+      const step = await this.#take();
+      if (step === undefined) return this.#comment();
+      if (step === "end") {
         this.#close();
         return null;
       }
-      this.#next = this.#ask();
-      return encode(result.value);
+      if ("failed" in step) throw step.failed;
+      this.#reached = null;
+      this.#ask();
+      return encode(step.frame);
     } catch (error) {
       this.#close();
       if (!this.canceled) {
@@ -132,11 +152,46 @@ class Pump {
     await this.#frames.return?.();
   }
 
-  #ask(): Promise<IteratorResult<Frame>> {
-    const next = this.#frames.next();
-    // Whoever reads next is told; until then a failure has nobody to tell.
-    next.catch(() => {});
-    return next;
+  #ask(): void {
+    const come = (step: Step) => {
+      this.#step = step;
+      this.#onStep();
+    };
+    this.#frames.next().then(
+      ({ done, value }) => {
+        if (done) return come("end");
+        if (!("reached" in value)) return come({ frame: value });
+        this.#reached = value.reached;
+        this.#ask();
+      },
+      (failed: unknown) => come({ failed }),
+    );
+  }
+
+  /**
+   * The next step, or undefined after a while of silence. (A race against a promise that lasts as long as the silence
+   * would leave something behind on it each time.)
+   */
+  async #take(): Promise<Step | undefined> {
+    if (this.#step === undefined) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, COMMENT_MS);
+        this.#onStep = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    const step = this.#step;
+    this.#step = undefined;
+    return step;
+  }
+
+  /** With an id where there is one to resume by: a block without data moves a reader's Last-Event-ID, and is no event. */
+  #comment(): string {
+    const reached = this.#reached;
+    this.#reached = null;
+    return reached === null ? ": still here\n\n" : `: still here\nid: ${reached}\n\n`;
   }
 
   #close(): void {
@@ -146,17 +201,5 @@ class Pump {
     this.#release();
     this.#gone.abort();
     this.#call.broker.metrics.streams.dec();
-  }
-}
-
-async function within<T>(promise: Promise<T>, ms: number): Promise<T | "silence"> {
-  let timer: NodeJS.Timeout | undefined;
-  const silence = new Promise<"silence">((resolve) => {
-    timer = setTimeout(() => resolve("silence"), ms);
-  });
-  try {
-    return await Promise.race([promise, silence]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -9,6 +9,7 @@ import { currentPositions, type Watched, watch } from "../events/watch.ts";
 import type { StoredDelegation } from "../lifecycle/record.ts";
 import { TERMINAL_EVENT_TYPES } from "../schema/event.ts";
 import { type Principal, seesAll } from "./access.ts";
+import { PAGE_BYTES } from "./bulk.ts";
 import type { Broker } from "./context.ts";
 import { read } from "./read.ts";
 
@@ -63,29 +64,40 @@ function wants(filter: EventFilter, entry: Entry): boolean {
 /** The newest position: a subscriber without a cursor starts here. */
 export const now = (broker: Broker): Promise<Positions> => currentPositions(broker.redis, broker.shards);
 
+/** What was not asked for: only how far the reader has come with it. */
+export interface Skipped {
+  readonly skipped: true;
+  readonly positions: Positions;
+}
+export type Followed = Watched | Skipped;
+
 export async function* follow(
   broker: Broker,
   subscription: Subscription,
   after: Positions,
   signal: AbortSignal,
-): AsyncGenerator<Watched, void, undefined> {
-  const { redis, shards, feed, retentionMs: keptMs } = broker;
+): AsyncGenerator<Followed, void, undefined> {
+  const { bulk: redis, shards, feed, retentionMs: keptMs } = broker;
   const { source, filter } = subscription;
   for await (const event of watch({ redis, shards, feed, source, keptMs, after, signal })) {
     if (!("entry" in event) || wants(filter, event.entry)) yield event;
+    else yield { skipped: true, positions: event.positions };
   }
 }
 
 /**
- * A page for who polls: what is stored behind the cursor, up to `limit`; when nothing is, the first events to
- * come within `wait_seconds`. `take` makes of an event what the page holds, or nothing.
+ * A page for who polls: what is stored behind the cursor, up to `limit` and {@link PAGE_BYTES}; when nothing is, the
+ * first events to come within `wait_seconds`. `take` makes of an event what the page holds, or nothing; `sizeOf` says
+ * how much of the page that takes.
  */
 export async function collect<T>(
-  events: (signal: AbortSignal) => AsyncIterable<Watched>,
+  events: (signal: AbortSignal) => AsyncIterable<Followed>,
   options: { wait_seconds: number; limit: number; signal: AbortSignal },
-  take: (event: Watched) => T | undefined,
+  take: (event: Followed) => T | undefined,
+  sizeOf: (item: T) => number = () => 0,
 ): Promise<{ items: T[]; positions: Positions | undefined }> {
   const items: T[] = [];
+  let size = 0;
   let positions: Positions | undefined;
   const enough = new AbortController();
   const stop = () => enough.abort();
@@ -94,14 +106,18 @@ export async function collect<T>(
   if (options.signal.aborted) stop();
   try {
     for await (const event of events(enough.signal)) {
-      if ("positions" in event) positions = event.positions;
+      const item = "caught_up" in event ? undefined : take(event);
+      if (item !== undefined) {
+        size += sizeOf(item);
+        // The first one always, or nobody would ever get past it.
+        if (size > PAGE_BYTES && items.length > 0) break;
+        items.push(item);
+      }
+      positions = event.positions;
       if ("caught_up" in event) {
         if (items.length > 0 || options.wait_seconds === 0) break;
         patience = setTimeout(stop, options.wait_seconds * 1000);
-        continue;
       }
-      const item = take(event);
-      if (item !== undefined) items.push(item);
       // What has come live is told at once; more of it is the next page's.
       if (items.length >= options.limit || (patience && items.length > 0)) break;
     }
@@ -119,7 +135,7 @@ export async function* followOne(
   after: string,
   signal: AbortSignal,
 ): AsyncGenerator<Watched, void, undefined> {
-  const { redis, shards, feed, retentionMs: keptMs } = broker;
+  const { bulk: redis, shards, feed, retentionMs: keptMs } = broker;
   const source: Source = { kind: "delegation", id: record.id };
   for await (const event of watch({ redis, shards, feed, source, keptMs, after: [after], signal })) {
     yield event;

@@ -67,6 +67,12 @@ export const LIMITS = {
   wait_seconds: limit(60, "seconds", "a request may wait", "invalid_request"),
   leases: limit(32, "leases", "one poll may take", "invalid_request"),
   page: limit(1_000, "entries", "a page of events or results; 100 of a list", "invalid_request"),
+  page_bytes: limit(
+    8 * MIB,
+    "bytes",
+    "(about) a page of events, results or a list; then it ends early, and its cursor is where it came to",
+    null,
+  ),
   buffered_events: limit(
     1_000,
     "events",

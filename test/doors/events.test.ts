@@ -158,6 +158,78 @@ describe("the stream of everything", () => {
     live.close();
   });
 
+  describe("filtered", () => {
+    async function withTwo() {
+      const { url, api, redis } = await setup();
+      const viewer = await as(url, "viewer:eve");
+      const [one, two] = await Promise.all(
+        ["trip", "home"].map(async (context_id) => {
+          const { id } = (await api.delegate("scout", { context_id })).body;
+          await api.cancel(id);
+          return String(id);
+        }),
+      );
+      const seen = async (query: string, after = "0") => {
+        const path = `/v1/events?after=${after}&${query}`;
+        const { body } = await viewer.call("GET", path, undefined, { accept: "application/json" });
+        return {
+          cursor: String(body.cursor),
+          events: body.events.map(({ type, delegation_id }: Record<string, string>) => [type, delegation_id]),
+        };
+      };
+      return { url, api, viewer, redis, one, two, seen };
+    }
+
+    test("by context, by types, and by both, it shows what matches all", async () => {
+      const { one, two, seen } = await withTwo();
+      expect((await seen("context_id=trip")).events).toEqual([
+        ["DELEGATION_SENT", one],
+        ["DELEGATION_FAILED", one],
+      ]);
+      const ended = (await seen("types=DELEGATION_FAILED,DELEGATION_COMPLETE")).events;
+      expect(ended.sort()).toEqual(
+        [
+          ["DELEGATION_FAILED", one],
+          ["DELEGATION_FAILED", two],
+        ].sort(),
+      );
+      expect((await seen("types=DELEGATION_FAILED&context_id=home")).events).toEqual([
+        ["DELEGATION_FAILED", two],
+      ]);
+    });
+
+    test.each(["delegation_id=", "delegator=operator", "target=scout"])(
+      "by %s, it has what the feed of a principal keeps, longer than the stream of all",
+      async (query) => {
+        const { redis, one, seen } = await withTwo();
+        await redis.xtrim("{errand:0}:events", "MAXLEN", 0);
+        const whole = query.endsWith("=") ? `${query}${one}` : query;
+        expect((await seen(whole)).events).toEqual(
+          expect.arrayContaining([
+            ["DELEGATION_SENT", one],
+            ["DELEGATION_FAILED", one],
+          ]),
+        );
+      },
+    );
+
+    test("a poll that nothing comes for moves its cursor past what it kept back", async () => {
+      const { redis, seen } = await withTwo();
+      const { cursor } = await seen("context_id=none");
+      let answered = false;
+      const poll = seen("context_id=none&wait_seconds=1", cursor).finally(() => {
+        answered = true;
+      });
+      const written: string[] = [];
+      for (; !answered; ) {
+        const id = await redis.xadd("{errand:0}:events", "*", ...entryFields());
+        written.push(id ?? "");
+      }
+      const { cursor: moved } = await poll;
+      expect(written.indexOf(moved)).toBeGreaterThan(written.length / 2);
+    });
+  });
+
   test("without a cursor it starts now, and a JSON answer carries that cursor", async () => {
     const { api, finish } = await setup();
     const json = { accept: "application/json" };

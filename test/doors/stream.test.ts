@@ -1,7 +1,7 @@
 import { get, type IncomingMessage } from "node:http";
 import { createParser } from "eventsource-parser";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { type Frame, type Reader, sse } from "../../src/doors/stream.ts";
+import { type Frame, type Mark, type Reader, sse, toFrames } from "../../src/doors/stream.ts";
 import { Quotas } from "../../src/engine/quotas.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { Metrics } from "../../src/telemetry/metrics.ts";
@@ -25,7 +25,9 @@ describe("an idle stream, its time moved by the test", () => {
       vi.useRealTimers();
     });
     const cut = vi.fn();
-    let send = (_frame: Frame) => {};
+    let send = (_frame: Frame | Mark) => {};
+    /** How often somebody was put on what comes next. */
+    let listened = 0;
     const reader: Reader = {
       requestId: "req_1",
       principal: { text: "caller:alice", kind: "caller", name: "alice" },
@@ -33,18 +35,34 @@ describe("an idle stream, its time moved by the test", () => {
       hold: () => ({ signal: new AbortController().signal, release: () => {}, throwIfRevoked: () => {} }),
       cut,
     };
-    const frames = async function* (signal: AbortSignal) {
+    const generate = async function* (signal: AbortSignal) {
       while (!signal.aborted) {
-        const frame = await new Promise<Frame | null>((resolve) => {
+        const frame = await new Promise<Frame | Mark | null>((resolve) => {
           send = resolve;
           signal.addEventListener("abort", () => resolve(null), { once: true });
         });
         if (frame) yield frame;
       }
     };
+    const frames = (signal: AbortSignal) => {
+      const generator = generate(signal);
+      const next = () => {
+        const coming = generator.next();
+        vi.spyOn(coming, "then").mockImplementation((done, failed) => {
+          listened += 1;
+          return Promise.prototype.then.call(coming, done, failed);
+        });
+        return coming;
+      };
+      return { [Symbol.asyncIterator]: () => ({ next, return: () => generator.return() }) };
+    };
     const body = sse(reader, frames).body?.getReader();
     const read = async () => new TextDecoder().decode((await body?.read())?.value);
-    return { read, cut, send: (frame: Frame) => send(frame), close: () => body?.cancel() };
+    const tell = async (frame: Frame | Mark) => {
+      send(frame);
+      await vi.advanceTimersByTimeAsync(0);
+    };
+    return { read, cut, send: tell, listened: () => listened, close: () => body?.cancel() };
   }
 
   test("a comment every 15 s, counted from what was sent last", async () => {
@@ -66,12 +84,45 @@ describe("an idle stream, its time moved by the test", () => {
     }
     next();
     await vi.advanceTimersByTimeAsync(COMMENT_MS - 1);
-    send({ id: "1-0", type: "X", json: "{}" });
-    await vi.advanceTimersByTimeAsync(0);
+    await send({ id: "1-0", type: "X", json: "{}" });
     expect(came).toBe("id: 1-0\nevent: X\ndata: {}\n\n");
     next();
     await vi.advanceTimersByTimeAsync(COMMENT_MS - 1);
     expect(came).toBeNull();
+    await close();
+  });
+
+  test("a comment tells how far the reader has come without an event, once, and nothing behind one", async () => {
+    const { read, send, close } = open();
+    await read();
+    const comment = async () => {
+      const text = read();
+      await vi.advanceTimersByTimeAsync(COMMENT_MS);
+      return text;
+    };
+    let text = read();
+    await send({ reached: "2-0" });
+    await send({ reached: "3-0" });
+    await vi.advanceTimersByTimeAsync(COMMENT_MS);
+    expect(await text).toMatch(/^:[^\n]*\nid: 3-0\n\n$/);
+    expect(await comment()).toMatch(/^:[^\n]*\n\n$/);
+    text = read();
+    await send({ reached: "4-0" });
+    await send({ id: "5-0", type: "X", json: "{}" });
+    expect(await text).toBe("id: 5-0\nevent: X\ndata: {}\n\n");
+    expect(await comment()).toMatch(/^:[^\n]*\n\n$/);
+    await close();
+  });
+
+  test("leaves nothing behind with a comment", async () => {
+    const { read, listened, close } = open();
+    await read();
+    for (let round = 0; round < 20; round += 1) {
+      const comment = read();
+      await vi.advanceTimersByTimeAsync(COMMENT_MS);
+      await comment;
+    }
+    expect(listened()).toBe(1);
     await close();
   });
 
@@ -89,6 +140,20 @@ describe("an idle stream, its time moved by the test", () => {
     expect(cut).toHaveBeenCalled();
     await close();
   });
+});
+
+test("what a filter keeps back is a mark, what was caught up with is nothing", async () => {
+  const events = async function* () {
+    yield { caught_up: true, positions: ["1-0"] } as const;
+    yield { skipped: true, positions: ["2-0", "1-0"] } as const;
+    yield { reset: true, positions: ["0-0"] } as const;
+  };
+  const told: unknown[] = [];
+  for await (const one of toFrames(events())) told.push(one);
+  expect(told).toEqual([
+    { reached: "2-0.1-0" },
+    { id: "0-0", type: "RESET", json: '{"id":"0-0","type":"RESET"}' },
+  ]);
 });
 
 const EVENTS = 3_000;

@@ -11,7 +11,6 @@ import {
   subscribe,
 } from "../../engine/watch.ts";
 import { formatCursor, type Positions, parseCursor } from "../../events/cursor.ts";
-import type { Watched } from "../../events/watch.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { EVENT_TYPES, eventPageSchema } from "../../schema/event.ts";
 import {
@@ -24,7 +23,7 @@ import {
 import { jsonText, nothing } from "../answer.ts";
 import type { Call } from "../call.ts";
 import { type Route, route } from "../route.ts";
-import { type Frame, sse, toFrame } from "../stream.ts";
+import { type Frame, sse, toFrame, toFrames } from "../stream.ts";
 
 /** Streams unless JSON is asked for: what `curl` and `EventSource` would expect. */
 function wantsStream(call: Call): boolean {
@@ -36,18 +35,13 @@ function wantsStream(call: Call): boolean {
 const cursorOf = (call: Call, after: string | undefined): string | undefined =>
   call.header("last-event-id") || after;
 
-async function* frames(events: AsyncIterable<Watched>): AsyncGenerator<Frame> {
-  for await (const event of events) {
-    const frame = toFrame(event);
-    if (frame) yield frame;
-  }
-}
-
 function snapshot(record: StoredDelegation): Frame {
   const head = JSON.stringify({ id: record.event_id, type: "DELEGATION_SNAPSHOT", delegation_id: record.id });
   const json = `${head.slice(0, -1)},"delegation":${record.json}}`;
   return { id: record.event_id, type: "DELEGATION_SNAPSHOT", json };
 }
+
+const sizeOf = ({ json }: Frame): number => json.length;
 
 function pageText(events: readonly Frame[], positions: Positions): string {
   const cursor = JSON.stringify(formatCursor(positions));
@@ -80,9 +74,9 @@ export const eventRoutes: readonly Route[] = [
       const positions: Positions =
         given === undefined ? await now(broker) : parseCursor(given, broker.shards.count);
       const open = (signal: AbortSignal) => follow(broker, subscription, positions, signal);
-      if (wantsStream(call)) return sse(call, (signal) => frames(open(signal)));
+      if (wantsStream(call)) return sse(call, (signal) => toFrames(open(signal)));
       const page = await call.whileHeld(wait_seconds, (signal) =>
-        collect(open, { wait_seconds, limit, signal }, toFrame),
+        collect(open, { wait_seconds, limit, signal }, toFrame, sizeOf),
       );
       return jsonText(200, pageText(page.items, page.positions ?? positions));
     },
@@ -109,13 +103,13 @@ export const eventRoutes: readonly Route[] = [
       if (wantsStream(call)) {
         return sse(call, async function* (signal) {
           yield* first;
-          yield* frames(open(signal));
+          yield* toFrames(open(signal));
         });
       }
       // A snapshot is an answer; only a reader who has one waits for more.
       const patience = { wait_seconds: first.length > 0 ? 0 : wait_seconds, limit };
       const page = await call.whileHeld(patience.wait_seconds, (signal) =>
-        collect(open, { ...patience, signal }, toFrame),
+        collect(open, { ...patience, signal }, toFrame, sizeOf),
       );
       return jsonText(200, pageText([...first, ...page.items], page.positions ?? [from]));
     },

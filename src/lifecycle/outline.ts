@@ -1,0 +1,54 @@
+/**
+ * What a list has to know of a record before it is worth reading whole. Limit: `bytes` counts the bodies as the script
+ * does; what is shown of them may be twice as long.
+ */
+import type { Redis } from "../redis/connect.ts";
+import type { Shards } from "../redis/shards.ts";
+import { isTerminal, type State, stateSchema } from "../schema/delegation.ts";
+
+export interface Outline {
+  readonly id: string;
+  readonly state: State;
+  readonly target: string;
+  readonly delegator: string;
+  readonly context_id: string;
+  readonly parent_id: string | null;
+  readonly created_at: number;
+  /** The error's JSON text. */
+  readonly error: string | null;
+  readonly finished: boolean;
+  /** Bytes of message, history, artifacts and reply, as JSON. */
+  readonly bytes: number;
+}
+
+const FIELDS = ["state", "target", "delegator", "context_id", "parent_id", "created_at", "bytes"];
+
+/** In the order of the ids; null where there is no such record (any more). Errors only where they are asked for. */
+export async function readOutlines(
+  redis: Redis,
+  shards: Shards,
+  ids: readonly string[],
+  options: { readonly errors?: boolean } = {},
+): Promise<(Outline | null)[]> {
+  const fields = options.errors ? [...FIELDS, "error"] : FIELDS;
+  const read = async (id: string): Promise<Outline | null> => {
+    const keys = shards.ofId(id);
+    const row = keys ? await redis.hmget(keys.delegation(id), ...fields) : [];
+    const [stored, target, delegator, context_id, parent_id, created_at, bytes, error] = row;
+    if (!stored) return null;
+    const state = stateSchema.parse(stored);
+    return {
+      id,
+      state,
+      target: target ?? "",
+      delegator: delegator ?? "",
+      context_id: context_id ?? "",
+      parent_id: parent_id || null,
+      created_at: Number(created_at),
+      error: error || null,
+      finished: isTerminal(state),
+      bytes: Number(bytes ?? 0),
+    };
+  };
+  return Promise.all(ids.map(read));
+}
