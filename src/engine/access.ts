@@ -52,7 +52,7 @@ export const matchesPattern = (principal: Principal, pattern: string): boolean =
 export async function canSee(
   broker: Broker,
   principal: Principal,
-  record: StoredDelegation,
+  record: Pick<StoredDelegation, "delegator" | "target" | "created_at">,
 ): Promise<boolean> {
   if (seesAll(principal)) return true;
   const concerned =

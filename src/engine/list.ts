@@ -2,11 +2,13 @@
  * Lists of delegations, newest first. Limit: one index is scanned, a bounded stretch at a time, and the other
  * conditions filter it, so a page may be short, or empty, while there is a next one.
  */
-import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
+import { type Outline, readOutlines } from "../lifecycle/outline.ts";
+import type { StoredDelegation } from "../lifecycle/record.ts";
 import type { ShardKeys } from "../redis/keys.ts";
 import { delegationErrorSchema } from "../schema/delegation.ts";
 import { ErrandError } from "../schema/errors.ts";
 import { canSee, type Principal, seesAll } from "./access.ts";
+import { fitting, readWhole } from "./bulk.ts";
 import type { Broker } from "./context.ts";
 
 export interface ListQuery {
@@ -24,7 +26,7 @@ export interface ListQuery {
 }
 
 /** Records looked at for one page. */
-const SCAN = 500;
+const SCAN = 1_000;
 const BATCH = 100;
 
 /** Where a page ended: nothing as new as this, or of this instant and before it by id, was shown yet. */
@@ -44,15 +46,41 @@ function toPlace({ cursor, before }: ListQuery): Place {
   });
 }
 
-/** The narrowest index that holds the answer. */
-function indexesOf(query: ListQuery, principal: Principal): string[] {
-  if (query.parent_id !== undefined) return [`parent:${query.parent_id}`];
-  if (query.context_id !== undefined) return [`context:${query.context_id}`];
-  if (query.delegator !== undefined) return [`delegator:${query.delegator}`];
-  if (query.target !== undefined) return [`target:${query.target}`];
-  if (seesAll(principal)) return ["all"];
+/** What is scanned for an answer. */
+interface Plan {
+  readonly indexes: readonly string[];
+  readonly shards: readonly ShardKeys[];
+  /** Nothing older concerns the caller; ms. */
+  readonly oldest: number;
+  /** Records looked at, at most. */
+  readonly most: number;
+}
+
+function narrowest(query: ListQuery): string | undefined {
+  if (query.parent_id !== undefined) return `parent:${query.parent_id}`;
+  if (query.context_id !== undefined) return `context:${query.context_id}`;
+  if (query.delegator !== undefined) return `delegator:${query.delegator}`;
+  return query.target === undefined ? undefined : `target:${query.target}`;
+}
+
+/**
+ * The narrowest index that holds the answer. A page ends where the scan did, and its cursor says where that was: so what
+ * may hold others' work is scanned to its end, or, when it is too long for that, the caller's own is.
+ */
+async function toPlan(broker: Broker, principal: Principal, query: ListQuery): Promise<Plan> {
+  const narrow = narrowest(query);
+  const shards = query.target !== undefined ? [broker.shards.ofAgent(query.target)] : broker.shards.all;
+  if (seesAll(principal)) return { indexes: [narrow ?? "all"], shards, oldest: 0, most: SCAN };
   const own = [`delegator:${principal.text}`];
-  return principal.kind === "agent" ? [...own, `target:${principal.name}`] : own;
+  if (principal.kind === "agent") own.push(`target:${principal.name}`);
+  const oldest = principal.kind === "agent" ? await broker.agents.since(principal.name) : 0;
+  if (narrow !== undefined) {
+    if (own.includes(narrow)) return { indexes: [narrow], shards, oldest, most: SCAN };
+    const sizes = await Promise.all(shards.map((shard) => broker.bulk.zcard(shard.list(narrow))));
+    const size = sizes.reduce((sum, one) => sum + one, 0);
+    if (size <= SCAN) return { indexes: [narrow], shards, oldest, most: Number.POSITIVE_INFINITY };
+  }
+  return { indexes: own, shards, oldest, most: SCAN };
 }
 
 const isBehind = (place: Place, { at, id }: Place): boolean =>
@@ -60,23 +88,18 @@ const isBehind = (place: Place, { at, id }: Place): boolean =>
 const newestFirst = (a: Place, b: Place): number => b.at - a.at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 
 /** The next places behind `after`, over all indexes and shards, each once. */
-async function scan(
-  broker: Broker,
-  shards: readonly ShardKeys[],
-  indexes: readonly string[],
-  after: Place,
-): Promise<Place[]> {
+async function scan(broker: Broker, plan: Plan, after: Place): Promise<Place[]> {
   const max = after.at === Number.POSITIVE_INFINITY ? "+inf" : after.at;
   const found = new Map<string, Place>();
-  const streams = shards.flatMap((shard) => indexes.map((index) => shard.list(index)));
+  const lists = plan.shards.flatMap((shard) => plan.indexes.map((index) => shard.list(index)));
   await Promise.all(
-    streams.map(async (key) => {
+    lists.map(async (key) => {
       // Those of one instant are read over again until they are past.
       for (let offset = 0, fresh = 0; fresh < BATCH; offset += BATCH) {
-        const flat = await broker.redis.zrevrangebyscore(
+        const flat = await broker.bulk.zrevrangebyscore(
           key,
           max,
-          "-inf",
+          plan.oldest,
           "WITHSCORES",
           "LIMIT",
           offset,
@@ -99,19 +122,20 @@ async function matches(
   broker: Broker,
   principal: Principal,
   query: ListQuery,
-  record: StoredDelegation,
+  record: Omit<Outline, "bytes">,
 ): Promise<boolean> {
   if (query.target !== undefined && query.target !== record.target) return false;
   if (query.delegator !== undefined && query.delegator !== record.delegator) return false;
   if (query.context_id !== undefined && query.context_id !== record.context_id) return false;
+  if (query.parent_id !== undefined && query.parent_id !== record.parent_id) return false;
   const state = query.state === "live" && !record.finished ? "live" : record.state;
   if (query.state !== undefined && query.state !== state) return false;
   if (query.error_code !== undefined && query.error_code !== errorCode(record)) return false;
   return canSee(broker, principal, record);
 }
 
-function errorCode(record: StoredDelegation): string | null {
-  return record.error === null ? null : delegationErrorSchema.parse(JSON.parse(record.error)).code;
+function errorCode({ error }: { readonly error: string | null }): string | null {
+  return error === null ? null : delegationErrorSchema.parse(JSON.parse(error)).code;
 }
 
 export async function list(
@@ -119,21 +143,51 @@ export async function list(
   principal: Principal,
   query: ListQuery,
 ): Promise<{ records: StoredDelegation[]; next_cursor: string | null }> {
-  const indexes = indexesOf(query, principal);
-  const shards = query.target !== undefined ? [broker.shards.ofAgent(query.target)] : broker.shards.all;
-  const records: StoredDelegation[] = [];
+  const found = await find(broker, principal, query);
+  const read = await readWhole(
+    broker,
+    found.hits.map(({ outline }) => outline),
+  );
+  // As they stand now: one may have moved on since it was found.
+  const still = await Promise.all(read.map((record) => matches(broker, principal, query, record)));
+  const { next } = found;
+  return { records: read.filter((_, at) => still[at]), next_cursor: next && `${next.at}.${next.id}` };
+}
+
+interface Hit {
+  readonly place: Place;
+  readonly outline: Outline;
+}
+
+/** A page of what matches, and where the next one begins. */
+async function find(
+  broker: Broker,
+  principal: Principal,
+  query: ListQuery,
+): Promise<{ hits: Hit[]; next: Place | null }> {
+  const plan = await toPlan(broker, principal, query);
+  const hits: Hit[] = [];
   let place = toPlace(query);
-  for (let scanned = 0; scanned < SCAN; ) {
-    const places = await scan(broker, shards, indexes, place);
-    const batch = await Promise.all(places.map(({ id }) => readRecord(broker.redis, broker.shards, id)));
-    for (const [at, record] of batch.entries()) {
+  for (let scanned = 0; scanned < plan.most; ) {
+    const places = await scan(broker, plan, place);
+    const ids = places.map(({ id }) => id);
+    const outlines = await readOutlines(broker.bulk, broker.shards, ids, {
+      errors: query.error_code !== undefined,
+    });
+    for (const [at, outline] of outlines.entries()) {
       place = places[at] ?? place;
       scanned += 1;
-      if (!record || !(await matches(broker, principal, query, record))) continue;
-      records.push(record);
-      if (records.length === query.limit) return { records, next_cursor: `${place.at}.${place.id}` };
+      if (outline && (await matches(broker, principal, query, outline))) hits.push({ place, outline });
+      if (hits.length === query.limit) return cut(hits, place);
     }
-    if (places.length < BATCH) return { records, next_cursor: null };
+    if (places.length < BATCH) return cut(hits, null);
   }
-  return { records, next_cursor: `${place.at}.${place.id}` };
+  return cut(hits, place);
+}
+
+/** As many of them as one answer holds. */
+function cut(hits: Hit[], next: Place | null): { hits: Hit[]; next: Place | null } {
+  const count = fitting(hits.map(({ outline }) => outline));
+  if (count === hits.length) return { hits, next };
+  return { hits: hits.slice(0, count), next: hits[count - 1]?.place ?? next };
 }

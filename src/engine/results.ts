@@ -4,8 +4,10 @@
  */
 import type { Positions } from "../events/cursor.ts";
 import type { Entry } from "../events/entry.ts";
-import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
+import { readOutlines } from "../lifecycle/outline.ts";
+import type { StoredDelegation } from "../lifecycle/record.ts";
 import type { Principal } from "./access.ts";
+import { fitting, readWhole } from "./bulk.ts";
 import type { Broker } from "./context.ts";
 import { collect, follow, subscribe } from "./watch.ts";
 
@@ -27,12 +29,16 @@ export async function results(
   const page = await collect(
     (signal) => follow(broker, subscription, after, signal),
     options,
-    (event) => ("entry" in event ? event.entry.delegation_id : undefined),
+    (event) => ("entry" in event ? { id: event.entry.delegation_id, positions: event.positions } : undefined),
   );
-  const ids = [...new Set(page.items)];
-  const records = await Promise.all(ids.map((id) => readRecord(broker.redis, broker.shards, id)));
+  const ids = [...new Set(page.items.map(({ id }) => id))];
+  const outlines = await readOutlines(broker.bulk, broker.shards, ids);
+  const count = fitting(outlines);
+  const left = new Set(ids.slice(count));
+  // The first event of what does not fit is the next page's.
+  const end = page.items.findIndex(({ id }) => left.has(id));
   return {
-    records: records.filter((record) => record !== null),
-    positions: page.positions ?? after,
+    records: await readWhole(broker, outlines.slice(0, count)),
+    positions: (end === -1 ? page.positions : page.items[end - 1]?.positions) ?? after,
   };
 }

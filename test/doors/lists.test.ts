@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Gateway } from "../../src/app.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 
 const JSON_ONLY = { accept: "application/json" };
@@ -17,6 +18,24 @@ async function setup(options = {}) {
   return { ...broker, admin, alice, bob, finish };
 }
 
+/** By the writer alone: as many delegations of this delegator, for each agent in turn. */
+async function submit(
+  { broker }: Gateway,
+  targets: readonly string[],
+  delegator: string,
+  count: number,
+): Promise<string[]> {
+  const one = async (_: unknown, n: number) => {
+    const target = targets[n % targets.length] ?? "";
+    const id = broker.shards.newDelegationId(target);
+    const params = { target, delegator, context_id: "shared", priority: 5, ttl_ms: 86_400_000 };
+    const message = '{"messageId":"m","role":"ROLE_USER","parts":[]}';
+    await broker.writer.move({ move: "submit", id, params, fields: { message } });
+    return id;
+  };
+  return Promise.all(Array.from({ length: count }, one));
+}
+
 type Api = ReturnType<typeof client>;
 const idsOf = (body: { delegations: { id: string }[] }) => body.delegations.map(({ id }) => id);
 
@@ -32,16 +51,35 @@ async function all(api: Api, query = ""): Promise<string[]> {
   return ids;
 }
 
+/** On shards of their own when there are four. */
+const AGENTS = ["scout", "agent-0"];
+
 describe.each([1, 4])("lists, with %i shards", (shards) => {
-  test("are newest first, paged without a gap or a repeat, whatever came in one instant", async () => {
-    const { alice } = await setup({ shards });
+  test("are newest first, paged without a gap or a repeat", async () => {
+    const { alice, admin, gateway } = await setup({ shards });
+    const used = AGENTS.map((name) => gateway.broker.shards.indexOfAgent(name));
+    expect(new Set(used).size).toBe(Math.min(shards, AGENTS.length));
+    for (const name of AGENTS) await admin.agent(name);
     const made: string[] = [];
-    for (let n = 0; n < 60; n += 1) made.push((await alice.delegate(n % 2 ? "scout" : "other")).body.id);
+    for (let n = 0; n < 60; n += 1) made.push((await alice.delegate(AGENTS[n % 2] ?? "")).body.id);
     const ids = await all(alice, "limit=7");
     expect(new Set(ids).size).toBe(60);
     expect([...ids].sort()).toEqual([...made].sort());
     const times = await Promise.all(ids.map(async (id) => Date.parse((await alice.get(id)).body.created_at)));
     expect(times).toEqual([...times].sort((a, b) => b - a));
+  });
+
+  test("have all that came in one instant, however many", async () => {
+    const { alice, admin, gateway, redis } = await setup({ shards });
+    for (const name of AGENTS) await admin.agent(name);
+    const made = await submit(gateway, AGENTS, "caller:alice", 250);
+    for (const id of made) {
+      const list = gateway.broker.shards.ofId(id)?.list("delegator:caller:alice") ?? "";
+      await redis.zadd(list, "XX", 1_700_000_000_000, id);
+    }
+    for (const limit of [30, 100]) {
+      expect(await all(alice, `limit=${limit}`)).toEqual([...made].sort().reverse());
+    }
   });
 
   test("show to each what it may see, by every index and filter", async () => {
@@ -65,6 +103,65 @@ describe.each([1, 4])("lists, with %i shards", (shards) => {
     expect(await sorted(admin, "error_code=no_fuel")).toEqual([a1]);
     expect(await sorted(admin, "state=failed&error_code=other")).toEqual([]);
   });
+});
+
+describe("a list for who does not see everything", () => {
+  /** More than one page looks at. */
+  const MANY = 1_100;
+
+  async function withOthersWork(count: number) {
+    const broker = await setup();
+    const { alice, gateway } = broker;
+    const mine: string[] = [];
+    const delegate = async () => mine.push((await alice.delegate("scout", { context_id: "shared" })).body.id);
+    await delegate();
+    for (let half = 0; half < 2; half += 1) {
+      await submit(gateway, ["scout"], "caller:bob", count / 2);
+      await delegate();
+    }
+    return { ...broker, mine: mine.reverse() };
+  }
+
+  test.each([MANY, 200])("names nobody else's work in its cursor, beside %i of others", async (count) => {
+    const { alice, mine } = await withOthersWork(count);
+    for (const query of ["target=scout", "context_id=shared", "delegator=caller:bob"]) {
+      const found: string[] = [];
+      for (let cursor: string | null = ""; cursor !== null; ) {
+        const path: string = `/v1/delegations?limit=1&${query}${cursor && `&cursor=${cursor}`}`;
+        const { body } = await alice.call("GET", path);
+        found.push(...idsOf(body));
+        cursor = body.next_cursor;
+        if (cursor !== null) expect(mine).toContain(cursor.split(".")[1]);
+      }
+      expect(found).toEqual(query.startsWith("delegator") ? [] : mine);
+    }
+  });
+
+  test("of an agent ends where an older one of its name did", async () => {
+    const { url, admin, alice, gateway } = await setup();
+    await submit(gateway, ["scout"], "caller:bob", MANY);
+    // Finished already, as far as the deletion goes.
+    for (const state of ["submitted", "working", "interrupted"] as const) {
+      await gateway.broker.redis.del(gateway.broker.shards.ofAgent("scout").live("scout", state));
+    }
+    expect((await admin.call("DELETE", "/v1/agents/scout")).status).toBeLessThan(300);
+    await admin.agent("scout");
+    const id = (await alice.delegate("scout")).body.id;
+    const scout = await as(url, "agent:scout");
+    const { body } = await scout.call("GET", "/v1/delegations?limit=100");
+    expect({ ids: idsOf(body), next: body.next_cursor }).toEqual({ ids: [id], next: null });
+  });
+});
+
+test("a parent's and a context's list hold nothing else for those who see only their own", async () => {
+  const { alice, finish } = await setup();
+  const parent = (await alice.delegate("scout")).body.id;
+  const child = (await alice.delegate("other", { parent_id: parent, context_id: "c" })).body.id;
+  await alice.delegate("other", { context_id: "d" });
+  expect(await all(alice, `parent_id=${parent}`)).toEqual([child]);
+  expect(await all(alice, `parent_id=${parent}&context_id=d`)).toEqual([]);
+  await finish("scout");
+  expect(await all(alice, `parent_id=${parent}&context_id=c`)).toEqual([child]);
 });
 
 test("a cursor that is none is refused", async () => {
@@ -92,6 +189,23 @@ describe("the inbox", () => {
     const next = (await waiting).body;
     expect(next.results).toMatchObject([{ id: a3, state: "rejected", error: { code: "rejected" } }]);
     expect((await alice.call("GET", `/v1/results?after=${next.cursor}`)).body.results).toEqual([]);
+  });
+
+  test("has what asked, was answered and finished once, where it stands now", async () => {
+    const { admin, alice } = await setup();
+    const { id } = (await alice.delegate("scout")).body;
+    const lease = (await admin.lease("scout")).body.leases[0].lease_id;
+    const { interrupt_id } = (await admin.interrupt(lease, { text: "which?" })).body;
+    const asked = (await alice.call("GET", "/v1/results")).body;
+    expect(asked.results).toMatchObject([{ id, state: "input_required" }]);
+    await alice.answer(id, interrupt_id, { text: "this" });
+    await admin.reply((await admin.lease("scout")).body.leases[0].lease_id);
+    const { results, cursor } = (await alice.call("GET", "/v1/results")).body;
+    expect(results).toMatchObject([{ id, state: "completed" }]);
+    expect(results).toHaveLength(1);
+    const later = (await alice.call("GET", `/v1/results?after=${asked.cursor}`)).body;
+    expect(later.results).toMatchObject([{ id, state: "completed" }]);
+    expect((await alice.call("GET", `/v1/results?after=${cursor}`)).body.results).toEqual([]);
   });
 
   test("is a working agent's too, apart from what it works on", async () => {
