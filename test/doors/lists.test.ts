@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Gateway } from "../../src/app.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 
@@ -24,11 +24,12 @@ async function submit(
   targets: readonly string[],
   delegator: string,
   count: number,
+  more: Record<string, string> = {},
 ): Promise<string[]> {
   const one = async (_: unknown, n: number) => {
     const target = targets[n % targets.length] ?? "";
     const id = broker.shards.newDelegationId(target);
-    const params = { target, delegator, context_id: "shared", priority: 5, ttl_ms: 86_400_000 };
+    const params = { target, delegator, context_id: "shared", priority: 5, ttl_ms: 86_400_000, ...more };
     const message = '{"messageId":"m","role":"ROLE_USER","parts":[]}';
     await broker.writer.move({ move: "submit", id, params, fields: { message } });
     return id;
@@ -135,6 +136,16 @@ describe("a list for who does not see everything", () => {
       }
       expect(found).toEqual(query.startsWith("delegator") ? [] : mine);
     }
+  });
+
+  test("does not look through more of others' than of a page, and filters its own by the rest", async () => {
+    const { alice, gateway } = await setup();
+    const parent_id = (await alice.delegate("scout")).body.id;
+    const child = (await alice.delegate("other", { parent_id })).body.id;
+    await submit(gateway, ["scout"], "caller:bob", MANY, { parent_id });
+    const looked = vi.spyOn(gateway.broker.bulk, "hmget");
+    expect(await all(alice, `parent_id=${parent_id}`)).toEqual([child]);
+    expect(looked.mock.calls.length).toBeLessThan(10);
   });
 
   test("of an agent ends where an older one of its name did", async () => {
