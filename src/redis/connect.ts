@@ -49,7 +49,21 @@ function options(role: Role): Options {
   return role === "subscriber" ? { ...common, autoResubscribe: false } : common;
 }
 
+/** So that a connection that is seldom used is known to be dead before it is. */
+const PING_MS = 1_000;
+
 export function connect(target: RedisTarget, role: Role): Redis {
+  const redis = open(target, role);
+  if (role === "bulk") {
+    const ping = setInterval(() => {
+      if (redis.status === "ready") redis.ping().catch(() => {});
+    }, PING_MS).unref();
+    redis.once("end", () => clearInterval(ping));
+  }
+  return redis;
+}
+
+function open(target: RedisTarget, role: Role): Redis {
   const base = { ...options(role), ...(target.db !== undefined && { db: target.db }) };
   if (target.socket !== undefined) {
     return new Redis({ ...base, path: target.socket, ...(target.password && { password: target.password }) });
