@@ -135,7 +135,7 @@ export async function* followOne(
   after: string,
   signal: AbortSignal,
 ): AsyncGenerator<Watched, void, undefined> {
-  const { bulk: redis, shards, feed, retentionMs: keptMs } = broker;
+  const { redis, shards, feed, retentionMs: keptMs } = broker;
   const source: Source = { kind: "delegation", id: record.id };
   for await (const event of watch({ redis, shards, feed, source, keptMs, after: [after], signal })) {
     yield event;
