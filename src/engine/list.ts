@@ -46,6 +46,9 @@ function toPlace({ cursor, before }: ListQuery): Place {
   });
 }
 
+/** When the last of a page was made, ms. */
+export const instantOf = (cursor: string): number => toPlace({ cursor, limit: 1 }).at;
+
 /** What is scanned for an answer. */
 interface Plan {
   readonly indexes: readonly string[];

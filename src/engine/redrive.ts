@@ -12,7 +12,7 @@ import { type Principal, requireControl, requireOperator, toPrincipal } from "./
 import { cancelAs } from "./cancel.ts";
 import type { Broker } from "./context.ts";
 import { submit } from "./delegate.ts";
-import { list } from "./list.ts";
+import { instantOf, list } from "./list.ts";
 import { read } from "./read.ts";
 import { refusal } from "./refuse.ts";
 
@@ -110,6 +110,8 @@ async function inBulk(
     }
     if (found.next_cursor === null) return { records, next_before: null };
     cursor = found.next_cursor;
+    // A page without a hit is a step, too.
+    before = toInstant(instantOf(cursor) + 1);
   }
   return { records, next_before: before ?? null };
 }

@@ -212,7 +212,7 @@ describe("an exception inside the broker", () => {
   test("in the middle of a stream it ends the stream and tells nothing", async () => {
     const { url, gateway, log } = await startBroker();
     const alice = await as(url, "caller:alice");
-    vi.spyOn(gateway.broker.redis, "xrange").mockRejectedValueOnce(new Error(INSIDE));
+    vi.spyOn(gateway.broker.bulk, "evalsha").mockRejectedValueOnce(new Error(INSIDE));
     const response = await fetch(`${url}/v1/events?after=0`, {
       headers: { authorization: `Bearer ${alice.token}` },
     });
