@@ -21,6 +21,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   start   run the broker: errand serve [args...]
   dev     the same from the sources, restarted when they change
   demo    run examples/demo.ts
+  bench   run the benchmarks: --help tells which
   test    run the tests: vitest run [args...]
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
@@ -40,6 +41,10 @@ const TASKS = {
   async demo(args) {
     await build();
     await run(process.execPath, ["--import", "tsx", "examples/demo.ts", ...args]);
+  },
+  async bench(args) {
+    await build();
+    await run(process.execPath, ["--import", "tsx", "bench/main.ts", ...args]);
   },
   async test(args) {
     await build();

@@ -1,0 +1,67 @@
+/**
+ * The gateway under test, from the build, in a process of its own. Limit: one; it is asked for its CPU, its memory
+ * and a profile, and is otherwise what `errand serve` runs.
+ */
+import { writeFile } from "node:fs/promises";
+import { Session } from "node:inspector/promises";
+import { z } from "zod";
+import type { Gateway } from "../../src/app.ts";
+import type { Usage } from "../gateway.ts";
+import { serve } from "../remote.ts";
+
+// Not the sources through a loader: what users run is what is measured.
+const app: typeof import("../../src/app.ts") = await import(
+  new URL("../../dist/app.js", import.meta.url).href
+);
+const logging: typeof import("../../src/telemetry/log.ts") = await import(
+  new URL("../../dist/telemetry/log.js", import.meta.url).href
+);
+
+const settingsSchema = z.object({
+  socket: z.string(),
+  password: z.string(),
+  db: z.number(),
+  operatorToken: z.string(),
+});
+
+let gateway: Gateway | undefined;
+const session = new Session();
+
+serve({
+  async start(args) {
+    const { operatorToken, ...redis } = settingsSchema.parse(args);
+    gateway = await app.startGateway({
+      redis,
+      host: "127.0.0.1",
+      port: 0,
+      operatorToken,
+      shards: 1,
+      retentionMs: 604_800_000,
+      maxBodyBytes: 1_048_576,
+      allowedOrigins: [],
+      log: logging.createLog("warn", (line) => process.stderr.write(line)),
+    });
+    return gateway.port;
+  },
+  async usage(args): Promise<Usage> {
+    if (z.object({ gc: z.boolean() }).parse(args).gc) for (let i = 0; i < 3; i += 1) globalThis.gc?.();
+    const { user, system } = process.cpuUsage();
+    const { rss, heapUsed, external } = process.memoryUsage();
+    const parked = gateway?.broker.claimers.parked() ?? 0;
+    const streams = (await gateway?.broker.metrics.streams.get())?.values[0]?.value ?? 0;
+    const remade = (await gateway?.broker.metrics.ticketsRemade.get())?.values[0]?.value ?? 0;
+    return { cpu_us: user + system, rss, heap: heapUsed + external, parked, streams, remade };
+  },
+  async profile() {
+    session.connect();
+    await session.post("Profiler.enable");
+    await session.post("Profiler.setSamplingInterval", { interval: 250 });
+    await session.post("Profiler.start");
+  },
+  async profiled(args) {
+    const { profile } = await session.post("Profiler.stop");
+    await writeFile(z.string().parse(args), JSON.stringify(profile));
+    session.disconnect();
+  },
+  stop: () => gateway?.close(),
+});

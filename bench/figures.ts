@@ -1,0 +1,87 @@
+/** What a benchmark gives: named figures with their unit, their range over the rounds, and what is aimed at. */
+import { median } from "./numbers.ts";
+
+/** What the project holds itself to; a figure of that name says whether it is met. */
+const AIMS: Readonly<Record<string, { readonly at: "least" | "most"; readonly value: number }>> = {
+  cycle_ratio_vs_bullmq: { at: "least", value: 0.65 },
+  cycle_p50_ms_at_100_per_s: { at: "most", value: 4 },
+  wake_p99_ms: { at: "most", value: 10 },
+  redis_connections: { at: "most", value: 6 },
+  cycle_ratio_1m_kept: { at: "least", value: 0.9 },
+  cycle_ratio_10k_agents: { at: "least", value: 0.9 },
+  poller_bytes: { at: "most", value: 15_000 },
+  sse_bytes: { at: "most", value: 40_000 },
+};
+
+/** Names in the order in which they are told; each is made by one scenario. */
+export const SCENARIOS = {
+  cycle: [
+    "cycle_per_s",
+    "bullmq_direct_per_s",
+    "cycle_ratio_vs_bullmq",
+    "cycle_p50_ms",
+    "cycle_p99_ms",
+    "bullmq_direct_p50_ms",
+    "redis_commands_per_delegation",
+    "redis_us_per_delegation",
+    "gateway_cpu_us_per_delegation",
+    "client_cpu_us_per_delegation",
+    "bullmq_direct_redis_us_per_job",
+    "bullmq_direct_client_cpu_us_per_job",
+  ],
+  paced: ["cycle_p50_ms_at_100_per_s", "bullmq_direct_p50_ms_at_100_per_s"],
+  wake: ["wake_p50_ms", "wake_p99_ms", "redis_connections"],
+  idle: ["poller_bytes", "sse_bytes"],
+  agents: ["cycle_ratio_10k_agents"],
+  kept: ["cycle_ratio_1m_kept"],
+} as const;
+export type Scenario = keyof typeof SCENARIOS;
+export type FigureName = (typeof SCENARIOS)[Scenario][number];
+
+export interface Figure {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  readonly [more: string]: string | number | boolean;
+}
+
+const rounded = (value: number): number => Number(value.toPrecision(4));
+
+/** The median of the rounds, with their range; `more` says under which conditions. */
+export function figure(
+  name: FigureName,
+  unit: string,
+  rounds: readonly number[],
+  more: Readonly<Record<string, string | number>> = {},
+): Figure {
+  const value = rounded(median(rounds));
+  const aim = AIMS[name];
+  return {
+    name,
+    value,
+    unit,
+    min: rounded(Math.min(...rounds)),
+    max: rounded(Math.max(...rounds)),
+    rounds: rounds.length,
+    ...more,
+    ...(aim && {
+      aim: `at ${aim.at} ${aim.value}`,
+      met: aim.at === "least" ? value >= aim.value : value <= aim.value,
+    }),
+  };
+}
+
+/** For reading. */
+export function line({ name, value, unit, min, max, rounds, aim, met, ...more }: Figure): string {
+  const range = rounds === undefined || rounds === 1 ? "" : `${min} to ${max}`;
+  const conditions = Object.entries(more).map(([key, text]) => `${key}=${text}`);
+  const verdict = aim === undefined ? "" : `aim: ${aim}, ${met ? "met" : "missed"}`;
+  return [
+    name.padEnd(36),
+    `${value} ${unit}`.padStart(18),
+    range.padEnd(22),
+    [...conditions, verdict].join("  "),
+  ]
+    .join("  ")
+    .trimEnd();
+}

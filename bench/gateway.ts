@@ -1,0 +1,111 @@
+/** The gateway under test, from outside: its address, its agents and tokens, what it uses. Limit: one shard. */
+import { randomBytes } from "node:crypto";
+import { z } from "zod";
+import { Remote } from "./remote.ts";
+import type { Stage } from "./stage.ts";
+import { until } from "./until.ts";
+
+export const usageSchema = z.object({
+  /** Since its start, user and system. */
+  cpu_us: z.number(),
+  rss: z.number(),
+  heap: z.number(),
+  /** Polls that wait for work. */
+  parked: z.number(),
+  /** Event streams that are open. */
+  streams: z.number(),
+  /** Tickets that were lost and made again by the sweep, since its start; anything but 0 is a defect. */
+  remade: z.number(),
+});
+export type Usage = z.infer<typeof usageSchema>;
+
+export interface Poll {
+  readonly agent: string;
+  readonly token: string;
+}
+
+const AT_ONCE = 50;
+
+export class Gateway {
+  readonly #remote: Remote;
+  readonly #operator: string;
+  readonly url: string;
+
+  private constructor(remote: Remote, url: string, operator: string) {
+    this.#remote = remote;
+    this.url = url;
+    this.#operator = operator;
+  }
+
+  static async start(stage: Stage): Promise<Gateway> {
+    const remote = new Remote("gateway");
+    const operatorToken = `bench_${randomBytes(16).toString("hex")}`;
+    const { socket, password } = stage;
+    const port = await remote.ask("start", z.number(), { socket, password, db: 0, operatorToken });
+    return new Gateway(remote, `http://127.0.0.1:${port}`, operatorToken);
+  }
+
+  usage(options: { readonly gc: boolean } = { gc: false }): Promise<Usage> {
+    return this.#remote.ask("usage", usageSchema, options);
+  }
+
+  async parked(polls: number): Promise<void> {
+    await until(async () => (await this.usage()).parked === polls, `${polls} parked polls`);
+  }
+
+  async streams(): Promise<number> {
+    return (await this.usage()).streams;
+  }
+
+  async token(principal: string): Promise<string> {
+    const { token } = z
+      .object({ token: z.string() })
+      .parse(await this.#call("POST", "/v1/tokens", { principal }));
+    return token;
+  }
+
+  /** Makes agents, each with a token of its own. */
+  async agents(count: number, prefix: string): Promise<Poll[]> {
+    const polls: Poll[] = [];
+    const names = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+    for (let at = 0; at < count; at += AT_ONCE) {
+      polls.push(
+        ...(await Promise.all(
+          names.slice(at, at + AT_ONCE).map(async (agent) => {
+            await this.#call("PUT", `/v1/agents/${agent}`, {});
+            return { agent, token: await this.token(`agent:${agent}`) };
+          }),
+        )),
+      );
+    }
+    return polls;
+  }
+
+  read(id: string): Promise<unknown> {
+    return this.#call("GET", `/v1/delegations/${id}`);
+  }
+
+  profile(): Promise<void> {
+    return this.#remote.tell("profile");
+  }
+
+  /** Ends the profile that {@link profile} began, into a file. */
+  profiled(file: string): Promise<void> {
+    return this.#remote.tell("profiled", file);
+  }
+
+  async stop(): Promise<void> {
+    await this.#remote.tell("stop").catch(() => {});
+    await this.#remote.end();
+  }
+
+  async #call(method: string, path: string, body?: unknown): Promise<unknown> {
+    const response = await fetch(`${this.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${this.#operator}`, "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return response.json();
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * One kept HTTP connection with one request on it at a time: as lean as a load driver has to be, so that what is
+ * measured is the broker. Limit: POST only, ASCII bodies, answers with a content-length (the gateway's JSON all are).
+ */
+import { connect, type Socket } from "node:net";
+
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+const HEAD_END = "\r\n\r\n";
+
+export class Lane {
+  readonly #socket: Socket;
+  readonly #head: string;
+  #text = "";
+  #bodyAt = -1;
+  #end = 0;
+  #resolve: (answer: Answer) => void = () => {};
+  #reject: (error: Error) => void = () => {};
+  #closed = false;
+
+  constructor(url: string, token: string) {
+    const { hostname, port, host } = new URL(url);
+    this.#head =
+      ` HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${token}\r\n` +
+      "content-type: application/json\r\ncontent-length: ";
+    this.#socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    this.#socket.on("data", (chunk) => this.#read(chunk));
+    this.#socket.on("error", () => {});
+    this.#socket.on("close", () => {
+      this.#closed = true;
+      this.#reject(new Error("the connection was closed"));
+    });
+  }
+
+  /** `headers` are whole lines, each with its line break. */
+  post(path: string, body: string, headers = ""): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) {
+        reject(new Error("the connection is closed"));
+        return;
+      }
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#socket.write(`POST ${path}${this.#head}${body.length}\r\n${headers}\r\n${body}`, "latin1");
+    });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #read(chunk: Buffer): void {
+    this.#text += chunk.toString("latin1");
+    if (this.#bodyAt < 0) {
+      const headEnd = this.#text.indexOf(HEAD_END);
+      if (headEnd < 0) return;
+      const length = /\r\ncontent-length: *(\d+)/i.exec(this.#text.slice(0, headEnd))?.[1];
+      if (length === undefined) {
+        this.#reject(new Error(`no content-length: ${this.#text.slice(0, headEnd)}`));
+        return;
+      }
+      this.#bodyAt = headEnd + HEAD_END.length;
+      this.#end = this.#bodyAt + Number(length);
+    }
+    if (this.#text.length < this.#end) return;
+    const answer = {
+      status: Number(this.#text.slice(9, 12)),
+      body: this.#text.slice(this.#bodyAt, this.#end),
+    };
+    this.#text = "";
+    this.#bodyAt = -1;
+    this.#resolve(answer);
+  }
+}

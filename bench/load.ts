@@ -1,0 +1,157 @@
+/**
+ * A load: the process that asks, the process that works, and one window of time over both, the gateway and Redis.
+ * Limit: the counters of the four are read within a few milliseconds of each other, not at one instant.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Gateway, Poll } from "./gateway.ts";
+import { Lane } from "./lane.ts";
+import { taskFiller, taskJson, WAIT } from "./payload.ts";
+import { Remote } from "./remote.ts";
+import type { RedisUsage, Stage } from "./stage.ts";
+import { type Tally, tallySchema } from "./tally.ts";
+
+export interface Times {
+  /** How long is measured, and how long the load runs before. */
+  readonly seconds: number;
+  readonly warmup: number;
+}
+
+export interface Window {
+  /** As the asking side sees it: from the request to the answer that it waits for. */
+  readonly asked: Tally;
+  /** As the working side sees it: from the request to the work in hand. */
+  readonly worked: Tally;
+  readonly redis: RedisUsage;
+  /** 0 where there is no gateway. */
+  readonly gateway_cpu_us: number;
+}
+
+export interface Shape {
+  readonly lanes: number;
+  readonly bytes: number;
+  /** A second; null: as fast as the lanes go. */
+  readonly rate: number | null;
+}
+
+/** Runs one window while `asking` and `working` go on; throws what went wrong in them. */
+async function watch(
+  [asking, working]: readonly [Remote, Remote],
+  stage: Stage,
+  gateway: Gateway | null,
+  { seconds, warmup }: Times,
+  during: () => Promise<void> = async () => {},
+): Promise<Window> {
+  await sleep(warmup * 1000);
+  const [redis, before] = await Promise.all([
+    stage.mark(),
+    gateway?.usage(),
+    asking.tell("mark"),
+    working.tell("mark"),
+  ]);
+  await during();
+  await sleep(seconds * 1000);
+  const [after, used, asked, worked] = await Promise.all([
+    stage.usage(),
+    gateway?.usage(),
+    asking.ask("take", tallySchema),
+    working.ask("take", tallySchema),
+  ]);
+  const remade = (used?.remade ?? 0) - (before?.remade ?? 0);
+  if (remade > 0) process.stderr.write(`the sweep had to make ${remade} tickets again\n`);
+  const failure = asked.failure ?? worked.failure;
+  if (failure !== null) throw new Error(failure);
+  if (asked.count === 0) throw new Error("nothing came back within the window");
+  return {
+    asked,
+    worked,
+    redis: { ...after, cpu_us: after.cpu_us - redis.cpu_us },
+    gateway_cpu_us: (used?.cpu_us ?? 0) - (before?.cpu_us ?? 0),
+  };
+}
+
+/** Callers and agents of a gateway. Its two processes live until {@link end}, its connections for one window. */
+export class ErrandLoad {
+  readonly #submitter = new Remote("submitter");
+  readonly #worker = new Remote("worker");
+  readonly #stage: Stage;
+  readonly #gateway: Gateway;
+  readonly #caller: string;
+  readonly #polls: readonly Poll[];
+
+  private constructor(stage: Stage, gateway: Gateway, caller: string, polls: readonly Poll[]) {
+    this.#stage = stage;
+    this.#gateway = gateway;
+    this.#caller = caller;
+    this.#polls = polls;
+  }
+
+  /** `polls`: one long-poll each; the delegations go to their agents. */
+  static async start(stage: Stage, gateway: Gateway, polls: readonly Poll[]): Promise<ErrandLoad> {
+    return new ErrandLoad(stage, gateway, await gateway.token("caller:bench"), polls);
+  }
+
+  /** `wait`: callers wait for the reply, not only for the 202. `during` is called within the window. */
+  async window(
+    shape: Shape & { readonly wait: boolean },
+    times: Times,
+    during?: () => Promise<void>,
+  ): Promise<Window> {
+    const { url } = this.#gateway;
+    const agents = [...new Set(this.#polls.map(({ agent }) => agent))];
+    await this.#worker.tell("start", { url, polls: this.#polls, bytes: shape.bytes });
+    await this.#gateway.parked(this.#polls.length);
+    await this.#submitter.tell("start", { url, token: this.#caller, agents, ...shape });
+    const window = await watch([this.#submitter, this.#worker], this.#stage, this.#gateway, times, during);
+    await this.#submitter.tell("stop");
+    await this.#gateway.parked(this.#polls.length);
+    await this.#worker.tell("stop");
+    await this.#gateway.parked(0);
+    return window;
+  }
+
+  /** One delegation, from beginning to end: the answer that its caller had. */
+  async one(bytes: number): Promise<string> {
+    const { url } = this.#gateway;
+    const [poll] = this.#polls;
+    if (!poll) throw new Error("there is no agent");
+    await this.#worker.tell("start", { url, polls: [poll], bytes });
+    const lane = new Lane(url, this.#caller);
+    const { body } = await lane.post("/v1/delegations", taskJson(poll.agent, taskFiller(bytes)), WAIT);
+    lane.close();
+    await this.#gateway.parked(1);
+    await this.#worker.tell("stop");
+    await this.#gateway.parked(0);
+    return body;
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([this.#submitter.end(), this.#worker.end()]);
+  }
+}
+
+/** The rival: the same load on BullMQ itself, in another database of the same Redis. */
+export class BullLoad {
+  readonly #submitter = new Remote("bull-submitter");
+  readonly #worker = new Remote("bull-worker");
+  readonly #stage: Stage;
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+  }
+
+  async window(shape: Shape, times: Times): Promise<Window> {
+    const load = { path: this.#stage.socket, password: this.#stage.password, db: 1, ...shape };
+    await this.#worker.tell("start", load);
+    await this.#submitter.tell("start", load);
+    const window = await watch([this.#submitter, this.#worker], this.#stage, null, times);
+    await this.#submitter.tell("stop");
+    await this.#worker.tell("stop");
+    return window;
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([this.#submitter.end(), this.#worker.end()]);
+  }
+}
+
+export const perSecond = ({ asked }: Window): number => asked.count / asked.seconds;

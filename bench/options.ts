@@ -1,0 +1,115 @@
+/** The command line of the benchmarks. Limit: numbers are taken as given; silly ones give silly figures. */
+import { parseArgs } from "node:util";
+import { SCENARIOS, type Scenario } from "./figures.ts";
+
+export const HELP = `npm run bench -- [options]      (npm run -s bench -- --json for clean JSON)
+
+Figures go to standard output, progress to standard error.
+
+  --json              one JSON object a line: {name, value, unit, min, max, rounds, ...}
+  --only NAMES        only these, comma separated: scenarios (${Object.keys(SCENARIOS).join(", ")}) or figures
+  --quick             small numbers: a minute, to see that it works; the figures mean little
+  --rounds N          rounds, interleaved; the median is told                        (5)
+  --seconds S         how long each round is measured                                (4)
+  --lanes N           callers at once, and polls at once                             (50)
+  --bytes N           of a task, and of a reply                                      (1024)
+  --pollers A,B       idle polls beside the load of the wake-up figures              (1000,5000)
+  --streams N         idle event streams                                             (2000)
+  --agents N          agents that the load is spread over                            (10000)
+  --kept N            finished delegations that are kept                             (1000000)
+  --profile FILE      write a CPU profile of the gateway under the cycle load, and tell where its time goes
+  --help
+`;
+
+export interface Options {
+  readonly json: boolean;
+  readonly only: readonly string[];
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly warmup: number;
+  readonly lanes: number;
+  readonly bytes: number;
+  readonly pollers: readonly number[];
+  readonly streams: number;
+  readonly agents: number;
+  readonly kept: number;
+  readonly profile: string | null;
+}
+
+const FULL = {
+  rounds: "5",
+  seconds: "4",
+  pollers: "1000,5000",
+  streams: "2000",
+  agents: "10000",
+  kept: "1000000",
+};
+const QUICK = { rounds: "2", seconds: "1", pollers: "200", streams: "200", agents: "500", kept: "5000" };
+
+export class UsageError extends Error {}
+
+/** Null when help is asked for. */
+export function readOptions(args: readonly string[]): Options | null {
+  const text = { type: "string" } as const;
+  const flag = { type: "boolean", default: false } as const;
+  let values: ReturnType<typeof parse>["values"];
+  const parse = () =>
+    parseArgs({
+      args: [...args],
+      options: {
+        json: flag,
+        quick: flag,
+        help: { ...flag, short: "h" },
+        only: text,
+        rounds: text,
+        seconds: text,
+        lanes: text,
+        bytes: text,
+        pollers: text,
+        streams: text,
+        agents: text,
+        kept: text,
+        profile: text,
+      },
+    });
+  try {
+    values = parse().values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+  if (values.help) return null;
+  const given = { ...(values.quick ? QUICK : FULL), lanes: "50", bytes: "1024", ...values };
+  const number = (name: string, value: string, least = 1): number => {
+    const read = Number(value);
+    if (!(read >= least)) throw new UsageError(`--${name}: a number from ${least} on, not '${value}'`);
+    return read;
+  };
+  const only = given.only?.split(",").map((name) => name.trim()) ?? Object.keys(SCENARIOS);
+  const known = new Set<string>([...Object.keys(SCENARIOS), ...Object.values(SCENARIOS).flat()]);
+  for (const name of only) if (!known.has(name)) throw new UsageError(`--only: there is no '${name}'`);
+  const seconds = number("seconds", given.seconds, 0.1);
+  return {
+    json: given.json,
+    only,
+    rounds: number("rounds", given.rounds),
+    seconds,
+    warmup: Math.min(1.5, seconds),
+    lanes: number("lanes", given.lanes),
+    bytes: number("bytes", given.bytes, 64),
+    pollers: given.pollers.split(",").map((count) => number("pollers", count)),
+    streams: number("streams", given.streams),
+    agents: number("agents", given.agents),
+    kept: number("kept", given.kept),
+    profile: given.profile ?? null,
+  };
+}
+
+/** Whether a scenario makes anything that is asked for. */
+export function wants({ only }: Options, scenario: Scenario): boolean {
+  return only.includes(scenario) || SCENARIOS[scenario].some((name) => only.includes(name));
+}
+
+/** Whether a figure is asked for, by its own name or its scenario's. */
+export function wantsFigure({ only }: Options, scenario: Scenario, name: string): boolean {
+  return only.includes(scenario) || only.includes(name);
+}

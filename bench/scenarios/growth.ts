@@ -1,0 +1,89 @@
+/**
+ * What the cycle loses as the broker fills: with a million finished delegations kept, and with ten thousand agents.
+ * Each against a broker without, with a Redis and a gateway of its own, rounds in turn. Limit: both Redis run all the
+ * time; the one that is not asked does next to nothing.
+ */
+import { type Figure, figure } from "../figures.ts";
+import { Gateway } from "../gateway.ts";
+import { keep } from "../kept.ts";
+import { ErrandLoad, perSecond } from "../load.ts";
+import type { Options } from "../options.ts";
+import { Stage } from "../stage.ts";
+
+interface Side {
+  readonly stage: Stage;
+  readonly gateway: Gateway;
+  readonly load: ErrandLoad;
+}
+
+async function open(stage: Stage, agents: number, lanes: number): Promise<Side> {
+  const gateway = await Gateway.start(stage);
+  const made = await gateway.agents(agents, "growth");
+  // As many polls as lanes; with more agents than that, one for each agent.
+  const polls = Array.from(
+    { length: Math.max(agents, lanes) },
+    (_, index) => made[index % agents] ?? [],
+  ).flat();
+  return { stage, gateway, load: await ErrandLoad.start(stage, gateway, polls) };
+}
+
+async function close({ gateway, load, stage }: Side): Promise<void> {
+  await load.end();
+  await gateway.stop();
+  await stage.redis.flushall("ASYNC");
+}
+
+/** The ratio of each round, the larger broker's throughput by the smaller's. */
+async function compare(
+  what: string,
+  [small, large]: readonly [Side, Side],
+  options: Options,
+  say: (line: string) => void,
+): Promise<number[]> {
+  const shape = { lanes: options.lanes, bytes: options.bytes, rate: null, wait: true };
+  const ratios: number[] = [];
+  for (let round = 0; round <= options.rounds; round += 1) {
+    const without = perSecond(await small.load.window(shape, options));
+    const within = perSecond(await large.load.window(shape, options));
+    // The first round compiles and is not counted.
+    if (round === 0) continue;
+    ratios.push(within / without);
+    say(`${what} ${round}/${options.rounds}: ${within.toFixed(0)}/s, without ${without.toFixed(0)}/s`);
+  }
+  return ratios;
+}
+
+export async function agents(stage: Stage, options: Options, say: (line: string) => void): Promise<Figure[]> {
+  const other = await Stage.open();
+  const sides: Side[] = [];
+  try {
+    for (const each of [stage, other]) await each.fsync("always");
+    const small = await open(stage, 1, options.lanes);
+    sides.push(small);
+    const large = await open(other, options.agents, options.lanes);
+    sides.push(large);
+    const ratios = await compare("agents", [small, large], options, say);
+    return [figure("cycle_ratio_10k_agents", "ratio", ratios, { agents: options.agents })];
+  } finally {
+    for (const side of sides) await close(side);
+    await other.close();
+  }
+}
+
+export async function kept(stage: Stage, options: Options, say: (line: string) => void): Promise<Figure[]> {
+  const other = await Stage.open();
+  const sides: Side[] = [];
+  try {
+    for (const each of [stage, other]) await each.fsync("always");
+    const small = await open(stage, 1, options.lanes);
+    sides.push(small);
+    const large = await open(other, 1, options.lanes);
+    sides.push(large);
+    const { count, bytes_each } = await keep(large, options, say);
+    const ratios = await compare("kept", [small, large], options, say);
+    return [figure("cycle_ratio_1m_kept", "ratio", ratios, { kept: count, bytes_each })];
+  } finally {
+    for (const side of sides) await close(side);
+    await other.close();
+  }
+}

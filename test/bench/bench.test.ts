@@ -1,0 +1,60 @@
+import { execFile } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { SCENARIOS } from "../../bench/figures.ts";
+import { freshDir } from "../support/program.ts";
+
+const MAIN = fileURLToPath(new URL("../../bench/main.ts", import.meta.url));
+const TINY =
+  "--rounds 1 --seconds 0.2 --lanes 2 --pollers 2,4 --streams 3 --agents 3 --kept 40 --bytes 128".split(" ");
+
+const figureSchema = z.looseObject({
+  name: z.string(),
+  value: z.number().refine(Number.isFinite),
+  unit: z.string(),
+});
+
+async function bench(args: readonly string[]) {
+  // A temporary directory of its own shows what stays behind.
+  const directory = freshDir();
+  const env = { ...process.env, TMPDIR: directory };
+  const { stdout, stderr } = await promisify(execFile)(
+    process.execPath,
+    ["--import", "tsx", MAIN, "--json", ...args],
+    { env },
+  );
+  const figures = stdout
+    .trim()
+    .split("\n")
+    .map((line) => figureSchema.parse(JSON.parse(line)));
+  const left = readdirSync(directory).filter((name) => name.startsWith("errand-bench-"));
+  return { figures, stderr, left };
+}
+
+test("every figure is told, as one JSON object a line, and nothing stays behind", async () => {
+  const { figures, left } = await bench(TINY);
+  const told = new Set(figures.map(({ name }) => name));
+  expect([...told].sort()).toEqual(["machine", ...Object.values(SCENARIOS).flat()].sort());
+  for (const name of ["cycle_per_s", "cycle_ratio_vs_bullmq", "cycle_p50_ms_at_100_per_s"]) {
+    const settings = figures.filter((figure) => figure.name === name).map(({ fsync }) => fsync);
+    expect(settings).toEqual(["always", "everysec"]);
+  }
+  for (const { name, value } of figures) {
+    // Resident size of so few moves either way.
+    if (!name.endsWith("_bytes")) expect(value, name).toBeGreaterThan(0);
+  }
+  const ratio = figures.find(({ name }) => name === "cycle_ratio_1m_kept");
+  expect(ratio).toMatchObject({ unit: "ratio", kept: 40, rounds: 1 });
+  expect(left).toEqual([]);
+}, 300_000);
+
+test("a name that is not known is refused before anything runs", async () => {
+  await expect(bench(["--only", "speed"])).rejects.toMatchObject({
+    code: 64,
+    stdout: "",
+    stderr: expect.stringContaining("there is no 'speed'"),
+  });
+});
