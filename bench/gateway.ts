@@ -49,8 +49,13 @@ export class Gateway {
     return this.#remote.ask("usage", usageSchema, options);
   }
 
-  async parked(polls: number): Promise<void> {
-    await until(async () => (await this.usage()).parked === polls, `${polls} parked polls`);
+  /** Resolves once so many polls of this worker are parked. */
+  async parked(polls: number, worker: Remote): Promise<void> {
+    await until(async () => {
+      const failure = await worker.ask("failure", z.string().nullable());
+      if (failure !== null) throw new Error(failure);
+      return (await this.usage()).parked === polls;
+    }, `${polls} parked polls`);
   }
 
   async streams(): Promise<number> {

@@ -35,6 +35,15 @@ export class Lane {
     });
   }
 
+  /** Resolves once it is connected, or is not going to be. */
+  opened(): Promise<void> {
+    return new Promise((resolve) => {
+      if (!this.#socket.connecting) return resolve();
+      this.#socket.once("connect", resolve);
+      this.#socket.once("close", resolve);
+    });
+  }
+
   /** `headers` are whole lines, each with its line break. */
   post(path: string, body: string, headers = ""): Promise<Answer> {
     return new Promise((resolve, reject) => {

@@ -99,13 +99,13 @@ export class ErrandLoad {
     const { url } = this.#gateway;
     const agents = [...new Set(this.#polls.map(({ agent }) => agent))];
     await this.#worker.tell("start", { url, polls: this.#polls, bytes: shape.bytes });
-    await this.#gateway.parked(this.#polls.length);
+    await this.#gateway.parked(this.#polls.length, this.#worker);
     await this.#submitter.tell("start", { url, token: this.#caller, agents, ...shape });
     const window = await watch([this.#submitter, this.#worker], this.#stage, this.#gateway, times, during);
     await this.#submitter.tell("stop");
-    await this.#gateway.parked(this.#polls.length);
+    await this.#gateway.parked(this.#polls.length, this.#worker);
     await this.#worker.tell("stop");
-    await this.#gateway.parked(0);
+    await this.#gateway.parked(0, this.#worker);
     return window;
   }
 
@@ -118,9 +118,9 @@ export class ErrandLoad {
     const lane = new Lane(url, this.#caller);
     const { body } = await lane.post("/v1/delegations", taskJson(poll.agent, taskFiller(bytes)), WAIT);
     lane.close();
-    await this.#gateway.parked(1);
+    await this.#gateway.parked(1, this.#worker);
     await this.#worker.tell("stop");
-    await this.#gateway.parked(0);
+    await this.#gateway.parked(0, this.#worker);
     return body;
   }
 

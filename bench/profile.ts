@@ -1,6 +1,6 @@
 /**
- * Reads a CPU profile of the gateway: where its time goes, by part and by function. Limit: self time; what a function
- * calls is counted where it runs.
+ * Where the time goes: the gateway's by a CPU profile, Redis' by its own counters. Limit: time in Node and in native
+ * code is counted for the library, or the part of the gateway, that called it; what nobody called stands for itself.
  */
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
@@ -11,23 +11,17 @@ const profileSchema = z.object({
     z.object({
       id: z.number(),
       callFrame: z.object({ functionName: z.string(), url: z.string(), lineNumber: z.number() }),
+      children: z.array(z.number()).optional(),
     }),
   ),
   samples: z.array(z.number()),
   timeDeltas: z.array(z.number()),
 });
+type Profile = z.infer<typeof profileSchema>;
+type Frame = Profile["nodes"][number]["callFrame"];
 
+const PARTS = 24;
 const FUNCTIONS = 40;
-
-/** The part of the gateway that a file belongs to. */
-function partOf(url: string, functionName: string): string {
-  const library = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1];
-  if (library !== undefined) return library;
-  const own = /\/dist\/(\w+)\//.exec(url)?.[1];
-  if (own !== undefined) return `errand ${own}/`;
-  if (url.startsWith("node:")) return url.replace(/^node:(internal\/)?/, "node ").split("/")[0] ?? "node";
-  return functionName.startsWith("(") ? functionName : "native";
-}
 
 /** What one delegation costs Redis, by command. */
 export function commandTable(windows: readonly Window[]): string {
@@ -51,9 +45,48 @@ export function commandTable(windows: readonly Window[]): string {
   );
 }
 
-/** A readable table; idle time is left out of the shares. */
-export async function describeProfile(file: string): Promise<string> {
+/** A library, or a file of the gateway; undefined for Node itself and native code. */
+function partOf({ url }: Frame): string | undefined {
+  return (
+    /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ??
+    /\/dist\/([\w-]+\/[\w-]+|[\w-]+)\.js$/.exec(url)?.[1]
+  );
+}
+
+/** The gateway's own function, as it stands in the build. */
+function ownFunction(frame: Frame): string | undefined {
+  const file = /\/dist\/([\w/-]+\.js)$/.exec(frame.url)?.[1];
+  if (file === undefined || frame.url.includes("node_modules")) return undefined;
+  return `${frame.functionName || "(anonymous)"} ${file}:${frame.lineNumber + 1}`;
+}
+
+class Tree {
+  readonly #frames = new Map<number, Frame>();
+  readonly #parents = new Map<number, number>();
+
+  constructor(nodes: Profile["nodes"]) {
+    for (const { id, callFrame, children = [] } of nodes) {
+      this.#frames.set(id, callFrame);
+      for (const child of children) this.#parents.set(child, id);
+    }
+  }
+
+  /** What the nearest caller that `of` knows is called, from this node on upward. */
+  nearest(id: number, of: (frame: Frame) => string | undefined): string {
+    for (let at: number | undefined = id; at !== undefined; at = this.#parents.get(at)) {
+      const frame = this.#frames.get(at);
+      const found = frame && of(frame);
+      if (found !== undefined) return found;
+    }
+    const name = this.#frames.get(id)?.functionName ?? "";
+    return name.startsWith("(") ? name : "node";
+  }
+}
+
+/** Readable tables: shares of the time in which the gateway did anything, and microseconds a delegation. */
+export async function describeProfile(file: string, windows: readonly Window[]): Promise<string> {
   const { nodes, samples, timeDeltas } = profileSchema.parse(JSON.parse(await readFile(file, "utf8")));
+  const tree = new Tree(nodes);
   const self = new Map<number, number>();
   for (const [index, node] of samples.entries()) {
     self.set(node, (self.get(node) ?? 0) + (timeDeltas[index] ?? 0));
@@ -61,26 +94,30 @@ export async function describeProfile(file: string): Promise<string> {
   const parts = new Map<string, number>();
   const functions = new Map<string, number>();
   let busy = 0;
-  for (const { id, callFrame } of nodes) {
-    const { functionName, url, lineNumber } = callFrame;
-    const time = self.get(id) ?? 0;
-    if (time === 0 || functionName === "(idle)") continue;
+  for (const [node, time] of self) {
+    const part = tree.nearest(node, partOf);
+    if (part === "(idle)") continue;
     busy += time;
-    const part = partOf(url, functionName);
     parts.set(part, (parts.get(part) ?? 0) + time);
-    const where = `${functionName || "(anonymous)"} ${url.split("/").slice(-2).join("/")}:${lineNumber + 1} [${part}]`;
-    functions.set(where, (functions.get(where) ?? 0) + time);
+    const own = tree.nearest(node, ownFunction);
+    functions.set(own, (functions.get(own) ?? 0) + time);
   }
+  const delegations = windows.reduce((sum, { asked }) => sum + asked.count, 0);
+  // The profile has the warm-up in it as well; the windows know what a delegation costs.
+  const each = windows.reduce((sum, window) => sum + window.gateway_cpu_us, 0) / delegations;
   const table = (of: Map<string, number>, most: number) =>
     [...of]
       .sort(([, a], [, b]) => b - a)
       .slice(0, most)
-      .map(([name, time]) => `${((100 * time) / busy).toFixed(1).padStart(6)} %  ${name}`);
+      .map(([name, time]) => {
+        const share = time / busy;
+        return `${(100 * share).toFixed(1).padStart(6)} %  ${(each * share).toFixed(0).padStart(5)} us  ${name}`;
+      });
   return [
-    "self time by part",
-    ...table(parts, 30),
+    `gateway: ${each.toFixed(0)} us of CPU a delegation; by library, or own file`,
+    ...table(parts, PARTS),
     "",
-    "self time by function",
+    "by the own function that was nearest",
     ...table(functions, FUNCTIONS),
   ].join("\n");
 }

@@ -42,6 +42,10 @@ export class Tallier {
     this.#failure ??= why instanceof Error ? why.message : String(why);
   }
 
+  get failure(): string | null {
+    return this.#failure;
+  }
+
   /** Begins a window. */
   mark(): void {
     this.#samples = [];

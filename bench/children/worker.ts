@@ -17,6 +17,7 @@ const loadSchema = z.object({
 
 /** The longest that the contract knows, so that an idle poll is really idle. */
 const POLL = '{"wait_seconds":60}';
+const AT_ONCE = 200;
 const LEASES = '"leases":[';
 const LEASE_ID = '{"lease_id":"';
 
@@ -43,16 +44,22 @@ async function work(lane: Lane, agent: string, reply: string): Promise<void> {
 }
 
 serve({
-  start(args) {
+  async start(args) {
     const { url, polls, bytes } = loadSchema.parse(args);
     const reply = `{"state":"completed","text":"${filler(bytes)}","next":${POLL}}`;
     stopping = false;
-    lanes = polls.map(({ agent, token }) => {
-      const lane = new Lane(url, token);
-      work(lane, agent, reply).catch((error: unknown) => stopping || tallier.fail(error));
-      return lane;
-    });
+    // No more at once than a listening socket takes by default.
+    for (let at = 0; at < polls.length; at += AT_ONCE) {
+      const some = polls.slice(at, at + AT_ONCE).map(({ agent, token }) => {
+        const lane = new Lane(url, token);
+        work(lane, agent, reply).catch((error: unknown) => stopping || tallier.fail(error));
+        return lane;
+      });
+      lanes.push(...some);
+      await Promise.all(some.map((lane) => lane.opened()));
+    }
   },
+  failure: () => tallier.failure,
   mark: () => tallier.mark(),
   take: () => tallier.take(),
   stop() {

@@ -53,7 +53,7 @@ export async function cycle(stage: Stage, options: Options, say: (line: string) 
     if (options.profile !== null) {
       await gateway.profiled(options.profile);
       const all = FSYNCS.flatMap((fsync) => rounds[fsync].errand);
-      say([commandTable(all), await stage.slow(), await describeProfile(options.profile)].join("\n\n"));
+      say([commandTable(all), await stage.slow(), await describeProfile(options.profile, all)].join("\n\n"));
     }
   } finally {
     await Promise.all([errand.end(), bull.end()]);

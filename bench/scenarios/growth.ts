@@ -6,7 +6,7 @@
 import { type Figure, figure } from "../figures.ts";
 import { Gateway } from "../gateway.ts";
 import { keep } from "../kept.ts";
-import { ErrandLoad, perSecond } from "../load.ts";
+import { ErrandLoad, perSecond, type Window } from "../load.ts";
 import type { Options } from "../options.ts";
 import { Stage } from "../stage.ts";
 
@@ -33,6 +33,12 @@ async function close({ gateway, load, stage }: Side): Promise<void> {
   await stage.redis.flushall("ASYNC");
 }
 
+/** Where a difference comes from. */
+function costs(window: Window): string {
+  const each = (us: number) => (us / window.asked.count).toFixed(0);
+  return `${perSecond(window).toFixed(0)}/s, gateway ${each(window.gateway_cpu_us)} us, Redis ${each(window.redis.cpu_us)} us`;
+}
+
 /** The ratio of each round, the larger broker's throughput by the smaller's. */
 async function compare(
   what: string,
@@ -43,12 +49,12 @@ async function compare(
   const shape = { lanes: options.lanes, bytes: options.bytes, rate: null, wait: true };
   const ratios: number[] = [];
   for (let round = 0; round <= options.rounds; round += 1) {
-    const without = perSecond(await small.load.window(shape, options));
-    const within = perSecond(await large.load.window(shape, options));
+    const without = await small.load.window(shape, options);
+    const within = await large.load.window(shape, options);
     // The first round compiles and is not counted.
     if (round === 0) continue;
-    ratios.push(within / without);
-    say(`${what} ${round}/${options.rounds}: ${within.toFixed(0)}/s, without ${without.toFixed(0)}/s`);
+    ratios.push(perSecond(within) / perSecond(without));
+    say(`${what} ${round}/${options.rounds}: ${costs(within)}; without: ${costs(without)}`);
   }
   return ratios;
 }

@@ -68,10 +68,11 @@ const holdPolls: Hold = async (gateway, count) => {
   const polls = await gateway.agents(count, "idle");
   const worker = new Remote("worker");
   await worker.tell("start", { url: gateway.url, polls, bytes: 64 });
-  await gateway.parked(count);
+  await gateway.parked(count, worker);
   return async () => {
+    await worker.tell("stop");
+    await gateway.parked(0, worker);
     await worker.end();
-    await gateway.parked(0);
   };
 };
 
