@@ -7,6 +7,7 @@ import { type Figure, figure } from "../figures.ts";
 import { Gateway } from "../gateway.ts";
 import { keep } from "../kept.ts";
 import { ErrandLoad, perSecond, type Window } from "../load.ts";
+import { median } from "../numbers.ts";
 import type { Options } from "../options.ts";
 import { Stage } from "../stage.ts";
 
@@ -33,6 +34,16 @@ async function close({ gateway, load, stage }: Side): Promise<void> {
   await stage.redis.flushall("ASYNC");
 }
 
+/** Of the gateway and its Redis, a delegation. */
+const cpuOf = ({ asked, gateway_cpu_us, redis }: Window): number =>
+  (gateway_cpu_us + redis.cpu_us) / asked.count;
+
+interface Growth {
+  readonly ratios: readonly number[];
+  /** The same by CPU instead of by the clock: more than 1 where the larger broker needs more. */
+  readonly more: { readonly cpu_ratio: number };
+}
+
 /** Where a difference comes from. */
 function costs(window: Window): string {
   const each = (us: number) => (us / window.asked.count).toFixed(0);
@@ -45,18 +56,20 @@ async function compare(
   [small, large]: readonly [Side, Side],
   options: Options,
   say: (line: string) => void,
-): Promise<number[]> {
+): Promise<Growth> {
   const shape = { lanes: options.lanes, bytes: options.bytes, rate: null, wait: true };
   const ratios: number[] = [];
+  const cpu: number[] = [];
   for (let round = 0; round <= options.rounds; round += 1) {
     const without = await small.load.window(shape, options);
     const within = await large.load.window(shape, options);
     // The first round compiles and is not counted.
     if (round === 0) continue;
     ratios.push(perSecond(within) / perSecond(without));
+    cpu.push(cpuOf(within) / cpuOf(without));
     say(`${what} ${round}/${options.rounds}: ${costs(within)}; without: ${costs(without)}`);
   }
-  return ratios;
+  return { ratios, more: { cpu_ratio: Number(median(cpu).toPrecision(4)) } };
 }
 
 export async function agents(stage: Stage, options: Options, say: (line: string) => void): Promise<Figure[]> {
@@ -68,8 +81,8 @@ export async function agents(stage: Stage, options: Options, say: (line: string)
     sides.push(small);
     const large = await open(other, options.agents, options.lanes);
     sides.push(large);
-    const ratios = await compare("agents", [small, large], options, say);
-    return [figure("cycle_ratio_10k_agents", "ratio", ratios, { agents: options.agents })];
+    const { ratios, more } = await compare("agents", [small, large], options, say);
+    return [figure("cycle_ratio_10k_agents", "ratio", ratios, { agents: options.agents, ...more })];
   } finally {
     for (const side of sides) await close(side);
     await other.close();
@@ -86,8 +99,8 @@ export async function kept(stage: Stage, options: Options, say: (line: string) =
     const large = await open(other, 1, options.lanes);
     sides.push(large);
     const { count, bytes_each } = await keep(large, options, say);
-    const ratios = await compare("kept", [small, large], options, say);
-    return [figure("cycle_ratio_1m_kept", "ratio", ratios, { kept: count, bytes_each })];
+    const { ratios, more } = await compare("kept", [small, large], options, say);
+    return [figure("cycle_ratio_1m_kept", "ratio", ratios, { kept: count, bytes_each, ...more })];
   } finally {
     for (const side of sides) await close(side);
     await other.close();
