@@ -189,10 +189,10 @@ async function checkLayout(redis: Redis, shards: number): Promise<void> {
 async function listenForWakes(broker: Broker): Promise<void> {
   for (const shard of broker.shards.all) {
     await broker.bus.subscribe(shard.wake, (message) => {
-      const [from, agent = ""] = message.split(" ");
+      const [from, agent = "", drain] = message.split(" ");
       if (from === broker.gateway) return;
       if (agent === HOOKS_QUEUE) broker.hooks.wake();
-      else broker.claimers.wake(agent);
+      else broker.claimers.wake(agent, drain !== undefined);
     });
   }
   broker.bus.onGap(() => {

@@ -31,13 +31,19 @@ export function readBody(incoming: Incoming, maxBytes: number): Promise<Uint8Arr
       chunks.length = 0;
       tooLarge();
     });
-    incoming.once("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-    const brokeOff = () =>
+    let whole = false;
+    incoming.once("end", () => {
+      whole = true;
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+    });
+    const brokeOff = () => {
+      if (whole) return;
       reject(
         new ErrandError("invalid_request", "The body broke off.", {
           details: { issues: [{ path: "", reason: "did not arrive whole" }] },
         }),
       );
+    };
     incoming.once("error", brokeOff);
     incoming.once("close", brokeOff);
   });

@@ -7,11 +7,14 @@ import type { Moved } from "../lifecycle/writer.ts";
 import type { TicketData, TicketOrder } from "../queue/tickets.ts";
 import type { Broker } from "./context.ts";
 
-/** Parked polls of this agent look again, here and at the other gateways. */
-export function wake(broker: Broker, agent: string): void {
-  broker.claimers.wake(agent);
+/**
+ * Parked polls of this agent look again, here and at the other gateways: one for one ticket, or (`drain`) as long as
+ * there is something.
+ */
+export function wake(broker: Broker, agent: string, drain = true): void {
+  broker.claimers.wake(agent, drain);
   broker.bus
-    .publish(broker.shards.ofAgent(agent).wake, `${broker.gateway} ${agent}`)
+    .publish(broker.shards.ofAgent(agent).wake, `${broker.gateway} ${agent}${drain ? " drain" : ""}`)
     .catch((error: unknown) => report(broker, error, "wake not sent"));
 }
 
@@ -63,7 +66,8 @@ export async function offer(
 ): Promise<void> {
   try {
     await broker.tickets.add(agent, data, order);
-    wake(broker, agent);
+    // A delayed one may fall due together with others, and is looked for then.
+    wake(broker, agent, false);
   } catch (error) {
     broker.unheard.offer({ agent, data, order });
     report(broker, error, "ticket not made yet");

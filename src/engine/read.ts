@@ -19,6 +19,8 @@ export interface WaitOptions {
   readonly wait_seconds: number;
   /** Wait for a greater version instead of for the end or a question. */
   readonly after_version?: number | undefined;
+  /** As it was just read or written; saves reading it again when nothing can have happened since. */
+  readonly known?: StoredDelegation | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -41,7 +43,9 @@ export async function readWhenReady(
       : entry.seq > after_version,
   );
   try {
-    const record = await read(broker, principal, id);
+    const { known } = options;
+    const isNew = known && !broker.feed.hasPassed(broker.shards.indexOfId(id) ?? 0, known.event_id);
+    const record = isNew ? known : await read(broker, principal, id);
     if (isReady(record) || options.wait_seconds === 0) return record;
     await waiting.done;
     return await read(broker, principal, id);

@@ -108,7 +108,8 @@ export class Tokens {
    * answer, who was let in before still is, unless a revocation was heard of.
    */
   async identify(token: string, { lastKnown = false } = {}): Promise<Identity> {
-    if (sameHash(hashOf(token), this.#operatorHash)) {
+    const hash = hashOf(token);
+    if (sameHash(hash, this.#operatorHash)) {
       return { principal: "operator", token_id: null, expires_at: null };
     }
     if (TOKEN.test(token)) {
@@ -118,7 +119,7 @@ export class Tokens {
         if (known) return known.stored;
         throw error;
       });
-      if (stored && sameHash(hashOf(token), stored.hash) && !hasPassed(stored.expires_at)) {
+      if (stored && sameHash(hash, stored.hash) && !hasPassed(stored.expires_at)) {
         return { principal: stored.principal, token_id: id, expires_at: stored.expires_at };
       }
     }

@@ -63,6 +63,11 @@ export class Feed {
     this.#done = this.#run();
   }
 
+  /** Whether live events behind this one were delivered already, so that who subscribes now may have missed some. */
+  hasPassed(shard: number, id: string): boolean {
+    return compareIds(this.#positions[shard] ?? "0-0", id) > 0;
+  }
+
   async stop(): Promise<void> {
     this.#running = false;
     this.#redis.disconnect();

@@ -100,8 +100,14 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
 export type Outcome = z.infer<typeof outcomeSchema>;
 export type Moved = Extract<Outcome, { outcome: "ok" }>;
 
-const texts = z.array(z.string());
-const replySchema = z.tuple([z.string(), texts, texts, texts, texts.default([])]);
+type Reply = readonly [string, readonly string[], readonly string[], readonly string[], readonly string[]];
+
+/** Our own script's answer: the outcome is checked by its schema, of the lists it is enough that they are. */
+function isReply(answer: unknown): answer is Reply {
+  if (!Array.isArray(answer)) return false;
+  const [json, ...lists]: unknown[] = answer;
+  return typeof json === "string" && lists.length === 4 && lists.every(Array.isArray);
+}
 
 export interface Result {
   readonly outcome: Outcome;
@@ -173,7 +179,8 @@ export class Writer {
         ...chunks.map(({ artifact }) => JSON.stringify(artifact)),
       ],
     );
-    const [json, record, history, artifacts, unseen] = replySchema.parse(answer);
+    if (!isReply(answer)) throw new TypeError("the script answered with something unexpected");
+    const [json, record, history, artifacts, unseen] = answer;
     const outcome = outcomeSchema.parse(JSON.parse(json));
     this.#observe(command, outcome);
     return {

@@ -15,6 +15,8 @@ interface Waiter {
 interface Agent {
   readonly waiters: Set<Waiter>;
   wakes: number;
+  /** More may wait than was told of: look until a look finds nothing. */
+  drain: boolean;
   fetching: number;
   /** When the oldest wake came that is not yet served, ms; 0 for none. */
   wokenAt: number;
@@ -64,10 +66,11 @@ export class Claimers {
     return this.#agents.keys();
   }
 
-  /** Something new may be in the agent's queue. */
-  wake(name: string): void {
+  /** Something new may be in the agent's queue: one ticket, or (`drain`) any number of them. */
+  wake(name: string, drain = true): void {
     const agent = this.#agents.get(name);
     if (!agent) return;
+    agent.drain ||= drain;
     agent.wakes = Math.min(agent.wakes + 1, agent.waiters.size + agent.fetching);
     agent.wokenAt ||= performance.now();
     this.#pump(name, agent);
@@ -101,14 +104,23 @@ export class Claimers {
       // Parked before the fetch: a ticket that comes in between finds it.
       agent.waiters.add(waiter);
       signal.addEventListener("abort", leave, { once: true });
-      if (fetch) this.wake(name);
+      // For itself: what else may wait is the others' to hear of.
+      if (fetch) this.wake(name, false);
     });
   }
 
   #agent(name: string): Agent {
     let agent = this.#agents.get(name);
     if (!agent) {
-      agent = { waiters: new Set(), wakes: 0, fetching: 0, wokenAt: 0, due: null, recheck: null };
+      agent = {
+        waiters: new Set(),
+        wakes: 0,
+        drain: false,
+        fetching: 0,
+        wokenAt: 0,
+        due: null,
+        recheck: null,
+      };
       this.#agents.set(name, agent);
       this.#scheduleRecheck(name, agent);
     }
@@ -134,14 +146,15 @@ export class Claimers {
       const { popped, ...empty } = await this.#options.tickets.pop(name);
       if (popped && wokenAt > 0) this.#options.onWoken?.(performance.now() - wokenAt);
       if (!popped) {
+        agent.drain = false;
         if ("next_due_at" in empty && empty.next_due_at !== null)
           this.#wakeAt(name, agent, empty.next_due_at);
         return;
       }
       const waiter = this.#next(agent);
       if (waiter) {
-        // Where one was, more may be.
-        agent.wakes = Math.max(agent.wakes, 1);
+        // Every ticket is told of by a wake of its own; only where that may not be so is looked again.
+        if (agent.drain) agent.wakes = Math.max(agent.wakes, 1);
         waiter.resolve(popped);
       } else {
         await this.#options.tickets.putBack(popped);

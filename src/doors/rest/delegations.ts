@@ -41,7 +41,11 @@ async function waitedFor(
 ): Promise<StoredDelegation> {
   const { broker, principal } = call;
   try {
-    const record = await readWhenReady(broker, principal, accepted.id, { wait_seconds, signal: hold.signal });
+    const record = await readWhenReady(broker, principal, accepted.id, {
+      wait_seconds,
+      signal: hold.signal,
+      known: accepted,
+    });
     hold.throwIfRevoked();
     return record;
   } catch (error) {
