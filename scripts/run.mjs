@@ -9,6 +9,7 @@ import * as fs from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const DIST = join(ROOT, "dist");
@@ -23,6 +24,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   demo    run examples/demo.ts
   bench   run the benchmarks: --help tells which
   test    run the tests: vitest run [args...]
+  model   walk further than the tests do: [--runs 5000] [--seed N] [--path P] [--replay R]
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
   build   compile src to dist
@@ -49,6 +51,20 @@ const TASKS = {
   async test(args) {
     await build();
     await run(bin("vitest"), ["run", ...args]);
+  },
+  async model(args) {
+    const { values } = parseArgs({
+      args,
+      options: {
+        runs: { type: "string", default: "5000" },
+        seed: { type: "string" },
+        path: { type: "string" },
+        replay: { type: "string" },
+      },
+    });
+    for (const [name, value] of Object.entries(values)) process.env[`MODEL_${name.toUpperCase()}`] = value;
+    await build();
+    await run(bin("vitest"), ["run", "test/model"]);
   },
   check,
   async fix() {

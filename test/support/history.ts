@@ -3,9 +3,13 @@ import { expect } from "vitest";
 import { MOVES, type Move } from "../../src/lifecycle/states.ts";
 import { isTerminal, type State, stateSchema } from "../../src/schema/delegation.ts";
 import { type DelegationEvent, eventSchema } from "../../src/schema/event.ts";
-import type { client } from "./broker.ts";
+import type { Answer } from "./broker.ts";
 
-export async function eventsOf(api: ReturnType<typeof client>, id: string): Promise<DelegationEvent[]> {
+/** All of a delegation's events, page by page. */
+export async function eventsOf(
+  api: { readonly events: (id: string, query: string) => Promise<Pick<Answer, "status" | "body">> },
+  id: string,
+): Promise<DelegationEvent[]> {
   const events: DelegationEvent[] = [];
   for (let after = "0"; ; ) {
     const { status, body } = await api.events(id, `?after=${after}&limit=1000`);

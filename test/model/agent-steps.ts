@@ -1,0 +1,280 @@
+/** What agents do in a walk with the leases they have, had, or never had. Limit: no long-polls; time is the clock's. */
+import * as fc from "fast-check";
+import { expect } from "vitest";
+import { agentIndex, nameOf, pick, rarely, span, via } from "./delegator-steps.ts";
+import type { AskedQuestion, Held, Model } from "./model.ts";
+import { type Answer, compare, INTERRUPT_TTL, judge, LEASE_SECONDS, type Real } from "./real.ts";
+import { mayPick, type Pick, pickLease, type Step, step } from "./step.ts";
+
+const who = fc.oneof(
+  { weight: 12, arbitrary: fc.constant("holder") },
+  fc.constantFrom("operator", "other", "caller:alice"),
+);
+
+function principal(model: Model, by: string, { item }: Held): string {
+  if (by === "holder") return `agent:${item.target}`;
+  if (by !== "other") return by;
+  return `agent:${model.agents.find(({ name }) => name !== item.target)?.name}`;
+}
+
+/** The order of what was handed out, and that nothing was kept back. */
+function handed(
+  model: Model,
+  agent: string,
+  { leases }: Answer["body"],
+  {
+    max = 1,
+    seconds = LEASE_SECONDS,
+    confirm,
+  }: { max?: number; seconds?: number; confirm?: number | undefined } = {},
+): void {
+  for (const { lease_id, attempt, delegation } of leases) {
+    const firsts = model.firsts(agent);
+    const item = firsts.find(({ id }) => id === delegation.id);
+    expect(firsts.map(({ id }) => id)).toContain(delegation.id);
+    if (!item) return;
+    model.grant(item, lease_id, seconds, confirm);
+    expect(attempt).toBe(item.attempt);
+    compare(item, delegation);
+  }
+  if (leases.length < max) expect(model.firsts(agent)).toEqual([]);
+}
+
+const lease = step<{
+  via: number;
+  agent: number;
+  /** One that has work for it, if there is any. */
+  fitting: boolean;
+  max: number;
+  seconds: number | undefined;
+  confirm: number | undefined;
+}>({
+  name: "lease",
+  async run(model, real, { via, agent, fitting, max, seconds, confirm }) {
+    const busy = model.agents.find((one) => model.firsts(one.name).length > 0);
+    const name = (fitting ? busy?.name : undefined) ?? nameOf(model, agent);
+    const answer = await real.call(via, `agent:${name}`, "POST", `/v1/agents/${name}/leases`, {
+      wait_seconds: 0,
+      max,
+      lease_seconds: seconds,
+      confirm_within_seconds: confirm,
+    });
+    judge(answer, null);
+    handed(model, name, answer.body, { max, confirm, ...(seconds !== undefined && { seconds }) });
+  },
+});
+
+const beat = step<{ via: number; pick: Pick; by: string; progress: boolean; seen: string | undefined }>({
+  name: "heartbeat",
+  check: mayPick,
+  async run(model, real, { via, pick, by, progress, seen }) {
+    const held = pickLease(model, pick);
+    const { item } = held;
+    const caller = principal(model, by, held);
+    const refusal = model.mayWork(caller, held);
+    const answer = await real.call(via, caller, "POST", `/v1/leases/${held.id}/heartbeat`, {
+      ...(progress && { progress: { message: "on it" } }),
+      seen,
+    });
+    judge(answer, refusal);
+    if (!refusal) {
+      model.move(progress ? "progress" : "heartbeat", item);
+      const upTo = seen === undefined ? -1 : item.unseen.indexOf(seen);
+      item.unseen = item.unseen.slice(upTo + 1);
+      expect(answer.body.messages.map((one: { messageId: string }) => one.messageId)).toEqual(item.unseen);
+    }
+    await real.check(item);
+  },
+});
+
+const artifact = step<{ via: number; pick: Pick; by: string }>({
+  name: "artifact",
+  check: mayPick,
+  async run(model, real, { via, pick, by }) {
+    const held = pickLease(model, pick);
+    const caller = principal(model, by, held);
+    const refusal = model.mayWork(caller, held);
+    const { item } = held;
+    const body = { artifact: { artifactId: `a${item.artifacts}`, parts: [{ text: "part" }] } };
+    judge(await real.call(via, caller, "POST", `/v1/leases/${held.id}/artifacts`, body), refusal);
+    if (!refusal) {
+      model.move("artifact", item);
+      item.artifacts += 1;
+    }
+    await real.check(item);
+  },
+});
+
+const QUESTIONS = {
+  named: { request_id: "r1", text: "Which?" },
+  otherwise: { request_id: "r1", text: "Which one?" },
+  unnamed: { text: "Which?" },
+  unsaid: {},
+  several: { requests: [{ request_id: "r1", text: "Which?" }, { request_id: "r2" }] },
+  unnamedToo: { requests: [{ text: "Which?" }, { text: "Which?" }] },
+} as const;
+
+/** What makes a question the same: its request ids, or the words and how much was answered before. */
+function keyOf(kind: string, shape: keyof typeof QUESTIONS, answered: number): string {
+  const question = QUESTIONS[shape];
+  const requests = "requests" in question ? question.requests : [question];
+  const names = requests.map((one) => ("request_id" in one ? one.request_id : null));
+  return JSON.stringify(names.includes(null) ? [kind, answered, requests] : names);
+}
+
+const interrupt = step<{
+  via: number;
+  pick: Pick;
+  by: string;
+  kind: "input" | "auth";
+  shape: keyof typeof QUESTIONS;
+  expires: number | undefined;
+}>({
+  name: "interrupt",
+  check: mayPick,
+  async run(model, real, { via, pick, by, kind, shape, expires }) {
+    const held = pickLease(model, pick);
+    const { item, fence } = held;
+    const caller = principal(model, by, held);
+    const body = { kind, ...QUESTIONS[shape] };
+    const text = JSON.stringify(body);
+    const key = keyOf(kind, shape, item.questions.filter((one) => one.answer !== null).length);
+    const path = `/v1/leases/${held.id}/interrupt`;
+    const answer = await real.call(via, caller, "POST", path, { ...body, expires_in_seconds: expires });
+
+    const lost = model.mayWork(caller, held);
+    const before = item.asked.get(fence);
+    const isRepeat = before !== undefined && (before.key === key || before.body === text);
+    const refusal = lost?.code === "lease_lost" && isRepeat ? null : lost;
+    judge(answer, refusal);
+    const known = item.questions.find((one) => one.key === key);
+    if (lost) {
+      if (!refusal) expect(answer.body).toEqual({ interrupt_id: before?.id });
+    } else if (known) {
+      expect(answer.body.interrupt_id).toBe(known.id);
+      expect(Object.keys(answer.body.answers)).toEqual(known.requests);
+      model.extend(item);
+    } else {
+      await raised(real, model, held, { key, body: text, id: answer.body.interrupt_id }, kind, expires);
+    }
+    await real.check(item);
+  },
+});
+
+async function raised(
+  real: Real,
+  model: Model,
+  { item, fence }: Held,
+  asked: globalThis.Pick<AskedQuestion, "key" | "body" | "id">,
+  kind: "input" | "auth",
+  expires = INTERRUPT_TTL,
+): Promise<void> {
+  expect(item.questions.map(({ id }) => id)).not.toContain(asked.id);
+  const { body } = await real.call(0, "operator", "GET", `/v1/delegations/${item.id}`);
+  const requests = (body.interrupt?.requests ?? []).map((one: { request_id: string }) => one.request_id);
+  const question: AskedQuestion = { ...asked, requests, answer: null };
+  const to = `${kind}_required` as const;
+  model.move("interrupt", item, { to });
+  item.open = { question, expiresAt: model.now + expires };
+  item.questions.push(question);
+  item.asked.set(fence, question);
+  item.history += requests.length;
+}
+
+const release = step<{ via: number; pick: Pick; by: string; delay: number | undefined }>({
+  name: "release",
+  check: mayPick,
+  async run(model, real, { via, pick, by, delay }) {
+    const held = pickLease(model, pick);
+    const caller = principal(model, by, held);
+    const refusal = model.mayWork(caller, held);
+    const path = `/v1/leases/${held.id}/release`;
+    judge(await real.call(via, caller, "POST", path, { delay_seconds: delay }), refusal);
+    if (!refusal) model.release(held.item, delay ?? 0);
+    await real.check(held.item);
+  },
+});
+
+const REPLIES = {
+  completed: { state: "completed", text: "done" },
+  otherwise: { state: "completed", text: "done otherwise" },
+  failed: { state: "failed", error: { code: "broken", message: "no" } },
+  retryable: { state: "failed", error: { code: "broken", message: "later", retryable: true } },
+  rejected: { state: "rejected", text: "never", artifacts: [{ artifactId: "reason", parts: [] }] },
+} as const;
+const MOVE_OF = { completed: "complete", failed: "fail", rejected: "reject" } as const;
+
+const reply = step<{ via: number; pick: Pick; by: string; kind: keyof typeof REPLIES; next: boolean }>({
+  name: "reply",
+  check: mayPick,
+  async run(model, real, { via, pick, by, kind, next }) {
+    const held = pickLease(model, pick);
+    const { item, fence } = held;
+    const caller = principal(model, by, held);
+    const body = REPLIES[kind];
+    const answer = await real.call(via, caller, "POST", `/v1/leases/${held.id}/reply`, {
+      ...body,
+      ...(next && { next: { wait_seconds: 0 } }),
+    });
+    const lost = model.mayWork(caller, held);
+    const isRepeat = item.closed?.fence === fence && item.closed.body === kind;
+    const refusal = lost?.code === "lease_lost" && isRepeat ? null : lost;
+    judge(answer, refusal);
+    if (!refusal) {
+      expect(answer.body.outcome).toBe(lost ? "duplicate" : "matched");
+      if (!lost) {
+        if (kind === "retryable" && item.attempt < item.maxAttempts) model.retry(item);
+        else finish(model, held, kind);
+        item.closed = { fence, body: kind };
+      }
+      compare(item, answer.body.delegation);
+      if (next) handed(model, item.target, answer.body);
+      else expect(answer.body.leases).toBeUndefined();
+    }
+    await real.check(item);
+  },
+});
+
+function finish(model: Model, { item }: Held, kind: keyof typeof REPLIES): void {
+  const { state } = REPLIES[kind];
+  const error = { completed: undefined, failed: "broken", rejected: "rejected" }[state];
+  model.move(MOVE_OF[state], item, error === undefined ? {} : { error });
+  if (state === "rejected") item.artifacts += 1;
+}
+
+const base = { via, pick, by: who };
+const some = <T extends object>(shape: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record(shape);
+
+export const leases: fc.Arbitrary<Step> = some({
+  via,
+  agent: agentIndex,
+  fitting: fc.constantFrom(true, true, false),
+  max: fc.integer({ min: 1, max: 3 }),
+  seconds: rarely(span(2)),
+  confirm: rarely(span(1)),
+}).map(lease);
+
+/** With how often they come. */
+export const agentSteps: readonly [number, fc.Arbitrary<Step>][] = [
+  [12, leases],
+  [4, some({ ...base, progress: fc.boolean(), seen: rarely(fc.constantFrom("m1", "m2", "m3")) }).map(beat)],
+  [2, some(base).map(artifact)],
+  [
+    8,
+    some({
+      ...base,
+      kind: fc.constantFrom("input", "auth"),
+      shape: fc.constantFrom("named", "otherwise", "unnamed", "unsaid", "several", "unnamedToo"),
+      expires: rarely(span(2)),
+    }).map(interrupt),
+  ],
+  [3, some({ ...base, delay: rarely(span(1)) }).map(release)],
+  [
+    7,
+    some({
+      ...base,
+      kind: fc.constantFrom("completed", "otherwise", "failed", "retryable", "retryable", "rejected"),
+      next: fc.boolean(),
+    }).map(reply),
+  ],
+];

@@ -1,0 +1,244 @@
+/** What delegators, approvers and operators do in a walk. Limit: no idempotency keys; they have tests of their own. */
+import * as fc from "fast-check";
+import { expect } from "vitest";
+import { isTerminal } from "../../src/schema/delegation.ts";
+import { type Item, MAX_DEPTH, type Model, type Refusal, THIRD, UNIT } from "./model.ts";
+import { compare, judge, MAX_ATTEMPTS } from "./real.ts";
+import { hasItems, type Pick, pickItem, type Step, step } from "./step.ts";
+
+export const via = fc.nat({ max: 1 });
+export const pick: fc.Arbitrary<Pick> = fc.record({
+  n: fc.nat({ max: 50 }),
+  fitting: fc.oneof({ weight: 6, arbitrary: fc.constant(true) }, fc.constant(false)),
+});
+/** A span that never ends together with a step of the clock. */
+export const span = (units: number) => fc.nat({ max: units }).map((n) => n * UNIT + THIRD);
+/** Mostly not given. */
+export const rarely = <T>(some: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, some);
+/** One agent has most of the work, so that its leases contend. */
+export const agentIndex = fc.constantFrom(0, 0, 0, 1, 2);
+const who = fc.oneof(
+  { weight: 4, arbitrary: fc.constant("delegator") },
+  fc.constantFrom("operator", "approver:ann", "caller:bob", "target"),
+);
+
+function principal(by: string, item: Item): string {
+  if (by === "delegator") return item.delegator;
+  return by === "target" ? `agent:${item.target}` : by;
+}
+
+export function nameOf(model: Model, index: number): string {
+  const agent = model.agents[index];
+  if (!agent) throw new RangeError("no agent");
+  return agent.name;
+}
+
+interface Delegate {
+  readonly via: number;
+  readonly target: number;
+  readonly priority: number;
+  readonly delay: number | undefined;
+  readonly ttl: number | undefined;
+  readonly startWithin: number | undefined;
+  readonly maxAttempts: number | undefined;
+  readonly parent: Pick | undefined;
+  readonly byAgent: boolean;
+}
+
+function refusesNew(model: Model, by: string, target: string, parent: Item | null): Refusal | null {
+  if (parent && !model.sees(by, parent)) return { code: "delegation_not_found" };
+  if (parent && isTerminal(parent.state)) return { code: "already_finished" };
+  const above = model.ancestors(parent);
+  const isLoop =
+    by.startsWith("agent:") && (by === `agent:${target}` || above.some((item) => item.target === target));
+  if (above.length >= MAX_DEPTH || isLoop) return { code: "delegation_loop" };
+  return model.isFull(target) ? { code: "queue_full" } : null;
+}
+
+const delegate = step<Delegate>({
+  name: "delegate",
+  async run(model, real, args) {
+    const target = nameOf(model, args.target);
+    const parent =
+      args.parent && hasItems(model) ? pickItem(model, args.parent, ({ state }) => !isTerminal(state)) : null;
+    const by = parent && args.byAgent ? `agent:${parent.target}` : "caller:alice";
+    const refusal = refusesNew(model, by, target, parent);
+    const answer = await real.call(args.via, by, "POST", "/v1/delegations", {
+      target,
+      task: "do it",
+      priority: args.priority,
+      delay_seconds: args.delay,
+      ttl_seconds: args.ttl,
+      start_within_seconds: args.startWithin,
+      max_attempts: args.maxAttempts,
+      parent_id: parent?.id,
+    });
+    judge(answer, refusal, 202);
+    if (refusal) return;
+    const item = model.submit({
+      ...args,
+      id: answer.body.id,
+      target,
+      delegator: by,
+      parent,
+      maxAttempts: args.maxAttempts ?? MAX_ATTEMPTS,
+    });
+    compare(item, answer.body);
+  },
+});
+
+const cancel = step<{ via: number; pick: Pick; by: string; cascade: boolean }>({
+  name: "cancel",
+  check: hasItems,
+  async run(model, real, args) {
+    const item = pickItem(model, args.pick, ({ state }) => !isTerminal(state));
+    const by = principal(args.by, item);
+    const legal = item.state === "canceled" ? null : model.mayMove("cancel", item);
+    const refusal = model.mayControl(by, item) ?? legal;
+    const path = `/v1/delegations/${item.id}/cancel`;
+    judge(await real.call(args.via, by, "POST", path, { cascade: args.cascade }), refusal);
+    await real.settled();
+    if (!refusal && item.state !== "canceled") model.cancel(item, args.cascade);
+    await real.check(item);
+    for (const child of item.children) await real.check(child);
+  },
+});
+
+const SHAPES = {
+  text: { text: "yes" },
+  decision: { decision: "approve" },
+  wrong: { answers: { "not asked": { text: "yes" } } },
+} as const;
+
+const answer = step<{
+  via: number;
+  pick: Pick;
+  by: string;
+  question: Pick;
+  shape: keyof typeof SHAPES | "all";
+}>({
+  name: "answer",
+  check: (model, { pick }) => model.items.some(({ open }) => !pick.fitting || open !== null),
+  async run(model, real, args) {
+    const item = pickItem(model, args.pick, ({ open }) => open !== null);
+    const by = principal(args.by, item);
+    const { questions, open } = item;
+    const picked = questions[questions.length - 1 - (args.question.n % 2)];
+    const question = (args.question.fitting ? open?.question : undefined) ?? picked;
+    const each = Object.fromEntries((question?.requests ?? ["none"]).map((id) => [id, { text: "yes" }]));
+    const given = args.shape === "all" ? { answers: each } : SHAPES[args.shape];
+    const body = { interrupt_id: question?.id ?? "int_unknown", ...given };
+    const text = JSON.stringify(body);
+
+    const control = model.mayControl(by, item);
+    const isOpen = question !== undefined && open?.question === question;
+    const isShort = args.shape === "wrong" || (args.shape !== "all" && question?.requests.length !== 1);
+    const isSpent = !isOpen && (question === undefined || question.answer !== text);
+    const wrong: Refusal | null = isOpen && isShort ? { code: "invalid_request" } : null;
+    const refusal = control ?? wrong ?? (isSpent ? ({ code: "interrupt_not_open" } as const) : null);
+    judge(await real.call(args.via, by, "POST", `/v1/delegations/${item.id}/answer`, body), refusal);
+    if (!refusal && isOpen) {
+      expect(model.mayMove("answer", item)).toBeNull();
+      model.move("answer", item);
+      item.history += question.requests.length;
+      question.answer = text;
+    }
+    await real.check(item);
+  },
+});
+
+const message = step<{ via: number; pick: Pick; by: string; id: string; text: string }>({
+  name: "message",
+  check: hasItems,
+  async run(model, real, { via, pick, by: role, id, text }) {
+    const item = pickItem(model, pick, ({ state }) => state === "working");
+    const by = principal(role, item);
+    const refusal = model.mayControl(by, item) ?? model.mayMove("message", item);
+    const message = { messageId: id, parts: [{ text }] };
+    judge(await real.call(via, by, "POST", `/v1/delegations/${item.id}/messages`, { message }), refusal, 202);
+    if (!refusal && item.said.get(id) !== text) {
+      model.move("message", item);
+      item.said.set(id, text);
+      item.unseen.push(id);
+      item.history += 1;
+    }
+    await real.check(item);
+  },
+});
+
+const redrive = step<{ via: number; pick: Pick; by: string }>({
+  name: "redrive",
+  check: hasItems,
+  async run(model, real, args) {
+    const item = pickItem(model, args.pick, ({ state }) => state === "failed");
+    const by = principal(args.by, item);
+    const isNew = item.redriven === null;
+    const parent = item.parent && !isTerminal(item.parent.state) ? item.parent : null;
+    const forbidden: Refusal | null = by === "approver:ann" ? { code: "forbidden" } : null;
+    const illegal: Refusal | null = model.mayMove("redrive", item) && { code: "wrong_state" };
+    const full: Refusal | null = isNew && model.isFull(item.target) ? { code: "queue_full" } : null;
+    const refusal = model.mayControl(by, item) ?? forbidden ?? illegal ?? full;
+    const answer = await real.call(args.via, by, "POST", `/v1/delegations/${item.id}/redrive`);
+    judge(answer, refusal, 202);
+    if (!refusal) {
+      expect(answer.body.redrive_of).toBe(item.id);
+      const { target, delegator, priority, maxAttempts } = item;
+      item.redriven ??= model.submit({
+        id: answer.body.id,
+        target,
+        delegator,
+        parent,
+        priority,
+        maxAttempts,
+      });
+      compare(item.redriven, answer.body);
+    }
+    await real.check(item);
+  },
+});
+
+export const delegations: fc.Arbitrary<Step> = fc
+  .record({
+    via,
+    target: agentIndex,
+    priority: fc.constantFrom(0, 5, 5, 9),
+    delay: rarely(span(2)),
+    ttl: rarely(span(5)),
+    startWithin: rarely(span(2)),
+    maxAttempts: rarely(fc.constantFrom(1, 1, 3)),
+    parent: rarely(pick),
+    byAgent: fc.boolean(),
+  })
+  .map(delegate);
+
+/** With how often they come. */
+export const delegatorSteps: readonly [number, fc.Arbitrary<Step>][] = [
+  [8, delegations],
+  [2, fc.record({ via, pick, by: who, cascade: fc.boolean() }).map(cancel)],
+  [
+    8,
+    fc
+      .record({
+        via,
+        pick,
+        by: who,
+        question: pick,
+        shape: fc.constantFrom("all", "all", "text", "decision", "wrong"),
+      })
+      .map(answer),
+  ],
+  [
+    4,
+    fc
+      .record({
+        via,
+        pick,
+        by: who,
+        id: fc.constantFrom("m1", "m2", "m3"),
+        text: fc.constantFrom("and this", "and that"),
+      })
+      .map(message),
+  ],
+  [3, fc.record({ via, pick, by: who }).map(redrive)],
+];

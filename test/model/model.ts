@@ -1,0 +1,323 @@
+/**
+ * What the broker should make of every command, in memory: the moves are read from the state table, who may do what
+ * and which code refuses it from the contract. Limit: it knows the injected clock only. Every span is a third of a
+ * UNIT off, or two thirds when two add up, so that real time passing under a run never decides anything.
+ */
+import { MOVES, type Move, type MoveName } from "../../src/lifecycle/states.ts";
+import { isTerminal, type State } from "../../src/schema/delegation.ts";
+import type { ErrorCode } from "../../src/schema/errors.ts";
+import type { LeaseLostReason } from "../../src/schema/lease.ts";
+
+/** Time moves in whole units, spans are `n × UNIT + THIRD`; seconds. */
+export const UNIT = 600;
+export const THIRD = 200;
+export const DEFAULT_TTL = 86_400;
+/** A ticket that is not where it should be is looked for this much after it is due. */
+const CHECK = 5;
+const FREE_RELEASES = 10;
+export const MAX_DEPTH = 8;
+
+export interface Refusal {
+  readonly code: ErrorCode;
+  readonly reason?: LeaseLostReason | undefined;
+}
+
+export interface ModelAgent {
+  readonly name: string;
+  maxWorking: number | null;
+  maxWaiting: number;
+  paused: boolean;
+}
+
+export interface AskedQuestion {
+  /** What makes it the same question as another. */
+  readonly key: string;
+  readonly id: string;
+  readonly requests: readonly string[];
+  /** The body it was asked with. */
+  readonly body: string;
+  /** The body that answered it. */
+  answer: string | null;
+}
+
+export interface Item {
+  readonly id: string;
+  readonly target: string;
+  readonly delegator: string;
+  readonly parent: Item | null;
+  readonly priority: number;
+  readonly maxAttempts: number;
+  readonly startBy: number | null;
+  readonly deadlineAt: number;
+  state: State;
+  version: number;
+  attempt: number;
+  /** Leases granted so far; the number of the newest is its fence. */
+  fence: number;
+  /** Why the lease of each fence ended. */
+  readonly ends: Map<number, LeaseLostReason>;
+  lease: { readonly seconds: number; expiresAt: number; confirmBy: number | null } | null;
+  readyAt: number;
+  /** Its ticket can be popped; else it is delayed. */
+  queued: boolean;
+  /** Smaller is older; what one sweep queued shares a place. */
+  place: number;
+  returned: boolean;
+  releases: number;
+  open: { readonly question: AskedQuestion; readonly expiresAt: number } | null;
+  readonly questions: AskedQuestion[];
+  /** The question that the lease of a fence ended with. */
+  readonly asked: Map<number, AskedQuestion>;
+  readonly said: Map<string, string>;
+  unseen: string[];
+  closed: { readonly fence: number; readonly body: string } | null;
+  history: number;
+  artifacts: number;
+  error: string | null;
+  readonly children: Item[];
+  redriven: Item | null;
+  /** Type and status of every event it should have left. */
+  readonly log: string[];
+}
+
+export interface Held {
+  readonly item: Item;
+  readonly fence: number;
+  readonly id: string;
+}
+
+export interface Submitted {
+  readonly id: string;
+  readonly target: string;
+  readonly delegator: string;
+  readonly parent?: Item | null;
+  readonly priority: number;
+  readonly maxAttempts: number;
+  readonly delay?: number | undefined;
+  readonly ttl?: number | undefined;
+  readonly startWithin?: number | undefined;
+}
+
+export function count(counts: Map<string, number>, what: string): void {
+  counts.set(what, (counts.get(what) ?? 0) + 1);
+}
+
+const rank = ({ priority, returned }: Item): number => (9 - priority) * 2 + (returned ? 1 : 2);
+
+export class Model {
+  now: number;
+  readonly startedAt: number;
+  readonly agents: readonly ModelAgent[];
+  readonly items: Item[] = [];
+  /** Every lease ever granted. */
+  readonly leases: Held[] = [];
+  /** How often each move was made, over all walks. */
+  readonly made: Map<string, number>;
+  #places = 0;
+
+  constructor(now: number, agents: readonly ModelAgent[], made: Map<string, number>) {
+    this.now = now;
+    this.startedAt = now;
+    this.agents = agents;
+    this.made = made;
+  }
+
+  agent(name: string): ModelAgent {
+    const found = this.agents.find((agent) => agent.name === name);
+    if (!found) throw new Error(`no agent ${name}`);
+    return found;
+  }
+
+  #count(agent: string, state: State): number {
+    return this.items.filter((item) => item.target === agent && item.state === state).length;
+  }
+
+  isFull(agent: string): boolean {
+    return this.#count(agent, "submitted") >= this.agent(agent).maxWaiting;
+  }
+
+  sees(by: string, { delegator, target }: Item): boolean {
+    return ["operator", "approver:ann", delegator, `agent:${target}`].includes(by);
+  }
+
+  /** Null when they may cancel, answer and message it. */
+  mayControl(by: string, item: Item): Refusal | null {
+    if (!this.sees(by, item)) return { code: "delegation_not_found" };
+    return ["operator", "approver:ann", item.delegator].includes(by) ? null : { code: "forbidden" };
+  }
+
+  /** Null when the table has the move from here. */
+  mayMove(name: MoveName, item: Item): Refusal | null {
+    const move: Move = MOVES[name];
+    if (move.from.includes(item.state)) return null;
+    return { code: isTerminal(item.state) ? "already_finished" : "wrong_state" };
+  }
+
+  /** Null when this is the living lease and theirs. */
+  mayWork(by: string, { item, fence }: Held): Refusal | null {
+    if (by !== "operator" && !by.startsWith("agent:")) return { code: "forbidden" };
+    if (by !== "operator" && by !== `agent:${item.target}`) return { code: "lease_unknown" };
+    if (item.state === "working" && item.fence === fence) return null;
+    return { code: "lease_lost", reason: item.ends.get(fence) };
+  }
+
+  ancestors(item: Item | null): Item[] {
+    return item === null ? [] : [item, ...this.ancestors(item.parent)];
+  }
+
+  submit(request: Submitted): Item {
+    const { id, target, delegator, parent = null, priority, maxAttempts, delay = 0 } = request;
+    const readyAt = this.now + delay;
+    const item: Item = {
+      id,
+      target,
+      delegator,
+      parent,
+      priority,
+      maxAttempts,
+      startBy: request.startWithin === undefined ? null : readyAt + request.startWithin,
+      deadlineAt: readyAt + (request.ttl ?? DEFAULT_TTL),
+      state: "submitted",
+      version: 0,
+      attempt: 1,
+      fence: 0,
+      ends: new Map(),
+      lease: null,
+      readyAt,
+      queued: false,
+      place: 0,
+      returned: false,
+      releases: 0,
+      open: null,
+      questions: [],
+      asked: new Map(),
+      said: new Map(),
+      unseen: [],
+      closed: null,
+      history: 0,
+      artifacts: 0,
+      error: null,
+      children: [],
+      redriven: null,
+      log: [],
+    };
+    this.items.push(item);
+    parent?.children.push(item);
+    this.move("submit", item, { delay });
+    return item;
+  }
+
+  /** Makes a move of the table, guards already passed. */
+  move(
+    name: MoveName,
+    item: Item,
+    { to, delay = 0, error }: { to?: State; delay?: number; error?: string } = {},
+  ): void {
+    const move: Move = MOVES[name];
+    const before = item.state;
+    count(this.made, name);
+    item.state = to ?? move.to[0] ?? before;
+    if (move.spends) item.attempt += 1;
+    if (move.lease === "extend") this.extend(item);
+    if (move.lease === "drop" && item.lease && move.ends) {
+      item.ends.set(item.fence, move.ends);
+      item.lease = null;
+    }
+    if (item.state !== before) item.open = null;
+    if (move.queue === "ticket") {
+      item.returned = move.returned ?? false;
+      item.readyAt = this.now + delay;
+      item.queued = delay === 0;
+      item.place = this.#nextPlace();
+    }
+    if (error !== undefined) item.error = error;
+    if (move.event === null) return;
+    item.version += 1;
+    const status = name === "submit" ? (delay > 0 ? "delayed" : "queued") : move.status;
+    item.log.push(status === undefined ? move.event : `${move.event}:${status}`);
+  }
+
+  #nextPlace(): number {
+    this.#places += 1;
+    return this.#places;
+  }
+
+  extend({ lease }: Item): void {
+    if (!lease) throw new Error("no lease");
+    lease.expiresAt = this.now + lease.seconds;
+    lease.confirmBy = null;
+  }
+
+  /** Of several that one sweep queued, any may be first. */
+  firsts(agent: string): Item[] {
+    const { paused, maxWorking } = this.agent(agent);
+    if (paused || (maxWorking !== null && this.#count(agent, "working") >= maxWorking)) return [];
+    const ready = this.items.filter(
+      ({ target, state, queued }) => target === agent && state === "submitted" && queued,
+    );
+    const order = (a: Item, b: Item) => rank(a) - rank(b) || a.place - b.place;
+    const [first] = ready.sort(order);
+    return first ? ready.filter((item) => order(item, first) === 0) : [];
+  }
+
+  grant(item: Item, id: string, seconds: number, confirm: number | undefined): void {
+    this.move("lease", item);
+    item.fence += 1;
+    item.lease = {
+      seconds,
+      expiresAt: this.now + seconds,
+      confirmBy: confirm === undefined ? null : this.now + confirm,
+    };
+    item.closed = null;
+    this.leases.push({ item, fence: item.fence, id });
+  }
+
+  /** Seconds until the next try: doubled with every attempt, or every release past the free ones. */
+  backoff(round: number): number {
+    return THIRD * 2 ** round;
+  }
+
+  release(item: Item, asked: number): void {
+    item.releases += 1;
+    const round = item.releases - FREE_RELEASES - 1;
+    this.move("release", item, { delay: Math.max(asked, round >= 0 ? this.backoff(round) : 0) });
+  }
+
+  retry(item: Item): void {
+    this.move("retry", item, { delay: this.backoff(item.attempt - 1) });
+  }
+
+  cancel(item: Item, cascade: boolean): void {
+    this.move("cancel", item, { error: "canceled" });
+    if (!cascade) return;
+    for (const child of item.children) if (!isTerminal(child.state)) this.cancel(child, true);
+  }
+
+  /** Everything that time asks for. */
+  sweep(): void {
+    const place = this.#nextPlace();
+    for (const item of this.items) {
+      const { version } = item;
+      this.#sweepOne(item);
+      if (item.version !== version) item.place = place;
+      if (item.state === "submitted" && !item.queued && this.now >= item.readyAt + CHECK) {
+        item.queued = true;
+        item.place = place;
+      }
+    }
+  }
+
+  #sweepOne(item: Item): void {
+    const due = (at: number | null | undefined): boolean => typeof at === "number" && this.now >= at;
+    if (isTerminal(item.state)) return;
+    if (due(item.deadlineAt)) this.move("expire", item, { error: "deadline_exceeded" });
+    else if (item.state === "submitted" && item.fence === 0 && due(item.startBy))
+      this.move("expire", item, { error: "not_picked_up" });
+    else if (due(item.open?.expiresAt)) this.move("expire", item, { error: "interrupt_expired" });
+    else if (due(item.lease?.confirmBy)) this.move("unconfirm", item);
+    else if (due(item.lease?.expiresAt)) {
+      if (item.attempt >= item.maxAttempts) this.move("exhaust", item, { error: "attempts_exhausted" });
+      else this.move("lapse", item, { delay: this.backoff(item.attempt - 1) });
+    }
+  }
+}

@@ -1,0 +1,222 @@
+/**
+ * The real thing for the walks: two gateways on one Redis, spoken to over HTTP, and their clock. Limit: one world
+ * serves all walks of a file, each with agents of its own.
+ */
+import { Pool } from "undici";
+import { expect, onTestFinished } from "vitest";
+import type { Gateway } from "../../src/app.ts";
+import { isTerminal } from "../../src/schema/delegation.ts";
+import { ERRORS } from "../../src/schema/errors.ts";
+import { as, OPERATOR, startBroker } from "../support/broker.ts";
+import { checkHistory, eventsOf } from "../support/history.ts";
+import { count, type Item, Model, type ModelAgent, type Refusal, THIRD, UNIT } from "./model.ts";
+
+export interface Answer {
+  readonly status: number;
+  // The wire is what is under test.
+  readonly body: ReturnType<typeof JSON.parse>;
+}
+
+export const LEASE_SECONDS = THIRD;
+export const INTERRUPT_TTL = UNIT + THIRD;
+export const MAX_ATTEMPTS = 2;
+const NAMES = ["lead", "scout", "smith"] as const;
+const DAY_MS = 86_400_000;
+
+const spec = ({ maxWorking, maxWaiting }: ModelAgent) => ({
+  limits: {
+    max_attempts: MAX_ATTEMPTS,
+    lease_seconds: LEASE_SECONDS,
+    interrupt_ttl_seconds: INTERRUPT_TTL,
+    max_working: maxWorking,
+    max_waiting: maxWaiting,
+  },
+  backoff: { initial_ms: THIRD * 1000, factor: 2, max_ms: DAY_MS, jitter: 0 },
+});
+
+interface Spoken {
+  readonly pool: Pool;
+  readonly broker: Gateway;
+}
+
+export class Real {
+  readonly #gateways: readonly Spoken[];
+  readonly #clock: { offset_ms: number };
+  readonly #tokens = new Map<string, string>([["operator", OPERATOR]]);
+  readonly #url: string;
+  /** How often each move was made and each code refused one, over all walks. */
+  readonly counts = new Map<string, number>();
+  #walks = 0;
+
+  private constructor(broker: Awaited<ReturnType<typeof startBroker>>, gateways: readonly Spoken[]) {
+    this.#gateways = gateways;
+    this.#clock = broker.clock;
+    this.#url = broker.url;
+  }
+
+  static async start(): Promise<Real> {
+    const first = await startBroker({ retentionMs: 3_650 * DAY_MS });
+    const second = await first.another();
+    const real = new Real(
+      first,
+      [first, second].map(({ url, gateway }) => ({ pool: new Pool(url), broker: gateway })),
+    );
+    for (const principal of ["caller:alice", "caller:bob", "approver:ann"]) await real.#token(principal);
+    onTestFinished(async () => {
+      for (const { pool } of real.#gateways) await pool.close();
+    });
+    return real;
+  }
+
+  async #token(principal: string): Promise<void> {
+    this.#tokens.set(principal, (await as(this.#url, principal)).token);
+  }
+
+  /** A new walk begins: agents that nobody knows yet. */
+  async begin(): Promise<Model> {
+    this.#walks += 1;
+    const agents = NAMES.map((name) => ({
+      name: `${name}-${this.#walks}`,
+      maxWorking: null,
+      maxWaiting: 10_000,
+      paused: false,
+    }));
+    for (const agent of agents) {
+      await this.set(agent);
+      await this.#token(`agent:${agent.name}`);
+    }
+    return new Model(this.#clock.offset_ms / 1000, agents, this.counts);
+  }
+
+  async set(agent: ModelAgent): Promise<void> {
+    const { status } = await this.call(0, "operator", "PUT", `/v1/agents/${agent.name}`, spec(agent));
+    expect([200, 201]).toContain(status);
+  }
+
+  async call(
+    via: number,
+    by: string,
+    method: "GET" | "POST" | "PUT" | "DELETE",
+    path: string,
+    body?: unknown,
+  ) {
+    const gateway = this.#gateways[via % this.#gateways.length];
+    if (!gateway) throw new RangeError("no gateway");
+    const response = await gateway.pool.request({
+      method,
+      path,
+      headers: {
+        accept: "application/json",
+        authorization: `Bearer ${this.#tokens.get(by) ?? "nobody"}`,
+        ...(body !== undefined && { "content-type": "application/json" }),
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+    });
+    const text = await response.body.text();
+    const answer: Answer = { status: response.statusCode, body: text === "" ? null : JSON.parse(text) };
+    if (answer.status >= 400) count(this.counts, answer.body.code);
+    return answer;
+  }
+
+  move(seconds: number): void {
+    this.#clock.offset_ms += seconds * 1000;
+  }
+
+  async sweep(via: number): Promise<void> {
+    await this.#gateways[via % this.#gateways.length]?.broker.sweep.tick();
+    await this.settled();
+  }
+
+  /** What goes on behind the answers is done. */
+  async settled(): Promise<void> {
+    for (const { broker } of this.#gateways) {
+      while (broker.broker.background.size > 0) await Promise.allSettled(broker.broker.background);
+    }
+  }
+
+  /** The record is what the model says. */
+  async check(item: Item): Promise<void> {
+    const { body } = await this.call(item.version, "operator", "GET", `/v1/delegations/${item.id}`);
+    compare(item, body);
+  }
+
+  /** The whole event stream is what the model says. */
+  async checkEvents(item: Item): Promise<void> {
+    const events = await eventsOf(
+      {
+        events: (id: string, query: string) =>
+          this.call(0, "operator", "GET", `/v1/delegations/${id}/events${query}`),
+      },
+      item.id,
+    );
+    checkHistory(events, isTerminal(item.state) ? "finished" : "live");
+    expect(events.map(({ type, status }) => (status === undefined ? type : `${type}:${status}`))).toEqual(
+      item.log,
+    );
+  }
+
+  /** The walk is over: every record and stream is compared, the agents are deleted and all that hangs on them. */
+  async end(model: Model): Promise<void> {
+    await this.settled();
+    for (const item of model.items) await this.check(item);
+    for (const agent of model.agents) {
+      const path = `/v1/agents/${agent.name}`;
+      const busy = model.items.some(({ target, state }) => target === agent.name && !isTerminal(state));
+      if (busy) expect((await this.call(0, "operator", "DELETE", path)).body.code).toBe("agent_busy");
+      expect((await this.call(1, "operator", "DELETE", `${path}?force=true`)).status).toBe(204);
+      await this.settled();
+      for (const item of model.items) {
+        if (item.target === agent.name && !isTerminal(item.state)) model.cancel(item, true);
+      }
+    }
+    for (const item of model.items) {
+      await this.check(item);
+      await this.checkEvents(item);
+    }
+  }
+}
+
+/** A delegation as it was answered is what the model says. */
+export function compare(item: Item, body: Answer["body"]): void {
+  expect({
+    state: body.state,
+    version: body.version,
+    attempt: body.attempt,
+    max_attempts: body.max_attempts,
+    isHeld: body.lease !== null,
+    interrupt_id: body.interrupt?.id ?? null,
+    requests: body.interrupt?.requests.map((one: { request_id: string }) => one.request_id) ?? [],
+    history: body.history?.length,
+    artifacts: body.artifacts?.length,
+    error: body.error?.code ?? null,
+    delegator: body.delegator,
+    parent_id: body.parent_id,
+  }).toEqual({
+    state: item.state,
+    version: item.version,
+    attempt: item.attempt,
+    max_attempts: item.maxAttempts,
+    isHeld: item.lease !== null,
+    interrupt_id: item.open?.question.id ?? null,
+    requests: item.open?.question.requests ?? [],
+    history: item.history,
+    artifacts: item.artifacts,
+    error: item.error,
+    delegator: item.delegator,
+    parent_id: item.parent?.id ?? null,
+  });
+}
+
+/** The answer is the refusal that the model says, or the status where it says none. */
+export function judge(answer: Answer, refusal: Refusal | null, status = 200): void {
+  const told = {
+    status: answer.status,
+    code: answer.body?.code ?? null,
+    reason: answer.body?.details?.reason ?? null,
+  };
+  expect(told).toEqual(
+    refusal === null
+      ? { status, code: null, reason: null }
+      : { status: ERRORS[refusal.code].status, code: refusal.code, reason: refusal.reason ?? null },
+  );
+}

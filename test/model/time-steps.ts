@@ -1,0 +1,76 @@
+/** What happens to everybody in a walk: time, the sweep, settings of agents. Limit: agents are deleted at its end only. */
+import * as fc from "fast-check";
+import { agentIndex, nameOf, via } from "./delegator-steps.ts";
+import { DEFAULT_TTL, type Model, UNIT } from "./model.ts";
+import { judge, type Real } from "./real.ts";
+import { type Step, step } from "./step.ts";
+
+const pass = step<{ via: number; units: number; swept: boolean }>({
+  name: "pass",
+  // By then the deadlines that nobody gave would fall due, and they are whole units.
+  check: (model, { units }) => model.now + units * UNIT - model.startedAt < DEFAULT_TTL,
+  async run(model, real, { via, units, swept }) {
+    real.move(units * UNIT);
+    model.now += units * UNIT;
+    if (swept) await sweepBoth(model, real, via);
+  },
+});
+
+async function sweepBoth(model: Model, real: Real, via: number): Promise<void> {
+  await real.sweep(via);
+  model.sweep();
+  for (const item of model.items) await real.check(item);
+}
+
+const sweep = step<{ via: number }>({
+  name: "sweep",
+  run: (model, real, { via }) => sweepBoth(model, real, via),
+});
+
+const pause = step<{ via: number; agent: number; paused: boolean }>({
+  name: "pause",
+  async run(model, real, { via, agent, paused }) {
+    const name = nameOf(model, agent);
+    const verb = paused ? "pause" : "resume";
+    judge(await real.call(via, "operator", "POST", `/v1/agents/${name}/${verb}`), null);
+    model.agent(name).paused = paused;
+  },
+});
+
+const limit = step<{ agent: number; maxWorking: number | null; maxWaiting: number }>({
+  name: "limit",
+  async run(model, real, { agent, maxWorking, maxWaiting }) {
+    const found = model.agent(nameOf(model, agent));
+    Object.assign(found, { maxWorking, maxWaiting });
+    await real.set(found);
+  },
+});
+
+const agent = agentIndex;
+
+/** With how often they come. */
+export const timeSteps: readonly [number, fc.Arbitrary<Step>][] = [
+  [
+    6,
+    fc
+      .record({ via, units: fc.constantFrom(1, 1, 2, 3), swept: fc.constantFrom(true, true, false) })
+      .map(pass),
+  ],
+  [2, fc.record({ via }).map(sweep)],
+  [
+    2,
+    fc
+      .record({
+        via,
+        agent,
+        paused: fc.oneof(fc.constant(true), { weight: 2, arbitrary: fc.constant(false) }),
+      })
+      .map(pause),
+  ],
+  [
+    2,
+    fc
+      .record({ agent, maxWorking: fc.constantFrom(null, 1, 2), maxWaiting: fc.constantFrom(1, 2, 10_000) })
+      .map(limit),
+  ],
+];

@@ -1,0 +1,69 @@
+/**
+ * Random walks through the whole lifecycle, compared with the model after every step. `npm run model -- --runs 5000`
+ * walks further; a failure prints the seed and the path that replay it.
+ */
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { MOVE_NAMES, MOVES, type Move } from "../../src/lifecycle/states.ts";
+import { agentSteps, leases } from "./agent-steps.ts";
+import { delegations, delegatorSteps } from "./delegator-steps.ts";
+import { Real } from "./real.ts";
+import { timeSteps } from "./time-steps.ts";
+
+const { MODEL_RUNS, MODEL_SEED, MODEL_PATH, MODEL_REPLAY } = process.env;
+const RUNS = Number(MODEL_RUNS ?? 200);
+const STEPS = 60;
+const STARTS = 10;
+/** The moves that show on a record, and every code that a walk can run into. */
+const EVERYWHERE = [
+  ...MOVE_NAMES.filter((name) => !["adopt", "redrive", "follow_up", "reticket"].includes(name)),
+  "already_finished",
+  "wrong_state",
+  "lease_lost",
+  "lease_unknown",
+  "interrupt_not_open",
+  "invalid_request",
+  "forbidden",
+  "delegation_not_found",
+  "delegation_loop",
+  "queue_full",
+  "agent_busy",
+];
+const PATIENCE_MS = 180_000 + RUNS * 1_000;
+
+test("what the model takes from the table is what the contract says", () => {
+  const named = (fits: (move: Move) => boolean) =>
+    Object.entries(MOVES).flatMap(([name, move]) => (fits(move) ? [name] : []));
+  expect(named((move) => move.spends === true)).toEqual(["lapse", "retry"]);
+  expect(named((move) => move.returned === true)).toEqual(["answer", "release", "unconfirm"]);
+  expect(named((move) => move.lease === "extend")).toEqual(["heartbeat", "progress", "artifact"]);
+  expect(named((move) => move.from.includes("submitted") && move.lease === "grant")).toEqual(["lease"]);
+});
+
+test(`${RUNS} walks of up to ${STEPS} commands go as the table says`, { timeout: PATIENCE_MS }, async () => {
+  const real = await Real.start();
+  const steps = [...delegatorSteps, ...agentSteps, ...timeSteps].flatMap(([often, one]) =>
+    Array.from({ length: often }, () => one),
+  );
+  // Something to do first: a walk without work is soon over.
+  const starts = fc.array(fc.oneof(delegations, leases), { minLength: 4, maxLength: STARTS });
+  const walks = fc.commands(steps, {
+    maxCommands: STEPS - STARTS,
+    size: "max",
+    ...(MODEL_REPLAY !== undefined && { replayPath: MODEL_REPLAY }),
+  });
+  const walk = fc.asyncProperty(starts, fc.noBias(walks), async (start, commands) => {
+    const model = await real.begin();
+    await fc.asyncModelRun(() => ({ model: { model }, real }), start);
+    await fc.asyncModelRun(() => ({ model: { model }, real }), commands);
+    await real.end(model);
+  });
+  await fc.assert(walk, {
+    numRuns: RUNS,
+    ...(MODEL_SEED !== undefined && { seed: Number(MODEL_SEED) }),
+    ...(MODEL_PATH !== undefined && { path: MODEL_PATH, endOnFailure: true }),
+  });
+  // They have been everywhere.
+  if (RUNS >= 100 && MODEL_PATH === undefined)
+    expect(EVERYWHERE.filter((what) => !real.counts.has(what))).toEqual([]);
+});
