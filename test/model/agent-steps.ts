@@ -1,9 +1,10 @@
 /** What agents do in a walk with the leases they have, had, or never had. Limit: no long-polls; time is the clock's. */
 import * as fc from "fast-check";
 import { expect } from "vitest";
+import type { Told } from "../support/kept-alive.ts";
 import { agentIndex, nameOf, pick, rarely, span, via } from "./delegator-steps.ts";
 import type { AskedQuestion, Held, Model } from "./model.ts";
-import { type Answer, compare, INTERRUPT_TTL, judge, LEASE_SECONDS, type Real } from "./real.ts";
+import { compare, INTERRUPT_TTL, judge, LEASE_SECONDS, type Real } from "./real.ts";
 import { mayPick, type Pick, pickLease, type Step, step } from "./step.ts";
 
 const who = fc.oneof(
@@ -21,7 +22,7 @@ function principal(model: Model, by: string, { item }: Held): string {
 function handed(
   model: Model,
   agent: string,
-  { leases }: Answer["body"],
+  { leases }: Told["body"],
   {
     max = 1,
     seconds = LEASE_SECONDS,

@@ -2,20 +2,14 @@
  * The real thing for the walks: two gateways on one Redis, spoken to over HTTP, and their clock. Limit: one world
  * serves all walks of a file, each with agents of its own.
  */
-import { Pool } from "undici";
-import { expect, onTestFinished } from "vitest";
+import { expect } from "vitest";
 import type { Gateway } from "../../src/app.ts";
 import { isTerminal } from "../../src/schema/delegation.ts";
 import { ERRORS } from "../../src/schema/errors.ts";
 import { as, OPERATOR, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
+import { keepAlive, type Speak, type Told } from "../support/kept-alive.ts";
 import { count, type Item, Model, type ModelAgent, type Refusal, THIRD, UNIT } from "./model.ts";
-
-export interface Answer {
-  readonly status: number;
-  // The wire is what is under test.
-  readonly body: ReturnType<typeof JSON.parse>;
-}
 
 export const LEASE_SECONDS = THIRD;
 export const INTERRUPT_TTL = UNIT + THIRD;
@@ -35,7 +29,7 @@ const spec = ({ maxWorking, maxWaiting }: ModelAgent) => ({
 });
 
 interface Spoken {
-  readonly pool: Pool;
+  readonly speak: Speak;
   readonly broker: Gateway;
 }
 
@@ -59,12 +53,9 @@ export class Real {
     const second = await first.another();
     const real = new Real(
       first,
-      [first, second].map(({ url, gateway }) => ({ pool: new Pool(url), broker: gateway })),
+      [first, second].map(({ url, gateway }) => ({ speak: keepAlive(url), broker: gateway })),
     );
     for (const principal of ["caller:alice", "caller:bob", "approver:ann"]) await real.#token(principal);
-    onTestFinished(async () => {
-      for (const { pool } of real.#gateways) await pool.close();
-    });
     return real;
   }
 
@@ -102,18 +93,7 @@ export class Real {
   ) {
     const gateway = this.#gateways[via % this.#gateways.length];
     if (!gateway) throw new RangeError("no gateway");
-    const response = await gateway.pool.request({
-      method,
-      path,
-      headers: {
-        accept: "application/json",
-        authorization: `Bearer ${this.#tokens.get(by) ?? "nobody"}`,
-        ...(body !== undefined && { "content-type": "application/json" }),
-      },
-      body: body === undefined ? null : JSON.stringify(body),
-    });
-    const text = await response.body.text();
-    const answer: Answer = { status: response.statusCode, body: text === "" ? null : JSON.parse(text) };
+    const answer = await gateway.speak(this.#tokens.get(by) ?? "nobody", method, path, body);
     if (answer.status >= 400) count(this.counts, answer.body.code);
     return answer;
   }
@@ -177,7 +157,7 @@ export class Real {
 }
 
 /** A delegation as it was answered is what the model says. */
-export function compare(item: Item, body: Answer["body"]): void {
+export function compare(item: Item, body: Told["body"]): void {
   expect({
     state: body.state,
     version: body.version,
@@ -208,7 +188,7 @@ export function compare(item: Item, body: Answer["body"]): void {
 }
 
 /** The answer is the refusal that the model says, or the status where it says none. */
-export function judge(answer: Answer, refusal: Refusal | null, status = 200): void {
+export function judge(answer: Told, refusal: Refusal | null, status = 200): void {
   const told = {
     status: answer.status,
     code: answer.body?.code ?? null,

@@ -1,0 +1,362 @@
+/**
+ * Races from two gateways, a thousand of each: one winner each time, told by the record; the loser gets the right
+ * code, and the stream has no gap and one end.
+ */
+import { expect, test } from "vitest";
+import type { Gateway } from "../../src/app.ts";
+import { as, OPERATOR, startBroker } from "../support/broker.ts";
+import { checkHistory, eventsOf } from "../support/history.ts";
+import { keepAlive, type Speak, type Told } from "../support/kept-alive.ts";
+
+const AT_ONCE = 100;
+const ROUNDS = 10;
+const PATIENCE_MS = 120_000;
+
+interface Runner {
+  readonly id: string;
+  readonly lease: string;
+}
+
+async function setup() {
+  const broker = await startBroker();
+  const other = await broker.another();
+  const gateways: readonly Gateway[] = [broker.gateway, other.gateway];
+  const doors: readonly Speak[] = [keepAlive(broker.url), keepAlive(other.url)];
+  const alice = (await as(broker.url, "caller:alice")).token;
+  const say = (via: number, token: string, path: string, body: unknown = {}): Promise<Told> => {
+    const door = doors[via];
+    if (!door) throw new RangeError("no gateway");
+    return door(token, "POST", path, body);
+  };
+  const see = async (path: string): Promise<Told["body"]> => (await doors[0]?.(OPERATOR, "GET", path))?.body;
+  const agent = async (name: string, spec: unknown = {}) => {
+    await doors[0]?.(OPERATOR, "PUT", `/v1/agents/${name}`, spec);
+    return (await as(broker.url, `agent:${name}`)).token;
+  };
+  const scout = await agent("scout");
+  let round = 0;
+
+  /** So many delegations of one context. */
+  const delegate = async (more: object = {}, targets: readonly string[] = Array(AT_ONCE).fill("scout")) => {
+    round += 1;
+    const context_id = `race-${round}`;
+    const delegations = targets.map((target) => ({ target, task: "run", context_id, ...more }));
+    const { body } = await say(round % 2, alice, "/v1/delegations/batch", { delegations });
+    const ids: string[] = body.results.map((one: { delegation: { id: string } }) => one.delegation.id);
+    return { context_id, ids };
+  };
+  /** The same, each leased by scout. */
+  const lined = async (more: object = {}, ask: object = {}) => {
+    const { context_id, ids } = await delegate(more);
+    const runners: Runner[] = [];
+    while (runners.length < ids.length) {
+      const { body } = await say(round % 2, scout, "/v1/agents/scout/leases", { max: 32, ...ask });
+      for (const { lease_id, delegation } of body.leases)
+        runners.push({ id: delegation.id, lease: lease_id });
+    }
+    return { context_id, runners };
+  };
+  /** What became of a context's delegations, by id. */
+  const records = async (context_id: string) => {
+    const { delegations } = await see(`/v1/delegations?context_id=${context_id}&limit=100`);
+    return new Map<string, Told["body"]>(delegations.map((one: { id: string }) => [one.id, one]));
+  };
+  const check = async (id: string, expected: "finished" | "live") => {
+    const events = (one: string, query: string) =>
+      doors[1]?.(OPERATOR, "GET", `/v1/delegations/${one}/events${query}`) ??
+      Promise.reject(new RangeError());
+    checkHistory(await eventsOf({ events }, id), expected);
+  };
+  const sweep = () => Promise.all(gateways.map((gateway) => gateway.sweep.tick()));
+  const settled = async () => {
+    for (const { broker } of gateways) await Promise.allSettled(broker.background);
+  };
+  return {
+    ...broker,
+    gateways,
+    alice,
+    scout,
+    say,
+    see,
+    agent,
+    delegate,
+    lined,
+    records,
+    check,
+    sweep,
+    settled,
+  };
+}
+
+/** Both at once, either first. */
+async function both<A, B>(first: boolean, a: () => Promise<A>, b: () => Promise<B>): Promise<[A, B]> {
+  if (first) return Promise.all([a(), b()]);
+  const later = b();
+  return Promise.all([a(), later]);
+}
+
+/** Sends one each to all runners, alternating the gateways; `then` joins in when so many were answered. */
+async function joined(
+  runners: readonly Runner[],
+  after: number,
+  send: (runner: Runner, n: number) => Promise<Told>,
+  then: () => Promise<unknown>,
+): Promise<readonly Told[]> {
+  let answered = 0;
+  let joining: Promise<unknown> | undefined;
+  const join = () => {
+    if (answered >= after) joining ??= then();
+  };
+  join();
+  const ends = await Promise.all(
+    runners.map(async (runner, n) => {
+      const end = await send(runner, n);
+      answered += 1;
+      join();
+      return end;
+    }),
+  );
+  await joining;
+  return ends;
+}
+
+const told = ({ status, body }: Told) => [status, body?.code ?? null, body?.details?.reason ?? null];
+const OK = [200, null, null];
+const lost = (reason: string) => [409, "lease_lost", reason];
+const NOT_OPEN = [409, "interrupt_not_open", null];
+const FINISHED = [409, "already_finished", null];
+
+/** Every kind of end was seen: it was a race. */
+function winners() {
+  const wins = new Map<string, number>();
+  return {
+    count: (who: string) => wins.set(who, (wins.get(who) ?? 0) + 1),
+    expect: (...names: string[]) => {
+      expect([...wins.keys()].sort()).toEqual(names.sort());
+      expect([...wins.values()].reduce((sum, n) => sum + n)).toBe(AT_ONCE * ROUNDS);
+    },
+  };
+}
+
+test("reply and cancel", { timeout: PATIENCE_MS }, async () => {
+  const { alice, scout, say, lined, records, check } = await setup();
+  const wins = winners();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const { context_id, runners } = await lined();
+    const ends = await Promise.all(
+      runners.map(({ id, lease }, n) =>
+        both(
+          n % 2 === 0,
+          () => say(n % 2, scout, `/v1/leases/${lease}/reply`, { state: "completed", text: "done" }),
+          () => say((n + 1) % 2, alice, `/v1/delegations/${id}/cancel`),
+        ),
+      ),
+    );
+    const after = await records(context_id);
+    for (const [n, { id }] of runners.entries()) {
+      const { state, reply } = after.get(id);
+      wins.count(state);
+      expect(ends[n]?.map(told)).toEqual(state === "completed" ? [OK, FINISHED] : [lost("canceled"), OK]);
+      expect(reply !== null).toBe(state === "completed");
+      await check(id, "finished");
+    }
+  }
+  wins.expect("canceled", "completed");
+});
+
+test("reply and expiry", { timeout: PATIENCE_MS }, async () => {
+  const { clock, scout, say, lined, records, check, sweep } = await setup();
+  const wins = winners();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    // In turn: the deadline of the whole passes, and that of its last lease.
+    const isWhole = round % 2 === 0;
+    const { context_id, runners } = await lined(isWhole ? { ttl_seconds: 100 } : { max_attempts: 1 }, {
+      lease_seconds: isWhole ? 1000 : 100,
+    });
+    clock.offset_ms += 101_000;
+    const reply = ({ lease }: Runner, n: number) =>
+      say(n % 2, scout, `/v1/leases/${lease}/reply`, { state: "completed", text: "done" });
+    const ends = await joined(runners, round * ROUNDS, reply, sweep);
+    const after = await records(context_id);
+    for (const [n, { id }] of runners.entries()) {
+      const { state, error } = after.get(id);
+      const code = isWhole ? "deadline_exceeded" : "attempts_exhausted";
+      expect(error?.code ?? null).toBe(state === "failed" ? code : null);
+      wins.count(state);
+      const end = ends[n];
+      expect(end && told(end)).toEqual(state === "completed" ? OK : lost("expired"));
+      await check(id, "finished");
+    }
+  }
+  wins.expect("completed", "failed");
+});
+
+/** Leases that asked, and the id of what they asked. */
+async function asking(
+  { scout, say }: Awaited<ReturnType<typeof setup>>,
+  runners: readonly Runner[],
+  more: object = {},
+) {
+  const asked = await Promise.all(
+    runners.map(({ lease }, n) =>
+      say(n % 2, scout, `/v1/leases/${lease}/interrupt`, { kind: "input", text: "Go on?", ...more }),
+    ),
+  );
+  return asked.map(({ body }) => String(body.interrupt_id));
+}
+
+test("answer and expiry", { timeout: PATIENCE_MS }, async () => {
+  const desk = await setup();
+  const { clock, alice, say, lined, records, check, sweep } = desk;
+  const wins = winners();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const { context_id, runners } = await lined();
+    const questions = await asking(desk, runners, { expires_in_seconds: 100 });
+    clock.offset_ms += 101_000;
+    const answer = ({ id }: Runner, n: number) =>
+      say(n % 2, alice, `/v1/delegations/${id}/answer`, { interrupt_id: questions[n], text: "yes" });
+    const ends = await joined(runners, round * ROUNDS, answer, sweep);
+    const after = await records(context_id);
+    for (const [n, { id }] of runners.entries()) {
+      const { state, error, history } = after.get(id);
+      expect(error?.code ?? null).toBe(state === "failed" ? "interrupt_expired" : null);
+      expect(history).toHaveLength(state === "failed" ? 1 : 2);
+      wins.count(state);
+      const end = ends[n];
+      expect(end && told(end)).toEqual(state === "submitted" ? OK : NOT_OPEN);
+      await check(id, state === "failed" ? "finished" : "live");
+      if (state === "submitted") await say(0, alice, `/v1/delegations/${id}/cancel`);
+    }
+  }
+  wins.expect("failed", "submitted");
+});
+
+test("two replies", { timeout: PATIENCE_MS }, async () => {
+  const { scout, say, lined, records, check } = await setup();
+  const wins = winners();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const { context_id, runners } = await lined();
+    const ends = await Promise.all(
+      runners.map(({ lease }, n) => {
+        const reply = (via: number, body: object) => () => say(via, scout, `/v1/leases/${lease}/reply`, body);
+        return both(
+          n % 2 === 0,
+          reply(0, { state: "completed", text: "done" }),
+          reply(1, { state: "failed", error: { code: "broken", message: "no" } }),
+        );
+      }),
+    );
+    const after = await records(context_id);
+    for (const [n, { id }] of runners.entries()) {
+      const { state } = after.get(id);
+      wins.count(state);
+      expect(ends[n]?.map(told)).toEqual(
+        state === "completed" ? [OK, lost("finished")] : [lost("finished"), OK],
+      );
+      await check(id, "finished");
+    }
+  }
+  wins.expect("completed", "failed");
+});
+
+test("two answers", { timeout: PATIENCE_MS }, async () => {
+  const desk = await setup();
+  const { url, alice, say, lined, records, check } = desk;
+  const ann = (await as(url, "approver:ann")).token;
+  const wins = winners();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const { context_id, runners } = await lined();
+    const questions = await asking(desk, runners);
+    const ends = await Promise.all(
+      runners.map(({ id }, n) => {
+        const answer = (via: number, by: string, decision: string) => () =>
+          say(via, by, `/v1/delegations/${id}/answer`, { interrupt_id: questions[n], decision });
+        return both(n % 2 === 0, answer(0, alice, "approve"), answer(1, ann, "deny"));
+      }),
+    );
+    const after = await records(context_id);
+    for (const [n, { id }] of runners.entries()) {
+      const { history } = after.get(id);
+      expect(history).toHaveLength(2);
+      const { decision } = history[1].metadata;
+      wins.count(decision);
+      expect(ends[n]?.map(told)).toEqual(decision === "approve" ? [OK, NOT_OPEN] : [NOT_OPEN, OK]);
+      await check(id, "live");
+      await say(0, alice, `/v1/delegations/${id}/cancel`);
+    }
+  }
+  wins.expect("approve", "deny");
+});
+
+test("two leases of one ticket", { timeout: PATIENCE_MS }, async () => {
+  const { gateways, say, see, agent, delegate, check } = await setup();
+  const wins = winners();
+  const names = Array.from({ length: AT_ONCE }, (_, n) => `scout-${n}`);
+  for (const name of names) await agent(name);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const { ids } = await delegate({}, names);
+    // Half by polls, which the queue tells apart; half by the writer alone, as if the queue had told both.
+    const isPolled = round % 2 === 0;
+    await Promise.all(
+      ids.map(async (id, n) => {
+        const grants = isPolled
+          ? await both(
+              n % 2 === 0,
+              () => say(0, OPERATOR, `/v1/agents/scout-${n}/leases`, { wait_seconds: 0 }),
+              () => say(1, OPERATOR, `/v1/agents/scout-${n}/leases`, { wait_seconds: 0 }),
+            ).then((polls) => polls.map(({ body }) => body.leases.length === 1))
+          : await Promise.all(
+              gateways.map(async ({ broker: { writer } }, via) => {
+                const params = { ticket: 1, nonce: `n${via}`, worker_id: "w" };
+                const { outcome } = await writer.move({ move: "lease", id, params });
+                if (outcome.outcome !== "ok") expect(outcome.outcome).toBe("state");
+                return outcome.outcome === "ok";
+              }),
+            );
+        expect(grants.filter(Boolean)).toHaveLength(1);
+        wins.count(grants[0] ? "first" : "second");
+        const { state, version } = await see(`/v1/delegations/${id}`);
+        expect([state, version]).toEqual(["working", 2]);
+        await check(id, "live");
+        await say(0, OPERATOR, `/v1/delegations/${id}/cancel`);
+      }),
+    );
+  }
+  wins.expect("first", "second");
+});
+
+test("cancel of a parent and submit of a child", { timeout: PATIENCE_MS }, async () => {
+  const { alice, scout, say, see, agent, lined, check, settled } = await setup();
+  const wins = winners();
+  await agent("smith");
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const { runners } = await lined();
+    const ends = await Promise.all(
+      runners.map(({ id }, n) =>
+        both(
+          n % 2 === 0,
+          () => say(n % 2, scout, "/v1/delegations", { target: "smith", task: "part", parent_id: id }),
+          () => say((n + 1) % 2, alice, `/v1/delegations/${id}/cancel`),
+        ),
+      ),
+    );
+    await settled();
+    for (const [n, { id }] of runners.entries()) {
+      const [child, cancel] = ends[n] ?? [];
+      if (!child || !cancel) throw new Error("no race");
+      expect(told(cancel)).toEqual(OK);
+      await check(id, "finished");
+      const { delegations } = await see(`/v1/delegations?parent_id=${id}`);
+      if (child.status === 202) {
+        wins.count("child");
+        expect(delegations).toMatchObject([{ id: child.body.id, state: "canceled" }]);
+        await check(child.body.id, "finished");
+      } else {
+        wins.count("cancel");
+        expect(told(child)).toEqual(FINISHED);
+        expect(delegations).toEqual([]);
+      }
+    }
+  }
+  wins.expect("cancel", "child");
+});

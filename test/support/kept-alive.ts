@@ -1,0 +1,34 @@
+/**
+ * A quick client for tests of many requests: connections that are kept, no fetch between. Limit: it waits for every
+ * answer whole, and gives no headers.
+ */
+import { Pool } from "undici";
+import { onTestFinished } from "vitest";
+import type { Answer } from "./broker.ts";
+
+export type Told = Pick<Answer, "status" | "body">;
+export type Speak = (
+  token: string,
+  method: "GET" | "POST" | "PUT" | "DELETE",
+  path: string,
+  body?: unknown,
+) => Promise<Told>;
+
+export function keepAlive(url: string, connections = 50): Speak {
+  const pool = new Pool(url, { connections });
+  onTestFinished(() => pool.close());
+  return async (token, method, path, body) => {
+    const response = await pool.request({
+      method,
+      path,
+      headers: {
+        accept: "application/json",
+        authorization: `Bearer ${token}`,
+        ...(body !== undefined && { "content-type": "application/json" }),
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+    });
+    const text = await response.body.text();
+    return { status: response.statusCode, body: text === "" ? null : JSON.parse(text) };
+  };
+}
