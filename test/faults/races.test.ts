@@ -120,6 +120,9 @@ async function joined(
   return ends;
 }
 
+const each = (runners: readonly Runner[], work: (runner: Runner, n: number) => Promise<void>) =>
+  Promise.all(runners.map(work));
+
 const told = ({ status, body }: Told) => [status, body?.code ?? null, body?.details?.reason ?? null];
 const OK = [200, null, null];
 const lost = (reason: string) => [409, "lease_lost", reason];
@@ -153,13 +156,13 @@ test("reply and cancel", { timeout: PATIENCE_MS }, async () => {
       ),
     );
     const after = await records(context_id);
-    for (const [n, { id }] of runners.entries()) {
+    await each(runners, async ({ id }, n) => {
       const { state, reply } = after.get(id);
       wins.count(state);
       expect(ends[n]?.map(told)).toEqual(state === "completed" ? [OK, FINISHED] : [lost("canceled"), OK]);
       expect(reply !== null).toBe(state === "completed");
       await check(id, "finished");
-    }
+    });
   }
   wins.expect("canceled", "completed");
 });
@@ -178,7 +181,7 @@ test("reply and expiry", { timeout: PATIENCE_MS }, async () => {
       say(n % 2, scout, `/v1/leases/${lease}/reply`, { state: "completed", text: "done" });
     const ends = await joined(runners, round * ROUNDS, reply, sweep);
     const after = await records(context_id);
-    for (const [n, { id }] of runners.entries()) {
+    await each(runners, async ({ id }, n) => {
       const { state, error } = after.get(id);
       const code = isWhole ? "deadline_exceeded" : "attempts_exhausted";
       expect(error?.code ?? null).toBe(state === "failed" ? code : null);
@@ -186,7 +189,7 @@ test("reply and expiry", { timeout: PATIENCE_MS }, async () => {
       const end = ends[n];
       expect(end && told(end)).toEqual(state === "completed" ? OK : lost("expired"));
       await check(id, "finished");
-    }
+    });
   }
   wins.expect("completed", "failed");
 });
@@ -217,7 +220,7 @@ test("answer and expiry", { timeout: PATIENCE_MS }, async () => {
       say(n % 2, alice, `/v1/delegations/${id}/answer`, { interrupt_id: questions[n], text: "yes" });
     const ends = await joined(runners, round * ROUNDS, answer, sweep);
     const after = await records(context_id);
-    for (const [n, { id }] of runners.entries()) {
+    await each(runners, async ({ id }, n) => {
       const { state, error, history } = after.get(id);
       expect(error?.code ?? null).toBe(state === "failed" ? "interrupt_expired" : null);
       expect(history).toHaveLength(state === "failed" ? 1 : 2);
@@ -226,7 +229,7 @@ test("answer and expiry", { timeout: PATIENCE_MS }, async () => {
       expect(end && told(end)).toEqual(state === "submitted" ? OK : NOT_OPEN);
       await check(id, state === "failed" ? "finished" : "live");
       if (state === "submitted") await say(0, alice, `/v1/delegations/${id}/cancel`);
-    }
+    });
   }
   wins.expect("failed", "submitted");
 });
@@ -247,14 +250,14 @@ test("two replies", { timeout: PATIENCE_MS }, async () => {
       }),
     );
     const after = await records(context_id);
-    for (const [n, { id }] of runners.entries()) {
+    await each(runners, async ({ id }, n) => {
       const { state } = after.get(id);
       wins.count(state);
       expect(ends[n]?.map(told)).toEqual(
         state === "completed" ? [OK, lost("finished")] : [lost("finished"), OK],
       );
       await check(id, "finished");
-    }
+    });
   }
   wins.expect("completed", "failed");
 });
@@ -275,7 +278,7 @@ test("two answers", { timeout: PATIENCE_MS }, async () => {
       }),
     );
     const after = await records(context_id);
-    for (const [n, { id }] of runners.entries()) {
+    await each(runners, async ({ id }, n) => {
       const { history } = after.get(id);
       expect(history).toHaveLength(2);
       const { decision } = history[1].metadata;
@@ -283,7 +286,7 @@ test("two answers", { timeout: PATIENCE_MS }, async () => {
       expect(ends[n]?.map(told)).toEqual(decision === "approve" ? [OK, NOT_OPEN] : [NOT_OPEN, OK]);
       await check(id, "live");
       await say(0, alice, `/v1/delegations/${id}/cancel`);
-    }
+    });
   }
   wins.expect("approve", "deny");
 });
@@ -341,7 +344,7 @@ test("cancel of a parent and submit of a child", { timeout: PATIENCE_MS }, async
       ),
     );
     await settled();
-    for (const [n, { id }] of runners.entries()) {
+    await each(runners, async ({ id }, n) => {
       const [child, cancel] = ends[n] ?? [];
       if (!child || !cancel) throw new Error("no race");
       expect(told(cancel)).toEqual(OK);
@@ -356,7 +359,7 @@ test("cancel of a parent and submit of a child", { timeout: PATIENCE_MS }, async
         expect(told(child)).toEqual(FINISHED);
         expect(delegations).toEqual([]);
       }
-    }
+    });
   }
   wins.expect("cancel", "child");
 });
