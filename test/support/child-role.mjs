@@ -1,0 +1,87 @@
+// One part of a story in a process of its own, over plain HTTP; sends what it sees, line by line, to its parent.
+// Limit: started by approval.test.ts only. Arguments: role, url, token, and what the role wants.
+const [, , role, url, token, about] = process.argv;
+const authorization = `Bearer ${token}`;
+const tell = (what) => new Promise((resolve) => process.send(what, resolve));
+
+async function call(method, path, body) {
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: { authorization, "content-type": "application/json" },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(JSON.stringify(answer));
+  return answer;
+}
+
+/** The events of a stream as they come, until it ends. */
+async function* stream(path) {
+  const response = await fetch(`${url}${path}`, { headers: { authorization, accept: "text/event-stream" } });
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of response.body) {
+    text += decoder.decode(chunk, { stream: true });
+    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
+      const data = /^data: ?(.*)$/m.exec(text.slice(0, end));
+      if (data) yield JSON.parse(data[1]);
+      text = text.slice(end + 2);
+    }
+  }
+}
+
+const ROLES = {
+  /** Delegates, watches until it is asked something, and leaves. */
+  async delegator() {
+    const { id } = await call("POST", "/v1/delegations", { target: "scout", task: "Deploy it" });
+    await tell({ id });
+    for await (const event of stream(`/v1/delegations/${id}/events`)) {
+      if (event.status === "interrupted") return tell({ left_at: event.state });
+    }
+  },
+  /** Takes the work; asks when nobody has answered yet, then sits there, or goes by the answer. */
+  async agent() {
+    const { leases } = await call("POST", "/v1/agents/scout/leases", { wait_seconds: 30, worker_id: about });
+    const [{ lease_id, attempt, request }] = leases;
+    const { decision } = request.params.message.metadata;
+    if (decision !== undefined) {
+      const { outcome } = await call("POST", `/v1/leases/${lease_id}/reply`, {
+        state: "completed",
+        text: `deployed: ${decision}`,
+      });
+      return tell({ outcome, attempt });
+    }
+    const question = { kind: "input", text: "May I deploy?", options: ["approve", "deny"] };
+    const { interrupt_id } = await call("POST", `/v1/leases/${lease_id}/interrupt`, question);
+    await tell({ interrupt_id });
+    setInterval(() => {}, 1000);
+    return new Promise(() => {});
+  },
+  /** Finds the one open question there is, and approves. */
+  async approver() {
+    const { delegations } = await call("GET", "/v1/delegations?target=scout&state=input_required");
+    const [{ id, interrupt }] = delegations;
+    const { state } = await call("POST", `/v1/delegations/${id}/answer`, {
+      interrupt_id: interrupt.id,
+      decision: "approve",
+    });
+    return tell({ answered: interrupt.id, state });
+  },
+  /** Sees everything that happens, for as long as it is let. */
+  async watcher() {
+    const events = stream("/v1/events?after=0");
+    await tell({ watching: true });
+    for await (const { type, status, state } of events) await tell({ type, status, state });
+  },
+  /** Comes back for what it delegated. */
+  async reader() {
+    const { results } = await call("GET", "/v1/results?wait_seconds=30");
+    return tell({
+      results: results.map(({ id, state, reply }) => ({ id, state, text: reply.parts[0].text })),
+    });
+  },
+};
+
+process.on("disconnect", () => process.exit(0));
+await ROLES[role]();
+process.exit(0);
