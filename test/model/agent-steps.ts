@@ -3,9 +3,16 @@ import * as fc from "fast-check";
 import { expect } from "vitest";
 import type { Told } from "../support/kept-alive.ts";
 import { agentIndex, nameOf, pick, rarely, span, via } from "./delegator-steps.ts";
-import type { AskedQuestion, Held, Model } from "./model.ts";
+import {
+  type AskedQuestion,
+  count,
+  type Held,
+  type Model,
+  type QuestionShape,
+  type ReplyKind,
+} from "./model.ts";
 import { compare, INTERRUPT_TTL, judge, LEASE_SECONDS, type Real } from "./real.ts";
-import { mayPick, type Pick, pickLease, type Step, step } from "./step.ts";
+import { isLiving, mayPick, type Pick, pickLease, type Step, step } from "./step.ts";
 
 const who = fc.oneof(
   { weight: 12, arbitrary: fc.constant("holder") },
@@ -113,10 +120,10 @@ const QUESTIONS = {
   unsaid: {},
   several: { requests: [{ request_id: "r1", text: "Which?" }, { request_id: "r2" }] },
   unnamedToo: { requests: [{ text: "Which?" }, { text: "Which?" }] },
-} as const;
+} as const satisfies Record<QuestionShape, object>;
 
 /** What makes a question the same: its request ids, or the words and how much was answered before. */
-function keyOf(kind: string, shape: keyof typeof QUESTIONS, answered: number): string {
+function keyOf(kind: string, shape: QuestionShape, answered: number): string {
   const question = QUESTIONS[shape];
   const requests = "requests" in question ? question.requests : [question];
   const names = requests.map((one) => ("request_id" in one ? one.request_id : null));
@@ -127,15 +134,18 @@ const interrupt = step<{
   via: number;
   pick: Pick;
   by: string;
+  again: boolean;
   kind: "input" | "auth";
-  shape: keyof typeof QUESTIONS;
+  shape: QuestionShape;
   expires: number | undefined;
 }>({
   name: "interrupt",
   check: mayPick,
-  async run(model, real, { via, pick, by, kind, shape, expires }) {
-    const held = pickLease(model, pick);
+  async run(model, real, { via, pick, by, expires, again, ...asked }) {
+    const before = again ? model.leases.findLast(mayAskAgain) : undefined;
+    const held = before ?? pickLease(model, pick);
     const { item, fence } = held;
+    const { kind, shape } = before?.item.questions.at(-1) ?? asked;
     const caller = principal(model, by, held);
     const body = { kind, ...QUESTIONS[shape] };
     const text = JSON.stringify(body);
@@ -144,39 +154,44 @@ const interrupt = step<{
     const answer = await real.call(via, caller, "POST", path, { ...body, expires_in_seconds: expires });
 
     const lost = model.mayWork(caller, held);
-    const before = item.asked.get(fence);
-    const isRepeat = before !== undefined && (before.key === key || before.body === text);
+    const first = item.asked.get(fence);
+    const isRepeat = first !== undefined && (first.key === key || first.body === text);
     const refusal = lost?.code === "lease_lost" && isRepeat ? null : lost;
     judge(answer, refusal);
     const known = item.questions.find((one) => one.key === key);
-    if (lost) {
-      if (!refusal) expect(answer.body).toEqual({ interrupt_id: before?.id });
-    } else if (known) {
+    if (lost && !refusal) {
+      count(model.made, "asked again");
+      expect(answer.body).toEqual({ interrupt_id: first?.id });
+    } else if (!lost && known) {
+      count(model.made, "again with the answer");
       expect(answer.body.interrupt_id).toBe(known.id);
       expect(Object.keys(answer.body.answers)).toEqual(known.requests);
       model.extend(item);
-    } else {
-      await raised(real, model, held, { key, body: text, id: answer.body.interrupt_id }, kind, expires);
+    } else if (!lost) {
+      const question = { key, kind, shape, body: text, id: answer.body.interrupt_id };
+      await raised(real, model, held, question, expires);
     }
     await real.check(item);
   },
 });
 
+/** It ended with a question, or has it to ask anew. */
+const mayAskAgain = (held: Held): boolean =>
+  held.item.questions.length > 0 && (isLiving(held) || held.item.asked.has(held.fence));
+
 async function raised(
   real: Real,
   model: Model,
   { item, fence }: Held,
-  asked: globalThis.Pick<AskedQuestion, "key" | "body" | "id">,
-  kind: "input" | "auth",
+  asked: Omit<AskedQuestion, "requests" | "answer">,
   expires = INTERRUPT_TTL,
 ): Promise<void> {
   expect(item.questions.map(({ id }) => id)).not.toContain(asked.id);
   const { body } = await real.call(0, "operator", "GET", `/v1/delegations/${item.id}`);
   const requests = (body.interrupt?.requests ?? []).map((one: { request_id: string }) => one.request_id);
   const question: AskedQuestion = { ...asked, requests, answer: null };
-  const to = `${kind}_required` as const;
-  model.move("interrupt", item, { to });
-  item.open = { question, expiresAt: model.now + expires };
+  model.move("interrupt", item, { to: asked.kind === "input" ? "input_required" : "auth_required" });
+  item.open = { question, lasts: expires, expiresAt: model.now + expires };
   item.questions.push(question);
   item.asked.set(fence, question);
   item.history += requests.length;
@@ -202,15 +217,26 @@ const REPLIES = {
   failed: { state: "failed", error: { code: "broken", message: "no" } },
   retryable: { state: "failed", error: { code: "broken", message: "later", retryable: true } },
   rejected: { state: "rejected", text: "never", artifacts: [{ artifactId: "reason", parts: [] }] },
-} as const;
+} as const satisfies Record<ReplyKind, object>;
 const MOVE_OF = { completed: "complete", failed: "fail", rejected: "reject" } as const;
 
-const reply = step<{ via: number; pick: Pick; by: string; kind: keyof typeof REPLIES; next: boolean }>({
+const reply = step<{
+  via: number;
+  pick: Pick;
+  by: string;
+  again: boolean;
+  kind: ReplyKind;
+  next: boolean;
+}>({
   name: "reply",
   check: mayPick,
-  async run(model, real, { via, pick, by, kind, next }) {
-    const held = pickLease(model, pick);
+  async run(model, real, { via, pick, by, again, next, ...given }) {
+    const closed = again
+      ? model.leases.findLast(({ item, fence }) => item.closed?.fence === fence)
+      : undefined;
+    const held = closed ?? pickLease(model, pick);
     const { item, fence } = held;
+    const kind = closed?.item.closed?.kind ?? given.kind;
     const caller = principal(model, by, held);
     const body = REPLIES[kind];
     const answer = await real.call(via, caller, "POST", `/v1/leases/${held.id}/reply`, {
@@ -218,15 +244,16 @@ const reply = step<{ via: number; pick: Pick; by: string; kind: keyof typeof REP
       ...(next && { next: { wait_seconds: 0 } }),
     });
     const lost = model.mayWork(caller, held);
-    const isRepeat = item.closed?.fence === fence && item.closed.body === kind;
+    const isRepeat = item.closed?.fence === fence && item.closed.kind === kind;
     const refusal = lost?.code === "lease_lost" && isRepeat ? null : lost;
     judge(answer, refusal);
     if (!refusal) {
       expect(answer.body.outcome).toBe(lost ? "duplicate" : "matched");
-      if (!lost) {
+      if (lost) count(model.made, "replied again");
+      else {
         if (kind === "retryable" && item.attempt < item.maxAttempts) model.retry(item);
         else finish(model, held, kind);
-        item.closed = { fence, body: kind };
+        item.closed = { fence, kind };
       }
       compare(item, answer.body.delegation);
       if (next) handed(model, item.target, answer.body);
@@ -236,13 +263,14 @@ const reply = step<{ via: number; pick: Pick; by: string; kind: keyof typeof REP
   },
 });
 
-function finish(model: Model, { item }: Held, kind: keyof typeof REPLIES): void {
+function finish(model: Model, { item }: Held, kind: ReplyKind): void {
   const { state } = REPLIES[kind];
   const error = { completed: undefined, failed: "broken", rejected: "rejected" }[state];
   model.move(MOVE_OF[state], item, error === undefined ? {} : { error });
   if (state === "rejected") item.artifacts += 1;
 }
 
+const again = fc.constantFrom(true, false, false, false);
 const base = { via, pick, by: who };
 const some = <T extends object>(shape: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record(shape);
 
@@ -264,8 +292,9 @@ export const agentSteps: readonly [number, fc.Arbitrary<Step>][] = [
     8,
     some({
       ...base,
+      again,
       kind: fc.constantFrom("input", "auth"),
-      shape: fc.constantFrom("named", "otherwise", "unnamed", "unsaid", "several", "unnamedToo"),
+      shape: fc.constantFrom("named", "named", "otherwise", "unnamed", "unsaid", "several", "unnamedToo"),
       expires: rarely(span(2)),
     }).map(interrupt),
   ],
@@ -274,6 +303,7 @@ export const agentSteps: readonly [number, fc.Arbitrary<Step>][] = [
     7,
     some({
       ...base,
+      again,
       kind: fc.constantFrom("completed", "otherwise", "failed", "retryable", "retryable", "rejected"),
       next: fc.boolean(),
     }).map(reply),

@@ -217,14 +217,14 @@ export const delegatorSteps: readonly [number, fc.Arbitrary<Step>][] = [
   [8, delegations],
   [2, fc.record({ via, pick, by: who, cascade: fc.boolean() }).map(cancel)],
   [
-    8,
+    16,
     fc
       .record({
         via,
         pick,
         by: who,
         question: pick,
-        shape: fc.constantFrom("all", "all", "text", "decision", "wrong"),
+        shape: fc.constantFrom("all", "all", "all", "text", "decision", "wrong"),
       })
       .map(answer),
   ],

@@ -29,7 +29,12 @@ export interface ModelAgent {
   paused: boolean;
 }
 
+export type QuestionShape = "named" | "otherwise" | "unnamed" | "unsaid" | "several" | "unnamedToo";
+export type ReplyKind = "completed" | "otherwise" | "failed" | "retryable" | "rejected";
+
 export interface AskedQuestion {
+  readonly kind: "input" | "auth";
+  readonly shape: QuestionShape;
   /** What makes it the same question as another. */
   readonly key: string;
   readonly id: string;
@@ -48,6 +53,7 @@ export interface Item {
   readonly priority: number;
   readonly maxAttempts: number;
   readonly startBy: number | null;
+  readonly createdAt: number;
   readonly deadlineAt: number;
   state: State;
   version: number;
@@ -64,19 +70,19 @@ export interface Item {
   place: number;
   returned: boolean;
   releases: number;
-  open: { readonly question: AskedQuestion; readonly expiresAt: number } | null;
+  open: { readonly question: AskedQuestion; readonly lasts: number; readonly expiresAt: number } | null;
   readonly questions: AskedQuestion[];
   /** The question that the lease of a fence ended with. */
   readonly asked: Map<number, AskedQuestion>;
   readonly said: Map<string, string>;
   unseen: string[];
-  closed: { readonly fence: number; readonly body: string } | null;
+  closed: { readonly fence: number; readonly kind: ReplyKind } | null;
   history: number;
   artifacts: number;
   error: string | null;
   readonly children: Item[];
   redriven: Item | null;
-  /** Type and status of every event it should have left. */
+  /** Type and status of every event it should have left, and after how many seconds it is tried again. */
   readonly log: string[];
 }
 
@@ -113,6 +119,8 @@ export class Model {
   readonly leases: Held[] = [];
   /** How often each move was made, over all walks. */
   readonly made: Map<string, number>;
+  /** Commands taken in this walk. */
+  taken = 0;
   #places = 0;
 
   constructor(now: number, agents: readonly ModelAgent[], made: Map<string, number>) {
@@ -176,6 +184,7 @@ export class Model {
       priority,
       maxAttempts,
       startBy: request.startWithin === undefined ? null : readyAt + request.startWithin,
+      createdAt: this.now,
       deadlineAt: readyAt + (request.ttl ?? DEFAULT_TTL),
       state: "submitted",
       version: 0,
@@ -234,7 +243,8 @@ export class Model {
     if (move.event === null) return;
     item.version += 1;
     const status = name === "submit" ? (delay > 0 ? "delayed" : "queued") : move.status;
-    item.log.push(status === undefined ? move.event : `${move.event}:${status}`);
+    const later = delay > 0 && name !== "submit" ? `+${delay}` : "";
+    item.log.push(status === undefined ? move.event : `${move.event}:${status}${later}`);
   }
 
   #nextPlace(): number {

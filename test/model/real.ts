@@ -6,6 +6,7 @@ import { expect } from "vitest";
 import type { Gateway } from "../../src/app.ts";
 import { isTerminal } from "../../src/schema/delegation.ts";
 import { ERRORS } from "../../src/schema/errors.ts";
+import type { DelegationEvent } from "../../src/schema/event.ts";
 import { as, OPERATOR, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
 import { keepAlive, type Speak, type Told } from "../support/kept-alive.ts";
@@ -130,9 +131,7 @@ export class Real {
       item.id,
     );
     checkHistory(events, isTerminal(item.state) ? "finished" : "live");
-    expect(events.map(({ type, status }) => (status === undefined ? type : `${type}:${status}`))).toEqual(
-      item.log,
-    );
+    expect(events.map(line)).toEqual(item.log);
   }
 
   /** The walk is over: every record and stream is compared, the agents are deleted and all that hangs on them. */
@@ -156,6 +155,13 @@ export class Real {
   }
 }
 
+const seconds = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
+
+function line({ type, status, at, retry_at }: DelegationEvent): string {
+  const later = typeof retry_at === "string" ? `+${seconds(at, retry_at)}` : "";
+  return status === undefined ? type : `${type}:${status}${later}`;
+}
+
 /** A delegation as it was answered is what the model says. */
 export function compare(item: Item, body: Told["body"]): void {
   expect({
@@ -171,6 +177,8 @@ export function compare(item: Item, body: Told["body"]): void {
     error: body.error?.code ?? null,
     delegator: body.delegator,
     parent_id: body.parent_id,
+    lives: seconds(body.created_at, body.deadline_at),
+    asks: body.interrupt === null ? null : seconds(body.interrupt.raised_at, body.interrupt.expires_at),
   }).toEqual({
     state: item.state,
     version: item.version,
@@ -184,6 +192,8 @@ export function compare(item: Item, body: Told["body"]): void {
     error: item.error,
     delegator: item.delegator,
     parent_id: item.parent?.id ?? null,
+    lives: item.deadlineAt - item.createdAt,
+    asks: item.open?.lasts ?? null,
   });
 }
 

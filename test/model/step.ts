@@ -9,6 +9,9 @@ export interface Walk {
 }
 export type Step = fc.AsyncCommand<Walk, Real>;
 
+/** Commands that a walk takes at most. */
+export const STEPS = 60;
+
 interface Deed<Args> {
   readonly name: string;
   /** Whether it makes sense now; a walk leaves it out otherwise. */
@@ -19,8 +22,11 @@ interface Deed<Args> {
 export const step =
   <Args>({ name, check = () => true, run }: Deed<Args>) =>
   (args: Args): Step => ({
-    check: ({ model }) => check(model, args),
-    run: ({ model }, real) => run(model, real, args),
+    check: ({ model }) => model.taken < STEPS && check(model, args),
+    run: ({ model }, real) => {
+      model.taken += 1;
+      return run(model, real, args);
+    },
     toString: () => `${name}(${JSON.stringify(args)})`,
   });
 
