@@ -286,7 +286,10 @@ export const leases: fc.Arbitrary<Step> = some({
 /** With how often they come. */
 export const agentSteps: readonly [number, fc.Arbitrary<Step>][] = [
   [12, leases],
-  [4, some({ ...base, progress: fc.boolean(), seen: rarely(fc.constantFrom("m1", "m2", "m3")) }).map(beat)],
+  [
+    6,
+    some({ ...base, progress: fc.boolean(), seen: fc.constantFrom(undefined, "m1", "m2", "m3") }).map(beat),
+  ],
   [2, some(base).map(artifact)],
   [
     8,

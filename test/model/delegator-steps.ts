@@ -229,7 +229,7 @@ export const delegatorSteps: readonly [number, fc.Arbitrary<Step>][] = [
       .map(answer),
   ],
   [
-    4,
+    6,
     fc
       .record({
         via,

@@ -1,0 +1,134 @@
+/** In which order work is handed out, and that what fails for ever stands in nobody's way. */
+import { expect, test } from "vitest";
+import { as, client, startBroker } from "../support/broker.ts";
+import { checkHistory, eventsOf } from "../support/history.ts";
+import { until } from "../support/until.ts";
+
+async function setup(spec: unknown = {}) {
+  const broker = await startBroker();
+  const api = client(broker.url);
+  await api.agent("scout", spec);
+  const alice = await as(broker.url, "caller:alice");
+  const scout = await as(broker.url, "agent:scout");
+  const send = async (task: string, priority = 5) =>
+    String((await alice.delegate("scout", { task, priority })).body.id);
+  /** What is handed out now, in its order: lease id, and what it is about. */
+  const take = async (max = 32): Promise<[lease: string, task: string][]> =>
+    (await scout.lease("scout", { wait_seconds: 0, max })).body.leases.map(
+      (one: { lease_id: string; delegation: { task_preview: string } }) => [
+        one.lease_id,
+        one.delegation.task_preview,
+      ],
+    );
+  return { ...broker, api, alice, scout, send, take };
+}
+
+const tasks = (leases: readonly (readonly [string, string])[]) => leases.map(([, task]) => task);
+
+test("by priority, first in first out within one; what comes back is before what is new of its priority", async () => {
+  const { alice, scout, send, take } = await setup();
+  const ids = new Map<string, string>();
+  for (let n = 0; n < 20; n += 1) ids.set(`${n % 10}.${n}`, await send(`${n % 10}.${n}`, n % 10));
+  const leases = await take();
+  expect(tasks(leases)).toEqual(
+    [9, 8, 7, 6, 5, 4, 3, 2, 1, 0].flatMap((p) => [`${p}.${p}`, `${p}.${p + 10}`]),
+  );
+
+  const leaseOf = (task: string) => leases.find((lease) => lease[1] === task)?.[0] ?? "";
+  await send("5.new", 5);
+  await send("6.new", 6);
+  const { interrupt_id } = (await scout.interrupt(leaseOf("5.15"), { text: "Which?" })).body;
+  await scout.release(leaseOf("5.5"));
+  await alice.answer(ids.get("5.15") ?? "", interrupt_id, { text: "that" });
+  await scout.release(leaseOf("4.4"));
+  await send("9.new", 9);
+  expect(tasks(await take())).toEqual(["9.new", "6.new", "5.5", "5.15", "5.new", "4.4"]);
+});
+
+const OTHERS = Array.from({ length: 40 }, (_, n) => `task ${n}`);
+
+test.each(["fails", "crashes"])(
+  "a task that %s for ever has exactly its attempts, and the others theirs at once",
+  { timeout: 30_000 },
+  async (how) => {
+    const limits = { max_attempts: 4, lease_seconds: 1 };
+    const { api, scout, send, take, clock, gateway } = await setup({
+      limits,
+      backoff: { initial_ms: 20_000, jitter: 0 },
+    });
+    const poison = await send("poison", 9);
+    for (const task of OTHERS) await send(task);
+    const seen: string[] = [];
+    const isOver = async () => (await api.get(poison)).body.state === "failed";
+    await until(
+      async () => {
+        for (const [lease, task] of await take(4)) {
+          seen.push(task);
+          const later = { code: "broken", message: "again", retryable: true };
+          if (task !== "poison") await scout.reply(lease);
+          else if (how === "fails")
+            await scout.reply(lease, { state: "failed", text: undefined, error: later });
+        }
+        // Past the lease, the pause, and the time after which a ticket is looked for that only this clock delays.
+        if (seen.length > OTHERS.length) clock.offset_ms += 30_000;
+        await gateway.sweep.tick();
+        return isOver();
+      },
+      { timeoutMs: 20_000, what: "the end of the poison task" },
+    );
+    expect(seen.filter((task) => task === "poison")).toHaveLength(4);
+    // Between its first attempt and its second everybody else had their turn.
+    expect(seen.slice(0, OTHERS.length + 1)).toEqual(["poison", ...OTHERS]);
+    const { error, attempt } = (await api.get(poison)).body;
+    expect([error.code, attempt]).toEqual([how === "fails" ? "broken" : "attempts_exhausted", 4]);
+    checkHistory(await eventsOf(api, poison), "finished");
+  },
+);
+
+test("what is released for ever backs off, and then the others have their turn", async () => {
+  const { api, scout, send, take } = await setup();
+  const poison = await send("poison", 9);
+  for (const task of OTHERS) await send(task);
+  const seen: string[] = [];
+  for (let leases = await take(1); leases.length > 0; leases = await take(1)) {
+    for (const [lease, task] of leases) {
+      seen.push(task);
+      if (task === "poison") await scout.release(lease, { reason: "not now" });
+      else await scout.reply(lease);
+    }
+    // Its first pause is a second; a slow machine may see it come back within the others.
+    if (seen.length > OTHERS.length + 20) break;
+  }
+  const isPoison = (task: string) => task === "poison";
+  // Ten releases are free; the eleventh pauses it.
+  expect(seen.slice(0, 12)).toEqual([...Array<string>(11).fill("poison"), "task 0"]);
+  expect(seen.filter((task) => !isPoison(task))).toEqual(OTHERS);
+  expect((await api.get(poison)).body).toMatchObject({ attempt: 1, error: null });
+  const events = await eventsOf(api, poison);
+  const pauses = events
+    .filter(({ status }) => status === "released")
+    .map(({ retry_at }) => retry_at !== undefined);
+  expect(pauses.slice(0, 11)).toEqual([...Array<boolean>(10).fill(false), true]);
+});
+
+test("what nobody picks up in time fails as such; what was leased once is picked up for good", async () => {
+  const { api, alice, scout, take, clock, gateway } = await setup();
+  const within = { start_within_seconds: 10 };
+  const early = (await alice.delegate("scout", { ...within, task: "early" })).body.id;
+  const [lease] = await take(1);
+  await scout.release(lease?.[0] ?? "", { delay_seconds: 60 });
+  const late = (await alice.delegate("scout", within)).body.id;
+  const delayed = (await alice.delegate("scout", { ...within, delay_seconds: 5, task: "delayed" })).body.id;
+  const waiting = alice.get(late, "?wait_seconds=10");
+  clock.offset_ms = 10_500;
+  await gateway.sweep.tick();
+  const { state, error } = (await waiting).body;
+  expect([state, error.code, error.category]).toEqual(["failed", "not_picked_up", "TIMEOUT"]);
+  checkHistory(await eventsOf(api, late), "finished");
+  // The time to start in begins when it may start.
+  for (const id of [early, delayed]) expect((await api.get(id)).body.state).toBe("submitted");
+  expect(tasks(await take())).not.toContain("do it");
+  clock.offset_ms = 15_500;
+  await gateway.sweep.tick();
+  expect((await api.get(early)).body.state).toBe("submitted");
+});

@@ -1,0 +1,87 @@
+/** What a parked poll and a held heartbeat hear, and how soon. Limit: times are taken on the machine that runs the test. */
+import type { Redis } from "ioredis";
+import { expect, test } from "vitest";
+import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
+import { keepAlive } from "../support/kept-alive.ts";
+import { startOwnRedis } from "../support/own-redis.ts";
+import { until } from "../support/until.ts";
+
+/** The contract's measure for delayed work; most of the time, for the machine may be busy. */
+const ON_TIME_MS = 250;
+const mostly = (times: readonly number[]): number =>
+  times.toSorted((a, b) => a - b)[Math.ceil(times.length * 0.9) - 1] ?? Number.NaN;
+
+/** Commands that a Redis was ever sent, but for the asking. */
+async function commands(redis: Redis): Promise<number> {
+  const stats = await redis.info("commandstats");
+  const calls = [...stats.matchAll(/^cmdstat_(\S+?):calls=(\d+)/gm)];
+  return calls.reduce((sum, [, name, n]) => sum + (name === "info" ? 0 : Number(n)), 0);
+}
+
+test("200 parked polls ask Redis for nothing, and delayed work wakes them on time", {
+  timeout: 60_000,
+}, async () => {
+  // Its own: commands are counted by server.
+  const own = await startOwnRedis("everysec");
+  const first = await startBroker({ redis: own.target });
+  const second = await first.another();
+  const brokers = [first, second].map(({ gateway }) => gateway.broker);
+  const api = client(first.url);
+  const agents = Array.from({ length: 20 }, (_, n) => `scout-${n}`);
+  for (const agent of agents) await api.agent(agent);
+  const doors = [keepAlive(first.url, 200), keepAlive(second.url, 200)];
+  const arrivals: number[] = [];
+  const early: number[] = [];
+  const polls = Array.from({ length: 200 }, async (_, n) => {
+    const body = { wait_seconds: 12 };
+    const answer = await doors[n % 2]?.(OPERATOR, "POST", `/v1/agents/${agents[n % 20]}/leases`, body);
+    const now = Date.now();
+    for (const { delegation } of answer?.body.leases ?? []) {
+      const late = now - Date.parse(delegation.not_before_at);
+      (late < 0 ? early : arrivals).push(late);
+    }
+  });
+  const due = Date.now() + 5_000;
+  for (const [n, target] of agents.entries()) {
+    const not_before = new Date(due + n * 50).toISOString();
+    expect((await api.delegate(target, { not_before })).body.not_before_at).toBe(not_before);
+  }
+  await until(() => brokers.reduce((sum, { claimers }) => sum + claimers.parked(), 0) === 200);
+
+  const [from, before] = [Date.now(), await commands(own.redis)];
+  await until(() => Date.now() > due - 100);
+  const seconds = (Date.now() - from) / 1_000;
+  expect(seconds).toBeGreaterThan(1);
+  // What two gateways do by themselves, however many wait: far from one command for each poll.
+  expect(((await commands(own.redis)) - before) / seconds).toBeLessThan(20);
+
+  await until(() => arrivals.length + early.length === 20, { timeoutMs: 20_000 });
+  expect(early).toEqual([]);
+  expect(mostly(arrivals)).toBeLessThanOrEqual(ON_TIME_MS);
+  await Promise.all([first.gateway.close(), second.gateway.close(), ...polls]);
+});
+
+test("a held heartbeat hears of a cancel and of a follow-up at the other gateway in milliseconds", async () => {
+  const first = await startBroker();
+  const second = await first.another();
+  const api = client(first.url);
+  await api.agent("scout");
+  const scout = await as(first.url, "agent:scout");
+  const alice = client(second.url, (await as(first.url, "caller:alice")).token);
+  const delays: number[] = [];
+  for (let n = 0; n < 20; n += 1) {
+    const { id } = (await alice.delegate("scout")).body;
+    const [{ lease_id }] = (await scout.lease("scout")).body.leases;
+    const isCancel = n % 2 === 0;
+    // With progress, so that it can be seen to be held.
+    const held = scout.heartbeat(lease_id, { wait_seconds: 30, progress: { done: n } });
+    await until(async () => (await api.get(id)).body.progress !== null);
+    await (isCancel ? alice.cancel(id) : alice.message(id, "hurry"));
+    const saidAt = performance.now();
+    const { body } = await held;
+    delays.push(performance.now() - saidAt);
+    if (isCancel) expect(body).toMatchObject({ code: "lease_lost", details: { reason: "canceled" } });
+    else expect(body.messages).toMatchObject([{ parts: [{ text: "hurry" }] }]);
+  }
+  expect(mostly(delays)).toBeLessThan(ON_TIME_MS);
+});
