@@ -227,6 +227,7 @@ export class Model {
     count(this.made, name);
     item.state = to ?? move.to[0] ?? before;
     if (move.spends) item.attempt += 1;
+    if (move.forgets) item.artifacts = 0;
     if (move.lease === "extend") this.extend(item);
     if (move.lease === "drop" && item.lease && move.ends) {
       item.ends.set(item.fence, move.ends);
