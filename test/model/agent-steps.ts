@@ -3,14 +3,8 @@ import * as fc from "fast-check";
 import { expect } from "vitest";
 import type { Told } from "../support/kept-alive.ts";
 import { agentIndex, nameOf, pick, rarely, span, via } from "./delegator-steps.ts";
-import {
-  type AskedQuestion,
-  count,
-  type Held,
-  type Model,
-  type QuestionShape,
-  type ReplyKind,
-} from "./model.ts";
+import type { AskedQuestion, Held, QuestionShape, ReplyKind } from "./item.ts";
+import { count, type Model } from "./model.ts";
 import { compare, INTERRUPT_TTL, judge, LEASE_SECONDS, type Real } from "./real.ts";
 import { isLiving, mayPick, type Pick, pickLease, type Step, step } from "./step.ts";
 

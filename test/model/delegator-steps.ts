@@ -2,7 +2,8 @@
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import { isTerminal } from "../../src/schema/delegation.ts";
-import { type Item, MAX_DEPTH, type Model, type Refusal, THIRD, UNIT } from "./model.ts";
+import type { Item, Refusal } from "./item.ts";
+import { MAX_DEPTH, type Model, THIRD, UNIT } from "./model.ts";
 import { compare, judge, MAX_ATTEMPTS } from "./real.ts";
 import { hasItems, type Pick, pickItem, type Step, step } from "./step.ts";
 

@@ -5,8 +5,7 @@
  */
 import { MOVES, type Move, type MoveName } from "../../src/lifecycle/states.ts";
 import { isTerminal, type State } from "../../src/schema/delegation.ts";
-import type { ErrorCode } from "../../src/schema/errors.ts";
-import type { LeaseLostReason } from "../../src/schema/lease.ts";
+import type { Held, Item, ModelAgent, Refusal, Submitted } from "./item.ts";
 
 /** Time moves in whole units, spans are `n × UNIT + THIRD`; seconds. */
 export const UNIT = 600;
@@ -16,93 +15,6 @@ export const DEFAULT_TTL = 86_400;
 const CHECK = 5;
 const FREE_RELEASES = 10;
 export const MAX_DEPTH = 8;
-
-export interface Refusal {
-  readonly code: ErrorCode;
-  readonly reason?: LeaseLostReason | undefined;
-}
-
-export interface ModelAgent {
-  readonly name: string;
-  maxWorking: number | null;
-  maxWaiting: number;
-  paused: boolean;
-}
-
-export type QuestionShape = "named" | "otherwise" | "unnamed" | "unsaid" | "several" | "unnamedToo";
-export type ReplyKind = "completed" | "otherwise" | "failed" | "retryable" | "rejected";
-
-export interface AskedQuestion {
-  readonly kind: "input" | "auth";
-  readonly shape: QuestionShape;
-  /** What makes it the same question as another. */
-  readonly key: string;
-  readonly id: string;
-  readonly requests: readonly string[];
-  /** The body it was asked with. */
-  readonly body: string;
-  /** The body that answered it. */
-  answer: string | null;
-}
-
-export interface Item {
-  readonly id: string;
-  readonly target: string;
-  readonly delegator: string;
-  readonly parent: Item | null;
-  readonly priority: number;
-  readonly maxAttempts: number;
-  readonly startBy: number | null;
-  readonly createdAt: number;
-  readonly deadlineAt: number;
-  state: State;
-  version: number;
-  attempt: number;
-  /** Leases granted so far; the number of the newest is its fence. */
-  fence: number;
-  /** Why the lease of each fence ended. */
-  readonly ends: Map<number, LeaseLostReason>;
-  lease: { readonly seconds: number; expiresAt: number; confirmBy: number | null } | null;
-  readyAt: number;
-  /** Its ticket can be popped; else it is delayed. */
-  queued: boolean;
-  /** Smaller is older; what one sweep queued shares a place. */
-  place: number;
-  returned: boolean;
-  releases: number;
-  open: { readonly question: AskedQuestion; readonly lasts: number; readonly expiresAt: number } | null;
-  readonly questions: AskedQuestion[];
-  /** The question that the lease of a fence ended with. */
-  readonly asked: Map<number, AskedQuestion>;
-  readonly said: Map<string, string>;
-  unseen: string[];
-  closed: { readonly fence: number; readonly kind: ReplyKind } | null;
-  history: number;
-  artifacts: number;
-  error: string | null;
-  readonly children: Item[];
-  redriven: Item | null;
-  /** Type and status of every event it should have left, and after how many seconds it is tried again. */
-  readonly log: string[];
-}
-
-export interface Held {
-  readonly item: Item;
-  readonly fence: number;
-  readonly id: string;
-}
-
-export interface Submitted {
-  readonly id: string;
-  readonly target: string;
-  readonly delegator: string;
-  readonly parent?: Item | null;
-  readonly priority: number;
-  readonly maxAttempts: number;
-  readonly delay?: number | undefined;
-  readonly ttl?: number | undefined;
-  readonly startWithin?: number | undefined;
-}
 
 export function count(counts: Map<string, number>, what: string): void {
   counts.set(what, (counts.get(what) ?? 0) + 1);

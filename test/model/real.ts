@@ -10,7 +10,8 @@ import type { DelegationEvent } from "../../src/schema/event.ts";
 import { as, OPERATOR, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
 import { keepAlive, type Speak, type Told } from "../support/kept-alive.ts";
-import { count, type Item, Model, type ModelAgent, type Refusal, THIRD, UNIT } from "./model.ts";
+import type { Item, ModelAgent, Refusal } from "./item.ts";
+import { count, Model, THIRD, UNIT } from "./model.ts";
 
 export const LEASE_SECONDS = THIRD;
 export const INTERRUPT_TTL = UNIT + THIRD;

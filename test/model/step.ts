@@ -1,6 +1,7 @@
 /** One command of a walk: what it is called with, and what it does to both. Limit: arguments are plain JSON. */
 import type * as fc from "fast-check";
-import type { Held, Item, Model } from "./model.ts";
+import type { Held, Item } from "./item.ts";
+import type { Model } from "./model.ts";
 import type { Real } from "./real.ts";
 
 /** Wrapped, for fast-check's view of a model is a mapped type, which a class with private fields is not. */
