@@ -36,7 +36,9 @@ const ROLES = {
     const { id } = await call("POST", "/v1/delegations", { target: "scout", task: "Deploy it" });
     await tell({ id });
     for await (const event of stream(`/v1/delegations/${id}/events`)) {
-      if (event.status === "interrupted") return tell({ left_at: event.state });
+      // The snapshot that comes first may tell of it already.
+      const state = event.delegation?.state ?? event.state;
+      if (state === "input_required") return tell({ left_at: state });
     }
   },
   /** Takes the work; asks when nobody has answered yet, then sits there, or goes by the answer. */
