@@ -5,12 +5,22 @@
 export { Admin, type CallOptions, type NewToken } from "./client/admin.ts";
 export { Agent, type AgentOptions } from "./client/agent.ts";
 export type { ChunkOptions } from "./client/artifacts.ts";
+export type { BatchInput, BatchOptions, BatchResult } from "./client/batch.ts";
+export type {
+  Answer,
+  Answers,
+  BulkFilter,
+  BulkOptions,
+  ControlOptions,
+  DecideOptions,
+} from "./client/control.ts";
 export { type Delegated, Delegator } from "./client/delegator.ts";
 export type {
   CancelOptions,
   DelegateOptions,
   EventFilter,
   GetOptions,
+  Instant,
   ListOptions,
   WaitOptions,
   WatchOptions,
@@ -19,6 +29,7 @@ export { ErrandApiError } from "./client/errors.ts";
 export type { ConnectionOptions } from "./client/http.ts";
 export type { Result, ResultsOptions } from "./client/inbox.ts";
 export { LeaseLostError, type LostReason } from "./client/lease-keeper.ts";
+export type { Branch } from "./client/tree.ts";
 export {
   type AgentEvent,
   AgentStoppingError,
@@ -29,6 +40,7 @@ export {
 } from "./client/work.ts";
 export { type Artifact, type Message, type MessageInput, type Part, textOf } from "./schema/a2a.ts";
 export type { Agent as AgentInfo, AgentInput, Presence } from "./schema/agent.ts";
+export type { Callback } from "./schema/callback.ts";
 export {
   type DelegateInput,
   type Delegation,
@@ -41,4 +53,5 @@ export {
 } from "./schema/delegation.ts";
 export type { Category, Problem } from "./schema/errors.ts";
 export type { DelegationEvent, EventType, StreamEvent } from "./schema/event.ts";
+export type { AnswerBody } from "./schema/interrupt.ts";
 export type { TokenInfo } from "./schema/token.ts";

@@ -51,6 +51,20 @@ export class Admin {
     });
   }
 
+  /** Its workers are handed nothing more; what they hold goes on, and delegations to it still queue. */
+  pauseAgent(name: string, { signal }: CallOptions = {}): Promise<AgentInfo> {
+    return this.#http.persist(agentSchema, { method: "POST", path: route`/v1/agents/${name}/pause`, signal });
+  }
+
+  /** Undoes {@link Admin.pauseAgent}. */
+  resumeAgent(name: string, { signal }: CallOptions = {}): Promise<AgentInfo> {
+    return this.#http.persist(agentSchema, {
+      method: "POST",
+      path: route`/v1/agents/${name}/resume`,
+      signal,
+    });
+  }
+
   /** The answer holds the secret, this once. Never repeated: a lost answer would leave a token behind. */
   createToken(
     principal: string,

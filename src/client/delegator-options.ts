@@ -1,7 +1,13 @@
 /**
- * What a delegator's calls may be told. Every `signal` ends its call with the signal's own reason. Limit: shapes only.
+ * What a delegator's calls may be told. Every `signal` ends its call with the signal's own reason. Limit: shapes, and how
+ * the options become a part of what is sent.
  */
+import type { Callback } from "../schema/callback.ts";
+import type { DelegateInput } from "../schema/delegation.ts";
 import type { EventType } from "../schema/event.ts";
+
+/** An instant: a Date, or ISO 8601. */
+export type Instant = Date | string;
 
 export interface DelegateOptions {
   /**
@@ -14,6 +20,21 @@ export interface DelegateOptions {
    * asking, if it got so far. Default 0.
    */
   readonly waitSeconds?: number | undefined;
+  /** The delegation that this one is a part of: one that you may see, and live. */
+  readonly parentId?: string | undefined;
+  /** Where its questions and its end are told ({@link verifyCallback} checks what comes there). */
+  readonly callback?: Callback | undefined;
+  /** Not handed out before; this or `delaySeconds`. */
+  readonly notBefore?: Instant | undefined;
+  readonly delaySeconds?: number | undefined;
+  /** Failed (`deadline_exceeded`) if not finished by then; this or `ttlSeconds`. */
+  readonly deadline?: Instant | undefined;
+  /** Counted from when it may be handed out. Default 24 h. */
+  readonly ttlSeconds?: number | undefined;
+  /** Failed (`not_picked_up`) if nobody took it within so many seconds. */
+  readonly startWithinSeconds?: number | undefined;
+  /** W3C trace context, kept and handed to the agent. */
+  readonly traceparent?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -56,4 +77,21 @@ export interface EventFilter {
   readonly delegation_id?: string | undefined;
   readonly context_id?: string | undefined;
   readonly types?: readonly EventType[] | undefined;
+}
+
+const iso = (instant: Instant): string => (typeof instant === "string" ? instant : instant.toISOString());
+
+/** The options that are a part of what is sent; they win over what the input says. */
+export function withOptions(input: DelegateInput, options: DelegateOptions): DelegateInput {
+  const { parentId, callback, notBefore, delaySeconds, deadline, ttlSeconds, startWithinSeconds } = options;
+  return {
+    ...input,
+    ...(parentId !== undefined && { parent_id: parentId }),
+    ...(callback !== undefined && { callback }),
+    ...(notBefore !== undefined && { not_before: iso(notBefore) }),
+    ...(delaySeconds !== undefined && { delay_seconds: delaySeconds }),
+    ...(deadline !== undefined && { deadline: iso(deadline) }),
+    ...(ttlSeconds !== undefined && { ttl_seconds: ttlSeconds }),
+    ...(startWithinSeconds !== undefined && { start_within_seconds: startWithinSeconds }),
+  };
 }

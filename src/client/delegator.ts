@@ -1,8 +1,9 @@
 /**
- * Delegating: hand work to an agent, wait for it, watch it, collect what came of it, cancel it.
- * Limit: what a delegation asks (`input_required`) ends a wait; it is answered over HTTP for now.
+ * Delegating: hand work to an agent, wait for it, watch it, answer it, collect what came of it, cancel it.
+ * Limit: one call each; what a delegation asks ends a wait, and whoever waits decides who answers.
  */
 import * as z from "zod";
+import type { MessageInput } from "../schema/a2a.ts";
 import { presenceSchema } from "../schema/agent.ts";
 import {
   type DelegateInput,
@@ -13,14 +14,29 @@ import {
   LIVE_STATES,
 } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
-import type {
-  CancelOptions,
-  DelegateOptions,
-  EventFilter,
-  GetOptions,
-  ListOptions,
-  WaitOptions,
-  WatchOptions,
+import { type BatchInput, type BatchOptions, type BatchResult, delegateAll } from "./batch.ts";
+import {
+  type Answer,
+  type Answers,
+  type BulkFilter,
+  type BulkOptions,
+  type ControlOptions,
+  type DecideOptions,
+  decide,
+  inBulk,
+  post,
+  sendAnswer,
+  sendMessage,
+} from "./control.ts";
+import {
+  type CancelOptions,
+  type DelegateOptions,
+  type EventFilter,
+  type GetOptions,
+  type ListOptions,
+  type WaitOptions,
+  type WatchOptions,
+  withOptions,
 } from "./delegator-options.ts";
 import { type ErrandApiError, localError } from "./errors.ts";
 import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
@@ -28,6 +44,7 @@ import { type Result, type ResultsOptions, readResults } from "./inbox.ts";
 import { randomKey } from "./random-key.ts";
 import { readEvents } from "./sse.ts";
 import { breathe, TimeLimit } from "./timing.ts";
+import { type Branch, readTree } from "./tree.ts";
 
 const delegatedSchema = delegationSchema.extend({ presence: presenceSchema.optional() });
 /** With the target's presence where the broker sends it, so that a caller sees that nobody is polling. */
@@ -68,18 +85,28 @@ export class Delegator {
    * same call with the same `idempotencyKey` tells.
    */
   delegate(input: DelegateInput, options: DelegateOptions = {}): Promise<Delegated> {
-    const { idempotencyKey = randomKey(), waitSeconds, signal } = options;
+    const { idempotencyKey = randomKey(), waitSeconds, traceparent, signal } = options;
     return this.#http.persist(delegatedSchema, {
       method: "POST",
       path: "/v1/delegations",
       headers: {
         "idempotency-key": idempotencyKey,
         ...(waitSeconds !== undefined && { prefer: `wait=${Math.round(waitSeconds)}` }),
+        ...(traceparent !== undefined && { traceparent }),
       },
-      body: input,
+      body: withOptions(input, options),
       signal,
       holdSeconds: waitSeconds ?? 0,
     });
+  }
+
+  /**
+   * Delegates many, and says of each what became of it, in the order of asking: `delegation`, or the `error` that kept
+   * it from being accepted. Each has an idempotency key, so a retry accepts none of them twice. Throws the signal's
+   * reason alone.
+   */
+  delegateMany(inputs: readonly BatchInput[], options: BatchOptions = {}): Promise<BatchResult[]> {
+    return delegateAll(this.#http, inputs, options);
   }
 
   /** The delegation as it stands. Throws `delegation_not_found`, also for one that is not yours to see. */
@@ -173,12 +200,85 @@ export class Delegator {
   /** The delegation, canceled. A second cancel is no error; any other end throws `already_finished`. */
   cancel(id: string, reason?: string, options: CancelOptions = {}): Promise<Delegation> {
     const { cascade, signal } = options;
-    return this.#http.persist(delegationSchema, {
-      method: "POST",
-      path: route`/v1/delegations/${id}/cancel`,
-      body: { ...(reason !== undefined && { reason }), ...(cascade !== undefined && { cascade }) },
-      signal,
-    });
+    const body = { ...(reason !== undefined && { reason }), ...(cascade !== undefined && { cascade }) };
+    return post(this.#http, route`/v1/delegations/${id}/cancel`, body, signal);
+  }
+
+  /**
+   * Answers what the delegation asks (`interrupt`); it goes back to its agent before new work. `interruptId` is the
+   * question's id, or null for the one that is open. Several requests are answered all at once:
+   * `{ answers: { host: "db1", token: { data } } }`. The same answer again is no error.
+   *
+   * Throws `interrupt_not_open` when that question, or any, is not open; `invalid_request` when the answer is not one
+   * to what was asked; `forbidden`.
+   *
+   * @example
+   * ```ts
+   * const { id, interrupt } = await delegator.wait(delegationId);
+   * if (interrupt) await delegator.answer(id, interrupt.id, "main");
+   * ```
+   */
+  answer(
+    id: string,
+    interruptId: string | null,
+    answer: Answer | Answers,
+    options: ControlOptions = {},
+  ): Promise<Delegation> {
+    return sendAnswer(this.#http, id, interruptId, answer, options.signal);
+  }
+
+  /**
+   * Answers the open question with `decision: "approve"`. Without an `interruptId` it must be a question for one thing:
+   * several throw `invalid_request`, none throws `interrupt_not_open`.
+   */
+  approve(id: string, options: DecideOptions = {}): Promise<Delegation> {
+    return decide(this.#http, id, "approve", options);
+  }
+
+  /** As {@link Delegator.approve}, with `decision: "deny"`. */
+  deny(id: string, options: DecideOptions = {}): Promise<Delegation> {
+    return decide(this.#http, id, "deny", options);
+  }
+
+  /**
+   * A follow-up while it waits or is worked at: its agent gets it at once. It has a `messageId`, so a retry sends it
+   * once. Throws `wrong_state` while it asks something, `already_finished`.
+   */
+  message(id: string, message: string | MessageInput, options: ControlOptions = {}): Promise<Delegation> {
+    return sendMessage(this.#http, id, message, options.signal);
+  }
+
+  /**
+   * Delegates anew what failed, and returns the new delegation (`redrive_of`); asked again, the same one. Throws
+   * `wrong_state` for one that did not fail.
+   */
+  redrive(id: string, options: ControlOptions = {}): Promise<Delegation> {
+    return post(this.#http, route`/v1/delegations/${id}/redrive`, {}, options.signal);
+  }
+
+  /** Redrives what failed of an agent, newest first, page by page as the loop asks; for the operator. */
+  redriveMany(filter: BulkFilter, options: BulkOptions = {}): AsyncGenerator<Delegation, void> {
+    return inBulk(this.#http, "redrive", filter, options);
+  }
+
+  /** Cancels what is live of an agent, newest first, page by page as the loop asks; for the operator. */
+  cancelMany(filter: Omit<BulkFilter, "error_code">, options: BulkOptions = {}) {
+    return inBulk(this.#http, "cancel", filter, options);
+  }
+
+  /**
+   * The delegation and what was delegated under it, level by level, parents before their children, oldest first.
+   *
+   * @example
+   * ```ts
+   * for await (const { delegation, depth } of delegator.tree(id)) {
+   *   console.log("  ".repeat(depth), delegation.target, delegation.state);
+   * }
+   * ```
+   */
+  async *tree(id: string, options: ListOptions = {}): AsyncGenerator<Branch, void> {
+    const root = await this.get(id, { signal: options.signal });
+    yield* readTree(root, (filter) => this.list(filter, options));
   }
 
   async #now(path: string, query: Record<string, string | undefined>, signal?: AbortSignal): Promise<string> {

@@ -78,6 +78,8 @@ const SAYS = { error: "give a decision, text, message or data", path: ["text"] }
 
 export const answerSchema = z.strictObject(answerShape).refine(oneText, ONE_TEXT).refine(says, SAYS);
 export type AnswerInput = z.output<typeof answerSchema>;
+/** An answer as it is sent: any of `decision`, `text` or `message`, and `data`. */
+export type AnswerBody = z.input<typeof answerSchema>;
 
 export const answerRequestSchema = z
   .strictObject({
