@@ -31,6 +31,8 @@ function asText(event: AgentEvent, paint: Painter): string {
       const why = reply.error ? `: ${oneLine(reply.error.message, 200)}` : "";
       return `${id} ${paint.red(reply.state)} in ${took(durationMs)}${again}${why}`;
     }
+    case "parked":
+      return `${event.work.delegation.id} ${paint.yellow("asks")} and waits for the answer`;
     case "lost":
       return `${event.delegationId} ${paint.yellow("dropped")}: the lease is gone (${event.reason})`;
     case "released":
@@ -57,6 +59,12 @@ function asJson(event: AgentEvent): object {
         state: event.state,
         duration_ms: Math.round(event.durationMs),
         ...(event.reply.error && { error: event.reply.error }),
+      };
+    case "parked":
+      return {
+        event: event.type,
+        delegation_id: event.work.delegation.id,
+        interrupt_id: event.interruptId ?? null,
       };
     case "lost":
       return { event: event.type, delegation_id: event.delegationId, reason: event.reason };

@@ -4,6 +4,7 @@
  */
 import { leasesSchema } from "../schema/lease.ts";
 import { Attempt, CONFIRM_SECONDS, type Desk, giveBack, type Held } from "./attempt.ts";
+import { Delegator } from "./delegator.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
 import { Outage } from "./outage.ts";
 import { backoffMs, onAbort, sleep } from "./timing.ts";
@@ -68,7 +69,10 @@ export class Agent {
     const more = () => (this.#stopping.signal.aborted || options.once ? undefined : this.#wanted(0));
     const http = new Http(options);
     const outage = new Outage(http, tell);
-    this.#desk = { http, handler, outage, next: more, leaving: this.#leaving.signal, tell };
+    // Used from within work, which came from a broker that was there.
+    const delegator = new Delegator({ ...options, failFast: false });
+    const leaving = this.#leaving.signal;
+    this.#desk = { http, delegator, handler, outage, next: more, leaving, tell };
   }
 
   /**

@@ -5,7 +5,7 @@
 import * as z from "zod";
 import type { Artifact } from "../schema/a2a.ts";
 import type { Lease } from "../schema/lease.ts";
-import { ErrandApiError } from "./errors.ts";
+import { ErrandApiError, isFull } from "./errors.ts";
 import { type Http, route } from "./http.ts";
 import { type LeaseKeeper, LeaseLostError } from "./lease-keeper.ts";
 import type { Outage } from "./outage.ts";
@@ -85,9 +85,4 @@ export class Artifacts {
     const body = { artifact: chunk?.artifact, append, last_chunk: chunk?.lastChunk };
     await this.#http.request(z.unknown(), { method: "POST", path: this.#path, body, signal });
   }
-}
-
-/** The delegation takes no more, and will not later either; a 429 for haste passes. */
-function isFull(error: unknown): boolean {
-  return error instanceof ErrandApiError && error.code === "quota_exceeded";
 }

@@ -1,21 +1,27 @@
 /**
- * One lease from receipt to its end: confirm, run the handler, reply until the reply is taken.
+ * One lease from receipt to its end: confirm, run the handler, ask or reply until that is taken.
  * Limit: whatever cannot be told to the broker is left to the lease's expiry.
  */
 import * as z from "zod";
 import { textOf } from "../schema/a2a.ts";
 import { type Lease, replySchema } from "../schema/lease.ts";
 import { Artifacts } from "./artifacts.ts";
+import { Asker } from "./asker.ts";
+import { Children } from "./children.ts";
+import type { Delegator } from "./delegator.ts";
 import { ErrandApiError } from "./errors.ts";
 import { type Http, route } from "./http.ts";
 import { LeaseKeeper, type LostReason } from "./lease-keeper.ts";
 import type { Outage } from "./outage.ts";
+import { type Answered, type AnsweredAll, Asking, answersIn, toInterrupt } from "./questions.ts";
 import { onAbort } from "./timing.ts";
 import { type AgentEvent, AgentStoppingError, type Handler, type Reply, type Work } from "./work.ts";
 
 /** What an agent lends to each of its attempts. */
 export interface Desk {
   readonly http: Http;
+  /** With the agent's own token. */
+  readonly delegator: Delegator;
   readonly handler: Handler;
   readonly outage: Outage;
   /** The body of a request for more, to go along with a reply; nothing when no more is wanted. */
@@ -43,12 +49,14 @@ export class Attempt {
   readonly #lease: Lease;
   readonly #keeper: LeaseKeeper;
   readonly #artifacts: Artifacts;
+  readonly #asker: Asker;
 
   constructor(desk: Desk, held: Held) {
     this.#desk = desk;
     this.#lease = held.lease;
     this.#keeper = new LeaseKeeper(desk.http, held.lease, held.receivedAt);
     this.#artifacts = new Artifacts(desk.http, desk.outage, this.#keeper);
+    this.#asker = new Asker(desk, this.#keeper, this.#artifacts);
   }
 
   /** Tells the handler to stop; its lease then goes back. */
@@ -66,13 +74,21 @@ export class Attempt {
       void keeper.keep();
       const work = this.#work();
       this.#desk.tell({ type: "leased", work });
-      const reply = await this.#handle(work);
+      const outcome = await this.#handle(work);
+      await this.#asker.settled();
       await this.#artifacts.settled();
       await keeper.settle();
-      if (keeper.lost !== null) return this.#gone();
-      if (reply === undefined || keeper.signal.aborted) return await this.#release();
+      const { broken } = keeper;
+      if (keeper.lost !== null) return this.#gone(work);
+      if (outcome === undefined || (keeper.signal.aborted && !broken)) return await this.#release();
+      const reply = broken
+        ? thrown(broken.error)
+        : outcome instanceof Asking
+          ? await this.#ask(outcome)
+          : outcome;
+      if (reply === undefined) return keeper.lost === null ? await this.#release() : this.#gone(work);
       const taken = await this.#reply(reply);
-      if (!taken) return this.#gone();
+      if (!taken) return this.#gone(work);
       const durationMs = performance.now() - startedAt;
       this.#desk.tell({ type: "replied", work, reply: taken.reply, state: taken.state, durationMs });
       return { replied: true, next: taken.next };
@@ -88,6 +104,10 @@ export class Attempt {
 
   #work(): Work {
     const { delegation, request, attempt, lease_id, traceparent } = this.#lease;
+    const { delegator } = this.#desk;
+    const { signal, followUps } = this.#keeper;
+    const children = new Children(delegator, this.#lease, signal);
+    const answers = answersIn(delegation.history);
     return {
       delegation,
       text: textOf(delegation.message),
@@ -96,14 +116,28 @@ export class Attempt {
       leaseId: lease_id,
       request,
       traceparent,
-      signal: this.#keeper.signal,
+      signal,
+      history: delegation.history,
+      answers,
+      answer: [...answers.values()].at(-1),
       progress: (said) => this.#keeper.progress(typeof said === "string" ? { message: said } : said),
       artifact: (artifact, options) => this.#artifacts.send(artifact, options),
+      ask: (asked, more = {}) => {
+        const question = typeof asked === "string" ? { text: asked, ...more } : { ...asked, ...more };
+        return awaited(this.#asker.ask([question], question).then((all) => inOrder([question], all)[0]));
+      },
+      askAll: (asked, options = {}) =>
+        awaited(this.#asker.ask(asked, options).then((all) => inOrder(asked, all))),
+      question: (asked, options = {}) => new Asking(toInterrupt(isList(asked) ? asked : [asked], options)),
+      messages: { [Symbol.asyncIterator]: () => followUps.read() },
+      onMessage: (listener) => followUps.listen(listener),
+      delegate: (input, options) => children.delegate(input, options),
+      delegator,
     };
   }
 
-  /** The handler's outcome as a reply; nothing when the agent left before it stopped. */
-  #handle(work: Work): Promise<Reply | undefined> {
+  /** What the handler wants said; nothing when the agent left before it stopped. */
+  #handle(work: Work): Promise<Reply | Asking | undefined> {
     const { leaving, handler } = this.#desk;
     return new Promise((resolve) => {
       const stay = onAbort(leaving, () => resolve(undefined));
@@ -112,6 +146,21 @@ export class Attempt {
         resolve(reply);
       });
     });
+  }
+
+  /** Nothing when the lease is over, as it should be; a reply when there is nothing to wait for. */
+  async #ask({ interrupt }: Asking): Promise<Reply | undefined> {
+    const { leaving } = this.#desk;
+    try {
+      const raised = await this.#asker.raise(interrupt, leaving);
+      if (raised === undefined) return undefined;
+      const ids = Object.keys(raised.answers ?? {}).join(", ");
+      return thrown(new Error(`the handler asks again what was answered (${ids}); see work.answers`));
+    } catch (error) {
+      if (leaving.aborted) return undefined;
+      if (isRefused(error)) return refused(error, "question");
+      throw error;
+    }
   }
 
   /** Until it is taken; nothing when the lease was lost on the way. */
@@ -138,9 +187,11 @@ export class Attempt {
     return undefined;
   }
 
-  #gone() {
-    const reason = this.#keeper.lost ?? "unknown";
-    this.#desk.tell({ type: "lost", delegationId: this.#lease.delegation.id, reason });
+  #gone(work?: Work) {
+    const { lost: reason, interruptId } = this.#keeper;
+    if (work && reason === "interrupted") this.#desk.tell({ type: "parked", work, interruptId });
+    else
+      this.#desk.tell({ type: "lost", delegationId: this.#lease.delegation.id, reason: reason ?? "unknown" });
     return { replied: false };
   }
 
@@ -163,15 +214,34 @@ export async function giveBack(desk: Desk, lease: Lease): Promise<void> {
   }
 }
 
-async function outcomeOf(handler: Handler, work: Work): Promise<Reply> {
+async function outcomeOf(handler: Handler, work: Work): Promise<Reply | Asking> {
   try {
     const outcome = await handler(work);
     if (typeof outcome === "string") return { state: "completed", text: outcome };
     return outcome ?? { state: "completed" };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return { state: "failed", error: { code: "agent_error", message: message.slice(0, 4096) } };
+    return thrown(error);
   }
+}
+
+function thrown(error: unknown): Reply {
+  const message = error instanceof Error ? error.message : String(error);
+  return { state: "failed", error: { code: "agent_error", message: message.slice(0, 4096) } };
+}
+
+/** Who does not wait for it is spared an unhandled rejection: the run ends all the same. */
+function awaited<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+const isList = <T>(value: T | readonly T[]): value is readonly T[] => Array.isArray(value);
+
+/** One answer for each that was asked, as the type says. */
+function inOrder<const Q extends readonly unknown[]>(asked: Q, answers: readonly Answered[]): AnsweredAll<Q> {
+  const isWhole = (given: readonly Answered[]): given is AnsweredAll<Q> => given.length === asked.length;
+  if (!isWhole(answers)) throw new Error(`${asked.length} were asked, ${answers.length} were answered`);
+  return answers;
 }
 
 function isGone(error: unknown): boolean {
@@ -184,6 +254,6 @@ function isRefused(error: unknown): error is ErrandApiError {
 }
 
 /** Said to the delegator, who would otherwise wait for a lease that nobody can end well. */
-function refused({ code, message }: ErrandApiError): Reply {
-  return { state: "failed", error: { code, message: `the broker refused the agent's reply: ${message}` } };
+function refused({ code, message }: ErrandApiError, what = "reply"): Reply {
+  return { state: "failed", error: { code, message: `the broker refused the agent's ${what}: ${message}` } };
 }

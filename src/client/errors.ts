@@ -77,3 +77,8 @@ export function isAway(error: ErrandApiError): boolean {
   if (error.status === 0) return error.category === "TRANSPORT";
   return error.status >= 502 && error.status <= 504;
 }
+
+/** The delegation takes no more, and will not later either; a 429 for haste passes. */
+export function isFull(error: unknown): boolean {
+  return error instanceof ErrandApiError && error.code === "quota_exceeded";
+}

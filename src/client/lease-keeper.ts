@@ -1,13 +1,14 @@
 /**
- * Keeps one lease alive: confirms it, beats at a third of it, sends progress, and says when it is gone.
- * Limit: it never replies or releases; that is the agent's decision.
+ * Keeps one lease alive: confirms it, beats at a third of it, sends progress, hands on follow-ups, and says when it is
+ * gone. Limit: it never asks, replies or releases; that is the agent's decision.
  */
 
 import type { Progress } from "../schema/delegation.ts";
 import { heartbeatSchema, LEASE_LOST_REASONS, type Lease, type LeaseLostReason } from "../schema/lease.ts";
 import { ErrandApiError } from "./errors.ts";
+import { FollowUps } from "./follow-ups.ts";
 import { type Http, route } from "./http.ts";
-import { backoffMs, sleep } from "./timing.ts";
+import { backoffMs, onAbort, sleep } from "./timing.ts";
 
 /** Why work must stop: what the broker said, or `unknown` (no such lease), or `refused` (the token). */
 export type LostReason = LeaseLostReason | "unknown" | "refused";
@@ -20,6 +21,18 @@ export class LeaseLostError extends Error {
   constructor(reason: LostReason) {
     super(`the lease is gone: ${reason}`);
     this.reason = reason;
+  }
+}
+
+/**
+ * What ends a handler's run when the delegation asks something, by `ask` and as its signal's reason: the lease is over,
+ * and the answer starts the handler again. Let it pass; what the handler does after it goes nowhere.
+ */
+export class ParkedError extends Error {
+  override readonly name = "ParkedError";
+
+  constructor() {
+    super("the delegation asks something: this run is over, the answer starts the next");
   }
 }
 
@@ -38,6 +51,7 @@ const CLOSED = new Error("the lease is closed");
 
 export class LeaseKeeper {
   readonly lease: Lease;
+  readonly followUps: FollowUps;
   readonly #http: Http;
   readonly #path: string;
   readonly #leaseMs: number;
@@ -55,10 +69,21 @@ export class LeaseKeeper {
   #sending: Promise<void> | undefined;
   #sentAt = Number.NEGATIVE_INFINITY;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #interruptId: string | undefined;
+  /** What went wrong where the handler does not hear of it. */
+  #broken: { readonly error: unknown } | undefined;
+  /** The newest follow-up that the broker knows to be seen. */
+  #acknowledged: string | undefined;
+  #wake: (() => void) | undefined;
 
   constructor(http: Http, lease: Lease, receivedAt: number) {
     this.#http = http;
     this.lease = lease;
+    this.followUps = new FollowUps(
+      lease.delegation.history,
+      () => this.#wake?.(),
+      (error) => this.#break(error),
+    );
     this.#path = route`/v1/leases/${lease.lease_id}/heartbeat`;
     const { lease: granted } = lease.delegation;
     // The broker's two instants, not its clock against ours.
@@ -73,6 +98,16 @@ export class LeaseKeeper {
 
   get lost(): LostReason | null {
     return this.#lost;
+  }
+
+  /** The question that ended the lease, if one did and its id is known. */
+  get interruptId(): string | undefined {
+    return this.#interruptId;
+  }
+
+  /** What a listener threw. */
+  get broken(): { readonly error: unknown } | undefined {
+    return this.#broken;
   }
 
   /** The first heartbeat: true when the lease is ours. Work starts after it, so that it never runs twice. */
@@ -90,8 +125,13 @@ export class LeaseKeeper {
       const askedAt = performance.now();
       await this.#persist(this.#trustedUntil, holdSeconds, "expired");
       const early = performance.now() - askedAt < Math.min(BREATH_MS, holdSeconds * 500);
-      if (early) await this.#pause(Math.min(BREATH_MS, holdSeconds * 1000));
+      if (early && !this.#hasSeenMore()) await this.#rest(Math.min(BREATH_MS, holdSeconds * 1000));
     }
+  }
+
+  /** A follow-up was delivered: said at once, or the broker would repeat it and hold no heartbeat. */
+  #hasSeenMore(): boolean {
+    return this.followUps.seen !== this.#acknowledged;
   }
 
   /** Never waits and never fails: at most two a second are sent, and the latest of those between wins. */
@@ -104,14 +144,21 @@ export class LeaseKeeper {
     else this.#timer = setTimeout(() => this.#sendProgress(), dueMs);
   }
 
+  /** The question is raised: the lease is over. */
+  park(interruptId: string): void {
+    this.#interruptId = interruptId;
+    this.#lose("interrupted");
+  }
+
   /** Stops the handler without a loss: the worker is stopping. */
   interrupt(reason: Error): void {
-    if (!this.#settled) this.#handler.abort(reason);
+    if (!this.#settled) this.#abort(reason);
   }
 
   /** The handler is done. What is on its way arrives before the reply; what waits its turn is dropped. */
   async settle(): Promise<void> {
     this.#settled = true;
+    this.followUps.end();
     this.#pending = undefined;
     clearTimeout(this.#timer);
     await this.#sending;
@@ -123,6 +170,7 @@ export class LeaseKeeper {
    */
   close(now = false): void {
     this.#closed = true;
+    this.followUps.end();
     if (now || this.#inFlight === 0) {
       this.#beating.abort(CLOSED);
     } else {
@@ -162,13 +210,17 @@ export class LeaseKeeper {
     }
   }
 
-  async #beat(body: object, timeoutMs: number): Promise<void> {
+  async #beat(said: object, timeoutMs: number): Promise<void> {
     const askedAt = performance.now();
     const signal = this.#beating.signal;
+    const { seen } = this.followUps;
+    const body = { ...said, ...(this.#hasSeenMore() && { seen }) };
     const call = { method: "POST", path: this.#path, body, signal, timeoutMs } as const;
     this.#inFlight += 1;
     try {
-      await this.#http.request(heartbeatSchema, call);
+      const { messages } = await this.#http.request(heartbeatSchema, call);
+      this.#acknowledged = seen;
+      this.followUps.arrived(messages);
       this.#trustedUntil = Math.max(this.#trustedUntil, askedAt + this.#leaseMs);
     } finally {
       this.#inFlight -= 1;
@@ -188,7 +240,31 @@ export class LeaseKeeper {
   #lose(reason: LostReason): void {
     if (this.#lost !== null || this.#closed) return;
     this.#lost = reason;
-    if (!this.#settled) this.#handler.abort(new LeaseLostError(reason));
+    if (this.#settled) return;
+    const isParked = reason === "interrupted";
+    this.#abort(isParked ? new ParkedError() : new LeaseLostError(reason));
+  }
+
+  #abort(reason: unknown): void {
+    this.followUps.end();
+    this.#handler.abort(reason);
+  }
+
+  #break(error: unknown): void {
+    if (this.#settled || this.#broken) return;
+    this.#broken = { error };
+    this.#abort(error);
+  }
+
+  /** A pause that ends when a follow-up is delivered. */
+  async #rest(ms: number): Promise<void> {
+    const rest = new AbortController();
+    const end = () => rest.abort(CLOSED);
+    const off = onAbort(this.#beating.signal, end);
+    this.#wake = end;
+    await sleep(this.#beating.signal.aborted ? 0 : ms, rest.signal).catch(() => undefined);
+    this.#wake = undefined;
+    off();
   }
 
   async #pause(ms: number): Promise<void> {

@@ -3,11 +3,14 @@
  * Limit: shapes only.
  */
 import type { Artifact, Message } from "../schema/a2a.ts";
-import type { Delegation, Progress } from "../schema/delegation.ts";
+import type { DelegateInput, Delegation, Progress } from "../schema/delegation.ts";
 import type { Lease, ReplyInput } from "../schema/lease.ts";
 import type { ChunkOptions } from "./artifacts.ts";
+import type { Delegated, Delegator } from "./delegator.ts";
+import type { DelegateOptions } from "./delegator-options.ts";
 import type { ErrandApiError } from "./errors.ts";
 import type { LostReason } from "./lease-keeper.ts";
+import type { Answered, AnsweredAll, Asking, AskOptions, Question } from "./questions.ts";
 
 /** One attempt at one delegation. */
 export interface Work {
@@ -25,10 +28,17 @@ export interface Work {
   /** The delegator's W3C trace context, to be sent on with what the handler calls. */
   readonly traceparent: string | undefined;
   /**
-   * Aborts when the work must stop: the lease was lost or the delegation canceled ({@link LeaseLostError}),
-   * or the agent is stopping ({@link AgentStoppingError}). Nothing that a handler returns after that is sent.
+   * Aborts when the work must stop: the lease was lost ({@link LeaseLostError}, its `reason` `canceled` when the
+   * delegation was), a question was raised ({@link ParkedError}), or the agent is stopping
+   * ({@link AgentStoppingError}). Nothing that a handler returns after that is sent.
    */
   readonly signal: AbortSignal;
+  /** Follow-ups, questions and answers up to this lease, oldest first. */
+  readonly history: readonly Message[];
+  /** What was answered so far, by request id, the newest last. */
+  readonly answers: ReadonlyMap<string, Answered>;
+  /** The newest of them. */
+  readonly answer: Answered | undefined;
   /** Tells who watches how far it is. Never waits and never fails: at most two a second are sent, the latest wins. */
   progress(progress: Progress | string): void;
   /**
@@ -43,13 +53,73 @@ export interface Work {
    * ```
    */
   artifact(artifact: Artifact, options?: ChunkOptions): Promise<void>;
+  /**
+   * The answer to a question, if there is one; otherwise this run ends here. The delegation is parked, `ask` throws
+   * {@link ParkedError} (let it pass; `finally` blocks run), and the answer starts the handler again from the top, in
+   * any worker of the agent. There the same `ask` returns the answer at once. So what stands before an `ask` runs
+   * once more for each answer: keep it free of effects that must not be repeated.
+   *
+   * @example
+   * ```ts
+   * const branch = await work.ask("Which branch?", { options: ["main", "next"] });
+   * const { decision } = await work.ask({ requestId: "deploy", text: `Deploy ${branch.text}?` });
+   * ```
+   */
+  ask(
+    question: string | (Question & AskOptions),
+    more?: Omit<Question, "text" | "message"> & AskOptions,
+  ): Promise<Answered>;
+  /** As `ask` for several at once, answered all at once: `const [host, token] = await work.askAll([...])`. */
+  askAll<const Q extends readonly (string | Question)[]>(
+    questions: Q,
+    options?: AskOptions,
+  ): Promise<AnsweredAll<Q>>;
+  /**
+   * What a handler returns to ask, instead of `ask`: the next run finds the answer in `answer` and `answers`. Each time
+   * it is another question, unless it has a `requestId`; asking again under one that was answered fails the work.
+   *
+   * @example
+   * ```ts
+   * if (!work.answer) return work.question("Which branch?");
+   * ```
+   */
+  question(asked: string | Question | readonly (string | Question)[], options?: AskOptions): Asking;
+  /**
+   * Follow-ups as they arrive, within milliseconds, beginning with the first of the delegation: a run that starts
+   * over gets all of them again. Ends with the run.
+   *
+   * @example
+   * ```ts
+   * for await (const message of work.messages) notes.push(textOf(message));
+   * ```
+   */
+  readonly messages: AsyncIterable<Message>;
+  /**
+   * Calls back for each of {@link Work.messages}; the first ones before it returns. Returns how to take it back. What
+   * the listener throws aborts the signal and fails the work.
+   */
+  onMessage(listener: (message: Message) => unknown): () => void;
+  /**
+   * Delegates a part of the work: under it (`parent_id`, so a cancel reaches it), in its conversation and its trace, by
+   * the agent's own token. The same input, asked for in a later run, finds the same delegation for 24 h; give an
+   * `idempotencyKey` to delegate it anew. Throws `delegation_loop` when the target is this agent or an ancestor's.
+   *
+   * @example
+   * ```ts
+   * const { id } = await work.delegate({ target: "smith", task: "forge it" });
+   * const { reply } = await work.delegator.wait(id, { signal: work.signal });
+   * ```
+   */
+  delegate(input: DelegateInput, options?: DelegateOptions): Promise<Delegated>;
+  /** The delegator's side with the agent's own token, to wait for what was delegated, to answer or cancel it. */
+  readonly delegator: Delegator;
 }
 
 /** How a delegation ends: `state`, and `text` or `message`, `artifacts`, or an `error` with its own code. */
 export type Reply = Omit<ReplyInput, "next">;
 
-/** What a handler returns: the reply's text, the whole reply, or nothing for an empty completed reply. */
-export type Outcome = string | Reply | undefined;
+/** What a handler returns: the reply's text, the whole reply, nothing for an empty completed reply, or a question. */
+export type Outcome = string | Reply | Asking | undefined;
 
 /**
  * Does one delegation's work. What it throws fails the delegation with the error's message and the code
@@ -74,6 +144,8 @@ export type AgentEvent =
       readonly state: Delegation["state"];
       readonly durationMs: number;
     }
+  /** It asked something; the answer brings it back, to this worker or another. */
+  | { readonly type: "parked"; readonly work: Work; readonly interruptId: string | undefined }
   /** Canceled, expired or taken back; nothing was sent. */
   | { readonly type: "lost"; readonly delegationId: string; readonly reason: LostReason }
   | { readonly type: "released"; readonly delegationId: string }

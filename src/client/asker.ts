@@ -1,0 +1,110 @@
+/**
+ * Raises the questions of one lease: each until the broker has it. Then the delegation is parked and the lease is over,
+ * or what was asked is answered already and the lease goes on. Limit: one question at a time parks a delegation.
+ */
+import { type InterruptInput, type Raised, raisedSchema } from "../schema/interrupt.ts";
+import type { Artifacts } from "./artifacts.ts";
+import { ErrandApiError, isFull } from "./errors.ts";
+import { Ordinals } from "./hash.ts";
+import { type Http, route } from "./http.ts";
+import type { LeaseKeeper } from "./lease-keeper.ts";
+import type { Outage } from "./outage.ts";
+import { type Answered, type AskOptions, type Question, toAnswered, toInterrupt } from "./questions.ts";
+import { onAbort } from "./timing.ts";
+
+interface AskersDesk {
+  readonly http: Http;
+  readonly outage: Outage;
+  readonly leaving: AbortSignal;
+}
+
+export class Asker {
+  readonly #http: Http;
+  readonly #outage: Outage;
+  readonly #keeper: LeaseKeeper;
+  readonly #artifacts: Artifacts;
+  /** Aborts when nothing is waited for any more. */
+  readonly #leaving: AbortSignal;
+  readonly #ordinals = new Ordinals();
+  readonly #asking = new Set<Promise<unknown>>();
+
+  constructor(desk: AskersDesk, keeper: LeaseKeeper, artifacts: Artifacts) {
+    const { http, outage, leaving } = desk;
+    this.#leaving = leaving;
+    this.#http = http;
+    this.#outage = outage;
+    this.#keeper = keeper;
+    this.#artifacts = artifacts;
+  }
+
+  /** The answers, in the order of asking. Who does not wait for them is spared an unhandled rejection. */
+  ask(asked: readonly (string | Question)[], options: AskOptions): Promise<Answered[]> {
+    // Named now: the order of asking tells equal words apart.
+    const interrupt = toInterrupt(asked, options, this.#ordinals);
+    const answered = this.#ask(interrupt);
+    const settled = answered
+      .catch(() => undefined)
+      .finally(() => {
+        this.#asking.delete(settled);
+      });
+    this.#asking.add(settled);
+    return answered;
+  }
+
+  /** Once nothing is being asked any more. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#asking);
+  }
+
+  async #ask(interrupt: InterruptInput): Promise<Answered[]> {
+    const { signal } = this.#keeper;
+    // Output of this run comes before its question; behind it nobody would take it.
+    await this.#artifacts.settled();
+    const stop = new AbortController();
+    // The heartbeat may hear of the question first; the answer with its id is still wanted then.
+    const stopped = () => this.#keeper.lost !== "interrupted" && stop.abort(signal.reason);
+    const leave = () => stop.abort(signal.reason);
+    const offs = [onAbort(signal, stopped), onAbort(this.#leaving, leave)];
+    if (signal.aborted) stopped();
+    const raised = await this.raise(interrupt, stop.signal).finally(() => {
+      for (const off of offs) off();
+    });
+    signal.throwIfAborted();
+    const { interrupt_id, answers = {} } = raised ?? { interrupt_id: "" };
+    return (interrupt.requests ?? []).map(({ request_id = "" }) => {
+      const message = answers[request_id]?.message;
+      if (!message) throw new Error(`the broker's answer says nothing about '${request_id}'`);
+      return toAnswered(interrupt_id, request_id, message);
+    });
+  }
+
+  /** Nothing when the lease is over, by the question or otherwise; else the answers to it. */
+  async raise(interrupt: InterruptInput, signal: AbortSignal): Promise<Raised | undefined> {
+    const path = route`/v1/leases/${this.#keeper.lease.lease_id}/interrupt`;
+    if (this.#keeper.lost !== null) return undefined;
+    for (let failures = 0; ; failures += 1) {
+      signal.throwIfAborted();
+      try {
+        const raised = await this.#http.request(raisedSchema, {
+          method: "POST",
+          path,
+          body: interrupt,
+          signal,
+        });
+        this.#outage.over();
+        if (raised.answers !== undefined) return raised;
+        this.#keeper.park(raised.interrupt_id);
+        return undefined;
+      } catch (error) {
+        signal.throwIfAborted();
+        this.#keeper.judge(error);
+        const { lost } = this.#keeper;
+        // Interrupted, perhaps by this very question: asked once more, the broker says which it was.
+        const isAnswer = error instanceof ErrandApiError && error.status !== 0;
+        if (lost !== null && (lost !== "interrupted" || isAnswer)) return undefined;
+        if (isFull(error)) throw error;
+        await this.#outage.backOff(error, failures, signal);
+      }
+    }
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Delegating from within a handler: under the work in hand, in its conversation and trace, once however often the
+ * handler runs. Limit: what is asked for with other words in a later run is another delegation.
+ */
+import type { DelegateInput } from "../schema/delegation.ts";
+import type { Lease } from "../schema/lease.ts";
+import type { Delegated, Delegator } from "./delegator.ts";
+import { type DelegateOptions, withOptions } from "./delegator-options.ts";
+import { Ordinals } from "./hash.ts";
+
+export class Children {
+  readonly #delegator: Delegator;
+  readonly #lease: Lease;
+  readonly #signal: AbortSignal;
+  readonly #ordinals = new Ordinals();
+
+  constructor(delegator: Delegator, lease: Lease, signal: AbortSignal) {
+    this.#delegator = delegator;
+    this.#lease = lease;
+    this.#signal = signal;
+  }
+
+  async delegate(input: DelegateInput, options: DelegateOptions = {}): Promise<Delegated> {
+    const { delegation, traceparent } = this.#lease;
+    const { signal = this.#signal } = options;
+    const name = this.#ordinals.name(JSON.stringify(withOptions(input, options)));
+    this.#signal.throwIfAborted();
+    return this.#delegator.delegate(
+      { context_id: delegation.context_id, ...input },
+      {
+        traceparent,
+        idempotencyKey: `${delegation.id}/${name}`,
+        ...options,
+        signal,
+        parentId: delegation.id,
+      },
+    );
+  }
+}
