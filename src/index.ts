@@ -6,6 +6,13 @@ export { Admin, type CallOptions, type NewToken } from "./client/admin.ts";
 export { Agent, type AgentOptions } from "./client/agent.ts";
 export type { ChunkOptions } from "./client/artifacts.ts";
 export type { BatchInput, BatchOptions, BatchResult } from "./client/batch.ts";
+export {
+  CallbackError,
+  type CallbackFault,
+  type CallbackHeaders,
+  type VerifyOptions,
+  verifyCallback,
+} from "./client/callback.ts";
 export type {
   Answer,
   Answers,

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 
-const secretSchema = z
+export const secretSchema = z
   .string()
   .regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/, "whsec_ and 24 to 64 bytes in base64");
 

@@ -1,5 +1,5 @@
 /**
- * The delegator in a browser: bundled from the package as an application would, then run, against a real broker, in
+ * The delegator, and the receiver of callbacks, in a browser: bundled from the package as an application would, then run, against a real broker, in
  * Chromium where there is one, and in a context that has the web's globals alone. Needs a build.
  */
 import { existsSync, mkdirSync, symlinkSync } from "node:fs";
@@ -10,10 +10,12 @@ import { fileURLToPath } from "node:url";
 import { createContext, runInContext } from "node:vm";
 import { build } from "esbuild";
 import { chromium } from "playwright-core";
+import { Webhook } from "standardwebhooks";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Agent } from "../../src/index.ts";
 import { as, startBroker } from "../support/broker.ts";
 import { freshDir } from "../support/program.ts";
+import { eventLike } from "./stub-broker.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(
@@ -55,12 +57,23 @@ const DONE = {
   refusal: "already_finished",
 };
 
-async function bundle() {
+const RECEIVER = `
+import { verifyCallback } from "errand";
+globalThis.receiving = (body, headers, secrets) => {
+  try {
+    return verifyCallback(body, headers, secrets).type;
+  } catch (error) {
+    return error.code;
+  }
+};
+`;
+
+async function bundle(contents = APPLICATION) {
   const folder = freshDir();
   mkdirSync(join(folder, "node_modules"));
   symlinkSync(ROOT, join(folder, "node_modules", "errand"));
   const { outputFiles, metafile } = await build({
-    stdin: { contents: APPLICATION, resolveDir: folder },
+    stdin: { contents, resolveDir: folder },
     bundle: true,
     platform: "browser",
     format: "iife",
@@ -101,7 +114,31 @@ test("a bundler finds nothing of Node in it, and leaves out what the page does n
   expect(sources).toContain("client/delegator.js");
   expect(sources).not.toContain("client/agent.js");
   expect(sources).not.toContain("client/admin.js");
+  expect(sources).not.toContain("client/callback.js");
+  expect(sources.filter((source) => /webhook|sha256/.test(source))).toEqual([]);
   expect(script.length).toBeLessThan(200_000);
+});
+
+test("a receiver of callbacks is bundled alone, and works with the web's globals alone", async () => {
+  const { script, metafile } = await bundle(RECEIVER);
+  const [output] = Object.values(metafile.outputs);
+  expect(output?.imports).toEqual([]);
+  expect(Object.keys(output?.inputs ?? {}).filter((path) => /delegator|agent\.js/.test(path))).toEqual([
+    expect.stringContaining("schema/agent.js"),
+  ]);
+  const { TextDecoder, TextEncoder, Headers } = globalThis;
+  const web = createContext({ TextDecoder, TextEncoder, Headers });
+  runInContext(script, web);
+  const secret = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
+  const body = JSON.stringify(eventLike(3, "DELEGATION_COMPLETE"));
+  const headers = {
+    "webhook-id": "evt_1",
+    "webhook-timestamp": String(Math.floor(Date.now() / 1000)),
+    "webhook-signature": new Webhook(secret).sign("evt_1", new Date(), body),
+  };
+  const receiving = (said: string) =>
+    runInContext(`receiving(...${JSON.stringify([said, headers, [secret]])})`, web);
+  expect([receiving(body), receiving(`${body} `)]).toEqual(["DELEGATION_COMPLETE", "forged"]);
 });
 
 test("it delegates with the web's globals alone", async () => {

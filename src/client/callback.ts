@@ -1,0 +1,135 @@
+/**
+ * The receiving end of a callback: is it the broker's, is it new, what does it say. Limit: a retry of a call whose
+ * answer was lost is genuine and passes again; tell it by `delegation_id` and `seq`.
+ */
+import { Webhook } from "standardwebhooks";
+import { secretSchema } from "../schema/callback.ts";
+import { type DelegationEvent, eventSchema } from "../schema/event.ts";
+import { parseLenient } from "./lenient.ts";
+
+export type CallbackFault = "missing" | "old" | "forged" | "invalid";
+
+/** Why a callback is not to be believed; answer it with a 400. */
+export class CallbackError extends Error {
+  override readonly name = "CallbackError";
+  /**
+   * `missing`: it is not signed. `old`: signed too long ago (a replay), or ahead of this clock. `forged`: altered, or
+   * signed with none of the secrets. `invalid`: genuine, but no event that this version knows.
+   */
+  readonly code: CallbackFault;
+
+  constructor(code: CallbackFault, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export interface VerifyOptions {
+  /** How far the time of signing may be from this machine's clock, either way. Default 300. */
+  readonly toleranceSeconds?: number | undefined;
+}
+
+/** As `Request` has them, or as Node's `IncomingMessage` does. */
+export type CallbackHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+const TOLERANCE_SECONDS = 300;
+
+/**
+ * The event that a callback brings, once it is sure that the broker sent it: signed by the Standard Webhooks scheme
+ * with one of `secrets`, lately, and not altered since. `body` is the body as it came, not parsed and written again.
+ * Several secrets are for the time in which one takes another's place. Throws {@link CallbackError}, and a TypeError
+ * where there is no secret or one is not of the form `whsec_…`.
+ *
+ * @example
+ * ```ts
+ * const event = verifyCallback(await request.text(), request.headers, [secret]);
+ * if (event.status === "interrupted") await tellSomebody(event.delegation_id);
+ * ```
+ */
+export function verifyCallback(
+  body: string | Uint8Array,
+  headers: CallbackHeaders,
+  secrets: readonly string[],
+  options: VerifyOptions = {},
+): DelegationEvent {
+  const keys = secrets.map(toKey);
+  if (keys.length === 0) throw new TypeError("verifyCallback needs at least one secret");
+  const id = header(headers, "webhook-id");
+  const at = header(headers, "webhook-timestamp");
+  const signatures = header(headers, "webhook-signature");
+  const text = toText(body);
+  const signedAt = toInstant(at, options.toleranceSeconds ?? TOLERANCE_SECONDS);
+  const given = signatures.split(" ");
+  const isGenuine = keys
+    .map((key) => key.sign(id, signedAt, text))
+    .some((right) => given.some((one) => isSame(one, right)));
+  if (!isGenuine) {
+    throw new CallbackError("forged", "the callback was altered, or signed with another secret");
+  }
+  const parsed = parseLenient(eventSchema, fromJson(text));
+  if (parsed.ok) return parsed.value;
+  const issue = parsed.error.issues[0];
+  throw new CallbackError("invalid", `not an event (${issue?.path.join(".") || "body"}: ${issue?.message})`);
+}
+
+/** Its own words only: a secret that is wrong is a secret all the same. */
+function toKey(secret: string): Webhook {
+  if (!secretSchema.safeParse(secret).success) {
+    throw new TypeError("a secret of callbacks is whsec_ and 24 to 64 bytes in base64");
+  }
+  return new Webhook(secret);
+}
+
+function header(headers: CallbackHeaders, name: string): string {
+  const value = isHeaders(headers) ? headers.get(name) : recordValue(headers, name);
+  if (value === null || value === undefined || value === "") {
+    throw new CallbackError("missing", `the callback has no ${name} header`);
+  }
+  return value;
+}
+
+/** Not by class: a framework may have its own. */
+function isHeaders(headers: CallbackHeaders): headers is Headers {
+  return "get" in headers && typeof headers.get === "function";
+}
+
+function recordValue(headers: Exclude<CallbackHeaders, Headers>, name: string): string | undefined {
+  const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
+  return typeof found === "string" ? found : found?.join(" ");
+}
+
+/** Strict: what is signed is these very bytes. */
+function toText(body: string | Uint8Array): string {
+  if (typeof body === "string") return body;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
+  } catch {
+    throw new CallbackError("forged", "the callback's body is not UTF-8");
+  }
+}
+
+function toInstant(at: string, toleranceSeconds: number): Date {
+  if (!/^\d{1,12}$/.test(at)) throw new CallbackError("missing", "webhook-timestamp is no time");
+  const ms = Number(at) * 1000;
+  const lateSeconds = Math.round((Date.now() - ms) / 1000);
+  // Written so that a tolerance that is no number tolerates nothing.
+  if (Math.abs(lateSeconds) <= toleranceSeconds) return new Date(ms);
+  const how = lateSeconds > 0 ? `${lateSeconds} s ago` : `${-lateSeconds} s ahead of this clock`;
+  throw new CallbackError("old", `the callback was signed ${how}`);
+}
+
+/** In a time that does not tell how much of it fits. */
+function isSame(given: string, right: string): boolean {
+  if (given.length !== right.length) return false;
+  let difference = 0;
+  for (let at = 0; at < right.length; at += 1) difference |= given.charCodeAt(at) ^ right.charCodeAt(at);
+  return difference === 0;
+}
+
+function fromJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
