@@ -100,6 +100,47 @@ describe("shell", () => {
   }, 40_000);
 });
 
+test("release asks, an approver of its own answers, and another process goes on with the answer", async () => {
+  const { url, agent, delegator } = await desk("release");
+  const approver = await as(url, "approver:ann");
+  const before = example("release.ts", [], url, agent.token);
+  const [good, bad] = await Promise.all(
+    ["v1.4.0", "v2.0.0"].map((task) => delegator.delegate({ target: "release", task })),
+  );
+  const ids = [good?.id ?? "", bad?.id ?? ""];
+  for (const id of ids) {
+    expect((await delegator.wait(id, { timeoutSeconds: 20 })).state).toBe("input_required");
+  }
+  before.child.kill("SIGTERM");
+  expect(await before.ended).toBe(0);
+  expect(before.out().split("\n").sort()).toEqual(
+    ["", "asked about v1.4.0", "asked about v2.0.0", "release is looking for work"].sort(),
+  );
+
+  const answering = example("approver.ts", ["v1."], url, approver.token);
+  const after = example("release.ts", [], url, agent.token);
+  const [released, denied] = await Promise.all(
+    ids.map(async (id) => {
+      await until(async () => (await delegator.get(id)).interrupt === null, PATIENT);
+      return delegator.wait(id, { timeoutSeconds: 20 });
+    }),
+  );
+  expect([released?.state, released?.reply && textOf(released.reply)]).toEqual([
+    "completed",
+    "released v1.4.0",
+  ]);
+  expect([denied?.state, denied?.error?.message]).toEqual(["rejected", "not released: not this one"]);
+  expect(answering.out().trimEnd().split("\n").sort()).toEqual([
+    "approved: Release v1.4.0?",
+    "denied: Release v2.0.0?",
+  ]);
+  for (const line of ["completed: v1.4.0", "rejected: v2.0.0"]) {
+    await until(() => after.out().includes(line), { ...PATIENT, what: line });
+  }
+  answering.child.kill("SIGTERM");
+  expect(await answering.ended, answering.out()).toBe(0);
+}, 60_000);
+
 test("fan-out gathers the results of all that it sent, failures included, and of nothing else", async () => {
   const { url, agent, caller, delegator } = await desk("shell");
   await delegator.delegate({ target: "shell", task: "echo an earlier errand" });

@@ -1,0 +1,41 @@
+/**
+ * Answers what agents ask: approves a question that has one of its words in it, denies any other. It begins with the
+ * oldest event that is kept, so what was asked before it started is answered too. Needs ERRAND_URL and an approver's
+ * ERRAND_TOKEN. Usage: approver.ts WORD... Limit: a rule, where you would have a person; yes or no is all it says.
+ */
+import { Delegator, ErrandApiError, textOf } from "../src/index.ts";
+
+const words = process.argv.slice(2);
+if (words.length === 0) {
+  process.stderr.write("usage: approver.ts WORD...\n");
+  process.exit(64);
+}
+
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
+
+const delegator = new Delegator();
+
+async function answer(id: string): Promise<void> {
+  const { interrupt } = await delegator.get(id);
+  // Answered, or over, since the event.
+  if (interrupt === null) return;
+  const question = interrupt.requests.map(({ message }) => textOf(message)).join("\n");
+  const isFine = words.some((word) => question.includes(word));
+  const options = { interruptId: interrupt.id, text: isFine ? "go ahead" : "not this one" };
+  await (isFine ? delegator.approve(id, options) : delegator.deny(id, options));
+  process.stdout.write(`${isFine ? "approved" : "denied"}: ${question}\n`);
+}
+
+try {
+  for await (const event of delegator.watch({}, { after: "0", signal: stop.signal })) {
+    if (event.type !== "DELEGATION_STATUS" || event.status !== "interrupted") continue;
+    await answer(event.delegation_id).catch((error: unknown) => {
+      // Somebody was quicker, or it asks for more than a yes or no.
+      if (!(error instanceof ErrandApiError) || error.status === 0) throw error;
+      process.stderr.write(`left alone: ${error.message}\n`);
+    });
+  }
+} catch (error) {
+  if (!stop.signal.aborted) throw error;
+}

@@ -1,0 +1,36 @@
+/**
+ * An agent that asks before it acts: its task names a version, and it is released once somebody approves. The question
+ * ends the run, and the answer starts it again, perhaps in another process. Needs ERRAND_URL and an agent's ERRAND_TOKEN.
+ * Limit: it releases nothing; approver.ts is who answers, or `errand approve`.
+ */
+import { Agent, textOf } from "../src/index.ts";
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+const name = process.argv[2] ?? "release";
+const agent = new Agent(
+  {
+    agent: name,
+    onEvent: (event) => {
+      if (event.type === "parked") say(`asked about ${event.work.text}`);
+      if (event.type === "replied") say(`${event.reply.state}: ${event.work.text}`);
+    },
+  },
+  async (work) => {
+    const version = work.text.trim();
+    const notes: string[] = [];
+    work.onMessage((message) => notes.push(textOf(message)));
+
+    // Until here it runs once more for each answer; what must happen once comes behind the last question.
+    const answer = await work.ask(`Release ${version}?`, { options: ["approve", "deny"] });
+    if (answer.decision !== "approve") return { state: "rejected", text: `not released: ${answer.text}` };
+
+    work.progress("releasing");
+    return [`released ${version}`, ...notes].join("; ");
+  },
+);
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void agent.stop(10));
+
+say(`${name} is looking for work`);
+await agent.run();
