@@ -12,8 +12,12 @@ const WHOLE = 1;
 const DEFINITION = WHOLE | 8_388_608;
 
 const SECTIONS = [
-  ["Delegating", /^(?:Delegator|Delegate|Delegated|Get|Wait|Watch|List|Cancel|Result|EventFilter)/],
-  ["Working", /^(?:Agent|AgentOptions|AgentEvent|AgentStopping|Work|Handler|Outcome|Reply|Chunk|Lost|Lease)/],
+  [
+    "Delegating",
+    /^(?:Delegator|Delegate|Get|Wait|Watch|List|Cancel|Result|EventFilter|Answer(?:s|Body)?$|Batch|Branch|Bulk|Control|Decide|Instant)/,
+  ],
+  ["Working", /^(?:Agent|Work|Handler|Outcome|Reply|Chunk|Lost|Lease|Ask|Answered|Question|Parked)/],
+  ["Being called back", /^(?:verifyCallback|Verify|Callback)/],
   ["Setting up", /^(?:Admin|AgentInput|AgentInfo|NewToken|TokenInfo|CallOptions|Presence)/],
   ["Connections and errors", /^(?:Connection|ErrandApi|Category)/],
   ["What is handed around", /./],

@@ -36,7 +36,7 @@ export { ErrandApiError } from "./client/errors.ts";
 export type { ConnectionOptions } from "./client/http.ts";
 export type { Result, ResultsOptions } from "./client/inbox.ts";
 export { LeaseLostError, type LostReason, ParkedError } from "./client/lease-keeper.ts";
-export type { Answered, AnsweredAll, Asking, AskOptions, Question } from "./client/questions.ts";
+export type { Answered, Asking, AskOptions, Question } from "./client/questions.ts";
 export type { Branch } from "./client/tree.ts";
 export {
   type AgentEvent,

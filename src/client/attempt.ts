@@ -149,10 +149,10 @@ export class Attempt {
   }
 
   /** Nothing when the lease is over, as it should be; a reply when there is nothing to wait for. */
-  async #ask({ interrupt }: Asking): Promise<Reply | undefined> {
+  async #ask(asking: Asking): Promise<Reply | undefined> {
     const { leaving } = this.#desk;
     try {
-      const raised = await this.#asker.raise(interrupt, leaving);
+      const raised = await this.#asker.raise(Asking.interruptOf(asking), leaving);
       if (raised === undefined) return undefined;
       const ids = Object.keys(raised.answers ?? {}).join(", ");
       return thrown(new Error(`the handler asks again what was answered (${ids}); see work.answers`));

@@ -26,10 +26,11 @@ export interface DelegateOptions {
   readonly callback?: Callback | undefined;
   /** Not handed out before; this or `delaySeconds`. */
   readonly notBefore?: Instant | undefined;
+  /** Not handed out for so many seconds. */
   readonly delaySeconds?: number | undefined;
   /** Failed (`deadline_exceeded`) if not finished by then; this or `ttlSeconds`. */
   readonly deadline?: Instant | undefined;
-  /** Counted from when it may be handed out. Default 24 h. */
+  /** Failed (`deadline_exceeded`) if not finished so many seconds after it may be handed out. Default 24 h. */
   readonly ttlSeconds?: number | undefined;
   /** Failed (`not_picked_up`) if nobody took it within so many seconds. */
   readonly startWithinSeconds?: number | undefined;

@@ -49,10 +49,17 @@ export type AnsweredAll<Q extends readonly unknown[]> = { readonly [Place in key
 
 /** What a handler returns to ask; made by {@link Work.question}. */
 export class Asking {
-  readonly interrupt: InterruptInput;
+  readonly kind: "input" | "auth";
+  readonly #interrupt: InterruptInput;
 
   constructor(interrupt: InterruptInput) {
-    this.interrupt = interrupt;
+    this.kind = interrupt.kind;
+    this.#interrupt = interrupt;
+  }
+
+  /** As it goes to the broker. */
+  static interruptOf(asking: Asking): InterruptInput {
+    return asking.#interrupt;
   }
 }
 

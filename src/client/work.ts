@@ -10,7 +10,7 @@ import type { Delegated, Delegator } from "./delegator.ts";
 import type { DelegateOptions } from "./delegator-options.ts";
 import type { ErrandApiError } from "./errors.ts";
 import type { LostReason } from "./lease-keeper.ts";
-import type { Answered, AnsweredAll, Asking, AskOptions, Question } from "./questions.ts";
+import type { Answered, Asking, AskOptions, Question } from "./questions.ts";
 
 /** One attempt at one delegation. */
 export interface Work {
@@ -73,7 +73,7 @@ export interface Work {
   askAll<const Q extends readonly (string | Question)[]>(
     questions: Q,
     options?: AskOptions,
-  ): Promise<AnsweredAll<Q>>;
+  ): Promise<{ readonly [Place in keyof Q]: Answered }>;
   /**
    * What a handler returns to ask, instead of `ask`: the next run finds the answer in `answer` and `answers`. Each time
    * it is another question, unless it has a `requestId`; asking again under one that was answered fails the work.
