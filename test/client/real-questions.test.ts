@@ -144,14 +144,22 @@ describe("ask", () => {
   test("that nobody waits for, or that is caught, parks all the same and harms nothing", async () => {
     const { delegator, send, scout, textsAsked } = await desk();
     const id = await send();
-    scout(async (work) => {
+    let isFirst = true;
+    // The reply would be quicker than the question, if it did not wait for it.
+    const lateQuestion: typeof fetch = (input, init) => {
+      if (!isFirst || !String(input).endsWith("/interrupt")) return fetch(input, init);
+      isFirst = false;
+      return Promise.reject(new TypeError("fetch failed", { cause: { code: "ECONNRESET" } }));
+    };
+    const handler: Handler = async (work) => {
       if (work.answers.size === 0) {
         void work.ask("First?");
         return "not sent";
       }
       const second = await work.ask("Second?").catch(() => undefined);
       return second ? "done" : "not sent either";
-    });
+    };
+    scout(handler, { fetch: lateQuestion });
     expect(await textsAsked(id)).toEqual(["First?"]);
     await delegator.approve(id);
     expect(await textsAsked(id)).toEqual(["Second?"]);
