@@ -56,6 +56,7 @@ export class Call {
     token.signal.addEventListener("abort", abort, { once: true });
     this.#stopping.addEventListener("abort", abort, { once: true });
     this.#outgoing?.once("close", abort);
+    this.#outgoing?.req.socket.once("close", abort);
     if (this.#stopping.aborted || token.signal.aborted || this.isGone()) abort();
     return {
       signal: controller.signal,
@@ -64,6 +65,7 @@ export class Call {
         token.release();
         this.#stopping.removeEventListener("abort", abort);
         this.#outgoing?.off("close", abort);
+        this.#outgoing?.req.socket.off("close", abort);
       },
       throwIfRevoked: () => {
         if (token.signal.aborted) {
@@ -91,7 +93,11 @@ export class Call {
   /** The connection is closed and the answer was not out before. */
   isGone(): boolean {
     const outgoing = this.#outgoing;
-    return outgoing?.destroyed === true && !outgoing.writableFinished;
+    return (
+      outgoing !== undefined &&
+      (outgoing.destroyed || outgoing.req.socket.destroyed) &&
+      !outgoing.writableFinished
+    );
   }
 
   /** Calls `lost` if the answer about to be sent never reaches the socket whole. */
@@ -104,14 +110,19 @@ export class Call {
     }
     // A socket that is destroyed runs its pending callbacks as if they had been served, so `finish` counts only
     // while there is a socket.
-    const { socket } = outgoing;
+    const { socket } = outgoing.req;
     let flushed = false;
     outgoing.once("finish", () => {
       flushed = socket?.destroyed === false;
     });
-    outgoing.once("close", () => {
-      if (!flushed) lost();
-    });
+    let told = false;
+    const closed = () => {
+      socket.off("close", closed);
+      if (!flushed && !told) lost();
+      told = true;
+    };
+    outgoing.once("close", closed);
+    socket.once("close", closed);
   }
 
   /** Cuts the connection: its reader has stopped reading. */

@@ -179,7 +179,7 @@ export function createDoor(options: DoorOptions): Hono<Env> {
       body: parseBody(bytes, headerOf(c, "content-type")),
     });
     if (!(answer instanceof Answer)) return answer;
-    if (!outgoing) return new Response(answer.text, answer);
+    if (!outgoing || incoming?.method === "HEAD") return new Response(answer.text, answer);
     answer.writeTo(outgoing, commonHeaders(c));
     c.set("sent", answer.status);
     return RESPONSE_ALREADY_SENT;

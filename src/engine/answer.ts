@@ -11,7 +11,7 @@ import { type Principal, requireControl } from "./access.ts";
 import type { Broker } from "./context.ts";
 import { follow } from "./dispatch.ts";
 import { bodyHash } from "./idempotency.ts";
-import { toUserMessage } from "./interrupt.ts";
+import { toUserMessage, withoutAnswer } from "./interrupt.ts";
 import { read } from "./read.ts";
 import { refusal } from "./refuse.ts";
 
@@ -36,6 +36,8 @@ export async function answer(
     id,
     params: {
       interrupt_id,
+      // Opened meanwhile, it would be closed with no answer.
+      only_repeat: open?.id !== interrupt_id || undefined,
       answer_hash: bodyHash(request),
       answers: JSON.stringify(
         Object.fromEntries(answers.map(({ request_id, given }) => [request_id, given])),
@@ -93,7 +95,12 @@ function toAnswer(interrupt_id: string, request_id: string, { decision, text, me
   const said = toUserMessage({
     ...message,
     parts,
-    metadata: { ...message?.metadata, interrupt_id, request_id, ...(decision && { decision }) },
+    metadata: {
+      ...withoutAnswer(message?.metadata),
+      interrupt_id,
+      request_id,
+      ...(decision && { decision }),
+    },
   });
   const given: GivenAnswer = {
     ...(decision && { decision }),

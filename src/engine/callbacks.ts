@@ -34,7 +34,11 @@ export async function deliver(broker: Broker, { delegation_id, ticket }: TicketD
   const keys = broker.shards.ofId(delegation_id);
   const record = await readRecord(broker.redis, broker.shards, delegation_id);
   const event_id = record?.notify.get(ticket);
-  if (!keys || !record?.callback || event_id === undefined) return null;
+  if (!keys || !record?.callback || event_id === undefined) {
+    broker.metrics.callbacks.inc({ outcome: "given_up" });
+    broker.log.warn({ delegation_id, seq: ticket }, "callback given up: its delegation is forgotten");
+    return null;
+  }
   const [found] = await broker.redis.xrange(keys.delegationEvents(delegation_id), event_id, event_id);
   if (!found) return null;
   const { url, secret = [], token } = callbackSchema.parse(JSON.parse(record.callback));

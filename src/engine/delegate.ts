@@ -14,7 +14,7 @@ import type { Broker } from "./context.ts";
 import { follow, offer, soon } from "./dispatch.ts";
 import { reserve } from "./idempotency.ts";
 import { refusal } from "./refuse.ts";
-import { adopt, ancestorsOf, disown } from "./tree.ts";
+import { adopt, ancestorsOf } from "./tree.ts";
 
 const DEFAULT_TTL_MS = 86_400_000;
 const PREVIEW_BYTES = 100;
@@ -182,10 +182,7 @@ export async function submit(
     read: true,
   });
   if (outcome.outcome === "exists") return null;
-  if (outcome.outcome !== "ok" || !record) {
-    if (parent_id !== undefined) await disown(broker, parent_id, id);
-    throw refusal(outcome, id);
-  }
+  if (outcome.outcome !== "ok" || !record) throw refusal(outcome, id);
   broker.metrics.accept.observe((performance.now() - startedAt) / 1000);
   await soon(follow(broker, id, outcome));
   return record;

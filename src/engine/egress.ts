@@ -12,6 +12,9 @@ const TIMEOUT_MS = 15_000;
 /** Read of an answer before the connection is given up. */
 const MAX_ANSWER_BYTES = 65_536;
 
+/** Private in all but name: IPv4 inside IPv6, and the address of a cloud's own services. */
+const BARRED = ["::/96", "168.63.129.16/32"].map((range) => ipaddr.parseCIDR(range));
+
 interface Allowed {
   readonly hosts: ReadonlySet<string>;
   readonly ranges: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][];
@@ -64,7 +67,11 @@ export class Egress {
   #mayDial(text: string): boolean {
     if (!ipaddr.isValid(text)) return false;
     const address = ipaddr.process(text);
-    if (address.range() === "unicast") return true;
+    if (
+      address.range() === "unicast" &&
+      !BARRED.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits))
+    )
+      return true;
     return this.#allowed.ranges.some(
       ([range, bits]) => range.kind() === address.kind() && address.match(range, bits),
     );

@@ -7,6 +7,7 @@ import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
 import type { Outcome } from "../lifecycle/writer.ts";
 import { leaseIdOf } from "../redis/shards.ts";
 import { type Artifact, type Message, withoutLease } from "../schema/a2a.ts";
+import { ErrandError } from "../schema/errors.ts";
 import {
   givenAnswersSchema,
   type InterruptRequest,
@@ -40,7 +41,7 @@ const hash = (...parts: readonly string[]): string =>
 
 /** The same question of the same delegation has the same id, however often it is asked. */
 export const interruptIdOf = (delegationId: string, requestIds: readonly string[]): string =>
-  `int_${hash(delegationId, ...requestIds)}`;
+  `int_${hash(delegationId, JSON.stringify(requestIds))}`;
 
 /**
  * What is asked, with the id that tells it from other requests: the agent's own, its message's, or else a hash of
@@ -62,6 +63,17 @@ function toRequest(kind: Kind, { request_id, text, message, options, schema }: Q
   };
 }
 
+const bytesOf = (value: unknown): number =>
+  value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
+
+/** One answer could not serve two requests. */
+function requireDistinct(ids: readonly string[]): void {
+  if (new Set(ids).size === ids.length) return;
+  throw new ErrandError("invalid_request", "Two requests have the same id.", {
+    details: { issues: [{ path: "requests", reason: "each request_id, or messageId, may stand once" }] },
+  });
+}
+
 /** `fence` and `agent` as the script wants to know the holder. */
 export async function raise(
   broker: Broker,
@@ -77,6 +89,7 @@ export async function raise(
   const requests = question.requests.map((one, index) =>
     toRequest(kind, one, [id, kind, answered, index].join("\n")),
   );
+  requireDistinct(requests.map(({ request_id }) => request_id));
   const interrupt_id = interruptIdOf(
     id,
     requests.map(({ request_id }) => request_id),
@@ -95,6 +108,7 @@ export async function raise(
     },
     event: { artifacts: artifacts.length === 0 ? undefined : JSON.stringify(artifacts) },
     history: requests.map(({ message }) => JSON.stringify(message)),
+    bytes: requests.reduce((sum, { options, schema }) => sum + bytesOf(options) + bytesOf(schema), 0),
     artifacts: artifacts.map((artifact) => ({ artifact })),
     read: true,
   });
@@ -127,6 +141,16 @@ export async function interrupt(
     default:
       throw refusal(outcome, id, leaseIdOf(id, params.fence));
   }
+}
+
+/** Says which question a message answers; the broker's alone to set. */
+const OF_ANSWERS: readonly string[] = ["interrupt_id", "request_id", "decision"];
+
+export function withoutAnswer(
+  metadata: Record<string, unknown> | undefined,
+): Record<string, unknown> | undefined {
+  if (metadata === undefined) return undefined;
+  return Object.fromEntries(Object.entries(metadata).filter(([name]) => !OF_ANSWERS.includes(name)));
 }
 
 /** A message that somebody says to the agent: an id if it has none, and always the user's role. */

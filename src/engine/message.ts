@@ -7,7 +7,7 @@ import type { MessageRequest } from "../schema/interrupt.ts";
 import { type Principal, requireControl } from "./access.ts";
 import type { Broker } from "./context.ts";
 import { bodyHash } from "./idempotency.ts";
-import { toUserMessage } from "./interrupt.ts";
+import { toUserMessage, withoutAnswer } from "./interrupt.ts";
 import { read } from "./read.ts";
 import { refusal } from "./refuse.ts";
 
@@ -18,7 +18,9 @@ export async function message(
   { text, message: sent }: MessageRequest,
 ): Promise<StoredDelegation> {
   requireControl(principal, await read(broker, principal, id), "send it messages");
-  const said = toUserMessage(sent ?? { parts: [{ text: text ?? "" }] });
+  const said = toUserMessage(
+    sent ? { ...sent, metadata: withoutAnswer(sent.metadata) } : { parts: [{ text: text ?? "" }] },
+  );
   const json = JSON.stringify(said);
   const { outcome, record } = await broker.writer.move({
     move: "message",

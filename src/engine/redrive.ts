@@ -57,6 +57,8 @@ async function again(broker: Broker, failed: StoredDelegation): Promise<StoredDe
     context_id: failed.context_id,
     priority: failed.priority,
     max_attempts: failed.max_attempts,
+    // As much time as it had.
+    ttl_seconds: (failed.deadline_at - (failed.not_before_at ?? failed.created_at)) / 1000,
     metadata: JSON.parse(failed.metadata),
     ...(failed.callback !== null && { callback: JSON.parse(failed.callback) }),
     // What it was a part of may be over; then it stands by itself.
@@ -104,7 +106,12 @@ async function inBulk(
     });
     for (const record of found.records) {
       if (records.length === request.limit) return { records, next_before: before ?? null };
-      const done = await work(record);
+      const done = await work(record).catch((error: unknown) => {
+        // What is done already must not be lost with what was refused; that one is tried again from here.
+        if (records.length === 0) throw error;
+        return "stopped" as const;
+      });
+      if (done === "stopped") return { records, next_before: toInstant(record.created_at + 1) };
       if (done) records.push(done);
       before = toInstant(record.created_at + 1);
     }
@@ -116,10 +123,15 @@ async function inBulk(
   return { records, next_before: before ?? null };
 }
 
+/** One whose new delegation was refused, or cut short, is still to be redriven. */
+async function isRedriven(broker: Broker, { redriven_as }: StoredDelegation): Promise<boolean> {
+  return redriven_as !== null && (await readRecord(broker.redis, broker.shards, redriven_as)) !== null;
+}
+
 export async function redriveMany(broker: Broker, principal: Principal, request: BulkRequest): Promise<Bulk> {
   requireOperator(principal, "redrive in bulk");
   return inBulk(broker, principal, request, "failed", async (record) =>
-    record.redriven_as === null ? again(broker, record) : null,
+    (await isRedriven(broker, record)) ? null : again(broker, record),
   );
 }
 

@@ -103,7 +103,7 @@ async function act(
       return broker.writer.move({
         move: "cancel",
         id,
-        params,
+        params: { ...params, cascade: by },
         event: { error: json, by: JSON.stringify(by) },
         fields: { error: json },
         read: true,
@@ -127,7 +127,7 @@ async function ask(
 ): Promise<Result> {
   const raised = await raise(broker, id, holder, question, reply_hash);
   if (raised.outcome.outcome !== "answered") return raised;
-  return broker.writer.move({ move: "release", id, params: { ...holder }, read: true });
+  return broker.writer.move({ move: "release", id, params: { ...holder, reply_hash }, read: true });
 }
 
 type Result = { outcome: Outcome; record: StoredDelegation | null };

@@ -1,6 +1,7 @@
 /**
  * Delegations made on behalf of others: their ancestors, the depth they may have, and that none leads back to an agent
- * above it. Limit: a child is known to its parent before it exists; one that is then refused is taken off again.
+ * above it. Limit: a child is known to its parent before it exists; one that is then
+ * refused stays known, and costs a cancel one look-up.
  */
 import type { Ancestor } from "../lifecycle/record.ts";
 import { ErrandError } from "../schema/errors.ts";
@@ -45,11 +46,4 @@ export async function adopt(broker: Broker, parentId: string, childId: string): 
     params: { child_id: childId },
   });
   if (outcome.outcome !== "ok") throw refusal(outcome, parentId);
-}
-
-/** The child was refused and will not come to be. */
-export async function disown(broker: Broker, parentId: string, childId: string): Promise<void> {
-  const keys = broker.shards.ofId(parentId);
-  // Left in, it would cost a cancel one look-up.
-  await broker.redis.srem(keys?.children(parentId) ?? "", childId).catch(() => {});
 }

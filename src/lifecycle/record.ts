@@ -21,6 +21,7 @@ export interface StoredDelegation {
   readonly priority: number;
   readonly created_at: number;
   readonly not_before_at: number | null;
+  readonly deadline_at: number;
   readonly lease_expires_at: number | null;
   /** The message's JSON text. */
   readonly message: string;
@@ -151,6 +152,7 @@ function toStored(id: string, raw: Map<string, string>, lists: Lists): StoredDel
     priority: Number(raw.get("priority")),
     created_at: Number(raw.get("created_at")),
     not_before_at: NUMBER(raw.get("not_before_at")),
+    deadline_at: Number(raw.get("deadline_at")),
     lease_expires_at: NUMBER(raw.get("lease_expires_at")),
     message: raw.get("message") ?? "null",
     context_id: raw.get("context_id") ?? "",

@@ -168,6 +168,7 @@ export const MOVES = {
     event: "DELEGATION_STATUS",
     status: "released",
     queue: "ticket",
+    delay: "release",
     returned: true,
     forgets: true,
     doc: "The lease never reached its holder; no attempt is spent.",

@@ -197,7 +197,7 @@ if move == 'lease' and rec.state == 'working' and rec.nonce == p.nonce then
 end
 
 -- A question that is not open is told as such in every state, and the same answer again changes nothing.
-if needs.interrupt and rec.interrupt_id ~= p.interrupt_id then
+if needs.interrupt and (p.only_repeat or rec.interrupt_id ~= p.interrupt_id) then
   local hash = redis.call('HGET', key, 'answer_hash:' .. p.interrupt_id)
   return answer(hash and hash == p.answer_hash and 'duplicate' or 'interrupt')
 end
@@ -439,7 +439,7 @@ if mv.queue == 'ticket' then
   end
 end
 
-local terminal = is_terminal(to)
+local terminal = from ~= to and is_terminal(to)
 if terminal then
   put('finished_at', now)
   if failure then

@@ -73,8 +73,8 @@ export class Hooks {
   async recover(olderThanMs: number): Promise<void> {
     const { tickets } = this.#options;
     for (const ticket of await tickets.popped(HOOKS_QUEUE, olderThanMs)) {
-      await tickets.discard(HOOKS_QUEUE, ticket);
-      await this.add(ticket);
+      await tickets.requeue(HOOKS_QUEUE, ticket);
+      this.wake();
     }
   }
 

@@ -141,6 +141,11 @@ export class Tickets {
     return jobs.flatMap((job) => ((job?.processedOn ?? 0) < before ? [job.data] : []));
   }
 
+  /** Puts back in one step what somebody popped who is gone. */
+  async requeue(agent: string, data: TicketData): Promise<void> {
+    await this.#of(agent).backend.moveJobFromActiveToWait(ticketId(data), "0").catch(ignoreGone);
+  }
+
   /** Takes a ticket out wherever it is; no harm if it is gone. */
   async discard(agent: string, data: TicketData): Promise<void> {
     const { queue, backend } = this.#of(agent);

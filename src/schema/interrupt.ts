@@ -11,7 +11,11 @@ const oneText = (body: { text?: unknown; message?: unknown }): boolean =>
   body.text === undefined || body.message === undefined;
 
 /** As long as the messageId that may stand for it. */
-const requestIdSchema = z.string().min(1).max(1024);
+const requestIdSchema = z
+  .string()
+  .min(1)
+  .max(1024)
+  .refine((id) => id !== "__proto__", "no answer could name it");
 
 const questionShape = {
   request_id: requestIdSchema.optional(),

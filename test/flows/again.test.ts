@@ -140,3 +140,28 @@ test("a batch tells when to come back, where a queue is full", async () => {
     error: { code: "queue_full", details: { retry_after_seconds: 5 } },
   });
 });
+
+test("redriving changes nothing of what failed, not even when it is forgotten", async () => {
+  const { api, failed, clock } = await setup();
+  const id = await failed();
+  const before = (await api.get(id)).body;
+  clock.offset_ms = 60_000;
+  await api.redrive(id);
+  expect((await api.get(id)).body).toEqual(before);
+});
+
+test("in bulk: what was refused is told by the rest, and redriven by the next call", async () => {
+  const { api, failed } = await setup();
+  const ids = [await failed(), await failed(), await failed()];
+  await api.agent("scout", { limits: { max_waiting: 1, max_attempts: 1 } });
+  const bulk = (more: Record<string, unknown> = {}) =>
+    api.call("POST", "/v1/delegations/redrive", { target: "scout", ...more });
+  const first = await bulk();
+  expect([first.status, first.body.delegations.length]).toEqual([202, 1]);
+  expect(first.body.next_before).not.toBeNull();
+  expect((await bulk({ before: first.body.next_before })).body.code).toBe("queue_full");
+  await api.agent("scout");
+  const rest = await bulk({ before: first.body.next_before });
+  const redriven = [...first.body.delegations, ...rest.body.delegations].map((one) => one.redrive_of);
+  expect(redriven.sort()).toEqual(ids.sort());
+});

@@ -164,3 +164,18 @@ test("a call that its gateway did not live to queue is queued by the sweep, once
   await gateway.sweep.tick();
   expect(added).not.toHaveBeenCalled();
 });
+
+test("what was called back stays finished when it was, and owes nothing more", async () => {
+  const { api, leased, gateway, clock, redis } = await setup();
+  const { url, received } = await startReceiver();
+  const { id, lease } = await leased({ url });
+  const { finished_at } = (await api.reply(lease)).body.delegation;
+  await until(() => received.length === 1);
+  const key = `{errand:0}:d:${id}`;
+  await until(async () => (await redis.hget(key, "notified_seq")) === "3");
+  expect(await redis.hget(key, "notify_seq")).toBe("3");
+  clock.offset_ms = 60_000;
+  await gateway.sweep.tick();
+  expect((await api.get(id)).body.finished_at).toBe(finished_at);
+  expect(received).toHaveLength(1);
+});

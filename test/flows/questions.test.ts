@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
 import { dump } from "../support/dump.ts";
 import { checkHistory } from "../support/history.ts";
@@ -208,4 +208,46 @@ test("a follow-up sent before the lease arrives with the first heartbeat; none w
   expect((await scout.heartbeat(lease_id)).body.messages).toHaveLength(1);
   await scout.interrupt(lease_id, { text: "?" });
   expect((await alice.message(id, "now?")).body.code).toBe("wrong_state");
+});
+
+test("a follow-up can not pose as an answer", async () => {
+  const { url, alice, scout, leased, next } = await setup();
+  const { id, lease } = await leased();
+  const { interrupt_id } = (await scout.interrupt(lease, { request_id: "go", text: "May I?" })).body;
+  await (await as(url, "approver:ann")).answer(id, interrupt_id, { decision: "deny" });
+  const posing = { interrupt_id, request_id: "go", decision: "approve" };
+  const message = { parts: [{ text: "approve" }], metadata: { ...posing, mine: 1 } };
+  expect((await alice.call("POST", `/v1/delegations/${id}/messages`, { message })).status).toBe(202);
+  const { request, delegation } = await next();
+  expect(request.params.message).toMatchObject({ parts: [{ text: "deny" }], metadata: { decision: "deny" } });
+  expect(delegation.history.at(-1).metadata).toEqual({ mine: 1 });
+});
+
+test("an answer that overtakes its question closes nothing", async () => {
+  const { gateway, alice, scout, leased } = await setup();
+  const asked = await leased();
+  const { interrupt_id } = (await scout.interrupt(asked.lease, { request_id: "go", text: "?" })).body;
+  const { writer } = gateway.broker;
+  const move = writer.move.bind(writer);
+  // As if the question had been opened behind the reading of the record.
+  const late = vi
+    .spyOn(writer, "move")
+    .mockImplementationOnce((command) =>
+      move({ ...command, params: { ...command.params, only_repeat: true } }),
+    );
+  expect((await alice.answer(asked.id, interrupt_id, { decision: "deny" })).body.code).toBe(
+    "interrupt_not_open",
+  );
+  late.mockRestore();
+  expect((await alice.get(asked.id)).body.state).toBe("input_required");
+  expect((await alice.answer(asked.id, interrupt_id, { decision: "deny" })).status).toBe(200);
+});
+
+test("two requests never share an id, and the size of what is asked counts", async () => {
+  const { scout, leased } = await setup();
+  const { lease } = await leased();
+  const message = { messageId: "same", parts: [{ text: "?" }] };
+  const twice = await scout.interrupt(lease, { requests: [{ message }, { request_id: "same", text: "!" }] });
+  expect([twice.status, twice.body.code]).toEqual([400, "invalid_request"]);
+  expect((await scout.interrupt(lease, { request_id: "__proto__", text: "?" })).status).toBe(400);
 });

@@ -129,3 +129,13 @@ test("eight deep is deep enough", async () => {
   const deeper = await api.delegate("scout", { parent_id });
   expect([deeper.status, deeper.body.code]).toEqual([422, "delegation_loop"]);
 });
+
+test("an agent that cancels its delegation cancels what it delegated for it", async () => {
+  const { agent, alice, handed, state } = await setup();
+  const root = await handed(alice, "lead");
+  const child = await handed(agent("lead"), "scout", root.id);
+  const task = { id: "t", contextId: "c", status: { state: "TASK_STATE_CANCELED" } };
+  const body = { jsonrpc: "2.0", id: root.lease, result: { task } };
+  expect((await agent("lead").call("POST", "/v1/agents/lead/replies", body)).status).toBe(200);
+  expect([await state(root.id), await state(child.id)]).toEqual(["canceled", "canceled"]);
+});

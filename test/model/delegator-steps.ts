@@ -184,7 +184,7 @@ const redrive = step<{ via: number; pick: Pick; by: string }>({
     judge(answer, refusal, 202);
     if (!refusal) {
       expect(answer.body.redrive_of).toBe(item.id);
-      const { target, delegator, priority, maxAttempts } = item;
+      const { target, delegator, priority, maxAttempts, ttl } = item;
       item.redriven ??= model.submit({
         id: answer.body.id,
         target,
@@ -192,6 +192,7 @@ const redrive = step<{ via: number; pick: Pick; by: string }>({
         parent,
         priority,
         maxAttempts,
+        ttl,
       });
       compare(item.redriven, answer.body);
     }

@@ -59,6 +59,8 @@ export interface Item {
   place: number;
   returned: boolean;
   releases: number;
+  /** Seconds from its start to its deadline. */
+  readonly ttl: number;
   open: { readonly question: AskedQuestion; readonly lasts: number; readonly expiresAt: number } | null;
   readonly questions: AskedQuestion[];
   /** The question that the lease of a fence ended with. */

@@ -109,6 +109,7 @@ export class Model {
       place: 0,
       returned: false,
       releases: 0,
+      ttl: request.ttl ?? DEFAULT_TTL,
       open: null,
       questions: [],
       asked: new Map(),
@@ -200,10 +201,10 @@ export class Model {
     return THIRD * 2 ** round;
   }
 
-  release(item: Item, asked: number): void {
+  release(item: Item, asked: number, by: "release" | "unconfirm" = "release"): void {
     item.releases += 1;
     const round = item.releases - FREE_RELEASES - 1;
-    this.move("release", item, { delay: Math.max(asked, round >= 0 ? this.backoff(round) : 0) });
+    this.move(by, item, { delay: Math.max(asked, round >= 0 ? this.backoff(round) : 0) });
   }
 
   retry(item: Item): void {
@@ -237,7 +238,7 @@ export class Model {
     else if (item.state === "submitted" && item.fence === 0 && due(item.startBy))
       this.move("expire", item, { error: "not_picked_up" });
     else if (due(item.open?.expiresAt)) this.move("expire", item, { error: "interrupt_expired" });
-    else if (due(item.lease?.confirmBy)) this.move("unconfirm", item);
+    else if (due(item.lease?.confirmBy)) this.release(item, 0, "unconfirm");
     else if (due(item.lease?.expiresAt)) {
       if (item.attempt >= item.maxAttempts) this.move("exhaust", item, { error: "attempts_exhausted" });
       else this.move("lapse", item, { delay: this.backoff(item.attempt - 1) });

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { delegate } from "../../engine/delegate.ts";
+import { bodyHash } from "../../engine/idempotency.ts";
 import { batchRequestSchema, delegateRequestSchema, delegationSchema } from "../../schema/delegation.ts";
 import { ErrandError, problemSchema, toProblem } from "../../schema/errors.ts";
 import { jsonText } from "../answer.ts";
@@ -23,7 +24,7 @@ async function one(call: Call, item: Record<string, unknown>, place: number): Pr
   try {
     const { idempotency_key, ...body } = item;
     const whole = call.header("idempotency-key");
-    const key = idempotency_key ?? (whole === undefined ? undefined : `${whole}#${place}`);
+    const key = idempotency_key ?? (whole === undefined ? undefined : `batch:${bodyHash([whole, place])}`);
     if (key !== undefined && typeof key !== "string") {
       throw new ErrandError("invalid_request", "idempotency_key: must be a string", {
         details: { issues: [{ path: "idempotency_key", reason: "must be a string" }] },
