@@ -42,6 +42,10 @@ const schema = z.strictObject({
 
 /** What `errand work` tells the commands it runs; a broker may well be started by one. */
 const TOLD_BY_WORK: readonly string[] = [
+  "ERRAND_ANSWER",
+  "ERRAND_ANSWERS_FILE",
+  "ERRAND_DECISION",
+  "ERRAND_MESSAGES_FILE",
   "ERRAND_TASK",
   "ERRAND_DELEGATION_ID",
   "ERRAND_LEASE_ID",

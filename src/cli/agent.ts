@@ -1,4 +1,4 @@
-/** `errand agent`: list, get, put, delete. Limit: pausing is not offered yet. */
+/** `errand agent`: list, get, put, pause, resume, delete. Limit: one agent a call. */
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { Admin } from "../client/admin.ts";
@@ -28,7 +28,7 @@ interface PutOptions extends GlobalOptions {
 export function addAgent(program: Command, cli: Cli): void {
   const agent = program
     .command("agent")
-    .description("list, show, set up and delete agents")
+    .description("list, show, set up, pause and delete agents")
     .addHelpText(
       "after",
       examples("errand agent list", 'errand agent put scout --description "counts words"'),
@@ -36,6 +36,13 @@ export function addAgent(program: Command, cli: Cli): void {
   addList(agent, cli);
   addGetAgent(agent, cli);
   addPut(agent, cli);
+  addPausing(
+    agent,
+    cli,
+    "pause",
+    "hand it nothing more; what it holds goes on, and delegations to it still queue",
+  );
+  addPausing(agent, cli, "resume", "undo 'errand agent pause'");
   addDelete(agent, cli);
 }
 
@@ -105,6 +112,20 @@ function addPut(agent: Command, { host }: Cli): void {
     });
 }
 
+function addPausing(agent: Command, { host }: Cli, verb: "pause" | "resume", description: string): void {
+  agent
+    .command(verb)
+    .description(description)
+    .argument("<name>", "the agent", agentName)
+    .addHelpText("after", examples(`errand agent ${verb} scout`))
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const admin = new Admin(await connect(host, options));
+      const found = await (verb === "pause" ? admin.pauseAgent(name) : admin.resumeAgent(name));
+      await (options.json ? printJson(host, found) : print(host, `${verb}d ${name}`));
+    });
+}
+
 function addDelete(agent: Command, { host }: Cli): void {
   agent
     .command("delete")
@@ -151,7 +172,7 @@ async function specIn(path: string): Promise<AgentInput> {
   throw usageError(`${path} is not an agent: ${issue?.path.join(".") || "whole"}: ${issue?.message}`);
 }
 
-function describe({ name, description, presence, counts, limits, accepts_from }: Agent): string {
+function describe({ name, description, presence, paused, counts, limits, accepts_from }: Agent): string {
   const rows = [
     ["agent", name],
     ["description", oneLine(description)],
@@ -162,6 +183,7 @@ function describe({ name, description, presence, counts, limits, accepts_from }:
     ["waiting", `${counts.waiting} (and ${counts.delayed} delayed)`],
     ["working", `${counts.working} (and ${counts.interrupted} waiting for an answer)`],
   ];
+  if (paused) rows.push(["paused", `it is handed nothing until 'errand agent resume ${name}'`]);
   if (accepts_from) rows.push(["accepts from", accepts_from.join(" ")]);
   if (limits) {
     rows.push(["lease", `${limits.lease_seconds} s, ${limits.max_attempts} attempts`]);

@@ -1,30 +1,48 @@
-/** `errand cancel`: cancels a delegation. Limit: one at a time. */
+/** `errand cancel`: cancels a delegation, or many of one agent. Limit: a reason, and no cascade, are for one alone. */
 import type { Command } from "commander";
 import { Delegator } from "../client/delegator.ts";
-import { type Cli, connect, examples, type GlobalOptions } from "./context.ts";
+import type { Delegation } from "../schema/delegation.ts";
+import { addManyOptions, eachOf, type ManyOptions, manyOf } from "./bulk.ts";
+import { type Cli, connect, examples } from "./context.ts";
+import { usageError } from "./failure.ts";
 import { print, printJson } from "./output.ts";
 
-interface CancelOptions extends GlobalOptions {
+interface CancelOptions extends ManyOptions {
   readonly reason?: string;
   readonly cascade: boolean;
 }
 
+const line = ({ state, id }: Delegation) => `${state} ${id}`;
+
 export function addCancel(program: Command, { host }: Cli): void {
-  program
+  const command = program
     .command("cancel")
-    .description("cancel a delegation; who works on it is told at once")
-    .argument("<id>", "the delegation, dlg_…")
+    .description("cancel a delegation, or many; who works on it is told at once")
+    .argument("[id]", "the delegation, dlg_…")
     .option("--reason <text>", "why, for whoever watches")
-    .option("--no-cascade", "leave alone what was delegated as a part of it")
-    .addHelpText("after", examples("errand cancel dlg_…", 'errand cancel dlg_… --reason "no longer wanted"'))
-    .action(async (id: string, _options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<CancelOptions>();
+    .option("--no-cascade", "leave alone what was delegated as a part of it");
+  addManyOptions(command, false)
+    .addHelpText(
+      "after",
+      examples(
+        "errand cancel dlg_…",
+        'errand cancel dlg_… --reason "no longer wanted"',
+        "errand cancel --target scout --before 2026-01-31T08:00:00Z --all",
+      ),
+    )
+    .action(async (id: string | undefined, _options: unknown, acting: Command) => {
+      const options = acting.optsWithGlobals<CancelOptions>();
       const { reason, cascade } = options;
+      const many = manyOf(id, options);
+      if (many && (reason !== undefined || !cascade)) {
+        throw usageError("--reason and --no-cascade go with one id");
+      }
+      const delegator = new Delegator(await connect(host, options));
+      if (many) {
+        return eachOf(host, options, (how) => delegator.cancelMany(many, how), { line, done: "canceled" });
+      }
       // Said only when it is not the default: an older broker knows no such field.
-      const how = cascade ? {} : { cascade };
-      const delegation = await new Delegator(await connect(host, options)).cancel(id, reason, how);
-      await (options.json
-        ? printJson(host, delegation)
-        : print(host, `${delegation.state} ${delegation.id}`));
+      const delegation = await delegator.cancel(id ?? "", reason, cascade ? {} : { cascade });
+      await (options.json ? printJson(host, delegation) : print(host, line(delegation)));
     });
 }

@@ -1,15 +1,19 @@
 /** An event as one line for people. Limit: a choice of its fields; --json has all. */
 import { z } from "zod";
+import { interruptSchema } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
 import { oneLine, type Painter, took } from "./output.ts";
+import { questionText } from "./questions.ts";
 
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
 
 /** What the several statuses carry beside the envelope. */
 const extrasSchema = z.object({
   attempt: optional(z.number()),
+  by: optional(z.string()),
   duration_ms: optional(z.number()),
   error: optional(z.object({ code: z.string(), message: z.string() })),
+  interrupt: optional(interruptSchema),
   progress: optional(
     z.object({ message: optional(z.string()), done: optional(z.number()), total: optional(z.number()) }),
   ),
@@ -57,6 +61,8 @@ function says(type: string, status: string, state: string, extras: Extras): stri
     parts.push(attempt !== undefined && attempt > 1 && `attempt ${attempt}`);
     parts.push(progress?.done !== undefined && `${progress.done}/${progress.total ?? "?"}`);
     parts.push(progress?.message && quoted(progress.message));
+    parts.push(extras.interrupt && quoted(questionText(extras.interrupt)));
+    parts.push(status === "answered" && extras.by && `by ${oneLine(extras.by)}`);
     parts.push(extras.retry_at && `again at ${time(extras.retry_at)}`);
     parts.push(extras.task_preview && quoted(extras.task_preview));
   }

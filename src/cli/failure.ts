@@ -58,13 +58,15 @@ export function toFailure(thrown: unknown, command: string): Failure {
 
 /** A delegation that ended badly, as the error that a command ends with. */
 export function endedBadly(id: string, state: string, error: DelegationError | null): ErrandApiError {
-  return localError({
+  const recovery = error ? recoveryFor(error) : "See 'errand get <id>'.";
+  const { problem } = localError({
     code: error?.code ?? state,
     category: error?.category ?? "UPSTREAM",
     detail: `${id} ${state}${error ? `: ${error.message}` : ""}`,
-    recovery: error?.recovery ?? `See 'errand get ${id}'.`,
+    recovery: recovery.replaceAll("<id>", id),
     retryable: error?.retryable ?? false,
   });
+  return new InOurWords(problem);
 }
 
 function isClosedPipe(thrown: unknown): boolean {

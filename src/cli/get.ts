@@ -6,6 +6,7 @@ import type { Delegation } from "../schema/delegation.ts";
 import { type Cli, connect, examples, type GlobalOptions, positive } from "./context.ts";
 import { usageError } from "./failure.ts";
 import { oneLine, print, printJson, progressText, table } from "./output.ts";
+import { howToAnswer, requestLine } from "./questions.ts";
 import { printReply } from "./reply.ts";
 import { refuseBadEnd, waitFor } from "./wait.ts";
 
@@ -62,11 +63,19 @@ function describe(delegation: Delegation): string {
     ["attempt", `${attempt} of ${max_attempts}`],
     ["created", delegation.created_at],
   ];
+  if (delegation.parent_id) rows.push(["part of", delegation.parent_id]);
+  if (delegation.redrive_of) rows.push(["redrive of", delegation.redrive_of]);
   if (lease) rows.push(["leased", `by ${oneLine(lease.worker_id)} until ${lease.expires_at}`]);
   const done = progress && progressText(progress);
   if (done) rows.push(["progress", done]);
-  for (const { message } of delegation.interrupt?.requests ?? [])
-    rows.push(["asks", oneLine(textOf(message), 200)]);
+  const { interrupt } = delegation;
+  for (const request of interrupt?.requests ?? []) {
+    rows.push(["asks", requestLine(request, interrupt?.requests.length === 1)]);
+  }
+  if (interrupt) {
+    rows.push(["question", `${interrupt.id}, open until ${interrupt.expires_at}`]);
+    rows.push(["answer with", howToAnswer(delegation)]);
+  }
   if (delegation.finished_at) rows.push(["finished", delegation.finished_at]);
   for (const { artifactId, name, parts } of delegation.artifacts) {
     rows.push([

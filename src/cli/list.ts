@@ -1,5 +1,7 @@
 /** `errand list`: delegations, newest first. Limit: the broker looks through a bounded number of them a page. */
 import { type Command, Option } from "commander";
+import { Delegator } from "../client/delegator.ts";
+import type { ConnectionOptions } from "../client/http.ts";
 import { Pages } from "../client/pages.ts";
 import { type Delegation, LIVE_STATES, type State, TERMINAL_STATES } from "../schema/delegation.ts";
 import { contextIdSchema, principalSchema } from "../schema/values.ts";
@@ -14,8 +16,11 @@ import {
   wholeBetween,
 } from "./context.ts";
 import { usageError } from "./failure.ts";
+import type { CliHost } from "./host.ts";
 import { note, oneLine, painter, print, printJson, table } from "./output.ts";
+import { questionText } from "./questions.ts";
 import { interruptible } from "./signals.ts";
+import { printTree } from "./tree.ts";
 
 interface ListOptions extends GlobalOptions {
   readonly target?: string;
@@ -26,13 +31,26 @@ interface ListOptions extends GlobalOptions {
   readonly limit?: number;
   readonly cursor?: string;
   readonly all?: boolean;
+  /** True without an id. */
+  readonly tree?: string | true;
 }
 
+const NARROWING = [
+  "target",
+  "delegator",
+  "context",
+  "state",
+  "errorCode",
+  "limit",
+  "cursor",
+  "all",
+] as const satisfies readonly (keyof ListOptions)[];
 const DEFAULT_LIMIT = 20;
 const PAGE = 100;
 
 const ABOUT = `
-With --json, one delegation a line; where there are more, a last line {"next_cursor": "…"}.`;
+With --json, one delegation a line; where there are more, a last line {"next_cursor": "…"}. With --tree each has its
+depth, from 0.`;
 
 export function addList(program: Command, { host }: Cli): void {
   program
@@ -56,53 +74,101 @@ export function addList(program: Command, { host }: Cli): void {
     .option("--limit <n>", `how many at most (default ${DEFAULT_LIMIT})`, wholeBetween(1, 1_000_000))
     .option("--cursor <cursor>", "go on behind an earlier list")
     .option("--all", "all of them")
+    .option("--tree [id]", "with what was delegated under them; or of this one delegation")
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",
       examples(
         "errand list --target scout --state working",
+        "errand list --tree dlg_…",
         "errand list --state failed --error-code attempts_exhausted --all --json | jq -r .id",
       ),
     )
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<ListOptions>();
       if (options.all && options.limit !== undefined) throw usageError("give either --all or --limit");
-      const pages = new Pages(await connect(host, options));
-      const { target, delegator, context, state, errorCode: error_code } = options;
-      const filter = { target, delegator, context_id: context, state, error_code };
-      let wanted = options.all ? Number.POSITIVE_INFINITY : (options.limit ?? DEFAULT_LIMIT);
-      let cursor: string | null | undefined = options.cursor;
-      let isFirst = true;
-      const { bold } = painter(host, "stdout");
-      await interruptible(async (signal) => {
-        do {
-          const query = { ...filter, limit: Math.min(wanted, PAGE), cursor: cursor ?? undefined };
-          const page = await pages.list(query, signal);
-          for (const one of options.json ? page.delegations : []) await printJson(host, one);
-          if (!options.json && (isFirst || page.delegations.length > 0)) {
-            const [head = "", ...rows] = asTable(page.delegations);
-            await print(host, [...(isFirst ? [bold(head)] : []), ...rows].join("\n"));
-          }
-          isFirst = false;
-          wanted -= page.delegations.length;
-          cursor = page.next_cursor;
-        } while (cursor !== null && wanted > 0);
-      });
-      if (cursor === null || cursor === undefined) return;
-      await (options.json
-        ? printJson(host, { next_cursor: cursor })
-        : note(host, `there are more: --cursor ${cursor}, or --all.`));
+      if (typeof options.tree === "string" && NARROWING.some((name) => options[name] !== undefined)) {
+        throw usageError("one tree is shown whole: give either its id or filters");
+      }
+      const connection = await connect(host, options);
+      await (options.tree === undefined ? flat(host, connection, options) : trees(host, connection, options));
     });
 }
 
+/** A page at a time; the cursor of the next one, if there is any. */
+async function* pagesOf(connection: ConnectionOptions, options: ListOptions, signal: AbortSignal) {
+  const { target, delegator, context, state, errorCode: error_code } = options;
+  const filter = { target, delegator, context_id: context, state, error_code };
+  const pages = new Pages(connection);
+  let wanted = options.all ? Number.POSITIVE_INFINITY : (options.limit ?? DEFAULT_LIMIT);
+  let cursor: string | null | undefined = options.cursor;
+  do {
+    const query = { ...filter, limit: Math.min(wanted, PAGE), cursor: cursor ?? undefined };
+    const page = await pages.list(query, signal);
+    yield page;
+    wanted -= page.delegations.length;
+    cursor = page.next_cursor;
+  } while (cursor !== null && wanted > 0);
+}
+
+async function flat(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
+  let cursor: string | null = null;
+  let isFirst = true;
+  const { bold } = painter(host, "stdout");
+  await interruptible(async (signal) => {
+    for await (const { delegations, next_cursor } of pagesOf(connection, options, signal)) {
+      for (const one of options.json ? delegations : []) await printJson(host, one);
+      if (!options.json && (isFirst || delegations.length > 0)) {
+        const [head = "", ...rows] = asTable(delegations);
+        await print(host, [...(isFirst ? [bold(head)] : []), ...rows].join("\n"));
+      }
+      isFirst = false;
+      cursor = next_cursor;
+    }
+  });
+  await sayMore(host, cursor, options.json);
+}
+
+/** Each that is listed, in the tree of the highest above it that is listed too. */
+async function trees(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
+  const { tree } = options;
+  const delegator = new Delegator(connection);
+  const json = options.json ?? false;
+  if (typeof tree === "string") {
+    await interruptible((signal) => printTree(host, delegator, tree, { json, signal }));
+    return;
+  }
+  let cursor: string | null = null;
+  await interruptible(async (signal) => {
+    const found = new Map<string, string | null>();
+    for await (const { delegations, next_cursor } of pagesOf(connection, options, signal)) {
+      for (const { id, parent_id } of delegations) found.set(id, parent_id);
+      cursor = next_cursor;
+    }
+    const shown = new Set<string>();
+    for (const [id, parent] of found) {
+      if (shown.has(id) || (parent !== null && found.has(parent))) continue;
+      for (const one of await printTree(host, delegator, id, { json, signal })) shown.add(one);
+    }
+  });
+  await sayMore(host, cursor, json);
+}
+
+async function sayMore(host: CliHost, cursor: string | null, json = false): Promise<void> {
+  if (cursor === null) return;
+  await (json
+    ? printJson(host, { next_cursor: cursor })
+    : note(host, `there are more: --cursor ${cursor}, or --all.`));
+}
+
 function asTable(delegations: readonly Delegation[]): string[] {
-  const rows = delegations.map(({ id, state, target, delegator, created_at, error, task_preview }) => [
-    id,
-    state,
-    target,
-    delegator,
-    created_at,
-    oneLine(error && error.code !== state ? `(${error.code}) ${task_preview}` : task_preview, 60),
+  const rows = delegations.map((one) => [
+    one.id,
+    one.state,
+    one.target,
+    one.delegator,
+    one.created_at,
+    oneLine(about(one), 60),
   ]);
   // Widths that most pages have in common, so that they line up.
   const head = [
@@ -114,4 +180,10 @@ function asTable(delegations: readonly Delegation[]): string[] {
     "TASK",
   ];
   return table([head, ...rows]).split("\n");
+}
+
+/** What is to be known of it at a glance: the question, or how it failed, before the task. */
+function about({ error, interrupt, state, task_preview }: Delegation): string {
+  if (interrupt) return `asks: ${questionText(interrupt)}`;
+  return error && error.code !== state ? `(${error.code}) ${task_preview}` : task_preview;
 }

@@ -4,6 +4,7 @@
  */
 import { Command } from "commander";
 import { addAgent } from "./agent.ts";
+import { addAnswer, addApprove, addDeny } from "./answer.ts";
 import { addCancel } from "./cancel.ts";
 import { addCompletion } from "./completion.ts";
 import { addGlobalOptions, type Cli, examples } from "./context.ts";
@@ -11,6 +12,8 @@ import { addDelegate } from "./delegate.ts";
 import { addDoctor } from "./doctor.ts";
 import { addGet } from "./get.ts";
 import { addList } from "./list.ts";
+import { addMessage } from "./message.ts";
+import { addRedrive } from "./redrive.ts";
 import { addResults } from "./results.ts";
 import { addServe } from "./serve.ts";
 import { addToken } from "./token.ts";
@@ -25,7 +28,12 @@ const COMMANDS = [
   addList,
   addResults,
   addWatch,
+  addAnswer,
+  addApprove,
+  addDeny,
+  addMessage,
   addCancel,
+  addRedrive,
   addWork,
   addAgent,
   addToken,
@@ -34,7 +42,7 @@ const COMMANDS = [
 ];
 
 const ABOUT = `
-Exit codes: 0 done · 1 the agent failed or refused, or the work is not there · 64 a mistake in the command ·
+Exit codes: 0 done · 1 the agent failed, refused or asks, or the work is not there · 64 a mistake in the command ·
 70 a bug · 75 the broker is away or full, try again · 77 the token · 78 the configuration, an unknown agent ·
 124 a wait or a deadline ran out · 130 Ctrl-C.
 

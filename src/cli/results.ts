@@ -10,6 +10,7 @@ import { type Cli, connect, examples, type GlobalOptions, positive, wholeBetween
 import { InOurWords, usageError } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { note, oneLine, type Painter, painter, print, printJson } from "./output.ts";
+import { howToAnswer, questionText } from "./questions.ts";
 import { interruptible } from "./signals.ts";
 
 interface ResultsOptions extends GlobalOptions {
@@ -91,7 +92,10 @@ async function followAll(host: CliHost, options: ResultsOptions, signal: AbortSi
 async function show(host: CliHost, { results, cursor }: ResultsPage, json = false): Promise<void> {
   const paint = painter(host, "stdout");
   for (const one of results) await (json ? printJson(host, one) : print(host, asLine(one, paint)));
-  if (json) await printJson(host, { cursor });
+  if (json) return printJson(host, { cursor });
+  for (const one of results) {
+    if (one.interrupt) await note(host, `${one.id} asks: answer with ${howToAnswer(one)}.`);
+  }
 }
 
 function asLine(delegation: Delegation, paint: Painter): string {
@@ -102,7 +106,7 @@ function asLine(delegation: Delegation, paint: Painter): string {
 }
 
 function said({ interrupt, error, reply }: Delegation): string {
-  const asked = interrupt?.requests.map(({ message }) => textOf(message)).join(" / ");
+  const asked = interrupt ? questionText(interrupt) : undefined;
   const text = asked ?? error?.message ?? (reply ? textOf(reply) : "");
   return text === "" ? "" : `"${oneLine(text, 80)}"`;
 }

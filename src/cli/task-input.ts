@@ -1,6 +1,6 @@
 /**
- * Where the work of `errand delegate` comes from: words, a file, stdin, or a file with a whole A2A Message.
- * Limit: read whole; the broker says what is too large.
+ * Where the work of `errand delegate`, or what is said with `errand message`, comes from: words, a file, stdin, or a file
+ * with a whole A2A Message. Limit: read whole; the broker says what is too large.
  */
 import { readFile } from "node:fs/promises";
 import { messageInputSchema } from "../schema/a2a.ts";
@@ -8,40 +8,39 @@ import type { DelegateInput } from "../schema/delegation.ts";
 import { usageError } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 
-type WorkInput = Pick<DelegateInput, "task"> | Pick<DelegateInput, "message">;
+type WorkInput = { task: string } | { message: NonNullable<DelegateInput["message"]> };
 
 export interface Sources {
   readonly file?: string;
   readonly messageFile?: string;
 }
 
-const REMEDY = "Give the task as words, with --file, or on stdin.";
-
+/** `what` is how its mistakes call it. */
 export async function readWork(
   host: CliHost,
   words: readonly string[],
   sources: Sources,
+  what = "task",
 ): Promise<WorkInput> {
+  const remedy = `Give the ${what} as words, with --file, or on stdin.`;
+  const checked = (text: string, source: string) => {
+    if (text.trim() === "") throw usageError(`${source} is empty`, remedy);
+    return text;
+  };
   const { file, messageFile } = sources;
   const given = [words.length > 0 && "as words", file && "by --file", messageFile && "by --message-file"];
   const [first, second] = given.filter((one) => typeof one === "string");
-  if (second) throw usageError(`the task is given twice: ${first} and ${second}`);
+  if (second) throw usageError(`the ${what} is given twice: ${first} and ${second}`);
   if (messageFile !== undefined)
-    return { message: toMessage(await textFrom(host, messageFile), messageFile) };
+    return { message: toMessage(await jsonFrom(host, messageFile), messageFile) };
   if (file !== undefined) return { task: checked(await textFrom(host, file), file) };
   const isStdin = words.length === 0 || (words.length === 1 && words[0] === "-");
-  if (!isStdin) return { task: checked(words.join(" "), "the task") };
-  if (words.length === 0 && host.isTty.stdin) throw usageError("there is no task", REMEDY);
+  if (!isStdin) return { task: checked(words.join(" "), `the ${what}`) };
+  if (words.length === 0 && host.isTty.stdin) throw usageError(`there is no ${what}`, remedy);
   return { task: checked(await textFrom(host, "-"), "stdin") };
 }
 
-function toMessage(text: string, source: string): DelegateInput["message"] {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw usageError(`${source} is not JSON (${error instanceof Error ? error.message : error})`);
-  }
+function toMessage(value: unknown, source: string): NonNullable<DelegateInput["message"]> {
   const parsed = messageInputSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
@@ -52,7 +51,17 @@ function toMessage(text: string, source: string): DelegateInput["message"] {
 }
 
 /** `-` is stdin. */
-async function textFrom(host: CliHost, path: string): Promise<string> {
+export async function jsonFrom(host: CliHost, path: string): Promise<unknown> {
+  const text = await textFrom(host, path);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw usageError(`${path} is not JSON (${error instanceof Error ? error.message : error})`);
+  }
+}
+
+/** `-` is stdin. */
+export async function textFrom(host: CliHost, path: string): Promise<string> {
   if (path === "-") return decoded(await readAll(host), "stdin");
   const bytes = await readFile(path).catch((error: Error) => {
     throw usageError(`${path} cannot be read (${error.message})`, "Give a file that can be read.");
@@ -72,9 +81,4 @@ function decoded(bytes: Uint8Array, source: string): string {
   } catch {
     throw usageError(`${source} is not UTF-8 text`, "A task is text; encode it first.");
   }
-}
-
-function checked(text: string, source: string): string {
-  if (text.trim() === "") throw usageError(`${source} is empty`, REMEDY);
-  return text;
 }

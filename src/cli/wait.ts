@@ -7,12 +7,12 @@ import { Delegator } from "../client/delegator.ts";
 import { ErrandApiError, localError } from "../client/errors.ts";
 import type { ConnectionOptions } from "../client/http.ts";
 import { sleep } from "../client/timing.ts";
-import { textOf } from "../schema/a2a.ts";
-import { type Delegation, progressSchema } from "../schema/delegation.ts";
+import { type Delegation, type Interrupt, progressSchema } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
-import { endedBadly, Interrupted } from "./failure.ts";
+import { endedBadly, InOurWords, Interrupted } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { note, progressText } from "./output.ts";
+import { howToAnswer, questionText } from "./questions.ts";
 import { interruptible } from "./signals.ts";
 import { WaitLine } from "./wait-line.ts";
 
@@ -51,7 +51,7 @@ export async function waitFor({ host, connection, id, timeoutSeconds, onEvent }:
       if (onEvent && !ended.interrupt) await Promise.race([seen, late]);
       return ended;
     });
-    if (delegation.interrupt) throw asks(delegation);
+    if (delegation.interrupt) throw asks(delegation, delegation.interrupt);
     return delegation;
   } catch (error) {
     line?.clear();
@@ -140,13 +140,14 @@ function describe(event: StreamEvent): string | undefined {
     .join(", ");
 }
 
-function asks({ id, interrupt }: Delegation) {
-  const questions = interrupt?.requests.map(({ message }) => textOf(message)).join(" / ");
-  return localError({
-    code: "input_required",
+function asks(delegation: Delegation, interrupt: Interrupt) {
+  const { id, state } = delegation;
+  const { problem } = localError({
+    code: state,
     category: "UPSTREAM",
-    detail: `${id} asks: ${questions || "something"}`,
-    recovery: `See 'errand get ${id}'; once it is answered, 'errand get ${id} --wait' waits on.`,
-    details: { interrupt },
+    detail: `${id} asks: ${questionText(interrupt) || "something"}`,
+    recovery: `Answer with ${howToAnswer(delegation)}; then 'errand get ${id} --wait' waits on.`,
+    details: { delegation_id: id, interrupt },
   });
+  return new InOurWords(problem);
 }

@@ -5,9 +5,11 @@ import { type Command, InvalidArgumentError } from "commander";
 import { Admin } from "../client/admin.ts";
 import { Agent } from "../client/agent.ts";
 import { ErrandApiError } from "../client/errors.ts";
-import type { Reply, Work } from "../client/work.ts";
+import type { Outcome, Work } from "../client/work.ts";
 import { cutBytes } from "./capture.ts";
 import { Children, type Ended } from "./child.ts";
+import { type CommandFiles, layOut } from "./command-files.ts";
+import { ASKS, isQuestionLine, toQuestion } from "./command-question.ts";
 import { cannotStart, toReply } from "./command-reply.ts";
 import {
   agentName,
@@ -33,7 +35,7 @@ interface WorkOptions extends GlobalOptions {
   readonly quiet?: boolean;
 }
 
-const TASK_IN_ENV_MAX = 32 * 1024;
+const IN_ENV_MAX = 32 * 1024;
 const PROGRESS_MAX = 1024;
 /** A child has 5 s between SIGTERM and SIGKILL; its lease goes back after that. */
 const STOP_WITHIN_SECONDS = 8;
@@ -41,9 +43,17 @@ const STOP_WITHIN_SECONDS = 8;
 const ABOUT = `
 The command gets the task on stdin, and in its environment ERRAND_TASK (up to 32 KiB), ERRAND_DELEGATION_ID,
 ERRAND_LEASE_ID, ERRAND_ATTEMPT and ERRAND_CONTEXT_ID. The lines it prints are shown as progress. Exit
-status 0 completes the delegation with what it printed on stdout; 75 asks for another attempt; any other
-fails it with the last lines of stderr. On a cancel it gets SIGTERM, and SIGKILL 5 s later. Ctrl-C gives
-the work back.
+status 0 completes the delegation with what it printed on stdout; 75 asks for another attempt; 79 asks a
+question; any other fails it with the last lines of stderr. On a cancel it gets SIGTERM, and SIGKILL 5 s
+later. Ctrl-C gives the work back.
+
+A question is what the command printed on stdout before it ended with 79; or, when its last line is JSON like
+{"interrupt": {"text": "Which?", "options": ["a", "b"]}}, that, with the fields of POST /v1/leases/{id}/interrupt:
+kind, text, message, request_id, options, schema, requests, expires_in_seconds. The answer runs the command again,
+from the top and with the same stdin; then ERRAND_ANSWER has the newest answer's text (up to 32 KiB),
+ERRAND_DECISION is approve or deny if it was a decision, and ERRAND_ANSWERS_FILE names a JSON file with all answers
+so far: {"<request_id>": {"text", "decision", "data", "message"}}. Follow-ups are lines of the file
+ERRAND_MESSAGES_FILE, one A2A Message as JSON each; they are added while the command runs.
 `;
 
 export function addWork(program: Command, { host }: Cli): void {
@@ -66,6 +76,7 @@ export function addWork(program: Command, { host }: Cli): void {
       "after",
       examples(
         "errand work --agent scout -- wc -w",
+        "errand work --agent deployer -- sh -c '[ \"$ERRAND_DECISION\" ] || { echo Deploy?; exit 79; }; ./deploy'",
         "errand work --agent builder --concurrency 4 --lease 30 -- sh -c 'make \"$ERRAND_TASK\"'",
       ),
     )
@@ -116,43 +127,61 @@ async function handle(
   command: readonly [string, ...string[]],
   host: CliHost,
   children: Children,
-): Promise<Reply> {
+): Promise<Outcome> {
+  const files = await layOut(task);
   let ended: Ended;
   try {
     ended = await children.run({
       command,
-      env: envFor(task, host.childEnv),
+      env: envFor(task, host.childEnv, files),
       input: task.text,
       signal: task.signal,
       onLine: (line) => {
         const message = cutBytes(oneLine(line), PROGRESS_MAX);
-        if (message !== "") task.progress(message);
+        if (message !== "" && !isQuestionLine(line)) task.progress(message);
       },
     });
   } catch (error) {
     task.signal.throwIfAborted();
     return cannotStart(command[0], error);
+  } finally {
+    await files.remove();
   }
-  return toReply(ended);
+  return ended.exitCode === ASKS ? toQuestion(ended) : toReply(ended);
 }
 
 /** The command does the work of one delegation; the worker's own rights are not its business. */
-function envFor(task: Work, inherited: CliHost["childEnv"]): Record<string, string | undefined> {
+function envFor(
+  task: Work,
+  inherited: CliHost["childEnv"],
+  files: CommandFiles,
+): Record<string, string | undefined> {
+  // Nor is what an outer command was told, when it is one itself.
   const {
     ERRAND_TOKEN: _token,
     ERRAND_OPERATOR_TOKEN: _operatorToken,
-    ERRAND_TASK: _outer,
+    ERRAND_TASK: _task,
+    ERRAND_ANSWER: _answer,
+    ERRAND_DECISION: _decision,
     ...rest
   } = inherited;
-  const small = Buffer.byteLength(task.text) <= TASK_IN_ENV_MAX && !task.text.includes("\0");
+  const { answer } = task;
   return {
     ...rest,
-    ...(small && { ERRAND_TASK: task.text }),
+    ...(fits(task.text) && { ERRAND_TASK: task.text }),
     ERRAND_DELEGATION_ID: task.delegation.id,
     ERRAND_LEASE_ID: task.leaseId,
     ERRAND_ATTEMPT: String(task.attempt),
     ERRAND_CONTEXT_ID: task.delegation.context_id,
+    ...(answer && fits(answer.text) && { ERRAND_ANSWER: answer.text }),
+    ...(answer?.decision && { ERRAND_DECISION: answer.decision }),
+    ERRAND_ANSWERS_FILE: files.answers,
+    ERRAND_MESSAGES_FILE: files.messages,
   };
+}
+
+function fits(text: string): boolean {
+  return Buffer.byteLength(text) <= IN_ENV_MAX && !text.includes("\0");
 }
 
 async function ensureAgent(admin: Admin, name: string, signal: AbortSignal): Promise<void> {

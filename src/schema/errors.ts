@@ -243,7 +243,7 @@ export const ERRORS = {
     "Every attempt was lost",
     "Look at the agent's workers, then redrive the delegation.",
     false,
-    "Look at the agent's workers, then delegate it again.",
+    "Look at the agent's workers, then 'errand redrive <id>'.",
   ),
   deadline_exceeded: row(
     "TIMEOUT",
@@ -253,14 +253,21 @@ export const ERRORS = {
     false,
     "Delegate again with a longer --ttl if the work is still wanted.",
   ),
-  interrupt_expired: row("TIMEOUT", null, "Nobody answered in time", "Delegate again and answer sooner."),
+  interrupt_expired: row(
+    "TIMEOUT",
+    null,
+    "Nobody answered in time",
+    "Delegate again and answer sooner.",
+    false,
+    "Delegate it anew with 'errand redrive <id>', and answer sooner.",
+  ),
   not_picked_up: row(
     "TIMEOUT",
     null,
     "No worker took it in time",
     "Start a worker for the agent, then delegate again.",
     false,
-    "Start a worker with 'errand work --agent <agent>', then delegate again.",
+    "Start a worker with 'errand work --agent <agent>', then 'errand redrive <id>'.",
   ),
   agent_error: row(
     "UPSTREAM",

@@ -37,9 +37,9 @@ test("bash completes commands, options, choices and files", async () => {
   const script = await scriptIn(dir);
   writeFileSync(join(dir, "task.md"), "");
   const words = (...line: string[]) => offered(script, dir, ...line);
-  expect(words("de")).toEqual(["delegate"]);
+  expect(words("de")).toEqual(["delegate", "deny"]);
   expect(words("agent", "")).toEqual(expect.arrayContaining(["list", "get", "put", "delete"]));
-  expect(words("--json", "agent", "p")).toEqual(["put"]);
+  expect(words("--json", "agent", "pu")).toEqual(["put"]);
   expect(words("delegate", "scout", "--wa")).toEqual(["--wait", "--watch"]);
   expect(words("delegate", "--js")).toEqual(["--json"]);
   expect(words("list", "--state", "c")).toEqual(["completed", "canceled"]);

@@ -15,8 +15,8 @@ interface Setting {
   readonly env?: Record<string, string>;
 }
 
-export async function setup() {
-  const { url } = await startBroker();
+export async function setup(options: Parameters<typeof startBroker>[0] = {}) {
+  const { url, gateway, clock } = await startBroker(options);
   const dir = freshDir();
   const start = (args: readonly string[], { token = OPERATOR, input, env = {} }: Setting = {}) =>
     errand(dir, args, { ERRAND_URL: url, ERRAND_TOKEN: token, ...env }, input);
@@ -32,7 +32,7 @@ export async function setup() {
     await until(() => started.stderr().includes(`working for ${agent}`), { timeoutMs: 15_000, what: agent });
     return started;
   };
-  return { url, dir, api: client(url), start, run, worker };
+  return { url, gateway, clock, dir, api: client(url), start, run, worker };
 }
 
 /** Each line as one object of this shape. */

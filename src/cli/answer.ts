@@ -1,0 +1,192 @@
+/**
+ * `errand answer`, `approve`, `deny`: what a delegation asked, answered. Limit: one delegation at a time; answers are
+ * not checked against the options and the schema of the question.
+ */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { z } from "zod";
+import type { Answer, Answers } from "../client/control.ts";
+import { Delegator } from "../client/delegator.ts";
+import { ErrandApiError, localError } from "../client/errors.ts";
+import type { ConnectionOptions } from "../client/http.ts";
+import { answerSchema, decisionSchema } from "../schema/interrupt.ts";
+import { askPerson } from "./ask.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "./context.ts";
+import { InOurWords, usageError } from "./failure.ts";
+import type { CliHost } from "./host.ts";
+import { print, printJson, write } from "./output.ts";
+import { jsonFrom, textFrom } from "./task-input.ts";
+
+interface SayOptions extends GlobalOptions {
+  readonly text?: string;
+  readonly data?: unknown;
+  readonly interrupt?: string;
+}
+
+interface AnswerOptions extends SayOptions {
+  readonly decision?: "approve" | "deny";
+  readonly answers?: string;
+}
+
+const INTERRUPT = "only this question, int_…; not what it may ask meanwhile (default: the open one)";
+const MEANS = "Give it as words, or with --text, --decision, --data or --answers.";
+
+const ABOUT = `
+On a terminal, and with nothing but the id, it shows what is asked and prompts for the answer. The file of --answers
+is one JSON object: for each request_id a text, or an object of decision, text or message, and data.`;
+
+export function addAnswer(program: Command, { host }: Cli): void {
+  program
+    .command("answer")
+    .description("answer what a delegation asks; it goes on before new work")
+    .argument("<id>", "the delegation, dlg_…")
+    .argument("[text...]", "the answer; '-' reads it from stdin")
+    .option("--text <text>", "the answer, as words do")
+    .addOption(new Option("--decision <decision>", "a decision").choices(decisionSchema.options))
+    .option("--data <json>", "any JSON, for the agent", json)
+    .option("--answers <path>", "answers to several requests, as JSON; '-' is stdin")
+    .option("--interrupt <id>", INTERRUPT)
+    .addHelpText("after", ABOUT)
+    .addHelpText(
+      "after",
+      examples(
+        "errand answer dlg_…",
+        "errand answer dlg_… main",
+        'errand answer dlg_… --decision deny --text "not on a Friday"',
+        `echo '{"host": "db1", "consent": {"decision": "approve"}}' | errand answer dlg_… --answers -`,
+      ),
+    )
+    .action(async (id: string, words: string[], _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<AnswerOptions>();
+      const given = await answerFrom(host, words, options);
+      const connection = await connect(host, options);
+      const delegator = new Delegator(connection);
+      if (given === undefined) {
+        const { interrupt, target } = await openQuestion(connection, id);
+        if (!options.json) await write(host.stderr, `${target} asks, until ${interrupt.expires_at}:\n`);
+        const answer = await askPerson(host, interrupt);
+        await told(host, options, delegator.answer(id, interrupt.id, answer).catch(inWords(id)));
+        return;
+      }
+      await told(host, options, delegator.answer(id, options.interrupt ?? null, given).catch(inWords(id)));
+    });
+}
+
+export function addApprove(program: Command, cli: Cli): void {
+  addDecision(program, cli, "approve", "say yes to what a delegation asks; it goes on before new work", [
+    "errand approve dlg_…",
+    'errand approve dlg_… --text "but only on staging"',
+    "errand list --state input_required --json | jq -r .id | xargs -n 1 errand approve",
+  ]);
+}
+
+export function addDeny(program: Command, cli: Cli): void {
+  addDecision(program, cli, "deny", "say no to what a delegation asks; its agent goes on with that", [
+    "errand deny dlg_…",
+    'errand deny dlg_… --text "not on a Friday"',
+  ]);
+}
+
+function addDecision(
+  program: Command,
+  { host }: Cli,
+  decision: "approve" | "deny",
+  description: string,
+  lines: readonly string[],
+): void {
+  program
+    .command(decision)
+    .description(description)
+    .argument("<id>", "the delegation, dlg_…")
+    .option("--text <text>", "why, or under what condition; the agent gets it")
+    .option("--data <json>", "any JSON, for the agent", json)
+    .option("--interrupt <id>", INTERRUPT)
+    .addHelpText("after", examples(...lines))
+    .action(async (id: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<SayOptions>();
+      const { text, data, interrupt } = options;
+      if (text !== undefined && text.trim() === "")
+        throw usageError("the text is empty", "Leave --text out.");
+      const delegator = new Delegator(await connect(host, options));
+      const how = { text, data, interruptId: interrupt };
+      await told(host, options, delegator[decision](id, how).catch(inWords(id)));
+    });
+}
+
+/** Nothing when the person is to be asked. */
+async function answerFrom(
+  host: CliHost,
+  words: readonly string[],
+  options: AnswerOptions,
+): Promise<Answer | Answers | undefined> {
+  const { decision, data, answers } = options;
+  const said = words.length > 0 ? words.join(" ") : undefined;
+  if (said !== undefined && options.text !== undefined)
+    throw usageError("the answer is given twice: as words and by --text");
+  const text = said === "-" ? (await textFrom(host, "-")).trimEnd() : (said ?? options.text);
+  const some = [text, decision, data].some((one) => one !== undefined);
+  if (answers !== undefined) {
+    if (some) throw usageError("--answers has all of it: give nothing beside it");
+    return { answers: await answersIn(host, answers) };
+  }
+  if (text !== undefined && text.trim() === "") throw usageError("the answer is empty", MEANS);
+  if (some) {
+    return {
+      ...(decision !== undefined && { decision }),
+      ...(text !== undefined && { text }),
+      ...(data !== undefined && { data }),
+    };
+  }
+  if (!host.isTty.stdin || !host.isTty.stderr)
+    throw usageError("there is no answer, and no terminal to ask on", MEANS);
+  if (options.interrupt !== undefined) throw usageError("--interrupt goes with an answer", MEANS);
+  return undefined;
+}
+
+const answersSchema = z.record(z.string(), z.union([z.string().min(1), answerSchema]));
+
+async function answersIn(host: CliHost, path: string): Promise<Answers["answers"]> {
+  const parsed = answersSchema.safeParse(await jsonFrom(host, path));
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw usageError(
+    `${path === "-" ? "stdin" : path} has no answers: ${issue?.path.join(".") || "the whole"}: ${issue?.message}`,
+    'The least is {"<request_id>": "…"}.',
+  );
+}
+
+async function openQuestion(connection: ConnectionOptions, id: string) {
+  const { state, interrupt, target } = await new Delegator(connection).get(id);
+  if (interrupt !== null) return { interrupt, target };
+  throw localError({
+    code: "interrupt_not_open",
+    category: "PROTOCOL",
+    detail: `${id} asks nothing: it is ${state}`,
+    recovery: `See where it stands with 'errand get ${id}'.`,
+  });
+}
+
+async function told(host: CliHost, { json }: GlobalOptions, answering: ReturnType<Delegator["answer"]>) {
+  const delegation = await answering;
+  await (json ? printJson(host, delegation) : print(host, `${delegation.state} ${delegation.id}`));
+}
+
+/** What to do next with this very delegation. */
+function inWords(id: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof ErrandApiError)) throw error;
+    const several = Array.isArray(error.details?.request_ids);
+    if (!several && error.code !== "interrupt_not_open") throw error;
+    const recovery = several
+      ? `Answer all of them at once: 'errand answer ${id} --answers <path>'.`
+      : `See where it stands with 'errand get ${id}'.`;
+    throw new InOurWords({ ...error.problem, recovery }, { cause: error });
+  };
+}
+
+function json(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    throw new InvalidArgumentError("It takes JSON; a text is written in double quotes.");
+  }
+}

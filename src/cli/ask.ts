@@ -1,0 +1,76 @@
+/**
+ * Asks the person at the terminal what a delegation asks, one request after the other. Limit: a line is an answer; the
+ * terminal does the editing, and shows what is typed.
+ */
+import { createInterface } from "node:readline";
+import type { Answer, Answers } from "../client/control.ts";
+import { textOf } from "../schema/a2a.ts";
+import type { Interrupt } from "../schema/delegation.ts";
+import { decisionSchema } from "../schema/interrupt.ts";
+import { usageError } from "./failure.ts";
+import type { CliHost } from "./host.ts";
+import { oneLine, painter, write } from "./output.ts";
+import { optionText } from "./questions.ts";
+
+type Request = Interrupt["requests"][number];
+type Body = Exclude<Answer, string>;
+
+/** The answer to all of it; throws when the input ends before. */
+export async function askPerson(host: CliHost, { requests }: Interrupt): Promise<Answer | Answers> {
+  const reader = createInterface({ input: host.stdin, terminal: false });
+  const lines = reader[Symbol.asyncIterator]();
+  const bodies: [string, Body][] = [];
+  try {
+    for (const [at, request] of requests.entries()) {
+      const place = requests.length > 1 ? `${at + 1}/${requests.length} ${oneLine(request.request_id)}` : "";
+      await show(host, request, place);
+      bodies.push([request.request_id, await answerTo(host, request, lines)]);
+    }
+  } finally {
+    reader.close();
+  }
+  const [first] = bodies;
+  return requests.length === 1 && first ? first[1] : { answers: Object.fromEntries(bodies) };
+}
+
+async function show(host: CliHost, request: Request, place: string): Promise<void> {
+  const { bold, dim } = painter(host, "stderr");
+  const text = textOf(request.message)
+    .split("\n")
+    .map((line) => bold(oneLine(line)));
+  const options = (request.options ?? []).map((option, at) => `  ${at + 1}) ${optionText(option)}`);
+  const schema =
+    request.schema === undefined ? [] : [dim(`as JSON: ${oneLine(JSON.stringify(request.schema))}`)];
+  const all = [...(place === "" ? [] : [dim(place)]), ...text, ...options, ...schema];
+  await write(host.stderr, `\n${all.join("\n")}\n`);
+}
+
+async function answerTo(host: CliHost, request: Request, lines: AsyncIterator<string>): Promise<Body> {
+  const { options = [] } = request;
+  const prompt = options.length > 0 ? `1 to ${options.length}, or words` : "'approve', 'deny', or words";
+  for (;;) {
+    await write(host.stderr, `answer (${prompt}): `);
+    const { done, value } = await lines.next();
+    if (done) {
+      await write(host.stderr, "\n");
+      throw usageError("no answer was given", "Nothing was sent.");
+    }
+    const line = value.trim();
+    if (line !== "") return toBody(line, request);
+  }
+}
+
+function toBody(line: string, { options = [], schema }: Request): Body {
+  const at = /^\d+$/.test(line) ? Number(line) - 1 : -1;
+  const chosen = at in options ? options[at] : line;
+  const decision = decisionSchema.safeParse(chosen).data;
+  if (decision) return { decision };
+  if (typeof chosen !== "string") return { data: chosen };
+  if (schema === undefined || chosen !== line) return { text: chosen };
+  try {
+    const data: unknown = JSON.parse(line);
+    return { data };
+  } catch {
+    return { text: line };
+  }
+}
