@@ -26,7 +26,7 @@ LONGEST_HOLD_SECONDS = 25
 CONFIRM_SECONDS = 5
 ANSWER_SECONDS = 15  # beyond the hold: later, the connection counts as dead
 STOP_SECONDS = 10
-STOPPING = "stopping"
+STOPPING, ASKED = "stopping", "interrupted"
 
 
 class Away(Exception):
@@ -80,6 +80,10 @@ def instant(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
+def text_of(message):
+    return "\n".join(part["text"] for part in message.get("parts") or [] if "text" in part)
+
+
 class Broker:
     def __init__(self, url, token):
         self.url, self.token = url.rstrip("/"), token
@@ -121,11 +125,46 @@ class Work:
         self.trusted_until = time.monotonic() + self.seconds
         self.ended, self.why = threading.Event(), ""
         self.told_at, self.chunks = float("-inf"), {}
+        self.answers, self.said, self.known, self.seen = {}, queue.SimpleQueue(), set(), None
+        self.taking = threading.Lock()
+        # Whatever was answered and said before, perhaps to another worker, stands in the history [18].
+        for message in lease["delegation"]["history"]:
+            about = message.get("metadata") or {}
+            if message.get("role") == "ROLE_USER" and "interrupt_id" in about:
+                self.answers[about.get("request_id")] = message
+            elif message.get("role") == "ROLE_USER":
+                self.take([message])
 
     @property
     def text(self):
-        parts = self.lease["request"]["params"]["message"]["parts"]
-        return "\n".join(part["text"] for part in parts if "text" in part)
+        return text_of(self.lease["delegation"]["message"])
+
+    def ask(self, request_id, text, **more):
+        """The text of the answer; until there is one, this run ends here, and the answer starts the handler again.
+        more: kind ("input" or "auth"), options, schema, expires_in_seconds."""
+        if request_id not in self.answers:
+            body = {"kind": "input", "request_id": request_id, "text": text, **more}
+            raised = self.insist(lambda: self.send("interrupt", body))  # asked twice is asked once [17]
+            if "answers" not in raised:
+                self.end(ASKED)
+                raise Ended(ASKED)
+            self.answers[request_id] = raised["answers"][request_id]["message"]
+        return text_of(self.answers[request_id])
+
+    def follow_ups(self):
+        """The texts of what was said since the last call, the oldest first."""
+        texts = []
+        while not self.said.empty():
+            texts.append(text_of(self.said.get()))
+        return texts
+
+    def take(self, messages):
+        with self.taking:
+            for message in messages:
+                self.seen = message["messageId"]
+                if self.seen not in self.known:  # they are repeated until we said that we have them [19]
+                    self.known.add(self.seen)
+                    self.said.put(message)
 
     def progress(self, **said):
         """message, current_step, tools_used, done, total, eta_seconds; at most two a second are sent."""
@@ -171,7 +210,8 @@ class Work:
 
     def beat(self, hold=0.0, **said):
         sent_at = time.monotonic()
-        self.send("heartbeat", {"wait_seconds": hold, **said}, hold)
+        seen = {} if self.seen is None else {"seen": self.seen}
+        self.take(self.send("heartbeat", {"wait_seconds": hold, **seen, **said}, hold).get("messages", []))
         self.trusted_until = max(self.trusted_until, sent_at + self.seconds)
 
     def keep(self):
@@ -276,6 +316,8 @@ class Agent:
         except Ended as ended:
             if work.why == STOPPING:
                 self.release(work)
+            elif work.why == ASKED:
+                log(f"{work.id} asks")
             else:
                 log(f"{work.id} lost: {ended}")
             return None
@@ -323,16 +365,18 @@ class Agent:
             log(f"{work.id} left to its expiry")
 
 
-def count_words(work, pause):
-    """The example's work: words by line as an artifact, the total as the reply."""
-    lines = work.text.splitlines()
+def count_words(work, pause, ask):
+    """The example's work: words by line as an artifact, the total as the reply. Follow-ups are lines more."""
+    lines, counts = work.text.splitlines(), []
     if not lines:
         raise Failure("rejected", "no_text", "there is no text to count")
-    counts = []
-    for number, line in enumerate(lines, 1):
-        work.progress(message=f"line {number}", done=number - 1, total=len(lines))
-        counts.append(len(line.split()))
-        work.artifact("counts", f"{counts[-1]}\n", last=number == len(lines))
+    what = work.ask("what", "Count what?", options=["words", "characters"]) if ask else "words"
+    while len(counts) < len(lines):
+        line = lines[len(counts)]
+        work.progress(message=f"line {len(counts) + 1}", done=len(counts), total=len(lines))
+        counts.append(len(line) if what == "characters" else len(line.split()))
+        lines += "\n".join(work.follow_ups()).splitlines()
+        work.artifact("counts", f"{counts[-1]}\n", last=len(counts) == len(lines))
         work.wait(pause)
     return str(sum(counts))
 
@@ -341,11 +385,12 @@ def main():
     parser = argparse.ArgumentParser(description="Counts words for an Errand broker.")
     parser.add_argument("agent")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds a line")
+    parser.add_argument("--ask", action="store_true", help="ask first what to count")
     args = parser.parse_args()
     url, token = os.environ.get("ERRAND_URL", "http://127.0.0.1:4180"), os.environ.get("ERRAND_TOKEN", "")
     if not url.startswith(("http://", "https://")) or not token:
         sys.exit("ERRAND_URL must be an http(s) URL, and ERRAND_TOKEN a token of the agent")
-    agent = Agent(Broker(url, token), args.agent, lambda work: count_words(work, args.pause))
+    agent = Agent(Broker(url, token), args.agent, lambda work: count_words(work, args.pause, args.ask))
     ends = queue.SimpleQueue()  # the one thing that a signal handler may safely put to
 
     def run():

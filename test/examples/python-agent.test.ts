@@ -320,6 +320,75 @@ describe("the agent in Python", () => {
     ]);
   });
 
+  conforms([17, 18], "asks, and goes on in another process when it is answered", async () => {
+    const { relay, start, delegate, ended, admin } = await setup();
+    const id = await delegate("how many\nare these");
+    // Not taken, then taken and not heard: its held heartbeat says so sooner than a third try would.
+    const faults = [{ status: 503 }, "deaf"] as const;
+    relay.fault = (call) => faults[relay.to("/interrupt").indexOf(call)];
+    const agent = start("--ask");
+    await agent.heard(`${id} asks`);
+    const { interrupt } = (await admin.get(id)).body;
+    expect(interrupt.requests).toMatchObject([{ request_id: "what", options: ["words", "characters"] }]);
+    const [first, second] = relay.to("/interrupt");
+    expect(second?.body).toEqual(first?.body);
+    const calls = relay.said.filter((call) => first && leaseOf(call) === leaseOf(first));
+    const told = calls.find(({ answer }) => answer?.code === "lease_lost" || answer?.interrupt_id);
+    expect(calls.filter(({ askedAt }) => askedAt > (told?.answeredAt ?? 0))).toEqual([]);
+    const asked = relay.to("/interrupt").length;
+    agent.kill("SIGTERM");
+    expect(await agent.exit()).toBe(0);
+    await admin.answer(id, interrupt.id, { text: "characters" });
+    start("--ask");
+    expect(await ended(id)).toMatchObject({
+      state: "completed",
+      attempt: 1,
+      reply: { parts: [{ text: "17" }] },
+    });
+    expect(relay.to("/interrupt")).toHaveLength(asked);
+  });
+
+  conforms([17], "goes on at once when what it asks was answered before", async () => {
+    const { relay, start, delegate, ended, admin } = await setup();
+    const id = await delegate("how many");
+    const [lease] = (await admin.lease("scout")).body.leases;
+    const asked = { request_id: "what", text: "Count what?", options: ["words", "characters"] };
+    const { interrupt_id } = (await admin.interrupt(lease.lease_id, asked)).body;
+    await admin.answer(id, interrupt_id, { text: "characters" });
+    // As if the history had not said so.
+    relay.answering = async ({ path }, answer) => {
+      if (path.endsWith("/leases")) for (const { delegation } of answer.leases) delegation.history = [];
+      return answer;
+    };
+    start("--ask");
+    expect(await ended(id)).toMatchObject({ state: "completed", reply: { parts: [{ text: "8" }] } });
+    expect(relay.to("/interrupt")).toMatchObject([{ answer: { interrupt_id } }]);
+  });
+
+  conforms([18, 19], "takes follow-ups once each, also those that another worker had", async () => {
+    const { relay, start, delegate, ended, admin } = await setup();
+    const id = await delegate("one\ntwo");
+    await admin.call("POST", `/v1/delegations/${id}/messages`, { text: "and three" });
+    const [lease] = (await admin.lease("scout")).body.leases;
+    const { messages } = (await admin.heartbeat(lease.lease_id)).body;
+    await admin.heartbeat(lease.lease_id, { seen: messages[0].messageId });
+    await admin.call("POST", `/v1/leases/${lease.lease_id}/release`, {});
+    // Every answer repeats all of them, as if two heartbeats had crossed.
+    const all: unknown[] = [];
+    relay.answering = async ({ path }, answer) => {
+      if (!path.endsWith("/heartbeat") || !answer.messages) return answer;
+      all.push(...answer.messages);
+      return { ...answer, messages: [...all] };
+    };
+    start("--pause", "1");
+    await until(() => relay.to("/artifacts").length === 1, { what: "the first line" });
+    await admin.call("POST", `/v1/delegations/${id}/messages`, { text: "and so\non" });
+    expect(await ended(id)).toMatchObject({ state: "completed", reply: { parts: [{ text: "7" }] } });
+    const seen = relay.to("/heartbeat").flatMap(({ body }) => body.seen ?? []);
+    const { history } = (await admin.get(id)).body;
+    expect(new Set(seen)).toEqual(new Set(history.map(({ messageId }: { messageId: string }) => messageId)));
+  });
+
   conforms([12, 13], "bears a gateway that goes and comes back, at work and waiting", async () => {
     const { gateway, another, relay, start, delegate, ended } = await setup();
     const atWork = start("--pause", "3");
