@@ -187,7 +187,7 @@ describe("watch", () => {
   });
 
   test("a reader that goes away ends it quietly", async () => {
-    const { url, dir } = await withEnds();
+    const { url, dir, api } = await withEnds();
     const script = 'set -o pipefail; "$0" "$1" watch --after 0 2>err | head -n 1; echo "status $?"; cat err';
     const shell = spawn("bash", ["-c", script, process.execPath, MAIN], {
       cwd: dir,
@@ -198,7 +198,14 @@ describe("watch", () => {
     shell.stdout.on("data", (chunk) => {
       stdout += chunk;
     });
-    await once(shell, "close");
+    const closed = once(shell, "close");
+    // Only a write tells that nobody reads, and what was there may have been written before `head` ended.
+    const more = async () => {
+      await api.delegate("scout");
+      return shell.exitCode !== null;
+    };
+    await until(more, { timeoutMs: 30_000, what: "its end" });
+    await closed;
     expect(stdout).toMatch(/^\S+ {2}DELEGATION_SENT [^\n]+\nstatus 141\n$/);
   });
 });

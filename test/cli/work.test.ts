@@ -50,6 +50,8 @@ async function workOn(script: string, task = "the task") {
       PATH: process.env.PATH,
       ERRAND_TOKEN: "errand_secret",
       ERRAND_OPERATOR_TOKEN: "o",
+      ERRAND_ANSWER: "to an outer command",
+      ERRAND_DECISION: "approve",
       KEPT: "yes",
     },
   });
@@ -78,6 +80,7 @@ describe("the command", () => {
     expect(env.get("ERRAND_LEASE_ID")).toBe(`ERRAND_LEASE_ID=${LEASE_ID}`);
     expect(env.get("ERRAND_ATTEMPT")).toBe("ERRAND_ATTEMPT=1");
     expect(env.get("ERRAND_CONTEXT_ID")).toBe("ERRAND_CONTEXT_ID=ctx-1");
+    expect([env.has("ERRAND_ANSWER"), env.has("ERRAND_DECISION")]).toEqual([false, false]);
     expect(env.get("KEPT")).toBe("KEPT=yes");
     expect(String(reply?.text)).not.toContain("errand_secret");
     expect(env.has("ERRAND_OPERATOR_TOKEN")).toBe(false);
