@@ -50,7 +50,7 @@ const PAGE = 100;
 
 const ABOUT = `
 With --json, one delegation a line; where there are more, a last line {"next_cursor": "…"}. With --tree each has its
-depth, from 0.`;
+depth, from 0; the oldest comes first then.`;
 
 export function addList(program: Command, { host }: Cli): void {
   program
@@ -129,7 +129,7 @@ async function flat(host: CliHost, connection: ConnectionOptions, options: ListO
   await sayMore(host, cursor, options.json);
 }
 
-/** Each that is listed, in the tree of the highest above it that is listed too. */
+/** Each that is listed, in the tree of the highest above it that is listed too; once, the oldest first. */
 async function trees(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
   const { tree } = options;
   const delegator = new Delegator(connection);
@@ -140,14 +140,15 @@ async function trees(host: CliHost, connection: ConnectionOptions, options: List
   }
   let cursor: string | null = null;
   await interruptible(async (signal) => {
-    const found = new Map<string, string | null>();
+    const found: string[] = [];
     for await (const { delegations, next_cursor } of pagesOf(connection, options, signal)) {
-      for (const { id, parent_id } of delegations) found.set(id, parent_id);
+      found.push(...delegations.map(({ id }) => id));
       cursor = next_cursor;
     }
     const shown = new Set<string>();
-    for (const [id, parent] of found) {
-      if (shown.has(id) || (parent !== null && found.has(parent))) continue;
+    // Nothing is older than what it is a part of.
+    for (const id of found.reverse()) {
+      if (shown.has(id)) continue;
       for (const one of await printTree(host, delegator, id, { json, signal })) shown.add(one);
     }
   });

@@ -194,8 +194,20 @@ describe("a tree", () => {
     const { root, a, b, c, d, e } = await grown(setting);
     const alone = (await run(["delegate", "lead", "alone"])).stdout.trim();
     const ids = (stdout: string) => [...stdout.matchAll(/dlg_\w+/g)].map(([id]) => id);
-    expect(ids((await run(["list", "--tree"])).stdout)).toEqual([alone, root, a, c, e, d, b]);
+    expect(ids((await run(["list", "--tree"])).stdout)).toEqual([root, a, c, e, d, b, alone]);
     expect(ids((await run(["list", "--tree", "--target", "a"])).stdout)).toEqual([a, c, e, d]);
+    // Also when what stands between is not found.
+    await run(["cancel", a, "--no-cascade"]);
+    const live = await run(["list", "--tree", "--state", "submitted", "--json"]);
+    expect(lines(z.looseObject({ id: z.string() }), live.stdout).map(({ id }) => id)).toEqual([
+      root,
+      a,
+      b,
+      c,
+      e,
+      d,
+      alone,
+    ]);
     const some = await run(["list", "--tree", "--limit", "1"]);
     expect(ids(some.stdout)).toEqual([alone]);
     expect(some.stderr).toMatch(/there are more: --cursor/);
