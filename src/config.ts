@@ -32,7 +32,18 @@ const schema = z.strictObject({
   ERRAND_SHARDS: count(1, 256).default(1),
   ERRAND_MAX_BODY_BYTES: count(1_024, 67_108_864).default(1_048_576),
   ERRAND_RETENTION_SECONDS: count(1, 315_360_000).default(604_800),
-  ERRAND_CALLBACK_ALLOW: list.default([]),
+  ERRAND_CALLBACK_ALLOW: list
+    .pipe(
+      z.array(
+        z
+          .string()
+          .regex(
+            /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|[0-9a-f:.]+)(?:\/\d{1,3})?$/i,
+            "hosts, addresses or CIDRs, comma separated, without scheme and port",
+          ),
+      ),
+    )
+    .default([]),
   ERRAND_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
   ERRAND_ALLOWED_ORIGINS: list.default([]),
   ERRAND_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),

@@ -91,9 +91,11 @@ export class Egress {
     if (url.username !== "" || url.password !== "") return "no user or password in the URL";
     const host = url.hostname.replace(/^\[|\]$/g, "");
     if (this.#isAllowedHost(host)) return null;
-    if (ipaddr.isValid(host) && !this.#mayDial(host)) return "a private address, and not allowed";
+    if (ipaddr.isValid(host) && !this.#mayDial(host))
+      return "a private address; ERRAND_CALLBACK_ALLOW does not name it";
     const isLocal = host === "localhost" || host.endsWith(".localhost");
-    if (isLocal && !this.#mayDial("127.0.0.1")) return "a private address, and not allowed";
+    if (isLocal && !this.#mayDial("127.0.0.1"))
+      return "a private address; ERRAND_CALLBACK_ALLOW does not name it";
     return null;
   }
 
