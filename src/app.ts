@@ -8,7 +8,7 @@ import { createDoor, type Listener, listen } from "./doors/http.ts";
 import { Agents } from "./engine/agents.ts";
 import { deliver, retryAfterMs } from "./engine/callbacks.ts";
 import type { Broker } from "./engine/context.ts";
-import { report, wake } from "./engine/dispatch.ts";
+import { inBackground, report, wake } from "./engine/dispatch.ts";
 import { Egress } from "./engine/egress.ts";
 import { settleOwed } from "./engine/follow-ups.ts";
 import { observer, queueDepths } from "./engine/measure.ts";
@@ -126,11 +126,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       }),
       callbackRetryMs: options.callbackRetryMs ?? retryAfterMs,
       egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
-      owe: (id, owed) => {
-        const work = settleOwed(broker, id, owed).finally(() => broker.background.delete(work));
-        broker.background.add(work);
-        return work;
-      },
+      owe: (id, owed) => inBackground(broker, settleOwed(broker, id, owed)),
       background: new Set(),
       clock,
       retentionMs: options.retentionMs,

@@ -55,6 +55,23 @@ export async function cancelAs(
   throw refusal(outcome, id);
 }
 
+/** The same for what may have come to its own end, or be forgotten, meanwhile; null then. */
+export async function cancelIfLive(
+  broker: Broker,
+  by: string,
+  id: string,
+  options: CancelOptions,
+): Promise<StoredDelegation | null> {
+  try {
+    return await cancelAs(broker, by, id, options);
+  } catch (error) {
+    const isOver =
+      error instanceof ErrandError && ["already_finished", "delegation_not_found"].includes(error.code);
+    if (isOver) return null;
+    throw error;
+  }
+}
+
 /**
  * Takes an agent away with all that hangs on it; false when it is busy and `force` is off. Every step may be
  * repeated, so a deletion that was cut short is finished by asking for it again.
@@ -63,21 +80,11 @@ export async function removeAgent(broker: Broker, agent: string, force: boolean)
   await broker.agents.get(agent);
   if (!(await broker.agents.close(agent, force))) return false;
   await broker.tokens.revokeAll(`agent:${agent}`);
+  const options = { reason: "the agent was deleted", cascade: true };
   for (let ids = await broker.agents.live(agent); ids.length > 0; ids = await broker.agents.live(agent)) {
-    await Promise.all(ids.map((id) => cancelForGood(broker, id)));
+    await Promise.all(ids.map((id) => cancelIfLive(broker, "operator", id, options)));
   }
   await broker.tickets.drop(agent);
   await broker.agents.forget(agent);
   return true;
-}
-
-/** Its worker may be quicker; then it is over all the same. */
-async function cancelForGood(broker: Broker, id: string): Promise<void> {
-  try {
-    await cancelAs(broker, "operator", id, { reason: "the agent was deleted", cascade: true });
-  } catch (error) {
-    const over =
-      error instanceof ErrandError && ["already_finished", "delegation_not_found"].includes(error.code);
-    if (!over) throw error;
-  }
 }

@@ -30,6 +30,13 @@ export async function soon(work: Promise<void>): Promise<void> {
   clearTimeout(timer);
 }
 
+/** What goes on behind an answer; a stop waits for it. */
+export function inBackground(broker: Broker, work: Promise<void>): Promise<void> {
+  const tracked = work.finally(() => broker.background.delete(tracked));
+  broker.background.add(tracked);
+  return tracked;
+}
+
 export async function follow(broker: Broker, id: string, moved: Moved): Promise<void> {
   const move: Move = MOVES[moved.move];
   const { target } = moved;

@@ -3,11 +3,9 @@
  * says so until it is done, so the sweep finishes what a dying gateway began. Limit: at least once; each step may be
  * repeated.
  */
-import { readRecord } from "../lifecycle/record.ts";
 import { Script } from "../redis/script.ts";
-import { ErrandError } from "../schema/errors.ts";
 import { queueCallbacks } from "./callbacks.ts";
-import { cancelAs } from "./cancel.ts";
+import { cancelIfLive } from "./cancel.ts";
 import type { Broker } from "./context.ts";
 import { report } from "./dispatch.ts";
 
@@ -54,12 +52,5 @@ async function cancelChild(broker: Broker, child: string, by: string, parent: st
     [TOMBSTONE_MS],
   );
   if (there !== 1) return;
-  try {
-    await cancelAs(broker, by, child, { reason: `its parent ${parent} was canceled`, cascade: true });
-  } catch (error) {
-    // It was quicker to its own end.
-    const isOver =
-      error instanceof ErrandError && (await readRecord(broker.redis, broker.shards, child))?.finished;
-    if (isOver === false || !(error instanceof ErrandError)) throw error;
-  }
+  await cancelIfLive(broker, by, child, { reason: `its parent ${parent} was canceled`, cascade: true });
 }

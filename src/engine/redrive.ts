@@ -9,7 +9,7 @@ import { ErrandError } from "../schema/errors.ts";
 import type { BulkRequest } from "../schema/interrupt.ts";
 import { toInstant } from "../schema/values.ts";
 import { type Principal, requireControl, requireOperator, toPrincipal } from "./access.ts";
-import { cancelAs } from "./cancel.ts";
+import { cancelIfLive } from "./cancel.ts";
 import type { Broker } from "./context.ts";
 import { submit } from "./delegate.ts";
 import { instantOf, list } from "./list.ts";
@@ -137,14 +137,8 @@ export async function redriveMany(broker: Broker, principal: Principal, request:
 
 export async function cancelMany(broker: Broker, principal: Principal, request: BulkRequest): Promise<Bulk> {
   requireOperator(principal, "cancel in bulk");
-  const reason = "canceled in bulk";
-  return inBulk(broker, principal, request, "live", async (record) => {
-    try {
-      return await cancelAs(broker, principal.text, record.id, { reason, cascade: true });
-    } catch (error) {
-      // Quicker to its own end.
-      if (error instanceof ErrandError && error.code === "already_finished") return null;
-      throw error;
-    }
-  });
+  const options = { reason: "canceled in bulk", cascade: true };
+  return inBulk(broker, principal, request, "live", (record) =>
+    cancelIfLive(broker, principal.text, record.id, options),
+  );
 }

@@ -98,10 +98,10 @@ export class Hooks {
     const { tickets, deliver, onError } = this.#options;
     try {
       const again = await deliver(popped);
-      if (again === null) await tickets.consume(popped);
-      else await tickets.putBack(popped, again);
+      if (again === null) return await tickets.consume(popped);
+      await tickets.putBack(popped, again);
       // Somebody has to look when it falls due.
-      if (again !== null) this.wake();
+      this.wake();
     } catch (error) {
       onError(error);
     }

@@ -12,13 +12,14 @@ export interface TicketData {
   readonly ticket: number;
 }
 
-/** A popped ticket, held for milliseconds: consume it or put it back. */
+/** Where a ticket stands in its queue, and from when on. */
 export interface TicketOrder {
   readonly priority: number;
   readonly returned: boolean;
   readonly delay_ms: number;
 }
 
+/** A popped ticket, held for milliseconds: consume it or put it back. */
 export interface Popped extends TicketData {
   readonly agent: string;
   readonly job: Job<TicketData>;

@@ -4,9 +4,6 @@
  */
 import type { Redis } from "./connect.ts";
 
-/** A subscription sends nothing by itself, and would never notice that its connection is dead. */
-const PING_MS = 1_000;
-
 export class Bus {
   readonly #subscriber: Redis;
   readonly #commands: Redis;
@@ -17,10 +14,6 @@ export class Bus {
   constructor(subscriber: Redis, commands: Redis) {
     this.#subscriber = subscriber;
     this.#commands = commands;
-    const ping = setInterval(() => {
-      if (subscriber.status === "ready") subscriber.ping().catch(() => {});
-    }, PING_MS).unref();
-    subscriber.once("end", () => clearInterval(ping));
     subscriber.on("message", (channel: string, message: string) => this.#handlers.get(channel)?.(message));
     subscriber.on("ready", () => {
       if (this.#connectedOnce) this.#resume().catch(() => {});

@@ -22,7 +22,7 @@ export type Role = "commands" | "bulk" | "blocking" | "subscriber";
 const COMMAND_TIMEOUT_MS = 2_000;
 /**
  * No answer for so long means a connection that died without a word. Blocking reads ask for less, and the
- * subscriber is pinged more often (bus.ts).
+ * others are pinged more often.
  */
 const SILENCE_MS = 2_500;
 
@@ -49,12 +49,12 @@ function options(role: Role): Options {
   return role === "subscriber" ? { ...common, autoResubscribe: false } : common;
 }
 
-/** So that a connection that is seldom used is known to be dead before it is. */
+/** A connection that sends little by itself would not notice that it is dead. */
 const PING_MS = 1_000;
 
 export function connect(target: RedisTarget, role: Role): Redis {
   const redis = open(target, role);
-  if (role === "bulk") {
+  if (role === "bulk" || role === "subscriber") {
     const ping = setInterval(() => {
       if (redis.status === "ready") redis.ping().catch(() => {});
     }, PING_MS).unref();

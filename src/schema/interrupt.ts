@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { agentMessageInputSchema, messageInputSchema, messageSchema } from "./a2a.ts";
-import { instantSchema } from "./values.ts";
+import { agentNameSchema, instantSchema } from "./values.ts";
 
 const ONE_TEXT = { error: "give at most one of text and message", path: ["text"] };
 const oneText = (body: { text?: unknown; message?: unknown }): boolean =>
@@ -110,7 +110,7 @@ export type MessageInput = z.input<typeof messageRequestSchema>;
 
 /** Which delegations of an agent a bulk verb is about; older than `before`. */
 export const bulkRequestSchema = z.strictObject({
-  target: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, "not an agent name"),
+  target: agentNameSchema,
   error_code: z
     .string()
     .regex(/^[a-z][a-z0-9_]{0,63}$/)

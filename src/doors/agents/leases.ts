@@ -1,5 +1,6 @@
 /** The agent's side: lease, heartbeat, release, reply (contract §5). Limit: outbound HTTP only; nothing calls an agent. */
 import { z } from "zod";
+import { inBackground } from "../../engine/dispatch.ts";
 import { interrupt } from "../../engine/interrupt.ts";
 import { type GrantedLease, handBack, lease } from "../../engine/lease.ts";
 import { addArtifact, heartbeat, release } from "../../engine/progress.ts";
@@ -29,8 +30,7 @@ function deliver(call: Call, leases: readonly GrantedLease[]): string {
   if (leases.length > 0) {
     call.onLost(() => {
       call.broker.log.info({ request_id: call.requestId, leases: leases.length }, "reader gone; handed back");
-      const back = handBack(call.broker, leases).finally(() => call.broker.background.delete(back));
-      call.broker.background.add(back);
+      void inBackground(call.broker, handBack(call.broker, leases));
     });
   }
   return `[${leases.map((one) => one.json).join(",")}]`;
