@@ -18,6 +18,8 @@ import { type Quota, Quotas } from "./engine/quotas.ts";
 import { Recovery, Unheard } from "./engine/recover.ts";
 import { Sweep } from "./engine/sweep.ts";
 import { Tokens } from "./engine/tokens.ts";
+import { Told } from "./engine/told.ts";
+import { Awaited } from "./engine/wait.ts";
 import { Feed } from "./events/feed.ts";
 import { type Clock, Writer } from "./lifecycle/writer.ts";
 import { Claimers } from "./queue/claimers.ts";
@@ -93,24 +95,26 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const bus = new Bus(connection("subscriber"), redis);
     const tickets = new Tickets(redis, shards, log);
     const claimers = new Claimers({
-      tickets,
-      onPutBack: (agent) => wake(broker, agent),
-      onError: (error, agent) => {
-        broker.unheard.pop(agent);
-        report(broker, error, "queue not read");
-      },
+      onError: (error) => report(broker, error, "queue not read"),
       onWoken: (ms) => metrics.wake.observe(ms / 1000),
     });
+    const feed = new Feed(connection("blocking"), shards, log);
+    const awaited = new Awaited();
+    const count = observer(metrics);
     const broker: Broker = {
+      awaited,
       gateway,
       redis,
       redisSource: options.redis.socket === undefined ? "external" : "embedded",
       bulk: connection("bulk"),
       shards,
-      writer: new Writer(redis, shards, clock, options.retentionMs, observer(metrics)),
+      writer: new Writer(redis, shards, clock, options.retentionMs, (command, outcome, record) => {
+        count(command, outcome, record);
+        if (record && outcome.outcome === "ok") awaited.give(record);
+      }),
       tickets,
       claimers,
-      feed: new Feed(connection("blocking"), shards, log),
+      feed,
       bus,
       agents: new Agents(redis, shards, clock, options.retentionMs),
       tokens: new Tokens(redis, bus, options.operatorToken),
@@ -118,6 +122,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       pressure: new Pressure(redis),
       quotas: new Quotas(options.quotas),
       unheard: new Unheard(),
+      told: new Told(claimers, feed, shards, (agent) => wake(broker, agent, false)),
       hooks: new Hooks({
         tickets,
         deliver: (ticket) => deliver(broker, ticket),
@@ -140,12 +145,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await listenForWakes(broker);
     await broker.tokens.start();
     await broker.feed.start();
+    broker.told.start();
     await broker.presences.start();
     await broker.pressure.look();
     broker.pressure.start();
     const sweep = new Sweep(broker, options.sweepEveryMs);
     if (options.sweepEveryMs !== 0) sweep.start();
-    const recovery = new Recovery(broker, sweep);
+    const recovery = new Recovery(broker);
     recovery.start();
     broker.hooks.start();
     const stopping = new AbortController();

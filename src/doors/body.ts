@@ -90,9 +90,8 @@ function depthOf(text: string): number {
   for (let i = 0; i < text.length; i += 1) {
     const char = text.charCodeAt(i);
     if (char === 0x22) {
-      for (i += 1; i < text.length && text.charCodeAt(i) !== 0x22; i += 1) {
-        if (text.charCodeAt(i) === 0x5c) i += 1;
-      }
+      i = endOfString(text, i);
+      if (i === -1) break;
     } else if (char === 0x7b || char === 0x5b) {
       depth += 1;
       if (depth > deepest) deepest = depth;
@@ -101,4 +100,14 @@ function depthOf(text: string): number {
     }
   }
   return deepest;
+}
+
+/** Where the string that opens there closes: behind an even number of backslashes; -1 when it never does. */
+function endOfString(text: string, open: number): number {
+  for (let quote = text.indexOf('"', open + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
+    let escapes = 0;
+    while (text.charCodeAt(quote - 1 - escapes) === 0x5c) escapes += 1;
+    if (escapes % 2 === 0) return quote;
+  }
+  return -1;
 }

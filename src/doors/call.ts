@@ -19,7 +19,7 @@ export class Call {
   readonly header: (name: string) => string | undefined;
   readonly #identity: Identity;
   readonly #outgoing: ServerResponse | undefined;
-  readonly #stopping: AbortSignal;
+  readonly #ends: Set<() => void>;
   #principal: Principal | undefined;
 
   constructor(options: {
@@ -28,14 +28,15 @@ export class Call {
     header: (name: string) => string | undefined;
     identity: Identity;
     outgoing: ServerResponse | undefined;
-    stopping: AbortSignal;
+    /** Called when the gateway stops. */
+    ends: Set<() => void>;
   }) {
     this.broker = options.broker;
     this.requestId = options.requestId;
     this.header = options.header;
     this.#identity = options.identity;
     this.#outgoing = options.outgoing;
-    this.#stopping = options.stopping;
+    this.#ends = options.ends;
   }
 
   get principal(): Principal {
@@ -49,26 +50,27 @@ export class Call {
    * quota throws `quota_exceeded` beyond it.
    */
   hold(quota: Quota | null): { signal: AbortSignal; release: () => void; throwIfRevoked: () => void } {
-    const giveBack = quota === null ? () => {} : this.broker.quotas.take(this.principal, quota);
+    const giveBack = quota === null ? undefined : this.broker.quotas.take(this.principal, quota);
     const controller = new AbortController();
     const abort = () => controller.abort(ENDED);
-    const token = this.broker.tokens.hold(this.#identity);
-    token.signal.addEventListener("abort", abort, { once: true });
-    this.#stopping.addEventListener("abort", abort, { once: true });
-    this.#outgoing?.once("close", abort);
-    this.#outgoing?.req.socket.once("close", abort);
-    if (this.#stopping.aborted || token.signal.aborted || this.isGone()) abort();
+    const outgoing = this.#outgoing;
+    outgoing?.once("close", abort);
+    outgoing?.req.socket.once("close", abort);
+    // A set, and not a listener each of one signal: that would search them all for one to be removed.
+    this.#ends.add(abort);
+    const token = this.broker.tokens.hold(this.#identity, abort);
+    if (this.isGone()) abort();
     return {
       signal: controller.signal,
       release: () => {
-        giveBack();
+        giveBack?.();
         token.release();
-        this.#stopping.removeEventListener("abort", abort);
-        this.#outgoing?.off("close", abort);
-        this.#outgoing?.req.socket.off("close", abort);
+        this.#ends.delete(abort);
+        outgoing?.off("close", abort);
+        outgoing?.req.socket.off("close", abort);
       },
       throwIfRevoked: () => {
-        if (token.signal.aborted) {
+        if (token.hasEnded()) {
           throw new ErrandError("unauthenticated", "The token expired or was revoked while waiting.");
         }
       },

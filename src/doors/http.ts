@@ -79,6 +79,10 @@ type Env = {
 export function createDoor(options: DoorOptions): Hono<Env> {
   const { broker, stopping } = options;
   const app = new Hono<Env>();
+  const ends = new Set<() => void>();
+  stopping.addEventListener("abort", () => {
+    for (const end of ends) end();
+  });
   const guard = originGuard(options.host, options.allowedOrigins);
   const fail = (error: unknown, c: Context<Env>) => {
     const requestId = c.get("requestId");
@@ -171,7 +175,7 @@ export function createDoor(options: DoorOptions): Hono<Env> {
       header: (name) => headerOf(c, name),
       identity,
       outgoing,
-      stopping,
+      ends,
     });
     const answer = await route.run(call, {
       params: c.req.param(),

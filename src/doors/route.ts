@@ -88,33 +88,25 @@ function toIssues(issue: z.core.$ZodIssue, where: string): { path: string; reaso
 
 export function route<P = unknown, Q = unknown, B = unknown>(spec: Spec<P, Q, B>): Route {
   const { params, query, body, handle, ...rest } = spec;
+  // A part without a schema must be empty; its type parameter is then left at unknown. Made here: a schema costs more
+  // to make than to use.
+  const schemas = {
+    params: params ?? z.custom<P>(),
+    query: query ?? z.custom<Q>(),
+    body: body ?? z.custom<B>(),
+  };
   return {
     ...rest,
     schemas: { ...(params && { params }), ...(query && { query }), ...(body && { body }) },
-    run: (call, raw) => {
-      // A part without a schema must be empty; its type parameter is then left at unknown.
+    async run(call, raw) {
       if (!query) check(none, raw.query, "query");
       if (!body) check(none, raw.body, "body");
-      return run(call, raw, { params, query, body }, handle);
+      return handle(call, {
+        params: check(schemas.params, raw.params, "path"),
+        query: check(schemas.query, raw.query, "query"),
+        body: check(schemas.body, raw.body, "body"),
+        raw: raw.body,
+      });
     },
   };
-}
-
-async function run<P, Q, B>(
-  call: Call,
-  raw: RawInput,
-  schemas: {
-    params: z.ZodType<P> | undefined;
-    query: z.ZodType<Q> | undefined;
-    body: z.ZodType<B> | undefined;
-  },
-  handle: Spec<P, Q, B>["handle"],
-): Promise<Answer | Response> {
-  const { params = z.custom<P>(), query = z.custom<Q>(), body = z.custom<B>() } = schemas;
-  return handle(call, {
-    params: check(params, raw.params, "path"),
-    query: check(query, raw.query, "query"),
-    body: check(body, raw.body, "body"),
-    raw: raw.body,
-  });
 }

@@ -21,6 +21,8 @@ import type { Pressure } from "./pressure.ts";
 import type { Quotas } from "./quotas.ts";
 import type { Unheard } from "./recover.ts";
 import type { Tokens } from "./tokens.ts";
+import type { Told } from "./told.ts";
+import type { Awaited } from "./wait.ts";
 
 export interface Broker {
   /** Random name of this process among the gateways. */
@@ -42,6 +44,8 @@ export interface Broker {
   readonly pressure: Pressure;
   readonly quotas: Quotas;
   readonly unheard: Unheard;
+  readonly told: Told;
+  readonly awaited: Awaited;
   readonly hooks: Hooks;
   readonly egress: Egress;
   /** After how long a callback is tried again that has been tried for so long, ms. */

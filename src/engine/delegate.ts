@@ -28,14 +28,15 @@ export function preview(text: string, bytes: number = PREVIEW_BYTES): string {
   return buffer.toString("utf8", 0, end);
 }
 
-/** The A2A Message as sent, with what it lacks, and the delegation's id in its metadata. */
+/** The A2A Message as sent, with what it lacks, and the delegation's id last in its metadata (see envelope.ts). */
 function toMessage(request: DelegateRequest, id: string) {
-  const sent = request.message ?? { parts: [{ text: request.task ?? "" }] };
+  const { metadata, ...sent } = request.message ?? { parts: [{ text: request.task ?? "" }] };
+  const { delegation_id: _ours, ...own } = metadata ?? {};
   return {
     ...sent,
     messageId: sent.messageId ?? randomUUID(),
     role: sent.role ?? "ROLE_USER",
-    metadata: { ...sent.metadata, delegation_id: id },
+    metadata: { ...own, delegation_id: id },
   };
 }
 
@@ -184,6 +185,6 @@ export async function submit(
   if (outcome.outcome === "exists") return null;
   if (outcome.outcome !== "ok" || !record) throw refusal(outcome, id);
   broker.metrics.accept.observe((performance.now() - startedAt) / 1000);
-  await soon(follow(broker, id, outcome));
+  await follow(broker, id, outcome);
   return record;
 }

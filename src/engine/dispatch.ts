@@ -41,28 +41,31 @@ export async function follow(broker: Broker, id: string, moved: Moved): Promise<
   const move: Move = MOVES[moved.move];
   const { target } = moved;
   if (moved.cascade !== undefined || moved.calls_back) await soon(broker.owe(id, moved));
-  try {
-    const old = moved.old_ticket;
-    // A swept record's ticket may have been popped by a process that died; take it out before the next.
-    const stale = move.by.includes("sweep") || move.queue === "drop_ticket";
-    if (stale && old !== undefined && old > 0) {
-      await broker.tickets.discard(target, { delegation_id: id, ticket: old });
-    }
-    if (move.queue === "ticket") {
-      await offer(broker, target, {
-        data: { delegation_id: id, ticket: moved.ticket },
-        order: {
-          priority: moved.priority ?? 5,
-          returned: moved.returned ?? false,
-          delay_ms: (moved.ready_at ?? moved.now) - moved.now,
-        },
-      });
-    } else if (move.lease === "drop" && (await isCapped(broker, target))) {
-      wake(broker, target);
-    }
-  } catch (error) {
-    report(broker, error, "queue not updated; the sweep will");
+  // A swept record's ticket may have been popped by a process that died; it is taken out.
+  const stale = move.by.includes("sweep") || move.queue === "drop_ticket";
+  const old = stale ? (moved.old_ticket ?? 0) : 0;
+  if (old > 0) await soon(discard(broker, target, { delegation_id: id, ticket: old }));
+  if (move.queue === "ticket") {
+    if (moved.ticketed) broker.told.by(target, moved.event_id);
+    else await soon(offer(broker, target, ticketOf(id, moved)));
+  } else if (move.lease === "drop" && (await isCapped(broker, target))) {
+    wake(broker, target);
   }
+}
+
+const ticketOf = (id: string, moved: Moved) => ({
+  data: { delegation_id: id, ticket: moved.ticket },
+  order: {
+    priority: moved.priority ?? 5,
+    returned: moved.returned ?? false,
+    delay_ms: (moved.ready_at ?? moved.now) - moved.now,
+  },
+});
+
+async function discard(broker: Broker, agent: string, ticket: TicketData): Promise<void> {
+  await broker.tickets
+    .discard(agent, ticket)
+    .catch((error: unknown) => report(broker, error, "ticket not taken out; it is worth nothing"));
 }
 
 /** Puts a ticket into the agent's queue; what fails is tried again once Redis answers. */
@@ -83,7 +86,11 @@ export async function offer(
 
 /** With `max_working`, a lease that ends makes room for another. */
 async function isCapped(broker: Broker, agent: string): Promise<boolean> {
-  return ((await broker.agents.find(agent))?.spec.limits.max_working ?? null) !== null;
+  const found = await broker.agents.find(agent).catch((error: unknown) => {
+    report(broker, error, "not known whether a lease that ended makes room; the next look finds out");
+    return null;
+  });
+  return (found?.spec.limits.max_working ?? null) !== null;
 }
 
 export function report(broker: Broker, error: unknown, what: string): void {

@@ -1,10 +1,9 @@
 /**
- * Handing out work: a poll waits for a ticket, the script turns it into a lease. Limit: a ticket that the
- * record does not know is consumed and the poll waits on.
+ * Handing out work: a poll waits, the script turns the first ticket into a lease. Limit: a ticket that the
+ * record does not know is gone with the look, and the poll waits on.
  */
 import { leaseJson } from "../lifecycle/envelope.ts";
-import type { Command } from "../lifecycle/writer.ts";
-import type { Popped } from "../queue/tickets.ts";
+import type { Look } from "../queue/claimers.ts";
 import { leaseIdOf, randomId } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
 import type { LeaseRequest } from "../schema/lease.ts";
@@ -19,10 +18,8 @@ export interface GrantedLease {
   readonly json: string;
 }
 
-const OVER = "the poll is over";
-
-/** What a popped ticket was worth. `held`: the agent is paused or full, so asking again is no use yet. */
-type Grant = GrantedLease | "nothing" | "held";
+/** What a look was worth. `held`: the agent is paused or full, so asking again is no use yet. */
+type Grant = GrantedLease | "held";
 
 /**
  * Waits up to `wait_seconds` for work; empty when there was none, or when `signal` aborted (the client
@@ -38,38 +35,23 @@ export async function lease(
   requireAgent(principal, agent, "work for it");
   await broker.agents.get(agent);
   broker.presences.seen(agent);
-  const patience = new AbortController();
-  // Without a reason of its own every poll would cost the making of an exception.
-  const stop = () => patience.abort(OVER);
-  const timer = setTimeout(stop, request.wait_seconds * 1000);
-  signal.addEventListener("abort", stop, { once: true });
-  if (signal.aborted) stop();
+  const look = () => take(broker, agent, request);
+  const until = performance.now() + request.wait_seconds * 1000;
   const granted: GrantedLease[] = [];
   try {
-    for (let held = false; granted.length === 0; ) {
-      const popped =
+    let grant: Grant | null = null;
+    do {
+      grant =
         request.wait_seconds === 0
-          ? await pop(broker, agent)
-          : await claim(broker, agent, patience.signal, held);
-      if (!popped) return granted;
-      if (signal.aborted) {
-        await broker.tickets.putBack(popped);
-        wake(broker, agent);
-        return granted;
-      }
-      const grant = await take(broker, agent, request, popped);
-      if (typeof grant === "object") granted.push(grant);
-      held = grant === "held";
-      if (held && request.wait_seconds === 0) return granted;
+          ? (await look()).found
+          : await claim(broker, agent, { signal, until, look, park: grant === "held" });
+    } while (grant === "held" && request.wait_seconds > 0);
+    while (grant !== null && grant !== "held") {
+      granted.push(grant);
+      if (granted.length >= request.max || signal.aborted) break;
+      grant = (await look()).found;
     }
-    while (granted.length < request.max && !signal.aborted) {
-      const popped = await pop(broker, agent);
-      if (!popped) break;
-      const grant = await take(broker, agent, request, popped);
-      if (typeof grant === "object") granted.push(grant);
-      if (grant === "held") break;
-    }
-    if (!signal.aborted) return granted;
+    if (!signal.aborted || granted.length === 0) return granted;
     // Nobody is there to take them any more.
     await handBack(broker, granted);
     return [];
@@ -77,73 +59,52 @@ export async function lease(
     if (granted.length > 0) return granted;
     throw error;
   } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", stop);
     broker.presences.seen(agent);
   }
 }
 
-async function pop(broker: Broker, agent: string): Promise<Popped | null> {
-  try {
-    return (await broker.tickets.pop(agent)).popped;
-  } catch (error) {
-    broker.unheard.pop(agent);
-    throw error;
-  }
+interface Claim {
+  readonly signal: AbortSignal;
+  /** By `performance.now()`. */
+  readonly until: number;
+  readonly look: () => Promise<Look<Grant>>;
+  readonly park: boolean;
 }
 
 /** A held queue is looked at again when something moves, not at once. */
-async function claim(
-  broker: Broker,
-  agent: string,
-  signal: AbortSignal,
-  held: boolean,
-): Promise<Popped | null> {
-  if (!held) return broker.claimers.claim(agent, signal);
-  const parked = broker.claimers.claim(agent, signal, false);
-  // Asked once parked: what made room before then woke nobody.
-  broker.agents.isHeld(agent).then(
-    (stillHeld) => stillHeld || wake(broker, agent),
-    (error: unknown) => report(broker, error, "not known whether the agent may be handed work"),
-  );
+function claim(broker: Broker, agent: string, { signal, until, look, park }: Claim): Promise<Grant | null> {
+  const wait_ms = Math.max(0, until - performance.now());
+  const parked = broker.claimers.claim(agent, { signal, wait_ms, look, park });
+  if (park) {
+    // Asked once parked: what made room before then woke nobody.
+    broker.agents.isHeld(agent).then(
+      (stillHeld) => stillHeld || wake(broker, agent),
+      (error: unknown) => report(broker, error, "not known whether the agent may be handed work"),
+    );
+  }
   return parked;
 }
 
-async function take(broker: Broker, agent: string, request: LeaseRequest, popped: Popped): Promise<Grant> {
-  const { delegation_id, ticket } = popped;
-  const grant: Command = {
-    move: "lease",
-    id: delegation_id,
-    params: {
-      ticket,
-      nonce: randomId(16),
+/** Looks until it has a lease or there is nothing to be had: a ticket may be worth nothing. */
+async function take(broker: Broker, agent: string, request: LeaseRequest): Promise<Look<Grant>> {
+  for (;;) {
+    const nonce = randomId(16);
+    const params = {
+      nonce,
       worker_id: request.worker_id ?? agent,
       lease_ms: ms(request.lease_seconds),
       confirm_ms: ms(request.confirm_within_seconds),
-    },
-    read: true,
-  };
-  const { outcome, record } = await broker.writer.move(grant).catch((error: unknown) => {
-    broker.unheard.grants.push(grant);
-    broker.unheard.pop(agent);
-    throw error;
-  });
-  try {
-    if (outcome.outcome === "not_ready") {
-      await broker.tickets.putBack(popped, Math.max(1, outcome.ready_at - outcome.now));
-    } else if (outcome.outcome === "held") {
-      await broker.tickets.putBack(popped);
-    } else {
-      await broker.tickets.consume(popped);
-    }
-  } catch (error) {
-    broker.unheard.pop(agent);
-    report(broker, error, "ticket not consumed; it will be looked for");
+    };
+    const { outcome, record } = await broker.writer.take(agent, params).catch((error: unknown) => {
+      broker.unheard.grant(agent, nonce);
+      throw error;
+    });
+    if (outcome.outcome === "empty") return { found: null, next_due_at: outcome.next_due_at ?? null };
+    if (outcome.outcome === "held") return { found: "held" };
+    if (outcome.outcome !== "ok" || !record) continue;
+    const { id, fence } = record;
+    return { found: { delegation_id: id, fence, json: leaseJson(record, leaseIdOf(id, fence)) } };
   }
-  if (outcome.outcome === "held") return "held";
-  if (outcome.outcome !== "ok" || !record) return "nothing";
-  const lease_id = leaseIdOf(delegation_id, outcome.fence);
-  return { delegation_id, fence: outcome.fence, json: leaseJson(record, lease_id) };
 }
 
 const ms = (seconds: number | undefined): number | undefined =>

@@ -2,17 +2,16 @@
  * What the outcomes of the script and the queues mean in numbers. Limit: the depth of queues is read at a scrape,
  * agent by agent, for as many as have anything waiting or working.
  */
-import type { Command, Outcome } from "../lifecycle/writer.ts";
+import type { Observe } from "../lifecycle/writer.ts";
 import { isTerminal } from "../schema/delegation.ts";
 import type { Metrics, QueueDepth } from "../telemetry/metrics.ts";
 import type { Broker } from "./context.ts";
 
 /** Counts every outcome of the writer. */
-export function observer(metrics: Metrics): (command: Command, outcome: Outcome) => void {
+export function observer(metrics: Metrics): Observe {
   return (command, outcome) => {
     const isReply = command.params?.reply_hash !== undefined;
     if (outcome.outcome === "ok") {
-      if (outcome.again) return;
       metrics.moves.inc({ move: outcome.move });
       if (command.move === "due") metrics.swept.inc({ move: outcome.move });
       if (outcome.move === "reticket") metrics.ticketsRemade.inc();

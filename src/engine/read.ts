@@ -11,8 +11,8 @@ import { waitUntil } from "./wait.ts";
 /** Throws `delegation_not_found` for what does not exist and for what does not concern the caller. */
 export async function read(broker: Broker, principal: Principal, id: string): Promise<StoredDelegation> {
   const record = await readRecord(broker.redis, broker.shards, id);
-  if (!record || !(await canSee(broker, principal, record))) throw notFound(id);
-  return record;
+  if (!record) throw notFound(id);
+  return seen(broker, principal, record);
 }
 
 export interface WaitOptions {
@@ -42,14 +42,31 @@ export async function readWhenReady(
       ? entry.state !== "submitted" && entry.state !== "working"
       : entry.seq > after_version,
   );
+  let given: StoredDelegation | undefined;
+  const ungive = broker.awaited.add(id, (record) => {
+    if (!isReady(record)) return;
+    given = record;
+    waiting.stop();
+  });
   try {
     const { known } = options;
     const isNew = known && !broker.feed.hasPassed(broker.shards.indexOfId(id) ?? 0, known.event_id);
     const record = isNew ? known : await read(broker, principal, id);
     if (isReady(record) || options.wait_seconds === 0) return record;
     await waiting.done;
-    return await read(broker, principal, id);
+    return given ? await seen(broker, principal, given) : await read(broker, principal, id);
   } finally {
     waiting.stop();
+    ungive();
   }
+}
+
+/** The record, if it concerns the caller. */
+async function seen(
+  broker: Broker,
+  principal: Principal,
+  record: StoredDelegation,
+): Promise<StoredDelegation> {
+  if (!(await canSee(broker, principal, record))) throw notFound(record.id);
+  return record;
 }

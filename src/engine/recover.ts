@@ -1,34 +1,47 @@
 /**
- * What was under way when Redis fell silent: a ticket to be made, a ticket popped, a lease granted, and the answer
- * never came. Once Redis is back they are made or given back, so that the work does not wait for the sweep.
+ * What was under way when Redis fell silent: a ticket to be made, a lease to be granted, and the answer never came. Once Redis is back they are made or given back, so that the work does not wait for the sweep.
  * Limit: in memory; what a dying process leaves is the sweep's.
  */
-import type { Command } from "../lifecycle/writer.ts";
 import type { TicketData, TicketOrder } from "../queue/tickets.ts";
+import { Script } from "../redis/script.ts";
 import type { Broker } from "./context.ts";
 import { report, wake } from "./dispatch.ts";
 import { handBack } from "./lease.ts";
-import type { Sweep } from "./sweep.ts";
 
 const EVERY_MS = 500;
-/** Longest that a ticket of a living gateway stays popped. */
-const POPPED_MS = 500;
+/** A command that Redis had when it fell silent may be carried out after it speaks again. */
+const LOOKED_FOR_MS = 5_000;
+/** A gateway's clock and Redis' may differ. */
+const SLACK_MS = 60_000;
+
+/**
+ * KEYS: an agent's leases · ARGV: prefix of the records, since when they were granted, their nonces · delegation and
+ * fence of each that lives.
+ */
+const findGrantsScript = new Script(`#!lua flags=no-writes
+local wanted, found = {}, {}
+for i = 3, #ARGV do wanted[ARGV[i]] = true end
+for _, id in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', ARGV[2], 'LIMIT', 0, 1000)) do
+  local lease = redis.call('HMGET', ARGV[1] .. id, 'nonce', 'fence')
+  if lease[1] and wanted[lease[1]] then
+    found[#found + 1], found[#found + 2] = id, lease[2]
+  end
+end
+return found`);
 
 export class Recovery {
   readonly #broker: Broker;
-  readonly #sweep: Sweep;
   #timer: NodeJS.Timeout | null = null;
   #running = false;
 
-  constructor(broker: Broker, sweep: Sweep) {
+  constructor(broker: Broker) {
     this.#broker = broker;
-    this.#sweep = sweep;
   }
 
   start(): void {
     this.#timer = setInterval(() => {
-      const { grants, pops, offers } = this.#broker.unheard;
-      if (!this.#running && grants.length + pops.size + offers.length > 0) void this.#run();
+      const { grants, offers } = this.#broker.unheard;
+      if (!this.#running && grants.size + offers.length > 0) void this.#run();
     }, EVERY_MS).unref();
   }
 
@@ -50,35 +63,38 @@ export class Recovery {
         },
       );
     }
-    for (const grant of unheard.grants.splice(0)) {
-      await this.#giveBack(grant).catch((error: unknown) => {
-        unheard.grants.push(grant);
-        report(this.#broker, error, "grant not found out yet");
+    for (const [agent, grants] of [...unheard.grants]) {
+      await this.#giveBack(agent, grants).catch((error: unknown) => {
+        report(this.#broker, error, "grants not found out yet");
       });
-    }
-    for (const [agent, at] of [...unheard.pops]) {
-      if (Date.now() - at <= 2 * POPPED_MS) continue;
-      await this.#lookForPopped(agent).then(
-        () => unheard.pops.delete(agent),
-        (error: unknown) => report(this.#broker, error, "popped tickets not found out yet"),
-      );
+      const still = grants.filter(({ at }) => Date.now() - at < LOOKED_FOR_MS);
+      if (still.length > 0) unheard.grants.set(agent, still);
+      else unheard.grants.delete(agent);
     }
     this.#running = false;
   }
 
-  /** The same grant once more: if it was made it is told again, if not it is made now; back it goes either way. */
-  async #giveBack(grant: Command): Promise<void> {
-    const { outcome } = await this.#broker.writer.move(grant);
-    if (outcome.outcome === "ok") {
-      await handBack(this.#broker, [{ delegation_id: grant.id, fence: outcome.fence, json: "" }]);
+  /** What was granted after all goes back; nobody has it. */
+  async #giveBack(agent: string, grants: readonly Grant[]): Promise<void> {
+    const { redis, shards, clock } = this.#broker;
+    const keys = shards.ofAgent(agent);
+    const since = Math.min(...grants.map(({ at }) => at)) + clock.offset_ms - SLACK_MS;
+    const found = await findGrantsScript.run(
+      redis,
+      [keys.live(agent, "working")],
+      [keys.delegation(""), since, ...grants.map(({ nonce }) => nonce)],
+    );
+    const flat = Array.isArray(found) ? found.map(String) : [];
+    for (let i = 0; i + 1 < flat.length; i += 2) {
+      await handBack(this.#broker, [{ delegation_id: flat[i] ?? "", fence: Number(flat[i + 1]), json: "" }]);
     }
   }
+}
 
-  async #lookForPopped(agent: string): Promise<void> {
-    for (const { delegation_id, ticket } of await this.#broker.tickets.popped(agent, POPPED_MS)) {
-      await this.#sweep.checkTicket(delegation_id, agent, ticket);
-    }
-  }
+interface Grant {
+  readonly nonce: string;
+  /** When its answer was given up, ms. */
+  readonly at: number;
 }
 
 interface Offer {
@@ -89,17 +105,18 @@ interface Offer {
 
 /** More than this is left to the sweep. */
 const MAX_OFFERS = 10_000;
+const MAX_GRANTS = 1_000;
 
 /** What could not be found out. */
 export class Unheard {
-  readonly grants: Command[] = [];
-  /** Agent → when it was last not known whether one of its tickets was popped, ms. */
-  readonly pops = new Map<string, number>();
+  /** Agent → the leases of which it is not known whether they were granted. */
+  readonly grants = new Map<string, readonly Grant[]>();
   /** Tickets of which it is not known whether the queue has them; twice is once. */
   readonly offers: Offer[] = [];
 
-  pop(agent: string): void {
-    this.pops.set(agent, Date.now());
+  grant(agent: string, nonce: string): void {
+    const known = this.grants.get(agent) ?? [];
+    if (known.length < MAX_GRANTS) this.grants.set(agent, [...known, { nonce, at: Date.now() }]);
   }
 
   offer(offer: Offer): void {

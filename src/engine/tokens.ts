@@ -42,13 +42,18 @@ export interface Identity {
 const hashOf = (token: string): string => createHash("sha256").update(token).digest("hex");
 const sameHash = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
+export interface Hold {
+  readonly hasEnded: () => boolean;
+  readonly release: () => void;
+}
+
 export class Tokens {
   readonly #redis: Redis;
   readonly #bus: Bus;
   readonly #operatorHash: string;
   readonly #cache = new Map<string, { stored: Stored | null; until: number }>();
   readonly #dropped = new Map<string, number>();
-  readonly #holds = new Map<string, Set<AbortController>>();
+  readonly #holds = new Map<string, Set<() => void>>();
 
   constructor(redis: Redis, bus: Bus, operatorToken: string) {
     this.#redis = redis;
@@ -126,23 +131,27 @@ export class Tokens {
     throw new ErrandError("unauthenticated", "The token is unknown, expired or revoked.");
   }
 
-  /** A signal that aborts when the token is revoked or expires, for streams and parked polls. */
-  hold(identity: Identity): { signal: AbortSignal; release: () => void } {
-    const controller = new AbortController();
+  /** Calls `end` when the token is revoked or expires, at once if it was already; for streams and parked polls. */
+  hold(identity: Identity, end: () => void): Hold {
     const { token_id, expires_at } = identity;
-    if (token_id === null) return { signal: controller.signal, release: () => {} };
-    // Revoked between being let in and here.
-    if (this.#dropped.has(token_id)) controller.abort();
+    if (token_id === null) return { hasEnded: () => false, release: () => {} };
+    let ended = false;
+    const over = () => {
+      ended = true;
+      end();
+    };
     const holds = this.#holds.get(token_id) ?? new Set();
-    this.#holds.set(token_id, holds.add(controller));
+    this.#holds.set(token_id, holds.add(over));
+    // Revoked between being let in and here.
+    if (this.#dropped.has(token_id)) over();
     const left = expires_at === null ? null : Math.min(Math.max(0, expires_at - Date.now()), MAX_TIMER_MS);
-    const timer = left === null ? null : setTimeout(() => controller.abort(), left).unref();
+    const timer = left === null ? null : setTimeout(over, left).unref();
     const release = () => {
       if (timer) clearTimeout(timer);
-      holds.delete(controller);
+      holds.delete(over);
       if (holds.size === 0 && this.#holds.get(token_id) === holds) this.#holds.delete(token_id);
     };
-    return { signal: controller.signal, release };
+    return { hasEnded: () => ended, release };
   }
 
   async #find(id: string): Promise<Stored | null> {
@@ -161,7 +170,7 @@ export class Tokens {
     this.#dropped.set(id, Date.now());
     // Whoever was let in before is long known by then.
     for (const [old, at] of this.#dropped) if (at < Date.now() - DROPPED_MS) this.#dropped.delete(old);
-    for (const controller of this.#holds.get(id) ?? []) controller.abort();
+    for (const over of this.#holds.get(id) ?? []) over();
   }
 
   /** Until every one was looked at: nobody would ask again. */

@@ -68,6 +68,11 @@ export class Feed {
     return compareIds(this.#positions[shard] ?? "0-0", id) > 0;
   }
 
+  /** Whether this event was delivered already. */
+  hasBrought(shard: number, id: string): boolean {
+    return compareIds(this.#positions[shard] ?? "0-0", id) >= 0;
+  }
+
   async stop(): Promise<void> {
     this.#running = false;
     this.#redis.disconnect();
@@ -153,14 +158,15 @@ export class Feed {
   #deliver(entry: Entry): void {
     if (compareIds(entry.id, this.#positions[entry.shard] ?? "0-0") <= 0) return;
     this.#positions[entry.shard] = entry.id;
-    const keys = new Set([
-      `d ${entry.delegation_id}`,
-      `p ${entry.delegator}`,
-      `p agent:${entry.target}`,
-      "all",
-    ]);
-    for (const key of keys) {
-      for (const sink of this.#sinks.get(key) ?? []) sink.push(entry);
-    }
+    const target = `agent:${entry.target}`;
+    this.#push(`d ${entry.delegation_id}`, entry);
+    this.#push(`p ${entry.delegator}`, entry);
+    if (target !== entry.delegator) this.#push(`p ${target}`, entry);
+    this.#push("all", entry);
+  }
+
+  #push(key: string, entry: Entry): void {
+    const sinks = this.#sinks.get(key);
+    if (sinks) for (const sink of sinks) sink.push(entry);
   }
 }

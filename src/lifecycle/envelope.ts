@@ -26,24 +26,26 @@ function newestAnswer(record: StoredDelegation): Message | undefined {
   return { ...last, parts: together.flatMap(({ parts }) => parts) };
 }
 
-/** A lease of contract §5 as JSON text: the message has a contextId and never a taskId. */
+/** The message that the agent gets, as JSON text: it has a contextId and never a taskId. */
+function messageJson(record: StoredDelegation, lease_id: string): string {
+  const answer = newestAnswer(record);
+  const { message, context_id } = record;
+  // As the broker wrote it, the metadata is last in it and the delegation's id last in that: what is new goes in there.
+  const end = `"delegation_id":"${record.id}"}}`;
+  if (!answer && message.endsWith(end) && !/"(?:taskId|contextId)"/.test(message)) {
+    return `${message.slice(0, -2)},"lease_id":"${lease_id}"},"contextId":${JSON.stringify(context_id)}}`;
+  }
+  const { taskId: _dropped, ...said } = answer ?? messageSchema.parse(JSON.parse(message));
+  const metadata = { ...said.metadata, delegation_id: record.id, lease_id };
+  return JSON.stringify({ ...said, contextId: context_id, metadata });
+}
+
+/** A lease of contract §5 as JSON text. */
 export function leaseJson(record: StoredDelegation, lease_id: string): string {
-  const { taskId: _dropped, ...message } =
-    newestAnswer(record) ?? messageSchema.parse(JSON.parse(record.message));
-  const request = {
-    jsonrpc: "2.0",
-    id: lease_id,
-    method: "SendMessage",
-    params: {
-      message: {
-        ...message,
-        contextId: record.context_id,
-        metadata: { ...message.metadata, delegation_id: record.id, lease_id },
-      },
-    },
-  };
   const expires_at = toInstant(record.lease_expires_at ?? 0);
-  const head = JSON.stringify({ lease_id, expires_at, attempt: record.attempt });
+  const head = `{"lease_id":"${lease_id}","expires_at":"${expires_at}","attempt":${record.attempt}`;
   const trace = record.traceparent === null ? "" : `,"traceparent":${JSON.stringify(record.traceparent)}`;
-  return `${head.slice(0, -1)},"delegation":${record.json},"request":${JSON.stringify(request)}${trace}}`;
+  const message = messageJson(record, lease_id);
+  const request = `{"jsonrpc":"2.0","id":"${lease_id}","method":"SendMessage","params":{"message":${message}}}`;
+  return `${head},"delegation":${record.json},"request":${request}${trace}}`;
 }

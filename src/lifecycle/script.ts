@@ -3,6 +3,7 @@
  * Limit: two scripts, one body: new work is refused when memory is short, work in flight is not.
  */
 import { readFileSync } from "node:fs";
+import { TICKET_LUA } from "../queue/script.ts";
 import { Script, toLua } from "../redis/script.ts";
 import { type AgentSpec, agentRequestSchema } from "../schema/agent.ts";
 import { type DelegationError, TERMINAL_STATES } from "../schema/delegation.ts";
@@ -156,6 +157,7 @@ function head(flags: string): string {
   const failures = codes.map((code) => [code, JSON.stringify(failure(code))] as const);
   return [
     `#!lua${flags}`,
+    TICKET_LUA,
     readRecord(),
     luaMap(
       "row",

@@ -44,6 +44,8 @@ export interface Command {
 
 const base = z.object({
   now: z.number(),
+  /** Of the ticket that was taken. */
+  id: z.string().optional(),
   state: stateSchema.optional(),
   version: z.number().optional(),
   target: z.string().optional(),
@@ -52,19 +54,19 @@ const base = z.object({
   attempt: z.number().optional(),
   created_at: z.number().optional(),
 });
-const live = base.required();
+const live = base.required().extend({ id: z.string().optional() });
 
 export const outcomeSchema = z.discriminatedUnion("outcome", [
   live.extend({
     outcome: z.literal("ok"),
     move: z.enum(MOVE_NAMES),
     event_id: z.string().optional(),
-    /** A repeated grant: nothing moved. */
-    again: z.boolean().optional(),
     ready_at: z.number().optional(),
     priority: z.number().optional(),
     returned: z.boolean().optional(),
     old_ticket: z.number().optional(),
+    /** It has a new ticket in the queue; false: the queue refused, so it is still to be made. */
+    ticketed: z.boolean().optional(),
     lease_expires_at: z.number().optional(),
     /** Its children are to be canceled, in this principal's name. */
     cascade: z.string().optional(),
@@ -85,7 +87,9 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   live.extend({ outcome: z.literal("follow_up"), cascade: z.string().optional(), calls_back: z.boolean() }),
   live.extend({ outcome: z.literal("ticket") }),
   live.extend({ outcome: z.literal("not_ready"), ready_at: z.number() }),
-  live.extend({ outcome: z.literal("held"), why: z.enum(["paused", "max_working"]) }),
+  base.extend({ outcome: z.literal("held"), why: z.enum(["paused", "max_working"]) }),
+  /** No ticket is ready; when the next delayed one is due, ms by Redis' own clock. */
+  base.extend({ outcome: z.literal("empty"), next_due_at: z.number().optional() }),
   live.extend({ outcome: z.literal("interrupt") }),
   live.extend({ outcome: z.literal("attempts") }),
   live.extend({ outcome: z.literal("not_due") }),
@@ -117,21 +121,43 @@ export interface Result {
   readonly unseen: readonly string[];
 }
 
+/** JSON members, without braces. */
+function members(event: Command["event"]): string {
+  let text = "";
+  for (const name in event) {
+    const json = event[name];
+    if (json !== undefined) text += `${text === "" ? "" : ","}"${name}":${json}`;
+  }
+  return text;
+}
+
+/** What the holder of a lease brings along. */
+export interface Take {
+  /** Tells this lease from others should the answer be lost. */
+  readonly nonce: string;
+  readonly worker_id: string;
+  /** Instead of the agent's own setting. */
+  readonly lease_ms?: number | undefined;
+  readonly confirm_ms?: number | undefined;
+}
+
+const TAKE = { move: "lease", read: true } as const;
+
+export type Observe = (
+  command: Omit<Command, "id">,
+  outcome: Outcome,
+  record: StoredDelegation | null,
+) => void;
+
 export class Writer {
   readonly #redis: Redis;
   readonly #shards: Shards;
   readonly #clock: Clock;
   readonly #retention_ms: number;
-  readonly #observe: (command: Command, outcome: Outcome) => void;
+  readonly #observe: Observe;
 
-  /** `observe` hears of every outcome; for counting. */
-  constructor(
-    redis: Redis,
-    shards: Shards,
-    clock: Clock,
-    retentionMs: number,
-    observe: (command: Command, outcome: Outcome) => void = () => {},
-  ) {
+  /** `observe` hears of every outcome, with the record where it was read. */
+  constructor(redis: Redis, shards: Shards, clock: Clock, retentionMs: number, observe: Observe = () => {}) {
     this.#redis = redis;
     this.#shards = shards;
     this.#clock = clock;
@@ -142,54 +168,58 @@ export class Writer {
   async move(command: Command): Promise<Result> {
     const shard = this.#shards.ofId(command.id);
     if (!shard) return { outcome: { outcome: "missing", now: 0 }, record: null, unseen: [] };
-    const head = {
+    return this.#run(shard.delegation(command.id), command, {
       ...command.params,
       move: command.move,
       id: command.id,
       base: shard.base,
-      clock: this.#clock.offset_ms,
-      retention_ms: this.#retention_ms,
-      random: Math.random(),
-      read: command.read ?? false,
       bytes: command.bytes,
-    };
-    const chunks = command.artifacts ?? [];
-    const fields: string[] = [];
-    for (const [name, value] of Object.entries(command.fields ?? {})) {
-      if (value !== undefined) fields.push(name, value);
+    });
+  }
+
+  /**
+   * Takes the first ticket of an agent's queue and turns it into a lease, in one step. The outcome carries the id; it is
+   * `empty` when no ticket is ready, and another refusal when the ticket was worth nothing (and is gone) or came early.
+   */
+  async take(agent: string, params: Take): Promise<Result> {
+    const shard = this.#shards.ofAgent(agent);
+    return this.#run(shard.agent(agent), TAKE, {
+      ...params,
+      move: "lease",
+      take: true,
+      target: agent,
+      base: shard.base,
+    });
+  }
+
+  async #run(key: string, command: Omit<Command, "id">, head: Record<string, unknown>): Promise<Result> {
+    const { artifacts: chunks, read = false, history } = command;
+    head.clock = this.#clock.offset_ms;
+    head.retention_ms = this.#retention_ms;
+    head.random = Math.random();
+    head.read = read;
+    if (chunks && chunks.length > 0) {
+      head.chunks = chunks.map(({ artifact, append = false }) => ({ id: artifact.artifactId, append }));
     }
-    const event = Object.entries(command.event ?? {}).flatMap(([name, json]) =>
-      json === undefined ? [] : [`${JSON.stringify(name)}:${json}`],
-    );
+    const args = ["", members(command.event), history?.join(",") ?? ""];
+    for (const name in command.fields) {
+      const value = command.fields[name];
+      if (value !== undefined) args.push(name, value);
+    }
+    head.fields = (args.length - 3) / 2;
+    args[0] = JSON.stringify(head);
+    for (const { artifact } of chunks ?? []) args.push(JSON.stringify(artifact));
     const script = command.move === "submit" ? newWorkScript : inFlightScript;
-    const answer = await script.run(
-      this.#redis,
-      [shard.delegation(command.id)],
-      [
-        JSON.stringify({
-          ...head,
-          fields: fields.length / 2,
-          ...(chunks.length > 0 && {
-            chunks: chunks.map(({ artifact, append = false }) => ({ id: artifact.artifactId, append })),
-          }),
-        }),
-        event.join(","),
-        (command.history ?? []).join(","),
-        ...fields,
-        ...chunks.map(({ artifact }) => JSON.stringify(artifact)),
-      ],
-    );
+    const answer = await script.run(this.#redis, [key], args);
     if (!isReply(answer)) throw new TypeError("the script answered with something unexpected");
-    const [json, record, history, artifacts, unseen] = answer;
+    const [json, record, spoken, artifacts, unseen] = answer;
     const outcome = outcomeSchema.parse(JSON.parse(json));
-    this.#observe(command, outcome);
-    return {
-      outcome,
-      record:
-        record.length > 0
-          ? storedFromReply(command.id, record, { history, artifacts: toFields(artifacts) })
-          : null,
-      unseen,
-    };
+    const id = outcome.id ?? head.id;
+    const stored =
+      record.length > 0 && typeof id === "string"
+        ? storedFromReply(id, record, { history: spoken, artifacts: toFields(artifacts) })
+        : null;
+    this.#observe(command, outcome, stored);
+    return { outcome, record: stored, unseen };
   }
 }

@@ -1,38 +1,56 @@
 /**
- * Parked polls: who waits for a ticket of which agent, and the fetches that wakes set off.
- * Limit: in one process; gateways wake each other by one pub/sub channel for each shard.
+ * Parked polls: who waits for something of an agent's queue, and the looks that wakes set off.
+ * Limit: in one process; other gateways' wakes come by the feed and one pub/sub channel for each shard.
  *
- * A wake that arrives while a fetch is in flight must not be lost: wakes are counted, a fetch takes one
- * when it starts, and when it ends empty another starts as long as one is left.
+ * A wake that arrives while a look is in flight must not be lost: wakes are counted, a look takes one when it starts,
+ * and when it ends empty another starts as long as one is left.
  */
-import type { Popped, Tickets } from "./tickets.ts";
 
-interface Waiter {
-  readonly resolve: (ticket: Popped | null) => void;
-  readonly reject: (error: unknown) => void;
+/** What a look at the queue brought: something, or when the next delayed ticket is due. */
+export interface Look<T> {
+  readonly found: T | null;
+  /** Ms; nothing when no delayed one is known of. */
+  readonly next_due_at?: number | null;
+}
+
+interface Poll {
+  /** Looks once; true when it found something and told its caller. */
+  readonly look: () => Promise<Look<true>>;
+  readonly fail: (error: unknown) => void;
+  readonly end: () => void;
+  left: boolean;
 }
 
 interface Agent {
-  readonly waiters: Set<Waiter>;
+  readonly idle: Set<Poll>;
+  /** Looks in flight, each of a poll that is not idle meanwhile. */
+  looking: number;
   wakes: number;
   /** More may wait than was told of: look until a look finds nothing. */
   drain: boolean;
-  fetching: number;
+  /** A look found nothing, and for all that was told of since there was a look. */
+  empty: boolean;
   /** When the oldest wake came that is not yet served, ms; 0 for none. */
   wokenAt: number;
   due: { at: number; timer: NodeJS.Timeout } | null;
   recheck: NodeJS.Timeout | null;
 }
 
+export interface Claim<T> {
+  readonly signal: AbortSignal;
+  readonly look: () => Promise<Look<T>>;
+  /** Without it there is only the signal. */
+  readonly wait_ms?: number;
+  /** Waits for a wake without looking: the queue was just seen to be held. */
+  readonly park?: boolean;
+}
+
 export interface ClaimersOptions {
-  readonly tickets: Pick<Tickets, "pop" | "putBack">;
-  /** Told when a popped ticket goes back because its poll left meanwhile. */
-  readonly onPutBack: (agent: string) => void;
-  /** A look at the queue failed; whether a ticket was popped is not known. */
+  /** A look failed; whether it took something is not known. */
   readonly onError: (error: unknown, agent: string) => void;
-  /** How long a parked poll took from its wake to its ticket, ms. */
+  /** How long a parked poll took from its wake to what it found, ms. */
   readonly onWoken?: (ms: number) => void;
-  /** Net under the wakes: agents with parked polls are fetched for this often, jittered. */
+  /** Net under the wakes: agents with parked polls are looked for this often, jittered. */
   readonly recheckMs?: number;
 }
 
@@ -50,14 +68,15 @@ export class Claimers {
   }
 
   /** Parked polls of an agent at this gateway. */
-  waiting(agent: string): number {
-    return this.#agents.get(agent)?.waiters.size ?? 0;
+  waiting(name: string): number {
+    const agent = this.#agents.get(name);
+    return agent ? agent.idle.size + agent.looking : 0;
   }
 
   /** Parked polls of all agents at this gateway. */
   parked(): number {
     let polls = 0;
-    for (const { waiters } of this.#agents.values()) polls += waiters.size;
+    for (const { idle, looking } of this.#agents.values()) polls += idle.size + looking;
     return polls;
   }
 
@@ -71,7 +90,10 @@ export class Claimers {
     const agent = this.#agents.get(name);
     if (!agent) return;
     agent.drain ||= drain;
-    agent.wakes = Math.min(agent.wakes + 1, agent.waiters.size + agent.fetching);
+    const most = agent.idle.size + 2 * agent.looking;
+    // Told of one by one, all are looked for; more than there are polls to look are a backlog.
+    if (drain || agent.wakes >= most) agent.empty = false;
+    agent.wakes = Math.min(agent.wakes + 1, most);
     agent.wokenAt ||= performance.now();
     this.#pump(name, agent);
   }
@@ -82,30 +104,49 @@ export class Claimers {
   }
 
   /**
-   * Resolves with the next ticket, or null when `signal` aborts first (the caller's deadline, a client
-   * that left, a shutdown). `fetch: false` parks without looking: the queue was just seen to be held.
+   * Resolves with what `look` found, or null when the time is up or `signal` aborts first (a client that left, a
+   * shutdown). A look under way is waited for, so that what it took is never lost: the caller may get something although
+   * its signal has aborted.
    */
-  claim(name: string, signal: AbortSignal, fetch = true): Promise<Popped | null> {
+  claim<T>(name: string, { signal, look, wait_ms, park = false }: Claim<T>): Promise<T | null> {
     if (signal.aborted) return Promise.resolve(null);
     const agent = this.#agent(name);
     return new Promise((resolve, reject) => {
       const leave = () => {
-        agent.waiters.delete(waiter);
-        resolve(null);
+        poll.left = true;
+        if (!agent.idle.delete(poll)) return;
+        poll.end();
         this.#tidy(name, agent);
       };
-      const settle =
-        <T>(then: (value: T) => void) =>
-        (value: T) => {
-          signal.removeEventListener("abort", leave);
-          then(value);
-        };
-      const waiter: Waiter = { resolve: settle(resolve), reject: settle(reject) };
-      // Parked before the fetch: a ticket that comes in between finds it.
-      agent.waiters.add(waiter);
+      const timer = wait_ms === undefined ? undefined : setTimeout(leave, wait_ms);
+      const done = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", leave);
+      };
+      const poll: Poll = {
+        left: false,
+        async look() {
+          const seen = await look();
+          if (seen.found === null) return { ...seen, found: null };
+          done();
+          resolve(seen.found);
+          return { found: true };
+        },
+        fail(error) {
+          done();
+          reject(error);
+        },
+        end() {
+          done();
+          resolve(null);
+        },
+      };
+      // Parked before the look: a ticket that comes in between finds it.
+      agent.idle.add(poll);
       signal.addEventListener("abort", leave, { once: true });
-      // For itself: what else may wait is the others' to hear of.
-      if (fetch) this.wake(name, false);
+      // For itself: what else may wait is the others' to hear of. Where they found nothing, it would not either.
+      if (agent.empty) this.#pump(name, agent);
+      else if (!park) this.wake(name, false);
     });
   }
 
@@ -113,10 +154,11 @@ export class Claimers {
     let agent = this.#agents.get(name);
     if (!agent) {
       agent = {
-        waiters: new Set(),
+        idle: new Set(),
+        looking: 0,
         wakes: 0,
         drain: false,
-        fetching: 0,
+        empty: false,
         wokenAt: 0,
         due: null,
         recheck: null,
@@ -128,54 +170,51 @@ export class Claimers {
   }
 
   #pump(name: string, agent: Agent): void {
-    while (agent.wakes > 0 && agent.fetching < agent.waiters.size) {
+    for (const poll of agent.idle) {
+      if (agent.wakes === 0) return;
       agent.wakes -= 1;
-      agent.fetching += 1;
-      void this.#fetch(name, agent).finally(() => {
-        agent.fetching -= 1;
+      agent.looking += 1;
+      agent.idle.delete(poll);
+      void this.#look(name, agent, poll).finally(() => {
         this.#pump(name, agent);
         this.#tidy(name, agent);
       });
     }
   }
 
-  async #fetch(name: string, agent: Agent): Promise<void> {
+  async #look(name: string, agent: Agent, poll: Poll): Promise<void> {
+    const { wokenAt } = agent;
+    agent.wokenAt = 0;
     try {
-      const { wokenAt } = agent;
-      agent.wokenAt = 0;
-      const { popped, ...empty } = await this.#options.tickets.pop(name);
-      if (popped && wokenAt > 0) this.#options.onWoken?.(performance.now() - wokenAt);
-      if (!popped) {
-        agent.drain = false;
-        if ("next_due_at" in empty && empty.next_due_at !== null)
-          this.#wakeAt(name, agent, empty.next_due_at);
+      const { found, next_due_at } = await poll.look();
+      if (found) {
+        if (wokenAt > 0) this.#options.onWoken?.(performance.now() - wokenAt);
+        // Every ticket is told of by a wake of its own; only where that may not be so is looked again.
+        if (agent.drain) this.#again(agent);
         return;
       }
-      const waiter = this.#next(agent);
-      if (waiter) {
-        // Every ticket is told of by a wake of its own; only where that may not be so is looked again.
-        if (agent.drain) agent.wakes = Math.max(agent.wakes, 1);
-        waiter.resolve(popped);
-      } else {
-        await this.#options.tickets.putBack(popped);
-        this.#options.onPutBack(name);
-      }
+      agent.drain = false;
+      agent.empty = agent.wakes === 0;
+      if (next_due_at) this.#wakeAt(name, agent, next_due_at);
+      if (poll.left) poll.end();
+      else agent.idle.add(poll);
     } catch (error) {
       this.#options.onError(error, name);
-      this.#next(agent)?.reject(error);
+      if (poll.left) poll.end();
+      else poll.fail(error);
       // The wake was not for that poll alone: the next looks too.
-      if (agent.waiters.size > 0) agent.wakes = Math.max(agent.wakes, 1);
+      this.#again(agent);
+    } finally {
+      agent.looking -= 1;
     }
   }
 
-  #next(agent: Agent): Waiter | undefined {
-    const first = agent.waiters.values().next();
-    if (first.done) return undefined;
-    agent.waiters.delete(first.value);
-    return first.value;
+  #again(agent: Agent): void {
+    agent.empty = false;
+    agent.wakes = Math.max(agent.wakes, 1);
   }
 
-  /** Delayed tickets are promoted by whoever fetches; nobody else will look when one falls due. */
+  /** Delayed tickets are promoted by whoever looks; nobody else will when one falls due. */
   #wakeAt(name: string, agent: Agent, at: number): void {
     if (agent.due && agent.due.at <= at) return;
     if (agent.due) clearTimeout(agent.due.timer);
@@ -200,7 +239,7 @@ export class Claimers {
   }
 
   #tidy(name: string, agent: Agent): void {
-    if (agent.waiters.size > 0 || agent.fetching > 0 || this.#agents.get(name) !== agent) return;
+    if (agent.idle.size > 0 || agent.looking > 0 || this.#agents.get(name) !== agent) return;
     if (agent.due) clearTimeout(agent.due.timer);
     if (agent.recheck) clearTimeout(agent.recheck);
     this.#agents.delete(name);

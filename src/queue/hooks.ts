@@ -34,8 +34,7 @@ export class Hooks {
 
   constructor(options: HooksOptions) {
     this.#options = options;
-    const { tickets, onError } = options;
-    this.#claimers = new Claimers({ tickets, onError, onPutBack: () => this.wake() });
+    this.#claimers = new Claimers({ onError: options.onError });
   }
 
   start(): void {
@@ -80,10 +79,12 @@ export class Hooks {
 
   async #work(): Promise<void> {
     const { signal } = this.#stopping;
+    const look = () => this.#options.tickets.pop(HOOKS_QUEUE);
     while (!signal.aborted) {
       try {
-        const popped = await this.#claimers.claim(HOOKS_QUEUE, signal);
+        const popped = await this.#claimers.claim(HOOKS_QUEUE, { signal, look });
         if (!popped) return;
+        if (signal.aborted) return await this.#options.tickets.putBack(popped);
         const call = this.#call(popped).finally(() => this.#running.delete(call));
         this.#running.add(call);
         if (this.#running.size >= AT_ONCE) await Promise.race(this.#running);

@@ -6,6 +6,8 @@ import { createRedisBackend, type IQueueBackend, Job, type JobJson, Queue } from
 import type { Redis } from "../redis/connect.ts";
 import { randomId, type Shards } from "../redis/shards.ts";
 import type { Log } from "../telemetry/log.ts";
+import type { Look } from "./claimers.ts";
+import { addTicketScript } from "./script.ts";
 
 export interface TicketData {
   readonly delegation_id: string;
@@ -26,10 +28,6 @@ export interface Popped extends TicketData {
   readonly token: string;
 }
 
-export type Pop =
-  | { readonly popped: Popped }
-  | { readonly popped: null; readonly next_due_at: number | null };
-
 type TicketQueue = Queue<TicketData, unknown, string, TicketData, unknown, string, IQueueBackend>;
 
 interface AgentQueue {
@@ -43,9 +41,6 @@ const LOCK_MS = 30_000;
 const MAX_QUEUES = 10_000;
 const JOB = "ticket";
 const ticketId = (data: TicketData): string => `${data.delegation_id}.${data.ticket}`;
-
-/** BullMQ runs lower numbers first: by priority, returned work before new work of the same priority. */
-export const rank = (priority: number, returned: boolean): number => (9 - priority) * 2 + (returned ? 1 : 2);
 
 export class Tickets {
   readonly #redis: Redis;
@@ -88,27 +83,28 @@ export class Tickets {
   }
 
   async add(agent: string, data: TicketData, order: TicketOrder): Promise<void> {
-    await this.#of(agent).queue.add(JOB, data, {
-      jobId: ticketId(data),
-      priority: rank(order.priority, order.returned),
-      delay: Math.max(0, order.delay_ms),
-      removeOnComplete: true,
-      removeOnFail: true,
-    });
+    const queue = `${this.#shards.ofAgent(agent).queuePrefix}:${agent}`;
+    const { delegation_id, ticket } = data;
+    const { priority, returned, delay_ms } = order;
+    await addTicketScript.run(
+      this.#redis,
+      [queue],
+      [delegation_id, ticket, priority, returned ? 1 : 0, Math.max(0, delay_ms)],
+    );
   }
 
   /** Takes the first ticket without blocking, or says when the next delayed one is due. */
-  async pop(agent: string): Promise<Pop> {
+  async pop(agent: string): Promise<Look<Popped>> {
     const { queue, backend } = this.#of(agent);
     const token = randomId(16);
     const answer: readonly [JobJson | null, string, number, number] | readonly [] = tuple(
       await backend.moveToActive(token),
     );
     const [json, id, , delayUntil] = answer;
-    if (!json || id === undefined) return { popped: null, next_due_at: delayUntil ? delayUntil : null };
+    if (!json || id === undefined) return { found: null, next_due_at: delayUntil ? delayUntil : null };
     const job = Job.fromJSON<TicketData>(queue, json, id);
     const { delegation_id, ticket } = job.data;
-    return { popped: { agent, delegation_id, ticket, job, token } };
+    return { found: { agent, delegation_id, ticket, job, token } };
   }
 
   /** The ticket has done its work, or was worth nothing. */

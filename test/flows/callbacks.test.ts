@@ -141,7 +141,7 @@ test("a call that its gateway died with is taken over by another", async () => {
   await gateway.broker.hooks.stop(0);
   const { lease } = await leased({ url });
   await api.reply(lease);
-  await until(async () => (await gateway.broker.tickets.pop("~hooks")).popped);
+  await until(async () => (await gateway.broker.tickets.pop("~hooks")).found);
   await until(async () => (await gateway.broker.tickets.popped("~hooks", 0)).length === 1);
   const second = await another();
   await second.gateway.broker.hooks.recover(0);

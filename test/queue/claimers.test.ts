@@ -1,34 +1,30 @@
 import { Redis } from "ioredis";
 import { pino } from "pino";
 import { expect, inject, onTestFinished, test } from "vitest";
-import { Claimers } from "../../src/queue/claimers.ts";
-import { type Pop, rank, Tickets } from "../../src/queue/tickets.ts";
+import { Claimers, type Look } from "../../src/queue/claimers.ts";
+import { type Popped, Tickets } from "../../src/queue/tickets.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { freshDb } from "../support/broker.ts";
 import { until } from "../support/until.ts";
 
 async function setup(
-  hooks: { beforePop?: () => Promise<void>; afterPop?: (pop: Pop) => Promise<void> } = {},
+  hooks: { beforePop?: () => Promise<void>; afterPop?: (pop: Look<Popped>) => Promise<void> } = {},
 ) {
   const redis = new Redis(inject("redisSocket"), { db: await freshDb() });
   onTestFinished(() => redis.disconnect());
   const tickets = new Tickets(redis, new Shards(1), pino({ level: "silent" }));
   let pops = 0;
   const errors: unknown[] = [];
-  const claimers = new Claimers({
-    tickets: {
-      async pop(agent) {
-        pops += 1;
-        await hooks.beforePop?.();
-        const pop = await tickets.pop(agent);
-        await hooks.afterPop?.(pop);
-        return pop;
-      },
-      putBack: (popped) => tickets.putBack(popped),
-    },
-    onPutBack: (agent) => claimers.wake(agent),
-    onError: (error) => errors.push(error),
-  });
+  const look = async () => {
+    pops += 1;
+    await hooks.beforePop?.();
+    const pop = await tickets.pop("scout");
+    await hooks.afterPop?.(pop);
+    return pop;
+  };
+  const claimers = new Claimers({ onError: (error) => errors.push(error) });
+  const claim = (signal = new AbortController().signal, wait_ms?: number) =>
+    claimers.claim("scout", { signal, look, ...(wait_ms !== undefined && { wait_ms }) });
   const add = async (n: number, delay_ms = 0) => {
     await tickets.add(
       "scout",
@@ -37,15 +33,14 @@ async function setup(
     );
     claimers.wake("scout");
   };
-  const patience = () => new AbortController();
-  return { redis, tickets, claimers, add, errors, patience, pops: () => pops };
+  return { redis, tickets, claimers, claim, add, errors, pops: () => pops };
 }
 
 test("a parked poll is woken by new work", async () => {
-  const { claimers, add, patience } = await setup();
-  const claim = claimers.claim("scout", patience().signal);
+  const { claim, add } = await setup();
+  const claimed = claim();
   await add(1);
-  expect(await claim).toMatchObject({ ticket: 1, agent: "scout" });
+  expect(await claimed).toMatchObject({ ticket: 1, agent: "scout" });
 });
 
 test("a wake that arrives while an empty fetch is in flight is not lost", async () => {
@@ -59,7 +54,7 @@ test("a wake that arrives while an empty fetch is in flight is not lost", async 
       goOn = resolve;
     });
     let first = true;
-    const { claimers, add, patience } = await setup({
+    const { claim, add } = await setup({
       async afterPop() {
         if (!first) return;
         first = false;
@@ -67,45 +62,43 @@ test("a wake that arrives while an empty fetch is in flight is not lost", async 
         await held;
       },
     });
-    const claim = claimers.claim("scout", patience().signal);
+    const claimed = claim();
     // The queue was seen empty; the answer is still on its way when the ticket and its wake come.
     await fetched;
     await add(1);
     goOn();
-    expect(await claim).toMatchObject({ ticket: 1 });
+    expect(await claimed).toMatchObject({ ticket: 1 });
   }
 });
 
-test("a ticket popped for a poll that has left goes to the next one", async () => {
+test("what a look took is given to the poll that looked, although it has left meanwhile", async () => {
   let goOn = () => {};
   const held = new Promise<void>((resolve) => {
     goOn = resolve;
   });
   let popping = false;
-  const { claimers, add, patience } = await setup({
+  const { claim, add } = await setup({
     async afterPop(pop) {
-      if (pop.popped === null || popping) return;
+      if (pop.found === null || popping) return;
       popping = true;
       await held;
     },
   });
-  const leaver = patience();
-  const left = claimers.claim("scout", leaver.signal);
+  const leaver = new AbortController();
+  const left = claim(leaver.signal);
   await add(1);
   await until(() => popping);
   leaver.abort();
-  expect(await left).toBeNull();
-  const stayed = claimers.claim("scout", patience().signal);
   goOn();
-  expect(await stayed).toMatchObject({ ticket: 1 });
+  expect(await left).toMatchObject({ ticket: 1 });
 });
 
 test("a delayed ticket wakes a parked poll when it falls due", async () => {
-  const { claimers, add, patience, pops } = await setup();
-  const claim = claimers.claim("scout", patience().signal);
+  const { claim, add, pops } = await setup();
+  const claimed = claim();
   const addedAt = Date.now();
   await add(1, 300);
-  expect(await claim).toMatchObject({ ticket: 1 });
+  expect(await claimed).toMatchObject({ ticket: 1 });
   const late = Date.now() - addedAt - 300;
   expect(late).toBeGreaterThanOrEqual(0);
   expect(late).toBeLessThan(250);
@@ -113,8 +106,8 @@ test("a delayed ticket wakes a parked poll when it falls due", async () => {
 });
 
 test("many polls and many tickets: each ticket once, nobody starves", async () => {
-  const { claimers, add, patience } = await setup();
-  const claims = Array.from({ length: 100 }, () => claimers.claim("scout", patience().signal));
+  const { claimers, claim, add } = await setup();
+  const claims = Array.from({ length: 100 }, () => claim());
   await Promise.all(Array.from({ length: 100 }, (_, n) => add(n + 1)));
   const got = await Promise.all(claims);
   expect(got.map((popped) => popped?.ticket).sort((a = 0, b = 0) => a - b)).toEqual(
@@ -124,11 +117,11 @@ test("many polls and many tickets: each ticket once, nobody starves", async () =
 });
 
 test("an aborted poll leaves nothing behind", async () => {
-  const { claimers, patience } = await setup();
-  const leaver = patience();
-  const claim = claimers.claim("scout", leaver.signal);
+  const { claimers, claim } = await setup();
+  const leaver = new AbortController();
+  const claimed = claim(leaver.signal);
   leaver.abort();
-  expect(await claim).toBeNull();
+  expect(await claimed).toBeNull();
   await until(() => [...claimers.agents()].length === 0);
 });
 
@@ -146,12 +139,11 @@ test("higher priority first, returned before new within one, first in first out"
     await tickets.add("scout", { delegation_id: "dlg_0_a", ticket }, { priority, returned, delay_ms: 0 });
   }
   const got: number[] = [];
-  for (let pop = await tickets.pop("scout"); pop.popped; pop = await tickets.pop("scout")) {
-    got.push(pop.popped.ticket);
-    await tickets.consume(pop.popped);
+  for (let pop = await tickets.pop("scout"); pop.found; pop = await tickets.pop("scout")) {
+    got.push(pop.found.ticket);
+    await tickets.consume(pop.found);
   }
   expect(got).toEqual([3, 4, 6, 1, 2, 5]);
-  expect(rank(9, true)).toBe(1);
 });
 
 test("a consumed ticket leaves nothing in Redis but the queue's own keys", async () => {
@@ -161,8 +153,8 @@ test("a consumed ticket leaves nothing in Redis but the queue's own keys", async
     { delegation_id: "dlg_0_a", ticket: 1 },
     { priority: 5, returned: false, delay_ms: 0 },
   );
-  const { popped } = await tickets.pop("scout");
-  if (popped) await tickets.consume(popped);
+  const { found } = await tickets.pop("scout");
+  if (found) await tickets.consume(found);
   expect((await redis.keys("*")).filter((key) => key.includes("dlg_"))).toEqual([]);
   expect(await redis.llen("{errand:0}:q:scout:active")).toBe(0);
   expect(await tickets.find("scout", { delegation_id: "dlg_0_a", ticket: 1 })).toBe("missing");
@@ -187,4 +179,26 @@ test("a delayed ticket is told from one that can be popped", async () => {
   expect(await tickets.find("scout", data)).toBe("delayed");
   await tickets.discard("scout", data);
   expect(await tickets.find("scout", data)).toBe("missing");
+});
+
+test("a poll whose time is up is answered, and leaves nothing behind", async () => {
+  const { claimers, claim } = await setup();
+  expect(await claim(new AbortController().signal, 20)).toBeNull();
+  expect([...claimers.agents()]).toEqual([]);
+});
+
+test("where the last look found nothing, a further poll parks without looking; a wake ends that", async () => {
+  const { claim, add, pops, claimers } = await setup();
+  const first = claim();
+  await until(() => pops() === 1 && claimers.waiting("scout") === 1);
+  const second = claim();
+  const third = claim();
+  expect(claimers.waiting("scout")).toBe(3);
+  await add(1);
+  await add(2);
+  await add(3);
+  const got = await Promise.all([first, second, third]);
+  expect(got.map((popped) => popped?.ticket).sort()).toEqual([1, 2, 3]);
+  // One look that found nothing before, three that found something, and what the drain needs.
+  expect(pops()).toBeLessThan(8);
 });

@@ -1,0 +1,61 @@
+/**
+ * Tickets are made together with their events, so the feed tells every gateway whose polls to wake. The gateway that
+ * made one knows at once, and skips its own when the feed brings it. Limit: a ticket without an event (made again by the
+ * sweep) is told by pub/sub.
+ */
+import type { Entry } from "../events/entry.ts";
+import type { Feed } from "../events/feed.ts";
+import { MOVES, type Move } from "../lifecycle/states.ts";
+import type { Claimers } from "../queue/claimers.ts";
+import type { Shards } from "../redis/shards.ts";
+
+/** Own events that the feed has not brought yet; more than that are not worth knowing. */
+const MAX_OWN = 10_000;
+
+const moves: readonly Move[] = Object.values(MOVES);
+const STATUSES: ReadonlySet<string | undefined> = new Set(
+  moves.flatMap(({ queue, status }) => (queue === "ticket" && status !== undefined ? [status] : [])),
+);
+const brings = (entry: Entry): boolean => entry.type === "DELEGATION_SENT" || STATUSES.has(entry.status);
+
+export class Told {
+  readonly #claimers: Claimers;
+  readonly #feed: Feed;
+  readonly #shards: Shards;
+  readonly #wake: (agent: string) => void;
+  readonly #own = new Set<string>();
+
+  /** `wake` tells all gateways of a ticket that left no event. */
+  constructor(claimers: Claimers, feed: Feed, shards: Shards, wake: (agent: string) => void) {
+    this.#claimers = claimers;
+    this.#feed = feed;
+    this.#shards = shards;
+    this.#wake = wake;
+  }
+
+  start(): void {
+    this.#feed.subscribe(
+      { kind: "all" },
+      {
+        push: (entry) => {
+          // A delayed one may fall due together with others, and is looked for then.
+          if (brings(entry) && !this.#own.delete(entry.id)) this.#claimers.wake(entry.target, false);
+        },
+        gap: () => this.#claimers.wakeAll(),
+      },
+    );
+  }
+
+  /** This gateway made a ticket for the agent, with that event. */
+  by(agent: string, event_id: string | undefined): void {
+    if (event_id === undefined) {
+      this.#wake(agent);
+      return;
+    }
+    // The feed was quicker than the script's answer, and has woken already.
+    if (this.#feed.hasBrought(this.#shards.indexOfAgent(agent), event_id)) return;
+    if (this.#own.size >= MAX_OWN) this.#own.clear();
+    this.#own.add(event_id);
+    this.#claimers.wake(agent, false);
+  }
+}

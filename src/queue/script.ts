@@ -1,0 +1,77 @@
+/**
+ * Tickets made and taken inside a script: BullMQ's own Lua as functions, so that a move and its ticket are one step.
+ * Limit: it leans on BullMQ's files, arguments and keys, so BullMQ is pinned; test/queue/script.test.ts compares what
+ * both ways leave in Redis.
+ */
+import { createRequire } from "node:module";
+import { z } from "zod";
+import { Script } from "../redis/script.ts";
+
+const require = createRequire(import.meta.url);
+
+/** One of BullMQ's scripts as a Lua function; the number is that of its keys. */
+function bull(name: string, keys: number): string {
+  const file: unknown = require(`bullmq/dist/cjs/scripts/${name}-${keys}.js`);
+  const { content } = z.record(z.string(), z.object({ content: z.string() })).parse(file)[name] ?? {};
+  if (content === undefined) throw new TypeError(`BullMQ has no script ${name}`);
+  return `local function bull_${name}(KEYS, ARGV)\n${content}\nend`;
+}
+
+/**
+ * Lua functions; `queue` is `<prefix>:<agent>`, `at` ms by Redis' clock:
+ * `ticket_add(queue, id, ticket, priority, returned, delay, at)` · twice is once. Lower ranks run first: by priority,
+ * returned work before new work of the same priority.
+ * `ticket_offer(…)` · the same; false, and nothing done, when the queue refuses.
+ * `ticket_take(queue, at)` · the first ticket's delegation and number, and it is gone; or nil and when the next
+ * delayed one is due (nil: none is).
+ */
+export const TICKET_LUA = `
+${bull("addPrioritizedJob", 9)}
+${bull("addDelayedJob", 6)}
+${bull("moveToActive", 11)}
+
+local function ticket_add(queue, id, ticket, priority, returned, delay, at)
+  local function k(name) return queue .. ':' .. name end
+  local job = id .. '.' .. ticket
+  -- Nobody reads BullMQ's events.
+  redis.call('HSETNX', k('meta'), 'opts.maxLenEvents', 1)
+  local options = { jobId = job, attempts = 0, delay = delay, priority = (9 - priority) * 2 + (returned and 1 or 2),
+    removeOnComplete = true, removeOnFail = true }
+  local args = { cmsgpack.pack({ k(''), job, 'ticket', at }),
+    '{"delegation_id":"' .. id .. '","ticket":' .. ticket .. '}', cmsgpack.pack(options) }
+  if delay > 0 then
+    return bull_addDelayedJob({ k('marker'), k('meta'), k('id'), k('delayed'), k('completed'), k('events') }, args)
+  end
+  return bull_addPrioritizedJob({ k('marker'), k('meta'), k('id'), k('prioritized'), k('delayed'), k('completed'),
+    k('active'), k('events'), k('pc') }, args)
+end
+
+local function ticket_offer(queue, id, ticket, ...)
+  local made = pcall(ticket_add, queue, id, ticket, ...)
+  -- A job that is only half there would be taken for one that is.
+  if not made then redis.call('DEL', queue .. ':' .. id .. '.' .. ticket) end
+  return made
+end
+
+local function ticket_take(queue, at)
+  local function k(name) return queue .. ':' .. name end
+  local found = bull_moveToActive({ k('wait'), k('active'), k('prioritized'), k('events'), k('stalled'), k('limiter'),
+    k('delayed'), k('paused'), k('meta'), k('pc'), k('marker') }, { k(''), at, cmsgpack.pack({ token = '0' }) })
+  local job = found[2]
+  if job == 0 then return nil, found[4] ~= 0 and found[4] or nil end
+  -- Nobody saw it active; what BullMQ does to finish a job is to tell others of it.
+  redis.call('LREM', k('active'), -1, job)
+  redis.call('DEL', k(job))
+  local id, ticket = string.match(job, '^(.*)%.(%d+)$')
+  return id, tonumber(ticket)
+end`;
+
+/** KEYS: its queue · ARGV: delegation, ticket, priority, 1 when returned, delay ms. */
+export const addTicketScript = new Script(`#!lua flags=allow-oom
+${TICKET_LUA}
+local time = redis.call('TIME')
+local at = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+if not ticket_offer(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1', tonumber(ARGV[5]), at) then
+  return redis.error_reply('ERR the queue refused a ticket')
+end
+return 1`);
