@@ -4,6 +4,7 @@
  */
 import { setMaxListeners } from "node:events";
 import type { LookupFunction } from "node:net";
+import { Signer } from "./doors/a2a/signing.ts";
 import { createDoor, type Listener, listen } from "./doors/http.ts";
 import { Agents } from "./engine/agents.ts";
 import { deliver, retryAfterMs } from "./engine/callbacks.ts";
@@ -29,6 +30,7 @@ import { Bus } from "./redis/bus.ts";
 import { connect, type Redis, type RedisTarget } from "./redis/connect.ts";
 import { keys } from "./redis/keys.ts";
 import { randomId, Shards } from "./redis/shards.ts";
+import type { SigningKey } from "./schema/signing-key.ts";
 import type { Log } from "./telemetry/log.ts";
 import { Metrics } from "./telemetry/metrics.ts";
 
@@ -42,6 +44,10 @@ export interface GatewayOptions {
   readonly retentionMs: number;
   readonly maxBodyBytes: number;
   readonly allowedOrigins: readonly string[];
+  /** The base of links that are handed out; from host and port when absent. */
+  readonly publicUrl?: string | undefined;
+  /** Signs agent cards. */
+  readonly cardSigningKey?: SigningKey | undefined;
   /** Instead of those of the table of limits. */
   readonly quotas?: Partial<Record<Quota, number>>;
   /** Hosts, addresses and CIDRs that callbacks may reach although they are private. */
@@ -86,6 +92,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     open.push(redis);
     return redis;
   };
+  let { port } = options;
   const redis = connection("commands");
   if (options.onRedisLost) redis.on("close", options.onRedisLost);
   try {
@@ -133,6 +140,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
       owe: (id, owed) => inBackground(broker, settleOwed(broker, id, owed)),
       background: new Set(),
+      publicUrl: () => options.publicUrl ?? urlOf(options.host, port),
       clock,
       retentionMs: options.retentionMs,
       log,
@@ -162,10 +170,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       host: options.host,
       maxBodyBytes: options.maxBodyBytes,
       allowedOrigins: options.allowedOrigins,
+      signer: options.cardSigningKey ? new Signer(options.cardSigningKey) : null,
       stopping: stopping.signal,
       unready: () => unready(redis),
     });
     const listener = await listen(door, options.host, options.port);
+    port = listener.port;
     return {
       port: listener.port,
       broker,
@@ -176,6 +186,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     for (const one of open) one.disconnect();
     throw error;
   }
+}
+
+/** How a client on this machine reaches it. */
+export function urlOf(host: string, port: number): string {
+  const name =
+    host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host.includes(":") ? `[${host}]` : host;
+  return `http://${name}:${port}`;
 }
 
 async function checkLayout(redis: Redis, shards: number): Promise<void> {

@@ -2,7 +2,10 @@
  * The configuration: every ERRAND_* variable, checked at start, all problems at once. Limit: the only file
  * that reads the environment.
  */
+import { createPrivateKey } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { signingKeySchema } from "./schema/signing-key.ts";
 
 export const EXIT_CONFIG = 78;
 
@@ -17,6 +20,42 @@ const redisUrl = z
   .refine((url) => !url.includes(","), "a list of Cluster nodes is not supported yet; give one server")
   .refine((url) => /^(?:rediss?:\/\/|unix:)/.test(url), "must begin with redis://, rediss:// or unix:")
   .refine((url) => url.startsWith("unix:") || URL.canParse(url), "is no URL; a port is 1 to 65535");
+
+/** A private JWK, or the file of one; what is wrong with it is told without showing any of it. */
+const signingKey = z
+  .string()
+  .transform((given, ctx) => {
+    const stop = (message: string) => {
+      ctx.addIssue({ code: "custom", message });
+      return z.NEVER;
+    };
+    let text = given;
+    if (!given.trimStart().startsWith("{")) {
+      try {
+        text = readFileSync(given, "utf8");
+      } catch {
+        return stop("is neither a JWK (a JSON object) nor a file that can be read");
+      }
+    }
+    try {
+      const jwk: unknown = JSON.parse(text);
+      return jwk;
+    } catch {
+      return stop("is not valid JSON; a private JWK is wanted");
+    }
+  })
+  .pipe(signingKeySchema)
+  .refine(
+    ({ jwk }) => {
+      try {
+        createPrivateKey({ key: jwk, format: "jwk" });
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    { error: "is no usable private key" },
+  );
 
 const schema = z.strictObject({
   ERRAND_HOST: z.string().min(1).default("127.0.0.1"),
@@ -46,6 +85,7 @@ const schema = z.strictObject({
     .default([]),
   ERRAND_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
   ERRAND_ALLOWED_ORIGINS: list.default([]),
+  ERRAND_CARD_SIGNING_KEY: signingKey.optional(),
   ERRAND_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   ERRAND_URL: z.url({ protocol: /^https?$/ }).optional(),
   ERRAND_TOKEN: z.string().min(1).optional(),

@@ -5,7 +5,7 @@
 import { chmod, link, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { type Gateway, LayoutError, startGateway } from "./app.ts";
+import { type Gateway, LayoutError, startGateway, urlOf } from "./app.ts";
 import { type Config, ConfigError, EXIT_CONFIG, readConfig } from "./config.ts";
 import { checkServer } from "./redis/check.ts";
 import { connect, type RedisTarget } from "./redis/connect.ts";
@@ -71,7 +71,7 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
   try {
     const operatorToken = config.ERRAND_OPERATOR_TOKEN ?? (await operatorTokenIn(dataDir));
     const gateway = await start(config, storage, operatorToken, log);
-    const url = `http://${forUrl(config.ERRAND_HOST)}:${gateway.port}`;
+    const url = urlOf(config.ERRAND_HOST, gateway.port);
     const where = await announce(dataDir, gateway, url);
     say(`errand is ready at ${url}`);
     if (config.ERRAND_OPERATOR_TOKEN === undefined) {
@@ -159,8 +159,10 @@ async function start(config: Config, storage: Storage, operatorToken: string, lo
       shards: config.ERRAND_SHARDS,
       retentionMs: config.ERRAND_RETENTION_SECONDS * 1000,
       maxBodyBytes: config.ERRAND_MAX_BODY_BYTES,
-      // Behind a proxy, its address is ours.
       callbackAllow: config.ERRAND_CALLBACK_ALLOW,
+      publicUrl: config.ERRAND_PUBLIC_URL,
+      cardSigningKey: config.ERRAND_CARD_SIGNING_KEY,
+      // Behind a proxy, its address is ours.
       allowedOrigins: config.ERRAND_ALLOWED_ORIGINS.concat(config.ERRAND_PUBLIC_URL ?? []),
       log,
       // Its owner may be another process, so that it died is ours to notice too.
@@ -245,9 +247,6 @@ async function within(work: Promise<void>, ms: number, log: Log): Promise<void> 
   await Promise.race([work, late]);
   clearTimeout(timer);
 }
-
-const forUrl = (host: string): string =>
-  host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host.includes(":") ? `[${host}]` : host;
 
 /** Aborts on the first SIGINT, SIGTERM or SIGHUP; a second one a while later ends the process at once. */
 function stopSignal(): { signal: AbortSignal; release: () => void } {

@@ -10,12 +10,15 @@ import { type Context, Hono } from "hono";
 import type { Broker } from "../engine/context.ts";
 import { randomId } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
+import { a2aDoor } from "./a2a/door.ts";
+import type { Signer } from "./a2a/signing.ts";
 import { leaseRoutes } from "./agents/leases.ts";
 import { replyRoutes } from "./agents/replies.ts";
 import { Answer } from "./answer.ts";
 import { parseBody, readBody } from "./body.ts";
 import { Call } from "./call.ts";
 import { docsPage } from "./docs-page.ts";
+import type { Mount } from "./exchange.ts";
 import { API_INFO, openapi } from "./openapi.ts";
 import type { Document } from "./openapi-types.ts";
 import { corsHeaders, originGuard, PREFLIGHT_HEADERS } from "./origin.ts";
@@ -53,6 +56,8 @@ export interface DoorOptions {
   readonly host: string;
   readonly maxBodyBytes: number;
   readonly allowedOrigins: readonly string[];
+  /** Signs agent cards; null leaves them unsigned. */
+  readonly signer: Signer | null;
   /** Aborts when the gateway stops: parked polls are answered, streams end, new requests are refused. */
   readonly stopping: AbortSignal;
   /** Why the broker is not ready, or null. */
@@ -139,6 +144,10 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     app.on(route.method, route.path.replaceAll(/\{(\w+)\}/g, ":$1"), (c) => handle(c, route));
   }
 
+  for (const mount of a2aDoor(broker, options.signer)) {
+    for (const method of mount.methods) app.on(method, mount.path, (c) => pass(c, mount));
+  }
+
   app.get("/metrics", async (c) => {
     // Most wanted when Redis is away.
     const identity = await broker.tokens.identify(bearerOf(headerOf(c, "authorization")), {
@@ -155,38 +164,63 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     throw new ErrandError("shutting_down", "This gateway is shutting down.", { retry_after_seconds: 1 });
   }
 
-  async function handle(c: Context<Env>, route: Route): Promise<Response> {
-    c.set("route", route.path);
+  /** Lets a caller in, and reads what it brings. */
+  async function enter(c: Context<Env>): Promise<{ call: Call; bytes: Uint8Array }> {
     requireRunning();
     const token = bearerOf(headerOf(c, "authorization"));
     const first = await broker.tokens.identify(token);
     const askedAt = performance.now();
-    const hasBody = route.method === "POST" || route.method === "PUT";
+    const hasBody = c.req.method === "POST" || c.req.method === "PUT";
     const { incoming } = c.env;
     const bytes = hasBody && incoming ? await readBody(incoming, options.maxBodyBytes) : new Uint8Array();
     // A body may take its time, and the gateway may be stopped or the token revoked meanwhile.
     requireRunning();
     const isLate = performance.now() - askedAt > AT_ONCE_MS;
     const identity = isLate ? await broker.tokens.identify(token) : first;
-    const outgoing: ServerResponse | undefined = c.env?.outgoing;
     const call = new Call({
       broker,
       requestId: c.get("requestId"),
       header: (name) => headerOf(c, name),
       identity,
-      outgoing,
+      outgoing: c.env?.outgoing,
       ends,
     });
+    return { call, bytes };
+  }
+
+  function deliver(c: Context<Env>, answer: Answer | Response): Response {
+    if (!(answer instanceof Answer)) return answer;
+    const outgoing: ServerResponse | undefined = c.env?.outgoing;
+    if (!outgoing || c.env.incoming?.method === "HEAD") return new Response(answer.text, answer);
+    answer.writeTo(outgoing, commonHeaders(c));
+    c.set("sent", answer.status);
+    return RESPONSE_ALREADY_SENT;
+  }
+
+  async function handle(c: Context<Env>, route: Route): Promise<Response> {
+    c.set("route", route.path);
+    const { call, bytes } = await enter(c);
     const answer = await route.run(call, {
       params: c.req.param(),
       query: single(c.req.queries()),
       body: parseBody(bytes, headerOf(c, "content-type")),
     });
-    if (!(answer instanceof Answer)) return answer;
-    if (!outgoing || incoming?.method === "HEAD") return new Response(answer.text, answer);
-    answer.writeTo(outgoing, commonHeaders(c));
-    c.set("sent", answer.status);
-    return RESPONSE_ALREADY_SENT;
+    return deliver(c, answer);
+  }
+
+  async function pass(c: Context<Env>, { path, handle: answer }: Mount): Promise<Response> {
+    c.set("route", path);
+    const fixed = path.endsWith("/*") ? path.slice(0, -1).split("/").length - 1 : null;
+    const exchange = {
+      method: c.req.method,
+      params: c.req.param(),
+      rest: fixed === null ? "" : c.req.path.split("/").slice(fixed).join("/"),
+      query: c.req.queries(),
+      requestId: c.get("requestId"),
+      header: (name: string) => headerOf(c, name),
+      enter: () => enter(c),
+    };
+    return deliver(c, await answer(exchange));
   }
   return app;
 }

@@ -13,8 +13,10 @@ const STALLED_MS = 30_000;
 const encoder = new TextEncoder();
 
 export interface Frame {
-  readonly id: string;
-  readonly type: string;
+  /** Where a reader resumes; absent where there is no resuming. */
+  readonly id?: string;
+  /** Absent where the protocol has no names for events. */
+  readonly type?: string;
   /** One JSON object, without line breaks. */
   readonly json: string;
 }
@@ -47,7 +49,8 @@ export type Reader = Pick<Call, "hold" | "cut" | "requestId" | "principal"> & {
 
 /** JSON never holds a raw line break, and types and cursors are ours, so a frame can not be forged. */
 function encode({ id, type, json }: Frame): string {
-  return `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`;
+  const head = `${id === undefined ? "" : `id: ${id}\n`}${type === undefined ? "" : `event: ${type}\n`}`;
+  return `${head}data: ${json}\n\n`;
 }
 
 /**

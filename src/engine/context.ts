@@ -54,6 +54,8 @@ export interface Broker {
   readonly owe: (id: string, owed: Owed) => Promise<void>;
   /** What goes on behind an answer; a stop waits for it. */
   readonly background: Set<Promise<void>>;
+  /** The base of links that are handed out; no client has a say in it. */
+  readonly publicUrl: () => string;
   readonly clock: Clock;
   /** How long finished delegations and their events are kept. */
   readonly retentionMs: number;

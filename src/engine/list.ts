@@ -30,7 +30,7 @@ const SCAN = 1_000;
 const BATCH = 100;
 
 /** Where a page ended: nothing as new as this, or of this instant and before it by id, was shown yet. */
-interface Place {
+export interface Place {
   readonly at: number;
   readonly id: string;
 }
@@ -70,7 +70,7 @@ function narrowest(query: ListQuery): string | undefined {
  * The narrowest index that holds the answer. A page ends where the scan did, and its cursor says where that was: so what
  * may hold others' work is scanned to its end, or, when it is too long for that, the caller's own is.
  */
-async function toPlan(broker: Broker, principal: Principal, query: ListQuery): Promise<Plan> {
+export async function toPlan(broker: Broker, principal: Principal, query: ListQuery): Promise<Plan> {
   const narrow = narrowest(query);
   const shards = query.target !== undefined ? [broker.shards.ofAgent(query.target)] : broker.shards.all;
   if (seesAll(principal)) return { indexes: [narrow ?? "all"], shards, oldest: 0, most: SCAN };
@@ -91,7 +91,7 @@ const isBehind = (place: Place, { at, id }: Place): boolean =>
 const newestFirst = (a: Place, b: Place): number => b.at - a.at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 
 /** The next places behind `after`, over all indexes and shards, each once. */
-async function scan(broker: Broker, plan: Plan, after: Place): Promise<Place[]> {
+export async function scan(broker: Broker, plan: Plan, after: Place): Promise<Place[]> {
   const max = after.at === Number.POSITIVE_INFINITY ? "+inf" : after.at;
   const found = new Map<string, Place>();
   const lists = plan.shards.flatMap((shard) => plan.indexes.map((index) => shard.list(index)));
@@ -121,11 +121,11 @@ async function scan(broker: Broker, plan: Plan, after: Place): Promise<Place[]> 
   return [...found.values()].sort(newestFirst).slice(0, BATCH);
 }
 
-async function matches(
+export async function matches(
   broker: Broker,
   principal: Principal,
   query: ListQuery,
-  record: Omit<Outline, "bytes">,
+  record: Omit<Outline, "bytes" | "updated_at">,
 ): Promise<boolean> {
   if (query.target !== undefined && query.target !== record.target) return false;
   if (query.delegator !== undefined && query.delegator !== record.delegator) return false;

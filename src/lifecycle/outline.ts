@@ -14,6 +14,7 @@ export interface Outline {
   readonly context_id: string;
   readonly parent_id: string | null;
   readonly created_at: number;
+  readonly updated_at: number;
   /** The error's JSON text. */
   readonly error: string | null;
   readonly finished: boolean;
@@ -21,7 +22,16 @@ export interface Outline {
   readonly bytes: number;
 }
 
-const FIELDS = ["state", "target", "delegator", "context_id", "parent_id", "created_at", "bytes"];
+const FIELDS = [
+  "state",
+  "target",
+  "delegator",
+  "context_id",
+  "parent_id",
+  "created_at",
+  "updated_at",
+  "bytes",
+];
 
 /** In the order of the ids; null where there is no such record (any more). Errors only where they are asked for. */
 export async function readOutlines(
@@ -34,7 +44,7 @@ export async function readOutlines(
   const read = async (id: string): Promise<Outline | null> => {
     const keys = shards.ofId(id);
     const row = keys ? await redis.hmget(keys.delegation(id), ...fields) : [];
-    const [stored, target, delegator, context_id, parent_id, created_at, bytes, error] = row;
+    const [stored, target, delegator, context_id, parent_id, created_at, updated_at, bytes, error] = row;
     if (!stored) return null;
     const state = stateSchema.parse(stored);
     return {
@@ -45,6 +55,7 @@ export async function readOutlines(
       context_id: context_id ?? "",
       parent_id: parent_id || null,
       created_at: Number(created_at),
+      updated_at: Number(updated_at),
       error: error || null,
       finished: isTerminal(state),
       bytes: Number(bytes ?? 0),

@@ -7,11 +7,11 @@ import { delegate } from "../../engine/delegate.ts";
 import { bodyHash } from "../../engine/idempotency.ts";
 import { batchRequestSchema, delegateRequestSchema, delegationSchema } from "../../schema/delegation.ts";
 import { ErrandError, problemSchema, toProblem } from "../../schema/errors.ts";
+import { traceparentOf } from "../accepted.ts";
 import { jsonText } from "../answer.ts";
 import type { Call } from "../call.ts";
 import { toErrandError } from "../problem.ts";
 import { check, type Route, route } from "../route.ts";
-import { traceparentOf } from "./delegations.ts";
 
 const resultSchema = z.union([
   z.strictObject({ status: z.int(), delegation: delegationSchema }),

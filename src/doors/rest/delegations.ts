@@ -1,12 +1,10 @@
 /** Delegating, reading, waiting and canceling. Limit: a list's filters apply within a bounded scan. */
 import { z } from "zod";
 import { delegate } from "../../engine/delegate.ts";
-import { report } from "../../engine/dispatch.ts";
 import { list } from "../../engine/list.ts";
 import { readWhenReady } from "../../engine/read.ts";
 import { results } from "../../engine/results.ts";
 import { formatCursor, parseCursor } from "../../events/cursor.ts";
-import type { StoredDelegation } from "../../lifecycle/record.ts";
 import {
   acceptedDelegationSchema,
   delegateRequestSchema,
@@ -15,45 +13,14 @@ import {
   delegationSchema,
   resultPageSchema,
 } from "../../schema/delegation.ts";
-import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { delegationIdSchema, pageQuery, queryNumber, waitSecondsSchema } from "../../schema/values.ts";
+import { traceparentOf, waitedFor } from "../accepted.ts";
 import { jsonText } from "../answer.ts";
-import type { Call } from "../call.ts";
 import { preferredWait } from "../prefer.ts";
 import { type Route, route } from "../route.ts";
 
 const params = z.strictObject({ id: delegationIdSchema });
-/** The W3C form; anything else is somebody's mistake and not worth refusing work for. */
-const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
-
-export function traceparentOf(call: Call): string | undefined {
-  const trace = call.header("traceparent") ?? "";
-  return TRACEPARENT.test(trace) ? trace : undefined;
-}
-
-/** What was accepted, once it is ready; or else as it was accepted: nothing may cost its sender the id any more. */
-async function waitedFor(
-  call: Call,
-  accepted: StoredDelegation,
-  wait_seconds: number,
-  hold: ReturnType<Call["hold"]>,
-): Promise<StoredDelegation> {
-  const { broker, principal } = call;
-  try {
-    const record = await readWhenReady(broker, principal, accepted.id, {
-      wait_seconds,
-      signal: hold.signal,
-      known: accepted,
-    });
-    hold.throwIfRevoked();
-    return record;
-  } catch (error) {
-    if (!(error instanceof ErrandError)) report(broker, error, "accepted, but not waited for");
-    return accepted;
-  }
-}
-
 export const delegationRoutes: readonly Route[] = [
   route({
     method: "POST",

@@ -1,0 +1,26 @@
+/**
+ * The A2A door: every agent is an A2A server under its name, however far behind a NAT it sits. Limit: no rules of its
+ * own; what it does is done by the engine's verbs.
+ */
+import type { Broker } from "../../engine/context.ts";
+import type { Mount } from "../exchange.ts";
+import { published } from "./published.ts";
+import { rpc } from "./rpc.ts";
+import type { Signer } from "./signing.ts";
+
+export function a2aDoor(broker: Broker, signer: Signer | null): readonly Mount[] {
+  const { log } = broker;
+  return [
+    {
+      methods: ["GET"],
+      path: "/a2a/:agent/.well-known/agent-card.json",
+      handle: (exchange) => published(exchange, broker, signer),
+    },
+    // Some clients add a slash of their own.
+    ...["/a2a/:agent/rpc", "/a2a/:agent/rpc/"].map((path) => ({
+      methods: ["POST"],
+      path,
+      handle: (exchange: Parameters<Mount["handle"]>[0]) => rpc(exchange, signer, log),
+    })),
+  ];
+}

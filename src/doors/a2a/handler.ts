@@ -1,0 +1,219 @@
+/**
+ * A2A's operations over the engine's verbs: one instance for each request, no state of its own, so that every gateway
+ * serves every task, before and after a restart. Limit: a client that leaves ends its stream or its wait, never the
+ * task.
+ */
+import type {
+  AgentCard,
+  CancelTaskRequest,
+  DeleteTaskPushNotificationConfigRequest,
+  GetExtendedAgentCardRequest,
+  GetTaskPushNotificationConfigRequest,
+  GetTaskRequest,
+  ListTaskPushNotificationConfigsRequest,
+  ListTaskPushNotificationConfigsResponse,
+  ListTasksRequest,
+  ListTasksResponse,
+  SendMessageRequest,
+  StreamResponse,
+  SubscribeToTaskRequest,
+  Task,
+  TaskPushNotificationConfig,
+} from "@a2a-js/sdk";
+import {
+  PushNotificationNotSupportedError,
+  RequestMalformedError,
+  TaskNotCancelableError,
+  UnsupportedOperationError,
+} from "@a2a-js/sdk/errors";
+import type { A2ARequestHandler } from "@a2a-js/sdk/server";
+import { cancel } from "../../engine/cancel.ts";
+import { readSteady } from "../../engine/read.ts";
+import { followOne } from "../../engine/watch.ts";
+import type { StoredDelegation } from "../../lifecycle/record.ts";
+import { type Delegation, delegationSchema } from "../../schema/delegation.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import { waitedFor } from "../accepted.ts";
+import { boundedUpdate } from "./bounded.ts";
+import { extendedCard, publicCard } from "./card.ts";
+import { listTasks } from "./list.ts";
+import type { Scope } from "./scope.ts";
+import { toMessageJson, toStreamResponse, toTask } from "./sdk.ts";
+import { readTask, send } from "./send.ts";
+import { artifactsOf, toTaskJson, type UpdateJson } from "./task.ts";
+import { Told } from "./told.ts";
+import { isEnd, toUpdates } from "./updates.ts";
+
+/** How long a blocking send waits for the end or a question; then the task is shown as it stands. */
+const WAIT_SECONDS = LIMITS.wait_seconds.value;
+
+const parsed = (record: StoredDelegation): Delegation => delegationSchema.parse(JSON.parse(record.json));
+
+export class BrokerA2AHandler implements A2ARequestHandler {
+  readonly #scope: Scope;
+
+  constructor(scope: Scope) {
+    this.#scope = scope;
+  }
+
+  /** What is thrown is kept before the SDK makes an answer of it. */
+  async #kept<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      this.#scope.failure ??= { error };
+      throw error;
+    }
+  }
+
+  getAgentCard(): Promise<AgentCard> {
+    return this.#kept(async () => publicCard(await this.#agent(), this.#scope.url));
+  }
+
+  getAuthenticatedExtendedAgentCard(_params: GetExtendedAgentCardRequest): Promise<AgentCard> {
+    return this.#kept(async () => {
+      const { call, url, signer } = this.#scope;
+      const card = await extendedCard(call.broker, call.principal, await this.#agent(), url);
+      return signer ? signer.sign(card) : card;
+    });
+  }
+
+  sendMessage(params: SendMessageRequest): Promise<Task> {
+    return this.#kept(async () => {
+      const { call } = this.#scope;
+      const { historyLength, returnImmediately = false } = params.configuration ?? {};
+      this.#requireNoPush(params);
+      // Held before anything is accepted: whoever waits too often already is refused with nothing written.
+      const hold = returnImmediately ? null : call.hold("polls");
+      try {
+        const sent = await this.#send(params);
+        const record = hold === null ? sent : await waitedFor(call, sent, WAIT_SECONDS, hold);
+        return toTask(toTaskJson(parsed(record), { historyLength }));
+      } finally {
+        hold?.release();
+      }
+    });
+  }
+
+  async *sendMessageStream(params: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
+    const record = await this.#kept(async () => {
+      this.#requireNoPush(params);
+      return this.#send(params);
+    });
+    yield* this.#follow(record, params.configuration?.historyLength);
+  }
+
+  getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
+    return this.#kept(async () =>
+      toTask(toTaskJson(parsed(await readTask(this.#scope, id)), { historyLength })),
+    );
+  }
+
+  listTasks(params: ListTasksRequest): Promise<ListTasksResponse> {
+    return this.#kept(async () => {
+      await this.#agent();
+      const { records, ...page } = await listTasks(this.#scope, params);
+      const shown = { historyLength: params.historyLength, artifacts: params.includeArtifacts ?? false };
+      return { ...page, tasks: records.map((record) => toTask(toTaskJson(parsed(record), shown))) };
+    });
+  }
+
+  cancelTask({ id, metadata }: CancelTaskRequest): Promise<Task> {
+    return this.#kept(async () => {
+      const { broker, principal } = this.#scope.call;
+      await readTask(this.#scope, id);
+      const reason = typeof metadata?.reason === "string" ? metadata.reason.slice(0, 1024) : undefined;
+      try {
+        return toTask(toTaskJson(parsed(await cancel(broker, principal, id, { reason, cascade: true }))));
+      } catch (error) {
+        if (!(error instanceof ErrandError && error.code === "already_finished")) throw error;
+        throw new TaskNotCancelableError(error.message);
+      }
+    });
+  }
+
+  async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse, void, undefined> {
+    const record = await this.#kept(async () => {
+      const { broker, principal } = this.#scope.call;
+      await readTask(this.#scope, id);
+      const found = await readSteady(broker, principal, id);
+      if (found.finished) {
+        throw new UnsupportedOperationError(`Task ${id} is ${found.state}: nothing follows. Get it instead.`);
+      }
+      return found;
+    });
+    yield* this.#follow(record);
+  }
+
+  // The operations on push notifications are not offered yet; the card says so.
+
+  createTaskPushNotificationConfig(_params: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
+    return this.#noPush();
+  }
+
+  getTaskPushNotificationConfig(
+    _params: GetTaskPushNotificationConfigRequest,
+  ): Promise<TaskPushNotificationConfig> {
+    return this.#noPush();
+  }
+
+  listTaskPushNotificationConfigs(
+    _params: ListTaskPushNotificationConfigsRequest,
+  ): Promise<ListTaskPushNotificationConfigsResponse> {
+    return this.#noPush();
+  }
+
+  deleteTaskPushNotificationConfig(_params: DeleteTaskPushNotificationConfigRequest): Promise<void> {
+    return this.#noPush();
+  }
+
+  #noPush(): Promise<never> {
+    return this.#kept(async () => {
+      throw new PushNotificationNotSupportedError(
+        "Push notifications are not offered; subscribe, or ask again.",
+      );
+    });
+  }
+
+  #requireNoPush(params: SendMessageRequest): void {
+    if (params.configuration?.taskPushNotificationConfig === undefined) return;
+    throw new PushNotificationNotSupportedError(
+      "Push notifications are not offered; subscribe, or ask again.",
+    );
+  }
+
+  #agent() {
+    return this.#scope.call.broker.agents.get(this.#scope.agent);
+  }
+
+  #send(params: SendMessageRequest): Promise<StoredDelegation> {
+    if (!params.message) throw new RequestMalformedError("message is required");
+    return send(this.#scope, {
+      message: toMessageJson(params.message, this.#scope.raw),
+      metadata: params.metadata,
+    });
+  }
+
+  /** The task as it stands, then strictly what follows, to its end or to the next question. */
+  async *#follow(
+    record: StoredDelegation,
+    historyLength?: number,
+  ): AsyncGenerator<StreamResponse, void, undefined> {
+    const { signal, call, url } = this.#scope;
+    const { broker, principal } = call;
+    const whole = `${url}rest/tasks/${record.id}`;
+    const bounded = (update: UpdateJson) => toStreamResponse(boundedUpdate(update, whole));
+    const delegation = parsed(record);
+    yield bounded({ task: toTaskJson(delegation, { historyLength }) });
+    if (record.finished) return;
+    const told = new Told(artifactsOf(delegation));
+    for await (const event of followOne(broker, record, record.event_id, signal)) {
+      if (!("entry" in event)) continue;
+      const { entry } = event;
+      const ended = isEnd(entry) ? parsed(await readSteady(broker, principal, record.id)) : undefined;
+      for (const update of toUpdates(entry, told, ended)) yield bounded(update);
+      if (entry.status === "interrupted" && entry.state === "input_required") return;
+    }
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * The public card as an answer: the form of the version that is asked for, cacheable and checked by tag or date. Limit:
+ * without a version it carries both forms at once, so that clients of 0.3 find what they look for.
+ */
+import { createHash } from "node:crypto";
+import { AgentCard } from "@a2a-js/sdk";
+import type { Broker } from "../../engine/context.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { Answer, jsonText } from "../answer.ts";
+import type { Exchange } from "../exchange.ts";
+import { a2aUrl } from "../links.ts";
+import { publicCard } from "./card.ts";
+import { cardV03 } from "./card-v03.ts";
+import type { Signer } from "./signing.ts";
+import { versionOf } from "./version.ts";
+
+const MAX_AGE_SECONDS = 60;
+/** A card also changes with the configuration, which changes with a start at most. */
+const STARTED_AT = Date.now();
+
+export async function published(exchange: Exchange, broker: Broker, signer: Signer | null): Promise<Answer> {
+  const agent = await broker.agents.get(exchange.params.agent ?? "");
+  const plain = publicCard(agent, a2aUrl(broker.publicUrl(), agent.name));
+  const card = signer ? await signer.sign(plain) : plain;
+  const text = JSON.stringify(formOf(exchange, card));
+  const changedAt = new Date(Math.max(agent.updated_at, STARTED_AT));
+  const tag = `W/"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
+  const headers = {
+    etag: tag,
+    "cache-control": `public, max-age=${MAX_AGE_SECONDS}`,
+    "last-modified": changedAt.toUTCString(),
+    vary: "A2A-Version, Origin",
+  };
+  return isFresh(exchange, tag, changedAt) ? new Answer(304, null, headers) : jsonText(200, text, headers);
+}
+
+function formOf(exchange: Exchange, card: AgentCard): object {
+  const header = exchange.header("a2a-version");
+  const parameter = exchange.query["A2A-Version"]?.[0];
+  const current = AgentCard.toJSON(card);
+  if (typeof current !== "object" || current === null)
+    throw new ErrandError("internal", "A card has no form.");
+  if (!header && !parameter) {
+    const { securitySchemes, skills: _same, ...old } = cardV03(card);
+    const schemes: Record<string, object> = Object.fromEntries(
+      Object.entries(card.securitySchemes).map(([name, scheme]) => [
+        name,
+        { ...securitySchemes[name], ...(scheme.scheme && { [scheme.scheme.$case]: scheme.scheme.value }) },
+      ]),
+    );
+    return { ...old, ...current, securitySchemes: schemes };
+  }
+  return versionOf(header, parameter) === "1.0" ? current : cardV03(card);
+}
+
+/** The tag decides where one is sent; a date counts in seconds. */
+function isFresh(exchange: Exchange, tag: string, changedAt: Date): boolean {
+  const tags = exchange.header("if-none-match");
+  if (tags !== undefined) {
+    return tags.split(",").some((one) => one.trim() === "*" || bare(one) === bare(tag));
+  }
+  const since = Date.parse(exchange.header("if-modified-since") ?? "");
+  return Number.isFinite(since) && Math.floor(changedAt.getTime() / 1000) * 1000 <= since;
+}
+
+const bare = (tag: string): string => tag.trim().replace(/^W\//, "");

@@ -1,0 +1,39 @@
+/** One request of an A2A client: who asks, of which agent, and what must end with it. Limit: lives as long as the answer. */
+import type { Call } from "../call.ts";
+import { a2aUrl } from "../links.ts";
+import type { Signer } from "./signing.ts";
+
+export class Scope {
+  readonly call: Call;
+  /** The agent's name as the path has it; whether there is one is for the engine to say. */
+  readonly agent: string;
+  readonly signer: Signer | null;
+  /** Params of 1.0 as they came, checked. */
+  readonly raw: unknown;
+  readonly #gone = new AbortController();
+  /** What our handler threw, before anybody made something else of it. */
+  failure: { readonly error: unknown } | undefined;
+
+  constructor(call: Call, agent: string, signer: Signer | null, raw?: unknown) {
+    this.call = call;
+    this.agent = agent;
+    this.signer = signer;
+    this.raw = raw;
+  }
+
+  /** Aborts when the reader of a stream is gone. */
+  get signal(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  /** Lets the stream end when this signal aborts. */
+  endWith(signal: AbortSignal): void {
+    if (signal.aborted) this.#gone.abort();
+    else signal.addEventListener("abort", () => this.#gone.abort(), { once: true });
+  }
+
+  /** Where this agent is an A2A server. */
+  get url(): string {
+    return a2aUrl(this.call.broker.publicUrl(), this.agent);
+  }
+}

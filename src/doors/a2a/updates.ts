@@ -1,0 +1,90 @@
+/**
+ * An event of a delegation as updates of an A2A stream. Pure but for what was told before: two streams of one task get
+ * the same updates in the same order, on whichever gateways. Limit: an end needs the record, which does not change any
+ * more: the reply stands in no event.
+ */
+import { z } from "zod";
+import type { Entry } from "../../events/entry.ts";
+import { type Artifact, artifactSchema } from "../../schema/a2a.ts";
+import {
+  type Delegation,
+  delegationErrorSchema,
+  interruptSchema,
+  progressSchema,
+  stateSchema,
+} from "../../schema/delegation.ts";
+import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
+import { toInstant } from "../../schema/values.ts";
+import { type About, aboutOf, artifactsOf, OURS, toStatus, type UpdateJson } from "./task.ts";
+import type { Told } from "./told.ts";
+
+/** What belongs to an event beside its envelope, as far as A2A clients are told of it. */
+const moreSchema = z.object({
+  artifact: artifactSchema.optional(),
+  artifacts: z.array(artifactSchema).optional(),
+  append: z.boolean().optional(),
+  last_chunk: z.boolean().optional(),
+  progress: progressSchema.optional(),
+  interrupt: interruptSchema.optional(),
+  error: delegationErrorSchema.optional(),
+  attempt: z.int().optional(),
+  retry_at: z.string().optional(),
+  reason: z.string().optional(),
+  by: z.string().optional(),
+});
+type More = z.infer<typeof moreSchema>;
+
+/** What an attempt sent is gone with it; a lease that never reached its holder had sent nothing. */
+const forgets = (status: string, { reason }: More): boolean =>
+  ["lease_expired", "retrying"].includes(status) || (status === "released" && reason !== "connection_lost");
+
+export const isEnd = ({ type }: Pick<Entry, "type">): boolean => TERMINAL_EVENT_TYPES.includes(type);
+
+/** `ended` is the record behind an end. */
+export function toUpdates(entry: Entry, told: Told, ended?: Delegation): UpdateJson[] {
+  const more = moreSchema.parse(JSON.parse(`{${entry.more}}`));
+  const { delegation_id: taskId, context_id: contextId } = entry;
+  const updates: UpdateJson[] = [];
+  const metadata = metadataOf(entry, more);
+  const tell = (artifact: Artifact, append: boolean, lastChunk: boolean, extra = {}) =>
+    updates.push({
+      artifactUpdate: { taskId, contextId, artifact, append, lastChunk, metadata: { ...metadata, ...extra } },
+    });
+
+  for (const artifact of [...(more.artifact ? [more.artifact] : []), ...(more.artifacts ?? [])]) {
+    const append = more.append ?? false;
+    told.note(artifact, append);
+    tell(artifact, append, more.last_chunk ?? !append);
+  }
+  if (forgets(entry.status, more)) {
+    // There is no update that takes an artifact away; one without content, and marked, comes closest.
+    for (const artifactId of told.drop()) {
+      tell({ artifactId, parts: [{ text: "" }], metadata: { dropped: true } }, false, true);
+    }
+  }
+  for (const artifact of ended ? artifactsOf(ended) : []) {
+    if (!told.has(artifact)) tell(artifact, false, true);
+  }
+  if (entry.status !== "artifact") {
+    const status = toStatus(ended ? aboutOf(ended) : aboutEntry(entry, more));
+    updates.push({ statusUpdate: { taskId, contextId, status, metadata } });
+  }
+  return updates;
+}
+
+const aboutEntry = (entry: Entry, { interrupt, progress, error }: More): About => ({
+  id: entry.delegation_id,
+  contextId: entry.context_id,
+  state: stateSchema.parse(entry.state),
+  at: toInstant(entry.at),
+  interrupt,
+  progress,
+  error,
+});
+
+function metadataOf(
+  entry: Entry,
+  { artifact: _a, artifacts: _s, append: _p, last_chunk: _l, ...rest }: More,
+) {
+  return { [OURS]: { version: entry.seq, ...(entry.status !== "" && { status: entry.status }), ...rest } };
+}

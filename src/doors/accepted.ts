@@ -1,0 +1,36 @@
+/** What doors do about a delegation that was just accepted. Limit: the wait itself is the engine's. */
+import { report } from "../engine/dispatch.ts";
+import { readWhenReady } from "../engine/read.ts";
+import type { StoredDelegation } from "../lifecycle/record.ts";
+import { ErrandError } from "../schema/errors.ts";
+import type { Call } from "./call.ts";
+
+/** The W3C form; anything else is somebody's mistake and not worth refusing work for. */
+const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+export function traceparentOf(call: Call): string | undefined {
+  const trace = call.header("traceparent") ?? "";
+  return TRACEPARENT.test(trace) ? trace : undefined;
+}
+
+/** What was accepted, once it is ready; or else as it was accepted: nothing may cost its sender the id any more. */
+export async function waitedFor(
+  call: Call,
+  accepted: StoredDelegation,
+  wait_seconds: number,
+  hold: ReturnType<Call["hold"]>,
+): Promise<StoredDelegation> {
+  const { broker, principal } = call;
+  try {
+    const record = await readWhenReady(broker, principal, accepted.id, {
+      wait_seconds,
+      signal: hold.signal,
+      known: accepted,
+    });
+    hold.throwIfRevoked();
+    return record;
+  } catch (error) {
+    if (!(error instanceof ErrandError)) report(broker, error, "accepted, but not waited for");
+    return accepted;
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * The A2A column of the error table: for each code the A2A error that it is, or, where the protocol has none, the
+ * status of google.rpc that says the same. Limit: codes that only ever stand on a delegation are no answers.
+ */
+import type { ErrorCode } from "./errors.ts";
+
+/** Errors of the A2A specification (section 5.4), by the names of its SDKs; the last is JSON-RPC's invalid params. */
+export type A2aErrorName =
+  | "TaskNotFoundError"
+  | "TaskNotCancelableError"
+  | "PushNotificationNotSupportedError"
+  | "UnsupportedOperationError"
+  | "ContentTypeNotSupportedError"
+  | "ExtensionSupportRequiredError"
+  | "VersionNotSupportedError"
+  | "RequestMalformedError";
+
+/** As google.rpc.Code names them. */
+export type RpcStatus =
+  | "INVALID_ARGUMENT"
+  | "UNAUTHENTICATED"
+  | "PERMISSION_DENIED"
+  | "NOT_FOUND"
+  | "RESOURCE_EXHAUSTED"
+  | "INTERNAL"
+  | "UNAVAILABLE";
+
+export const A2A_ERRORS = {
+  invalid_request: "RequestMalformedError",
+  invalid_json: "INVALID_ARGUMENT",
+  invalid_utf8: "INVALID_ARGUMENT",
+  unauthenticated: "UNAUTHENTICATED",
+  forbidden: "PERMISSION_DENIED",
+  not_accepted: "PERMISSION_DENIED",
+  agent_unknown: "TaskNotFoundError",
+  delegation_not_found: "TaskNotFoundError",
+  lease_unknown: "TaskNotFoundError",
+  reply_unknown: "TaskNotFoundError",
+  not_found: "NOT_FOUND",
+  lease_lost: "UnsupportedOperationError",
+  already_finished: "UnsupportedOperationError",
+  interrupt_not_open: "UnsupportedOperationError",
+  agent_busy: "UnsupportedOperationError",
+  wrong_state: "UnsupportedOperationError",
+  payload_too_large: "INVALID_ARGUMENT",
+  unsupported_media_type: "ContentTypeNotSupportedError",
+  idempotency_conflict: "RequestMalformedError",
+  delegation_loop: "RequestMalformedError",
+  unknown_task_state: "RequestMalformedError",
+  queue_full: "RESOURCE_EXHAUSTED",
+  rate_limited: "RESOURCE_EXHAUSTED",
+  quota_exceeded: "RESOURCE_EXHAUSTED",
+  internal: "INTERNAL",
+  redis_unavailable: "UNAVAILABLE",
+  overloaded: "UNAVAILABLE",
+  shutting_down: "UNAVAILABLE",
+  attempts_exhausted: null,
+  deadline_exceeded: null,
+  interrupt_expired: null,
+  not_picked_up: null,
+  agent_error: null,
+  rejected: null,
+  canceled: null,
+} as const satisfies Record<ErrorCode, A2aErrorName | RpcStatus | null>;

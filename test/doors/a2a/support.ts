@@ -1,0 +1,184 @@
+/** An A2A client by the official SDK, and raw calls, for a broker under test. Limit: the agents are the test's own. */
+import type { Message, StreamResponse, Task } from "@a2a-js/sdk";
+import {
+  type Client,
+  ClientFactory,
+  DefaultAgentCardResolver,
+  JsonRpcTransportFactory,
+  RestTransportFactory,
+} from "@a2a-js/sdk/client";
+import { A2A_STATES, type A2aStateName } from "../../../src/schema/a2a-task.ts";
+import { as, type client, request, startBroker } from "../../support/broker.ts";
+
+export const BINDINGS = ["JSON-RPC", "HTTP+JSON", "JSON-RPC of 0.3", "HTTP+JSON of 0.3"] as const;
+export type Binding = (typeof BINDINGS)[number];
+
+/** As an application would have it: from the agent's base URL, with a token. */
+export async function sdkClient(
+  url: string,
+  agent: string,
+  token: string,
+  binding: Binding = "JSON-RPC",
+): Promise<Client> {
+  const legacy = binding.endsWith("0.3");
+  const fetchImpl: typeof fetch = (input, init) => {
+    const headers = new Headers(init?.headers);
+    headers.set("authorization", `Bearer ${token}`);
+    return fetch(input, { ...init, headers });
+  };
+  const asked: typeof fetch = (input, init) => {
+    const headers = new Headers(init?.headers);
+    if (legacy) headers.set("A2A-Version", "0.3");
+    return fetch(input, { ...init, headers });
+  };
+  const options = { fetchImpl, legacyCompat: { enabled: legacy } };
+  const factory = new ClientFactory({
+    transports: [
+      binding.startsWith("JSON-RPC")
+        ? new JsonRpcTransportFactory(options)
+        : new RestTransportFactory(options),
+    ],
+    cardResolver: new DefaultAgentCardResolver({ fetchImpl: asked, legacyCompat: { enabled: legacy } }),
+  });
+  return factory.createFromUrl(`${url}/a2a/${agent}/`);
+}
+
+/** A broker with an agent `scout`, that agent's calls, and a caller `alice` with a token. */
+export async function a2aDesk(options: Parameters<typeof startBroker>[0] = {}) {
+  const broker = await startBroker(options);
+  const agent = await as(broker.url, "agent:scout");
+  await agent.agent("scout");
+  const caller = await as(broker.url, "caller:alice");
+  return { ...broker, agent, caller, raw: rawCalls(broker.url, caller.token) };
+}
+
+/** JSON-RPC and HTTP+JSON by hand. */
+export function rawCalls(url: string, token: string | null, agent = "scout") {
+  return {
+    rpc: (method: string, params: unknown, headers: Record<string, string> = {}) =>
+      request(url, "POST", `/a2a/${agent}/rpc`, {
+        token,
+        body: { jsonrpc: "2.0", id: 7, method, params },
+        headers: { "a2a-version": "1.0", ...headers },
+      }),
+    envelope: (body: unknown, headers: Record<string, string> = {}) =>
+      request(url, "POST", `/a2a/${agent}/rpc`, {
+        token,
+        body,
+        headers: { "a2a-version": "1.0", ...headers },
+      }),
+    rest: (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+      request(url, method, `/a2a/${agent}/rest${path}`, {
+        token,
+        ...(body !== undefined && { body }),
+        headers: { "a2a-version": "1.0", ...headers },
+      }),
+  };
+}
+
+let made = 0;
+
+/** A message of the SDK's. */
+export function say(text: string, more: Partial<Message> = {}): Message {
+  made += 1;
+  return {
+    messageId: `msg-${made}`,
+    contextId: "",
+    taskId: "",
+    role: 1,
+    parts: [{ content: { $case: "text", value: text }, metadata: undefined, filename: "", mediaType: "" }],
+    metadata: undefined,
+    extensions: [],
+    referenceTaskIds: [],
+    ...more,
+  };
+}
+
+/** The params of a send by the SDK. */
+export const sending = (
+  message: Message,
+  configuration: { returnImmediately?: boolean; historyLength?: number } = {},
+) => ({
+  tenant: "",
+  message,
+  configuration: {
+    acceptedOutputModes: [],
+    taskPushNotificationConfig: undefined,
+    returnImmediately: false,
+    ...configuration,
+  },
+  metadata: undefined,
+});
+
+/** The same as JSON of 1.0. */
+export const jsonMessage = (text: string, more: Record<string, unknown> = {}) => {
+  made += 1;
+  return { messageId: `msg-${made}`, role: "ROLE_USER", parts: [{ text }], ...more };
+};
+
+const NAMES = new Map<number, string>(
+  Object.entries(A2A_STATES).map(([name, { number }]) => [number, name satisfies A2aStateName | string]),
+);
+export const stateOf = ({ status }: Pick<Task, "status">): string =>
+  (NAMES.get(status?.state ?? 0) ?? "").replace("TASK_STATE_", "");
+
+export function textOf(parts: Message["parts"] | undefined): string {
+  return (parts ?? []).map(({ content }) => (content?.$case === "text" ? content.value : "")).join("\n");
+}
+
+export function asTask(result: Message | Task): Task {
+  if ("messageId" in result) throw new Error("a message where a task was expected");
+  return result;
+}
+
+/** One line for each update, to compare streams by. */
+export function lineOf({ payload }: StreamResponse): string {
+  switch (payload?.$case) {
+    case "task":
+      return `task ${stateOf(payload.value)}`;
+    case "statusUpdate":
+      return `${stateOf(payload.value)} ${textOf(payload.value.status?.message?.parts)}`.trim();
+    case "artifactUpdate":
+      return `artifact ${payload.value.artifact?.artifactId} ${textOf(payload.value.artifact?.parts)}`;
+    default:
+      return "?";
+  }
+}
+
+export interface Reading {
+  readonly events: StreamResponse[];
+  readonly lines: () => string[];
+  readonly ended: Promise<void>;
+  readonly isOpen: () => boolean;
+}
+
+/** Reads a stream as it comes; `ended` rejects with what ended it badly. */
+export function reading(stream: AsyncGenerator<StreamResponse, void, undefined>): Reading {
+  const events: StreamResponse[] = [];
+  let open = true;
+  const ended = (async () => {
+    try {
+      for await (const event of stream) events.push(event);
+    } finally {
+      open = false;
+    }
+  })();
+  ended.catch(() => undefined);
+  return { events, lines: () => events.map(lineOf), ended, isOpen: () => open };
+}
+
+type Agent = ReturnType<typeof client>;
+
+/** Takes the agent's next work. */
+export async function leaseOf(
+  agent: Agent,
+  name = "scout",
+): Promise<{
+  lease: string;
+  id: string;
+  body: Agent extends never ? never : Awaited<ReturnType<Agent["lease"]>>["body"];
+}> {
+  const { body } = await agent.lease(name);
+  const [first] = body.leases;
+  return { lease: String(first.lease_id), id: String(first.delegation.id), body: first };
+}
