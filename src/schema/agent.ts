@@ -67,6 +67,8 @@ export const agentSchema = z.strictObject({
     working: z.int(),
     interrupted: z.int(),
   }),
+  /** Where it is an A2A server: the address of its card. */
+  a2a_card_url: z.string(),
 });
 /** An agent as the broker knows it; `limits` and `accepts_from` are shown to itself and the operator alone. */
 export type Agent = z.infer<typeof agentSchema>;

@@ -5,6 +5,7 @@
 import type { Broker } from "../../engine/context.ts";
 import type { Mount } from "../exchange.ts";
 import { published } from "./published.ts";
+import { rest } from "./rest.ts";
 import { rpc } from "./rpc.ts";
 import type { Signer } from "./signing.ts";
 
@@ -22,5 +23,10 @@ export function a2aDoor(broker: Broker, signer: Signer | null): readonly Mount[]
       path,
       handle: (exchange: Parameters<Mount["handle"]>[0]) => rpc(exchange, signer, log),
     })),
+    {
+      methods: ["GET", "POST", "DELETE"],
+      path: "/a2a/:agent/rest/*",
+      handle: (exchange) => rest(exchange, signer, log),
+    },
   ];
 }

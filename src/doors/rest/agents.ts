@@ -10,6 +10,7 @@ import { type Agent, agentRequestSchema, agentSchema } from "../../schema/agent.
 import { ErrandError } from "../../schema/errors.ts";
 import { agentNameSchema, toInstant } from "../../schema/values.ts";
 import { json, nothing } from "../answer.ts";
+import { a2aCardUrl } from "../links.ts";
 import { type Route, route } from "../route.ts";
 
 const params = z.strictObject({ agent: agentNameSchema });
@@ -30,6 +31,7 @@ async function show(broker: Broker, principal: Principal, agent: StoredAgent): P
     updated_at: toInstant(agent.updated_at),
     presence,
     counts,
+    a2a_card_url: a2aCardUrl(broker.publicUrl(), name),
   };
 }
 

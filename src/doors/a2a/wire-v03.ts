@@ -1,0 +1,132 @@
+/**
+ * HTTP+JSON of A2A 0.3 writes the protobuf's objects, where JSON-RPC writes those of the JSON Schema, and the SDK's
+ * handler takes and gives the latter: this turns one into the other. Limit: form only; a request may also come in the
+ * form of the JSON Schema, as some clients write it.
+ */
+type Members = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const membersOf = (value: unknown): Members => (isObject(value) ? value : {});
+const present = (members: Members): Members =>
+  Object.fromEntries(Object.entries(members).filter(([, member]) => member !== undefined && member !== ""));
+
+/** Spelled as the protobuf of 0.3 does. */
+const toState = (state: unknown): string =>
+  state === "canceled"
+    ? "TASK_STATE_CANCELLED"
+    : state === "unknown"
+      ? "TASK_STATE_UNSPECIFIED"
+      : `TASK_STATE_${String(state).toUpperCase().replaceAll("-", "_")}`;
+
+function partToWire(part: unknown): Members {
+  const { kind, text, file, data, metadata } = membersOf(part);
+  if (kind === "text") return { ...present({ metadata }), text };
+  if (kind === "data") return present({ data: { data }, metadata });
+  const { bytes, uri, mimeType, name } = membersOf(file);
+  return present({ file: present({ fileWithBytes: bytes, fileWithUri: uri, mimeType, name }), metadata });
+}
+
+function messageToWire(message: unknown): Members {
+  const { kind: _kind, role, parts, ...rest } = membersOf(message);
+  const named = role === "user" ? "ROLE_USER" : "ROLE_AGENT";
+  return { ...rest, role: named, content: listOf(parts).map(partToWire) };
+}
+
+function statusToWire(status: unknown): Members {
+  const { state, message, timestamp } = membersOf(status);
+  return present({ state: toState(state), message: message && messageToWire(message), timestamp });
+}
+
+function artifactToWire(artifact: unknown): Members {
+  const { parts, ...rest } = membersOf(artifact);
+  return { ...rest, parts: listOf(parts).map(partToWire) };
+}
+
+export function taskToWire(task: unknown): Members {
+  const { kind: _kind, status, artifacts, history, ...rest } = membersOf(task);
+  return present({
+    ...rest,
+    status: statusToWire(status),
+    artifacts: artifacts && listOf(artifacts).map(artifactToWire),
+    history: history && listOf(history).map(messageToWire),
+  });
+}
+
+export function streamToWire(event: object): Members {
+  const { kind, ...rest } = membersOf(event);
+  switch (kind) {
+    case "status-update":
+      return { statusUpdate: { ...rest, status: statusToWire(rest.status) } };
+    case "artifact-update":
+      return { artifactUpdate: { ...rest, artifact: artifactToWire(rest.artifact) } };
+    case "message":
+      return { message: messageToWire(event) };
+    default:
+      return { task: taskToWire(event) };
+  }
+}
+
+export function cardToWire(card: unknown): Members {
+  const { securitySchemes, security, ...rest } = membersOf(card);
+  const schemes = Object.entries(membersOf(securitySchemes)).map(([name, scheme]) => {
+    const { type: _http, ...http } = membersOf(scheme);
+    return [name, { httpAuthSecurityScheme: http }];
+  });
+  const required = listOf(security).map((one) => ({
+    schemes: Object.fromEntries(Object.entries(membersOf(one)).map(([name, list]) => [name, { list }])),
+  }));
+  return { ...rest, securitySchemes: Object.fromEntries(schemes), security: required };
+}
+
+export function configToWire(config: unknown): Members {
+  const { taskId, pushNotificationConfig } = membersOf(config);
+  const { id } = membersOf(pushNotificationConfig);
+  return { name: `tasks/${taskId}/pushNotificationConfigs/${id ?? ""}`, pushNotificationConfig };
+}
+
+export function configFromWire(body: unknown): Members {
+  const { pushNotificationConfig, ...rest } = membersOf(body);
+  return isObject(pushNotificationConfig) ? { pushNotificationConfig } : { pushNotificationConfig: rest };
+}
+
+/** Left as it is where it is none of the protobuf's. */
+function partFromWire(part: unknown): unknown {
+  if (!isObject(part) || "kind" in part) return part;
+  const { text, file, data, metadata } = part;
+  if (text !== undefined) return { ...present({ kind: "text", metadata }), text };
+  if (isObject(data)) return { kind: "data", data: data.data, ...(metadata !== undefined && { metadata }) };
+  if (!isObject(file)) return part;
+  const { fileWithBytes: bytes, fileWithUri: uri, mimeType, name } = file;
+  return present({ kind: "file", file: present({ bytes, uri, mimeType, name }), metadata });
+}
+
+const ROLES = new Map<unknown, string>([
+  ["ROLE_USER", "user"],
+  ["ROLE_AGENT", "agent"],
+]);
+
+export function sendFromWire(body: unknown): unknown {
+  if (!isObject(body)) return body;
+  const { message, request = message, configuration, ...rest } = body;
+  if (!isObject(request)) return body;
+  const { content, parts = content, role, taskId, contextId, ...said } = request;
+  const { pushNotification, ...configured } = membersOf(configuration);
+  return {
+    ...rest,
+    ...(configuration !== undefined && {
+      configuration: present({
+        pushNotificationConfig: pushNotification,
+        ...configured,
+      }),
+    }),
+    message: {
+      ...said,
+      // An empty id is no id.
+      ...present({ taskId, contextId }),
+      role: ROLES.get(role) ?? role,
+      parts: Array.isArray(parts) ? parts.map(partFromWire) : parts,
+    },
+  };
+}
