@@ -209,7 +209,7 @@ export function createDoor(options: DoorOptions): Hono<Env> {
   }
 
   async function pass(c: Context<Env>, { path, handle: answer }: Mount): Promise<Response> {
-    c.set("route", path);
+    c.set("route", path.replaceAll(/:(\w+)/g, "{$1}"));
     const fixed = path.endsWith("/*") ? path.slice(0, -1).split("/").length - 1 : null;
     const exchange = {
       method: c.req.method,

@@ -9,14 +9,25 @@ const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 /** How long a browser may remember a preflight; Chromium's own cap. */
 const PREFLIGHT_SECONDS = 7200;
 const MAY_SEND = [
+  "A2A-Extensions",
+  "A2A-Version",
   "Authorization",
   "Content-Type",
   "Idempotency-Key",
   "Last-Event-ID",
   "Prefer",
+  "X-A2A-Extensions",
   "traceparent",
 ].join(", ");
-const MAY_READ = ["Location", "Retry-After", "Idempotency-Replayed", "X-Request-Id"].join(", ");
+const MAY_READ = [
+  "A2A-Extensions",
+  "ETag",
+  "Idempotency-Replayed",
+  "Location",
+  "Retry-After",
+  "X-A2A-Extensions",
+  "X-Request-Id",
+].join(", ");
 
 const nameOf = (host: string): string | undefined =>
   URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : undefined;

@@ -98,6 +98,9 @@ export class BrokerA2AHandler implements A2ARequestHandler {
 
   async *sendMessageStream(params: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
     const record = await this.#kept(async () => {
+      const { broker, principal } = this.#scope.call;
+      // Before anything is accepted: what is refused later would be work that nobody watches.
+      broker.quotas.requireRoom(principal, "streams");
       this.#requireNoPush(params);
       return this.#send(params);
     });

@@ -29,7 +29,8 @@ export async function rest(exchange: Exchange, signer: Signer | null, log: Log):
   try {
     const { call, bytes } = await exchange.enter();
     version = versionOf(exchange.header("a2a-version"), exchange.query["A2A-Version"]?.[0]);
-    const operation = operationOf(exchange.method, exchange.rest, exchange.query, version);
+    const verb = exchange.method === "HEAD" ? "GET" : exchange.method;
+    const operation = operationOf(verb, exchange.rest, exchange.query, version);
     if (!operation) throw noRoute(exchange, version);
     const body = parseBody(bytes, exchange.header("content-type"));
     const params = version === "1.0" ? paramsOf(operation, body) : body;

@@ -13,6 +13,7 @@ export async function streamed(
   refusal: (error: unknown) => Frame,
 ): Promise<Response> {
   const first = await events.next();
+  // Nothing is subscribed to before the second step: a body that nobody reads leaves nothing behind.
   const response = sse(scope.call, async function* (signal) {
     scope.endWith(signal);
     try {
