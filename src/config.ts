@@ -21,6 +21,9 @@ const redisUrl = z
   .refine((url) => /^(?:rediss?:\/\/|unix:)/.test(url), "must begin with redis://, rediss:// or unix:")
   .refine((url) => url.startsWith("unix:") || URL.canParse(url), "is no URL; a port is 1 to 65535");
 
+/** What signing libraries ask for. */
+const MIN_RSA_BITS = 2048;
+
 /** A private JWK, or the file of one; what is wrong with it is told without showing any of it. */
 const signingKey = z
   .string()
@@ -48,13 +51,13 @@ const signingKey = z
   .refine(
     ({ jwk }) => {
       try {
-        createPrivateKey({ key: jwk, format: "jwk" });
-        return true;
+        const { asymmetricKeyDetails } = createPrivateKey({ key: jwk, format: "jwk" });
+        return (asymmetricKeyDetails?.modulusLength ?? MIN_RSA_BITS) >= MIN_RSA_BITS;
       } catch {
         return false;
       }
     },
-    { error: "is no usable private key" },
+    { error: `is no usable private key (RSA: ${MIN_RSA_BITS} bits or more)` },
   );
 
 const schema = z.strictObject({

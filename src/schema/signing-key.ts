@@ -1,11 +1,13 @@
 /** The key that signs agent cards: a private JWK. Limit: asymmetric keys alone; a shared secret could not be checked by others. */
 import * as z from "zod";
 
-const ALGORITHMS: Readonly<Record<string, string>> = {
-  "P-256": "ES256",
-  "P-384": "ES384",
-  "P-521": "ES512",
-  Ed25519: "EdDSA",
+/** What a key can sign with, the usual first. */
+const ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
+  "EC P-256": ["ES256"],
+  "EC P-384": ["ES384"],
+  "EC P-521": ["ES512"],
+  "OKP Ed25519": ["EdDSA", "Ed25519"],
+  RSA: ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
 };
 const text = z.string().min(1).optional();
 
@@ -27,9 +29,12 @@ export const signingKeySchema = z
     kid: text,
   })
   .transform(({ kty, crv, d, x, y, n, e, p, q, dp, dq, qi, alg, kid }, ctx) => {
-    const known = alg ?? (kty === "RSA" ? "RS256" : ALGORITHMS[crv ?? ""]);
+    const usual = ALGORITHMS[kty === "RSA" ? kty : `${kty} ${crv}`] ?? [];
+    const known = alg === undefined ? usual[0] : usual.find((one) => one === alg);
     if (known === undefined) {
-      ctx.addIssue({ code: "custom", message: "names no algorithm (alg) and no curve that tells it" });
+      const named =
+        usual.length === 0 ? `crv '${crv}' is not known` : `alg must be one of ${usual.join(", ")}`;
+      ctx.addIssue({ code: "custom", message: `signs nothing: ${named}` });
       return z.NEVER;
     }
     const members = { kty, crv, d, x, y, n, e, p, q, dp, dq, qi };

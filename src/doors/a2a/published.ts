@@ -1,6 +1,6 @@
 /**
  * The public card as an answer: the form of the version that is asked for, cacheable and checked by tag or date. Limit:
- * without a version it carries both forms at once, so that clients of 0.3 find what they look for.
+ * without a version that is known it carries both forms at once, so that every client finds what it looks for.
  */
 import { createHash } from "node:crypto";
 import { AgentCard } from "@a2a-js/sdk";
@@ -12,7 +12,7 @@ import { a2aUrl } from "../links.ts";
 import { publicCard } from "./card.ts";
 import { cardV03 } from "./card-v03.ts";
 import type { Signer } from "./signing.ts";
-import { versionOf } from "./version.ts";
+import { versionNamed } from "./version.ts";
 
 const MAX_AGE_SECONDS = 60;
 /** A card also changes with the configuration, which changes with a start at most. */
@@ -35,12 +35,11 @@ export async function published(exchange: Exchange, broker: Broker, signer: Sign
 }
 
 function formOf(exchange: Exchange, card: AgentCard): object {
-  const header = exchange.header("a2a-version");
-  const parameter = exchange.query["A2A-Version"]?.[0];
+  const version = versionNamed(exchange.header("a2a-version"), exchange.query["A2A-Version"]?.[0]);
   const current = AgentCard.toJSON(card);
   if (typeof current !== "object" || current === null)
     throw new ErrandError("internal", "A card has no form.");
-  if (!header && !parameter) {
+  if (version === null) {
     const { securitySchemes, skills: _same, ...old } = cardV03(card);
     const schemes: Record<string, object> = Object.fromEntries(
       Object.entries(card.securitySchemes).map(([name, scheme]) => [
@@ -50,7 +49,7 @@ function formOf(exchange: Exchange, card: AgentCard): object {
     );
     return { ...old, ...current, securitySchemes: schemes };
   }
-  return versionOf(header, parameter) === "1.0" ? current : cardV03(card);
+  return version === "1.0" ? current : cardV03(card);
 }
 
 /** The tag decides where one is sent; a date counts in seconds. */

@@ -8,11 +8,16 @@ export type Version = "1.0" | "0.3";
 
 const SUPPORTED = ["1.0", "0.3"] as const;
 
+/** The version that is named, where it is one of ours; null where it is none, or none is named. */
+export function versionNamed(header: string | undefined, parameter: string | undefined): Version | null {
+  const minor = /^(\d{1,4}\.\d{1,4})(?:\.\d+)*$/.exec((header || parameter || "").trim())?.[1];
+  return SUPPORTED.find((version) => version === minor) ?? null;
+}
+
+/** Throws for a version that is none of ours. */
 export function versionOf(header: string | undefined, parameter: string | undefined): Version {
-  const asked = (header || parameter || "").trim();
-  if (asked === "") return "0.3";
-  const minor = /^(\d{1,4}\.\d{1,4})(?:\.\d+)*$/.exec(asked)?.[1];
-  const found = SUPPORTED.find((version) => version === minor);
+  if ((header || parameter || "").trim() === "") return "0.3";
+  const found = versionNamed(header, parameter);
   if (found) return found;
   throw new VersionNotSupportedError({
     message: `This version of A2A is not supported; send A2A-Version: ${SUPPORTED.join(" or ")}.`,

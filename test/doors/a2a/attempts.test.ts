@@ -1,0 +1,95 @@
+/** What a client sees when an attempt is lost: no task stays as it was for ever, and what went with it is told. */
+import { expect, test } from "vitest";
+import { until } from "../../support/until.ts";
+import { a2aDesk, leaseOf, rawCalls, reading, say, sdkClient, sending } from "./support.ts";
+
+async function desk() {
+  const broker = await a2aDesk();
+  await broker.agent.agent("scout", { limits: { max_attempts: 2 }, backoff: { initial_ms: 0 } });
+  const client = await sdkClient(broker.url, "scout", broker.caller.token);
+  const stream = reading(client.sendMessageStream(sending(say("work"))));
+  const { lease, id } = await leaseOf(broker.agent);
+  const artifact = (on: string, artifactId: string, text: string, more = {}) =>
+    broker.agent.call("POST", `/v1/leases/${on}/artifacts`, {
+      artifact: { artifactId, parts: [{ text }] },
+      ...more,
+    });
+  return { ...broker, client, stream, lease, id, artifact };
+}
+
+test("a lease that ran out drops its artifacts, on the stream as in the task", async () => {
+  const { agent, stream, lease, id, artifact, clock, gateway, caller, url } = await desk();
+  await artifact(lease, "x", "half");
+  clock.offset_ms += 61_000;
+  await gateway.sweep.tick();
+  const next = await leaseOf(agent);
+  const { body } = await rawCalls(url, caller.token).rpc("GetTask", { id });
+  expect("artifacts" in body.result).toBe(false);
+  await artifact(next.lease, "y", "whole");
+  await agent.reply(next.lease, { text: "done" });
+  await stream.ended;
+  expect(stream.lines()).toEqual([
+    "task SUBMITTED",
+    "WORKING",
+    "artifact x half",
+    "artifact x ",
+    "SUBMITTED",
+    "WORKING",
+    "artifact y whole",
+    "COMPLETED done",
+  ]);
+  const dropped = stream.events.flatMap(({ payload }) =>
+    payload?.$case === "artifactUpdate" ? [payload.value.artifact?.metadata?.dropped ?? false] : [],
+  );
+  expect(dropped).toEqual([false, true, false]);
+});
+
+test("an agent that dies for good ends the task as failed, with the broker's words", async () => {
+  const { agent, stream, clock, gateway } = await desk();
+  for (const _ of [1, 2]) {
+    clock.offset_ms += 61_000;
+    await gateway.sweep.tick();
+    if (stream.isOpen()) await agent.lease("scout", { wait_seconds: 1 });
+  }
+  await until(() => !stream.isOpen());
+  const last = stream.events.at(-1)?.payload;
+  expect(last?.$case === "statusUpdate" && last.value.metadata?.errand).toMatchObject({
+    error: { code: "attempts_exhausted" },
+  });
+  expect(stream.lines().at(-1)).toMatch(/^FAILED \S/);
+});
+
+test("an agent that fails or refuses says so in the status", async () => {
+  const { agent, stream, lease, client } = await desk();
+  await agent.reply(lease, {
+    state: "failed",
+    text: undefined,
+    error: { code: "no_disk", message: "The disk is full." },
+  });
+  await stream.ended;
+  expect(stream.lines().at(-1)).toBe("FAILED The disk is full.");
+  const refused = reading(client.sendMessageStream(sending(say("more"))));
+  await agent.reply((await leaseOf(agent)).lease, { state: "rejected", text: "Not mine." });
+  await refused.ended;
+  expect(refused.lines().at(-1)).toBe("REJECTED Not mine.");
+});
+
+test("what came before the reply is not told twice, and what comes with it is told once", async () => {
+  const { agent, stream, lease, artifact } = await desk();
+  await artifact(lease, "x", "one");
+  await artifact(lease, "x", "two", { append: true });
+  await agent.reply(lease, {
+    text: "done",
+    artifacts: [
+      { artifactId: "x", parts: [{ text: "one" }, { text: "two" }] },
+      { artifactId: "y", parts: [{ text: "new" }] },
+    ],
+  });
+  await stream.ended;
+  expect(stream.lines().slice(2)).toEqual([
+    "artifact x one",
+    "artifact x two",
+    "artifact y new",
+    "COMPLETED done",
+  ]);
+});
