@@ -10,6 +10,7 @@ import { buildProgram, everyCommand, pathOf } from "../dist/cli/program.js";
 import { ROUTES } from "../dist/doors/http.js";
 import { API_INFO, openapi } from "../dist/doors/openapi.js";
 import { MOVES } from "../dist/lifecycle/states.js";
+import { A2A_ERRORS } from "../dist/schema/a2a-errors.js";
 import { CATEGORIES, ERRORS } from "../dist/schema/errors.js";
 import { LIMITS } from "../dist/schema/limits.js";
 import { apiReference } from "./api-reference.mjs";
@@ -84,17 +85,19 @@ function errors() {
     error.title,
     plain(error.recovery),
     plain(error.cli ?? ""),
+    A2A_ERRORS[name] === null ? "–" : code(A2A_ERRORS[name]),
   ]);
   return `${NOTE}
 
 # Errors
 
 Every error answer is \`application/problem+json\` with a stable \`code\`, its \`category\`, whether a retry can help,
-and in \`recovery\` what to do next. The CLI exits with the number of the category.
+and in \`recovery\` what to do next. The CLI exits with the number of the category. Over [A2A](a2a.md) it is the error
+of the protocol, or the google.rpc status, of the last column.
 
 ${table(["category", "CLI exit", "when"], categories)}
 
-${table(["code", "HTTP", "category", "retryable", "what", "what to do", "with the CLI"], codes)}
+${table(["code", "HTTP", "category", "retryable", "what", "what to do", "with the CLI", "over A2A"], codes)}
 `;
 }
 

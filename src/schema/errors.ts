@@ -1,6 +1,6 @@
 /**
  * The one error table: code → category, HTTP status, retryable, recovery. Every door, the CLI's exit
- * codes and the docs are derived from it. Limit: per-wire codes (A2A, JSON-RPC) are added by their doors.
+ * codes and the docs are derived from it. Limit: what A2A calls each stands in a2a-errors.ts.
  */
 import * as z from "zod";
 

@@ -158,6 +158,28 @@ test("fan-out gathers the results of all that it sent, failures included, and of
   expect(lines.at(-1)).toBe("2 done, 1 failed");
 }, 40_000);
 
+test("an A2A client has an agent that polls release, after its approval", async () => {
+  const { url, agent, caller } = await desk("release");
+  example("release.ts", [], url, agent.token);
+  const approving = example("a2a-client.ts", ["release", "v1.4.0"], url, caller.token);
+  expect(await approving.ended, approving.out()).toBe(0);
+  // Progress right before the reply may go with it.
+  const lines = approving.out().trimEnd().split("\n");
+  expect(lines.filter((line) => line !== "WORKING: releasing")).toEqual([
+    "SUBMITTED",
+    "WORKING",
+    "INPUT_REQUIRED: Release v1.4.0?",
+    "answering approve",
+    "SUBMITTED",
+    "WORKING",
+    "artifact reply: released v1.4.0",
+    "COMPLETED: released v1.4.0",
+  ]);
+  const denying = example("a2a-client.ts", ["release", "v2.0.0", "deny"], url, caller.token);
+  expect(await denying.ended, denying.out()).toBe(1);
+  expect(denying.out().trimEnd().split("\n").at(-1)).toBe("REJECTED: not released: deny");
+}, 60_000);
+
 test("watcher prints every event once, and goes on where it was ended", async () => {
   const { url, agent, delegator } = await desk("scout");
   const viewer = await as(url, "viewer:wall");

@@ -1,9 +1,40 @@
 /** A card in the form of A2A 0.3, from that of 1.0. Limit: unsigned: a signature stands for one form alone. */
-import type { AgentCard } from "@a2a-js/sdk";
+import type { AgentCard, AgentExtension } from "@a2a-js/sdk";
 
 type Schemes = Record<string, { type: "http"; scheme: string; description?: string }>;
 
-export function cardV03(card: AgentCard) {
+interface SkillV03 {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly examples?: readonly string[];
+  readonly inputModes?: readonly string[];
+  readonly outputModes?: readonly string[];
+}
+
+export interface CardV03 {
+  readonly protocolVersion: string;
+  readonly name: string;
+  readonly description: string;
+  readonly version: string;
+  readonly url: string;
+  readonly preferredTransport: string;
+  readonly additionalInterfaces: readonly { readonly url: string; readonly transport: string }[];
+  readonly capabilities: {
+    readonly streaming: boolean | undefined;
+    readonly pushNotifications: boolean | undefined;
+    readonly extensions: readonly AgentExtension[];
+  };
+  readonly supportsAuthenticatedExtendedCard: boolean | undefined;
+  readonly securitySchemes: Schemes;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly defaultInputModes: readonly string[];
+  readonly defaultOutputModes: readonly string[];
+  readonly skills: readonly SkillV03[];
+}
+
+export function cardV03(card: AgentCard): CardV03 {
   const [first, ...others] = card.supportedInterfaces.filter(
     ({ protocolVersion }) => protocolVersion === "0.3",
   );
