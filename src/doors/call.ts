@@ -6,7 +6,7 @@ import type { ServerResponse } from "node:http";
 import { type Principal, toPrincipal } from "../engine/access.ts";
 import type { Broker } from "../engine/context.ts";
 import type { Quota } from "../engine/quotas.ts";
-import type { Identity } from "../engine/tokens.ts";
+import type { Hold, Identity } from "../engine/tokens.ts";
 import { ErrandError } from "../schema/errors.ts";
 
 /** A reason of our own: the standard one is an exception, with a stack to be made. */
@@ -75,6 +75,11 @@ export class Call {
         }
       },
     };
+  }
+
+  /** For what outlives the request: calls `end` when its token ends. `release` is owed. */
+  holdToken(end: () => void): Hold {
+    return this.broker.tokens.hold(this.#identity, end);
   }
 
   /**

@@ -19,6 +19,8 @@ import { parseBody, readBody } from "./body.ts";
 import { Call } from "./call.ts";
 import { docsPage } from "./docs-page.ts";
 import type { Mount } from "./exchange.ts";
+import { createMcpDoor, MCP_METHODS, MCP_PATH } from "./mcp/door.ts";
+import { errorResponse } from "./mcp/errors.ts";
 import { API_INFO, openapi } from "./openapi.ts";
 import type { Document } from "./openapi-types.ts";
 import { corsHeaders, originGuard, PREFLIGHT_HEADERS } from "./origin.ts";
@@ -69,6 +71,9 @@ const AT_ONCE_MS = 100;
 /** How long a kept connection without a request stays open once the gateway stops. */
 const IDLE_GRACE_MS = 300;
 
+/** What a door has to say of itself to be let in behind the checks that all have in common. */
+type Handled = Pick<Route, "path" | "run"> & { readonly method: string };
+
 type Env = {
   Bindings: Partial<HttpBindings>;
   Variables: {
@@ -91,7 +96,10 @@ export function createDoor(options: DoorOptions): Hono<Env> {
   const guard = originGuard(options.host, options.allowedOrigins);
   const fail = (error: unknown, c: Context<Env>) => {
     const requestId = c.get("requestId");
-    return problemResponse(toErrandError(error, broker.log, requestId, c.req.method), requestId);
+    const refused = toErrandError(error, broker.log, requestId, c.req.method);
+    const problem = problemResponse(refused, requestId);
+    // Its own words for it, the same status and headers.
+    return c.req.path === MCP_PATH ? errorResponse(refused, requestId, problem) : problem;
   };
 
   /** What every answer says beside what it is about. */
@@ -147,6 +155,14 @@ export function createDoor(options: DoorOptions): Hono<Env> {
   for (const mount of a2aDoor(broker, options.signer)) {
     for (const method of mount.methods) app.on(method, mount.path, (c) => pass(c, mount));
   }
+  const mcp = createMcpDoor({ broker, stopping });
+  app.on([...MCP_METHODS], MCP_PATH, (c) =>
+    handle(c, {
+      method: c.req.method,
+      path: MCP_PATH,
+      run: (call, { body }) => mcp.serve(call, c.req.method, c.req.raw.headers, body),
+    }),
+  );
 
   app.get("/metrics", async (c) => {
     // Most wanted when Redis is away.
@@ -197,7 +213,7 @@ export function createDoor(options: DoorOptions): Hono<Env> {
     return RESPONSE_ALREADY_SENT;
   }
 
-  async function handle(c: Context<Env>, route: Route): Promise<Response> {
+  async function handle(c: Context<Env>, route: Handled): Promise<Response> {
     c.set("route", route.path);
     const { call, bytes } = await enter(c);
     const answer = await route.run(call, {

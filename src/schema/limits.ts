@@ -64,6 +64,18 @@ export const LIMITS = {
     "open at one gateway for one principal (the operator has no such limit)",
     "quota_exceeded",
   ),
+  mcp_sessions: limit(
+    1_000,
+    "sessions",
+    "of MCP at one gateway for one principal; the one idle for longest makes room, refused when all are at work",
+    "quota_exceeded",
+  ),
+  mcp_session_seconds: limit(
+    3_600,
+    "seconds",
+    "a session of MCP may be idle; then it is gone, and its client initializes again",
+    "not_found",
+  ),
   wait_seconds: limit(60, "seconds", "a request may wait", "invalid_request"),
   leases: limit(32, "leases", "one poll may take", "invalid_request"),
   page: limit(1_000, "entries", "a page of events or results; 100 of a list", "invalid_request"),

@@ -1,0 +1,99 @@
+/**
+ * One call of a tool as its handler sees it: who calls, what its client can do, until when to wait. Limit: lives as
+ * long as the request.
+ */
+import { CLIENT_CAPABILITIES_META_KEY, type ServerContext } from "@modelcontextprotocol/server";
+import * as z from "zod";
+import type { Principal } from "../../engine/access.ts";
+import type { Broker } from "../../engine/context.ts";
+import { bodyHash } from "../../engine/idempotency.ts";
+import { randomId } from "../../redis/shards.ts";
+import type { Call } from "../call.ts";
+
+export const TASKS = "io.modelcontextprotocol/tasks";
+export type Era = "modern" | "legacy";
+
+/** Ids that are nobody else's by their making; a counter's are everybody's. */
+const UNIQUE_ID = /^[\x21-\x7e]{16,128}$/;
+
+const envelopeSchema = z.looseObject({
+  [CLIENT_CAPABILITIES_META_KEY]: z.looseObject({
+    extensions: z.record(z.string(), z.unknown()).optional(),
+    elicitation: z.record(z.string(), z.unknown()).optional(),
+  }),
+});
+
+/** What the client says with a request of 2026-07-28 that it can do; nothing in the other era. */
+export function capabilitiesOf({ mcpReq }: ServerContext) {
+  const found = envelopeSchema.safeParse(mcpReq.envelope);
+  return found.success ? found.data[CLIENT_CAPABILITIES_META_KEY] : {};
+}
+
+export class Context {
+  readonly call: Call;
+  readonly broker: Broker;
+  readonly principal: Principal;
+  readonly era: Era;
+  /** Aborts when the client cancels the request, or leaves. */
+  readonly canceled: AbortSignal;
+  /** Answers to what an earlier round of this request asked for. */
+  readonly responses: Readonly<Record<string, unknown>> | undefined;
+  /** What that round said it was about; the client's to forge. */
+  readonly state: string | undefined;
+  readonly #server: ServerContext;
+  #steps = 0;
+
+  constructor(call: Call, era: Era, server: ServerContext) {
+    this.call = call;
+    this.broker = call.broker;
+    this.principal = call.principal;
+    this.era = era;
+    this.#server = server;
+    this.canceled = server.mcpReq.signal;
+    this.responses = server.mcpReq.inputResponses;
+    const state = server.mcpReq.requestState<unknown>();
+    this.state = typeof state === "string" ? state : undefined;
+  }
+
+  /** The client takes a task in the place of a result. */
+  get takesTasks(): boolean {
+    return this.era === "modern" && capabilitiesOf(this.#server).extensions?.[TASKS] !== undefined;
+  }
+
+  /** The client shows forms to its user, and tries the request again with what was filled in. */
+  get takesForms(): boolean {
+    const elicitation = this.era === "modern" ? capabilitiesOf(this.#server).elicitation : undefined;
+    // Declared without a mode it means forms.
+    return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+  }
+
+  get wantsProgress(): boolean {
+    return this.#server.mcpReq._meta?.progressToken !== undefined;
+  }
+
+  async report(message: string): Promise<void> {
+    const progressToken = this.#server.mcpReq._meta?.progressToken;
+    if (progressToken === undefined || this.canceled.aborted) return;
+    this.#steps += 1;
+    const params = { progressToken, progress: this.#steps, message };
+    // A client that is gone is noticed where it matters.
+    await this.#server.mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
+  }
+
+  /** Waits count as polls, and end with the request, the token or the gateway. */
+  held<T>(wait_seconds: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return this.call.whileHeld(wait_seconds, (signal) => work(AbortSignal.any([signal, this.canceled])));
+  }
+
+  /**
+   * The idempotency key of work that this request asks for, when the caller gave none. The same request sent again
+   * has the same one, as far as it can be known: a session and its request id name it, or an id that is unique by its
+   * length. A counter without a session does not: every process that starts has the same ones.
+   */
+  keyFor(input: unknown): string {
+    const { sessionId, mcpReq } = this.#server;
+    const { id } = mcpReq;
+    const isNamed = sessionId !== undefined || UNIQUE_ID.test(String(id));
+    return `mcp:${isNamed ? bodyHash([sessionId ?? null, id, input]) : randomId(26)}`;
+  }
+}
