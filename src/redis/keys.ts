@@ -38,6 +38,8 @@ export interface ShardKeys {
   readonly artifacts: (id: string) => string;
   /** LIST: JSON follow-ups that its holder has not seen, oldest first. */
   readonly unseen: (id: string) => string;
+  /** HASH request_id → JSON answer, of a question of which some is not answered yet; expires. */
+  readonly answerParts: (id: string, interrupt: string) => string;
   /** SET: ids of the delegations made, or about to be made, under it. */
   readonly children: (id: string) => string;
   /** STRING: this child shall not come to be, its parent was canceled; expires. */
@@ -74,6 +76,7 @@ export function shardKeys(shard: number): ShardKeys {
     history: (id) => `${base}:d:${id}:history`,
     artifacts: (id) => `${base}:d:${id}:artifacts`,
     unseen: (id) => `${base}:d:${id}:unseen`,
+    answerParts: (id, interrupt) => `${base}:d:${id}:answers:${interrupt}`,
     children: (id) => `${base}:d:${id}:children`,
     tombstone: (id) => `${base}:tombstone:${id}`,
     list: (index) => `${base}:list:${index}`,

@@ -62,3 +62,95 @@ export function answered(result: Record<string, unknown>) {
     data: JSON.parse(JSON.stringify(structuredContent ?? {})),
   };
 }
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  // The wire is what is under test: each test says what it expects there.
+  readonly body: ReturnType<typeof JSON.parse>;
+  /** What came before the answer. */
+  readonly notes: ReturnType<typeof JSON.parse>[];
+}
+
+let lastId = 0;
+
+/** One POST to /mcp as it stands; of a stream the last message is the answer. */
+export async function postMcp(
+  url: string,
+  token: string | null,
+  body: unknown,
+  options: { readonly headers?: Record<string, string>; readonly signal?: AbortSignal } = {},
+): Promise<RawAnswer> {
+  const response = await fetch(`${url}/mcp`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      ...(token !== null && { authorization: `Bearer ${token}` }),
+      ...options.headers,
+    },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+    ...(options.signal && { signal: options.signal }),
+  });
+  const text = await response.text();
+  const isStream = response.headers.get("content-type")?.includes("event-stream") === true;
+  const messages = isStream
+    ? [...text.matchAll(/^data: (.+)$/gm)].map(([, data]) => JSON.parse(data ?? "null"))
+    : [text === "" ? null : JSON.parse(text)];
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: messages.at(-1),
+    notes: messages.slice(0, -1),
+  };
+}
+
+/** A request of 2026-07-28, with the headers and the envelope that it needs. */
+export function askModern(
+  url: string,
+  token: string | null,
+  method: string,
+  params: Record<string, unknown> = {},
+  options: {
+    readonly capabilities?: Record<string, unknown>;
+    readonly id?: string | number;
+    readonly signal?: AbortSignal;
+    readonly headers?: Record<string, string>;
+    readonly progressToken?: string;
+  } = {},
+): Promise<RawAnswer> {
+  lastId += 1;
+  const { capabilities = {}, id = lastId, signal, headers, progressToken } = options;
+  const name = params.name ?? params.taskId;
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },
+    "io.modelcontextprotocol/clientCapabilities": capabilities,
+    ...(progressToken !== undefined && { progressToken }),
+  };
+  return postMcp(
+    url,
+    token,
+    { jsonrpc: "2.0", id, method, params: { _meta, ...params } },
+    {
+      headers: {
+        "mcp-protocol-version": MODERN,
+        "mcp-method": method,
+        ...(typeof name === "string" && { "mcp-name": name }),
+        ...headers,
+      },
+      ...(signal && { signal }),
+    },
+  );
+}
+
+export const TASKS_CAPABILITY = { extensions: { "io.modelcontextprotocol/tasks": {} } };
+
+/** A tool called by a request of 2026-07-28. */
+export const callModern = (
+  url: string,
+  token: string,
+  name: string,
+  args: Record<string, unknown>,
+  options: Parameters<typeof askModern>[4] & { readonly more?: Record<string, unknown> } = {},
+) => askModern(url, token, "tools/call", { name, arguments: args, ...options.more }, options);

@@ -2,7 +2,11 @@
  * One call of a tool as its handler sees it: who calls, what its client can do, until when to wait. Limit: lives as
  * long as the request.
  */
-import { CLIENT_CAPABILITIES_META_KEY, type ServerContext } from "@modelcontextprotocol/server";
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  MissingRequiredClientCapabilityError,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
 import * as z from "zod";
 import type { Principal } from "../../engine/access.ts";
 import type { Broker } from "../../engine/context.ts";
@@ -24,10 +28,16 @@ const envelopeSchema = z.looseObject({
 });
 
 /** What the client says with a request of 2026-07-28 that it can do; nothing in the other era. */
-export function capabilitiesOf({ mcpReq }: ServerContext) {
-  const found = envelopeSchema.safeParse(mcpReq.envelope);
+function capabilitiesOf(envelope: unknown) {
+  const found = envelopeSchema.safeParse(envelope);
   return found.success ? found.data[CLIENT_CAPABILITIES_META_KEY] : {};
 }
+
+export const declaresTasks = (envelope: unknown): boolean =>
+  capabilitiesOf(envelope).extensions?.[TASKS] !== undefined;
+
+export const tasksRequired = () =>
+  new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS]: {} } } });
 
 export class Context {
   readonly call: Call;
@@ -57,12 +67,13 @@ export class Context {
 
   /** The client takes a task in the place of a result. */
   get takesTasks(): boolean {
-    return this.era === "modern" && capabilitiesOf(this.#server).extensions?.[TASKS] !== undefined;
+    return this.era === "modern" && declaresTasks(this.#server.mcpReq.envelope);
   }
 
   /** The client shows forms to its user, and tries the request again with what was filled in. */
   get takesForms(): boolean {
-    const elicitation = this.era === "modern" ? capabilitiesOf(this.#server).elicitation : undefined;
+    const elicitation =
+      this.era === "modern" ? capabilitiesOf(this.#server.mcpReq.envelope).elicitation : undefined;
     // Declared without a mode it means forms.
     return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
   }

@@ -3,8 +3,9 @@
  */
 import { type InputRequiredResult, inputRequired } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { answer } from "../../engine/answer.ts";
+import { answeredParts, answerPart } from "../../engine/answer-parts.ts";
 import { cancel } from "../../engine/cancel.ts";
+import type { Broker } from "../../engine/context.ts";
 import { type Delegated, delegate } from "../../engine/delegate.ts";
 import { report } from "../../engine/dispatch.ts";
 import { read } from "../../engine/read.ts";
@@ -15,7 +16,7 @@ import { agentNameSchema, contextIdSchema, delegationIdSchema } from "../../sche
 import { toErrandError } from "../problem.ts";
 import { check } from "../route.ts";
 import type { Context } from "./context.ts";
-import { toAnswers, toInputRequests } from "./elicit.ts";
+import { isDismissed, toAnswers, toInputRequests } from "./elicit.ts";
 import { finalAnswer, toHandle } from "./tasks.ts";
 import { type Tool, type ToolAnswer, tool, type Unfinished } from "./tool.ts";
 import { delegationOf, summarize, summaryShape, toText } from "./view.ts";
@@ -99,8 +100,12 @@ async function show(context: Context, record: StoredDelegation, replayed: boolea
 }
 
 /** What it asks, for the client to ask its user and to call again; what it is about stands in the state. */
-function ask(record: StoredDelegation): InputRequiredResult | undefined {
-  const inputRequests = toInputRequests(delegationOf(record));
+async function ask(broker: Broker, record: StoredDelegation): Promise<InputRequiredResult | undefined> {
+  const delegation = delegationOf(record);
+  const { interrupt } = delegation;
+  if (interrupt === null) return undefined;
+  const given = await answeredParts(broker, record.id, interrupt.id);
+  const inputRequests = toInputRequests(delegation, given);
   if (Object.keys(inputRequests).length === 0) return undefined;
   return inputRequired({ inputRequests, requestState: record.id });
 }
@@ -113,13 +118,15 @@ async function resume({ broker, principal, responses }: Context, state: string):
   const id = check(delegationIdSchema, state, "requestState");
   const record = await read(broker, principal, id);
   const delegation = delegationOf(record);
-  const answers = toAnswers(delegation, responses);
   const { interrupt } = delegation;
   if (interrupt === null) return { record, dismissed: false };
-  if (Object.keys(answers).length === 0) return { record, dismissed: responses !== undefined };
+  const answers = toAnswers(delegation, responses);
+  const dismissed = isDismissed(delegation, responses);
   try {
-    const answered = await answer(broker, principal, id, { interrupt_id: interrupt.id, answers });
-    return { record: answered, dismissed: false };
+    return {
+      record: await answerPart(broker, principal, id, { interrupt_id: interrupt.id, answers }),
+      dismissed,
+    };
   } catch (error) {
     // Somebody else was quicker.
     if (!(error instanceof ErrandError) || error.code !== "interrupt_not_open") throw error;
@@ -161,7 +168,7 @@ async function delegateAndWait(
     if (hasLeft && cancel_on_disconnect && !record.finished) {
       await cancel(broker, principal, record.id, { reason: "the caller disconnected", cascade: true });
     }
-    const asked = context.takesForms && !hasLeft ? ask(record) : undefined;
+    const asked = context.takesForms && !hasLeft ? await ask(broker, record) : undefined;
     return asked ? { result: asked } : await show(context, record, replayed);
   } finally {
     hold.release();

@@ -4,12 +4,29 @@
  * happens that a client would have to be told unasked.
  */
 import { createMcpHandler, isLegacyRequest, type ServerContext } from "@modelcontextprotocol/server";
+import * as z from "zod";
 import type { Broker } from "../../engine/context.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { Call } from "../call.ts";
+import { declaresTasks, tasksRequired } from "./context.ts";
 import { errorResponse, withoutOldCodes } from "./errors.ts";
 import { createServer } from "./server.ts";
 import { Sessions } from "./sessions.ts";
+
+const listenSchema = z.looseObject({
+  id: z.union([z.string(), z.number()]),
+  method: z.literal("subscriptions/listen"),
+  params: z.looseObject({
+    notifications: z.looseObject({ taskIds: z.array(z.unknown()).optional() }).optional(),
+    _meta: z.unknown(),
+  }),
+});
+
+/** Word of tasks may be asked for only by who knows what tasks are. */
+function undeclared(id: string | number): Response {
+  const { code, message, data } = tasksRequired();
+  return Response.json({ jsonrpc: "2.0", id, error: { code, message, data } }, { status: 400 });
+}
 
 export const MCP_PATH = "/mcp";
 export const MCP_METHODS = ["POST", "GET", "DELETE"] as const;
@@ -72,6 +89,19 @@ export function createMcpDoor({ broker, stopping, mostSessions }: McpOptions): M
     }
     if (method === "DELETE" || (await isLegacyRequest(request, body))) {
       return sessions.serve(call, request, body);
+    }
+    const listens = listenSchema.safeParse(body);
+    if (listens.success) {
+      const asked = listens.data.params;
+      if (asked.notifications?.taskIds && !declaresTasks(asked._meta)) return undeclared(listens.data.id);
+      // It lasts until somebody ends it.
+      const hold = call.hold("streams");
+      const end = () => {
+        gone.abort();
+        hold.release();
+      };
+      hold.signal.addEventListener("abort", end, { once: true });
+      if (hold.signal.aborted) end();
     }
     return withoutOldCodes(await modern.fetch(request, { parsedBody: body }), call.requestId);
   }

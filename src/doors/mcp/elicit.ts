@@ -107,6 +107,25 @@ function toAnswer(
   return { decision: decided ?? "approve" };
 }
 
+function responseTo(
+  interrupt: Interrupt,
+  question: Question,
+  responses: Readonly<Record<string, unknown>> | undefined,
+) {
+  const key = keyOf(interrupt, question);
+  return inputResponse({ [key]: responses?.[key] }, key);
+}
+
+/** The user put a form away without an answer. */
+export const isDismissed = (
+  { interrupt }: Pick<Delegation, "interrupt">,
+  responses: Readonly<Record<string, unknown>> | undefined,
+): boolean =>
+  interrupt?.requests.some((question) => {
+    const response = responseTo(interrupt, question, responses);
+    return response.kind === "elicit" && response.action === "cancel";
+  }) === true;
+
 /**
  * Answers by request_id. What is not about an open request is passed over, and so is a form that was put away: its
  * question stays open.
@@ -116,10 +135,9 @@ export function toAnswers(
   responses: Readonly<Record<string, unknown>> | undefined,
 ): Record<string, AnswerInput> {
   const answers: Record<string, AnswerInput> = {};
-  for (const question of interrupt?.requests ?? []) {
-    if (interrupt === null) break;
-    const key = keyOf(interrupt, question);
-    const response = inputResponse(responses === undefined ? undefined : { [key]: responses[key] }, key);
+  if (interrupt === null) return answers;
+  for (const question of interrupt.requests) {
+    const response = responseTo(interrupt, question, responses);
     if (response.kind !== "elicit" || response.action === "cancel") continue;
     answers[question.request_id] =
       response.action === "decline"

@@ -8,7 +8,6 @@ import {
   type JsonSchemaType,
   type JsonSchemaValidator,
   type Tool as ListedTool,
-  MissingRequiredClientCapabilityError,
   ProtocolError,
   Server,
   type ServerContext,
@@ -19,7 +18,7 @@ import { ErrandError } from "../../schema/errors.ts";
 import type { Call } from "../call.ts";
 import { API_INFO } from "../openapi.ts";
 import { toErrandError } from "../problem.ts";
-import { Context, capabilitiesOf, type Era, TASKS } from "./context.ts";
+import { Context, declaresTasks, type Era, TASKS, tasksRequired } from "./context.ts";
 import { toProtocolError, toToolError } from "./errors.ts";
 import { cancelTask, getTask, updateTask } from "./tasks.ts";
 import { type Tool, toResult } from "./tool.ts";
@@ -112,7 +111,7 @@ function addTasks(server: Server, callOf: (context: ServerContext) => Call): voi
   const method =
     (work: (context: Context, taskId: string) => Promise<{ resultType: string }>, reads = false) =>
     async ({ taskId }: z.output<typeof taskParams>, server: ServerContext) => {
-      requireTasks(server);
+      if (!declaresTasks(server.mcpReq.envelope)) throw tasksRequired();
       const call = callOf(server);
       const context = new Context(call, "modern", server);
       try {
@@ -128,9 +127,4 @@ function addTasks(server: Server, callOf: (context: ServerContext) => Call): voi
   server.setRequestHandler("tasks/get", schemas, method(getTask, true));
   server.setRequestHandler("tasks/update", schemas, method(updateTask));
   server.setRequestHandler("tasks/cancel", schemas, method(cancelTask));
-}
-
-function requireTasks(context: ServerContext): void {
-  if (capabilitiesOf(context).extensions?.[TASKS] !== undefined) return;
-  throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS]: {} } } });
 }

@@ -3,7 +3,7 @@
  * status notifications are not sent.
  */
 
-import { answer } from "../../engine/answer.ts";
+import { answeredParts, answerPart } from "../../engine/answer-parts.ts";
 import { cancel } from "../../engine/cancel.ts";
 import type { Broker } from "../../engine/context.ts";
 import { read } from "../../engine/read.ts";
@@ -83,7 +83,10 @@ export function finalAnswer(delegation: Delegation): ToolAnswer {
 export async function getTask({ broker, principal }: Context, taskId: string) {
   const delegation = delegationOf(await read(broker, principal, taskId));
   const task = { resultType: "complete", ...baseOf(broker, delegation) };
-  if (task.status === "input_required") return { ...task, inputRequests: toInputRequests(delegation) };
+  if (delegation.interrupt !== null) {
+    const given = await answeredParts(broker, taskId, delegation.interrupt.id);
+    return { ...task, inputRequests: toInputRequests(delegation, given) };
+  }
   if (task.status === "completed") {
     return { ...task, result: { resultType: "complete", ...toResult(finalAnswer(delegation)) } };
   }
@@ -98,7 +101,9 @@ export async function updateTask({ broker, principal, responses }: Context, task
   const answers = toAnswers(delegation, responses);
   if (delegation.interrupt !== null && Object.keys(answers).length > 0) {
     const { id: interrupt_id } = delegation.interrupt;
-    await answer(broker, principal, taskId, { interrupt_id, answers }).catch(unless("interrupt_not_open"));
+    await answerPart(broker, principal, taskId, { interrupt_id, answers }).catch(
+      unless("interrupt_not_open"),
+    );
   }
   return { resultType: "complete" };
 }

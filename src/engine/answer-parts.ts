@@ -1,0 +1,80 @@
+/**
+ * Answers to a question that come one request at a time: they are kept beside the record until all are there, and then
+ * given at once, as every answer is. Limit: the first answer to a request stays; they go with the question, or by age.
+ */
+import { z } from "zod";
+import { type StoredDelegation, toFields } from "../lifecycle/record.ts";
+import type { ShardKeys } from "../redis/keys.ts";
+import { Script } from "../redis/script.ts";
+import { interruptSchema } from "../schema/delegation.ts";
+import { ErrandError } from "../schema/errors.ts";
+import { type AnswerInput, answerSchema } from "../schema/interrupt.ts";
+import { type Principal, requireControl } from "./access.ts";
+import { answer } from "./answer.ts";
+import type { Broker } from "./context.ts";
+import { read } from "./read.ts";
+import { notFound } from "./refuse.ts";
+
+/** KEYS[1] the parts · ARGV: for how long, ms, then request_id, answer … · all parts, as HGETALL has them. */
+const keepScript = new Script(`#!lua
+for i = 2, #ARGV, 2 do redis.call('HSETNX', KEYS[1], ARGV[i], ARGV[i + 1]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return redis.call('HGETALL', KEYS[1])`);
+
+const storedInterrupt = interruptSchema.pick({ id: true, requests: true });
+const partsSchema = z.array(z.string());
+
+function keysOf(broker: Broker, id: string): ShardKeys {
+  const keys = broker.shards.ofId(id);
+  if (!keys) throw notFound(id);
+  return keys;
+}
+
+/** The requests of this question that were answered already, while others were not. */
+export async function answeredParts(
+  broker: Broker,
+  id: string,
+  interruptId: string,
+): Promise<ReadonlySet<string>> {
+  return new Set(await broker.redis.hkeys(keysOf(broker, id).answerParts(id, interruptId)));
+}
+
+/**
+ * Answers some of what is asked. Throws `interrupt_not_open` when it is another question's, or spent; what was not
+ * asked is passed over.
+ */
+export async function answerPart(
+  broker: Broker,
+  principal: Principal,
+  id: string,
+  given: { readonly interrupt_id: string; readonly answers: Readonly<Record<string, AnswerInput>> },
+): Promise<StoredDelegation> {
+  const record = await read(broker, principal, id);
+  requireControl(principal, record, "answer its questions");
+  const { interrupt_id } = given;
+  const open = record.interrupt === null ? null : storedInterrupt.parse(JSON.parse(record.interrupt));
+  if (open?.id !== interrupt_id) {
+    throw new ErrandError("interrupt_not_open", "That question is not open.", {
+      delegation_id: id,
+      delegation_valid: !record.finished,
+    });
+  }
+  const wanted = open.requests.map(({ request_id }) => request_id);
+  const fitting = Object.entries(given.answers).filter(([request_id]) => wanted.includes(request_id));
+  if (wanted.length === 1 && fitting.length === 1) {
+    return answer(broker, principal, id, { interrupt_id, answers: Object.fromEntries(fitting) });
+  }
+  if (fitting.length === 0) return record;
+  const key = keysOf(broker, id).answerParts(id, interrupt_id);
+  const parts = fitting.flatMap(([request_id, one]) => [request_id, JSON.stringify(one)]);
+  const kept = toFields(
+    partsSchema.parse(await keepScript.run(broker.redis, [key], [broker.retentionMs, ...parts])),
+  );
+  if (kept.size < wanted.length) return record;
+  const answers = Object.fromEntries(
+    [...kept].map(([request_id, json]) => [request_id, answerSchema.parse(JSON.parse(json))]),
+  );
+  const answered = await answer(broker, principal, id, { interrupt_id, answers });
+  await broker.redis.del(key);
+  return answered;
+}
