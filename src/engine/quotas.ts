@@ -6,20 +6,39 @@ import { ErrandError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { Principal } from "./access.ts";
 
-export type Quota = "polls" | "streams";
+export type Quota = "polls" | "streams" | "sessions";
 
 export class Quotas {
   readonly #limits: Readonly<Record<Quota, number>>;
-  readonly #held: Record<Quota, Map<string, number>> = { polls: new Map(), streams: new Map() };
+  readonly #held: Record<Quota, Map<string, number>> = {
+    polls: new Map(),
+    streams: new Map(),
+    sessions: new Map(),
+  };
 
   constructor(limits: Partial<Record<Quota, number>> = {}) {
-    this.#limits = { polls: LIMITS.polls.value, streams: LIMITS.streams.value, ...limits };
+    this.#limits = {
+      polls: LIMITS.polls.value,
+      streams: LIMITS.streams.value,
+      sessions: LIMITS.sessions.value,
+      ...limits,
+    };
+  }
+
+  /** How many the principal has open. */
+  held({ text }: Pick<Principal, "text">, quota: Quota): number {
+    return this.#held[quota].get(text) ?? 0;
+  }
+
+  /** For who counts by himself. */
+  most(quota: Quota): number {
+    return this.#limits[quota];
   }
 
   /** Throws `quota_exceeded` when the principal has as many open as it may. */
   requireRoom(principal: Principal, quota: Quota): void {
     const limit = this.#limits[quota];
-    if (principal.kind === "operator" || (this.#held[quota].get(principal.text) ?? 0) < limit) return;
+    if (principal.kind === "operator" || this.held(principal, quota) < limit) return;
     throw new ErrandError(
       "quota_exceeded",
       `${principal.text} has ${limit} ${quota} open at this gateway; that is the limit.`,

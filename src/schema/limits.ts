@@ -64,13 +64,13 @@ export const LIMITS = {
     "open at one gateway for one principal (the operator has no such limit)",
     "quota_exceeded",
   ),
-  mcp_sessions: limit(
+  sessions: limit(
     1_000,
     "sessions",
     "of MCP at one gateway for one principal; the one idle for longest makes room, refused when all are at work",
     "quota_exceeded",
   ),
-  mcp_session_seconds: limit(
+  session_seconds: limit(
     3_600,
     "seconds",
     "a session of MCP may be idle; then it is gone, and its client initializes again",

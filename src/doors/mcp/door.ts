@@ -39,7 +39,6 @@ export interface McpDoor {
 export interface McpOptions {
   readonly broker: Broker;
   readonly stopping: AbortSignal;
-  readonly mostSessions?: number | undefined;
 }
 
 /** A request for the SDK: what it decides by, and no credential. */
@@ -54,7 +53,7 @@ function toRequest(method: string, headers: Headers, signal: AbortSignal): Reque
   return new Request(`http://errand.invalid${MCP_PATH}`, { method, headers: kept, signal });
 }
 
-export function createMcpDoor({ broker, stopping, mostSessions }: McpOptions): McpDoor {
+export function createMcpDoor({ broker, stopping }: McpOptions): McpDoor {
   const calls = new WeakMap<Request, Call>();
   const callOf = ({ http }: ServerContext): Call => {
     const call = http?.req && calls.get(http.req);
@@ -70,7 +69,7 @@ export function createMcpDoor({ broker, stopping, mostSessions }: McpOptions): M
   const sessions = new Sessions({
     clock: broker.clock,
     stopping,
-    most: mostSessions,
+    most: broker.quotas.most("sessions"),
     make: (around) => createServer({ era: "legacy", callOf, around }),
   });
 

@@ -34,18 +34,16 @@ export interface SessionsOptions {
   readonly clock: Clock;
   readonly stopping: AbortSignal;
   readonly make: (around: Around) => Server;
-  /** Sessions of a principal, instead of the table's. */
-  readonly most?: number | undefined;
+  /** Sessions of a principal. */
+  readonly most: number;
 }
 
 export class Sessions {
   readonly #options: SessionsOptions;
-  readonly #most: number;
   readonly #sessions = new Map<string, Session>();
 
   constructor(options: SessionsOptions) {
     this.#options = options;
-    this.#most = options.most ?? LIMITS.mcp_sessions.value;
     const timer = setInterval(() => this.#forgetIdle(), LOOK_MS).unref();
     options.stopping.addEventListener("abort", () => this.#stop(timer), { once: true });
   }
@@ -126,13 +124,14 @@ export class Sessions {
   /** Clients that went away without a word leave sessions behind: the one that was idle for longest goes. */
   #makeRoom(call: Call): void {
     const own = [...this.#sessions.values()].filter(({ principal }) => principal === call.principal.text);
-    if (own.length < this.#most) return;
+    const { most } = this.#options;
+    if (own.length < most) return;
     const [oldest] = own.filter(({ busy }) => busy === 0).sort((a, b) => a.usedAt - b.usedAt);
     if (!oldest) {
       throw new ErrandError(
         "quota_exceeded",
-        `${call.principal.text} has ${this.#most} sessions at work at this gateway; that is the limit.`,
-        { retry_after_seconds: 5, details: { quota: "mcp_sessions", limit: this.#most } },
+        `${call.principal.text} has ${most} sessions at work at this gateway; that is the limit.`,
+        { retry_after_seconds: 5, details: { quota: "sessions", limit: most } },
       );
     }
     this.#close(oldest.id);
@@ -143,7 +142,7 @@ export class Sessions {
   }
 
   #isIdle({ busy, usedAt }: Session): boolean {
-    return busy === 0 && this.#now() - usedAt >= LIMITS.mcp_session_seconds.value * 1000;
+    return busy === 0 && this.#now() - usedAt >= LIMITS.session_seconds.value * 1000;
   }
 
   #forgetIdle(): void {
@@ -155,12 +154,12 @@ export class Sessions {
     if (!session) return;
     this.#sessions.delete(id);
     session.release();
-    void session.server.close().catch(() => {});
+    // Closing it would leave what is under way without an answer; that ends by itself, and the session with it.
+    if (session.busy === 0) void session.server.close().catch(() => {});
   }
 
-  /** What is under way is answered by itself. */
   #stop(timer: NodeJS.Timeout): void {
     clearInterval(timer);
-    for (const session of this.#sessions.values()) if (session.busy === 0) this.#close(session.id);
+    for (const id of [...this.#sessions.keys()]) this.#close(id);
   }
 }

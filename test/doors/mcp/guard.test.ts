@@ -1,0 +1,306 @@
+/** Who gets in at /mcp, what is refused and how, and the rules of sessions. */
+import { request as httpRequest } from "node:http";
+import { describe, expect, test } from "vitest";
+import type { GatewayOptions } from "../../../src/app.ts";
+import { as, OPERATOR, startBroker } from "../../support/broker.ts";
+import { askModern, type Era, firstClient, MODERN, mcpClient, postMcp } from "../../support/mcp.ts";
+import { until } from "../../support/until.ts";
+
+const LEGACY = "2025-11-25";
+const INITIALIZE = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: LEGACY, capabilities: {}, clientInfo: { name: "raw", version: "1" } },
+};
+const LIST = { jsonrpc: "2.0", id: 2, method: "tools/list", params: {} };
+
+async function open(url: string, token: string) {
+  const { headers, status, body } = await postMcp(url, token, INITIALIZE);
+  expect(status, JSON.stringify(body)).toBe(200);
+  const id = headers.get("mcp-session-id") ?? "";
+  const session = { "mcp-session-id": id, "mcp-protocol-version": LEGACY };
+  return { id, session, list: (by = token, to = url) => postMcp(to, by, LIST, { headers: session }) };
+}
+
+/** A request with headers that fetch does not let one set. */
+function statusOf(url: string, headers: Record<string, string>): Promise<{ status: number; text: string }> {
+  const { port } = new URL(url);
+  const all = { authorization: `Bearer ${OPERATOR}`, "content-type": "application/json", ...headers };
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(
+      { port, host: "127.0.0.1", path: "/mcp", method: "POST", headers: all },
+      (answer) => {
+        let text = "";
+        answer.setEncoding("utf8").on("data", (more: string) => {
+          text += more;
+        });
+        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, text }));
+      },
+    );
+    request.on("error", reject);
+    request.end(JSON.stringify(INITIALIZE));
+  });
+}
+
+describe("the door", () => {
+  test("says how to authenticate", async () => {
+    const { url } = await startBroker();
+    for (const token of [null, "wrong"]) {
+      const answer = await postMcp(url, token, INITIALIZE);
+      expect(answer.status).toBe(401);
+      expect(answer.headers.get("www-authenticate")).toMatch(/^Bearer /);
+      expect(answer.body).toMatchObject({
+        jsonrpc: "2.0",
+        error: {
+          code: 401,
+          data: {
+            category: "AUTH",
+            code: "unauthenticated",
+            retryable: false,
+            recovery: expect.stringContaining("Authorization: Bearer"),
+          },
+        },
+      });
+    }
+  });
+
+  test("keeps foreign pages and rebound names out", async () => {
+    const { url } = await startBroker();
+    const { port } = new URL(url);
+    const accept = "application/json, text/event-stream";
+    const good = await statusOf(url, {
+      accept,
+      host: `localhost:${port}`,
+      origin: `http://localhost:${port}`,
+    });
+    expect(good.status).toBe(200);
+    for (const headers of [{ origin: "https://evil.example" }, { host: "evil.example" }]) {
+      const { status, text } = await statusOf(url, { accept, ...headers });
+      expect(status).toBe(403);
+      expect(JSON.parse(text)).toMatchObject({
+        jsonrpc: "2.0",
+        error: { code: 403, data: { code: "forbidden" } },
+      });
+    }
+  });
+
+  test("lets the pages of an allowed origin send and read what MCP needs", async () => {
+    const { url } = await startBroker({ allowedOrigins: ["https://ops.example"] });
+    const preflight = await fetch(`${url}/mcp`, {
+      method: "OPTIONS",
+      headers: { origin: "https://ops.example", "access-control-request-method": "POST" },
+    });
+    const allowed = preflight.headers.get("access-control-allow-headers")?.toLowerCase() ?? "";
+    for (const name of ["mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id"]) {
+      expect(allowed).toContain(name);
+    }
+    const answer = await postMcp(url, OPERATOR, INITIALIZE, { headers: { origin: "https://ops.example" } });
+    expect(answer.headers.get("access-control-expose-headers")).toContain("Mcp-Session-Id");
+  });
+
+  test("refuses what is no request, never with a code that is not its own", async () => {
+    const { url } = await startBroker({ maxBodyBytes: 4_096 });
+    const { session } = await open(url, OPERATOR);
+    const cases: [string, Awaited<ReturnType<typeof postMcp>>, number, number][] = [
+      ["no JSON", await postMcp(url, OPERATOR, "{"), 400, -32700],
+      ["not a message", await postMcp(url, OPERATOR, { hello: 1 }), 400, -32600],
+      ["too large", await postMcp(url, OPERATOR, { x: "y".repeat(5_000) }), 413, -32600],
+      [
+        "no JSON by its type",
+        await postMcp(url, OPERATOR, LIST, { headers: { "content-type": "text/plain" } }),
+        415,
+        -32600,
+      ],
+      [
+        "an answer that it could not take",
+        await postMcp(url, OPERATOR, LIST, { headers: { ...session, accept: "text/html" } }),
+        406,
+        -32600,
+      ],
+      [
+        "a version that never was",
+        await postMcp(url, OPERATOR, LIST, { headers: { ...session, "mcp-protocol-version": "2023-01-01" } }),
+        400,
+        -32600,
+      ],
+      ["no session", await postMcp(url, OPERATOR, LIST), 400, -32600],
+      [
+        "headers that say something else",
+        await askModern(url, OPERATOR, "tools/list", {}, { headers: { "mcp-method": "tools/call" } }),
+        400,
+        -32020,
+      ],
+      ["no such method", await askModern(url, OPERATOR, "resources/list"), 404, -32601],
+    ];
+    for (const [what, { status, body }, expected, code] of cases) {
+      expect([what, status, body.error.code], JSON.stringify(body)).toEqual([what, expected, code]);
+    }
+    const listening = await fetch(`${url}/mcp`, { headers: { authorization: `Bearer ${OPERATOR}` } });
+    expect([listening.status, listening.headers.get("allow")]).toEqual([405, "POST, DELETE"]);
+  });
+
+  test("names itself and its extension to who discovers it", async () => {
+    const { url } = await startBroker();
+    const { body, headers } = await askModern(url, OPERATOR, "server/discover");
+    expect(body.result).toMatchObject({
+      resultType: "complete",
+      supportedVersions: [MODERN],
+      capabilities: { tools: {}, extensions: { "io.modelcontextprotocol/tasks": {} } },
+      cacheScope: "private",
+    });
+    expect(headers.get("x-request-id")).toMatch(/^req_/);
+    expect(headers.get("mcp-session-id")).toBeNull();
+  });
+});
+
+describe("a session", () => {
+  const start = async (options: Partial<GatewayOptions> = {}) => {
+    const broker = await startBroker(options);
+    const alice = await as(broker.url, "caller:alice");
+    return { ...broker, alice };
+  };
+
+  test("is its principal's alone, and ends when its client says so", async () => {
+    const { url, alice } = await start();
+    const { id, session, list } = await open(url, alice.token);
+    expect(id).toMatch(/^[\x21-\x7e]{32,}$/);
+    expect((await list()).status).toBe(200);
+    const bob = await as(url, "caller:bob");
+    const foreign = await list(bob.token);
+    const unknown = await postMcp(url, bob.token, LIST, {
+      headers: { ...session, "mcp-session-id": "mcp_none" },
+    });
+    expect(foreign.status).toBe(404);
+    const told = ({ body: { error } }: typeof foreign) => ({
+      ...error,
+      data: { ...error.data, request_id: "" },
+    });
+    expect(told(foreign)).toEqual(told(unknown));
+    expect((await list()).status).toBe(200);
+    const end = (token: string) =>
+      fetch(`${url}/mcp`, { method: "DELETE", headers: { ...session, authorization: `Bearer ${token}` } });
+    expect((await end(bob.token)).status).toBe(404);
+    expect((await end(alice.token)).status).toBe(200);
+    const gone = await list();
+    expect([gone.status, gone.body.error.data.recovery]).toEqual([404, expect.stringContaining("session")]);
+  });
+
+  test("is known to its gateway alone: elsewhere its client has to begin again, and can", async () => {
+    const { url, alice, another } = await start();
+    const { url: other } = await another();
+    const { list } = await open(url, alice.token);
+    expect((await list(alice.token, other)).status).toBe(404);
+    expect((await (await open(other, alice.token)).list()).status).toBe(200);
+    expect((await list()).status).toBe(200);
+  });
+
+  test("goes when it was idle for long, not before", async () => {
+    const { url, alice, clock } = await start();
+    const { list } = await open(url, alice.token);
+    clock.offset_ms += 3_500_000;
+    expect((await list()).status).toBe(200);
+    clock.offset_ms += 3_500_000;
+    expect((await list()).status).toBe(200);
+    clock.offset_ms += 3_600_000;
+    expect((await list()).status).toBe(404);
+  });
+
+  test("makes room for a new one of its principal when there are many, unless it is at work", async () => {
+    const { url, alice } = await start({ quotas: { sessions: 2 } });
+    const scout = await as(url, "agent:scout");
+    await scout.agent("scout");
+    const call = {
+      jsonrpc: "2.0",
+      id: 7,
+      method: "tools/call",
+      params: { name: "delegate_task", arguments: { agent: "scout", task: "wait" } },
+    };
+    const sent = async () =>
+      (await alice.call("GET", "/v1/delegations?state=submitted")).body.delegations.length;
+    const busy = await open(url, alice.token);
+    const first = postMcp(url, alice.token, call, { headers: busy.session });
+    await until(async () => (await sent()) === 1);
+    const idle = await open(url, alice.token);
+    const third = await open(url, alice.token);
+    expect((await idle.list()).status).toBe(404);
+    expect((await busy.list()).status).toBe(200);
+    const second = postMcp(url, alice.token, call, { headers: third.session });
+    await until(async () => (await sent()) === 2);
+    const refused = await postMcp(url, alice.token, INITIALIZE);
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get("retry-after")).toBe("5");
+    expect(refused.body.error).toMatchObject({
+      code: 429,
+      data: { code: "quota_exceeded", retryable: true, details: { quota: "sessions", limit: 2 } },
+    });
+    // Others have room of their own.
+    await open(url, (await as(url, "caller:bob")).token);
+    for (const { lease_id } of (await scout.lease("scout", { max: 2 })).body.leases)
+      await scout.reply(lease_id);
+    await Promise.all([first, second]);
+    await open(url, alice.token);
+  });
+
+  test("ends with the token that it was opened with", async () => {
+    const { url, alice, gateway } = await start();
+    const scout = await as(url, "agent:scout");
+    await scout.agent("scout");
+    const newer = await as(url, "caller:alice");
+    const { list } = await open(url, alice.token);
+    expect((await list(newer.token)).status).toBe(200);
+    await gateway.broker.tokens.revoke(alice.tokenId);
+    await until(async () => (await list(newer.token)).status === 404);
+    expect((await list()).status).toBe(401);
+  });
+
+  test("the same request sent again in it delegates once", async () => {
+    const { url, alice } = await start();
+    const scout = await as(url, "agent:scout");
+    await scout.agent("scout");
+    const { session } = await open(url, alice.token);
+    const other = await open(url, alice.token);
+    const delegate = async (headers: Record<string, string>, id: number, task = "once") => {
+      const params = { name: "delegate_task_async", arguments: { agent: "scout", task } };
+      const { body } = await postMcp(
+        url,
+        alice.token,
+        { jsonrpc: "2.0", id, method: "tools/call", params },
+        { headers },
+      );
+      return body.result.structuredContent.delegation_id;
+    };
+    const first = await delegate(session, 5);
+    expect(await delegate(session, 5)).toBe(first);
+    const ids = [
+      await delegate(session, 6),
+      await delegate(session, 5, "more"),
+      await delegate(other.session, 5),
+    ];
+    expect(new Set([first, ...ids]).size).toBe(4);
+  });
+});
+
+test("without a session a counter names no request, an id of its own does", async () => {
+  const { url } = await startBroker();
+  const alice = await as(url, "caller:alice");
+  const scout = await as(url, "agent:scout");
+  await scout.agent("scout");
+  const params = { name: "delegate_task_async", arguments: { agent: "scout", task: "once" } };
+  const delegate = async (id: string | number) => {
+    const { body } = await askModern(url, alice.token, "tools/call", params, { id });
+    return body.result.structuredContent.delegation_id;
+  };
+  expect(await delegate(1)).not.toBe(await delegate(1));
+  const id = "0b9a4e7c-6b1f-4a61-9a44-3d0f8f6f9d10";
+  expect(await delegate(id)).toBe(await delegate(id));
+});
+
+test.each<[string, (url: string, token: string) => Promise<unknown>]>([
+  ["modern", (url, token) => mcpClient(url, token, "modern" satisfies Era)],
+  ["legacy", (url, token) => mcpClient(url, token, "legacy" satisfies Era)],
+  ["first", firstClient],
+])("the %s client is told that its token is none", async (_name, connect) => {
+  const { url } = await startBroker();
+  await expect(connect(url, "wrong")).rejects.toThrow();
+});

@@ -1,0 +1,350 @@
+/** The Tasks extension: a delegation as a task, through the extension's own client and on the wire. */
+import { expect, onTestFinished, test } from "vitest";
+import { as, startBroker } from "../../support/broker.ts";
+import { askModern, callModern, MODERN, mcpClient, TASKS_CAPABILITY } from "../../support/mcp.ts";
+import { type Rpc, taskSession } from "../../support/tasks-client.ts";
+import { until } from "../../support/until.ts";
+
+const WITH_TASKS = { capabilities: TASKS_CAPABILITY };
+const INTERVAL_MS = 1_000;
+
+async function desk() {
+  const broker = await startBroker();
+  const { url } = broker;
+  const scout = await as(url, "agent:scout");
+  await scout.agent("scout");
+  const alice = await as(url, "caller:alice");
+  const ask = (method: string, params: Record<string, unknown>, token = alice.token) =>
+    askModern(url, token, method, params, WITH_TASKS);
+  /** A task, as delegate_task makes one. */
+  const start = async (more: Record<string, unknown> = {}) => {
+    const args = { agent: "scout", task: "do it", ...more };
+    const { body } = await callModern(url, alice.token, "delegate_task", args, WITH_TASKS);
+    return body.result;
+  };
+  const get = async (taskId: string) => (await ask("tasks/get", { taskId })).body.result;
+  const lease = async (): Promise<string> => (await scout.lease("scout")).body.leases[0].lease_id;
+  return { ...broker, scout, alice, ask, start, get, lease };
+}
+
+type Desk = Awaited<ReturnType<typeof desk>>;
+
+/** The extension's own client. */
+async function session({ url, alice }: Desk, answer: (message: string) => Record<string, unknown>) {
+  const client = await mcpClient(url, alice.token, "modern");
+  const asked: string[] = [];
+  const tasks = taskSession(client, {
+    protocolVersion: MODERN,
+    dispatch: async (request, signal): Promise<Rpc> => {
+      const { method, params } = JSON.parse(JSON.stringify(request));
+      const { _meta, ...rest } = params;
+      const capabilities = _meta["io.modelcontextprotocol/clientCapabilities"];
+      const { body } = await askModern(url, alice.token, method, rest, {
+        capabilities,
+        ...(signal && { signal }),
+      });
+      return body;
+    },
+    onInput: async ({ params }) => {
+      asked.push(String(params.message));
+      return { action: "accept", content: answer(String(params.message)) };
+    },
+  });
+  onTestFinished(() => tasks.close());
+  return { tasks, asked };
+}
+
+test("the extension's client takes a delegation from working over a question to its end", async () => {
+  const here = await desk();
+  const { scout, lease } = here;
+  const { tasks, asked } = await session(here, () => ({ answer: "blue" }));
+  const execution = await tasks.callTool("delegate_task", { agent: "scout", task: "paint it" });
+  expect(execution.kind).toBe("task");
+  const seen: string[] = [];
+  const settled = execution.settle({
+    onEvent: ({ task }) => {
+      if (task) seen.push(`${task.status}: ${task.statusMessage}`);
+    },
+  });
+  const first = await lease();
+  await scout.heartbeat(first, { progress: { message: "mixing", done: 1, total: 3 } });
+  await until(() => seen.includes("working: scout: 1/3 mixing"), { what: "progress", timeoutMs: 15_000 });
+  await scout.interrupt(first, { text: "Which colour?", request_id: "colour" });
+  await until(() => asked.length > 0, { what: "the question", timeoutMs: 15_000 });
+  const { body } = await scout.lease("scout", { wait_seconds: 20 });
+  const [second] = body.leases;
+  expect(second.request.params.message.parts).toEqual([{ text: "blue" }]);
+  await scout.reply(second.lease_id, { text: "painted" });
+  const { outcome } = await settled;
+  expect(outcome.status).toBe("completed");
+  expect(outcome.result.structuredContent).toMatchObject({ state: "completed", reply: { text: "painted" } });
+  expect(asked).toEqual(["Which colour?"]);
+  expect(seen.some((one) => one.startsWith("input_required"))).toBe(true);
+}, 60_000);
+
+test("the extension's client cancels one", async () => {
+  const here = await desk();
+  const { scout, lease } = here;
+  const { tasks } = await session(here, () => ({}));
+  const execution = await tasks.callTool("delegate_task", { agent: "scout", task: "paint it" });
+  const lost = scout.heartbeat(await lease(), { wait_seconds: 20 });
+  await execution.cancel();
+  expect((await lost).body).toMatchObject({ code: "lease_lost", details: { reason: "canceled" } });
+  expect((await execution.settle()).outcome.status).toBe("cancelled");
+}, 60_000);
+
+test("a task is there before its handle, and carries what the delegation knows", async () => {
+  const { start, get, scout, lease, clock, gateway } = await desk();
+  const handle = await start({ ttl_seconds: 100 });
+  const retention = gateway.broker.retentionMs;
+  expect(handle).toMatchObject({
+    resultType: "task",
+    status: "working",
+    statusMessage: "waiting for scout to take it",
+    ttlMs: 100_000 + retention,
+    pollIntervalMs: INTERVAL_MS,
+  });
+  const { taskId } = handle;
+  expect((await scout.get(taskId)).body).toMatchObject({ id: taskId, delegator: "caller:alice" });
+  const lease_id = await lease();
+  await scout.heartbeat(lease_id, { progress: { current_step: "thinking", eta_seconds: 60 } });
+  const working = await get(taskId);
+  expect(working).toMatchObject({
+    resultType: "complete",
+    taskId,
+    status: "working",
+    statusMessage: "scout: thinking",
+    pollIntervalMs: 6_000,
+  });
+  expect(working.lastUpdatedAt > handle.lastUpdatedAt).toBe(true);
+  clock.offset_ms += 10_000;
+  await scout.reply(lease_id, { text: "thought" });
+  const done = await get(taskId);
+  expect(done).toMatchObject({
+    status: "completed",
+    result: {
+      resultType: "complete",
+      structuredContent: { state: "completed", reply: { text: "thought" } },
+    },
+  });
+  // From now on it is kept as long as anything that is finished.
+  expect(done.ttlMs - retention).toBeGreaterThanOrEqual(10_000);
+  expect(done.ttlMs - retention).toBeLessThan(60_000);
+});
+
+test("what the agent did wrong is a result, what the broker gave up is an error", async () => {
+  const { start, get, scout, lease, clock, gateway } = await desk();
+  const { taskId: failing } = await start();
+  await scout.reply(await lease(), {
+    state: "failed",
+    text: undefined,
+    error: { code: "no_paint", message: "there is none" },
+  });
+  expect(await get(failing)).toMatchObject({
+    status: "completed",
+    statusMessage: "no_paint: there is none",
+    result: {
+      isError: true,
+      structuredContent: { error: { category: "UPSTREAM", code: "no_paint", delegation_valid: false } },
+    },
+  });
+  const { taskId: rejected } = await start();
+  await scout.reply(await lease(), { state: "rejected", text: "no" });
+  expect(await get(rejected)).toMatchObject({ status: "completed", result: { isError: true } });
+
+  const { taskId: expired } = await start({ ttl_seconds: 5 });
+  clock.offset_ms += 6_000;
+  await gateway.sweep.tick();
+  const failed = await get(expired);
+  expect(failed).toMatchObject({
+    status: "failed",
+    error: {
+      code: -32603,
+      data: {
+        category: "TIMEOUT",
+        code: "deadline_exceeded",
+        retryable: false,
+        delegation_valid: false,
+        recovery: expect.stringContaining("delegate_task"),
+      },
+    },
+  });
+  expect(failed).not.toHaveProperty("result");
+});
+
+test("questions are forms, each under a key of its own for the life of the task, and answered in parts", async () => {
+  const { start, get, ask, scout, lease } = await desk();
+  const { taskId } = await start();
+  const schema = { type: "object", properties: { size: { type: "integer" } }, required: ["size"] };
+  const nested = { type: "object", properties: { deep: { type: "object" } } };
+  await scout.interrupt(await lease(), {
+    requests: [
+      { request_id: "a", text: "Which?", options: ["x", "y"] },
+      { request_id: "b", text: "How big?", schema },
+      { request_id: "c", text: "Anything else?", schema: nested },
+    ],
+  });
+  const asking = await get(taskId);
+  expect(asking.status).toBe("input_required");
+  const keys = Object.keys(asking.inputRequests);
+  expect(keys).toHaveLength(3);
+  const [a = "", b = "", c = ""] = keys;
+  expect(asking.inputRequests[a]).toMatchObject({
+    method: "elicitation/create",
+    params: { message: "Which?", requestedSchema: { properties: { answer: { enum: ["x", "y"] } } } },
+  });
+  expect(asking.inputRequests[b].params.requestedSchema).toEqual(schema);
+  expect(Object.keys(asking.inputRequests[c].params.requestedSchema.properties)).toEqual([
+    "answer",
+    "decision",
+  ]);
+
+  const accept = (content: unknown) => ({ action: "accept", content });
+  const update = (inputResponses: Record<string, unknown>) => ask("tasks/update", { taskId, inputResponses });
+  const part = await update({ [a]: accept({ answer: "y" }), unheard_of: accept({}) });
+  expect(part.body.result).toMatchObject({ resultType: "complete" });
+  expect(Object.keys((await get(taskId)).inputRequests)).toEqual([b, c]);
+  // What was given stays.
+  await update({ [a]: accept({ answer: "x" }), [c]: { action: "cancel" } });
+  expect(Object.keys((await get(taskId)).inputRequests)).toEqual([b, c]);
+  await update({ [b]: accept({ size: 3 }), [c]: { action: "decline" } });
+  expect((await get(taskId)).status).toBe("working");
+
+  const { body } = await scout.lease("scout");
+  const [second] = body.leases;
+  const answers = second.delegation.history.filter(({ role }: { role: string }) => role === "ROLE_USER");
+  expect(answers).toMatchObject([
+    { parts: [{ text: "y" }], metadata: { request_id: "a" } },
+    { parts: [{ data: { size: 3 } }], metadata: { request_id: "b" } },
+    { metadata: { request_id: "c", decision: "deny" } },
+  ]);
+  // The same request_id in another question is another key.
+  await scout.interrupt(second.lease_id, {
+    requests: [{ request_id: "a", text: "Which now?" }, { text: "And?" }],
+  });
+  const later = Object.keys((await get(taskId)).inputRequests);
+  expect(later).toHaveLength(2);
+  expect(later.filter((key) => keys.includes(key))).toEqual([]);
+  // An answer to what is not asked any more changes nothing.
+  expect((await update({ [b]: accept({ size: 9 }) })).body.result).toBeDefined();
+  expect((await get(taskId)).status).toBe("input_required");
+});
+
+test("a credential is never asked for in a form", async () => {
+  const { start, get, ask, scout, lease } = await desk();
+  const { taskId } = await start();
+  await scout.interrupt(await lease(), {
+    kind: "auth",
+    text: "Log in at https://x.example",
+    schema: { type: "object", properties: { password: { type: "string" } } },
+  });
+  const { inputRequests, status } = await get(taskId);
+  expect(status).toBe("input_required");
+  const [[key, form] = ["", undefined]] = Object.entries(inputRequests);
+  expect(form).toMatchObject({
+    params: {
+      message: expect.stringContaining("Do not type secrets"),
+      requestedSchema: { required: ["decision"] },
+    },
+  });
+  expect(JSON.stringify(form)).not.toContain("password");
+  const content = { decision: "approve", password: "hunter2" };
+  await ask("tasks/update", { taskId, inputResponses: { [key]: { action: "accept", content } } });
+  const { body } = await scout.lease("scout");
+  expect(body.leases[0].delegation.history.at(-1)).toMatchObject({ metadata: { decision: "approve" } });
+  expect(JSON.stringify(body)).not.toContain("hunter2");
+});
+
+test("cancel is taken once and again, and leaves alone what is finished", async () => {
+  const { start, get, ask, scout, lease } = await desk();
+  const { taskId } = await start();
+  for (const _ of [1, 2]) {
+    expect((await ask("tasks/cancel", { taskId })).body.result).toMatchObject({ resultType: "complete" });
+  }
+  expect(await get(taskId)).toMatchObject({ status: "cancelled" });
+  const { taskId: done } = await start();
+  await scout.reply(await lease());
+  expect((await ask("tasks/cancel", { taskId: done })).body.result).toMatchObject({ resultType: "complete" });
+  expect((await get(done)).status).toBe("completed");
+});
+
+test("another principal's task is as unknown as none, by each method", async () => {
+  const { url, start, ask } = await desk();
+  const { taskId } = await start();
+  const bob = await as(url, "caller:bob");
+  const none = `${taskId.slice(0, -4)}0000`;
+  for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
+    const more = method === "tasks/update" ? { inputResponses: {} } : {};
+    const answers = await Promise.all([
+      ask(method, { taskId, ...more }, bob.token),
+      ask(method, { taskId: none, ...more }, bob.token),
+    ]);
+    const [foreign, unknown] = answers.map(({ status, body: { error } }) => {
+      const { request_id, ...data } = error.data;
+      expect(request_id).toMatch(/^req_/);
+      return JSON.stringify([status, error.code, error.message, data]);
+    });
+    expect(foreign?.replaceAll(taskId, none)).toBe(unknown);
+    expect(answers[0]?.body.error).toMatchObject({
+      code: -32602,
+      data: {
+        code: "delegation_not_found",
+        category: "UPSTREAM",
+        recovery: expect.stringContaining("list_tasks"),
+      },
+    });
+  }
+  expect((await ask("tasks/get", { taskId: "nonsense" })).body.error.code).toBe(-32602);
+});
+
+test("the time that it takes tells nothing either", async () => {
+  const { url, start, ask } = await desk();
+  const { taskId } = await start({ task: "x".repeat(2_000) });
+  const { token } = await as(url, "caller:bob");
+  const none = `${taskId.slice(0, -4)}0000`;
+  const took = new Map<string, number[]>([
+    [taskId, []],
+    [none, []],
+  ]);
+  // In turn, so that what disturbs one disturbs the other.
+  for (let round = 0; round < 80; round += 1) {
+    for (const [id, times] of took) {
+      const from = performance.now();
+      await ask("tasks/get", { taskId: id }, token);
+      times.push(performance.now() - from);
+    }
+  }
+  const median = (times: number[]) => times.sort((x, y) => x - y)[times.length >> 1] ?? 0;
+  const [foreign = 0, unknown = 0] = [...took.values()].map(median);
+  expect(Math.abs(foreign - unknown)).toBeLessThan(Math.max(1.5, 0.5 * Math.min(foreign, unknown)));
+}, 40_000);
+
+test("a client that does not declare tasks gets none, and may not ask for any", async () => {
+  const { url, alice, start, scout, lease } = await desk();
+  const { taskId } = await start();
+  await scout.reply(await lease());
+  const plain = await callModern(url, alice.token, "delegate_task", {
+    agent: "scout",
+    task: "do it",
+    wait_seconds: 0,
+  });
+  expect(plain.body.result).toMatchObject({
+    resultType: "complete",
+    structuredContent: { state: "submitted" },
+  });
+  const required = {
+    code: -32021,
+    data: { requiredCapabilities: { extensions: { "io.modelcontextprotocol/tasks": {} } } },
+  };
+  for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
+    const params = { taskId, ...(method === "tasks/update" && { inputResponses: {} }) };
+    expect((await askModern(url, alice.token, method, params)).body.error).toMatchObject(required);
+  }
+  const listen = { notifications: { taskIds: [taskId] } };
+  expect((await askModern(url, alice.token, "subscriptions/listen", listen)).body.error).toMatchObject(
+    required,
+  );
+  for (const method of ["tasks/list", "tasks/result"]) {
+    expect((await askModern(url, alice.token, method, { taskId }, WITH_TASKS)).body.error.code).toBe(-32601);
+  }
+});

@@ -1,0 +1,280 @@
+/** Calls that wait: what ends them, and what that does to the work. Forms that come between, and the pair of agents. */
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { as, startBroker } from "../../support/broker.ts";
+import { answered, callModern, type Era, MODERN, mcpClient } from "../../support/mcp.ts";
+import { openStream } from "../../support/sse.ts";
+import { until } from "../../support/until.ts";
+
+const ERAS: readonly Era[] = ["modern", "legacy"];
+
+const ALICE = { text: "caller:alice" };
+
+async function desk() {
+  const broker = await startBroker();
+  const { url } = broker;
+  const scout = await as(url, "agent:scout");
+  await scout.agent("scout");
+  const alice = await as(url, "caller:alice");
+  const sent = () =>
+    until(async () => (await alice.call("GET", "/v1/delegations")).body.delegations[0]?.id, { what: "it" });
+  const stateOf = async (id: string) => (await alice.get(id)).body.state;
+  return { ...broker, scout, alice, sent, stateOf };
+}
+
+describe.each(ERAS)("in the %s era", (era) => {
+  const WORK = { agent: "scout", task: "take your time" };
+
+  test("a canceled call ends the wait, not the delegation", async () => {
+    const { url, alice, scout, sent, stateOf, gateway } = await desk();
+    const client = await mcpClient(url, alice.token, era);
+    const leave = new AbortController();
+    const called = client.callTool({ name: "delegate_task", arguments: WORK }, { signal: leave.signal });
+    const id = await sent();
+    leave.abort();
+    await expect(called).rejects.toThrow();
+    // Its place among the polls is given back.
+    await until(() => gateway.broker.quotas.held(ALICE, "polls") === 0, { what: "the end of the wait" });
+    expect(await stateOf(id)).toBe("submitted");
+    const { body } = await scout.lease("scout");
+    expect((await scout.reply(body.leases[0].lease_id)).body.outcome).toBe("matched");
+    const after = answered(
+      await client.callTool({ name: "check_task_status", arguments: { delegation_id: id } }),
+    );
+    expect(after.data).toMatchObject({ state: "completed", reply: { text: "done" } });
+  });
+
+  test("unless it was asked to", async () => {
+    const { url, alice, sent, stateOf } = await desk();
+    const client = await mcpClient(url, alice.token, era);
+    const leave = new AbortController();
+    const called = client.callTool(
+      { name: "delegate_task", arguments: { ...WORK, cancel_on_disconnect: true } },
+      { signal: leave.signal },
+    );
+    const id = await sent();
+    leave.abort();
+    await expect(called).rejects.toThrow();
+    await until(async () => (await stateOf(id)) === "canceled", { what: "the cancel" });
+  });
+
+  test("a revoked token ends the wait", async () => {
+    const { url, alice, scout, sent, gateway, stateOf } = await desk();
+    const second = await as(url, "caller:alice");
+    const client = await mcpClient(url, second.token, era);
+    const called = client.callTool({ name: "delegate_task", arguments: WORK });
+    // It may be told what it was accepted as, or find its session gone.
+    const ended = called.then(
+      () => "ended",
+      () => "ended",
+    );
+    const id = await sent();
+    const poller = await as(url, "agent:scout");
+    const worker = await mcpClient(url, poller.token, era);
+    await gateway.broker.tokens.revoke(second.tokenId);
+    expect(await ended).toBe("ended");
+    expect(await stateOf(id)).toBe("submitted");
+    expect(gateway.broker.quotas.held(ALICE, "polls")).toBe(0);
+    await expect(client.listTools()).rejects.toThrow();
+    // A poll of a token that is gone takes no work with it.
+    const { body } = await scout.lease("scout");
+    const polling = worker
+      .callTool({ name: "poll_inbox", arguments: { wait_seconds: 50 } })
+      .then((result) => JSON.stringify(result), String);
+    await until(() => gateway.broker.claimers.waiting("scout") === 1);
+    await gateway.broker.tokens.revoke(poller.tokenId);
+    expect(await polling).not.toContain("lease_id");
+    await scout.reply(body.leases[0].lease_id);
+    expect(alice.token).not.toBe(second.token);
+  });
+
+  test("a stopping gateway answers what waits, and ends soon", async () => {
+    const { url, alice, scout, gateway, sent } = await desk();
+    const client = await mcpClient(url, alice.token, era);
+    const worker = await mcpClient(url, scout.token, era);
+    const called = client.callTool({ name: "delegate_task", arguments: WORK });
+    const id = await sent();
+    const { body } = await scout.lease("scout");
+    const polling = worker.callTool({ name: "poll_inbox", arguments: { wait_seconds: 50 } });
+    const gathering = client.callTool({ name: "wait_for_results", arguments: { wait_seconds: 50 } });
+    await until(
+      () =>
+        gateway.broker.claimers.waiting("scout") === 1 && gateway.broker.quotas.held(ALICE, "polls") === 2,
+    );
+    const from = performance.now();
+    await gateway.close();
+    expect(performance.now() - from).toBeLessThan(8_000);
+    expect(answered(await called).data).toMatchObject({ delegation_id: id });
+    expect(answered(await polling).data).toEqual({ tasks: [] });
+    expect(answered(await gathering).data).toMatchObject({ results: [] });
+    expect(body.leases).toHaveLength(1);
+  });
+
+  test("work goes only to a call that is still there", async () => {
+    const { url, alice, scout, gateway, stateOf } = await desk();
+    const worker = await mcpClient(url, scout.token, era);
+    const leave = new AbortController();
+    const polling = worker.callTool(
+      { name: "poll_inbox", arguments: { wait_seconds: 50 } },
+      { signal: leave.signal },
+    );
+    await until(() => gateway.broker.claimers.waiting("scout") === 1);
+    leave.abort();
+    await expect(polling).rejects.toThrow();
+    await until(() => gateway.broker.claimers.waiting("scout") === 0, { what: "the end of the poll" });
+    const { body } = await alice.delegate("scout");
+    expect(await stateOf(body.id)).toBe("submitted");
+    const taken = await scout.lease("scout");
+    expect(taken.body.leases).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
+  });
+
+  test("waits are bounded for each principal", async () => {
+    const broker = await startBroker({ quotas: { polls: 1 } });
+    const { url } = broker;
+    const scout = await as(url, "agent:scout");
+    await scout.agent("scout");
+    const alice = await as(url, "caller:alice");
+    const client = await mcpClient(url, alice.token, era);
+    const first = client.callTool({ name: "delegate_task", arguments: WORK });
+    await until(() => broker.gateway.broker.quotas.held(ALICE, "polls") === 1);
+    const second = answered(await client.callTool({ name: "delegate_task", arguments: WORK }));
+    expect(second.data.error).toMatchObject({
+      code: "quota_exceeded",
+      category: "TRANSPORT",
+      retryable: true,
+      retry_after_seconds: 5,
+    });
+    expect((await alice.call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
+    const { body } = await scout.lease("scout");
+    await scout.reply(body.leases[0].lease_id);
+    expect(answered(await first).data).toMatchObject({ state: "completed" });
+  });
+
+  test("two agents with nothing but tools: asked, answered and completed, live for who watches", async () => {
+    const { url, scout, alice } = await desk();
+    const caller = await mcpClient(url, alice.token, era);
+    const worker = await mcpClient(url, scout.token, era);
+    const stream = await openStream(`${url}/v1/events?after=0`);
+    onTestFinished(() => stream.close());
+    const call = async (client: typeof caller, name: string, args: Record<string, unknown>) =>
+      answered(await client.callTool({ name, arguments: args })).data;
+
+    const working = (async () => {
+      const [first] = (await call(worker, "poll_inbox", { wait_seconds: 30 })).tasks;
+      await call(worker, "report_progress", { lease_id: first.lease_id, message: "reading" });
+      await call(worker, "request_input", { lease_id: first.lease_id, question: "French or English?" });
+      const [second] = (await call(worker, "poll_inbox", { wait_seconds: 30 })).tasks;
+      const text = `Bonjour, as you said: ${second.history.at(-1).text}`;
+      return call(worker, "complete_task", { lease_id: second.lease_id, text });
+    })();
+    const asking = await call(caller, "delegate_task", { agent: "scout", task: "greet", wait_seconds: 30 });
+    expect(asking).toMatchObject({
+      state: "input_required",
+      question: { requests: [{ text: "French or English?" }] },
+    });
+    const { delegation_id, question } = asking;
+    await call(caller, "answer_task", {
+      delegation_id,
+      interrupt_id: question.interrupt_id,
+      text: "French",
+    });
+    const end = await call(caller, "check_task_status", { delegation_id, wait_seconds: 30 });
+    expect(end).toMatchObject({ state: "completed", reply: { text: "Bonjour, as you said: French" } });
+    expect(await working).toMatchObject({ outcome: "matched" });
+    await stream.has("DELEGATION_COMPLETE");
+    expect(stream.events.map(({ event, data }) => data.status ?? event)).toEqual([
+      "queued",
+      "leased",
+      "progress",
+      "interrupted",
+      "answered",
+      "leased",
+      "DELEGATION_COMPLETE",
+    ]);
+  });
+});
+
+describe("a client of 2026-07-28 that shows forms, and has no tasks", () => {
+  test("is asked within the call, and the call goes on with the answer", async () => {
+    const { url, alice, scout } = await desk();
+    const client = new Client(
+      { name: "forms", version: "1" },
+      { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: { pin: MODERN } } },
+    );
+    const asked: unknown[] = [];
+    client.setRequestHandler("elicitation/create", ({ params }) => {
+      asked.push(params.message);
+      return { action: "accept", content: { answer: "blue" } };
+    });
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
+        requestInit: { headers: { authorization: `Bearer ${alice.token}` } },
+      }),
+    );
+    onTestFinished(() => client.close());
+    const called = client.callTool({ name: "delegate_task", arguments: { agent: "scout", task: "paint" } });
+    const first = await scout.lease("scout");
+    await scout.interrupt(first.body.leases[0].lease_id, { text: "Which colour?" });
+    const second = await scout.lease("scout", { wait_seconds: 20 });
+    expect(second.body.leases[0].request.params.message.parts).toEqual([{ text: "blue" }]);
+    await scout.reply(second.body.leases[0].lease_id, { text: "painted blue" });
+    expect(answered(await called).data).toMatchObject({
+      state: "completed",
+      reply: { text: "painted blue" },
+    });
+    expect(asked).toEqual(["Which colour?"]);
+    expect((await alice.call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
+  });
+
+  const forms = { capabilities: { elicitation: {} } };
+  async function asking() {
+    const here = await desk();
+    const { url, alice, scout } = here;
+    const args = { agent: "scout", task: "paint", wait_seconds: 20 };
+    const called = callModern(url, alice.token, "delegate_task", args, forms);
+    const { body } = await scout.lease("scout");
+    await scout.interrupt(body.leases[0].lease_id, { text: "Which colour?", request_id: "colour" });
+    const { result } = (await called).body;
+    expect(result.resultType).toBe("input_required");
+    const [key = ""] = Object.keys(result.inputRequests);
+    const again = (response: unknown, requestState: unknown = result.requestState, token = alice.token) =>
+      callModern(url, token, "delegate_task", args, {
+        ...forms,
+        more: { requestState, inputResponses: { [key]: response } },
+      });
+    return { ...here, result, key, again };
+  }
+
+  test("has its call back when the form was put away, with the question still open", async () => {
+    const { again, alice, result } = await asking();
+    const { data, isError } = answered((await again({ action: "cancel" })).body.result);
+    expect(isError).toBe(false);
+    expect(data).toMatchObject({
+      state: "input_required",
+      question: { requests: [{ request_id: "colour" }] },
+    });
+    expect((await alice.get(result.requestState)).body.state).toBe("input_required");
+  });
+
+  test("goes on waiting when somebody else was quicker", async () => {
+    const { again, alice, scout, result } = await asking();
+    const { body } = await alice.get(result.requestState);
+    await alice.answer(body.id, body.interrupt.id, { text: "red" });
+    const called = again({ action: "accept", content: { answer: "blue" } });
+    const second = await scout.lease("scout");
+    expect(second.body.leases[0].request.params.message.parts).toEqual([{ text: "red" }]);
+    await scout.reply(second.body.leases[0].lease_id, { text: "painted" });
+    expect(answered((await called).body.result).data).toMatchObject({ state: "completed" });
+  });
+
+  test("gains nothing by a state that it made up", async () => {
+    const { again, url, result } = await asking();
+    const bob = await as(url, "caller:bob");
+    const yes = { action: "accept", content: { answer: "blue" } };
+    const foreign = answered((await again(yes, result.requestState, bob.token)).body.result);
+    expect(foreign.data.error).toMatchObject({ code: "delegation_not_found" });
+    const nonsense = answered((await again(yes, "nonsense")).body.result);
+    expect(nonsense.data.error).toMatchObject({ code: "invalid_request" });
+    expect((await bob.call("GET", "/v1/delegations")).body.delegations).toEqual([]);
+  });
+});
