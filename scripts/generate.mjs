@@ -8,6 +8,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { buildProgram, everyCommand, pathOf } from "../dist/cli/program.js";
 import { ROUTES } from "../dist/doors/http.js";
+import { TOOLS } from "../dist/doors/mcp/tools.js";
 import { API_INFO, openapi } from "../dist/doors/openapi.js";
 import { MOVES } from "../dist/lifecycle/states.js";
 import { A2A_ERRORS } from "../dist/schema/a2a-errors.js";
@@ -160,12 +161,30 @@ ${apiReference()}
 `;
 }
 
+/** Written by hand but for the table. */
+function mcp() {
+  const page = readFileSync(new URL("../docs/mcp.md", import.meta.url), "utf8");
+  const rows = TOOLS.map(({ name, description, inputSchema, for: kinds }) => {
+    const required = inputSchema.required ?? [];
+    const input = Object.keys(inputSchema.properties ?? {}).map((one) =>
+      required.includes(one) ? `**${one}**` : one,
+    );
+    return [code(name), kinds.join(", "), input.join(", ") || "–", description];
+  });
+  const head = ["tool", "shown to", "takes (what it needs in bold)", "what the model is told"];
+  return page.replace(
+    /(<!-- tools:.*?-->\n)[\s\S]*?(<!-- \/tools -->)/,
+    (_all, begin, end) => `${begin}\n${table(head, rows)}\n\n${end}`,
+  );
+}
+
 const PAGES = {
   "docs/cli.md": cli,
   "docs/library-reference.md": library,
   "docs/errors.md": errors,
   "docs/lifecycle.md": lifecycle,
   "docs/limits.md": limits,
+  "docs/mcp.md": mcp,
   "docs/openapi.json": api,
 };
 const stale = Object.entries(PAGES).filter(([path, render]) => {

@@ -18,10 +18,16 @@ interface Example {
   readonly ended: Promise<number | null>;
 }
 
-function example(file: string, args: readonly string[], url: string, token: string): Example {
+function example(
+  file: string,
+  args: readonly string[],
+  url: string,
+  token: string,
+  env: NodeJS.ProcessEnv = {},
+): Example {
   const child = spawn(process.execPath, ["--import", "tsx", `examples/${file}`, ...args], {
     cwd: ROOT,
-    env: { ...process.env, ERRAND_URL: url, ERRAND_TOKEN: token },
+    env: { ...process.env, ERRAND_URL: url, ERRAND_TOKEN: token, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let text = "";
@@ -140,6 +146,25 @@ test("release asks, an approver of its own answers, and another process goes on 
   answering.child.kill("SIGTERM");
   expect(await answering.ended, answering.out()).toBe(0);
 }, 60_000);
+
+test("mcp-pair: one delegates and answers, the other polls, asks and completes, by tools alone", async () => {
+  const { url, agent, caller } = await desk("greeter");
+  const pair = example("mcp-pair.ts", ["greeter"], url, caller.token, { AGENT_TOKEN: agent.token });
+  expect(await pair.ended, pair.out()).toBe(0);
+  expect(pair.out().trimEnd().split("\n").slice(-1)).toEqual(["completed: Bonjour"]);
+  expect(pair.out()).toContain("it asks: In which language?");
+  const said = pair
+    .out()
+    .split("\n")
+    .filter((line) => line.startsWith("worker: "));
+  expect(said).toEqual(
+    ["poll_inbox", "request_input", "poll_inbox", "request_input", "report_progress", "complete_task"].map(
+      (tool) => `worker: ${tool}`,
+    ),
+  );
+  const { body } = await caller.call("GET", "/v1/delegations");
+  expect(body.delegations).toMatchObject([{ state: "completed", attempt: 1, delegator: "caller:alice" }]);
+}, 40_000);
 
 test("fan-out gathers the results of all that it sent, failures included, and of nothing else", async () => {
   const { url, agent, caller, delegator } = await desk("shell");

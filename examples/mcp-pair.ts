@@ -1,0 +1,61 @@
+/**
+ * Two agents that have nothing but MCP tools: one delegates, the other polls, asks which language, and answers in it.
+ * Needs ERRAND_URL, ERRAND_TOKEN (who delegates) and AGENT_TOKEN (the agent; without it the first does for both, if it
+ * is the operator's). Usage: mcp-pair.ts AGENT. Limit: each takes one turn; a model would decide what to call next.
+ */
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+
+const { ERRAND_URL = "http://127.0.0.1:4180", ERRAND_TOKEN = "", AGENT_TOKEN = ERRAND_TOKEN } = process.env;
+const [agent] = process.argv.slice(2);
+if (agent === undefined) {
+  process.stderr.write("usage: mcp-pair.ts AGENT\n");
+  process.exit(64);
+}
+
+/** A client, and how its tools are called: what they answer as data; an error is thrown as its recovery. */
+async function connect(name: string, token: string) {
+  const client = new Client({ name, version: "1" }, { versionNegotiation: { mode: "auto" } });
+  const requestInit = { headers: { authorization: `Bearer ${token}` } };
+  await client.connect(new StreamableHTTPClientTransport(new URL("/mcp", ERRAND_URL), { requestInit }));
+  const call = async (tool: string, args: Record<string, unknown>) => {
+    const { structuredContent } = await client.callTool({ name: tool, arguments: args });
+    const data: ReturnType<typeof JSON.parse> = structuredContent;
+    process.stdout.write(`${name}: ${tool}\n`);
+    if (data.error) throw new Error(`${data.error.message} ${data.error.recovery}`);
+    return data;
+  };
+  return { call, close: () => client.close() };
+}
+
+async function work(): Promise<void> {
+  const { call, close } = await connect("worker", AGENT_TOKEN);
+  const [first] = (await call("poll_inbox", { agent, wait_seconds: 50 })).tasks;
+  await call("request_input", {
+    lease_id: first.lease_id,
+    question: "In which language?",
+    request_id: "language",
+  });
+  // The lease ended with the question; the answer brings the work back, to whoever polls.
+  const [second] = (await call("poll_inbox", { agent, wait_seconds: 50 })).tasks;
+  const { lease_id } = second;
+  const { answers } = await call("request_input", {
+    lease_id,
+    question: "In which language?",
+    request_id: "language",
+  });
+  const isFrench = answers.language.message.parts[0].text === "French";
+  await call("report_progress", { lease_id, message: "thinking of a greeting" });
+  await call("complete_task", { lease_id, text: isFrench ? "Bonjour" : "Hello" });
+  await close();
+}
+
+const { call, close } = await connect("caller", ERRAND_TOKEN);
+const working = work();
+const asking = await call("delegate_task", { agent, task: "Greet me.", wait_seconds: 50 });
+process.stdout.write(`it asks: ${asking.question.requests[0].text}\n`);
+const { delegation_id, question } = asking;
+await call("answer_task", { delegation_id, interrupt_id: question.interrupt_id, text: "French" });
+const done = await call("check_task_status", { delegation_id, wait_seconds: 50 });
+await working;
+await close();
+process.stdout.write(`${done.state}: ${done.reply.text}\n`);
