@@ -5,14 +5,6 @@ import type { StoredDelegation } from "../lifecycle/record.ts";
 import { ErrandError } from "../schema/errors.ts";
 import type { Call } from "./call.ts";
 
-/** The W3C form; anything else is somebody's mistake and not worth refusing work for. */
-const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
-
-export function traceparentOf(call: Call): string | undefined {
-  const trace = call.header("traceparent") ?? "";
-  return TRACEPARENT.test(trace) ? trace : undefined;
-}
-
 /** What was accepted, once it is ready; or else as it was accepted: nothing may cost its sender the id any more. */
 export async function waitedFor(
   call: Call,

@@ -116,17 +116,17 @@ export function askModern(
     readonly id?: string | number;
     readonly signal?: AbortSignal;
     readonly headers?: Record<string, string>;
-    readonly progressToken?: string;
+    readonly meta?: Record<string, unknown>;
   } = {},
 ): Promise<RawAnswer> {
   lastId += 1;
-  const { capabilities = {}, id = lastId, signal, headers, progressToken } = options;
+  const { capabilities = {}, id = lastId, signal, headers, meta } = options;
   const name = params.name ?? params.taskId;
   const _meta = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
     "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },
     "io.modelcontextprotocol/clientCapabilities": capabilities,
-    ...(progressToken !== undefined && { progressToken }),
+    ...meta,
   };
   return postMcp(
     url,

@@ -13,8 +13,9 @@ import { type MessageInput, messageInputSchema } from "../../schema/a2a.ts";
 import { delegateRequestSchema, interruptSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { contextIdSchema, delegationIdSchema } from "../../schema/values.ts";
-import { traceparentOf } from "../accepted.ts";
+
 import { check } from "../route.ts";
+import { traceparentOf } from "../trace.ts";
 import { interruptNamed, toAnswerRequest } from "./answers.ts";
 import type { Scope } from "./scope.ts";
 
@@ -57,7 +58,7 @@ async function begun(
   const body = { target: agent, message, ...(metadata && { metadata }) };
   const request = check(delegateRequestSchema, body, "params");
   const { record } = await delegate(call.broker, call.principal, request, {
-    traceparent: traceparentOf(call),
+    traceparent: traceparentOf(call.header("traceparent")),
     idempotencyKey: call.header("idempotency-key"),
     body,
   });

@@ -6,6 +6,7 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   MissingRequiredClientCapabilityError,
   type ServerContext,
+  TRACEPARENT_META_KEY,
 } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import type { Principal } from "../../engine/access.ts";
@@ -13,6 +14,7 @@ import type { Broker } from "../../engine/context.ts";
 import { bodyHash } from "../../engine/idempotency.ts";
 import { randomId } from "../../redis/shards.ts";
 import type { Call } from "../call.ts";
+import { traceparentOf } from "../trace.ts";
 
 export const TASKS = "io.modelcontextprotocol/tasks";
 export type Era = "modern" | "legacy";
@@ -80,6 +82,14 @@ export class Context {
 
   get wantsProgress(): boolean {
     return this.#server.mcpReq._meta?.progressToken !== undefined;
+  }
+
+  /** Of this request, or of the HTTP request that it came with. */
+  get traceparent(): string | undefined {
+    return (
+      traceparentOf(this.#server.mcpReq._meta?.[TRACEPARENT_META_KEY]) ??
+      traceparentOf(this.call.header("traceparent"))
+    );
   }
 
   async report(message: string): Promise<void> {

@@ -73,8 +73,9 @@ async function submit(context: Context, work: Work): Promise<Delegated> {
   const { agent, idempotency_key, ...rest } = work;
   const request = check(delegateRequestSchema, { target: agent, ...rest }, "arguments");
   const idempotencyKey = idempotency_key ?? context.keyFor(work);
+  const { traceparent } = context;
   try {
-    return await delegate(broker, principal, request, { idempotencyKey, body: request });
+    return await delegate(broker, principal, request, { idempotencyKey, body: request, traceparent });
   } catch (error) {
     const refused = toErrandError(error, broker.log, call.requestId);
     if (refused.context.details?.outcome !== "unknown") throw refused;

@@ -90,17 +90,10 @@ export function createMcpDoor({ broker, stopping }: McpOptions): McpDoor {
       return sessions.serve(call, request, body);
     }
     const listens = listenSchema.safeParse(body);
+    // Of what can be listened for nothing is offered, so the SDK ends that stream at once.
     if (listens.success) {
-      const asked = listens.data.params;
-      if (asked.notifications?.taskIds && !declaresTasks(asked._meta)) return undeclared(listens.data.id);
-      // It lasts until somebody ends it.
-      const hold = call.hold("streams");
-      const end = () => {
-        gone.abort();
-        hold.release();
-      };
-      hold.signal.addEventListener("abort", end, { once: true });
-      if (hold.signal.aborted) end();
+      const { id, params } = listens.data;
+      if (params.notifications?.taskIds && !declaresTasks(params._meta)) return undeclared(id);
     }
     return withoutOldCodes(await modern.fetch(request, { parsedBody: body }), call.requestId);
   }

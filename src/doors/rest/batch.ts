@@ -7,11 +7,11 @@ import { delegate } from "../../engine/delegate.ts";
 import { bodyHash } from "../../engine/idempotency.ts";
 import { batchRequestSchema, delegateRequestSchema, delegationSchema } from "../../schema/delegation.ts";
 import { ErrandError, problemSchema, toProblem } from "../../schema/errors.ts";
-import { traceparentOf } from "../accepted.ts";
 import { jsonText } from "../answer.ts";
 import type { Call } from "../call.ts";
 import { toErrandError } from "../problem.ts";
 import { check, type Route, route } from "../route.ts";
+import { traceparentOf } from "../trace.ts";
 
 const resultSchema = z.union([
   z.strictObject({ status: z.int(), delegation: delegationSchema }),
@@ -34,7 +34,7 @@ async function one(call: Call, item: Record<string, unknown>, place: number): Pr
       broker,
       principal,
       check(delegateRequestSchema, body, "body"),
-      { idempotencyKey: key, body, traceparent: traceparentOf(call) },
+      { idempotencyKey: key, body, traceparent: traceparentOf(call.header("traceparent")) },
     );
     return `{"status":${replayed ? 200 : 202},"delegation":${record.json}}`;
   } catch (error) {

@@ -15,12 +15,14 @@ import {
 } from "../../schema/delegation.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { delegationIdSchema, pageQuery, queryNumber, waitSecondsSchema } from "../../schema/values.ts";
-import { traceparentOf, waitedFor } from "../accepted.ts";
+import { waitedFor } from "../accepted.ts";
 import { jsonText } from "../answer.ts";
 import { preferredWait } from "../prefer.ts";
 import { type Route, route } from "../route.ts";
+import { traceparentOf } from "../trace.ts";
 
 const params = z.strictObject({ id: delegationIdSchema });
+
 export const delegationRoutes: readonly Route[] = [
   route({
     method: "POST",
@@ -41,7 +43,7 @@ export const delegationRoutes: readonly Route[] = [
         // Beside the work, so that a Redis that falls silent costs the answer no second wait.
         const present = broker.presences.glance(body.target);
         const accepted = await delegate(broker, principal, body, {
-          traceparent: traceparentOf(call),
+          traceparent: traceparentOf(call.header("traceparent")),
           idempotencyKey: call.header("idempotency-key"),
           body: raw,
         });

@@ -2,7 +2,15 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { as, startBroker } from "../../support/broker.ts";
-import { answered, callModern, type Era, MODERN, mcpClient } from "../../support/mcp.ts";
+import {
+  answered,
+  askModern,
+  callModern,
+  type Era,
+  MODERN,
+  mcpClient,
+  TASKS_CAPABILITY,
+} from "../../support/mcp.ts";
 import { openStream } from "../../support/sse.ts";
 import { until } from "../../support/until.ts";
 
@@ -192,6 +200,34 @@ describe.each(ERAS)("in the %s era", (era) => {
       "DELEGATION_COMPLETE",
     ]);
   });
+});
+
+test("who listens is told that there is nothing to hear, and kept no longer", async () => {
+  const { url, alice } = await desk();
+  const notifications = { toolsListChanged: true, taskIds: ["dlg_0_0"] };
+  const { notes, body } = await askModern(
+    url,
+    alice.token,
+    "subscriptions/listen",
+    { notifications },
+    { capabilities: TASKS_CAPABILITY },
+  );
+  expect(notes).toMatchObject([{ params: { notifications: {} } }]);
+  expect(body.result).toMatchObject({ resultType: "complete" });
+});
+
+test("the trace that a request is part of goes on with the work", async () => {
+  const { url, alice, scout } = await desk();
+  const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const args = { agent: "scout", task: "look" };
+  await callModern(url, alice.token, "delegate_task_async", args, { headers: { traceparent } });
+  const other = traceparent.replace("b7ad", "beef");
+  await callModern(url, alice.token, "delegate_task_async", args, { meta: { traceparent: other } });
+  const { body } = await scout.lease("scout", { max: 2 });
+  expect(body.leases.map((lease: { traceparent: string }) => lease.traceparent)).toEqual([
+    traceparent,
+    other,
+  ]);
 });
 
 describe("a client of 2026-07-28 that shows forms, and has no tasks", () => {
