@@ -5,7 +5,8 @@
 import { setMaxListeners } from "node:events";
 import type { LookupFunction } from "node:net";
 import { Signer } from "./doors/a2a/signing.ts";
-import { createDoor, type Listener, listen } from "./doors/http.ts";
+import { createDoor } from "./doors/http.ts";
+import { type Listener, listen } from "./doors/listener.ts";
 import { Agents } from "./engine/agents.ts";
 import { deliver, retryAfterMs } from "./engine/callbacks.ts";
 import type { Broker } from "./engine/context.ts";

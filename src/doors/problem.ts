@@ -5,6 +5,7 @@
 import { isOutOfMemory, isUnavailable } from "../redis/connect.ts";
 import { ERRORS, ErrandError, toProblem } from "../schema/errors.ts";
 import type { Log } from "../telemetry/log.ts";
+import { type Answer, jsonText } from "./answer.ts";
 
 const RETRY_AFTER_SECONDS = 1;
 
@@ -31,12 +32,18 @@ export function toErrandError(error: unknown, log: Log, requestId: string, metho
   return new ErrandError("internal", "Something went wrong inside the broker.");
 }
 
-export function problemResponse(error: ErrandError, requestId: string): Response {
+export function problemAnswer(error: ErrandError, requestId: string): Answer {
   const problem = toProblem(error, requestId);
-  const headers: Record<string, string> = { "content-type": "application/problem+json" };
   const retryAfter =
     error.context.retry_after_seconds ?? (problem.retryable ? RETRY_AFTER_SECONDS : undefined);
-  if (retryAfter !== undefined) headers["retry-after"] = String(retryAfter);
-  if (problem.status === 401) headers["www-authenticate"] = 'Bearer realm="errand"';
-  return new Response(JSON.stringify(problem), { status: problem.status, headers });
+  return jsonText(problem.status, JSON.stringify(problem), {
+    "content-type": "application/problem+json",
+    ...(retryAfter !== undefined && { "retry-after": String(retryAfter) }),
+    ...(problem.status === 401 && { "www-authenticate": 'Bearer realm="errand"' }),
+  });
+}
+
+export function problemResponse(error: ErrandError, requestId: string): Response {
+  const { text, status, headers } = problemAnswer(error, requestId);
+  return new Response(text, { status, headers });
 }

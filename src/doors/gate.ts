@@ -1,0 +1,133 @@
+/**
+ * What every request passes on its way in and every answer on its way out, whatever serves it: the guard of origins, who
+ * calls, the body, the common headers. Limit: routes and forms are the doors' business.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Broker } from "../engine/context.ts";
+import { randomId } from "../redis/shards.ts";
+import { ErrandError } from "../schema/errors.ts";
+import type { Answer } from "./answer.ts";
+import { parseBody, readBody } from "./body.ts";
+import { Call } from "./call.ts";
+import { corsHeaders, originGuard } from "./origin.ts";
+import { toErrandError } from "./problem.ts";
+import type { Route } from "./route.ts";
+
+/** A request as it came. */
+export interface Inbound {
+  readonly requestId: string;
+  readonly method: string;
+  /** A header, by its name in small letters. */
+  readonly header: (name: string) => string | undefined;
+  readonly incoming: IncomingMessage | undefined;
+  readonly outgoing: ServerResponse | undefined;
+}
+
+export interface GateOptions {
+  readonly broker: Broker;
+  readonly host: string;
+  readonly maxBodyBytes: number;
+  readonly allowedOrigins: readonly string[];
+  /** Aborts when the gateway stops: parked polls are answered, streams end, new requests are refused. */
+  readonly stopping: AbortSignal;
+}
+
+export interface Entered {
+  readonly call: Call;
+  readonly bytes: Uint8Array;
+}
+
+/** A body that was there so soon leaves no time for a revocation that counts. */
+const AT_ONCE_MS = 100;
+
+export class Gate {
+  /** Throws for an origin or a host that is not let in; the origin where it is another site's. */
+  readonly guard: (origin: string | undefined, host: string | undefined) => string | undefined;
+  readonly #options: GateOptions;
+  readonly #ends = new Set<() => void>();
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+    this.guard = originGuard(options.host, options.allowedOrigins);
+    options.stopping.addEventListener("abort", () => {
+      for (const end of this.#ends) end();
+    });
+  }
+
+  newRequestId(): string {
+    return `req_${randomId(16)}`;
+  }
+
+  /** Lets a caller in, and reads what it brings. */
+  async enter(inbound: Inbound): Promise<Entered> {
+    const { broker, maxBodyBytes } = this.#options;
+    const { requestId, header, incoming, outgoing, method } = inbound;
+    this.#requireRunning();
+    const token = bearerOf(header("authorization"));
+    const first = await broker.tokens.identify(token);
+    const askedAt = performance.now();
+    const hasBody = method === "POST" || method === "PUT";
+    const bytes = hasBody && incoming ? await readBody(incoming, maxBodyBytes) : new Uint8Array();
+    // A body may take its time, and the gateway may be stopped or the token revoked meanwhile.
+    this.#requireRunning();
+    const isLate = performance.now() - askedAt > AT_ONCE_MS;
+    const identity = isLate ? await broker.tokens.identify(token) : first;
+    return { call: new Call({ broker, requestId, header, identity, outgoing, ends: this.#ends }), bytes };
+  }
+
+  /** One request to a route of the table. */
+  async run(
+    inbound: Inbound,
+    run: Route["run"],
+    params: unknown,
+    queries: Readonly<Record<string, readonly string[]>>,
+  ): Promise<Answer | Response> {
+    const { call, bytes } = await this.enter(inbound);
+    const body = parseBody(bytes, inbound.header("content-type"));
+    return run(call, { params, query: single(queries), body });
+  }
+
+  /** What every answer says beside what it is about. */
+  headers(requestId: string, foreign: string | undefined): Record<string, string> {
+    const { allowedOrigins, stopping } = this.#options;
+    return {
+      "x-request-id": requestId,
+      "x-content-type-options": "nosniff",
+      "cache-control": "no-store",
+      // Some origins get more to read than others; a cache must not mix them up.
+      ...(allowedOrigins.length > 0 && { vary: "Origin" }),
+      ...(stopping.aborted && { connection: "close" }),
+      ...(foreign !== undefined && corsHeaders(foreign)),
+    };
+  }
+
+  refusal(error: unknown, requestId: string, method: string): ErrandError {
+    return toErrandError(error, this.#options.broker.log, requestId, method);
+  }
+
+  count(method: string, route: string, status: number): void {
+    this.#options.broker.metrics.requests.inc({ method, route, status: String(status) });
+  }
+
+  #requireRunning(): void {
+    if (!this.#options.stopping.aborted) return;
+    throw new ErrandError("shutting_down", "This gateway is shutting down.", { retry_after_seconds: 1 });
+  }
+}
+
+/** Each parameter once: whoever gave it twice meant something that no schema here can say. */
+function single(query: Readonly<Record<string, readonly string[]>>): Record<string, string | undefined> {
+  const repeated = Object.keys(query).filter((name) => (query[name]?.length ?? 0) > 1);
+  if (repeated.length > 0) {
+    throw new ErrandError("invalid_request", `${repeated[0]}: stands in the query more than once`, {
+      details: { issues: repeated.map((path) => ({ path, reason: "stands in the query more than once" })) },
+    });
+  }
+  return Object.fromEntries(Object.entries(query).map(([name, [value]]) => [name, value]));
+}
+
+export function bearerOf(header: string | undefined): string {
+  const token = /^Bearer +(\S+)$/i.exec(header ?? "")?.[1];
+  if (token === undefined) throw new ErrandError("unauthenticated", "There is no bearer token.");
+  return token;
+}
