@@ -58,26 +58,43 @@ export function boundedTask(task: TaskJson, url: string): TaskJson {
     small = { ...small, status: { ...small.status, message: shortened(small.status.message) } };
   }
   if (weighTask(small) > MAX_LINE_BYTES) small = { ...small, metadata: withoutQuestion(small.metadata) };
-  const sizes = small.artifacts.map((artifact) => weigh(artifact, partsOf(artifact)));
-  let total = weighTask(small);
-  const artifacts = [...small.artifacts];
+  return withFewer(small, url);
+}
+
+/** The largest artifacts give way to references; if there are too many even for those, the last ones are left out. */
+function withFewer(task: TaskJson, url: string): TaskJson {
+  const sizeOf = (artifact: Artifact): number => weigh(artifact, partsOf(artifact));
+  const sizes = task.artifacts.map(sizeOf);
+  let total = weighTask(task);
+  const artifacts = [...task.artifacts];
   const largestFirst = sizes.map((_, at) => at).sort((a, b) => (sizes[b] ?? 0) - (sizes[a] ?? 0));
   for (const at of largestFirst) {
     const artifact = artifacts[at];
     if (total <= MAX_LINE_BYTES || !artifact) break;
     const reference = referenceTo(artifact, url);
+    const saved = (sizes[at] ?? 0) - sizeOf(reference);
+    // The others are smaller still.
+    if (saved <= 0) break;
     artifacts[at] = reference;
-    total += weigh(reference, partsOf(reference)) - (sizes[at] ?? 0);
+    total -= saved;
   }
-  return { ...small, artifacts };
+  let left = artifacts.length;
+  while (total > MAX_LINE_BYTES && left > 0) {
+    left -= 1;
+    const last = artifacts[left];
+    total -= last ? sizeOf(last) : 0;
+  }
+  if (left === artifacts.length) return { ...task, artifacts };
+  const metadata = marked(task.metadata, { artifacts_left_out: artifacts.length - left });
+  return { ...task, artifacts: artifacts.slice(0, left), metadata };
 }
 
 const ourMember = (metadata: Readonly<Record<string, unknown>>): object =>
   typeof metadata[OURS] === "object" && metadata[OURS] !== null ? metadata[OURS] : {};
 
-const marked = (metadata: Readonly<Record<string, unknown>>) => ({
+const marked = (metadata: Readonly<Record<string, unknown>>, more = {}) => ({
   ...metadata,
-  [OURS]: { ...ourMember(metadata), truncated: true },
+  [OURS]: { ...ourMember(metadata), truncated: true, ...more },
 });
 
 /** The ids stay: they are what an answer needs. */

@@ -11,6 +11,7 @@ import type { Exchange } from "../exchange.ts";
 import { a2aUrl } from "../links.ts";
 import { publicCard } from "./card.ts";
 import { cardV03 } from "./card-v03.ts";
+import { requireName } from "./scope.ts";
 import type { Signer } from "./signing.ts";
 import { versionNamed } from "./version.ts";
 
@@ -19,7 +20,7 @@ const MAX_AGE_SECONDS = 60;
 const STARTED_AT = Date.now();
 
 export async function published(exchange: Exchange, broker: Broker, signer: Signer | null): Promise<Answer> {
-  const agent = await broker.agents.get(exchange.params.agent ?? "");
+  const agent = await broker.agents.get(requireName(exchange.params.agent));
   const plain = publicCard(agent, a2aUrl(broker.publicUrl(), agent.name));
   const card = signer ? await signer.sign(plain) : plain;
   const text = JSON.stringify(formOf(exchange, card));

@@ -34,12 +34,7 @@ export async function rest(exchange: Exchange, signer: Signer | null, log: Log):
     if (!operation) throw noRoute(exchange, version);
     const body = parseBody(bytes, exchange.header("content-type"));
     const params = version === "1.0" ? paramsOf(operation, body) : body;
-    const scope = new Scope(
-      call,
-      exchange.params.agent ?? "",
-      signer,
-      version === "1.0" ? params : undefined,
-    );
+    const scope = new Scope(call, exchange.params.agent, signer, version === "1.0" ? params : undefined);
     const headers = { ...typed(), ...activated(exchange.header, version) };
     const done =
       version === "1.0"

@@ -69,12 +69,7 @@ export async function rpc(
     id = idSchema.safeParse(body).data?.id ?? null;
     const version = versionOf(exchange.header("a2a-version"), exchange.query["A2A-Version"]?.[0]);
     const { method, params } = openEnvelope(body, version);
-    const scope = new Scope(
-      call,
-      exchange.params.agent ?? "",
-      signer,
-      version === "1.0" ? params : undefined,
-    );
+    const scope = new Scope(call, exchange.params.agent, signer, version === "1.0" ? params : undefined);
     const answer = await dispatch(scope, version, { jsonrpc: "2.0", id, method, params });
     const headers = activated(exchange.header, version);
     if (isStream(answer)) {

@@ -1,7 +1,15 @@
 /** One request of an A2A client: who asks, of which agent, and what must end with it. Limit: lives as long as the answer. */
+import { ErrandError } from "../../schema/errors.ts";
+import { AGENT_NAME } from "../../schema/values.ts";
 import type { Call } from "../call.ts";
 import { a2aUrl } from "../links.ts";
 import type { Signer } from "./signing.ts";
+
+/** What can be no agent's name is not looked for. */
+export function requireName(agent: string | undefined): string {
+  if (agent !== undefined && AGENT_NAME.test(agent)) return agent;
+  throw new ErrandError("agent_unknown", "There is no such agent.");
+}
 
 export class Scope {
   readonly call: Call;
@@ -14,9 +22,9 @@ export class Scope {
   /** What our handler threw, before anybody made something else of it. */
   failure: { readonly error: unknown } | undefined;
 
-  constructor(call: Call, agent: string, signer: Signer | null, raw?: unknown) {
+  constructor(call: Call, agent: string | undefined, signer: Signer | null, raw?: unknown) {
     this.call = call;
-    this.agent = agent;
+    this.agent = requireName(agent);
     this.signer = signer;
     this.raw = raw;
   }

@@ -73,6 +73,24 @@ test("an agent that is not there has no card", async () => {
   expect([status, body.code]).toEqual([404, "agent_unknown"]);
 });
 
+test("what can be no agent's name is looked for nowhere", async () => {
+  const { url, gateway } = await desk();
+  const asked: string[] = [];
+  const { agents } = gateway.broker;
+  const find = agents.find.bind(agents);
+  agents.find = (name) => {
+    asked.push(name);
+    return find(name);
+  };
+  for (const name of ["Scout", "a%2Fb", "x".repeat(64)]) {
+    const { status } = await request(url, "GET", `/a2a/${name}/.well-known/agent-card.json`, { token: null });
+    expect(status).toBe(404);
+    const { body } = await rawCalls(url, OPERATOR, name).rpc("ListTasks", {});
+    expect(body.error.code).toBe(-32001);
+  }
+  expect(asked).toEqual([]);
+});
+
 test("0.3 is served its own form, and who names no version finds both", async () => {
   const { card, url } = await desk();
   const base = `${url}/a2a/scout/`;

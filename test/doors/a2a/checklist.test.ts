@@ -329,6 +329,29 @@ test("§3.5.2 a client that goes in the middle of a blocking send leaves the tas
   expect((await caller.get(id)).body.state).toBe("completed");
 });
 
+test("§3.5.2 a reader that goes leaves nothing behind at the gateway", async () => {
+  const { url, caller, begin, gateway } = await desk();
+  const { id } = await begin();
+  const { feed } = gateway.broker;
+  const subscribe = feed.subscribe.bind(feed);
+  const open = new Set<object>();
+  feed.subscribe = (...args) => {
+    const one = {};
+    open.add(one);
+    const end = subscribe(...args);
+    return () => {
+      open.delete(one);
+      end();
+    };
+  };
+  const streams = await Promise.all(
+    ["SubscribeToTask", "SubscribeToTask"].map((method) => rawStream(url, caller.token, method, { id })),
+  );
+  await until(() => open.size === 2);
+  for (const { cut } of streams) cut();
+  await until(() => open.size === 0);
+});
+
 test("§3.6 only major and minor count, in the header or in the query; none means 0.3", async () => {
   const { url, caller, raw, begin } = await desk();
   const { id } = await begin();

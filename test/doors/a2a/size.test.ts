@@ -127,3 +127,14 @@ test("a question's ids stay, however long it is", () => {
   expect(bytesOf(update)).toBeLessThan(MAX_LINE_BYTES);
   expect(JSON.stringify(update)).toContain('"request_id":"q"');
 });
+
+test("artifacts that are too many even for references are left out from the last on, and counted", () => {
+  const artifacts = Array.from({ length: 70_000 }, (_, at) => artifact(`a${at}`, 0));
+  const cut = boundedTask(task({ artifacts }), URL_OF);
+  expect(bytesOf(cut)).toBeLessThan(MAX_LINE_BYTES);
+  expect(cut.artifacts.length).toBeGreaterThan(1_000);
+  expect(cut.metadata.errand).toMatchObject({
+    truncated: true,
+    artifacts_left_out: 70_000 - cut.artifacts.length,
+  });
+});
