@@ -121,7 +121,7 @@ test(
     const { tarball, paths } = await pack(freshDir());
     const shapes = [
       /^dist\/(?:[a-z0-9-]+\/)*[a-z0-9-]+\.(?:js|d\.ts|lua|css)$/,
-      /^docs\/[a-z-]+\.(?:md|json)$/,
+      /^docs\/[a-z0-9-]+\.(?:md|json)$/,
       /^deploy\/[a-z.-]+$/,
       /^(?:package\.json|README\.md|CHANGELOG\.md|ARCHITECTURE\.md|LICENSE)$/,
     ];

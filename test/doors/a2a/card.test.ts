@@ -191,6 +191,7 @@ describe("§8.4 with a key", () => {
         });
         const served = z.custom<AgentCard>().parse(body);
         await verify(served);
+        expect(body.securitySchemes.bearer).toMatchObject({ httpAuthSecurityScheme: { scheme: "Bearer" } });
         expect(asked).toEqual(["the-key"]);
         await expect(verify({ ...served, name: "another" })).rejects.toThrow();
         const header = JSON.parse(Buffer.from(body.signatures[0].protected, "base64url").toString());
