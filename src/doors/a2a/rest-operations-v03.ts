@@ -7,6 +7,7 @@ import { checkParamsV03, checkSendV03 } from "./params-v03.ts";
 import type { Done } from "./rest-operations.ts";
 import type { Operation } from "./rest-routes.ts";
 import type { Scope } from "./scope.ts";
+import { lastV03 } from "./sdk.ts";
 import {
   cardToWire,
   configFromWire,
@@ -78,5 +79,5 @@ function toConfig(body: unknown, taskId: string): Config {
 }
 
 async function* wired(events: AsyncGenerator<object>): AsyncGenerator<object> {
-  for await (const event of events) yield streamToWire(event);
+  for await (const event of events) yield streamToWire(lastV03(event));
 }

@@ -15,6 +15,7 @@ import { BrokerA2AHandler } from "./handler.ts";
 import { checkParams, isMethod } from "./params.ts";
 import { checkParamsV03, isMethodV03 } from "./params-v03.ts";
 import { Scope } from "./scope.ts";
+import { lastV03 } from "./sdk.ts";
 import type { Signer } from "./signing.ts";
 import { streamed } from "./streamed.ts";
 import { type Version, versionOf } from "./version.ts";
@@ -38,6 +39,15 @@ class EnvelopeError extends Error {
   constructor(code: number, message: string) {
     super(message);
     this.code = code;
+  }
+}
+
+const resultSchema = z.looseObject({ result: z.looseObject({}) });
+
+async function* marked(answers: AsyncGenerator<object>): AsyncGenerator<object> {
+  for await (const answer of answers) {
+    const { data } = resultSchema.safeParse(answer);
+    yield data ? { ...data, result: lastV03(data.result) } : answer;
   }
 }
 
@@ -73,7 +83,7 @@ export async function rpc(
     const answer = await dispatch(scope, version, { jsonrpc: "2.0", id, method, params });
     const headers = activated(exchange.header, version);
     if (isStream(answer)) {
-      return await streamed(scope, answer, headers, (error) => ({
+      return await streamed(scope, version === "0.3" ? marked(answer) : answer, headers, (error) => ({
         json: JSON.stringify(refuse(error).body),
       }));
     }

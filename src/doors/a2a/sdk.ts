@@ -15,6 +15,7 @@
  *    protobuf's (rest.ts, wire-v03.ts).
  * 8. It cuts a stream at a line of 4 MiB: what is streamed is bounded (bounded.ts).
  * 9. A generator is not told that its reader left: the handler's own signal ends it (handler.ts).
+ * 10. In 0.3 it marks as the last of a stream only an end, not a question, which ends a stream, too: {@link lastV03}.
  *
  * Limit: each is as seen in 1.3.0; after an update of the SDK this list is to be gone through.
  */
@@ -79,3 +80,13 @@ export function toMessageJson(message: Message, raw?: unknown): unknown {
 
 /** A card's JSON form, still under the type that the SDK's signing asks for. */
 export const cardJson = (card: AgentCard): AgentCard => z.custom<AgentCard>().parse(AgentCard.toJSON(card));
+
+const updateV03 = z.looseObject({
+  kind: z.literal("status-update"),
+  status: z.looseObject({ state: z.literal("input-required") }),
+});
+
+/** An update of 0.3, marked as the last of its stream where it is. */
+export function lastV03<T extends object>(update: T): T {
+  return updateV03.safeParse(update).success ? { ...update, final: true } : update;
+}

@@ -518,3 +518,36 @@ test("§13.4 neither tokens nor messages are logged", async () => {
   const text = log.join("");
   expect([text.includes(caller.token), text.includes("secret")]).toEqual([false, false]);
 });
+
+test("0.3: the update that ends a stream says so, be it an end or a question", async () => {
+  const { url, caller, agent } = await desk();
+  const message = { kind: "message", messageId: "m", role: "user", parts: [{ kind: "text", text: "x" }] };
+  const headers = {
+    authorization: `Bearer ${caller.token}`,
+    "content-type": "application/json",
+    "a2a-version": "0.3",
+  };
+  const open = [
+    ["rpc", { jsonrpc: "2.0", id: 1, method: "message/stream", params: { message } }],
+    ["rest/v1/message:stream", { message }],
+  ] as const;
+  for (const [path, body] of open) {
+    for (const end of ["interrupt", "reply"] as const) {
+      const response = fetch(`${url}/a2a/scout/${path}`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify(body),
+      });
+      const { lease, id } = await leaseOf(agent);
+      await (end === "reply" ? agent.reply(lease) : agent.interrupt(lease, { text: "which?" }));
+      const text = await (await response).text();
+      const updates = text
+        .split("\n")
+        .flatMap((line) => (line.startsWith("data: ") ? [JSON.parse(line.slice(6))] : []));
+      const finals = updates.flatMap((one) => (one.result ?? one.statusUpdate)?.final ?? []);
+      expect(finals, `${path} ${end}`).toEqual([false, true].slice(-finals.length));
+      expect(finals.at(-1)).toBe(true);
+      await caller.cancel(id);
+    }
+  }
+});
