@@ -8,14 +8,17 @@ import { Signer } from "./doors/a2a/signing.ts";
 import { createDoor } from "./doors/http.ts";
 import { type Listener, listen } from "./doors/listener.ts";
 import { Agents } from "./engine/agents.ts";
-import { deliver, retryAfterMs } from "./engine/callbacks.ts";
+import { deliver } from "./engine/callbacks.ts";
 import type { Broker } from "./engine/context.ts";
 import { inBackground, report, wake } from "./engine/dispatch.ts";
 import { Egress } from "./engine/egress.ts";
 import { settleOwed } from "./engine/follow-ups.ts";
 import { observer, queueDepths } from "./engine/measure.ts";
+import { HostPlaces, retryAfterMs } from "./engine/outgoing.ts";
 import { Presences } from "./engine/presence.ts";
 import { Pressure } from "./engine/pressure.ts";
+import { deliverPush } from "./engine/push-delivery.ts";
+import { renderPush } from "./engine/push-form.ts";
 import { type Quota, Quotas } from "./engine/quotas.ts";
 import { Recovery, Unheard } from "./engine/recover.ts";
 import { Sweep } from "./engine/sweep.ts";
@@ -133,11 +136,16 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       told: new Told(claimers, feed, shards, (agent) => wake(broker, agent, false)),
       hooks: new Hooks({
         tickets,
-        deliver: (ticket) => deliver(broker, ticket),
+        deliver: (ticket, stopping) =>
+          ticket.push === undefined
+            ? deliver(broker, ticket)
+            : deliverPush(broker, ticket, ticket.push, stopping),
         wake: () => wake(broker, HOOKS_QUEUE),
         onError: (error) => report(broker, error, "callback queue not read"),
       }),
       callbackRetryMs: options.callbackRetryMs ?? retryAfterMs,
+      hosts: new HostPlaces(),
+      renderPush,
       egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
       owe: (id, owed) => inBackground(broker, settleOwed(broker, id, owed)),
       background: new Set(),

@@ -8,25 +8,15 @@ import { readRecord } from "../lifecycle/record.ts";
 import type { TicketData } from "../queue/tickets.ts";
 import { callbackSchema } from "../schema/callback.ts";
 import type { Broker } from "./context.ts";
-import { Refused } from "./egress.ts";
+import { callOut } from "./outgoing.ts";
 
-const FOR_A_DAY_MS = 86_400_000;
-const FIRST_MS = 5_000;
-const LONGEST_MS = 3_600_000;
-const GONE = 410;
-
-/** After how long a call is tried again: as long as it has been tried, so ever more rarely, up to an hour. */
-export const retryAfterMs = (triedForMs: number): number =>
-  Math.min(LONGEST_MS, Math.max(FIRST_MS, triedForMs)) * (0.8 + Math.random() * 0.4);
-
-/** Queues a call for each event that is owed one, and notes on the record that it is. */
+/** Queues a call for each event that is owed one. */
 export async function queueCallbacks(broker: Broker, id: string): Promise<void> {
   const record = await readRecord(broker.redis, broker.shards, id);
   if (!record) return;
   for (const seq of record.notify.keys()) {
     if (seq > record.notified_seq) await broker.hooks.add({ delegation_id: id, ticket: seq });
   }
-  await broker.writer.move({ move: "follow_up", id, params: { notified: record.notify_seq } });
 }
 
 /** One call; null when there is nothing more to try, or after how long to try again, ms. */
@@ -45,36 +35,12 @@ export async function deliver(broker: Broker, { delegation_id, ticket }: TicketD
   const entry = toEntry(broker.shards.indexOfId(delegation_id) ?? 0, event_id, found[1]);
   const body = toEventJson(entry, event_id);
   const headers = sign(`evt_${delegation_id}_${ticket}`, body, [secret].flat());
-  const problem = await call(broker, url, { ...headers, ...(token && bearer(token)) }, body);
-  if (problem === null) {
-    broker.metrics.callbacks.inc({ outcome: "delivered" });
-    return null;
-  }
-  const triedFor = Date.now() + broker.clock.offset_ms - entry.at;
-  const isOver = triedFor > FOR_A_DAY_MS || problem === GONE;
-  broker.metrics.callbacks.inc({ outcome: isOver ? "given_up" : "failed" });
-  broker.log.warn(
-    { delegation_id, seq: ticket, host: new URL(url).host, problem },
-    isOver ? "callback given up" : "callback failed; tried again later",
-  );
-  return isOver ? null : broker.callbackRetryMs(triedFor);
-}
-
-/** Null when it was taken; else the status, or what went wrong. */
-async function call(
-  broker: Broker,
-  url: string,
-  headers: Record<string, string>,
-  body: string,
-): Promise<number | string | null> {
-  try {
-    const status = await broker.egress.post(url, headers, body);
-    return status >= 200 && status < 300 ? null : status;
-  } catch (error) {
-    // The code alone: messages may quote what was sent.
-    const code = error instanceof Error && "code" in error && typeof error.code === "string";
-    return error instanceof Refused ? error.message : code ? String(error.code) : "no answer";
-  }
+  const told = { what: "callback", delegation_id, seq: ticket, url, since: entry.at } as const;
+  const outcome = await callOut(broker, told, {
+    headers: { ...headers, ...(token && bearer(token)) },
+    body,
+  });
+  return typeof outcome === "string" ? null : outcome.again_ms;
 }
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });

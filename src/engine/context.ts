@@ -16,8 +16,10 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { Agents } from "./agents.ts";
 import type { Egress } from "./egress.ts";
 import type { Owed } from "./follow-ups.ts";
+import type { HostPlaces } from "./outgoing.ts";
 import type { Presences } from "./presence.ts";
 import type { Pressure } from "./pressure.ts";
+import type { RenderPush } from "./push-delivery.ts";
 import type { Quotas } from "./quotas.ts";
 import type { Unheard } from "./recover.ts";
 import type { Tokens } from "./tokens.ts";
@@ -48,7 +50,9 @@ export interface Broker {
   readonly awaited: Awaited;
   readonly hooks: Hooks;
   readonly egress: Egress;
-  /** After how long a callback is tried again that has been tried for so long, ms. */
+  readonly hosts: HostPlaces;
+  readonly renderPush: RenderPush;
+  /** After how long a call is tried again that has been tried for so long, ms. */
   readonly callbackRetryMs: (triedForMs: number) => number;
   /** Does what a delegation owes after its move; in the background, however long it is waited for. */
   readonly owe: (id: string, owed: Owed) => Promise<void>;

@@ -8,11 +8,13 @@ import { randomId } from "../redis/shards.ts";
 import { textOf } from "../schema/a2a.ts";
 import type { DelegateRequest } from "../schema/delegation.ts";
 import { ErrandError } from "../schema/errors.ts";
+import type { StoredPush } from "../schema/push.ts";
 import { contextIdSchema } from "../schema/values.ts";
 import { matchesPattern, type Principal, requireDelegator } from "./access.ts";
 import type { Broker } from "./context.ts";
 import { follow, offer, soon } from "./dispatch.ts";
 import { reserve } from "./idempotency.ts";
+import { pushParams } from "./pushes.ts";
 import { refusal } from "./refuse.ts";
 import { adopt, ancestorsOf } from "./tree.ts";
 
@@ -66,6 +68,8 @@ export interface DelegateOptions {
   readonly body?: unknown;
   /** The failed delegation whose place it takes. */
   readonly redriveOf?: string | undefined;
+  /** Told of all that happens to it, from its first event on. */
+  readonly push?: StoredPush | undefined;
 }
 
 export interface Delegated {
@@ -168,6 +172,7 @@ export async function submit(
       ttl_ms: milliseconds(request.ttl_seconds) ?? DEFAULT_TTL_MS,
       deadline_at: instant(request.deadline),
       start_within_ms: milliseconds(request.start_within_seconds),
+      ...(options.push && pushParams(options.push)),
     },
     event: { task_preview: JSON.stringify(task_preview), priority: String(request.priority) },
     fields: {

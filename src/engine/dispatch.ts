@@ -37,10 +37,15 @@ export function inBackground(broker: Broker, work: Promise<void>): Promise<void>
   return tracked;
 }
 
+/** Behind a move that nothing else follows from: whoever wants to be told of its event is. */
+export function tell(broker: Broker, id: string, { untold, event_id }: Moved): void {
+  if (untold && event_id !== undefined) void broker.owe(id, { untold });
+}
+
 export async function follow(broker: Broker, id: string, moved: Moved): Promise<void> {
   const move: Move = MOVES[moved.move];
   const { target } = moved;
-  if (moved.cascade !== undefined || moved.calls_back) await soon(broker.owe(id, moved));
+  if (moved.cascade !== undefined || moved.untold) await soon(broker.owe(id, moved));
   // A swept record's ticket may have been popped by a process that died; it is taken out.
   const stale = move.by.includes("sweep") || move.queue === "drop_ticket";
   const old = stale ? (moved.old_ticket ?? 0) : 0;

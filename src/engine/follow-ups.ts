@@ -1,13 +1,15 @@
 /**
- * What a delegation still owes when its move is made: the cancel of its children, calls to its delegator. The record
+ * What a delegation still owes when its move is made: the cancel of its children, calls to who is told of it. The record
  * says so until it is done, so the sweep finishes what a dying gateway began. Limit: at least once; each step may be
  * repeated.
  */
+import type { Untold } from "../lifecycle/writer.ts";
 import { Script } from "../redis/script.ts";
 import { queueCallbacks } from "./callbacks.ts";
 import { cancelIfLive } from "./cancel.ts";
 import type { Broker } from "./context.ts";
 import { report } from "./dispatch.ts";
+import { queuePushes } from "./push-delivery.ts";
 
 const AT_ONCE = 50;
 /** Longer than a submit may be under way. */
@@ -21,17 +23,24 @@ return 0`);
 
 export interface Owed {
   readonly cascade?: string | undefined;
-  readonly calls_back: boolean;
+  readonly untold?: Untold | undefined;
 }
 
 /** Does what is owed; resolves when it is done, or left to the sweep. */
 export async function settleOwed(broker: Broker, id: string, owed: Owed): Promise<void> {
   try {
-    if (owed.calls_back) await queueCallbacks(broker, id);
+    if (owed.untold) await tell(broker, id, owed.untold);
     if (owed.cascade !== undefined) await cascade(broker, id, owed.cascade);
   } catch (error) {
     report(broker, error, "follow-up not done; the sweep will");
   }
+}
+
+/** What the record says is noted as done once it is queued; what came meanwhile is its own move's to see to. */
+async function tell(broker: Broker, id: string, { seq, to }: Untold): Promise<void> {
+  if (to !== 2) await queueCallbacks(broker, id);
+  if (to !== 1) await queuePushes(broker, id);
+  await broker.writer.move({ move: "follow_up", id, params: { notified: seq } });
 }
 
 /** Cancels the children of a canceled delegation, in the name of whoever canceled it. */

@@ -9,7 +9,7 @@ import { ErrandError } from "../schema/errors.ts";
 import type { LeaseRequest } from "../schema/lease.ts";
 import { type Principal, requireAgent } from "./access.ts";
 import type { Broker } from "./context.ts";
-import { follow, report, wake } from "./dispatch.ts";
+import { follow, report, tell, wake } from "./dispatch.ts";
 
 export interface GrantedLease {
   readonly delegation_id: string;
@@ -103,6 +103,7 @@ async function take(broker: Broker, agent: string, request: LeaseRequest): Promi
     if (outcome.outcome === "held") return { found: "held" };
     if (outcome.outcome !== "ok" || !record) continue;
     const { id, fence } = record;
+    tell(broker, id, outcome);
     return { found: { delegation_id: id, fence, json: leaseJson(record, leaseIdOf(id, fence)) } };
   }
 }

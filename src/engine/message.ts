@@ -6,6 +6,7 @@ import type { StoredDelegation } from "../lifecycle/record.ts";
 import type { MessageRequest } from "../schema/interrupt.ts";
 import { type Principal, requireControl } from "./access.ts";
 import type { Broker } from "./context.ts";
+import { tell } from "./dispatch.ts";
 import { bodyHash } from "./idempotency.ts";
 import { toUserMessage, withoutAnswer } from "./interrupt.ts";
 import { read } from "./read.ts";
@@ -30,6 +31,7 @@ export async function message(
     history: [json],
     read: true,
   });
+  if (outcome.outcome === "ok") tell(broker, id, outcome);
   if ((outcome.outcome === "ok" || outcome.outcome === "duplicate") && record) return record;
   throw refusal(outcome, id);
 }

@@ -13,7 +13,7 @@ import type { artifactRequestSchema, heartbeatRequestSchema, releaseRequestSchem
 import { toInstant } from "../schema/values.ts";
 import type { Principal } from "./access.ts";
 import type { Broker } from "./context.ts";
-import { follow } from "./dispatch.ts";
+import { follow, tell } from "./dispatch.ts";
 import { refusal } from "./refuse.ts";
 import { waitUntil } from "./wait.ts";
 
@@ -69,6 +69,7 @@ export async function heartbeat(
     });
     if (outcome.outcome !== "ok") throw refusal(outcome, id, leaseId);
     broker.presences.seen(outcome.target);
+    tell(broker, id, outcome);
     return { ...outcome, unseen };
   };
   const answer = (outcome: Beat) => ({
@@ -120,6 +121,7 @@ export async function addArtifact(
   });
   if (outcome.outcome !== "ok") throw refusal(outcome, id, leaseId);
   broker.presences.seen(outcome.target);
+  tell(broker, id, outcome);
   return { expires_at: toInstant(outcome.lease_expires_at ?? outcome.now) };
 }
 

@@ -48,6 +48,12 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
           details: { quota: "delegation_events", limit: LIMITS.delegation_events.value },
         },
       );
+    case "pushes":
+      return new ErrandError(
+        "quota_exceeded",
+        `Delegation ${delegationId} has as many push configs as one may have; delete one first.`,
+        { ...about, retry_after_seconds: 60, details: { quota: "pushes", limit: LIMITS.pushes.value } },
+      );
     case "pace":
       return new ErrandError("rate_limited", "Progress comes faster than is taken; send less often.", {
         ...about,

@@ -24,6 +24,7 @@ export const NUMBERS = {
   delegation_bytes: LIMITS.delegation_bytes.value,
   delegation_events: LIMITS.delegation_events.value,
   progress_per_second: LIMITS.progress_per_second.value,
+  pushes: LIMITS.pushes.value,
   /** Events that the shard's own stream keeps for live subscribers. */
   live_events: 10_000,
 } as const;

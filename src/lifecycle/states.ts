@@ -290,7 +290,16 @@ export const MOVES = {
     lease: "none",
     requires: [],
     event: null,
-    doc: "What follows from its last moves (canceling its children, calling back) is done.",
+    doc: "What follows from its last moves (canceling its children, telling of its events) is done.",
+  },
+  push: {
+    from: ANY,
+    to: [],
+    by: ["delegator", "operator"],
+    lease: "none",
+    requires: [],
+    event: null,
+    doc: "Its events from here on are POSTed to a URL; of one that is over, the last.",
   },
   reticket: {
     from: ["submitted"],

@@ -88,9 +88,12 @@ local function indexes()
   return names
 end
 
--- Canceling its children, calling back: kept on the record until it is done, so that it is done whoever dies.
-local function calls_back() return (rec.notify_seq or 0) > (rec.notified_seq or 0) end
-local function owes() return rec.cascade ~= nil or calls_back() end
+-- Canceling its children, telling of its events: kept on the record until it is done, so that it is done whoever dies.
+-- `callbacks` says who is told: 1 its callback, of questions and the end; 2 its pushes, of everything; 3 both.
+local function untold()
+  if (rec.notify_seq or 0) > (rec.notified_seq or 0) then return { seq = rec.notify_seq, to = rec.callbacks } end
+end
+local function owes() return rec.cascade ~= nil or (rec.notify_seq or 0) > (rec.notified_seq or 0) end
 
 -- When the sweep has to look at it next: a finished one when it has been kept long enough.
 local function next_due()
@@ -151,7 +154,7 @@ if swept and owes() and now >= rec.follow_at then
   rec.follow_at = now + LIMITS.follow_ms
   redis.call('HSET', key, 'follow_at', rec.follow_at)
   redis.call('ZADD', base .. ':due', next_due(), p.id)
-  return answer('follow_up', { cascade = rec.cascade, calls_back = calls_back() })
+  return answer('follow_up', { cascade = rec.cascade, untold = untold() })
 end
 
 if swept then
@@ -162,7 +165,8 @@ if swept then
     end
     for _, name in ipairs(indexes()) do redis.call('ZREM', name, p.id) end
     redis.call('ZREM', base .. ':due', p.id)
-    redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children')
+    redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children',
+      key .. ':pushes', key .. ':pushed')
     return answer('forgotten')
   end
   move, failure = due_move()
@@ -260,6 +264,10 @@ elseif move == 'message' then
 elseif move == 'redrive' and rec.redriven_as then
   return answer('redriven', { redriven_as = rec.redriven_as })
 end
+if p.push and redis.call('HEXISTS', key .. ':pushes', p.push) == 0 and
+  redis.call('HLEN', key .. ':pushes') >= LIMITS.pushes then
+  return answer('pushes')
+end
 local in_pace = rec.pace_at and now - rec.pace_at < 1000
 local beyond = nil
 if needs.quota and rec.version >= LIMITS.delegation_events then
@@ -320,7 +328,7 @@ if move == 'submit' then
     'delegator', 'context_id', 'ends', 'bytes' }) do
     put(name, rec[name])
   end
-  if rec.callbacks then put('callbacks', 1) end
+  if rec.callbacks then put('callbacks', rec.callbacks) end
   if rec.parent_id then
     put('parent_id', rec.parent_id)
     tell('parent_id', quoted(rec.parent_id))
@@ -377,6 +385,20 @@ elseif move == 'answer' then
 elseif move == 'cancel' and p.cascade and rec.children then
   put('cascade', p.cascade)
   put('follow_at', now + LIMITS.follow_ms)
+end
+
+if p.push then
+  local pushed = key .. ':pushed'
+  redis.call('HSET', key .. ':pushes', p.push, p.push_config)
+  local job = redis.call('HGET', pushed, 'job:' .. p.push)
+  if job == 'over' or redis.call('HEXISTS', pushed, 'at:' .. p.push) == 0 then
+    -- It is told of what follows; of a delegation that is over, of its end.
+    local newest = redis.call('XREVRANGE', key .. ':events', '+', '-', 'COUNT', 2)
+    local at = newest[is_terminal(rec.state) and 2 or 1]
+    redis.call('HSET', pushed, 'at:' .. p.push, at and at[1] or '0-0')
+    redis.call('HDEL', pushed, 'job:' .. p.push, 'since:' .. p.push, 'part:' .. p.push)
+  end
+  put('callbacks', rec.callbacks and bit.bor(rec.callbacks, 2) or 2)
 end
 
 if p.seen and (rec.unseen or 0) > 0 then
@@ -474,9 +496,13 @@ if terminal then
   if rec.unseen then redis.call('DEL', key .. ':unseen') end
 end
 
-if rec.callbacks and (terminal or mv.status == 'interrupted') then
-  put('notify_seq', rec.version + 1)
-  put('follow_at', now + LIMITS.follow_ms)
+local calls_back = false
+if rec.callbacks and mv.event then
+  calls_back = rec.callbacks ~= 2 and (terminal or mv.status == 'interrupted')
+  if calls_back or rec.callbacks ~= 1 then
+    put('notify_seq', rec.version + 1)
+    put('follow_at', now + LIMITS.follow_ms)
+  end
 end
 
 -- What a failed attempt brought is told by its event; the record keeps only what ended the delegation.
@@ -495,7 +521,7 @@ if mv.event then
     rec.context_id, rec.created_at, table.concat(more, ',') }, '\n')
   event_id = redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text)
   put('event_id', event_id)
-  if rec.notify_seq == rec.version then put('notify:' .. rec.version, event_id) end
+  if calls_back then put('notify:' .. rec.version, event_id) end
   redis.call('XADD', key .. ':events', event_id, 'e', text)
   local cutoff = math.max(0, time_ms - p.retention_ms)
   local function feed(principal)
@@ -530,4 +556,4 @@ end
 
 return answer('ok', { move = move, event_id = event_id, ready_at = rec.ready_at, priority = rec.priority,
   ticketed = ticketed, returned = rec.returned == 1, old_ticket = old_ticket, lease_expires_at = rec.lease_expires_at,
-  cascade = rec.cascade, calls_back = calls_back() })
+  cascade = rec.cascade, untold = untold() })

@@ -56,6 +56,10 @@ const base = z.object({
 });
 const live = base.required().extend({ id: z.string().optional() });
 
+/** Events up to `seq` that nobody has been told of; `to` whom: 1 its callback, 2 its pushes, 3 both. */
+const untold = z.object({ seq: z.number(), to: z.int().min(1).max(3) });
+export type Untold = z.infer<typeof untold>;
+
 export const outcomeSchema = z.discriminatedUnion("outcome", [
   live.extend({
     outcome: z.literal("ok"),
@@ -70,8 +74,7 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
     lease_expires_at: z.number().optional(),
     /** Its children are to be canceled, in this principal's name. */
     cascade: z.string().optional(),
-    /** An event of it is to be called back with. */
-    calls_back: z.boolean().default(false),
+    untold: untold.optional(),
   }),
   base.extend({ outcome: z.literal("missing") }),
   base.extend({ outcome: z.literal("no_agent") }),
@@ -84,7 +87,11 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   /** The question was answered before; `answers` is their JSON text. */
   live.extend({ outcome: z.literal("answered"), answers: z.string() }),
   live.extend({ outcome: z.literal("redriven"), redriven_as: z.string() }),
-  live.extend({ outcome: z.literal("follow_up"), cascade: z.string().optional(), calls_back: z.boolean() }),
+  live.extend({
+    outcome: z.literal("follow_up"),
+    cascade: z.string().optional(),
+    untold: untold.optional(),
+  }),
   live.extend({ outcome: z.literal("ticket") }),
   live.extend({ outcome: z.literal("not_ready"), ready_at: z.number() }),
   base.extend({ outcome: z.literal("held"), why: z.enum(["paused", "max_working"]) }),
@@ -99,6 +106,8 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   base.extend({ outcome: z.literal("too_large") }),
   live.extend({ outcome: z.literal("quota") }),
   live.extend({ outcome: z.literal("pace") }),
+  /** It has as many pushes as one may have. */
+  live.extend({ outcome: z.literal("pushes") }),
   live.extend({ outcome: z.literal("forgotten") }),
 ]);
 export type Outcome = z.infer<typeof outcomeSchema>;

@@ -19,7 +19,7 @@ const ORDER = { priority: 5, returned: false, delay_ms: 0 };
 export interface HooksOptions {
   readonly tickets: Tickets;
   /** Makes one call. Resolves with null when it is done with, or with how long to wait before the next try, ms. */
-  readonly deliver: (ticket: TicketData) => Promise<number | null>;
+  readonly deliver: (ticket: TicketData, stopping: AbortSignal) => Promise<number | null>;
   /** Tells the gateways that something is queued. */
   readonly wake: () => void;
   readonly onError: (error: unknown) => void;
@@ -98,7 +98,7 @@ export class Hooks {
   async #call(popped: Popped): Promise<void> {
     const { tickets, deliver, onError } = this.#options;
     try {
-      const again = await deliver(popped);
+      const again = await deliver(popped, this.#stopping.signal);
       if (again === null) return await tickets.consume(popped);
       await tickets.putBack(popped, again);
       // Somebody has to look when it falls due.

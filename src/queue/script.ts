@@ -19,7 +19,8 @@ function bull(name: string, keys: number): string {
 
 /**
  * Lua functions; `queue` is `<prefix>:<agent>`, `at` ms by Redis' clock:
- * `ticket_add(queue, id, ticket, priority, returned, delay, at)` · twice is once. Lower ranks run first: by priority,
+ * `ticket_add(queue, id, ticket, priority, returned, delay, at, push)` · twice is once; `push` is JSON text, of an outgoing
+ * call only. Lower ranks run first: by priority,
  * returned work before new work of the same priority.
  * `ticket_offer(…)` · the same; false, and nothing done, when the queue refuses.
  * `ticket_take(queue, at)` · the first ticket's delegation and number, and it is gone; or nil and when the next
@@ -30,15 +31,18 @@ ${bull("addPrioritizedJob", 9)}
 ${bull("addDelayedJob", 6)}
 ${bull("moveToActive", 11)}
 
-local function ticket_add(queue, id, ticket, priority, returned, delay, at)
+-- A push is told from a callback of the same number.
+local function ticket_id(id, ticket, push) return id .. (push and '.p' or '.') .. ticket end
+
+local function ticket_add(queue, id, ticket, priority, returned, delay, at, push)
   local function k(name) return queue .. ':' .. name end
-  local job = id .. '.' .. ticket
+  local job = ticket_id(id, ticket, push)
   -- Nobody reads BullMQ's events.
   redis.call('HSETNX', k('meta'), 'opts.maxLenEvents', 1)
   local options = { jobId = job, attempts = 0, delay = delay, priority = (9 - priority) * 2 + (returned and 1 or 2),
     removeOnComplete = true, removeOnFail = true }
   local args = { cmsgpack.pack({ k(''), job, 'ticket', at }),
-    '{"delegation_id":"' .. id .. '","ticket":' .. ticket .. '}', cmsgpack.pack(options) }
+    '{"delegation_id":"' .. id .. '","ticket":' .. ticket .. (push and ',"push":' .. push or '') .. '}', cmsgpack.pack(options) }
   if delay > 0 then
     return bull_addDelayedJob({ k('marker'), k('meta'), k('id'), k('delayed'), k('completed'), k('events') }, args)
   end
@@ -46,10 +50,10 @@ local function ticket_add(queue, id, ticket, priority, returned, delay, at)
     k('active'), k('events'), k('pc') }, args)
 end
 
-local function ticket_offer(queue, id, ticket, ...)
-  local made = pcall(ticket_add, queue, id, ticket, ...)
+local function ticket_offer(queue, id, ticket, priority, returned, delay, at, push)
+  local made = pcall(ticket_add, queue, id, ticket, priority, returned, delay, at, push)
   -- A job that is only half there would be taken for one that is.
-  if not made then redis.call('DEL', queue .. ':' .. id .. '.' .. ticket) end
+  if not made then redis.call('DEL', queue .. ':' .. ticket_id(id, ticket, push)) end
   return made
 end
 
@@ -66,12 +70,13 @@ local function ticket_take(queue, at)
   return id, tonumber(ticket)
 end`;
 
-/** KEYS: its queue · ARGV: delegation, ticket, priority, 1 when returned, delay ms. */
+/** KEYS: its queue · ARGV: delegation, ticket, priority, 1 when returned, delay ms, push or ''. */
 export const addTicketScript = new Script(`#!lua flags=allow-oom
 ${TICKET_LUA}
 local time = redis.call('TIME')
 local at = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-if not ticket_offer(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1', tonumber(ARGV[5]), at) then
+if not ticket_offer(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1', tonumber(ARGV[5]), at,
+  ARGV[6] ~= '' and ARGV[6] or nil) then
   return redis.error_reply('ERR the queue refused a ticket')
 end
 return 1`);

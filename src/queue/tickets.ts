@@ -12,6 +12,8 @@ import { addTicketScript } from "./script.ts";
 export interface TicketData {
   readonly delegation_id: string;
   readonly ticket: number;
+  /** Of an outgoing call: the push config whose turn it is; absent for a callback. */
+  readonly push?: string | undefined;
 }
 
 /** Where a ticket stands in its queue, and from when on. */
@@ -40,7 +42,8 @@ const LOCK_MS = 30_000;
 /** Queue objects kept; they hold no connection, so an evicted one costs only its re-creation. */
 const MAX_QUEUES = 10_000;
 const JOB = "ticket";
-const ticketId = (data: TicketData): string => `${data.delegation_id}.${data.ticket}`;
+const ticketId = ({ delegation_id, ticket, push }: TicketData): string =>
+  `${delegation_id}.${push === undefined ? "" : "p"}${ticket}`;
 
 export class Tickets {
   readonly #redis: Redis;
@@ -84,12 +87,19 @@ export class Tickets {
 
   async add(agent: string, data: TicketData, order: TicketOrder): Promise<void> {
     const queue = `${this.#shards.ofAgent(agent).queuePrefix}:${agent}`;
-    const { delegation_id, ticket } = data;
+    const { delegation_id, ticket, push } = data;
     const { priority, returned, delay_ms } = order;
     await addTicketScript.run(
       this.#redis,
       [queue],
-      [delegation_id, ticket, priority, returned ? 1 : 0, Math.max(0, delay_ms)],
+      [
+        delegation_id,
+        ticket,
+        priority,
+        returned ? 1 : 0,
+        Math.max(0, delay_ms),
+        push === undefined ? "" : JSON.stringify(push),
+      ],
     );
   }
 
@@ -103,8 +113,8 @@ export class Tickets {
     const [json, id, , delayUntil] = answer;
     if (!json || id === undefined) return { found: null, next_due_at: delayUntil ? delayUntil : null };
     const job = Job.fromJSON<TicketData>(queue, json, id);
-    const { delegation_id, ticket } = job.data;
-    return { found: { agent, delegation_id, ticket, job, token } };
+    const { delegation_id, ticket, push } = job.data;
+    return { found: { agent, delegation_id, ticket, push, job, token } };
   }
 
   /** The ticket has done its work, or was worth nothing. */

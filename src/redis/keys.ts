@@ -42,6 +42,10 @@ export interface ShardKeys {
   readonly answerParts: (id: string, interrupt: string) => string;
   /** SET: ids of the delegations made, or about to be made, under it. */
   readonly children: (id: string) => string;
+  /** HASH push config id → JSON, with its secrets; written by transition.lua, entries taken out by engine/push-steps.ts. */
+  readonly pushes: (id: string) => string;
+  /** HASH: how far each of them is told; by `at:`, `job:`, `since:` and `part:` and its id. See engine/push-steps.ts. */
+  readonly pushed: (id: string) => string;
   /** STRING: this child shall not come to be, its parent was canceled; expires. */
   readonly tombstone: (id: string) => string;
   /** STREAM: the delegation's events, kept as long as the record. */
@@ -78,6 +82,8 @@ export function shardKeys(shard: number): ShardKeys {
     unseen: (id) => `${base}:d:${id}:unseen`,
     answerParts: (id, interrupt) => `${base}:d:${id}:answers:${interrupt}`,
     children: (id) => `${base}:d:${id}:children`,
+    pushes: (id) => `${base}:d:${id}:pushes`,
+    pushed: (id) => `${base}:d:${id}:pushed`,
     tombstone: (id) => `${base}:tombstone:${id}`,
     list: (index) => `${base}:list:${index}`,
     delegationEvents: (id) => `${base}:d:${id}:events`,

@@ -50,6 +50,7 @@ export const LIMITS = {
     "rate_limited",
   ),
   tree_depth: limit(8, "delegations", "one under the other", "delegation_loop"),
+  pushes: limit(10, "push notification configs", "one delegation", "quota_exceeded"),
   batch: limit(100, "delegations", "one batch", "invalid_request"),
   artifacts: limit(1_000, "artifacts", "one reply or A2A Task", "invalid_request"),
   polls: limit(

@@ -36,6 +36,9 @@ export class Metrics {
     "Calls to delegators, by what became of them",
     ["outcome"],
   );
+  readonly pushes = this.#counter("errand_pushes_total", "Calls to push receivers, by what became of them", [
+    "outcome",
+  ]);
   readonly requests = this.#counter("errand_http_requests_total", "Requests", ["method", "route", "status"]);
   readonly parkedPolls = this.#gauge("errand_parked_polls", "Polls parked at this gateway", []);
   readonly streams = this.#gauge("errand_event_streams", "Event streams open at this gateway", []);

@@ -179,3 +179,24 @@ test("what was called back stays finished when it was, and owes nothing more", a
   expect((await api.get(id)).body.finished_at).toBe(finished_at);
   expect(received).toHaveLength(1);
 });
+
+test("a host that does not answer keeps a few places, and the calls to others go on", async () => {
+  const { api, leased } = await setup();
+  let release = () => {};
+  const answered = new Promise<number>((resolve) => {
+    release = () => resolve(204);
+  });
+  const slow = await startReceiver(() => answered);
+  const quick = await startReceiver();
+  for (let n = 0; n < 30; n += 1) {
+    await api.reply((await leased({ url: slow.url })).lease);
+  }
+  await until(() => slow.received.length >= 5);
+  await api.reply((await leased({ url: quick.url })).lease);
+  await until(() => quick.received.length === 1);
+  expect(slow.received).toHaveLength(5);
+  release();
+  await until(() => new Set(slow.received.map(({ headers }) => headers["webhook-id"])).size === 30, {
+    timeoutMs: 30_000,
+  });
+}, 60_000);

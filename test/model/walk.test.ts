@@ -18,7 +18,7 @@ const STARTS = 10;
 const OFFERED = 110;
 /** The moves that show on a record, and every code that a walk can run into. */
 const EVERYWHERE = [
-  ...MOVE_NAMES.filter((name) => !["adopt", "redrive", "follow_up", "reticket"].includes(name)),
+  ...MOVE_NAMES.filter((name) => !["adopt", "redrive", "follow_up", "push", "reticket"].includes(name)),
   "already_finished",
   "wrong_state",
   "lease_lost",

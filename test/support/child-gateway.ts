@@ -28,6 +28,7 @@ const options: {
   sweepEveryMs: number;
   port: number;
   logLevel: string;
+  callbackAllow?: string[];
 } = JSON.parse(process.argv[2] ?? "{}");
 const gateway = await startGateway({
   redis: options.redis,
@@ -40,6 +41,7 @@ const gateway = await startGateway({
   allowedOrigins: [],
   log: createLog(options.logLevel, (line) => process.stderr.write(line)),
   sweepEveryMs: options.sweepEveryMs,
+  ...(options.callbackAllow && { callbackAllow: options.callbackAllow }),
 });
 process.on("SIGTERM", () => void gateway.close().then(() => process.exit(0)));
 process.send?.({ port: gateway.port });

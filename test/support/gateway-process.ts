@@ -18,11 +18,17 @@ export interface GatewayProcess {
 
 export async function startGatewayProcess(
   db: number,
-  options: { sweepEveryMs?: number; port?: number; redis?: RedisTarget; logLevel?: string } = {},
+  options: {
+    sweepEveryMs?: number;
+    port?: number;
+    redis?: RedisTarget;
+    logLevel?: string;
+    callbackAllow?: string[];
+  } = {},
 ): Promise<GatewayProcess> {
-  const { sweepEveryMs = 0, port = 0, logLevel = "warn" } = options;
+  const { sweepEveryMs = 0, port = 0, logLevel = "warn", callbackAllow } = options;
   const { redis = { socket: inject("redisSocket"), db } } = options;
-  const settings = { redis, operatorToken: OPERATOR, sweepEveryMs, port, logLevel };
+  const settings = { redis, operatorToken: OPERATOR, sweepEveryMs, port, logLevel, callbackAllow };
   const child = fork(
     fileURLToPath(new URL("./child-gateway.ts", import.meta.url)),
     [JSON.stringify(settings)],

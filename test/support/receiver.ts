@@ -3,11 +3,12 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import { onTestFinished } from "vitest";
 
 export interface Received {
+  readonly path?: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
-export async function startReceiver(answer: (count: number) => number = () => 204) {
+export async function startReceiver(answer: (count: number) => number | Promise<number> = () => 204) {
   const received: Received[] = [];
   const server = createServer((request, response) => {
     let body = "";
@@ -15,9 +16,9 @@ export async function startReceiver(answer: (count: number) => number = () => 20
     request.on("data", (chunk) => {
       body += chunk;
     });
-    request.on("end", () => {
-      received.push({ headers: request.headers, body });
-      const status = answer(received.length);
+    request.on("end", async () => {
+      received.push({ path: request.url ?? "", headers: request.headers, body });
+      const status = await answer(received.length);
       response.writeHead(status, status === 302 ? { location: "/elsewhere" } : {}).end();
     });
   });
