@@ -4,6 +4,7 @@
  */
 import { setMaxListeners } from "node:events";
 import type { LookupFunction } from "node:net";
+import { renderPush } from "./doors/a2a/pushed.ts";
 import { Signer } from "./doors/a2a/signing.ts";
 import { createDoor } from "./doors/http.ts";
 import { type Listener, listen } from "./doors/listener.ts";
@@ -18,7 +19,6 @@ import { HostPlaces, retryAfterMs } from "./engine/outgoing.ts";
 import { Presences } from "./engine/presence.ts";
 import { Pressure } from "./engine/pressure.ts";
 import { deliverPush } from "./engine/push-delivery.ts";
-import { renderPush } from "./engine/push-form.ts";
 import { type Quota, Quotas } from "./engine/quotas.ts";
 import { Recovery, Unheard } from "./engine/recover.ts";
 import { Sweep } from "./engine/sweep.ts";
@@ -145,7 +145,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       }),
       callbackRetryMs: options.callbackRetryMs ?? retryAfterMs,
       hosts: new HostPlaces(),
-      renderPush,
+      renderPush: (entry, version, context) => renderPush(broker.publicUrl(), entry, version, context),
       egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
       owe: (id, owed) => inBackground(broker, settleOwed(broker, id, owed)),
       background: new Set(),

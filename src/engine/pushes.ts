@@ -58,9 +58,10 @@ export async function createPush(
   id: string,
   input: PushInput,
   version: PushVersion = "1.0",
+  path?: string,
 ): Promise<Push> {
   const record = await mine(broker, principal, id);
-  const push = toPush(broker, input, version);
+  const push = toPush(broker, input, version, path);
   const { outcome } = await broker.writer.move({ move: "push", id, params: pushParams(push) });
   if (outcome.outcome !== "ok") throw refusal(outcome, id);
   // What a finished one has to tell is told now; of a live one its next event will see to that.

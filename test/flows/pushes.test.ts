@@ -31,7 +31,10 @@ async function setup(options: Parameters<typeof startBroker>[0] = {}) {
 
 const seqOf = ({ headers }: Received) => Number(String(headers["webhook-id"]).split("_").at(-1));
 const seqs = (received: readonly Received[]) => received.map(seqOf);
-const stateOf = ({ body }: Received) => JSON.parse(body).statusUpdate.status.state;
+const stateOf = ({ body }: Received) => {
+  const { statusUpdate, artifactUpdate, task = statusUpdate } = JSON.parse(body);
+  return artifactUpdate ? "artifact" : task.status.state;
+};
 
 test("every event is told in order, in A2A's words, with what it is to be known by", async () => {
   const { api, alice, made, lease, push, log } = await setup();
@@ -58,7 +61,9 @@ test("every event is told in order, in A2A's words, with what it is to be known 
   const { events } = (await api.events(id)).body;
   await until(() => received.length === events.length - 1);
   expect(seqs(received)).toEqual(events.slice(1).map(({ seq }: { seq: number }) => seq));
-  const states = received.map(stateOf).filter((state, at, all) => state !== all[at - 1]);
+  const states = received
+    .map(stateOf)
+    .filter((state, at, all) => state !== "artifact" && state !== all[at - 1]);
   expect(states).toEqual(
     ["WORKING", "INPUT_REQUIRED", "SUBMITTED", "WORKING", "COMPLETED"].map((name) => `TASK_STATE_${name}`),
   );

@@ -27,7 +27,7 @@ const INTERFACES = [
   { path: "rest", protocolBinding: "HTTP+JSON", protocolVersion: "0.3" },
 ];
 export const STREAMING = true;
-export const PUSH_NOTIFICATIONS = false;
+export const PUSH_NOTIFICATIONS = true;
 
 type Params = Readonly<Record<string, unknown>>;
 

@@ -21,13 +21,14 @@ import type {
   TaskPushNotificationConfig,
 } from "@a2a-js/sdk";
 import {
-  PushNotificationNotSupportedError,
   RequestMalformedError,
   TaskNotCancelableError,
+  TaskNotFoundError,
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors";
-import type { A2ARequestHandler } from "@a2a-js/sdk/server";
+import type { A2ARequestHandler, ServerCallContext } from "@a2a-js/sdk/server";
 import { cancel } from "../../engine/cancel.ts";
+import { createPush, deletePush, listPushes } from "../../engine/pushes.ts";
 import { readSteady } from "../../engine/read.ts";
 import { followOne } from "../../engine/watch.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
@@ -38,6 +39,7 @@ import { waitedFor } from "../accepted.ts";
 import { boundedUpdate } from "./bounded.ts";
 import { extendedCard, publicCard } from "./card.ts";
 import { listTasks } from "./list.ts";
+import { toInlinePush, toPushConfig, toPushInput, versionFor } from "./push-config.ts";
 import type { Scope } from "./scope.ts";
 import { toMessageJson, toStreamResponse, toTask } from "./sdk.ts";
 import { readTask, send } from "./send.ts";
@@ -79,15 +81,14 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     });
   }
 
-  sendMessage(params: SendMessageRequest): Promise<Task> {
+  sendMessage(params: SendMessageRequest, context?: ServerCallContext): Promise<Task> {
     return this.#kept(async () => {
       const { call } = this.#scope;
       const { historyLength, returnImmediately = false } = params.configuration ?? {};
-      this.#requireNoPush(params);
       // Held before anything is accepted: whoever waits too often already is refused with nothing written.
       const hold = returnImmediately ? null : call.hold("polls");
       try {
-        const sent = await this.#send(params);
+        const sent = await this.#send(params, context);
         const record = hold === null ? sent : await waitedFor(call, sent, WAIT_SECONDS, hold);
         return toTask(toTaskJson(parsed(record), { historyLength }));
       } finally {
@@ -96,13 +97,15 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     });
   }
 
-  async *sendMessageStream(params: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
+  async *sendMessageStream(
+    params: SendMessageRequest,
+    context?: ServerCallContext,
+  ): AsyncGenerator<StreamResponse, void, undefined> {
     const record = await this.#kept(async () => {
       const { broker, principal } = this.#scope.call;
       // Before anything is accepted: what is refused later would be work that nobody watches.
       broker.quotas.requireRoom(principal, "streams");
-      this.#requireNoPush(params);
-      return this.#send(params);
+      return this.#send(params, context);
     });
     yield* this.#follow(record, params.configuration?.historyLength);
   }
@@ -149,52 +152,68 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     yield* this.#follow(record);
   }
 
-  // The operations on push notifications are not offered yet; the card says so.
-
-  createTaskPushNotificationConfig(_params: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
-    return this.#noPush();
-  }
-
-  getTaskPushNotificationConfig(
-    _params: GetTaskPushNotificationConfigRequest,
+  createTaskPushNotificationConfig(
+    params: TaskPushNotificationConfig,
+    context?: ServerCallContext,
   ): Promise<TaskPushNotificationConfig> {
-    return this.#noPush();
-  }
-
-  listTaskPushNotificationConfigs(
-    _params: ListTaskPushNotificationConfigsRequest,
-  ): Promise<ListTaskPushNotificationConfigsResponse> {
-    return this.#noPush();
-  }
-
-  deleteTaskPushNotificationConfig(_params: DeleteTaskPushNotificationConfigRequest): Promise<void> {
-    return this.#noPush();
-  }
-
-  #noPush(): Promise<never> {
     return this.#kept(async () => {
-      throw new PushNotificationNotSupportedError(
-        "Push notifications are not offered; subscribe, or ask again.",
-      );
+      const { broker, principal } = this.#scope.call;
+      const { id } = await readTask(this.#scope, params.taskId);
+      const version = versionFor(context);
+      // In 0.3 a task has one config unless they are named.
+      const named = version === "0.3" && params.id === "" ? { ...params, id } : params;
+      return toPushConfig(id, await createPush(broker, principal, id, toPushInput(named), version));
     });
   }
 
-  #requireNoPush(params: SendMessageRequest): void {
-    if (params.configuration?.taskPushNotificationConfig === undefined) return;
-    throw new PushNotificationNotSupportedError(
-      "Push notifications are not offered; subscribe, or ask again.",
-    );
+  getTaskPushNotificationConfig({
+    taskId,
+    id,
+  }: GetTaskPushNotificationConfigRequest): Promise<TaskPushNotificationConfig> {
+    return this.#kept(async () => {
+      const { broker, principal } = this.#scope.call;
+      await readTask(this.#scope, taskId);
+      const { pushes } = await listPushes(broker, principal, taskId);
+      const found = id === "" ? pushes[0] : pushes.find((one) => one.id === id);
+      if (!found) throw new TaskNotFoundError(`Task ${taskId} has no push notification config of that id.`);
+      return toPushConfig(taskId, found);
+    });
+  }
+
+  listTaskPushNotificationConfigs({
+    taskId,
+    pageSize,
+    pageToken,
+  }: ListTaskPushNotificationConfigsRequest): Promise<ListTaskPushNotificationConfigsResponse> {
+    return this.#kept(async () => {
+      const { broker, principal } = this.#scope.call;
+      await readTask(this.#scope, taskId);
+      const page = { limit: pageSize || undefined, cursor: pageToken || undefined };
+      const { pushes, next_cursor } = await listPushes(broker, principal, taskId, page);
+      const configs = pushes.map((push) => toPushConfig(taskId, push));
+      return { configs, nextPageToken: next_cursor ?? "" };
+    });
+  }
+
+  deleteTaskPushNotificationConfig({ taskId, id }: DeleteTaskPushNotificationConfigRequest): Promise<void> {
+    return this.#kept(async () => {
+      const { broker, principal } = this.#scope.call;
+      await readTask(this.#scope, taskId);
+      await deletePush(broker, principal, taskId, id);
+    });
   }
 
   #agent() {
     return this.#scope.call.broker.agents.get(this.#scope.agent);
   }
 
-  #send(params: SendMessageRequest): Promise<StoredDelegation> {
+  #send(params: SendMessageRequest, context?: ServerCallContext): Promise<StoredDelegation> {
+    const config = params.configuration?.taskPushNotificationConfig;
     if (!params.message) throw new RequestMalformedError("message is required");
     return send(this.#scope, {
       message: toMessageJson(params.message, this.#scope.raw),
       metadata: params.metadata,
+      push: config && { input: toInlinePush(config), version: versionFor(context) },
     });
   }
 

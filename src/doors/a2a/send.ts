@@ -6,12 +6,14 @@
 import { answer } from "../../engine/answer.ts";
 import { delegate } from "../../engine/delegate.ts";
 import { message as followUp } from "../../engine/message.ts";
+import { createPush, toPush } from "../../engine/pushes.ts";
 import { read } from "../../engine/read.ts";
 import { notFound } from "../../engine/refuse.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { type MessageInput, messageInputSchema } from "../../schema/a2a.ts";
 import { delegateRequestSchema, interruptSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import type { PushInput, PushVersion } from "../../schema/push.ts";
 import { contextIdSchema, delegationIdSchema } from "../../schema/values.ts";
 
 import { check } from "../route.ts";
@@ -29,15 +31,19 @@ export async function readTask({ call, agent }: Scope, id: string): Promise<Stor
   return record;
 }
 
+const PUSH_URL = "configuration.taskPushNotificationConfig.url";
+
 export interface Sent {
   readonly message: unknown;
   readonly metadata: Record<string, unknown> | undefined;
+  /** Where the task's events go, too. */
+  readonly push?: { readonly input: PushInput; readonly version: PushVersion } | undefined;
 }
 
 /** Does what the message asks for; returns the task as it stands behind that. */
 export async function send(scope: Scope, sent: Sent): Promise<StoredDelegation> {
   const { taskId, contextId, ...message } = check(messageInputSchema, sent.message, "message");
-  if (taskId !== undefined && taskId !== "") return continued(scope, message, taskId, contextId);
+  if (taskId !== undefined && taskId !== "") return continued(scope, message, taskId, contextId, sent.push);
   if (contextId !== undefined && !contextIdSchema.safeParse(contextId).success) {
     throw new ErrandError("invalid_request", "message.contextId: this id can not be used here", {
       details: {
@@ -47,13 +53,13 @@ export async function send(scope: Scope, sent: Sent): Promise<StoredDelegation> 
       },
     });
   }
-  return begun(scope, { ...message, ...(contextId !== undefined && { contextId }) }, sent.metadata);
+  return begun(scope, { ...message, ...(contextId !== undefined && { contextId }) }, sent);
 }
 
 async function begun(
   { call, agent }: Scope,
   message: MessageInput,
-  metadata: Sent["metadata"],
+  { metadata, push }: Sent,
 ): Promise<StoredDelegation> {
   const body = { target: agent, message, ...(metadata && { metadata }) };
   const request = check(delegateRequestSchema, body, "params");
@@ -61,6 +67,7 @@ async function begun(
     traceparent: traceparentOf(call.header("traceparent")),
     idempotencyKey: call.header("idempotency-key"),
     body,
+    push: push && toPush(call.broker, push.input, push.version, PUSH_URL),
   });
   return record;
 }
@@ -70,6 +77,7 @@ async function continued(
   message: MessageInput,
   taskId: string,
   contextId: string | undefined,
+  push: Sent["push"],
 ): Promise<StoredDelegation> {
   const { broker, principal } = scope.call;
   const record = await readTask(scope, taskId);
@@ -78,6 +86,9 @@ async function continued(
       details: { issues: [{ path: "message.contextId", reason: "leave it out, or send the task's own" }] },
     });
   }
+  // Before the message, so that what follows from it is told.
+  if (push && !record.finished)
+    await createPush(broker, principal, taskId, push.input, push.version, PUSH_URL);
   const said = { ...message, contextId: record.context_id };
   const open = record.interrupt === null ? null : openQuestion.parse(JSON.parse(record.interrupt));
   const interrupt_id = interruptNamed(message) ?? open?.id;

@@ -38,6 +38,10 @@ type More = z.infer<typeof moreSchema>;
 const forgets = (status: string, { reason }: More): boolean =>
   ["lease_expired", "retrying"].includes(status) || (status === "released" && reason !== "connection_lost");
 
+/** Whether an event may tell of artifacts that are gone; then what was told before it has to be known. */
+export const mayForget = ({ status }: Pick<Entry, "status">): boolean =>
+  ["lease_expired", "retrying", "released"].includes(status);
+
 export const isEnd = ({ type }: Pick<Entry, "type">): boolean => TERMINAL_EVENT_TYPES.includes(type);
 
 /** `ended` is the record behind an end. */

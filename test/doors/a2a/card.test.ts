@@ -33,7 +33,7 @@ test("§8.1 §8.3 §5.7 the card is the agent's record, with absolute addresses 
     description: "Looks around.",
     version: "3",
     skills: [SKILL],
-    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: true },
+    capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: true },
     securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } },
     securityRequirements: [{ schemes: { bearer: {} } }],
     defaultInputModes: ["text/plain", "application/json", "image/png"],

@@ -250,21 +250,6 @@ test("§3.3.2 a task of one agent is not there at another", async () => {
   expect(body.error.code).toBe(-32001);
 });
 
-test("§3.3.4 push notifications that the card does not offer are refused as such", async () => {
-  const { raw, begin } = await desk();
-  const { id } = await begin();
-  const config = { taskId: id, url: "https://example.com/hook" };
-  for (const [method, params] of [
-    ["CreateTaskPushNotificationConfig", config],
-    ["GetTaskPushNotificationConfig", { taskId: id, id: "x" }],
-    ["ListTaskPushNotificationConfigs", { taskId: id }],
-    ["DeleteTaskPushNotificationConfig", { taskId: id, id: "x" }],
-    ["SendMessage", { message: jsonMessage("x"), configuration: { taskPushNotificationConfig: config } }],
-  ] as const) {
-    expect((await raw.rpc(method, params)).body.error.code, method).toBe(-32003);
-  }
-});
-
 test("§3.4.1 a context is made where none is given, kept where one is, and refused where it can not be", async () => {
   const { raw, begin } = await desk();
   expect((await begin()).contextId).toMatch(/^ctx_/);

@@ -171,21 +171,15 @@ describe("HTTP+JSON", () => {
     });
     const { id } = sent.body.task;
     await agent.reply((await leaseOf(agent)).lease);
-    const hook = { url: "https://example.com/hook" };
+    const hook = { url: "http://127.0.0.1/hook" };
     const cases: [string, string, unknown, number, string, string][] = [
       ["GET", `/tasks/${NOBODY}`, undefined, 404, "NOT_FOUND", "TASK_NOT_FOUND"],
       ["GET", "/tasks/no-id", undefined, 404, "NOT_FOUND", "TASK_NOT_FOUND"],
       ["POST", `/tasks/${id}:cancel`, undefined, 400, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE"],
       ["GET", `/tasks/${id}:subscribe`, undefined, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION"],
       ["POST", `/tasks/${id}:subscribe`, undefined, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION"],
-      [
-        "POST",
-        `/tasks/${id}/pushNotificationConfigs`,
-        hook,
-        400,
-        "FAILED_PRECONDITION",
-        "PUSH_NOTIFICATION_NOT_SUPPORTED",
-      ],
+      ["POST", `/tasks/${id}/pushNotificationConfigs`, hook, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"],
+      ["GET", `/tasks/${id}/pushNotificationConfigs/x`, undefined, 404, "NOT_FOUND", "TASK_NOT_FOUND"],
       ["GET", "/tasks?pageSize=x", undefined, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"],
       ["GET", "/tasks?pageSize=101", undefined, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"],
       ["GET", "/tasks?includeArtifacts=perhaps", undefined, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"],

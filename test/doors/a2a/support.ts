@@ -1,5 +1,5 @@
 /** An A2A client by the official SDK, and raw calls, for a broker under test. Limit: the agents are the test's own. */
-import type { Message, StreamResponse, Task } from "@a2a-js/sdk";
+import type { Message, StreamResponse, Task, TaskPushNotificationConfig } from "@a2a-js/sdk";
 import {
   type Client,
   ClientFactory,
@@ -97,7 +97,11 @@ export function say(text: string, more: Partial<Message> = {}): Message {
 /** The params of a send by the SDK. */
 export const sending = (
   message: Message,
-  configuration: { returnImmediately?: boolean; historyLength?: number } = {},
+  configuration: {
+    returnImmediately?: boolean;
+    historyLength?: number;
+    taskPushNotificationConfig?: TaskPushNotificationConfig;
+  } = {},
 ) => ({
   tenant: "",
   message,
