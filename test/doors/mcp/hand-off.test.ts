@@ -1,0 +1,94 @@
+/** Work that poll_inbox found for a connection that is gone: it goes back at once. */
+import { connect } from "node:net";
+import { describe, expect, test } from "vitest";
+import { client, OPERATOR, startBroker } from "../../support/broker.ts";
+import { type Era, MODERN, postMcp } from "../../support/mcp.ts";
+import { until } from "../../support/until.ts";
+
+const ERAS: readonly Era[] = ["modern", "legacy"];
+const LEGACY = "2025-11-25";
+
+/** A poll of this era as it goes over the wire. */
+async function pollOf(era: Era, url: string): Promise<string> {
+  const { headers, body } = await partsOf(era, url);
+  const lines = Object.entries({
+    host: "localhost",
+    authorization: `Bearer ${OPERATOR}`,
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    "content-length": String(Buffer.byteLength(body)),
+    ...headers,
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `POST /mcp HTTP/1.1\r\n${lines.join("")}\r\n${body}`;
+}
+
+async function partsOf(era: Era, url: string): Promise<{ headers: Record<string, string>; body: string }> {
+  const params = { name: "poll_inbox", arguments: { agent: "scout", wait_seconds: 50, max: 8 } };
+  if (era === "modern") {
+    const _meta = {
+      "io.modelcontextprotocol/protocolVersion": MODERN,
+      "io.modelcontextprotocol/clientCapabilities": {},
+    };
+    const headers = {
+      "mcp-protocol-version": MODERN,
+      "mcp-method": "tools/call",
+      "mcp-name": "poll_inbox",
+    };
+    const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { ...params, _meta } };
+    return { headers, body: JSON.stringify(message) };
+  }
+  const clientInfo = { name: "raw", version: "1" };
+  const opening = { protocolVersion: LEGACY, capabilities: {}, clientInfo };
+  const opened = await postMcp(url, OPERATOR, {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: opening,
+  });
+  const headers = { "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" };
+  return { headers, body: JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/call", params }) };
+}
+
+describe.each(ERAS)("in the %s era", (era) => {
+  test("a poll that was cut takes no work with it: the next one has it, attempt 1", async () => {
+    const { url, gateway } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const waiting = () => gateway.broker.claimers.waiting("scout");
+    const request = await pollOf(era, url);
+    for (let round = 0; round < 24; round += 1) {
+      const socket = connect(gateway.port, "127.0.0.1");
+      socket.on("error", () => {});
+      socket.write(request);
+      await until(() => waiting() === 1);
+      if (round % 2 === 0) socket.destroy();
+      else socket.resetAndDestroy();
+      // Sometimes noticed before the work comes, sometimes not.
+      if (round % 3 === 0) await until(() => waiting() === 0);
+      const { id } = (await api.delegate("scout")).body;
+      const { leases } = (await api.lease("scout", { wait_seconds: 5 })).body;
+      expect(leases, `round ${round}`).toMatchObject([{ attempt: 1, delegation: { id } }]);
+      await api.reply(leases[0].lease_id);
+    }
+  });
+
+  test("so does work whose answer was never read to its end", async () => {
+    const { url, gateway } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    // Together more than the buffers of a connection hold.
+    const task = "x".repeat(1_000_000);
+    const sent = [];
+    for (let i = 0; i < 8; i += 1) sent.push((await api.delegate("scout", { task })).body.id);
+    const socket = connect(gateway.port, "127.0.0.1");
+    socket.on("error", () => {});
+    socket.pause();
+    socket.write(await pollOf(era, url));
+    const working = async () => (await api.call("GET", "/v1/agents/scout")).body.counts.working;
+    await until(async () => (await working()) === 8, { what: "the leases", timeoutMs: 10_000 });
+    socket.resetAndDestroy();
+    await until(async () => (await working()) === 0, { what: "the leases' end" });
+    const { leases } = (await api.lease("scout", { max: 8 })).body;
+    expect(leases.map(({ attempt }: { attempt: number }) => attempt)).toEqual(sent.map(() => 1));
+  }, 30_000);
+});
