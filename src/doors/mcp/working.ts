@@ -113,9 +113,9 @@ export const workingTools: readonly Tool[] = [
     },
     output: { tasks: z.array(workSchema) },
     async handle(context, { agent, ...asked }) {
-      const { broker, principal, call, era } = context;
+      const { broker, principal, call } = context;
       const name = agentOf(context, agent);
-      const request = check(leaseRequestSchema, { ...asked, worker_id: `mcp-${era}` }, "arguments");
+      const request = check(leaseRequestSchema, { ...asked, worker_id: "mcp" }, "arguments");
       const leases = await context.held(asked.wait_seconds, (signal) =>
         lease(broker, principal, name, request, signal),
       );
