@@ -57,6 +57,11 @@ test("neither tokens nor anything that is said reaches the log", async () => {
   for (const body of [`{"${secret}`, { [secret]: 1 }, { jsonrpc: "2.0", id: 1, method: secret }]) {
     await postMcp(url, alice.token, body);
   }
+  // What the SDK refuses, it refuses in the client's words.
+  const wrong = { headers: { "mcp-name": secret, "mcp-method": secret } };
+  expect((await callModern(url, alice.token, "broker_health", {}, wrong)).body.error.message).toContain(
+    secret,
+  );
   await postMcp(url, secret, { jsonrpc: "2.0", id: 1, method: "ping" });
   const written = log.join("\n");
   for (const one of [secret, alice.token, OPERATOR]) expect(written).not.toContain(one);

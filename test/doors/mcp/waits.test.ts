@@ -304,11 +304,14 @@ describe("a client of 2026-07-28 that shows forms, and has no tasks", () => {
   });
 
   test("gains nothing by a state that it made up", async () => {
-    const { again, url, result } = await asking();
+    const { again, url, alice, result } = await asking();
     const bob = await as(url, "caller:bob");
     const yes = { action: "accept", content: { answer: "blue" } };
     const foreign = answered((await again(yes, result.requestState, bob.token)).body.result);
     expect(foreign.data.error).toMatchObject({ code: "delegation_not_found" });
+    const { id } = (await alice.delegate("scout")).body;
+    const quiet = answered((await again(yes, id, bob.token)).body.result);
+    expect(quiet.data.error).toMatchObject({ code: "delegation_not_found" });
     const nonsense = answered((await again(yes, "nonsense")).body.result);
     expect(nonsense.data.error).toMatchObject({ code: "invalid_request" });
     expect((await bob.call("GET", "/v1/delegations")).body.delegations).toEqual([]);
