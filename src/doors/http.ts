@@ -15,8 +15,7 @@ import { createDirect, type Direct, honoPath, headerOf as incomingHeader } from 
 import { docsPage } from "./docs-page.ts";
 import type { Mount } from "./exchange.ts";
 import { bearerOf, Gate, type GateOptions, type Inbound } from "./gate.ts";
-import { createMcpDoor, MCP_METHODS, MCP_PATH } from "./mcp/door.ts";
-import { errorResponse } from "./mcp/errors.ts";
+import { mcpDoor } from "./mcp/door.ts";
 import { API_INFO, openapi } from "./openapi.ts";
 import type { Document } from "./openapi-types.ts";
 import { PREFLIGHT_HEADERS } from "./origin.ts";
@@ -79,10 +78,7 @@ export function createDoor(options: DoorOptions): Door {
   const gate = new Gate(options);
   const fail = (error: unknown, c: Context<Env>) => {
     const requestId = c.get("requestId");
-    const refused = gate.refusal(error, requestId, c.req.method);
-    const problem = problemResponse(refused, requestId);
-    // Its own words for it, the same status and headers.
-    return c.req.path === MCP_PATH ? errorResponse(refused, requestId, problem) : problem;
+    return problemResponse(gate.refusal(error, requestId, c.req.method), requestId);
   };
   const commonHeaders = (c: Context<Env>) => gate.headers(c.get("requestId"), c.get("foreign"));
 
@@ -117,13 +113,9 @@ export function createDoor(options: DoorOptions): Door {
     app.on(route.method, honoPath(route), (c) => handle(c, route.path, route.run));
   }
 
-  for (const mount of a2aDoor(broker, options.signer)) {
+  for (const mount of [...a2aDoor(broker, options.signer), ...mcpDoor(broker, stopping)]) {
     for (const method of mount.methods) app.on(method, mount.path, (c) => pass(c, mount));
   }
-  const mcp = createMcpDoor({ broker, stopping });
-  app.on([...MCP_METHODS], MCP_PATH, (c) =>
-    handle(c, MCP_PATH, (call, { body }) => mcp.serve(call, c.req.method, c.req.raw.headers, body)),
-  );
 
   app.get("/metrics", async (c) => {
     // Most wanted when Redis is away.

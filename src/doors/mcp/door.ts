@@ -7,7 +7,10 @@ import { createMcpHandler, isLegacyRequest, type ServerContext } from "@modelcon
 import * as z from "zod";
 import type { Broker } from "../../engine/context.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import { parseBody } from "../body.ts";
 import type { Call } from "../call.ts";
+import type { Exchange, Mount } from "../exchange.ts";
+import { problemResponse, toErrandError } from "../problem.ts";
 import { declaresTasks, tasksRequired } from "./context.ts";
 import { errorResponse, withoutOldCodes } from "./errors.ts";
 import { createServer } from "./server.ts";
@@ -28,64 +31,65 @@ function undeclared(id: string | number): Response {
   return Response.json({ jsonrpc: "2.0", id, error: { code, message, data } }, { status: 400 });
 }
 
-export const MCP_PATH = "/mcp";
-export const MCP_METHODS = ["POST", "GET", "DELETE"] as const;
+const PATH = "/mcp";
+/** What the SDK decides by. */
+const HEADERS = [
+  "accept",
+  "mcp-protocol-version",
+  "mcp-method",
+  "mcp-name",
+  "mcp-session-id",
+  "user-agent",
+] as const;
+const BOTH = "application/json, text/event-stream";
 
-export interface McpDoor {
-  readonly serve: (call: Call, method: string, headers: Headers, body: unknown) => Promise<Response>;
-  readonly sessions: Sessions;
-}
-
-export interface McpOptions {
-  readonly broker: Broker;
-  readonly stopping: AbortSignal;
-}
-
-/** A request for the SDK: what it decides by, and no credential. */
-function toRequest(method: string, headers: Headers, signal: AbortSignal): Request {
-  const kept = new Headers(headers);
-  kept.delete("authorization");
-  kept.delete("content-length");
-  if (method === "POST") kept.set("content-type", "application/json");
+/** A request for the SDK, without its credential; the body has been read. */
+function toRequest({ method, header }: Exchange, signal: AbortSignal): Request {
+  const headers = new Headers(method === "POST" ? { "content-type": "application/json" } : {});
+  for (const name of HEADERS) {
+    const value = header(name);
+    if (value !== undefined) headers.set(name, value);
+  }
   // "Anything" and nothing at all take both of the types that an answer may have.
-  const accept = kept.get("accept") ?? "*/*";
-  if (accept.includes("*/*")) kept.set("accept", "application/json, text/event-stream");
-  return new Request(`http://errand.invalid${MCP_PATH}`, { method, headers: kept, signal });
+  if ((headers.get("accept") ?? "*/*").includes("*/*")) headers.set("accept", BOTH);
+  return new Request(`http://errand.invalid${PATH}`, { method, headers, signal });
 }
 
-export function createMcpDoor({ broker, stopping }: McpOptions): McpDoor {
+function noStream(requestId: string): Response {
+  const refused = new ErrandError("not_found", "There is no stream to listen to; POST is how to ask.");
+  const headers = new Headers({ allow: "POST, DELETE" });
+  return errorResponse(refused, requestId, { status: 405, headers });
+}
+
+export function mcpDoor(broker: Broker, stopping: AbortSignal): readonly Mount[] {
+  const { log, clock, quotas } = broker;
   const calls = new WeakMap<Request, Call>();
   const callOf = ({ http }: ServerContext): Call => {
     const call = http?.req && calls.get(http.req);
     if (!call) throw new TypeError("a message without its request");
     return call;
   };
-  // Its words may be the client's.
-  const onerror = (error: Error) => broker.log.debug({ err: error.name }, "mcp request refused");
   const modern = createMcpHandler(() => createServer({ era: "modern", callOf }), {
     legacy: "reject",
-    onerror,
+    // Its words may be the client's.
+    onerror: (error) => log.debug({ err: error.name }, "mcp request refused"),
   });
   const sessions = new Sessions({
-    clock: broker.clock,
+    clock,
     stopping,
-    most: broker.quotas.most("sessions"),
+    most: quotas.most("sessions"),
     make: (around) => createServer({ era: "legacy", callOf, around }),
   });
 
-  async function serve(call: Call, method: string, headers: Headers, body: unknown): Promise<Response> {
+  async function answer(exchange: Exchange): Promise<Response> {
+    const { method, requestId, header } = exchange;
+    const { call, bytes } = await exchange.enter();
+    if (method === "GET") return noStream(requestId);
+    const body = parseBody(bytes, header("content-type"));
     const gone = new AbortController();
     call.onLost(() => gone.abort());
-    const request = toRequest(method, headers, gone.signal);
+    const request = toRequest(exchange, gone.signal);
     calls.set(request, call);
-    if (method === "GET") {
-      const refused = new ErrandError("not_found", "There is no stream to listen to; POST is how to ask.");
-      const answer = errorResponse(refused, call.requestId, {
-        status: 405,
-        headers: new Headers({ allow: "POST, DELETE" }),
-      });
-      return answer;
-    }
     if (method === "DELETE" || (await isLegacyRequest(request, body))) {
       return sessions.serve(call, request, body);
     }
@@ -95,7 +99,14 @@ export function createMcpDoor({ broker, stopping }: McpOptions): McpDoor {
       const { id, params } = listens.data;
       if (params.notifications?.taskIds && !declaresTasks(params._meta)) return undeclared(id);
     }
-    return withoutOldCodes(await modern.fetch(request, { parsedBody: body }), call.requestId);
+    return withoutOldCodes(await modern.fetch(request, { parsedBody: body }), requestId);
   }
-  return { serve, sessions };
+
+  const handle = (exchange: Exchange): Promise<Response> =>
+    answer(exchange).catch((error: unknown) => {
+      const { requestId, method } = exchange;
+      const refused = toErrandError(error, log, requestId, method);
+      return errorResponse(refused, requestId, problemResponse(refused, requestId));
+    });
+  return [{ methods: ["POST", "GET", "DELETE"], path: PATH, handle }];
 }
