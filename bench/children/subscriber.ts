@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { z } from "zod";
 import { serve } from "../remote.ts";
 
-const loadSchema = z.object({ url: z.string(), token: z.string(), streams: z.number() });
+const loadSchema = z.object({ url: z.string(), tokens: z.array(z.string()), streams: z.number() });
 
 let sockets: Socket[] = [];
 
@@ -32,9 +32,10 @@ function open(url: string, token: string): Promise<Socket> {
 
 serve({
   async start(args) {
-    const { url, token, streams } = loadSchema.parse(args);
-    while (sockets.length < streams) {
-      const some = Math.min(100, streams - sockets.length);
+    const { url, tokens, streams } = loadSchema.parse(args);
+    const each = Math.ceil(streams / tokens.length);
+    for (const token of tokens) {
+      const some = Math.min(each, streams - sockets.length);
       sockets.push(...(await Promise.all(Array.from({ length: some }, () => open(url, token)))));
     }
   },

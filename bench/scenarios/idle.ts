@@ -78,8 +78,10 @@ const holdPolls: Hold = async (gateway, count) => {
 
 const holdStreams: Hold = async (gateway, count) => {
   const subscriber = new Remote("subscriber");
-  const token = await gateway.token("caller:bench");
-  await subscriber.tell("start", { url: gateway.url, token, streams: count });
+  // Of several callers: one alone may not have so many.
+  const callers = Array.from({ length: Math.ceil(count / 100) }, (_, index) => `caller:bench-${index}`);
+  const tokens = await Promise.all(callers.map((caller) => gateway.token(caller)));
+  await subscriber.tell("start", { url: gateway.url, tokens, streams: count });
   await until(async () => (await gateway.streams()) === count, `${count} streams`);
   return async () => {
     await subscriber.end();

@@ -7,7 +7,7 @@ import { parse } from "secure-json-parse";
 import { ErrandError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 
-type Incoming = Pick<IncomingMessage, "headers" | "on" | "once">;
+type Incoming = Pick<IncomingMessage, "headers" | "on" | "off">;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
@@ -21,7 +21,7 @@ export function readBody(incoming: Incoming, maxBytes: number): Promise<Uint8Arr
     if (Number(incoming.headers["content-length"] ?? 0) > maxBytes) return tooLarge();
     const chunks: Buffer[] = [];
     let length = 0;
-    incoming.on("data", (chunk: Buffer) => {
+    const data = (chunk: Buffer) => {
       length += chunk.length;
       if (length <= maxBytes) {
         chunks.push(chunk);
@@ -30,22 +30,19 @@ export function readBody(incoming: Incoming, maxBytes: number): Promise<Uint8Arr
       // What still comes is let go by.
       chunks.length = 0;
       tooLarge();
-    });
-    let whole = false;
-    incoming.once("end", () => {
-      whole = true;
+    };
+    const end = () => {
+      // A request may be parked for long; nothing of its body's reading stays with it.
+      incoming.off("data", data).off("end", end).off("error", brokeOff).off("close", brokeOff);
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
-    });
-    const brokeOff = () => {
-      if (whole) return;
+    };
+    const brokeOff = () =>
       reject(
         new ErrandError("invalid_request", "The body broke off.", {
           details: { issues: [{ path: "", reason: "did not arrive whole" }] },
         }),
       );
-    };
-    incoming.once("error", brokeOff);
-    incoming.once("close", brokeOff);
+    incoming.on("data", data).on("end", end).on("error", brokeOff).on("close", brokeOff);
   });
 }
 

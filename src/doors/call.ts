@@ -54,8 +54,8 @@ export class Call {
     const controller = new AbortController();
     const abort = () => controller.abort(ENDED);
     const outgoing = this.#outgoing;
-    outgoing?.once("close", abort);
-    outgoing?.req.socket.once("close", abort);
+    outgoing?.on("close", abort);
+    outgoing?.req.socket.on("close", abort);
     // A set, and not a listener each of one signal: that would search them all for one to be removed.
     this.#ends.add(abort);
     const token = this.broker.tokens.hold(this.#identity, abort);

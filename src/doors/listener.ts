@@ -30,16 +30,22 @@ export function listen({ app, direct }: Door, host: string, port: number): Promi
     server.once("error", reject);
     // Node closes only connections that have had a request; ones that never sent any would be waited for.
     const answering = new Map<Socket, number>();
+    // One function for all: thousands of polls would have a closure each.
+    function gone(this: Socket): void {
+      answering.delete(this);
+    }
+    function answered(this: ServerResponse): void {
+      const { socket } = this.req;
+      if (answering.has(socket)) answering.set(socket, (answering.get(socket) ?? 1) - 1);
+    }
     server.on("connection", (socket: Socket) => {
       answering.set(socket, 0);
-      socket.once("close", () => answering.delete(socket));
+      socket.on("close", gone);
     });
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       const { socket } = request;
       answering.set(socket, (answering.get(socket) ?? 0) + 1);
-      response.once("close", () => {
-        if (answering.has(socket)) answering.set(socket, (answering.get(socket) ?? 1) - 1);
-      });
+      response.on("close", answered);
     });
     const cut = (busyToo: boolean) => {
       for (const [socket, busy] of answering) {

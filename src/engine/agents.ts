@@ -10,6 +10,7 @@ import { Script } from "../redis/script.ts";
 import type { Shards } from "../redis/shards.ts";
 import { type AgentSpec, agentRequestSchema } from "../schema/agent.ts";
 import { ErrandError } from "../schema/errors.ts";
+import { Cache } from "./cache.ts";
 
 export interface StoredAgent {
   readonly name: string;
@@ -27,7 +28,6 @@ export interface Counts {
 }
 
 const CACHE_MS = 1_000;
-const CACHE_MAX = 10_000;
 /** How much later than its time the sweep may forget something. */
 const SLACK_MS = 86_400_000;
 
@@ -62,7 +62,7 @@ export class Agents {
   readonly #shards: Shards;
   readonly #clock: Clock;
   readonly #retention_ms: number;
-  readonly #cache = new Map<string, { agent: StoredAgent | null; until: number }>();
+  readonly #cache = new Cache<StoredAgent | null>(CACHE_MS);
 
   constructor(redis: Redis, shards: Shards, clock: Clock, retentionMs: number) {
     this.#redis = redis;
@@ -73,9 +73,8 @@ export class Agents {
 
   /** Null when there is no such agent. */
   async find(name: string): Promise<StoredAgent | null> {
-    const now = Date.now();
     const cached = this.#cache.get(name);
-    if (cached && cached.until > now) return cached.agent;
+    if (cached !== undefined) return cached;
     const fields = await this.#redis.hgetall(this.#shards.ofAgent(name).agent(name));
     const agent: StoredAgent | null =
       fields.doc === undefined
@@ -87,8 +86,7 @@ export class Agents {
             created_at: Number(fields.created_at),
             updated_at: Number(fields.updated_at),
           };
-    if (this.#cache.size >= CACHE_MAX) this.#cache.clear();
-    this.#cache.set(name, { agent, until: now + CACHE_MS });
+    this.#cache.set(name, agent);
     return agent;
   }
 

@@ -13,16 +13,8 @@ export interface Look<T> {
   readonly next_due_at?: number | null;
 }
 
-interface Poll {
-  /** Looks once; true when it found something and told its caller. */
-  readonly look: () => Promise<Look<true>>;
-  readonly fail: (error: unknown) => void;
-  readonly end: () => void;
-  left: boolean;
-}
-
 interface Agent {
-  readonly idle: Set<Poll>;
+  readonly idle: Set<Parked>;
   /** Looks in flight, each of a poll that is not idle meanwhile. */
   looking: number;
   wakes: number;
@@ -43,6 +35,62 @@ export interface Claim<T> {
   readonly wait_ms?: number;
   /** Waits for a wake without looking: the queue was just seen to be held. */
   readonly park?: boolean;
+}
+
+type Parked = Pick<Poll<unknown>, "left" | "look" | "end" | "fail">;
+
+interface PollOptions<T> {
+  readonly signal: AbortSignal;
+  readonly look: () => Promise<Look<T>>;
+  readonly wait_ms: number | undefined;
+  readonly leave: () => void;
+  readonly resolve: (found: T | null) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** One parked poll. (A class: there may be thousands, and closures take more.) */
+class Poll<T> {
+  readonly #options: PollOptions<T>;
+  readonly #timer: NodeJS.Timeout | undefined;
+  /** Its caller waits no longer. */
+  left = false;
+
+  constructor(options: PollOptions<T>) {
+    this.#options = options;
+    const { wait_ms, signal } = options;
+    this.#timer = wait_ms === undefined ? undefined : setTimeout(() => this.handleEvent(), wait_ms);
+    signal.addEventListener("abort", this);
+  }
+
+  /** The time is up, or the signal aborted. */
+  handleEvent(): void {
+    this.left = true;
+    this.#options.leave();
+  }
+
+  /** Ends it when something is found. */
+  async look(): Promise<Look<true>> {
+    const seen = await this.#options.look();
+    if (seen.found === null) return { ...seen, found: null };
+    this.#over();
+    this.#options.resolve(seen.found);
+    return { found: true };
+  }
+
+  end(): void {
+    this.#over();
+    this.#options.resolve(null);
+  }
+
+  fail(error: unknown): void {
+    this.#over();
+    this.#options.reject(error);
+  }
+
+  #over(): void {
+    clearTimeout(this.#timer);
+    this.#options.signal.removeEventListener("abort", this);
+  }
 }
 
 export interface ClaimersOptions {
@@ -113,37 +161,14 @@ export class Claimers {
     const agent = this.#agent(name);
     return new Promise((resolve, reject) => {
       const leave = () => {
-        poll.left = true;
+        // One that looks is ended when its look is.
         if (!agent.idle.delete(poll)) return;
         poll.end();
         this.#tidy(name, agent);
       };
-      const timer = wait_ms === undefined ? undefined : setTimeout(leave, wait_ms);
-      const done = () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", leave);
-      };
-      const poll: Poll = {
-        left: false,
-        async look() {
-          const seen = await look();
-          if (seen.found === null) return { ...seen, found: null };
-          done();
-          resolve(seen.found);
-          return { found: true };
-        },
-        fail(error) {
-          done();
-          reject(error);
-        },
-        end() {
-          done();
-          resolve(null);
-        },
-      };
+      const poll = new Poll({ signal, wait_ms, look, leave, resolve, reject });
       // Parked before the look: a ticket that comes in between finds it.
       agent.idle.add(poll);
-      signal.addEventListener("abort", leave, { once: true });
       // For itself: what else may wait is the others' to hear of. Where they found nothing, it would not either.
       if (agent.empty) this.#pump(name, agent);
       else if (!park) this.wake(name, false);
@@ -182,7 +207,7 @@ export class Claimers {
     }
   }
 
-  async #look(name: string, agent: Agent, poll: Poll): Promise<void> {
+  async #look(name: string, agent: Agent, poll: Parked): Promise<void> {
     const { wokenAt } = agent;
     agent.wokenAt = 0;
     try {

@@ -1,0 +1,34 @@
+/**
+ * What was looked up a moment ago. Limit: nothing is told of changes; what is older than its time is forgotten, however
+ * many there are, for two such times at most.
+ */
+export class Cache<T> {
+  readonly #keptMs: number;
+  #young = new Map<string, { value: T; until: number }>();
+  #old = new Map<string, { value: T; until: number }>();
+  #turnsAt = 0;
+
+  constructor(keptMs: number) {
+    this.#keptMs = keptMs;
+  }
+
+  get(key: string): T | undefined {
+    const entry = this.#young.get(key) ?? this.#old.get(key);
+    return entry && entry.until > Date.now() ? entry.value : undefined;
+  }
+
+  set(key: string, value: T): void {
+    const now = Date.now();
+    if (now >= this.#turnsAt) {
+      this.#old = this.#young;
+      this.#young = new Map();
+      this.#turnsAt = now + this.#keptMs;
+    }
+    this.#young.set(key, { value, until: now + this.#keptMs });
+  }
+
+  delete(key: string): void {
+    this.#young.delete(key);
+    this.#old.delete(key);
+  }
+}
