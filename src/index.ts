@@ -42,7 +42,9 @@ export {
   type AgentEvent,
   AgentStoppingError,
   type Handler,
+  type Leaving,
   type Outcome,
+  type ReleaseOptions,
   type Reply,
   type Work,
 } from "./client/work.ts";
@@ -63,3 +65,4 @@ export type { Category, Problem } from "./schema/errors.ts";
 export type { DelegationEvent, EventType, StreamEvent } from "./schema/event.ts";
 export type { AnswerBody } from "./schema/interrupt.ts";
 export type { TokenInfo } from "./schema/token.ts";
+export type { Checkpoint } from "./schema/values.ts";

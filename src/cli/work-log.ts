@@ -35,8 +35,10 @@ function asText(event: AgentEvent, paint: Painter): string {
       return `${event.work.delegation.id} ${paint.yellow("asks")} and waits for the answer`;
     case "lost":
       return `${event.delegationId} ${paint.yellow("dropped")}: the lease is gone (${event.reason})`;
+    case "canceled":
+      return `${event.work.delegation.id} ${paint.yellow("canceled")} by the agent`;
     case "released":
-      return `released ${event.delegationId}`;
+      return `released ${event.delegationId}${event.reason ? `: ${oneLine(event.reason, 200)}` : ""}`;
     case "abandoned":
       return `${event.delegationId} ${paint.yellow("not released")}: its lease runs out by itself`;
     case "retrying":
@@ -68,7 +70,14 @@ function asJson(event: AgentEvent): object {
       };
     case "lost":
       return { event: event.type, delegation_id: event.delegationId, reason: event.reason };
+    case "canceled":
+      return { event: event.type, delegation_id: event.work.delegation.id };
     case "released":
+      return {
+        event: event.type,
+        delegation_id: event.delegationId,
+        ...(event.reason && { reason: event.reason }),
+      };
     case "abandoned":
       return { event: event.type, delegation_id: event.delegationId };
     case "retrying":

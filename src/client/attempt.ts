@@ -15,7 +15,7 @@ import { LeaseKeeper, type LostReason } from "./lease-keeper.ts";
 import type { Outage } from "./outage.ts";
 import { type Answered, type AnsweredAll, Asking, answersIn, toInterrupt } from "./questions.ts";
 import { onAbort } from "./timing.ts";
-import { type AgentEvent, AgentStoppingError, type Handler, type Reply, type Work } from "./work.ts";
+import { type AgentEvent, AgentStoppingError, type Handler, Leaving, type Reply, type Work } from "./work.ts";
 
 /** What an agent lends to each of its attempts. */
 export interface Desk {
@@ -81,11 +81,14 @@ export class Attempt {
       const { broken } = keeper;
       if (keeper.lost !== null) return this.#gone(work);
       if (outcome === undefined || (keeper.signal.aborted && !broken)) return await this.#release();
+      if (outcome instanceof Leaving && !broken) return await this.#leave(outcome, work);
       const reply = broken
         ? thrown(broken.error)
         : outcome instanceof Asking
           ? await this.#ask(outcome)
-          : outcome;
+          : outcome instanceof Leaving
+            ? undefined
+            : outcome;
       if (reply === undefined) return keeper.lost === null ? await this.#release() : this.#gone(work);
       const taken = await this.#reply(reply);
       if (!taken) return this.#gone(work);
@@ -120,6 +123,8 @@ export class Attempt {
       history: delegation.history,
       answers,
       answer: [...answers.values()].at(-1),
+      checkpoint: this.#lease.checkpoint,
+      saveCheckpoint: (checkpoint) => awaited(this.#keeper.checkpoint(checkpoint)),
       progress: (said) => this.#keeper.progress(typeof said === "string" ? { message: said } : said),
       artifact: (artifact, options) => this.#artifacts.send(artifact, options),
       ask: (asked, more = {}) => {
@@ -129,6 +134,8 @@ export class Attempt {
       askAll: (asked, options = {}) =>
         awaited(this.#asker.ask(asked, options).then((all) => inOrder(asked, all))),
       question: (asked, options = {}) => new Asking(toInterrupt(isList(asked) ? asked : [asked], options)),
+      release: (options = {}) => new Leaving("release", options),
+      cancel: (text) => new Leaving("cancel", { reason: text }),
       messages: { [Symbol.asyncIterator]: () => followUps.read() },
       onMessage: (listener) => followUps.listen(listener),
       delegate: (input, options) => children.delegate(input, options),
@@ -137,7 +144,7 @@ export class Attempt {
   }
 
   /** What the handler wants said; nothing when the agent left before it stopped. */
-  #handle(work: Work): Promise<Reply | Asking | undefined> {
+  #handle(work: Work): Promise<Reply | Asking | Leaving | undefined> {
     const { leaving, handler } = this.#desk;
     return new Promise((resolve) => {
       const stay = onAbort(leaving, () => resolve(undefined));
@@ -187,6 +194,34 @@ export class Attempt {
     return undefined;
   }
 
+  /** Until it is taken, or the lease is lost on the way. */
+  async #leave(leaving: Leaving, work: Work) {
+    const { http, outage, tell } = this.#desk;
+    const { lease_id, delegation } = this.#lease;
+    const { delaySeconds: delay_seconds = 0, reason } = leaving;
+    const call =
+      leaving.kind === "release"
+        ? { path: route`/v1/leases/${lease_id}/release`, body: { delay_seconds, reason } }
+        : {
+            path: route`/v1/agents/${delegation.target}/replies`,
+            body: canceled(lease_id, delegation.id, reason),
+          };
+    for (let failures = 0; this.#keeper.lost === null && !this.#desk.leaving.aborted; failures += 1) {
+      try {
+        await http.request(z.unknown(), { method: "POST", ...call });
+        outage.over();
+        if (leaving.kind === "cancel") tell({ type: "canceled", work });
+        else tell({ type: "released", delegationId: delegation.id, reason });
+        return { replied: leaving.kind === "cancel" };
+      } catch (error) {
+        if (isGone(error)) break;
+        if (isRefused(error)) return await this.#release();
+        await outage.backOff(error, failures, this.#desk.leaving);
+      }
+    }
+    return this.#gone(work);
+  }
+
   #gone(work?: Work) {
     const { lost: reason, interruptId } = this.#keeper;
     if (work && reason === "interrupted") this.#desk.tell({ type: "parked", work, interruptId });
@@ -214,7 +249,7 @@ export async function giveBack(desk: Desk, lease: Lease): Promise<void> {
   }
 }
 
-async function outcomeOf(handler: Handler, work: Work): Promise<Reply | Asking> {
+async function outcomeOf(handler: Handler, work: Work): Promise<Reply | Asking | Leaving> {
   try {
     const outcome = await handler(work);
     if (typeof outcome === "string") return { state: "completed", text: outcome };
@@ -227,6 +262,13 @@ async function outcomeOf(handler: Handler, work: Work): Promise<Reply | Asking> 
 function thrown(error: unknown): Reply {
   const message = error instanceof Error ? error.message : String(error);
   return { state: "failed", error: { code: "agent_error", message: message.slice(0, 4096) } };
+}
+
+/** As an A2A Task says it: the broker has no other word for an agent that cancels. */
+function canceled(leaseId: string, id: string, text: string | undefined): object {
+  const message = { messageId: `${id}.canceled`, role: "ROLE_AGENT", parts: [{ text }] };
+  const status = { state: "TASK_STATE_CANCELED", ...(text !== undefined && { message }) };
+  return { jsonrpc: "2.0", id: leaseId, result: { task: { id, status } } };
 }
 
 /** Who does not wait for it is spared an unhandled rejection: the run ends all the same. */

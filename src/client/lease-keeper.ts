@@ -5,6 +5,7 @@
 
 import type { Progress } from "../schema/delegation.ts";
 import { heartbeatSchema, LEASE_LOST_REASONS, type Lease, type LeaseLostReason } from "../schema/lease.ts";
+import type { Checkpoint } from "../schema/values.ts";
 import { ErrandApiError } from "./errors.ts";
 import { FollowUps } from "./follow-ups.ts";
 import { type Http, route } from "./http.ts";
@@ -142,6 +143,22 @@ export class LeaseKeeper {
     const dueMs = this.#sentAt + PROGRESS_EVERY_MS - performance.now();
     if (dueMs <= 0) this.#sendProgress();
     else this.#timer = setTimeout(() => this.#sendProgress(), dueMs);
+  }
+
+  /** Resolves once the broker has it. Throws {@link LeaseLostError}, or what no repeat mends. */
+  async checkpoint(checkpoint: Checkpoint | null): Promise<void> {
+    for (let failures = 0; !this.#closed; failures += 1) {
+      if (this.#lost !== null) throw new LeaseLostError(this.#lost);
+      try {
+        return await this.#beat({ checkpoint }, ANSWER_MS);
+      } catch (error) {
+        const retryAfterMs = this.judge(error);
+        if (error instanceof ErrandApiError && [400, 413, 422].includes(error.status)) throw error;
+        if (this.#lost === null)
+          await this.#pause(Math.min(backoffMs(failures, retryAfterMs), this.#leaseMs / 6));
+      }
+    }
+    throw CLOSED;
   }
 
   /** The question is raised: the lease is over. */

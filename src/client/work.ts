@@ -5,6 +5,7 @@
 import type { Artifact, Message } from "../schema/a2a.ts";
 import type { DelegateInput, Delegation, Progress } from "../schema/delegation.ts";
 import type { Lease, ReplyInput } from "../schema/lease.ts";
+import type { Checkpoint } from "../schema/values.ts";
 import type { ChunkOptions } from "./artifacts.ts";
 import type { Delegated, Delegator } from "./delegator.ts";
 import type { DelegateOptions } from "./delegator-options.ts";
@@ -39,6 +40,23 @@ export interface Work {
   readonly answers: ReadonlyMap<string, Answered>;
   /** The newest of them. */
   readonly answer: Answered | undefined;
+  /**
+   * What an earlier run kept for this one with {@link Work.saveCheckpoint}, whatever ended it: its process died, it gave
+   * the work back, it failed and is tried again, it asked.
+   */
+  readonly checkpoint: Checkpoint | undefined;
+  /**
+   * Keeps a small JSON object (up to 4 KiB) with the delegation for the next run, in place of the one before; null takes
+   * it away. Resolves when the broker has it. Throws {@link LeaseLostError}, or an {@link ErrandApiError} when it is too
+   * large.
+   *
+   * @example
+   * ```ts
+   * const job = work.checkpoint?.job ?? (await startJob(work.text));
+   * await work.saveCheckpoint({ job });
+   * ```
+   */
+  saveCheckpoint(checkpoint: Checkpoint | null): Promise<void>;
   /** Tells who watches how far it is. Never waits and never fails: at most two a second are sent, the latest wins. */
   progress(progress: Progress | string): void;
   /**
@@ -85,6 +103,13 @@ export interface Work {
    */
   question(asked: string | Question | readonly (string | Question)[], options?: AskOptions): Asking;
   /**
+   * What a handler returns to give the work back unfinished, no attempt spent: for whoever leases it next, after
+   * `delaySeconds` (default 0). It comes before new work; after ten times the agent's backoff is put between.
+   */
+  release(options?: ReleaseOptions): Leaving;
+  /** What a handler returns to end the delegation as `canceled`, by the agent, with words or without. */
+  cancel(text?: string): Leaving;
+  /**
    * Follow-ups as they arrive, within milliseconds, beginning with the first of the delegation: a run that starts
    * over gets all of them again. Ends with the run.
    *
@@ -118,8 +143,31 @@ export interface Work {
 /** How a delegation ends: `state`, and `text` or `message`, `artifacts`, or an `error` with its own code. */
 export type Reply = Omit<ReplyInput, "next">;
 
-/** What a handler returns: the reply's text, the whole reply, nothing for an empty completed reply, or a question. */
-export type Outcome = string | Reply | Asking | undefined;
+export interface ReleaseOptions {
+  /** 0 to 86400. */
+  readonly delaySeconds?: number | undefined;
+  /** Stands in the event; up to 1024 characters. */
+  readonly reason?: string | undefined;
+}
+
+/** What a handler returns to end its run without a reply; made by {@link Work.release} and {@link Work.cancel}. */
+export class Leaving {
+  readonly kind: "release" | "cancel";
+  readonly delaySeconds: number | undefined;
+  readonly reason: string | undefined;
+
+  constructor(kind: "release" | "cancel", { delaySeconds, reason }: ReleaseOptions) {
+    this.kind = kind;
+    this.delaySeconds = delaySeconds;
+    this.reason = reason;
+  }
+}
+
+/**
+ * What a handler returns: the reply's text, the whole reply, nothing for an empty completed reply, a question, or that
+ * it leaves the work.
+ */
+export type Outcome = string | Reply | Asking | Leaving | undefined;
 
 /**
  * Does one delegation's work. What it throws fails the delegation with the error's message and the code
@@ -148,7 +196,9 @@ export type AgentEvent =
   | { readonly type: "parked"; readonly work: Work; readonly interruptId: string | undefined }
   /** Canceled, expired or taken back; nothing was sent. */
   | { readonly type: "lost"; readonly delegationId: string; readonly reason: LostReason }
-  | { readonly type: "released"; readonly delegationId: string }
+  | { readonly type: "released"; readonly delegationId: string; readonly reason?: string | undefined }
+  /** The agent ended it as canceled. */
+  | { readonly type: "canceled"; readonly work: Work }
   /** Should have been released, but the broker could not be told: the lease runs out by itself. */
   | { readonly type: "abandoned"; readonly delegationId: string }
   /** The broker is away; work goes on and asking goes on. */

@@ -18,7 +18,7 @@ import type { Principal } from "./access.ts";
 import type { Broker } from "./context.ts";
 import { follow } from "./dispatch.ts";
 import { bodyHash } from "./idempotency.ts";
-import { holder } from "./progress.ts";
+import { checkpointText, holder } from "./progress.ts";
 import { refusal } from "./refuse.ts";
 
 type Kind = "input" | "auth";
@@ -29,6 +29,8 @@ export interface Question {
   readonly expires_ms?: number | undefined;
   /** Output that goes with it. */
   readonly artifacts?: readonly Artifact[] | undefined;
+  /** As the record keeps it; see {@link checkpointText}. */
+  readonly checkpoint?: string | undefined;
 }
 
 const FALLBACK: Record<Kind, string> = {
@@ -107,6 +109,7 @@ export async function raise(
       reply_hash,
     },
     event: { artifacts: artifacts.length === 0 ? undefined : JSON.stringify(artifacts) },
+    fields: { checkpoint: question.checkpoint },
     history: requests.map(({ message }) => JSON.stringify(message)),
     bytes: requests.reduce((sum, { options, schema }) => sum + bytesOf(options) + bytesOf(schema), 0),
     artifacts: artifacts.map((artifact) => ({ artifact })),
@@ -120,13 +123,14 @@ export async function interrupt(
   broker: Broker,
   principal: Principal,
   leaseId: string,
-  { kind, requests, expires_in_seconds, ...single }: InterruptRequest,
+  { kind, requests, expires_in_seconds, checkpoint, ...single }: InterruptRequest,
 ): Promise<Raised> {
   const { id, params } = holder(principal, leaseId);
   const question = {
     kind,
     requests: requests ?? [single],
     expires_ms: expires_in_seconds === undefined ? undefined : Math.round(expires_in_seconds * 1000),
+    checkpoint: checkpointText(checkpoint),
   };
   const asked = bodyHash({ kind, requests: question.requests });
   const { interrupt_id, outcome } = await raise(broker, id, params, question, asked);

@@ -58,14 +58,14 @@ export async function heartbeat(
 ): Promise<Beaten> {
   const { id, params } = holder(principal, leaseId);
   const { seen } = request;
-  const beat = async (progress?: Heartbeat["progress"]): Promise<Beat> => {
+  const beat = async (progress?: Heartbeat["progress"], checkpoint?: string): Promise<Beat> => {
     const json = progress === undefined ? undefined : JSON.stringify(progress);
     const { outcome, unseen } = await broker.writer.move({
       move: json === undefined ? "heartbeat" : "progress",
       id,
       params: { ...params, seen },
       event: { progress: json },
-      fields: { progress: json },
+      fields: { progress: json, checkpoint },
     });
     if (outcome.outcome !== "ok") throw refusal(outcome, id, leaseId);
     broker.presences.seen(outcome.target);
@@ -76,7 +76,8 @@ export async function heartbeat(
     expires_at: toInstant(outcome.lease_expires_at ?? outcome.now),
     messages: messagesSchema.parse(JSON.parse(`[${outcome.unseen.join(",")}]`)),
   });
-  if (request.wait_seconds === 0) return answer(await beat(request.progress));
+  const kept = checkpointText(request.checkpoint);
+  if (request.wait_seconds === 0) return answer(await beat(request.progress, kept));
 
   const patience = { wait_seconds: request.wait_seconds, signal };
   // Subscribed before the first beat: a cancel right behind it is heard.
@@ -87,7 +88,7 @@ export async function heartbeat(
     (entry) => entry.state !== "working" || isFollowUp(entry),
   );
   try {
-    const first = await beat(request.progress);
+    const first = await beat(request.progress, kept);
     if (first.unseen.length > 0) return answer(first);
     const half = ((first.lease_expires_at ?? first.now) - first.now) / 2;
     const cut = setTimeout(waiting.stop, half);
@@ -97,6 +98,12 @@ export async function heartbeat(
   } finally {
     waiting.stop();
   }
+}
+
+/** As the record keeps it: an empty text is none. */
+export function checkpointText(checkpoint: Heartbeat["checkpoint"]): string | undefined {
+  if (checkpoint === undefined) return undefined;
+  return checkpoint === null ? "" : JSON.stringify(checkpoint);
 }
 
 /** Sends a piece of output to whoever watches, and keeps it: a chunk replaces what has its id, or is appended. */

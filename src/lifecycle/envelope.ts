@@ -47,5 +47,6 @@ export function leaseJson(record: StoredDelegation, lease_id: string): string {
   const trace = record.traceparent === null ? "" : `,"traceparent":${JSON.stringify(record.traceparent)}`;
   const message = messageJson(record, lease_id);
   const request = `{"jsonrpc":"2.0","id":"${lease_id}","method":"SendMessage","params":{"message":${message}}}`;
-  return `${head},"delegation":${record.json},"request":${request}${trace}}`;
+  const kept = record.checkpoint === null ? "" : `,"checkpoint":${record.checkpoint}`;
+  return `${head},"delegation":${record.json},"request":${request}${trace}${kept}}`;
 }

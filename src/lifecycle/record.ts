@@ -47,6 +47,8 @@ export interface StoredDelegation {
   readonly notified_seq: number;
   readonly redriven_as: string | null;
   readonly traceparent: string | null;
+  /** JSON text of what the last holder kept for the next; shown with a lease alone. */
+  readonly checkpoint: string | null;
   /** The error's JSON text. */
   readonly error: string | null;
   readonly finished: boolean;
@@ -174,6 +176,7 @@ function toStored(id: string, raw: Map<string, string>, lists: Lists): StoredDel
     notified_seq: Number(raw.get("notified_seq") ?? 0),
     redriven_as: raw.get("redriven_as") || null,
     traceparent: raw.get("traceparent") || null,
+    checkpoint: raw.get("checkpoint") || null,
     error: raw.get("error") || null,
     finished: isTerminal(state),
     event_id: raw.get("event_id") ?? "0-0",

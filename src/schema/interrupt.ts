@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { agentMessageInputSchema, messageInputSchema, messageSchema } from "./a2a.ts";
-import { agentNameSchema, instantSchema } from "./values.ts";
+import { agentNameSchema, checkpointSchema, instantSchema } from "./values.ts";
 
 const ONE_TEXT = { error: "give at most one of text and message", path: ["text"] };
 const oneText = (body: { text?: unknown; message?: unknown }): boolean =>
@@ -34,6 +34,8 @@ export const interruptRequestSchema = z
     ...questionShape,
     requests: z.array(questionSchema).min(1).max(32).optional(),
     expires_in_seconds: z.number().min(1).max(31_536_000).optional(),
+    /** Kept with the delegation as by a heartbeat, in the same move. */
+    checkpoint: checkpointSchema.nullable().optional(),
   })
   .refine(oneText, ONE_TEXT)
   .refine(

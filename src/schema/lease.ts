@@ -6,7 +6,7 @@ import * as z from "zod";
 import { artifactSchema, messageSchema, replyMessageInputSchema } from "./a2a.ts";
 import { delegationSchema, progressSchema } from "./delegation.ts";
 import { LIMITS } from "./limits.ts";
-import { instantSchema, leaseIdSchema, waitSecondsSchema } from "./values.ts";
+import { checkpointSchema, instantSchema, leaseIdSchema, waitSecondsSchema } from "./values.ts";
 
 export const leaseRequestSchema = z.strictObject({
   wait_seconds: waitSecondsSchema.default(20),
@@ -35,6 +35,7 @@ export const leaseSchema = z.strictObject({
   delegation: delegationSchema,
   request: leaseEnvelopeSchema,
   traceparent: z.string().optional(),
+  checkpoint: checkpointSchema.optional(),
 });
 export type Lease = z.infer<typeof leaseSchema>;
 export const leasesSchema = z.strictObject({ leases: z.array(leaseSchema) });
@@ -43,6 +44,8 @@ export const heartbeatRequestSchema = z.strictObject({
   progress: progressSchema.optional(),
   /** messageId of the newest follow-up that has arrived; it covers all before it. */
   seen: z.string().min(1).max(255).optional(),
+  /** Takes the place of the one before it; null takes it away. */
+  checkpoint: checkpointSchema.nullable().optional(),
   wait_seconds: waitSecondsSchema.default(0),
 });
 export const heartbeatSchema = z.strictObject({

@@ -37,6 +37,7 @@ export const LIMITS = {
     "payload_too_large",
   ),
   metadata_bytes: limit(16 * KIB, "bytes", "`metadata` of a delegation, as JSON", "invalid_request"),
+  checkpoint_bytes: limit(4 * KIB, "bytes", "the checkpoint of a delegation, as JSON", "invalid_request"),
   delegation_events: limit(
     10_000,
     "events",

@@ -43,6 +43,16 @@ export const leaseIdSchema = z
   .string()
   .regex(/^lse_[0-9a-z]{1,3}_[0-9a-z]{26}_[0-9]{1,9}$/, "not a lease id");
 
+/** What the holder of a lease keeps with the delegation for whoever holds it next. */
+export const checkpointSchema = z
+  .record(z.string(), z.unknown())
+  .refine(
+    (value) => new TextEncoder().encode(JSON.stringify(value)).length <= LIMITS.checkpoint_bytes.value,
+    "a checkpoint has at most 4 KiB as JSON",
+  );
+/** A small JSON object; its members are the agent's own. */
+export type Checkpoint = z.infer<typeof checkpointSchema>;
+
 export const waitSecondsSchema = z.number().min(0).max(LIMITS.wait_seconds.value);
 
 /** A number in a query string. */
