@@ -92,6 +92,7 @@ const schema = z.strictObject({
   ERRAND_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   ERRAND_URL: z.url({ protocol: /^https?$/ }).optional(),
   ERRAND_TOKEN: z.string().min(1).optional(),
+  ERRAND_REMOTE_TOKEN: z.string().min(1).optional(),
 });
 
 /** What `errand work` tells the commands it runs; a broker may well be started by one. */
@@ -148,6 +149,7 @@ export function cliEnvironment(env: NodeJS.ProcessEnv = process.env) {
     env: {
       url: env.ERRAND_URL || undefined,
       token: env.ERRAND_TOKEN || undefined,
+      remoteToken: env.ERRAND_REMOTE_TOKEN || undefined,
       dataDir: env.ERRAND_DATA_DIR || ".errand",
     },
     childEnv: env,

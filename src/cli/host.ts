@@ -31,6 +31,8 @@ export interface CliHost {
     readonly url?: string | undefined;
     /** ERRAND_TOKEN */
     readonly token?: string | undefined;
+    /** ERRAND_REMOTE_TOKEN */
+    readonly remoteToken?: string | undefined;
     /** ERRAND_DATA_DIR, or `.errand` in the working directory; a folder of that name is searched upward. */
     readonly dataDir: string;
   };

@@ -14,6 +14,7 @@ import { addGet } from "./get.ts";
 import { addList } from "./list.ts";
 import { addMessage } from "./message.ts";
 import { addRedrive } from "./redrive.ts";
+import { addRelay } from "./relay.ts";
 import { addResults } from "./results.ts";
 import { addServe } from "./serve.ts";
 import { addToken } from "./token.ts";
@@ -35,6 +36,7 @@ const COMMANDS = [
   addCancel,
   addRedrive,
   addWork,
+  addRelay,
   addAgent,
   addToken,
   addDoctor,

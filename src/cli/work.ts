@@ -1,10 +1,7 @@
 /** `errand work`: turns any command into a poll-mode agent. Limit: one command, one task, one run. */
-import { hostname } from "node:os";
-import { pid } from "node:process";
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { Admin } from "../client/admin.ts";
 import { Agent } from "../client/agent.ts";
-import { ErrandApiError } from "../client/errors.ts";
 import type { Outcome, Work } from "../client/work.ts";
 import { cutBytes } from "./capture.ts";
 import { Children, type Ended } from "./child.ts";
@@ -25,6 +22,7 @@ import type { CliHost } from "./host.ts";
 import { note, oneLine } from "./output.ts";
 import { interruptible } from "./signals.ts";
 import { workLog } from "./work-log.ts";
+import { defaultWorkerId, ensureAgent, workerId } from "./worker.ts";
 
 interface WorkOptions extends GlobalOptions {
   readonly agent: string;
@@ -159,6 +157,7 @@ function envFor(
   // Nor is what an outer command was told, when it is one itself.
   const {
     ERRAND_TOKEN: _token,
+    ERRAND_REMOTE_TOKEN: _remoteToken,
     ERRAND_OPERATOR_TOKEN: _operatorToken,
     ERRAND_TASK: _task,
     ERRAND_ANSWER: _answer,
@@ -182,22 +181,4 @@ function envFor(
 
 function fits(text: string): boolean {
   return Buffer.byteLength(text) <= IN_ENV_MAX && !text.includes("\0");
-}
-
-async function ensureAgent(admin: Admin, name: string, signal: AbortSignal): Promise<void> {
-  try {
-    await admin.getAgent(name, { signal });
-  } catch (error) {
-    if (!(error instanceof ErrandApiError) || error.code !== "agent_unknown") throw error;
-    await admin.putAgent(name, {}, { signal });
-  }
-}
-
-function defaultWorkerId(): string {
-  return `${hostname()}-${pid}`.replace(/[^\x21-\x7e]/g, "_").slice(-128);
-}
-
-function workerId(value: string): string {
-  if (/^[\x21-\x7e]{1,128}$/.test(value)) return value;
-  throw new InvalidArgumentError("It takes 1 to 128 printable ASCII characters without spaces.");
 }

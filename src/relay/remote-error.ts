@@ -1,0 +1,88 @@
+/**
+ * What can go wrong with the A2A server, in few kinds and in words of our own: what it or the network says stays behind,
+ * for it may hold what is nobody's business. Limit: kinds say what to do, not what happened.
+ */
+import {
+  A2AError,
+  TaskNotCancelableError,
+  TaskNotFoundError,
+  UnsupportedOperationError,
+} from "@a2a-js/sdk/errors";
+
+/**
+ * `unsent` it was not reached, so nothing happened · `away` no answer came, so it is not known what happened ·
+ * `refused` it does not let us in · `gone` it does not know the task · `unsupported` it does not do that ·
+ * `failed` it says no · `broken` what it says is not A2A.
+ */
+export type RemoteErrorKind = "unsent" | "away" | "refused" | "gone" | "unsupported" | "failed" | "broken";
+
+export class RemoteError extends Error {
+  override readonly name = "RemoteError";
+  readonly kind: RemoteErrorKind;
+  /** Whether it may go better another time. */
+  readonly retryable: boolean;
+
+  constructor(kind: RemoteErrorKind, message: string, retryable = false) {
+    super(message);
+    this.kind = kind;
+    this.retryable = retryable;
+  }
+}
+
+/** Failures of the dial: no byte of the request was sent. */
+const UNSENT = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+const METHOD_NOT_FOUND = -32601;
+const INTERNAL = -32603;
+
+function causes(error: unknown): unknown[] {
+  const found: unknown[] = [];
+  for (let at = error; at !== undefined && found.length < 8; ) {
+    found.push(at);
+    at = at instanceof Error ? at.cause : undefined;
+  }
+  return found;
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+/** What a fetch or the SDK threw. */
+export function toRemoteError(error: unknown): RemoteError {
+  const chain = causes(error);
+  const known = chain.find((one) => one instanceof RemoteError);
+  if (known) return known;
+  const said = chain.find((one) => one instanceof A2AError);
+  if (said) return fromA2a(said);
+  const codes = chain.map((one) => member(one, "code"));
+  const dial = codes.find((code) => typeof code === "string" && UNSENT.has(code));
+  if (dial !== undefined) return new RemoteError("unsent", `the A2A server cannot be reached (${dial})`);
+  const cut = codes.find((code) => typeof code === "string");
+  const isNetwork = error instanceof TypeError || cut !== undefined || chain.some(isTimeout);
+  if (isNetwork) return new RemoteError("away", "the connection to the A2A server was cut");
+  return new RemoteError("broken", "the A2A server's answer is not A2A");
+}
+
+const isTimeout = (error: unknown): boolean =>
+  error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError");
+
+function fromA2a(error: Error): RemoteError {
+  const code = member(error, "envelopeCode");
+  if (error instanceof TaskNotFoundError)
+    return new RemoteError("gone", "the A2A server does not know the task");
+  if (error instanceof UnsupportedOperationError || code === METHOD_NOT_FOUND) {
+    return new RemoteError("unsupported", "the A2A server does not support that");
+  }
+  if (error instanceof TaskNotCancelableError)
+    return new RemoteError("failed", "the task cannot be canceled");
+  const number = typeof code === "number" ? ` (${code})` : "";
+  if (code === INTERNAL) return new RemoteError("failed", `the A2A server failed${number}`, true);
+  return new RemoteError("failed", `the A2A server refused the message${number}`);
+}

@@ -1,0 +1,240 @@
+/**
+ * One A2A server, 1.0 or 0.3, found by its card. Limit: JSON-RPC and HTTP+JSON; a server that speaks gRPC alone is
+ * refused.
+ */
+import { SendMessageRequest } from "@a2a-js/sdk";
+import {
+  type Client,
+  ClientFactory,
+  DefaultAgentCardResolver,
+  JsonRpcTransportFactory,
+  RestTransportFactory,
+} from "@a2a-js/sdk/client";
+import type { Message } from "../schema/a2a.ts";
+import { guardedFetch } from "./guarded-fetch.ts";
+import { RemoteError, toRemoteError } from "./remote-error.ts";
+import { type RemoteTask, toMessage, toTask, toUpdate, type Update } from "./updates.ts";
+
+export interface RemoteOptions {
+  /** Of the server, or of its card when it ends in `.json`. */
+  readonly url: string;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** Sent with every request to the URL's own origin, and to no other. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+const CALL_MS = 30_000;
+/** A stream that says nothing for so long may be dead; the task is looked at, and the stream opened again. */
+const SILENT_MS = 120_000;
+/** A card is read again after so long, and after every failure to reach what it names. */
+const CARD_MS = 300_000;
+const LISTED = 50;
+
+export class Remote {
+  readonly #options: RemoteOptions;
+  #session: { readonly of: Promise<Session>; readonly until: number } | undefined;
+
+  constructor(options: RemoteOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the card, unless it was read a moment ago. Throws {@link RemoteError}. */
+  async open(signal: AbortSignal): Promise<Session> {
+    const now = performance.now();
+    if (this.#session === undefined || this.#session.until < now) {
+      this.#session = { of: this.#connect(), until: now + CARD_MS };
+    }
+    const { of } = this.#session;
+    try {
+      return await within(signal, CALL_MS, () => of);
+    } catch (error) {
+      this.forget();
+      throw error;
+    }
+  }
+
+  /** The next to ask reads the card anew. */
+  forget(): void {
+    this.#session = undefined;
+  }
+
+  async #connect(): Promise<Session> {
+    const { url, headers = {} } = this.#options;
+    const { origin } = new URL(url);
+    const fetch = guardedFetch({ fetch: this.#options.fetch ?? globalThis.fetch, origin, headers });
+    const fetchImpl: typeof fetch = (input, init) => {
+      return fetch(input, { signal: AbortSignal.timeout(CALL_MS), ...init });
+    };
+    const legacyCompat = { enabled: true };
+    const cardResolver = new DefaultAgentCardResolver({ fetchImpl, legacyCompat });
+    const factory = new ClientFactory({
+      transports: [
+        new JsonRpcTransportFactory({ fetchImpl: fetch, legacyCompat }),
+        new RestTransportFactory({ fetchImpl: fetch, legacyCompat }),
+      ],
+      cardResolver,
+      clientConfig: { polling: true },
+    });
+    const [base, path] = url.endsWith(".json") ? [url, ""] : [url.replace(/\/*$/, "/"), undefined];
+    try {
+      const card = await cardResolver.resolve(base, path);
+      const client = await factory.createFromAgentCard(card);
+      return new Session(client, card.capabilities?.streaming === true);
+    } catch (error) {
+      const failure = toRemoteError(error);
+      // Whatever goes wrong with the card, no message was sent.
+      const { kind } = failure;
+      if (kind === "away") throw new RemoteError("unsent", failure.message);
+      if (kind !== "broken") throw failure;
+      throw new RemoteError("broken", "there is no A2A agent card that can be used");
+    }
+  }
+}
+
+export class Session {
+  readonly streaming: boolean;
+  readonly #client: Client;
+
+  constructor(client: Client, streaming: boolean) {
+    this.#client = client;
+    this.streaming = streaming;
+  }
+
+  /** Hands a message over. Ends when the server has said all, or the connection was cut. */
+  async *send(message: Message, signal: AbortSignal): AsyncGenerator<Update, void> {
+    const request = toRequest(message);
+    if (this.streaming) {
+      yield* updates(signal, (inner) => this.#client.sendMessageStream(request, { signal: inner }));
+      return;
+    }
+    const result = await call(signal, (inner) => this.#client.sendMessage(request, { signal: inner }));
+    if ("messageId" in result) yield { kind: "message", message: toMessage(result, "reply") };
+    else yield { kind: "task", task: toTask(result) };
+  }
+
+  /** A message beside what is going on; what comes of it is seen on the task. */
+  async say(message: Message, signal: AbortSignal): Promise<void> {
+    const request = toRequest(message);
+    await call(signal, (inner) => this.#client.sendMessage(request, { signal: inner }));
+  }
+
+  subscribe(id: string, signal: AbortSignal): AsyncGenerator<Update, void> {
+    return updates(signal, (inner) => this.#client.resubscribeTask({ tenant: "", id }, { signal: inner }));
+  }
+
+  async get(id: string, signal: AbortSignal): Promise<RemoteTask> {
+    return toTask(
+      await call(signal, (inner) =>
+        this.#client.getTask({ tenant: "", id, historyLength: undefined }, { signal: inner }),
+      ),
+    );
+  }
+
+  async cancel(id: string, signal: AbortSignal): Promise<void> {
+    await call(signal, (inner) =>
+      this.#client.cancelTask({ tenant: "", id, metadata: undefined }, { signal: inner }),
+    );
+  }
+
+  /** The task that was made of this message, if the server can list its tasks. */
+  async find(message: Message, signal: AbortSignal): Promise<RemoteTask | undefined> {
+    const { tasks } = await call(signal, (inner) =>
+      this.#client.listTasks(
+        {
+          tenant: "",
+          contextId: message.contextId ?? "",
+          status: 0,
+          pageSize: LISTED,
+          pageToken: "",
+          historyLength: undefined,
+          statusTimestampAfter: undefined,
+          includeArtifacts: true,
+        },
+        { signal: inner },
+      ),
+    );
+    return tasks.map(toTask).find(({ history }) => history.some((one) => isSame(one, message)));
+  }
+}
+
+/** Callers may use one messageId for several tasks; the delegation tells them apart. */
+export function isSame(one: Message, other: Message): boolean {
+  return one.messageId === other.messageId && one.metadata?.delegation_id === other.metadata?.delegation_id;
+}
+
+function toRequest(message: Message): SendMessageRequest {
+  return SendMessageRequest.fromJSON({ message, configuration: { returnImmediately: true } });
+}
+
+async function call<T>(signal: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return within(signal, CALL_MS, ask);
+}
+
+async function* updates(
+  signal: AbortSignal,
+  open: (signal: AbortSignal) => AsyncGenerator<Parameters<typeof toUpdate>[0], void>,
+): AsyncGenerator<Update, void> {
+  const limit = new Limit(signal, SILENT_MS);
+  try {
+    for await (const event of open(limit.signal)) {
+      limit.restart();
+      const update = toUpdate(event);
+      if (update) yield update;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (limit.signal.aborted) return;
+    throw toRemoteError(error);
+  } finally {
+    limit.close();
+  }
+}
+
+async function within<T>(
+  signal: AbortSignal,
+  ms: number,
+  ask: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = new Limit(signal, ms);
+  try {
+    limit.signal.throwIfAborted();
+    return await ask(limit.signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (limit.signal.aborted) throw new RemoteError("away", "the A2A server does not answer");
+    throw toRemoteError(error);
+  } finally {
+    limit.close();
+  }
+}
+
+/** Aborts with a signal, or after some time. */
+class Limit {
+  readonly #controller = new AbortController();
+  readonly #parent: AbortSignal;
+  readonly #ms: number;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #stop = () => this.#controller.abort(this.#parent.reason);
+
+  constructor(parent: AbortSignal, ms: number) {
+    this.#parent = parent;
+    this.#ms = ms;
+    if (parent.aborted) this.#stop();
+    else parent.addEventListener("abort", this.#stop, { once: true });
+    this.restart();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  restart(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#controller.abort(new Error("too late")), this.#ms);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#parent.removeEventListener("abort", this.#stop);
+  }
+}
