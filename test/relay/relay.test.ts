@@ -1,33 +1,10 @@
 /** The relay between a real broker and real A2A servers, 1.0 and 0.3, streaming or not. */
 import { describe, expect, test, vi } from "vitest";
-import { type A2aServerOptions, startA2aServer, type Version } from "../support/a2a-server.ts";
-import { client, startBroker } from "../support/broker.ts";
-import { startRelaying } from "../support/relaying.ts";
+import type { Version } from "../support/a2a-server.ts";
+import { SLOW, setupRelay as setup } from "../support/relaying.ts";
 import { until } from "../support/until.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
-const SLOW = { timeoutMs: 30_000 };
-
-async function setup(options: A2aServerOptions, relaying: Parameters<typeof startRelaying>[3] = {}) {
-  const broker = await startBroker();
-  const server = await startA2aServer(options);
-  const api = client(broker.url);
-  await api.agent("remote");
-  const relayed = startRelaying(broker.url, "remote", server.url, relaying);
-  const delegate = async (task: string, more = {}): Promise<string> =>
-    (await api.delegate("remote", { task, ...more })).body.id;
-  const ended = (id: string) =>
-    until(async () => {
-      const { body } = await api.get(id);
-      return body.finished_at !== null && body;
-    }, SLOW);
-  const inState = (id: string, state: string) =>
-    until(async () => {
-      const { body } = await api.get(id);
-      return body.state === state && body;
-    }, SLOW);
-  return { ...broker, server, api, relayed, delegate, ended, inState };
-}
 
 const KINDS: [Version, boolean][] = [
   ["1.0", true],
@@ -62,5 +39,161 @@ describe.each(KINDS)("A2A %s, streaming %s", (version, streaming) => {
     });
     expect(JSON.stringify(turn?.message)).not.toContain("lse_");
     expect((await api.lease("remote", { wait_seconds: 0 })).body.leases).toEqual([]);
+  });
+  test("an approval in the middle: the answer goes into the same task, asked once", async () => {
+    const { delegate, ended, inState, server, api } = await setup({
+      version,
+      streaming,
+      turn(turn) {
+        turn.begin();
+        if (turn.number === 1) {
+          turn.artifact("plan", "step one");
+          return turn.status("INPUT_REQUIRED", "Deploy?");
+        }
+        if (turn.number === 2) return turn.status("INPUT_REQUIRED", "Really?");
+        turn.status("COMPLETED", `deployed: ${turn.text}`);
+      },
+    });
+    const id = await delegate("deploy");
+    const asks = await inState(id, "input_required");
+    expect(asks.interrupt.requests).toMatchObject([{ message: { parts: [{ text: "Deploy?" }] } }]);
+    expect(asks.artifacts).toMatchObject([{ artifactId: "plan", parts: [{ text: "step one" }] }]);
+    await api.answer(id, asks.interrupt.id, { decision: "approve", text: "go" });
+    const again = await until(async () => {
+      const { body } = await api.get(id);
+      return body.interrupt !== null && body.interrupt.id !== asks.interrupt.id && body;
+    }, SLOW);
+    expect(again.interrupt.requests).toMatchObject([{ message: { parts: [{ text: "Really?" }] } }]);
+    await api.answer(id, again.interrupt.id, { text: "yes" });
+    expect(await ended(id)).toMatchObject({
+      state: "completed",
+      reply: { parts: [{ text: "deployed: yes" }] },
+    });
+    expect(server.tasks()).toHaveLength(1);
+    expect(server.turns.map(({ text }) => text)).toEqual(["deploy", "go", "yes"]);
+    expect(server.turns[1]?.message).toMatchObject({
+      taskId: server.tasks()[0],
+      metadata: { decision: "approve" },
+    });
+  });
+
+  test("a credential is asked for as such", async () => {
+    const { delegate, ended, inState, server, api } = await setup({
+      version,
+      streaming,
+      turn(turn) {
+        turn.begin();
+        if (turn.number === 1) turn.status("AUTH_REQUIRED", "A token, please");
+        else turn.status("COMPLETED", turn.text);
+      },
+    });
+    const id = await delegate("log in");
+    const asks = await inState(id, "auth_required");
+    expect(asks.interrupt).toMatchObject({ kind: "auth" });
+    await api.answer(id, asks.interrupt.id, { text: "t-1" });
+    expect(await ended(id)).toMatchObject({ state: "completed", reply: { parts: [{ text: "t-1" }] } });
+    expect(server.tasks()).toHaveLength(1);
+  });
+
+  test("a cancel of the delegation cancels the task", async () => {
+    const { delegate, inState, server, api } = await setup({
+      version,
+      streaming,
+      turn(turn) {
+        turn.begin();
+        return new Promise(() => undefined);
+      },
+    });
+    const id = await delegate("for ever");
+    await inState(id, "working");
+    await until(() => server.turns.length === 1, SLOW);
+    await api.cancel(id);
+    await until(() => server.canceled.length === 1, SLOW);
+    expect(server.canceled).toEqual(server.tasks());
+    expect((await api.get(id)).body.state).toBe("canceled");
+  });
+
+  test.each([
+    [
+      "CANCELED",
+      { state: "canceled", error: { code: "canceled", message: expect.stringContaining("no more") } },
+    ],
+    ["REJECTED", { state: "rejected", reply: { parts: [{ text: "no more" }] } }],
+    ["FAILED", { state: "failed", error: { code: "agent_error", message: "no more", category: "UPSTREAM" } }],
+  ])("a task that ends %s", async (state, expected) => {
+    const { delegate, ended } = await setup({
+      version,
+      streaming,
+      turn(turn) {
+        turn.begin();
+        turn.status(state, "no more");
+      },
+    });
+    expect(await ended(await delegate("x"))).toMatchObject(expected);
+  });
+
+  test("a bare message is the reply", async () => {
+    const { delegate, ended } = await setup({
+      version,
+      streaming,
+      turn: (turn) => turn.message(`hi ${turn.text}`),
+    });
+    expect(await ended(await delegate("you"))).toMatchObject({
+      state: "completed",
+      reply: { parts: [{ text: "hi you" }] },
+    });
+  });
+
+  test("an exception in the agent fails the delegation without its text", async () => {
+    // The SDK prints it.
+    vi.spyOn(console, "error").mockReturnValue();
+    const { delegate, ended, api, relayed } = await setup({
+      version,
+      streaming,
+      turn(turn) {
+        if (turn.text === "late") turn.begin();
+        throw new Error("exception-canary at /srv/agent.js");
+      },
+    });
+    for (const when of ["early", "late"]) {
+      const id = await delegate(when);
+      const done = await ended(id);
+      expect(done.state).toBe("failed");
+      const events = await api.events(id);
+      expect(JSON.stringify([done, events.body, relayed.notes, relayed.events])).not.toContain("canary");
+    }
+  });
+
+  test("a follow-up reaches the task, once", async () => {
+    const heard: string[] = [];
+    let finish = () => {};
+    const { delegate, ended, inState, server, api } = await setup({
+      version,
+      streaming,
+      async turn(turn) {
+        heard.push(turn.text);
+        if (turn.number === 1) {
+          turn.begin();
+          await new Promise<void>((resolve) => {
+            finish = resolve;
+          });
+          turn.status("COMPLETED", heard.join(", "));
+        } else {
+          turn.begin();
+          finish();
+          await new Promise(() => undefined);
+        }
+      },
+    });
+    const id = await delegate("begin");
+    await inState(id, "working");
+    await until(() => server.turns.length === 1, SLOW);
+    await api.message(id, "faster");
+    expect(await ended(id)).toMatchObject({
+      state: "completed",
+      reply: { parts: [{ text: "begin, faster" }] },
+    });
+    expect(server.tasks()).toHaveLength(1);
+    expect(heard).toEqual(["begin", "faster"]);
   });
 });

@@ -5,7 +5,11 @@ import { Agent } from "../../src/client/agent.ts";
 import type { AgentEvent } from "../../src/client/work.ts";
 import { relay } from "../../src/relay/relay.ts";
 import { Remote, type RemoteOptions } from "../../src/relay/remote.ts";
-import { OPERATOR } from "./broker.ts";
+import { type A2aServerOptions, startA2aServer } from "./a2a-server.ts";
+import { client, OPERATOR, startBroker } from "./broker.ts";
+import { until } from "./until.ts";
+
+export const SLOW = { timeoutMs: 30_000 };
 
 export interface Relaying {
   readonly events: AgentEvent[];
@@ -52,4 +56,34 @@ export function startRelaying(
   };
   onTestFinished(stop);
   return { events, notes, stop };
+}
+
+/** A broker, an A2A server, and the relay between them for the agent `remote`. */
+export async function setupRelay(
+  options: A2aServerOptions,
+  { agent = {}, ...relaying }: Parameters<typeof startRelaying>[3] & { readonly agent?: object } = {},
+) {
+  const broker = await startBroker();
+  const server = await startA2aServer(options);
+  const api = client(broker.url);
+  await api.agent("remote", agent);
+  const relayed = startRelaying(broker.url, "remote", server.url, relaying);
+  return { ...broker, server, api, relayed, ...watching(api) };
+}
+
+/** Delegating to `remote`, and waiting for what becomes of it. */
+export function watching(api: ReturnType<typeof client>) {
+  const delegate = async (task: string, more = {}): Promise<string> =>
+    (await api.delegate("remote", { task, ...more })).body.id;
+  const ended = (id: string) =>
+    until(async () => {
+      const { body } = await api.get(id);
+      return body.finished_at !== null && body;
+    }, SLOW);
+  const inState = (id: string, state: string) =>
+    until(async () => {
+      const { body } = await api.get(id);
+      return body.state === state && body;
+    }, SLOW);
+  return { delegate, ended, inState };
 }
