@@ -18,6 +18,7 @@ import { observer, queueDepths } from "./engine/measure.ts";
 import { HostPlaces, retryAfterMs } from "./engine/outgoing.ts";
 import { Presences } from "./engine/presence.ts";
 import { Pressure } from "./engine/pressure.ts";
+import { PUSH_CHANGED, Pushes } from "./engine/push.ts";
 import { deliverPush } from "./engine/push-delivery.ts";
 import { type Quota, Quotas } from "./engine/quotas.ts";
 import { Recovery, Unheard } from "./engine/recover.ts";
@@ -84,6 +85,7 @@ export class LayoutError extends Error {
 
 const GRACE_MS = 5_000;
 const HOOKS_GRACE_MS = 2_000;
+const PUSHES_GRACE_MS = 3_000;
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { log } = options;
@@ -112,6 +114,16 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const feed = new Feed(connection("blocking"), shards, log);
     const awaited = new Awaited();
     const count = observer(metrics);
+    const wakers = {
+      wake: (agent: string, drain?: boolean) => {
+        claimers.wake(agent, drain);
+        broker.pushes.wake(agent);
+      },
+      wakeAll: () => {
+        claimers.wakeAll();
+        broker.pushes.lookAgain();
+      },
+    };
     const broker: Broker = {
       awaited,
       gateway,
@@ -129,11 +141,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       bus,
       agents: new Agents(redis, shards, clock, options.retentionMs),
       tokens: new Tokens(redis, bus, options.operatorToken),
-      presences: new Presences(redis, shards, claimers, gateway, log),
+      presences: new Presences(redis, shards, claimers, gateway, log, (agent) => broker.pushes.has(agent)),
       pressure: new Pressure(redis),
       quotas: new Quotas(options.quotas),
       unheard: new Unheard(),
-      told: new Told(claimers, feed, shards, (agent) => wake(broker, agent, false)),
+      told: new Told(wakers, feed, shards, (agent) => wake(broker, agent, false)),
       hooks: new Hooks({
         tickets,
         deliver: (ticket, stopping) =>
@@ -147,6 +159,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       hosts: new HostPlaces(),
       renderPush: (entry, version, context) => renderPush(broker.publicUrl(), entry, version, context),
       egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
+      pushes: new Pushes(() => broker),
       owe: (id, owed) => inBackground(broker, settleOwed(broker, id, owed)),
       background: new Set(),
       publicUrl: () => options.publicUrl ?? urlOf(options.host, port),
@@ -171,6 +184,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const recovery = new Recovery(broker);
     recovery.start();
     broker.hooks.start();
+    await broker.pushes.start();
     const stopping = new AbortController();
     // Every parked poll and every stream listens to it.
     setMaxListeners(0, stopping.signal);
@@ -220,11 +234,16 @@ async function listenForWakes(broker: Broker): Promise<void> {
       const [from, agent = "", drain] = message.split(" ");
       if (from === broker.gateway) return;
       if (agent === HOOKS_QUEUE) broker.hooks.wake();
-      else broker.claimers.wake(agent, drain !== undefined);
+      else if (agent === PUSH_CHANGED) broker.pushes.reload();
+      else {
+        broker.claimers.wake(agent, drain !== undefined);
+        broker.pushes.wake(agent);
+      }
     });
   }
   broker.bus.onGap(() => {
     broker.claimers.wakeAll();
+    broker.pushes.lookAgain();
     broker.hooks.wake();
   });
 }
@@ -246,7 +265,8 @@ async function close(
   open: readonly Redis[],
 ): Promise<void> {
   stopping.abort();
-  await listener.close(GRACE_MS);
+  // Its leases go back while polls are answered.
+  await Promise.all([listener.close(GRACE_MS), broker.pushes.stop(PUSHES_GRACE_MS)]);
   recovery.stop();
   await Promise.allSettled(broker.background);
   await broker.hooks.stop(HOOKS_GRACE_MS);

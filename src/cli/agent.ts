@@ -16,6 +16,7 @@ import { usageError } from "./failure.ts";
 import { oneLine, painter, print, printJson, table } from "./output.ts";
 
 interface PutOptions extends GlobalOptions {
+  readonly pushTo?: string;
   readonly description?: string;
   readonly acceptsFrom?: string[];
   readonly lease?: number;
@@ -96,12 +97,14 @@ function addPut(agent: Command, { host }: Cli): void {
     .option("--max-attempts <n>", "how often work is tried", wholeBetween(1, 100))
     .option("--max-working <n>", "how many leases at once", wholeBetween(1, 1_000_000))
     .option("--max-waiting <n>", "how much work may wait", wholeBetween(1, 10_000_000))
+    .option("--push-to <url>", "the A2A server that the broker hands its work to (default: it is polled for)")
     .option("--file <path>", "the whole agent as JSON; options come on top")
     .addHelpText(
       "after",
       examples(
         'errand agent put scout --description "counts words"',
         "errand agent put builder --lease 300 --max-working 4 --accepts-from caller:ci agent:*",
+        "errand agent put scout --push-to https://a2a.example/agents/scout",
       ),
     )
     .action(async (name: string, _options: unknown, command: Command) => {
@@ -146,6 +149,7 @@ async function specOf(options: PutOptions): Promise<AgentInput> {
   return {
     ...base,
     ...(options.description !== undefined && { description: options.description }),
+    ...(options.pushTo !== undefined && { delivery: { mode: "push", url: options.pushTo } }),
     ...(options.acceptsFrom !== undefined && { accepts_from: options.acceptsFrom }),
     limits: {
       ...base.limits,
@@ -172,7 +176,7 @@ async function specIn(path: string): Promise<AgentInput> {
   throw usageError(`${path} is not an agent: ${issue?.path.join(".") || "whole"}: ${issue?.message}`);
 }
 
-function describe({ name, description, presence, paused, counts, limits, accepts_from }: Agent): string {
+function describe({ name, description, delivery, presence, paused, counts, limits, accepts_from }: Agent) {
   const rows = [
     ["agent", name],
     ["description", oneLine(description)],
@@ -183,6 +187,7 @@ function describe({ name, description, presence, paused, counts, limits, accepts
     ["waiting", `${counts.waiting} (and ${counts.delayed} delayed)`],
     ["working", `${counts.working} (and ${counts.interrupted} waiting for an answer)`],
   ];
+  if (delivery.mode === "push") rows.push(["pushed to", delivery.url ?? "its A2A server"]);
   if (paused) rows.push(["paused", `it is handed nothing until 'errand agent resume ${name}'`]);
   if (accepts_from) rows.push(["accepts from", accepts_from.join(" ")]);
   if (limits) {

@@ -6,7 +6,9 @@ import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { Admin } from "../client/admin.ts";
 import { Agent } from "../client/agent.ts";
+import { Delegator } from "../client/delegator.ts";
 import type { ConnectionOptions } from "../client/http.ts";
+import { Parked } from "../relay/parked.ts";
 import { relay } from "../relay/relay.ts";
 import { Remote } from "../relay/remote.ts";
 import {
@@ -21,7 +23,7 @@ import {
 import { usageError } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { note } from "./output.ts";
-import { toOutcome, toPort } from "./relay-port.ts";
+import { toOutcome, toPort, watchEnds } from "./relay-port.ts";
 import { interruptible } from "./signals.ts";
 import { workLog } from "./work-log.ts";
 import { defaultWorkerId, ensureAgent, workerId } from "./worker.ts";
@@ -94,6 +96,7 @@ export function addRelay(program: Command, { host }: Cli): void {
 async function run(host: CliHost, options: RelayOptions): Promise<void> {
   const headers = await credentials(host, options);
   const remote = new Remote({ url: options.to, headers });
+  const parked = new Parked();
   const connection: ConnectionOptions = { ...(await connect(host, options)), failFast: false };
   const id = options.workerId ?? defaultWorkerId();
   const say = (line: string) => {
@@ -110,12 +113,15 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
       stopWithinSeconds: STOP_WITHIN_SECONDS,
       onEvent: workLog(host, options),
     },
-    async (work) => toOutcome(work, await relay(toPort(work, say), remote)),
+    async (work) => toOutcome(work, await relay(toPort(work, say), remote, parked)),
   );
   await interruptible(async (signal) => {
     await ensureAgent(new Admin({ ...connection, failFast: true }), options.agent, signal);
     say(`relaying for ${options.agent} to ${new URL(options.to).origin} as ${id}; Ctrl-C stops.`);
-    await agent.run(signal);
+    const done = new AbortController();
+    const watching = watchEnds(new Delegator(connection), options.agent, parked, say, done.signal);
+    await agent.run(signal).finally(() => done.abort());
+    await watching;
     signal.throwIfAborted();
   });
 }

@@ -2,8 +2,7 @@
  * What is said to the agent while it works, for whoever in the handler listens: everyone gets all of it, from the first
  * follow-up of the delegation. Limit: what nobody took is not said to be seen, and comes again with the next lease.
  */
-import type { Message } from "../schema/a2a.ts";
-import { isFollowUp } from "./questions.ts";
+import { isFollowUp, type Message } from "../schema/a2a.ts";
 
 export type Listener = (message: Message) => unknown;
 

@@ -107,8 +107,3 @@ export function answersIn(history: readonly Message[]): Map<string, Answered> {
   }
   return answers;
 }
-
-/** Whether a message of the history is a follow-up: said to the agent, and no answer. */
-export function isFollowUp({ role, metadata }: Message): boolean {
-  return role === "ROLE_USER" && metadata?.interrupt_id === undefined;
-}

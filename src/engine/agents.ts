@@ -31,14 +31,18 @@ const CACHE_MS = 1_000;
 /** How much later than its time the sweep may forget something. */
 const SLACK_MS = 86_400_000;
 
-/** KEYS: agent, names · ARGV: name, clock offset, field, value … · 1 created, 0 replaced, -1 being deleted. */
+/**
+ * KEYS: agent, names, names of push agents · ARGV: name, clock offset, 1 for push, field, value … · 1 created,
+ * 0 replaced, -1 being deleted.
+ */
 const putScript = new Script(`#!lua
 if redis.call('HGET', KEYS[1], 'deleting') then return -1 end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + ARGV[2]
 local created = redis.call('HSETNX', KEYS[1], 'created_at', now)
-redis.call('HSET', KEYS[1], 'updated_at', now, unpack(ARGV, 3))
+redis.call('HSET', KEYS[1], 'updated_at', now, unpack(ARGV, 4))
 redis.call('SADD', KEYS[2], ARGV[1])
+redis.call(ARGV[3] == '1' and 'SADD' or 'SREM', KEYS[3], ARGV[1])
 return created`);
 
 /** KEYS: agent · ARGV: field, value · writes to an agent that exists, and to no other. */
@@ -101,8 +105,15 @@ export class Agents {
     const fields = Object.entries(agentNumbers(spec)).flatMap(([key, value]) => [key, value ?? ""]);
     const created = await putScript.run(
       this.#redis,
-      [keys.agent(name), keys.agents],
-      [name, this.#clock.offset_ms, "doc", JSON.stringify(spec), ...fields],
+      [keys.agent(name), keys.agents, keys.pushAgents],
+      [
+        name,
+        this.#clock.offset_ms,
+        spec.delivery.mode === "push" ? 1 : 0,
+        "doc",
+        JSON.stringify(spec),
+        ...fields,
+      ],
     );
     this.#cache.delete(name);
     if (created === -1) {
@@ -123,6 +134,19 @@ export class Agents {
   async names(): Promise<string[]> {
     const sets = await Promise.all(this.#shards.all.map((keys) => this.#redis.smembers(keys.agents)));
     return sets.flat().sort();
+  }
+
+  /** Those whose work the broker hands to a server. */
+  async pushed(): Promise<string[]> {
+    const sets = await Promise.all(this.#shards.all.map((keys) => this.#redis.smembers(keys.pushAgents)));
+    return sets.flat();
+  }
+
+  /** Since when a push agent's server cannot be reached, ms; null when it can. */
+  async setUnreached(name: string, at: number | null): Promise<void> {
+    const key = this.#shards.ofAgent(name).unreached;
+    if (at === null) await this.#redis.hdel(key, name);
+    else await this.#redis.hsetnx(key, name, at);
   }
 
   async counts(name: string): Promise<Counts> {
@@ -177,6 +201,8 @@ export class Agents {
     // Of an older one's time nothing is kept any more that could be seen.
     await this.#redis.zremrangebyscore(common.deleted, "-inf", now - this.#retention_ms - SLACK_MS);
     await this.#redis.hdel(keys.seen, name);
+    await this.#redis.hdel(keys.unreached, name);
+    await this.#redis.srem(keys.pushAgents, name);
     await this.#redis.srem(keys.agents, name);
     await this.#redis.del(keys.agent(name));
     this.#cache.delete(name);

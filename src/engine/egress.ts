@@ -5,7 +5,7 @@
 import { lookup as systemLookup } from "node:dns";
 import type { LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
-import { Agent, request } from "undici";
+import { Agent, fetch, request, type Response as UndiciResponse } from "undici";
 import { ErrandError } from "../schema/errors.ts";
 
 const TIMEOUT_MS = 15_000;
@@ -33,6 +33,23 @@ function parseAllowed(entries: readonly string[]): Allowed {
   return { hosts, ranges };
 }
 
+/** Statuses without a body. */
+const EMPTY: readonly number[] = [204, 205, 304];
+
+/** Undici's stream as the platform's. */
+function piped(body: UndiciResponse["body"]): ReadableStream<Uint8Array> | null {
+  if (body === null) return null;
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+}
+
 /** Thrown inside a dial; says why, without the address. */
 export class Refused extends Error {
   override readonly name = "Refused";
@@ -41,6 +58,8 @@ export class Refused extends Error {
 export class Egress {
   readonly #allowed: Allowed;
   readonly #agent: Agent;
+  /** For streams, which hold their connections: as many as there are. */
+  readonly #streams: Agent;
 
   /** `allow`: hosts, addresses and CIDRs that may be called although they are private. */
   constructor(allow: readonly string[], lookup: LookupFunction = systemLookup) {
@@ -58,6 +77,7 @@ export class Egress {
       });
     };
     this.#agent = new Agent({ connect: { lookup: guarded, timeout: TIMEOUT_MS }, connections: 20 });
+    this.#streams = new Agent({ connect: { lookup: guarded, timeout: TIMEOUT_MS }, bodyTimeout: 0 });
   }
 
   #isAllowedHost(host: string): boolean {
@@ -116,7 +136,27 @@ export class Egress {
     return answer.statusCode;
   }
 
+  /** As fetch, for answers that are read as they come; redirects are not followed. Throws as {@link post} does. */
+  async open(url: URL, { method = "GET", headers, body, signal }: RequestInit): Promise<Response> {
+    const reason = this.#objection(url);
+    if (reason !== null) throw new Refused(reason);
+    const answer = await fetch(url, {
+      method,
+      headers: [...new Headers(headers)],
+      redirect: "manual",
+      dispatcher: this.#streams,
+      ...(typeof body === "string" && { body }),
+      ...(signal && { signal }),
+    });
+    const { status } = answer;
+    return new Response(EMPTY.includes(status) ? null : piped(answer.body), {
+      status,
+      headers: [...answer.headers],
+    });
+  }
+
   async close(): Promise<void> {
+    await this.#streams.destroy();
     await this.#agent.destroy();
   }
 }

@@ -26,12 +26,21 @@ export class Presences {
   readonly #claimers: Claimers;
   readonly #gateway: string;
   readonly #log: Log;
+  readonly #isPushed: (agent: string) => boolean;
   readonly #dirty = new Set<string>();
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #glances = new Map<string, { presence: Promise<Presence>; until: number }>();
   #gateways: { names: string[]; until: number } = { names: [], until: 0 };
 
-  constructor(redis: Redis, shards: Shards, claimers: Claimers, gateway: string, log: Log) {
+  constructor(
+    redis: Redis,
+    shards: Shards,
+    claimers: Claimers,
+    gateway: string,
+    log: Log,
+    isPushed: (agent: string) => boolean,
+  ) {
+    this.#isPushed = isPushed;
     this.#redis = redis;
     this.#shards = shards;
     this.#claimers = claimers;
@@ -59,6 +68,7 @@ export class Presences {
   }
 
   async of(agent: string): Promise<Presence> {
+    if (this.#isPushed(agent)) return this.#ofPushed(agent);
     const others = (await this.#others()).map((gateway) => this.#redis.hget(keys.pollers(gateway), agent));
     const [lastSeen, ...counts] = await Promise.all([
       this.#redis.hget(this.#shards.ofAgent(agent).seen, agent),
@@ -69,6 +79,18 @@ export class Presences {
     const age = Date.now() - at;
     const state = pollers > 0 || age < ONLINE_MS ? "online" : age < STALE_MS ? "stale" : "offline";
     return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers };
+  }
+
+  /** Nobody polls: it is there unless its server could not be reached when it was last called. */
+  async #ofPushed(agent: string): Promise<Presence> {
+    const { seen, unreached } = this.#shards.ofAgent(agent);
+    const [lastSeen, since] = await Promise.all([
+      this.#redis.hget(seen, agent),
+      this.#redis.hget(unreached, agent),
+    ]);
+    const at = Number(since ?? lastSeen ?? 0);
+    const state = since === null ? "online" : Date.now() - at < STALE_MS ? "stale" : "offline";
+    return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers: 0 };
   }
 
   /**

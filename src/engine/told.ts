@@ -18,15 +18,18 @@ const STATUSES: ReadonlySet<string | undefined> = new Set(
 );
 const brings = (entry: Entry): boolean => entry.type === "DELEGATION_SENT" || STATUSES.has(entry.status);
 
+/** Whoever looks for work when it is told: parked polls, and what hands it to push agents. */
+type Wakers = Pick<Claimers, "wake" | "wakeAll">;
+
 export class Told {
-  readonly #claimers: Claimers;
+  readonly #claimers: Wakers;
   readonly #feed: Feed;
   readonly #shards: Shards;
   readonly #wake: (agent: string) => void;
   readonly #own = new Set<string>();
 
   /** `wake` tells all gateways of a ticket that left no event. */
-  constructor(claimers: Claimers, feed: Feed, shards: Shards, wake: (agent: string) => void) {
+  constructor(claimers: Wakers, feed: Feed, shards: Shards, wake: (agent: string) => void) {
     this.#claimers = claimers;
     this.#feed = feed;
     this.#shards = shards;

@@ -64,6 +64,10 @@ export interface ShardKeys {
   readonly agent: (name: string) => string;
   /** SET: the names of this shard's agents. */
   readonly agents: string;
+  /** SET: those of them whose work the broker hands to a server. */
+  readonly pushAgents: string;
+  /** HASH agent → since when its server cannot be reached, ms; of push agents. */
+  readonly unreached: string;
   /** HASH agent → when it was last heard of, ms. */
   readonly seen: string;
   /** PUB/SUB: agent names whose queue has something new. */
@@ -93,6 +97,8 @@ export function shardKeys(shard: number): ShardKeys {
     live: (agent, state) => `${base}:live:${agent}:${state}`,
     agent: (name) => `${base}:agent:${name}`,
     agents: `${base}:agents`,
+    pushAgents: `${base}:push_agents`,
+    unreached: `${base}:unreached`,
     seen: `${base}:seen`,
     wake: `${base}:wake`,
     queuePrefix: `${base}:q`,

@@ -7,8 +7,11 @@ import { RemoteError, toRemoteError } from "./remote-error.ts";
 /** More than a delegation holds, with room for a history. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
+/** As much of fetch as the relay needs. */
+export type Dial = (url: URL, init: RequestInit) => Promise<Response>;
+
 export interface GuardOptions {
-  readonly fetch: typeof globalThis.fetch;
+  readonly fetch: Dial;
   /** Where the headers may go. */
   readonly origin: string;
   readonly headers: Readonly<Record<string, string>>;

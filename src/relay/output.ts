@@ -57,10 +57,7 @@ export class Output {
     } else {
       this.#put(artifact, "none", lastChunk);
     }
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      this.flush().catch(this.#onError);
-    }, EVERY_MS);
+    this.#flushSoon();
   }
 
   /** All that the task has, as the server keeps it: it decides. */
@@ -71,7 +68,15 @@ export class Output {
       const before = known?.artifact.parts ?? [];
       const grew = known && sameJson(before, artifact.parts.slice(0, before.length));
       this.#put(artifact, grew ? known.sent : "none", false);
+      this.#flushSoon();
     }
+  }
+
+  #flushSoon(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.flush().catch(this.#onError);
+    }, EVERY_MS);
   }
 
   /** Sends what the broker lacks; one call after the other. */
@@ -101,9 +106,10 @@ export class Output {
   }
 
   async #flush(): Promise<void> {
-    for (const kept of this.#kept.values()) {
-      if (this.#full) return;
-      if (isBehind(kept)) await this.#send(kept);
+    for (const id of [...this.#kept.keys()]) {
+      for (let kept = this.#kept.get(id); kept && isBehind(kept) && !this.#full; kept = this.#kept.get(id)) {
+        await this.#send(kept);
+      }
     }
   }
 
@@ -113,10 +119,11 @@ export class Output {
     const outcome = await this.#port.artifact({ artifact: { ...artifact, parts }, append, lastChunk });
     if (outcome === "full") this.#full = true;
     if (outcome === "too_large") throw new TooLargeError("the artifacts are too large");
-    if (outcome !== "kept") return;
-    // More may have come meanwhile; a replacement has begun anew.
     const now = this.#kept.get(artifact.artifactId);
     if (!now) return;
+    if (outcome === "unknown") now.sent = "none";
+    if (outcome !== "kept") return;
+    // More may have come meanwhile; a replacement has begun anew.
     const grew =
       now.sent === sent && sameJson(now.artifact.parts.slice(0, artifact.parts.length), artifact.parts);
     if (grew) now.sent = artifact.parts.length;

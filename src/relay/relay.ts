@@ -9,6 +9,7 @@ import { FollowUps } from "./follow-ups.ts";
 import { type Mark, readMark, turnsIn } from "./mark.ts";
 import { canceled, cut, failed, lost, question, reply, tooLarge, waiting } from "./outcomes.ts";
 import { Output, TooLargeError } from "./output.ts";
+import type { Parked } from "./parked.ts";
 import type { RelayOutcome, RelayPort } from "./port.ts";
 import { isSame, type Remote, type Session } from "./remote.ts";
 import { RemoteError, toRemoteError } from "./remote-error.ts";
@@ -18,12 +19,17 @@ import type { RemoteStatus, RemoteTask, Update } from "./updates.ts";
 const LINGER_MS = 5_000;
 /** A task may still be where it was for a moment after it was answered. */
 const STALE_MS = 5_000;
-const CANCEL_TRIES = 3;
 const PROGRESS_MAX = 4096;
 
 /** Never throws: whatever goes wrong is an outcome. */
-export function relay(port: RelayPort, remote: Remote): Promise<RelayOutcome> {
-  return new Run(port, remote).run();
+export async function relay(port: RelayPort, remote: Remote, parked: Parked): Promise<RelayOutcome> {
+  const { id } = port.lease.delegation;
+  const run = new Run(port, remote);
+  parked.delete(id);
+  const outcome = await run.run();
+  const waits = outcome.kind === "ask" || outcome.kind === "release";
+  if (waits && run.task !== undefined) parked.add(id, remote, run.task);
+  return outcome;
 }
 
 class Run {
@@ -55,24 +61,26 @@ class Run {
     });
   }
 
+  get task(): string | undefined {
+    return this.#mark.task;
+  }
+
   async run(): Promise<RelayOutcome> {
     const { signal } = this.#port;
     const stop = () => this.#stop();
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
-    let session: Session | undefined;
     try {
-      session = await this.#remote.open(this.#calls.signal);
-      const opened = session;
+      const session = await this.#remote.open(this.#calls.signal);
       this.#port.onMessage((message) => this.#followUps.add(message));
-      return await this.#start(opened);
+      return await this.#start(session);
     } catch (thrown) {
       const error = this.#broken?.error ?? thrown;
       if (signal.aborted) {
-        if (session) await this.#giveUp(session);
+        await this.#giveUp();
         return { kind: "stopped" };
       }
-      return await this.#fail(error, session);
+      return await this.#fail(error);
     } finally {
       signal.removeEventListener("abort", stop);
       this.#followUps.end();
@@ -101,8 +109,7 @@ class Run {
   }
 
   async #begin(session: Session): Promise<RelayOutcome> {
-    const { delegation } = this.#port.lease;
-    const message = { contextId: delegation.context_id, ...toSend(delegation.message, delegation.id) };
+    const message = this.#first();
     if (this.#mark.sending) {
       const found = await this.#find(session, message);
       if (found) {
@@ -322,29 +329,29 @@ class Run {
     return saved;
   }
 
-  async #giveUp(session: Session): Promise<void> {
-    const { task } = this.#mark;
-    if (task === undefined || !(await this.#port.isOver())) return;
-    await this.#cancel(session, task);
-  }
-
-  async #cancel(session: Session, task: string): Promise<void> {
+  /** Nobody waits for the task any more, if nobody goes on with it. */
+  async #giveUp(): Promise<void> {
+    const { task, sending } = this.#mark;
+    if ((task === undefined && !sending) || !(await this.#port.isOver())) return;
     const { signal } = new AbortController();
-    for (let failures = 0; failures < CANCEL_TRIES; failures += 1) {
-      try {
-        return await session.cancel(task, signal);
-      } catch (error) {
-        const { kind, message } = toRemoteError(error);
-        if (kind !== "away" && kind !== "unsent") return;
-        this.#port.note(`the task was not canceled: ${message}`);
-        await pause(failures, signal);
-      }
+    try {
+      const session = await this.#remote.open(signal);
+      const id = task ?? (await session.find(this.#first(), signal))?.id;
+      if (id !== undefined) await this.#remote.cancel(id, this.#port.note);
+    } catch (error) {
+      this.#port.note(`the task was not canceled: ${toRemoteError(error).message}`);
     }
   }
 
-  async #fail(error: unknown, session: Session | undefined): Promise<RelayOutcome> {
+  /** The message that makes the task. */
+  #first(): Message {
+    const { delegation } = this.#port.lease;
+    return { contextId: delegation.context_id, ...toSend(delegation.message, delegation.id) };
+  }
+
+  async #fail(error: unknown): Promise<RelayOutcome> {
     if (error instanceof TooLargeError) {
-      if (session && this.#mark.task !== undefined) await this.#cancel(session, this.#mark.task);
+      if (this.#mark.task !== undefined) await this.#remote.cancel(this.#mark.task, this.#port.note);
       return tooLarge();
     }
     if (!(error instanceof RemoteError)) {

@@ -11,14 +11,15 @@ import {
   RestTransportFactory,
 } from "@a2a-js/sdk/client";
 import type { Message } from "../schema/a2a.ts";
-import { guardedFetch } from "./guarded-fetch.ts";
+import { patience, pause } from "./backoff.ts";
+import { type Dial, guardedFetch } from "./guarded-fetch.ts";
 import { RemoteError, toRemoteError } from "./remote-error.ts";
 import { type RemoteTask, toMessage, toTask, toUpdate, type Update } from "./updates.ts";
 
 export interface RemoteOptions {
   /** Of the server, or of its card when it ends in `.json`. */
   readonly url: string;
-  readonly fetch?: typeof globalThis.fetch | undefined;
+  readonly fetch?: Dial | undefined;
   /** Sent with every request to the URL's own origin, and to no other. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
@@ -29,6 +30,7 @@ const SILENT_MS = 120_000;
 /** A card is read again after so long, and after every failure to reach what it names. */
 const CARD_MS = 300_000;
 const LISTED = 50;
+const CANCEL_TRIES = 3;
 
 export class Remote {
   readonly #options: RemoteOptions;
@@ -50,6 +52,24 @@ export class Remote {
     } catch (error) {
       this.forget();
       throw error;
+    }
+  }
+
+  /** Tries a few times; `note` hears of it when that is not enough. Never throws. */
+  async cancel(task: string, note: (what: string) => void): Promise<void> {
+    const { signal } = new AbortController();
+    for (let failures = 0; ; failures += 1) {
+      try {
+        const session = await this.open(signal);
+        return await session.cancel(task, signal);
+      } catch (error) {
+        const { kind, message } = toRemoteError(error);
+        // It is over, or never ends so.
+        if (kind === "failed" || kind === "gone") return;
+        if (failures === CANCEL_TRIES || patience(kind) === 0)
+          return note(`the task was not canceled: ${message}`);
+        await pause(failures, signal);
+      }
     }
   }
 

@@ -11,6 +11,7 @@ import {
 } from "@a2a-js/sdk";
 import { type Artifact, artifactSchema, type Message, messageSchema, withoutLease } from "../schema/a2a.ts";
 import { fromA2aState, type KnownA2aState } from "../schema/a2a-task.ts";
+import { LIMITS } from "../schema/limits.ts";
 import { RemoteError } from "./remote-error.ts";
 
 export interface RemoteStatus {
@@ -46,6 +47,14 @@ export type Update =
       readonly lastChunk: boolean;
     };
 
+/** As deep as a body may be, with room for what stands around a part. */
+const MAX_DEPTH = LIMITS.json_depth.value - 8;
+
+function isDeeper(value: unknown, left: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return left === 0 || Object.values(value).some((member) => isDeeper(member, left - 1));
+}
+
 const CONTENT = ["text", "raw", "url", "data"];
 
 function hasContent(part: unknown): boolean {
@@ -64,14 +73,17 @@ export function toMessage(message: A2aMessage, fallbackId: string): Message {
   const json = withParts(A2aMessage.toJSON(message));
   const role = message.role === ROLE_USER ? "ROLE_USER" : "ROLE_AGENT";
   const parsed = messageSchema.safeParse({ ...json, role, messageId: message.messageId || fallbackId });
-  if (!parsed.success) throw new RemoteError("broken", "a message of the A2A server is not A2A");
+  if (!parsed.success || isDeeper(json, MAX_DEPTH))
+    throw new RemoteError("broken", "a message of the A2A server is not A2A");
   return withoutLease(parsed.data);
 }
 
 function toArtifact(artifact: A2aArtifact, index: number): Artifact {
   const artifactId = artifact.artifactId || `artifact-${index + 1}`;
-  const parsed = artifactSchema.safeParse({ ...withParts(A2aArtifact.toJSON(artifact)), artifactId });
-  if (!parsed.success) throw new RemoteError("broken", "an artifact of the A2A server is not A2A");
+  const json = withParts(A2aArtifact.toJSON(artifact));
+  const parsed = artifactSchema.safeParse({ ...json, artifactId });
+  if (!parsed.success || isDeeper(json, MAX_DEPTH))
+    throw new RemoteError("broken", "an artifact of the A2A server is not A2A");
   return withoutLease(parsed.data);
 }
 

@@ -66,6 +66,11 @@ export const artifactSchema = z.looseObject({
 /** An A2A 1.0 Artifact in its JSON form: output beside the reply. `artifactId` is the agent's own choice. */
 export type Artifact = z.infer<typeof artifactSchema>;
 
+/** Whether a message of a delegation's history is a follow-up: said to the agent, and no answer. */
+export function isFollowUp({ role, metadata }: Message): boolean {
+  return role === "ROLE_USER" && metadata?.interrupt_id === undefined;
+}
+
 /** The text parts of a message, joined by newlines. */
 export function textOf(message: { readonly parts?: readonly unknown[] | null | undefined }): string {
   const texts: string[] = [];

@@ -1,6 +1,6 @@
 /**
  * An agent: a named addressee with one queue; many processes may poll under its name (contract §3).
- * Limit: `delivery: push` is not offered yet.
+ * Limit: where a push agent's server is, is shown to the agent and the operator alone.
  */
 import * as z from "zod";
 import { agentNameSchema, instantSchema, principalPatternSchema } from "./values.ts";
@@ -10,7 +10,10 @@ export const presenceSchema = z.strictObject({
   last_seen_at: instantSchema.nullable(),
   pollers: z.int().min(0),
 });
-/** Whether anybody polls for the agent: how many now, and when last (an ISO 8601 instant). */
+/**
+ * Whether anybody polls for the agent: how many now, and when last (an ISO 8601 instant). Of a push agent: whether its
+ * server could be reached when it was last called.
+ */
 export type Presence = z.infer<typeof presenceSchema>;
 
 const skillSchema = z.looseObject({
@@ -35,12 +38,19 @@ export const backoffSchema = z.strictObject({
   jitter: z.number().min(0).max(1).default(0.2),
 });
 
+/** `poll`: workers ask for work. `push`: the broker hands it to an A2A server; the operator alone may set that. */
+export const deliverySchema = z.discriminatedUnion("mode", [
+  z.strictObject({ mode: z.literal("poll") }),
+  z.strictObject({ mode: z.literal("push"), url: z.url({ protocol: /^https?$/ }).max(2048) }),
+]);
+export type Delivery = z.infer<typeof deliverySchema>;
+
 export const agentRequestSchema = z.strictObject({
   description: z.string().max(4096).default(""),
   skills: z.array(skillSchema).max(100).default([]),
   version: z.string().max(64).default("1"),
   accepts_from: z.array(principalPatternSchema).max(1000).default(["*"]),
-  delivery: z.strictObject({ mode: z.literal("poll") }).default({ mode: "poll" }),
+  delivery: deliverySchema.default({ mode: "poll" }),
   limits: limitsSchema.prefault({}),
   backoff: backoffSchema.prefault({}),
 });
@@ -53,7 +63,8 @@ export const agentSchema = z.strictObject({
   description: z.string(),
   skills: z.array(skillSchema),
   version: z.string(),
-  delivery: z.strictObject({ mode: z.literal("poll") }),
+  /** The URL is shown to the agent and the operator alone. */
+  delivery: z.strictObject({ mode: z.enum(["poll", "push"]), url: z.string().optional() }),
   paused: z.boolean(),
   accepts_from: z.array(z.string()).optional(),
   limits: limitsSchema.optional(),

@@ -37,6 +37,7 @@ test("work that is given back comes again with its checkpoint, no attempt spent"
   });
   const done = await ended();
   expect(JSON.parse(done.reply.parts[0].text)).toEqual([1, { job: 7 }]);
+  await until(() => events.length === 4);
   expect(events.map(({ type }) => type)).toEqual(["leased", "released", "leased", "replied"]);
   const { body } = await api.events(id);
   expect(body.events.find((event: { status?: string }) => event.status === "released")).toMatchObject({

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Delegator, textOf } from "../../src/index.ts";
 import { as, startBroker } from "../support/broker.ts";
-import { freshDir } from "../support/program.ts";
+import { errand, freshDir } from "../support/program.ts";
 import { until } from "../support/until.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -105,6 +105,28 @@ describe("shell", () => {
     await until(() => !isAlive(pid), { ...PATIENT, what: "the command's end" });
   }, 40_000);
 });
+
+test("an A2A server that knows nothing of the broker asks and deploys, behind the relay", async () => {
+  const { url, agent, caller, delegator } = await desk("deployer");
+  const server = example("a2a-server.ts", ["0"], url, "none");
+  const to = await until(() => /an A2A server at (\S+)/.exec(server.out())?.[1], PATIENT);
+  const env = { ERRAND_URL: url, ERRAND_TOKEN: agent.token };
+  errand(freshDir(), ["relay", "--agent", "deployer", "--to", to], env);
+  for (const [decision, state, said] of [
+    ["approve", "completed", "deployed"],
+    ["deny", "rejected", "not deployed"],
+  ] as const) {
+    const { id } = await delegator.delegate({ target: "deployer", task: "v1.4.0" });
+    const asks = await delegator.wait(id, { timeoutSeconds: 20 });
+    expect(asks.interrupt?.requests[0]?.message.parts).toEqual([{ text: "Deploy v1.4.0?" }]);
+    await caller.answer(id, asks.interrupt?.id ?? "", { decision });
+    const done = await until(async () => {
+      const now = await delegator.get(id);
+      return now.finished_at === null ? undefined : now;
+    }, PATIENT);
+    expect([done.state, done.reply && textOf(done.reply)]).toEqual([state, said]);
+  }
+}, 60_000);
 
 test("release asks, an approver of its own answers, and another process goes on with the answer", async () => {
   const { url, agent, delegator } = await desk("release");

@@ -196,4 +196,19 @@ describe.each(KINDS)("A2A %s, streaming %s", (version, streaming) => {
     expect(server.tasks()).toHaveLength(1);
     expect(heard).toEqual(["begin", "faster"]);
   });
+  test("a cancel while a question is open cancels the task", async () => {
+    const { delegate, inState, server, api } = await setup({
+      version,
+      streaming,
+      turn(turn) {
+        turn.begin();
+        turn.status("INPUT_REQUIRED", "Deploy?");
+      },
+    });
+    const id = await delegate("deploy");
+    await inState(id, "input_required");
+    await api.cancel(id);
+    await until(() => server.canceled.length === 1, SLOW);
+    expect(server.canceled).toEqual(server.tasks());
+  });
 });

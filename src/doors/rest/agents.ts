@@ -1,11 +1,11 @@
 /** Agents: created, replaced, read, listed, paused, deleted. Limit: settings are shown to the agent and the operator. */
 import { z } from "zod";
-import { type Principal, requireAgent, requireOperator } from "../../engine/access.ts";
+import { type Principal, requireOperator } from "../../engine/access.ts";
 import type { StoredAgent } from "../../engine/agents.ts";
 import { removeAgent } from "../../engine/cancel.ts";
 import type { Broker } from "../../engine/context.ts";
-import { wake } from "../../engine/dispatch.ts";
 import { setPaused } from "../../engine/lease.ts";
+import { putAgent } from "../../engine/put-agent.ts";
 import { type Agent, agentRequestSchema, agentSchema } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { agentNameSchema, toInstant } from "../../schema/values.ts";
@@ -24,7 +24,7 @@ async function show(broker: Broker, principal: Principal, agent: StoredAgent): P
     description: spec.description,
     skills: spec.skills,
     version: spec.version,
-    delivery: spec.delivery,
+    delivery: own ? spec.delivery : { mode: spec.delivery.mode },
     ...(own && { accepts_from: spec.accepts_from, limits: spec.limits, backoff: spec.backoff }),
     paused: agent.paused,
     created_at: toInstant(agent.created_at),
@@ -59,10 +59,7 @@ export const agentRoutes: readonly Route[] = [
     answers: { 200: agentSchema, 201: agentSchema },
     async handle(call, input) {
       const name = input.params.agent;
-      requireAgent(call.principal, name, "change it");
-      const { created } = await call.broker.agents.put(name, input.body);
-      // More may be handed out now.
-      if (!created) wake(call.broker, name);
+      const { created } = await putAgent(call.broker, call.principal, name, input.body);
       const agent = await call.broker.agents.get(name);
       return json(created ? 201 : 200, await show(call.broker, call.principal, agent));
     },

@@ -1,0 +1,232 @@
+/**
+ * Push agents: their work is handed to an A2A server by the relay, here, on leases like anybody's. An agent with work
+ * has a loop that claims it; one without costs nothing but its name. Limit: any gateway may have the work; which, the
+ * lease decides.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { Parked } from "../relay/parked.ts";
+import type { RelayOutcome } from "../relay/port.ts";
+import { relay } from "../relay/relay.ts";
+import { Remote } from "../relay/remote.ts";
+import { RemoteError } from "../relay/remote-error.ts";
+import { TERMINAL_EVENT_TYPES } from "../schema/event.ts";
+import { type Lease, leaseSchema } from "../schema/lease.ts";
+import { toPrincipal } from "./access.ts";
+import type { Broker } from "./context.ts";
+import { report } from "./dispatch.ts";
+import { Refused } from "./egress.ts";
+import { lease } from "./lease.ts";
+import { PushLease } from "./push-lease.ts";
+
+/** Stands for an agent where a wake says that the list of push agents has changed; none can be called that. */
+export const PUSH_CHANGED = "~push";
+
+/** Delegations of one agent that one gateway holds at once. */
+const AT_ONCE = 32;
+const PAUSE_MS = 1_000;
+/** After its last work a loop stays for so long; with work that is delayed or held, it parks again. */
+const WAIT_SECONDS = 10;
+
+interface Loop {
+  /** Woken since it last looked. */
+  again: boolean;
+}
+
+interface Server {
+  readonly url: string;
+  readonly remote: Remote;
+}
+
+export class Pushes {
+  readonly #broker: () => Broker;
+  #names: ReadonlySet<string> = new Set();
+  readonly #loops = new Map<string, Loop>();
+  readonly #servers = new Map<string, Server>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+  readonly #parked = new Parked();
+
+  constructor(broker: () => Broker) {
+    this.#broker = broker;
+  }
+
+  has(agent: string): boolean {
+    return this.#names.has(agent);
+  }
+
+  /** Learns which agents there are, and looks for their work, in the background. */
+  async start(): Promise<void> {
+    await this.#load();
+    void this.#track(this.#look(this.#names));
+  }
+
+  /** Gives back what is under way, no attempt spent. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping.abort("the gateway is stopping");
+    const late = new AbortController();
+    await Promise.race([
+      Promise.allSettled(this.#running),
+      sleep(graceMs, undefined, { signal: late.signal }).catch(() => {}),
+    ]);
+    late.abort();
+  }
+
+  /** An agent has become a push agent, is none any more, or its server is another: told to all gateways. */
+  async changed(agent: string): Promise<void> {
+    const { bus, shards, gateway } = this.#broker();
+    await this.#load();
+    await bus.publish(shards.ofAgent(agent).wake, `${gateway} ${PUSH_CHANGED}`);
+  }
+
+  /** Another gateway says so. Work of those that are new may have been told of before. */
+  reload(): void {
+    const before = this.#names;
+    const work = this.#load().then(() => this.#look([...this.#names].filter((name) => !before.has(name))));
+    void this.#track(work);
+  }
+
+  /** Wakes may have been missed. */
+  lookAgain(): void {
+    void this.#track(this.start());
+  }
+
+  /** Something may be in the agent's queue. */
+  wake(agent: string): void {
+    if (!this.#names.has(agent) || this.#stopping.signal.aborted) return;
+    const known = this.#loops.get(agent);
+    if (known) {
+      known.again = true;
+      return;
+    }
+    const loop = { again: false };
+    this.#loops.set(agent, loop);
+    void this.#track(this.#work(agent, loop));
+  }
+
+  /** One after the other; an agent without work gets no loop. */
+  async #look(names: Iterable<string>): Promise<void> {
+    for (const name of names) {
+      if (this.#stopping.signal.aborted) return;
+      const { waiting, delayed } = await this.#broker().agents.counts(name);
+      if (waiting + delayed > 0) this.wake(name);
+    }
+  }
+
+  async #load(): Promise<void> {
+    this.#names = new Set(await this.#broker().agents.pushed());
+  }
+
+  #track(work: Promise<void>): Promise<void> {
+    const tracked = work
+      .catch((error: unknown) => report(this.#broker(), error, "push agent not served"))
+      .finally(() => this.#running.delete(tracked));
+    this.#running.add(tracked);
+    return tracked;
+  }
+
+  /** Claims work as long as there is some. */
+  async #work(agent: string, loop: Loop): Promise<void> {
+    const { signal } = this.#stopping;
+    const held = new Set<Promise<void>>();
+    for (let more = true; more && this.#names.has(agent) && !signal.aborted; ) {
+      try {
+        if (held.size >= AT_ONCE) await Promise.race(held);
+        loop.again = false;
+        const granted = await this.#claim(agent);
+        if (granted) {
+          const run = this.#track(this.#serve(agent, granted)).finally(() => held.delete(run));
+          held.add(run);
+        } else {
+          const { waiting, delayed } = await this.#broker().agents.counts(agent);
+          more = loop.again || waiting + delayed > 0;
+        }
+      } catch (error) {
+        report(this.#broker(), error, "work of a push agent not claimed");
+        await sleep(PAUSE_MS, undefined, { signal }).catch(() => {});
+      }
+    }
+    this.#loops.delete(agent);
+    if (!this.#names.has(agent)) this.#servers.delete(agent);
+  }
+
+  async #claim(agent: string): Promise<Lease | undefined> {
+    const broker = this.#broker();
+    const wanted = { wait_seconds: WAIT_SECONDS, max: 1, worker_id: `gateway-${broker.gateway}` };
+    const principal = toPrincipal(`agent:${agent}`);
+    const [granted] = await lease(broker, principal, agent, wanted, this.#stopping.signal);
+    return granted && leaseSchema.parse(JSON.parse(granted.json));
+  }
+
+  async #serve(agent: string, granted: Lease): Promise<void> {
+    const broker = this.#broker();
+    const held = new PushLease(broker, agent, granted, this.#stopping.signal);
+    const server = await this.#serverOf(agent).catch(() => undefined);
+    try {
+      const outcome = server
+        ? await relay(held.port(), server, this.#parked)
+        : ({ kind: "release", delaySeconds: 1, reason: "the agent is not called any more" } as const);
+      await this.#tell(agent, outcome);
+      this.#watch(granted.delegation.id);
+      await held.end(outcome);
+    } finally {
+      held.close();
+    }
+  }
+
+  async #serverOf(agent: string): Promise<Remote | undefined> {
+    const { agents, egress } = this.#broker();
+    const delivery = (await agents.find(agent))?.spec.delivery;
+    if (delivery?.mode !== "push") return undefined;
+    const { url } = delivery;
+    const known = this.#servers.get(agent);
+    if (known?.url === url) return known.remote;
+    const remote = new Remote({
+      url,
+      fetch: async (target, init) => {
+        try {
+          return await egress.open(target, init);
+        } catch (error) {
+          if (!isRefused(error)) throw error;
+          throw new RemoteError("refused", "the broker may not call the address of the A2A server");
+        }
+      },
+    });
+    this.#servers.set(agent, { url, remote });
+    return remote;
+  }
+
+  /** A delegation that ends while nobody holds it takes its task with it; one that is leased again is others' care. */
+  #watch(id: string): void {
+    if (!this.#parked.has(id)) return;
+    const { feed, log } = this.#broker();
+    const note = (what: string) => log.info({ delegation_id: id }, what);
+    const off = feed.subscribe(
+      { kind: "delegation", id },
+      {
+        push: ({ type, status }) => {
+          const isOver = TERMINAL_EVENT_TYPES.includes(type);
+          if (!isOver && status !== "leased") return;
+          off();
+          if (isOver) void this.#track(this.#parked.ended(id, note));
+          else this.#parked.delete(id);
+        },
+        // What was missed is not known: the next lease, or the end, is heard of yet.
+        gap: () => {},
+      },
+    );
+  }
+
+  /** For its presence: work that waits for its server says that the server is away. */
+  async #tell(agent: string, outcome: RelayOutcome): Promise<void> {
+    if (outcome.kind === "stopped") return;
+    const since = outcome.kind === "release" ? Date.now() : null;
+    await this.#broker()
+      .agents.setUnreached(agent, since)
+      .catch((error: unknown) => report(this.#broker(), error, "presence of a push agent not written"));
+  }
+}
+
+/** By the guard of outgoing calls, perhaps from within a dial. */
+function isRefused(error: unknown): boolean {
+  return error instanceof Refused || (error instanceof Error && error.cause instanceof Refused);
+}

@@ -1,0 +1,206 @@
+/** The relay and servers that die, forget, refuse, flood or say nothing. Limit: what needs a killed relay is in kill.test.ts. */
+import { expect, test, vi } from "vitest";
+import { startA2aServer } from "../support/a2a-server.ts";
+import { client, startBroker } from "../support/broker.ts";
+import { SLOW, setupRelay as setup, startRelaying, watching } from "../support/relaying.ts";
+import { until } from "../support/until.ts";
+
+vi.setConfig({ testTimeout: 90_000 });
+
+const never = () => new Promise<void>(() => undefined);
+
+test.each([true, false])(
+  "a server that was killed is waited for; its task went on (streaming %s)",
+  async (streaming) => {
+    const { delegate, ended, server, api, relayed } = await setup({
+      streaming,
+      turn(turn) {
+        turn.begin();
+        turn.artifact("out", "one ");
+        turn.artifact("out", "two ", { append: true });
+        return never();
+      },
+    });
+    const id = await delegate("survive");
+    await until(async () => (await api.get(id)).body.artifacts[0]?.parts.length === 2, SLOW);
+    await server.kill();
+    await until(() => relayed.notes.length > 0, SLOW);
+    const [task = ""] = server.tasks();
+    await server.store(task, {
+      status: { state: "TASK_STATE_COMPLETED" },
+      artifacts: [
+        { artifactId: "out", name: "out", parts: [{ text: "one " }, { text: "two " }, { text: "three" }] },
+      ],
+    });
+    await server.restart();
+    const done = await ended(id);
+    expect(done).toMatchObject({ state: "completed", attempt: 1 });
+    expect(done.artifacts[0].parts).toEqual([{ text: "one " }, { text: "two " }, { text: "three" }]);
+    expect(server.turns).toHaveLength(1);
+  },
+);
+
+test("a stream that is cut is opened again, and nothing stands twice", async () => {
+  let go = () => {};
+  const { delegate, ended, server, api } = await setup({
+    async turn(turn) {
+      turn.begin();
+      turn.artifact("out", "one ");
+      await new Promise<void>((resolve) => {
+        go = resolve;
+      });
+      turn.artifact("out", "two", { append: true, lastChunk: true });
+      turn.status("COMPLETED", "done");
+    },
+  });
+  const id = await delegate("stream");
+  await until(async () => (await api.get(id)).body.artifacts.length === 1, SLOW);
+  server.cut();
+  await until(() => server.calls.includes("SubscribeToTask"), SLOW);
+  go();
+  const done = await ended(id);
+  expect(done.artifacts[0].parts).toEqual([{ text: "one " }, { text: "two" }]);
+  expect([done.state, server.turns.length]).toEqual(["completed", 1]);
+});
+
+test("a server that forgot its task costs an attempt, and the next begins anew", async () => {
+  const { delegate, ended, server, api } = await setup(
+    {
+      turn(turn) {
+        turn.begin();
+        if (server.turns.length === 1) return never();
+        turn.status("COMPLETED", "at last");
+        return undefined;
+      },
+    },
+    { agent: { backoff: { initial_ms: 0 } } },
+  );
+  const id = await delegate("remember");
+  await until(() => server.turns.length === 1, SLOW);
+  await until(async () => (await api.events(id)).body.events.length > 1, SLOW);
+  await server.restart(true);
+  expect(await ended(id)).toMatchObject({
+    state: "completed",
+    attempt: 2,
+    reply: { parts: [{ text: "at last" }] },
+  });
+  expect(server.tasks()).toHaveLength(2);
+  const { body } = await api.events(id);
+  expect(body.events.find((event: { status?: string }) => event.status === "retrying")).toMatchObject({
+    error: { code: "remote_task_lost", retryable: true },
+  });
+});
+
+test("a server that is not there yet costs no attempt", async () => {
+  const broker = await startBroker();
+  const server = await startA2aServer({ turn: (turn) => turn.message("here") });
+  await server.kill();
+  const api = client(broker.url);
+  await api.agent("remote");
+  const relayed = startRelaying(broker.url, "remote", server.url);
+  const { delegate, ended } = watching(api);
+  const id = await delegate("wait");
+  const released = await until(() => relayed.events.find(({ type }) => type === "released"), SLOW);
+  expect(released).toMatchObject({ reason: expect.stringContaining("cannot be reached") });
+  await server.restart();
+  expect(await ended(id)).toMatchObject({ state: "completed", attempt: 1 });
+});
+
+test("credentials go to the server, and into nothing else", async () => {
+  const bearer = "remote-credential-canary";
+  const options = { bearer, turn: (turn: { message: (text: string) => void }) => turn.message("in") };
+  const { delegate, ended, relayed } = await setup(options, {
+    headers: { authorization: `Bearer ${bearer}` },
+  });
+  const done = await ended(await delegate("enter"));
+  expect(done.state).toBe("completed");
+  expect(JSON.stringify([done, relayed.notes, relayed.events])).not.toContain("canary");
+});
+
+test("a server that does not let the relay in is told of, and costs no attempt", async () => {
+  const { delegate, relayed, api } = await setup({ bearer: "right", turn: (turn) => turn.message("in") });
+  const id = await delegate("enter");
+  const released = await until(() => relayed.events.find(({ type }) => type === "released"), SLOW);
+  expect(released).toMatchObject({ reason: "the A2A server does not let the relay in (HTTP 401)" });
+  expect((await api.get(id)).body).toMatchObject({ state: "submitted", attempt: 1 });
+});
+
+test("credentials are not sent to another origin that a card names", async () => {
+  const target = await startA2aServer({ turn: (turn) => turn.message("in") });
+  const { createServer } = await import("node:http");
+  const card = await (await fetch(`${target.url}/.well-known/agent-card.json`)).text();
+  const cards = createServer((_, answer) => answer.setHeader("content-type", "application/json").end(card));
+  await new Promise<void>((resolve) => cards.listen(0, "127.0.0.1", resolve));
+  const address = cards.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  const broker = await startBroker();
+  const api = client(broker.url);
+  await api.agent("remote");
+  startRelaying(broker.url, "remote", `http://127.0.0.1:${port}`, { headers: { "x-key": "secret" } });
+  const { delegate, ended } = watching(api);
+  expect((await ended(await delegate("enter"))).state).toBe("completed");
+  cards.close();
+  cards.closeAllConnections();
+  expect(target.headers.map((headers) => headers["x-key"])).toEqual([undefined]);
+});
+
+test("output beyond the limit is a failure that says so, and the task is canceled", async () => {
+  const { delegate, ended, server } = await setup({
+    turn(turn) {
+      turn.begin();
+      for (let n = 0; n < 5; n += 1) turn.artifact("out", "x".repeat(900_000), { append: n > 0 });
+      return never();
+    },
+  });
+  expect(await ended(await delegate("flood"))).toMatchObject({
+    state: "failed",
+    error: { code: "payload_too_large" },
+  });
+  await until(() => server.canceled.length === 1, SLOW);
+});
+
+test.each([true, false])(
+  "a message whose answer was lost makes no second task (streaming %s)",
+  async (streaming) => {
+    const { delegate, ended, server } = await setup({
+      streaming,
+      turn(turn) {
+        turn.begin();
+        turn.status("COMPLETED", "once");
+      },
+    });
+    server.fault = (method) => (method.startsWith("Send") && server.turns.length === 0 ? "deaf" : undefined);
+    expect(await ended(await delegate("once"))).toMatchObject({ state: "completed", attempt: 1 });
+    expect(server.turns).toHaveLength(1);
+  },
+);
+
+test("a flood of chunks and words keeps the broker's pace, and arrives whole", async () => {
+  const { delegate, ended } = await setup({
+    async turn(turn) {
+      turn.begin();
+      for (let n = 0; n < 600; n += 1) {
+        turn.status("WORKING", `at ${n}`);
+        turn.artifact("out", `${n},`, { append: n > 0 });
+        if (n % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      turn.status("COMPLETED", "all of it");
+    },
+  });
+  const id = await delegate("flood");
+  const done = await ended(id);
+  const text = done.artifacts[0].parts.map((part: { text: string }) => part.text).join("");
+  expect(text).toBe(Array.from({ length: 600 }, (_, n) => `${n},`).join(""));
+  const seconds = (Date.parse(done.finished_at) - Date.parse(done.created_at)) / 1000;
+  // Two words and four chunks a second; sent were 1200.
+  expect(done.version).toBeLessThan(15 + 6 * seconds);
+});
+
+test("a server that is no A2A server fails the delegation in words of ours", async () => {
+  const { delegate, ended, server } = await setup({ turn: never });
+  server.fault = () => 404;
+  expect(await ended(await delegate("x"))).toMatchObject({
+    state: "failed",
+    error: { code: "remote_error", message: "the A2A server answered with HTTP 404" },
+  });
+});
