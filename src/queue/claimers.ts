@@ -25,7 +25,8 @@ interface Agent {
   /** When the oldest wake came that is not yet served, ms; 0 for none. */
   wokenAt: number;
   due: { at: number; timer: NodeJS.Timeout } | null;
-  recheck: NodeJS.Timeout | null;
+  /** When it is looked for without a wake, ms. */
+  recheckAt: number;
 }
 
 export interface Claim<T> {
@@ -109,6 +110,7 @@ export class Claimers {
   readonly #agents = new Map<string, Agent>();
   readonly #options: ClaimersOptions;
   readonly #recheckMs: number;
+  #rechecks: NodeJS.Timeout | null = null;
 
   constructor(options: ClaimersOptions) {
     this.#options = options;
@@ -186,10 +188,11 @@ export class Claimers {
         empty: false,
         wokenAt: 0,
         due: null,
-        recheck: null,
+        recheckAt: this.#nextRecheck(),
       };
       this.#agents.set(name, agent);
-      this.#scheduleRecheck(name, agent);
+      // One timer for all: thousands of agents would have one each.
+      this.#rechecks ??= setInterval(() => this.#recheck(), this.#recheckMs / 30).unref();
     }
     return agent;
   }
@@ -253,20 +256,25 @@ export class Claimers {
     agent.due = { at, timer };
   }
 
-  #scheduleRecheck(name: string, agent: Agent): void {
-    agent.recheck = setTimeout(
-      () => {
-        this.wake(name);
-        this.#scheduleRecheck(name, agent);
-      },
-      this.#recheckMs * (0.75 + Math.random() / 2),
-    ).unref();
+  #nextRecheck(): number {
+    return performance.now() + this.#recheckMs * (0.75 + Math.random() / 2);
+  }
+
+  #recheck(): void {
+    const now = performance.now();
+    for (const [name, agent] of this.#agents) {
+      if (agent.recheckAt > now) continue;
+      agent.recheckAt = this.#nextRecheck();
+      this.wake(name);
+    }
   }
 
   #tidy(name: string, agent: Agent): void {
     if (agent.idle.size > 0 || agent.looking > 0 || this.#agents.get(name) !== agent) return;
     if (agent.due) clearTimeout(agent.due.timer);
-    if (agent.recheck) clearTimeout(agent.recheck);
     this.#agents.delete(name);
+    if (this.#agents.size > 0 || !this.#rechecks) return;
+    clearInterval(this.#rechecks);
+    this.#rechecks = null;
   }
 }
