@@ -34,8 +34,21 @@ const MAY_READ = [
   "X-Request-Id",
 ].join(", ");
 
-const nameOf = (host: string): string | undefined =>
-  URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : undefined;
+function parseName(host: string): string | undefined {
+  return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : undefined;
+}
+
+/** Hosts come again and again, the same few. */
+const KNOWN_MAX = 100;
+const known = new Map<string, string | undefined>();
+
+function nameOf(host: string): string | undefined {
+  if (known.has(host)) return known.get(host);
+  if (known.size >= KNOWN_MAX) known.clear();
+  const name = parseName(host);
+  known.set(host, name);
+  return name;
+}
 
 interface Allowed {
   /** As a browser sends it; undefined for a bare host, which stands for every origin on it. */

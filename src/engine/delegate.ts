@@ -155,7 +155,7 @@ export async function submit(
   if (parent_id !== undefined) await adopt(broker, parent_id, id);
   const message = toMessage(request, id);
   const json = JSON.stringify(message);
-  const task_preview = preview(textOf(message));
+  const task_preview = JSON.stringify(preview(textOf(message)));
   const { outcome, record } = await broker.writer.move({
     move: "submit",
     id,
@@ -174,7 +174,7 @@ export async function submit(
       start_within_ms: milliseconds(request.start_within_seconds),
       ...(options.push && pushParams(options.push)),
     },
-    event: { task_preview: JSON.stringify(task_preview), priority: String(request.priority) },
+    event: { task_preview, priority: String(request.priority) },
     fields: {
       message: json,
       task_preview,

@@ -66,7 +66,8 @@ export async function readWhenReady(
   });
   try {
     const { known } = options;
-    const isNew = known && !broker.feed.hasPassed(broker.shards.indexOfId(id) ?? 0, known.event_id);
+    const shard = broker.shards.indexOfId(id) ?? 0;
+    const isNew = known && !broker.feed.mayHaveTold(shard, id, known.event_id);
     const record = isNew ? known : await read(broker, principal, id);
     if (isReady(record) || options.wait_seconds === 0) return record;
     await waiting.done;

@@ -25,6 +25,8 @@ const BLOCK_MS = 1_000;
 /** Entries that one read brings at most; fewer while they are large. */
 const BATCH = 500;
 const MIN_BATCH = 16;
+/** Delegations whose newest event is remembered. */
+const REMEMBERED = 10_000;
 const BATCH_CHARS = 4 * 1024 * 1024;
 
 const keyOf = (source: Source): string =>
@@ -40,6 +42,10 @@ export class Feed {
   readonly #log: Log;
   readonly #sinks = new Map<string, Set<Sink>>();
   #positions: string[] = [];
+  /** Delegation → the newest of its events that was delivered lately. */
+  readonly #newest = new Map<string, string>();
+  /** By shard: events up to here may have been of delegations that are not among those any more. */
+  #forgotten: string[] = [];
   #batch = BATCH;
   #giveUp: () => void = () => {};
   #running = false;
@@ -59,13 +65,18 @@ export class Feed {
   async start(): Promise<void> {
     const found = await Promise.all(this.#shards.all.map((keys) => edges(this.#redis, keys.events)));
     this.#positions = found.map(({ last }) => last);
+    this.#forgotten = [...this.#positions];
     this.#running = true;
     this.#done = this.#run();
   }
 
-  /** Whether live events behind this one were delivered already, so that who subscribes now may have missed some. */
-  hasPassed(shard: number, id: string): boolean {
-    return compareIds(this.#positions[shard] ?? "0-0", id) > 0;
+  /**
+   * Whether events of that delegation behind this one may have been delivered already, so that who subscribes now may
+   * have missed some.
+   */
+  mayHaveTold(shard: number, delegation_id: string, after: string): boolean {
+    const newest = this.#newest.get(delegation_id) ?? this.#forgotten[shard] ?? "0-0";
+    return compareIds(newest, after) > 0;
   }
 
   /** Whether this event was delivered already. */
@@ -151,6 +162,8 @@ export class Feed {
       const trimmed = first !== null && position !== "0-0" && compareIds(first, position) > 0;
       if (!trimmed && compareIds(last, position) >= 0) continue;
       this.#positions[shard] = last;
+      this.#newest.clear();
+      this.#forgotten = [...this.#positions];
       for (const sinks of this.#sinks.values()) for (const sink of sinks) sink.gap();
     }
   }
@@ -158,11 +171,24 @@ export class Feed {
   #deliver(entry: Entry): void {
     if (compareIds(entry.id, this.#positions[entry.shard] ?? "0-0") <= 0) return;
     this.#positions[entry.shard] = entry.id;
+    this.#remember(entry);
     const target = `agent:${entry.target}`;
     this.#push(`d ${entry.delegation_id}`, entry);
     this.#push(`p ${entry.delegator}`, entry);
     if (target !== entry.delegator) this.#push(`p ${target}`, entry);
     this.#push("all", entry);
+  }
+
+  #remember({ delegation_id, id }: Entry): void {
+    this.#newest.delete(delegation_id);
+    this.#newest.set(delegation_id, id);
+    if (this.#newest.size <= REMEMBERED) return;
+    // In the order of their newest events, so the first is the oldest; of its shard all before it are gone, too.
+    for (const [oldest, last] of this.#newest) {
+      this.#newest.delete(oldest);
+      this.#forgotten[this.#shards.indexOfId(oldest) ?? 0] = last;
+      return;
+    }
   }
 
   #push(key: string, entry: Entry): void {

@@ -40,8 +40,6 @@ export interface StoredDelegation {
   readonly history: readonly string[];
   /** JSON text of where to call back, with its secrets; never shown. */
   readonly callback: string | null;
-  /** The events to call back with: sequence number to stream id. */
-  readonly notify: ReadonlyMap<number, string>;
   /** Sequence numbers of the newest of them, and of the newest that is queued. */
   readonly notify_seq: number;
   readonly notified_seq: number;
@@ -58,6 +56,58 @@ export interface StoredDelegation {
   readonly json: string;
 }
 
+/** As it stands in Redis, with what only callbacks need. */
+export interface ReadDelegation extends StoredDelegation {
+  /** The events to call back with: sequence number to stream id. */
+  readonly notify: ReadonlyMap<number, string>;
+}
+
+/**
+ * The record's fields that are shown or worked with outside the script. It tells them in this order, one a line: numbers,
+ * words and JSON text, which have no line breaks.
+ */
+export const SHOWN = [
+  "ancestors",
+  "answered",
+  "attempt",
+  "callback",
+  "checkpoint",
+  "context_id",
+  "created_at",
+  "deadline_at",
+  "delegator",
+  "error",
+  "event_id",
+  "fence",
+  "finished_at",
+  "interrupt",
+  "interrupt_expires_at",
+  "interrupt_raised_at",
+  "lease_expires_at",
+  "lease_granted_at",
+  "max_attempts",
+  "message",
+  "metadata",
+  "not_before_at",
+  "notified_seq",
+  "notify_seq",
+  "parent_id",
+  "priority",
+  "progress",
+  "redrive_of",
+  "redriven_as",
+  "reply",
+  "state",
+  "target",
+  "task_preview",
+  "ticket",
+  "traceparent",
+  "updated_at",
+  "version",
+  "worker_id",
+] as const;
+type Raw = ReadonlyMap<(typeof SHOWN)[number], string>;
+
 const ancestorsSchema = z.array(z.tuple([z.string(), z.string()]));
 /** Id and target. */
 export type Ancestor = readonly [id: string, target: string];
@@ -66,14 +116,14 @@ const NUMBER = (value: string | undefined): number | null => (value ? Number(val
 const INSTANT = (value: string | undefined): string => (value ? `"${toInstant(Number(value))}"` : "null");
 const TEXT = (value: string | undefined): string => (value ? JSON.stringify(value) : "null");
 
-function interruptJson(raw: Map<string, string>): string {
+function interruptJson(raw: Raw): string {
   const interrupt = raw.get("interrupt");
   if (!interrupt) return "null";
   const raised = INSTANT(raw.get("interrupt_raised_at"));
   return `{"raised_at":${raised},"expires_at":${INSTANT(raw.get("interrupt_expires_at"))},${interrupt.slice(1)}`;
 }
 
-function leaseJson(raw: Map<string, string>): string {
+function leaseJson(raw: Raw): string {
   if (raw.get("state") !== "working") return "null";
   const granted = INSTANT(raw.get("lease_granted_at"));
   const expires = INSTANT(raw.get("lease_expires_at"));
@@ -108,7 +158,7 @@ function wholeJson(chunks: readonly string[]): string {
   return JSON.stringify({ ...members, parts });
 }
 
-function toJson(id: string, raw: Map<string, string>, lists: Lists): string {
+function toJson(id: string, raw: Raw, lists: Lists): string {
   const members: [string, string][] = [
     ["id", JSON.stringify(id)],
     ["state", TEXT(raw.get("state"))],
@@ -120,7 +170,7 @@ function toJson(id: string, raw: Map<string, string>, lists: Lists): string {
     ["redrive_of", TEXT(raw.get("redrive_of"))],
     ["priority", raw.get("priority") ?? "5"],
     ["metadata", raw.get("metadata") || "{}"],
-    ["task_preview", JSON.stringify(raw.get("task_preview") ?? "")],
+    ["task_preview", raw.get("task_preview") || '""'],
     ["message", raw.get("message") || "null"],
     ["progress", raw.get("progress") || "null"],
     ["interrupt", interruptJson(raw)],
@@ -140,8 +190,9 @@ function toJson(id: string, raw: Map<string, string>, lists: Lists): string {
   return `{${members.map(([name, json]) => `"${name}":${json}`).join(",")}}`;
 }
 
-function toStored(id: string, raw: Map<string, string>, lists: Lists): StoredDelegation {
+function toStored(id: string, raw: Raw, lists: Lists): StoredDelegation {
   const state = stateSchema.parse(raw.get("state"));
+  let json: string | undefined;
   return {
     id,
     state,
@@ -168,10 +219,6 @@ function toStored(id: string, raw: Map<string, string>, lists: Lists): StoredDel
     answered: Number(raw.get("answered") ?? 0),
     history: lists.history,
     callback: raw.get("callback") || null,
-    get notify() {
-      const found = [...raw].filter(([name]) => name.startsWith("notify:"));
-      return new Map(found.map(([name, event_id]) => [Number(name.slice("notify:".length)), event_id]));
-    },
     notify_seq: Number(raw.get("notify_seq") ?? 0),
     notified_seq: Number(raw.get("notified_seq") ?? 0),
     redriven_as: raw.get("redriven_as") || null,
@@ -181,7 +228,8 @@ function toStored(id: string, raw: Map<string, string>, lists: Lists): StoredDel
     finished: isTerminal(state),
     event_id: raw.get("event_id") ?? "0-0",
     get json() {
-      return toJson(id, raw, lists);
+      json ??= toJson(id, raw, lists);
+      return json;
     },
   };
 }
@@ -193,13 +241,28 @@ export function toFields(flat: readonly string[]): Map<string, string> {
   return fields;
 }
 
-/** From what a script returns. */
-export function storedFromReply(id: string, flat: readonly string[], lists: Lists): StoredDelegation {
-  return toStored(id, toFields(flat), lists);
+/** From what the script tells: {@link SHOWN}, one a line. */
+export function storedFromLines(id: string, lines: string, lists: Lists): StoredDelegation {
+  const values = lines.split("\n");
+  return toStored(
+    id,
+    toRaw((_, at) => values[at]),
+    lists,
+  );
+}
+
+function toRaw(find: (name: string, at: number) => string | undefined): Raw {
+  const raw = new Map<(typeof SHOWN)[number], string>();
+  for (let at = 0; at < SHOWN.length; at += 1) {
+    const name = SHOWN[at];
+    const value = name && find(name, at);
+    if (name && value) raw.set(name, value);
+  }
+  return raw;
 }
 
 /** Reads a record; null when there is none (unknown, or gone after the retention time). */
-export async function readRecord(redis: Redis, shards: Shards, id: string): Promise<StoredDelegation | null> {
+export async function readRecord(redis: Redis, shards: Shards, id: string): Promise<ReadDelegation | null> {
   const keys = shards.ofId(id);
   if (!keys) return null;
   const [fields, history, artifacts] = await Promise.all([
@@ -207,7 +270,14 @@ export async function readRecord(redis: Redis, shards: Shards, id: string): Prom
     redis.lrange(keys.history(id), 0, -1),
     redis.hgetall(keys.artifacts(id)),
   ]);
-  const raw = new Map(Object.entries(fields));
-  const lists = { history, artifacts: new Map(Object.entries(artifacts)) };
-  return raw.size === 0 ? null : toStored(id, raw, lists);
+  if (fields.state === undefined) return null;
+  const stored = toStored(
+    id,
+    toRaw((name) => fields[name]),
+    { history, artifacts: new Map(Object.entries(artifacts)) },
+  );
+  const notify = Object.entries(fields).filter(([name]) => name.startsWith("notify:"));
+  return Object.assign(stored, {
+    notify: new Map(notify.map(([name, event_id]) => [Number(name.slice("notify:".length)), event_id])),
+  });
 }

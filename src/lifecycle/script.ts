@@ -10,6 +10,7 @@ import { type DelegationError, TERMINAL_STATES } from "../schema/delegation.ts";
 import { ERRORS, type ErrorCode } from "../schema/errors.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
 import { LIMITS } from "../schema/limits.ts";
+import { SHOWN } from "./record.ts";
 import { MOVE_NAMES, MOVES, type Move } from "./states.ts";
 
 /** What the script works with beside the tables. */
@@ -153,6 +154,15 @@ function readRecord(): string {
 end`;
 }
 
+/** What the gateways are told of a record, in the order in which record.ts takes it. */
+function shownRecord(): string {
+  return `local function shown(key)
+  local v = redis.call('HMGET', key, ${SHOWN.map((name) => `'${name}'`).join(", ")})
+  for i = 1, ${SHOWN.length} do v[i] = v[i] or '' end
+  return table.concat(v, '\\n')
+end`;
+}
+
 function head(flags: string): string {
   const codes = ["attempts_exhausted", "deadline_exceeded", "interrupt_expired", "not_picked_up"] as const;
   const failures = codes.map((code) => [code, JSON.stringify(failure(code))] as const);
@@ -160,6 +170,7 @@ function head(flags: string): string {
     `#!lua${flags}`,
     TICKET_LUA,
     readRecord(),
+    shownRecord(),
     luaMap(
       "row",
       MOVE_NAMES.map((name) => [name, luaRow(MOVES[name])]),

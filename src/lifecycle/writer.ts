@@ -8,7 +8,7 @@ import type { Shards } from "../redis/shards.ts";
 import type { Artifact } from "../schema/a2a.ts";
 import { stateSchema } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
-import { type StoredDelegation, storedFromReply, toFields } from "./record.ts";
+import { type StoredDelegation, storedFromLines, toFields } from "./record.ts";
 import { inFlightScript, newWorkScript } from "./script.ts";
 import { MOVE_NAMES, type MoveName } from "./states.ts";
 
@@ -113,13 +113,14 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
 export type Outcome = z.infer<typeof outcomeSchema>;
 export type Moved = Extract<Outcome, { outcome: "ok" }>;
 
-type Reply = readonly [string, readonly string[], readonly string[], readonly string[], readonly string[]];
+type Reply = readonly [string, string, readonly string[], readonly string[], readonly string[]];
 
 /** Our own script's answer: the outcome is checked by its schema, of the lists it is enough that they are. */
 function isReply(answer: unknown): answer is Reply {
   if (!Array.isArray(answer)) return false;
-  const [json, ...lists]: unknown[] = answer;
-  return typeof json === "string" && lists.length === 4 && lists.every(Array.isArray);
+  const [json, record, ...lists]: unknown[] = answer;
+  const texts = typeof json === "string" && typeof record === "string";
+  return texts && lists.length === 3 && lists.every(Array.isArray);
 }
 
 export interface Result {
@@ -226,7 +227,7 @@ export class Writer {
     const id = outcome.id ?? head.id;
     const stored =
       record.length > 0 && typeof id === "string"
-        ? storedFromReply(id, record, { history: spoken, artifacts: toFields(artifacts) })
+        ? storedFromLines(id, record, { history: spoken, artifacts: toFields(artifacts) })
         : null;
     this.#observe(command, outcome, stored);
     return { outcome, record: stored, unseen };

@@ -184,7 +184,7 @@ test("a delayed ticket is told from one that can be popped", async () => {
 test("a poll whose time is up is answered, and leaves nothing behind", async () => {
   const { claimers, claim } = await setup();
   expect(await claim(new AbortController().signal, 20)).toBeNull();
-  expect([...claimers.agents()]).toEqual([]);
+  await until(() => [...claimers.agents()].length === 0);
 });
 
 test("where the last look found nothing, a further poll parks without looking; a wake ends that", async () => {
