@@ -100,7 +100,7 @@ async function take(broker: Broker, agent: string, request: LeaseRequest): Promi
       throw error;
     });
     if (outcome.outcome === "empty") return { found: null, next_due_at: outcome.next_due_at ?? null };
-    if (outcome.outcome === "held") return { found: "held" };
+    if (outcome.outcome === "held") return { found: "held", held: true };
     if (outcome.outcome !== "ok" || !record) continue;
     const { id, fence } = record;
     tell(broker, id, outcome);

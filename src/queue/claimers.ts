@@ -11,6 +11,8 @@ export interface Look<T> {
   readonly found: T | null;
   /** Ms; nothing when no delayed one is known of. */
   readonly next_due_at?: number | null;
+  /** It was found that nothing is handed out: looking on is no use until somebody wakes (`drain`) when that ends. */
+  readonly held?: boolean;
 }
 
 interface Agent {
@@ -22,6 +24,8 @@ interface Agent {
   drain: boolean;
   /** A look found nothing, and for all that was told of since there was a look. */
   empty: boolean;
+  /** Raised whenever more may wait than was told of; a look that began before knows nothing of that. */
+  doubts: number;
   /** When the oldest wake came that is not yet served, ms; 0 for none. */
   wokenAt: number;
   due: { at: number; timer: NodeJS.Timeout } | null;
@@ -75,7 +79,7 @@ class Poll<T> {
     if (seen.found === null) return { ...seen, found: null };
     this.#over();
     this.#options.resolve(seen.found);
-    return { found: true };
+    return { ...seen, found: true };
   }
 
   end(): void {
@@ -142,7 +146,7 @@ export class Claimers {
     agent.drain ||= drain;
     const most = agent.idle.size + 2 * agent.looking;
     // Told of one by one, all are looked for; more than there are polls to look are a backlog.
-    if (drain || agent.wakes >= most) agent.empty = false;
+    if (drain || agent.wakes >= most) this.#doubt(agent);
     agent.wakes = Math.min(agent.wakes + 1, most);
     agent.wokenAt ||= performance.now();
     this.#pump(name, agent);
@@ -186,6 +190,7 @@ export class Claimers {
         wakes: 0,
         drain: false,
         empty: false,
+        doubts: 0,
         wokenAt: 0,
         due: null,
         recheckAt: this.#nextRecheck(),
@@ -211,18 +216,19 @@ export class Claimers {
   }
 
   async #look(name: string, agent: Agent, poll: Parked): Promise<void> {
-    const { wokenAt } = agent;
+    const { wokenAt, doubts } = agent;
     agent.wokenAt = 0;
     try {
-      const { found, next_due_at } = await poll.look();
+      const { found, next_due_at, held = false } = await poll.look();
+      const knows = agent.doubts === doubts;
+      if (knows && (held || !found)) agent.drain = false;
       if (found) {
-        if (wokenAt > 0) this.#options.onWoken?.(performance.now() - wokenAt);
+        if (wokenAt > 0 && !held) this.#options.onWoken?.(performance.now() - wokenAt);
         // Every ticket is told of by a wake of its own; only where that may not be so is looked again.
         if (agent.drain) this.#again(agent);
         return;
       }
-      agent.drain = false;
-      agent.empty = agent.wakes === 0;
+      if (knows) agent.empty = agent.wakes === 0;
       if (next_due_at) this.#wakeAt(name, agent, next_due_at);
       if (poll.left) poll.end();
       else agent.idle.add(poll);
@@ -240,6 +246,11 @@ export class Claimers {
   #again(agent: Agent): void {
     agent.empty = false;
     agent.wakes = Math.max(agent.wakes, 1);
+  }
+
+  #doubt(agent: Agent): void {
+    agent.empty = false;
+    agent.doubts += 1;
   }
 
   /** Delayed tickets are promoted by whoever looks; nobody else will when one falls due. */

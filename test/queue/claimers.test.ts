@@ -184,6 +184,7 @@ test("a delayed ticket is told from one that can be popped", async () => {
 test("a poll whose time is up is answered, and leaves nothing behind", async () => {
   const { claimers, claim } = await setup();
   expect(await claim(new AbortController().signal, 20)).toBeNull();
+  // Where the time was up during a look, the look is put away behind the answer.
   await until(() => [...claimers.agents()].length === 0);
 });
 
@@ -201,4 +202,53 @@ test("where the last look found nothing, a further poll parks without looking; a
   expect(got.map((popped) => popped?.ticket).sort()).toEqual([1, 2, 3]);
   // One look that found nothing before, three that found something, and what the drain needs.
   expect(pops()).toBeLessThan(8);
+});
+
+test("a look that began before a drain does not end it", async () => {
+  const claimers = new Claimers({ onError: () => {} });
+  const { signal } = new AbortController();
+  const answers: ((look: Look<number>) => void)[] = [];
+  const look = () => new Promise<Look<number>>((resolve) => answers.push(resolve));
+  const got: (number | null)[] = [];
+  for (let n = 0; n < 3; n += 1)
+    void claimers.claim("scout", { signal, look }).then((found) => got.push(found));
+  for (let n = 0; n < 2; n += 1) answers.shift()?.({ found: null });
+  await until(() => answers.length === 1);
+  // The third is still looking, and saw an empty queue, when three come that are told of as one.
+  claimers.wake("scout");
+  answers.shift()?.({ found: null });
+  for (let n = 1; n <= 3; n += 1) {
+    await until(() => answers.length > 0, { what: `look ${n}` });
+    answers.shift()?.({ found: n });
+  }
+  await until(() => got.length === 3);
+  expect(got.sort()).toEqual([1, 2, 3]);
+});
+
+test("a held queue is looked at once for a drain, by whoever waits on as well", async () => {
+  const claimers = new Claimers({ onError: () => {} });
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  let looks = 0;
+  const look = async (): Promise<Look<string>> => {
+    looks += 1;
+    await new Promise((resolve) => setImmediate(resolve));
+    return { found: "held", held: true };
+  };
+  const poll = async () => {
+    let found: string | null = null;
+    do found = await claimers.claim<string>("scout", { signal, look, park: found !== null });
+    while (found !== null);
+  };
+  const polls = [poll(), poll(), poll()];
+  const turns = async (count: number) => {
+    for (let n = 0; n < count; n += 1) await new Promise((resolve) => setImmediate(resolve));
+  };
+  await turns(20);
+  expect(looks).toBe(3);
+  claimers.wake("scout");
+  await turns(50);
+  expect(looks).toBe(4);
+  leaving.abort();
+  await Promise.all(polls);
 });
