@@ -161,14 +161,14 @@ export class Agents {
     return { waiting, delayed: submitted - waiting, working, interrupted };
   }
 
-  /** Whether it is to be handed nothing now: paused, or at its max_working. */
+  /** Whether it is to be handed nothing now, as the script sees it: paused, being deleted, or at its max_working. */
   async isHeld(name: string): Promise<boolean> {
     const keys = this.#shards.ofAgent(name);
-    const [[paused, cap], working] = await Promise.all([
-      this.#redis.hmget(keys.agent(name), "paused", "max_working"),
+    const [[paused, deleting, cap], working] = await Promise.all([
+      this.#redis.hmget(keys.agent(name), "paused", "deleting", "max_working"),
       this.#redis.zcard(keys.live(name, "working")),
     ]);
-    return paused === "1" || (!!cap && working >= Number(cap));
+    return paused === "1" || !!deleting || (!!cap && working >= Number(cap));
   }
 
   /**

@@ -3,6 +3,7 @@
  * Limit: in memory; what a dying process leaves is the sweep's.
  */
 import type { TicketData, TicketOrder } from "../queue/tickets.ts";
+import { isUnavailable } from "../redis/connect.ts";
 import { Script } from "../redis/script.ts";
 import type { Broker } from "./context.ts";
 import { report, wake } from "./dispatch.ts";
@@ -11,17 +12,21 @@ import { handBack } from "./lease.ts";
 const EVERY_MS = 500;
 /** A command that Redis had when it fell silent may be carried out after it speaks again. */
 const LOOKED_FOR_MS = 5_000;
+/** Leases that one look of the script goes through. */
+const PAGE = 1_000;
 /** A gateway's clock and Redis' may differ. */
 const SLACK_MS = 60_000;
 
 /**
- * KEYS: an agent's leases · ARGV: prefix of the records, since when they were granted, their nonces · delegation and
- * fence of each that lives.
+ * KEYS: an agent's leases · ARGV: prefix of the records, since when they were granted, how many newer ones to pass over,
+ * how many to look through, their nonces · how many it looked through, then delegation and fence of each that lives.
  */
 const findGrantsScript = new Script(`#!lua flags=no-writes
-local wanted, found = {}, {}
-for i = 3, #ARGV do wanted[ARGV[i]] = true end
-for _, id in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', ARGV[2], 'LIMIT', 0, 1000)) do
+local wanted = {}
+for i = 5, #ARGV do wanted[ARGV[i]] = true end
+local ids = redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', ARGV[2], 'LIMIT', ARGV[3], ARGV[4])
+local found = { #ids }
+for _, id in ipairs(ids) do
   local lease = redis.call('HMGET', ARGV[1] .. id, 'nonce', 'fence')
   if lease[1] and wanted[lease[1]] then
     found[#found + 1], found[#found + 2] = id, lease[2]
@@ -64,12 +69,17 @@ export class Recovery {
       );
     }
     for (const [agent, grants] of [...unheard.grants]) {
-      await this.#giveBack(agent, grants).catch((error: unknown) => {
-        report(this.#broker, error, "grants not found out yet");
-      });
-      const still = grants.filter(({ at }) => Date.now() - at < LOOKED_FOR_MS);
-      if (still.length > 0) unheard.grants.set(agent, still);
-      else unheard.grants.delete(agent);
+      const looked = await this.#giveBack(agent, grants).then(
+        () => true,
+        (error: unknown) => {
+          report(this.#broker, error, "grants not found out yet");
+          // What Redis refuses it would refuse for ever.
+          return !isUnavailable(error);
+        },
+      );
+      unheard.lookedFor(agent, grants, looked);
+      // Nobody else's would be found out, and each look takes its time to fail.
+      if (!looked) break;
     }
     this.#running = false;
   }
@@ -79,14 +89,22 @@ export class Recovery {
     const { redis, shards, clock } = this.#broker;
     const keys = shards.ofAgent(agent);
     const since = Math.min(...grants.map(({ at }) => at)) + clock.offset_ms - SLACK_MS;
-    const found = await findGrantsScript.run(
-      redis,
-      [keys.live(agent, "working")],
-      [keys.delegation(""), since, ...grants.map(({ nonce }) => nonce)],
-    );
-    const flat = Array.isArray(found) ? found.map(String) : [];
-    for (let i = 0; i + 1 < flat.length; i += 2) {
-      await handBack(this.#broker, [{ delegation_id: flat[i] ?? "", fence: Number(flat[i + 1]), json: "" }]);
+    const nonces = grants.map(({ nonce }) => nonce);
+    const found: string[] = [];
+    for (let passed = 0, seen = PAGE; seen === PAGE; passed += PAGE) {
+      const answer = await findGrantsScript.run(
+        redis,
+        [keys.live(agent, "working")],
+        [keys.delegation(""), since, passed, PAGE, ...nonces],
+      );
+      const [count = "0", ...some] = Array.isArray(answer) ? answer.map(String) : [];
+      seen = Number(count);
+      found.push(...some);
+    }
+    for (let i = 0; i + 1 < found.length; i += 2) {
+      await handBack(this.#broker, [
+        { delegation_id: found[i] ?? "", fence: Number(found[i + 1]), json: "" },
+      ]);
     }
   }
 }
@@ -95,6 +113,8 @@ interface Grant {
   readonly nonce: string;
   /** When its answer was given up, ms. */
   readonly at: number;
+  /** Until when it is looked for, ms; from the first look on that Redis answered. */
+  readonly until?: number;
 }
 
 interface Offer {
@@ -117,6 +137,21 @@ export class Unheard {
   grant(agent: string, nonce: string): void {
     const known = this.grants.get(agent) ?? [];
     if (known.length < MAX_GRANTS) this.grants.set(agent, [...known, { nonce, at: Date.now() }]);
+  }
+
+  /** Once Redis has answered, they are looked for some time more; until then, for as long as it takes. */
+  lookedFor(agent: string, grants: readonly Grant[], answered: boolean): void {
+    if (!answered) return;
+    const now = Date.now();
+    const looked = new Set(grants);
+    // Others may have come meanwhile.
+    const still = (this.grants.get(agent) ?? []).flatMap((grant) => {
+      if (!looked.has(grant)) return [grant];
+      const { until = now + LOOKED_FOR_MS } = grant;
+      return until > now ? [{ ...grant, until }] : [];
+    });
+    if (still.length > 0) this.grants.set(agent, still);
+    else this.grants.delete(agent);
   }
 
   offer(offer: Offer): void {
