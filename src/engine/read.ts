@@ -15,22 +15,6 @@ export async function read(broker: Broker, principal: Principal, id: string): Pr
   return seen(broker, principal, record);
 }
 
-/**
- * The same at one moment: the record, its history and its artifacts are read one after the other, and again when
- * something moved between.
- */
-export async function readSteady(
-  broker: Broker,
-  principal: Principal,
-  id: string,
-): Promise<StoredDelegation> {
-  for (;;) {
-    const record = await read(broker, principal, id);
-    const key = broker.shards.ofId(id)?.delegation(id) ?? "";
-    if ((await broker.redis.hget(key, "event_id")) === record.event_id) return record;
-  }
-}
-
 export interface WaitOptions {
   readonly wait_seconds: number;
   /** Wait for a greater version instead of for the end or a question. */

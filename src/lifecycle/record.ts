@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
+import { Script } from "../redis/script.ts";
 import type { Shards } from "../redis/shards.ts";
 import { artifactSchema } from "../schema/a2a.ts";
 import { isTerminal, type State, stateSchema } from "../schema/delegation.ts";
@@ -261,22 +262,27 @@ function toRaw(find: (name: string, at: number) => string | undefined): Raw {
   return raw;
 }
 
-/** Reads a record; null when there is none (unknown, or gone after the retention time). */
+/** KEYS: the record, its history, its artifacts. One script: read one by one, they may be of different moments. */
+const readScript = new Script(`#!lua flags=no-writes
+return { redis.call('HGETALL', KEYS[1]), redis.call('LRANGE', KEYS[2], 0, -1), redis.call('HGETALL', KEYS[3]) }`);
+
+const textsSchema = z.array(z.string());
+const readSchema = z.tuple([textsSchema, textsSchema, textsSchema]);
+
+/** Reads a record as it is at one moment; null when there is none (unknown, or gone after the retention time). */
 export async function readRecord(redis: Redis, shards: Shards, id: string): Promise<ReadDelegation | null> {
   const keys = shards.ofId(id);
   if (!keys) return null;
-  const [fields, history, artifacts] = await Promise.all([
-    redis.hgetall(keys.delegation(id)),
-    redis.lrange(keys.history(id), 0, -1),
-    redis.hgetall(keys.artifacts(id)),
-  ]);
-  if (fields.state === undefined) return null;
+  const names = [keys.delegation(id), keys.history(id), keys.artifacts(id)];
+  const [flat, history, artifacts] = readSchema.parse(await readScript.run(redis, names, []));
+  if (flat.length === 0) return null;
+  const fields = toFields(flat);
   const stored = toStored(
     id,
-    toRaw((name) => fields[name]),
-    { history, artifacts: new Map(Object.entries(artifacts)) },
+    toRaw((name) => fields.get(name)),
+    { history, artifacts: toFields(artifacts) },
   );
-  const notify = Object.entries(fields).filter(([name]) => name.startsWith("notify:"));
+  const notify = [...fields].filter(([name]) => name.startsWith("notify:"));
   return Object.assign(stored, {
     notify: new Map(notify.map(([name, event_id]) => [Number(name.slice("notify:".length)), event_id])),
   });

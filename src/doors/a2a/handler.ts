@@ -29,7 +29,7 @@ import {
 import type { A2ARequestHandler, ServerCallContext } from "@a2a-js/sdk/server";
 import { cancel } from "../../engine/cancel.ts";
 import { createPush, deletePush, listPushes } from "../../engine/pushes.ts";
-import { readSteady } from "../../engine/read.ts";
+import { read } from "../../engine/read.ts";
 import { followOne } from "../../engine/watch.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { type Delegation, delegationSchema } from "../../schema/delegation.ts";
@@ -141,9 +141,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
 
   async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse, void, undefined> {
     const record = await this.#kept(async () => {
-      const { broker, principal } = this.#scope.call;
-      await readTask(this.#scope, id);
-      const found = await readSteady(broker, principal, id);
+      const found = await readTask(this.#scope, id);
       if (found.finished) {
         throw new UnsupportedOperationError(`Task ${id} is ${found.state}: nothing follows. Get it instead.`);
       }
@@ -233,7 +231,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     for await (const event of followOne(broker, record, record.event_id, signal)) {
       if (!("entry" in event)) continue;
       const { entry } = event;
-      const ended = isEnd(entry) ? parsed(await readSteady(broker, principal, record.id)) : undefined;
+      const ended = isEnd(entry) ? parsed(await read(broker, principal, record.id)) : undefined;
       for (const update of toUpdates(entry, told, ended)) yield bounded(update);
       if (entry.status === "interrupted" && entry.state === "input_required") return;
     }

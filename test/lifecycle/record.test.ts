@@ -1,0 +1,51 @@
+import { createConnection, createServer } from "node:net";
+import { Redis } from "ioredis";
+import { expect, inject, onTestFinished, test } from "vitest";
+import { readRecord } from "../../src/lifecycle/record.ts";
+import { openDesk } from "../support/desk.ts";
+
+/** A connection to Redis that brings a few bytes at a time, with time for others in between. */
+async function slowRedis(db: number, between: () => Promise<unknown>): Promise<Redis> {
+  const server = createServer((near) => {
+    const far = createConnection({ path: inject("redisSocket") });
+    far.pipe(near);
+    let brought = Promise.resolve();
+    near.on("data", (bytes) => {
+      for (let at = 0; at < bytes.length; at += 50) {
+        brought = brought.then(async () => {
+          far.write(bytes.subarray(at, at + 50));
+          await between();
+        });
+      }
+    });
+    near.on("close", () => far.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("no port");
+  const redis = new Redis({ port: address.port, db });
+  onTestFinished(() => {
+    redis.disconnect();
+    server.close();
+  });
+  return redis;
+}
+
+test("a record is read as it is at one moment, whatever moves while it is asked for", async () => {
+  const { redis, shards, clock, writer, inState } = await openDesk();
+  const id = await inState("working");
+  const before = await readRecord(redis, shards, id);
+  if (!before) throw new Error("no record");
+  const artifact = { artifactId: "a", parts: [{ text: "x" }] };
+  const chunk = async () => {
+    clock.offset_ms += 1_000;
+    const params = { fence: before.fence };
+    await writer.move({ move: "artifact", id, params, artifacts: [{ artifact, append: true }] });
+  };
+  const slow = await slowRedis(redis.options.db ?? 0, chunk);
+  for (let round = 0; round < 5; round += 1) {
+    const record = await readRecord(slow, shards, id);
+    const [kept] = JSON.parse(record?.json ?? "{}").artifacts;
+    expect(record?.version).toBe(before.version + kept.parts.length);
+  }
+});
