@@ -43,8 +43,8 @@ export async function* toFrames(events: AsyncIterable<Followed>): AsyncGenerator
 }
 
 /** What a stream needs of its {@link Call}. */
-export type Reader = Pick<Call, "hold" | "cut" | "requestId" | "principal"> & {
-  readonly broker: Pick<Broker, "log" | "metrics" | "quotas">;
+export type Reader = Pick<Call, "hold" | "cut" | "requestId"> & {
+  readonly broker: Pick<Broker, "log" | "metrics">;
 };
 
 /** JSON never holds a raw line break, and types and cursors are ours, so a frame can not be forged. */
@@ -55,17 +55,19 @@ function encode({ id, type, json }: Frame): string {
 
 /**
  * `open` gets the signal that ends the stream. Nothing is opened before the first read: the answer to a HEAD has
- * no body, and nobody would ever close what stands behind it.
+ * no body, and nobody would ever close what stands behind it. The place among the caller's streams is taken at once,
+ * while there still is a status to refuse with, and given back with the connection at the latest.
  */
 export function sse(call: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame | Mark>): Response {
-  // Refused while there still is a status to refuse with.
-  call.broker.quotas.requireRoom(call.principal, "streams");
+  const hold = call.hold("streams");
+  hold.signal.addEventListener("abort", hold.release, { once: true });
+  if (hold.signal.aborted) hold.release();
   let pump: Pump | undefined;
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         if (!pump) {
-          pump = new Pump(call, open);
+          pump = new Pump(call, hold, open);
           // Readers that lose many streams at once must not come back in step.
           controller.enqueue(encoder.encode(`retry: ${1_000 + Math.floor(Math.random() * 4_000)}\n\n`));
           return;
@@ -75,7 +77,7 @@ export function sse(call: Reader, open: (signal: AbortSignal) => AsyncIterable<F
         if (text === null) controller.close();
         else controller.enqueue(encoder.encode(text));
       },
-      cancel: () => pump?.cancel(),
+      cancel: () => (pump ? pump.cancel() : hold.release()),
     },
     { highWaterMark: 0 },
   );
@@ -106,9 +108,12 @@ class Pump {
   #closed = false;
   canceled = false;
 
-  constructor(call: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame | Mark>) {
+  constructor(
+    call: Reader,
+    hold: ReturnType<Reader["hold"]>,
+    open: (signal: AbortSignal) => AsyncIterable<Frame | Mark>,
+  ) {
     this.#call = call;
-    const hold = call.hold("streams");
     this.#release = hold.release;
     hold.signal.addEventListener("abort", () => this.#gone.abort(), { once: true });
     if (hold.signal.aborted) this.#gone.abort();

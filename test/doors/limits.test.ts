@@ -122,7 +122,7 @@ test("a reply that asks for the next lease beyond the quota is refused whole, an
 });
 
 test("one principal's streams are bounded; the operator's are not; a stream that ends makes room", async () => {
-  const { url, api } = await setup({ quotas: { streams: 1 } });
+  const { url, api, gateway } = await setup({ quotas: { streams: 1 } });
   const { token } = (await api.call("POST", "/v1/tokens", { principal: "caller:alice" })).body;
   const alice = client(url, token);
   const { id } = (await alice.delegate("scout")).body;
@@ -135,5 +135,13 @@ test("one principal's streams are bounded; the operator's are not; a stream that
   expect([second.status, second.body.code]).toEqual([429, "quota_exceeded"]);
   for (const own of [await openStream(path), await openStream(path)]) await own.has("DELEGATION_SNAPSHOT");
   first.close();
-  await until(async () => (await openStream(path, { token })).status === 200);
+  const isFree = () => gateway.broker.quotas.held({ text: "caller:alice" }, "streams") === 0;
+  await until(isFree);
+  // What has no body takes no place for longer than its head.
+  const headers = { authorization: `Bearer ${token}` };
+  expect((await fetch(path, { method: "HEAD", headers })).status).toBe(200);
+  await until(isFree);
+  const both = await Promise.all([openStream(path, { token }), openStream(path, { token })]);
+  expect(both.map(({ status }) => status).sort()).toEqual([200, 429]);
+  await both.find(({ status }) => status === 200)?.has("DELEGATION_SNAPSHOT");
 });

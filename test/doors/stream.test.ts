@@ -2,7 +2,6 @@ import { get, type IncomingMessage } from "node:http";
 import { createParser } from "eventsource-parser";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Frame, type Mark, type Reader, sse, toFrames } from "../../src/doors/stream.ts";
-import { Quotas } from "../../src/engine/quotas.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { Metrics } from "../../src/telemetry/metrics.ts";
 import { as, startBroker } from "../support/broker.ts";
@@ -30,8 +29,7 @@ describe("an idle stream, its time moved by the test", () => {
     let listened = 0;
     const reader: Reader = {
       requestId: "req_1",
-      principal: { text: "caller:alice", kind: "caller", name: "alice" },
-      broker: { log: createLog("silent", () => {}), metrics: new Metrics(), quotas: new Quotas() },
+      broker: { log: createLog("silent", () => {}), metrics: new Metrics() },
       hold: () => ({ signal: new AbortController().signal, release: () => {}, throwIfRevoked: () => {} }),
       cut,
     };

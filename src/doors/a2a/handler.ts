@@ -102,10 +102,12 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     context?: ServerCallContext,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const record = await this.#kept(async () => {
-      const { broker, principal } = this.#scope.call;
       // Before anything is accepted: what is refused later would be work that nobody watches.
-      broker.quotas.requireRoom(principal, "streams");
+      this.#scope.takePlace();
       return this.#send(params, context);
+    }).catch((error: unknown) => {
+      this.#scope.leavePlace();
+      throw error;
     });
     yield* this.#follow(record, params.configuration?.historyLength);
   }

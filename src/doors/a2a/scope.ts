@@ -3,6 +3,7 @@ import { ErrandError } from "../../schema/errors.ts";
 import { AGENT_NAME } from "../../schema/values.ts";
 import type { Call } from "../call.ts";
 import { a2aUrl } from "../links.ts";
+import type { Reader } from "../stream.ts";
 import type { Signer } from "./signing.ts";
 
 /** What can be no agent's name is not looked for. */
@@ -22,6 +23,9 @@ export class Scope {
   /** What our handler threw, before anybody made something else of it. */
   failure: { readonly error: unknown } | undefined;
 
+  /** A place among the caller's streams, taken before anything is accepted. */
+  #place: ReturnType<Call["hold"]> | undefined;
+
   constructor(call: Call, agent: string | undefined, signer: Signer | null, raw?: unknown) {
     this.call = call;
     this.agent = requireName(agent);
@@ -38,6 +42,23 @@ export class Scope {
   endWith(signal: AbortSignal): void {
     if (signal.aborted) this.#gone.abort();
     else signal.addEventListener("abort", () => this.#gone.abort(), { once: true });
+  }
+
+  /** Throws where the caller has as many streams as it may; whoever is let in is not refused for that later. */
+  takePlace(): void {
+    this.#place = this.call.hold("streams");
+  }
+
+  /** When there will be no stream after all. */
+  leavePlace(): void {
+    this.#place?.release();
+  }
+
+  /** What a stream of this request needs. */
+  reader(): Reader {
+    const { call } = this;
+    const { broker, requestId } = call;
+    return { broker, requestId, cut: () => call.cut(), hold: (quota) => this.#place ?? call.hold(quota) };
   }
 
   /** Where this agent is an A2A server. */

@@ -14,7 +14,7 @@ export async function streamed(
 ): Promise<Response> {
   const first = await events.next();
   // Nothing is subscribed to before the second step: a body that nobody reads leaves nothing behind.
-  const response = sse(scope.call, async function* (signal) {
+  const response = sse(scope.reader(), async function* (signal) {
     scope.endWith(signal);
     try {
       for (let step = first; !step.done; step = await events.next())

@@ -1,6 +1,7 @@
 /** Requests that are wrong, on each binding: the specified error, with details, and nothing of the broker's inside. */
 import { describe, expect, test } from "vitest";
 import { OPERATOR, request } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
 import { a2aDesk, jsonMessage, leaseOf, rawCalls } from "./support.ts";
 
 const ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo";
@@ -149,6 +150,49 @@ describe("JSON-RPC", () => {
     }
     expect((await rpc("ListTasks", {})).body.result.tasks).toEqual([]);
   });
+});
+
+test("streams that are asked for at once have a place, or are refused with nothing accepted", async () => {
+  const { url, gateway, caller, raw } = await a2aDesk({ quotas: { streams: 2 } });
+  const gone = new AbortController();
+  const ask = () =>
+    fetch(`${url}/a2a/scout/rpc`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${caller.token}`,
+        "content-type": "application/json",
+        "a2a-version": "1.0",
+      },
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "SendStreamingMessage",
+        params: { message: jsonMessage("x") },
+      }),
+      signal: gone.signal,
+    });
+  // On connections that are open already, or they come one after the other.
+  await Promise.all(Array.from({ length: 12 }, () => raw.rpc("ListTasks", {})));
+  const answers = await Promise.all(Array.from({ length: 12 }, ask));
+  const { tasks } = (await raw.rpc("ListTasks", {})).body.result;
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(10);
+  expect(tasks).toHaveLength(2);
+  for (const { status, body } of answers) {
+    if (status !== 200 || !body) continue;
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    let read = "";
+    while (!read.includes("data:")) read += (await reader.read()).value ?? "data: nothing";
+    expect(read).toContain("TASK_STATE_SUBMITTED");
+  }
+  gone.abort();
+  const alice = { text: "caller:alice" };
+  await until(() => gateway.broker.quotas.held(alice, "streams") === 0);
+  const refused = await raw.rpc("SendStreamingMessage", {
+    message: jsonMessage("x", { taskId: NOBODY }),
+  });
+  expect(refused.body.error.code).toBe(-32001);
+  await until(() => gateway.broker.quotas.held(alice, "streams") === 0);
 });
 
 describe("HTTP+JSON", () => {
