@@ -358,6 +358,7 @@ if mv.forgets and rec.artifact_bytes and (move ~= 'unconfirm' or rec.artifact_fe
   redis.call('DEL', store)
   put('bytes', rec.bytes - rec.artifact_bytes)
   put('artifact_bytes', '')
+  tell('artifacts_dropped', 'true')
 end
 
 if needs.pace then

@@ -30,13 +30,15 @@ const moreSchema = z.object({
   attempt: z.int().optional(),
   retry_at: z.string().optional(),
   reason: z.string().optional(),
+  /** The record's artifacts are gone with this event. */
+  artifacts_dropped: z.boolean().optional(),
   by: z.string().optional(),
 });
 type More = z.infer<typeof moreSchema>;
 
-/** What an attempt sent is gone with it; a lease that never reached its holder had sent nothing. */
-const forgets = (status: string, { reason }: More): boolean =>
-  ["lease_expired", "retrying"].includes(status) || (status === "released" && reason !== "connection_lost");
+/** What a reply brought that is tried again was never kept. */
+const forgets = (status: string, { artifacts_dropped }: More): boolean =>
+  artifacts_dropped === true || status === "retrying";
 
 /** Whether an event may tell of artifacts that are gone; then what was told before it has to be known. */
 export const mayForget = ({ status }: Pick<Entry, "status">): boolean =>

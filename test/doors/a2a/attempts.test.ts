@@ -44,6 +44,37 @@ test("a lease that ran out drops its artifacts, on the stream as in the task", a
   expect(dropped).toEqual([false, true, false]);
 });
 
+test("a stream drops artifacts when the record does, whatever a release says and whosoever lease it was", async () => {
+  const { url, agent, caller, clock, gateway } = await a2aDesk();
+  const client = await sdkClient(url, "scout", caller.token);
+  const stream = reading(client.sendMessageStream(sending(say("work"))));
+  const { lease, id } = await leaseOf(agent);
+  const put = (held: string, text: string) =>
+    agent.call("POST", `/v1/leases/${held}/artifacts`, { artifact: { artifactId: "x", parts: [{ text }] } });
+  await put(lease, "before the question");
+  const { interrupt_id } = (await agent.interrupt(lease, { kind: "auth", text: "who?" })).body;
+  await caller.answer(id, interrupt_id, { text: "me" });
+  // Granted to nobody: what came before stays.
+  await agent.lease("scout", { confirm_within_seconds: 1 });
+  clock.offset_ms += 3_000;
+  await gateway.sweep.tick();
+  expect((await caller.get(id)).body.artifacts).toHaveLength(1);
+  await until(() => stream.lines().length === 7);
+  expect(stream.lines()).toEqual([
+    "task SUBMITTED",
+    "WORKING",
+    "artifact x before the question",
+    "AUTH_REQUIRED who?",
+    "SUBMITTED",
+    "WORKING",
+    "SUBMITTED",
+  ]);
+  await agent.release((await leaseOf(agent)).lease, { reason: "connection_lost" });
+  expect((await caller.get(id)).body.artifacts).toEqual([]);
+  await until(() => stream.lines().length === 10);
+  expect(stream.lines().slice(7)).toEqual(["WORKING", "artifact x ", "SUBMITTED"]);
+});
+
 test("an agent that dies for good ends the task as failed, with the broker's words", async () => {
   const { agent, stream, clock, gateway } = await desk();
   for (const _ of [1, 2]) {
