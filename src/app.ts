@@ -14,11 +14,11 @@ import type { Broker } from "./engine/context.ts";
 import { inBackground, report, wake } from "./engine/dispatch.ts";
 import { Egress } from "./engine/egress.ts";
 import { settleOwed } from "./engine/follow-ups.ts";
+import { HouseRelay, PUSH_AGENTS_CHANGED } from "./engine/house-relay.ts";
 import { observer, queueDepths } from "./engine/measure.ts";
 import { HostPlaces, retryAfterMs } from "./engine/outgoing.ts";
 import { Presences } from "./engine/presence.ts";
 import { Pressure } from "./engine/pressure.ts";
-import { PUSH_CHANGED, Pushes } from "./engine/push.ts";
 import { deliverPush } from "./engine/push-delivery.ts";
 import { type Quota, Quotas } from "./engine/quotas.ts";
 import { Recovery, Unheard } from "./engine/recover.ts";
@@ -85,7 +85,7 @@ export class LayoutError extends Error {
 
 const GRACE_MS = 5_000;
 const HOOKS_GRACE_MS = 2_000;
-const PUSHES_GRACE_MS = 3_000;
+const HOUSE_RELAY_GRACE_MS = 3_000;
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { log } = options;
@@ -117,11 +117,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const wakers = {
       wake: (agent: string, drain?: boolean) => {
         claimers.wake(agent, drain);
-        broker.pushes.wake(agent);
+        broker.houseRelay.wake(agent);
       },
       wakeAll: () => {
         claimers.wakeAll();
-        broker.pushes.lookAgain();
+        broker.houseRelay.lookAgain();
       },
     };
     const broker: Broker = {
@@ -141,7 +141,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       bus,
       agents: new Agents(redis, shards, clock, options.retentionMs),
       tokens: new Tokens(redis, bus, options.operatorToken),
-      presences: new Presences(redis, shards, claimers, gateway, log, (agent) => broker.pushes.has(agent)),
+      presences: new Presences(redis, shards, claimers, gateway, log, (agent) =>
+        broker.houseRelay.has(agent),
+      ),
       pressure: new Pressure(redis),
       quotas: new Quotas(options.quotas),
       unheard: new Unheard(),
@@ -159,7 +161,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       hosts: new HostPlaces(),
       renderPush: (entry, version, context) => renderPush(broker.publicUrl(), entry, version, context),
       egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
-      pushes: new Pushes(() => broker),
+      houseRelay: new HouseRelay(() => broker),
       owe: (id, owed) => inBackground(broker, settleOwed(broker, id, owed)),
       background: new Set(),
       publicUrl: () => options.publicUrl ?? urlOf(options.host, port),
@@ -184,7 +186,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const recovery = new Recovery(broker);
     recovery.start();
     broker.hooks.start();
-    await broker.pushes.start();
+    await broker.houseRelay.start();
     const stopping = new AbortController();
     // Every parked poll and every stream listens to it.
     setMaxListeners(0, stopping.signal);
@@ -234,16 +236,16 @@ async function listenForWakes(broker: Broker): Promise<void> {
       const [from, agent = "", drain] = message.split(" ");
       if (from === broker.gateway) return;
       if (agent === HOOKS_QUEUE) broker.hooks.wake();
-      else if (agent === PUSH_CHANGED) broker.pushes.reload();
+      else if (agent === PUSH_AGENTS_CHANGED) broker.houseRelay.reload();
       else {
         broker.claimers.wake(agent, drain !== undefined);
-        broker.pushes.wake(agent);
+        broker.houseRelay.wake(agent);
       }
     });
   }
   broker.bus.onGap(() => {
     broker.claimers.wakeAll();
-    broker.pushes.lookAgain();
+    broker.houseRelay.lookAgain();
     broker.hooks.wake();
   });
 }
@@ -266,7 +268,7 @@ async function close(
 ): Promise<void> {
   stopping.abort();
   // Its leases go back while polls are answered.
-  await Promise.all([listener.close(GRACE_MS), broker.pushes.stop(PUSHES_GRACE_MS)]);
+  await Promise.all([listener.close(GRACE_MS), broker.houseRelay.stop(HOUSE_RELAY_GRACE_MS)]);
   recovery.stop();
   await Promise.allSettled(broker.background);
   await broker.hooks.stop(HOOKS_GRACE_MS);

@@ -137,7 +137,7 @@ export class Agents {
   }
 
   /** Those whose work the broker hands to a server. */
-  async pushed(): Promise<string[]> {
+  async pushAgents(): Promise<string[]> {
     const sets = await Promise.all(this.#shards.all.map((keys) => this.#redis.smembers(keys.pushAgents)));
     return sets.flat();
   }

@@ -86,6 +86,6 @@ export async function removeAgent(broker: Broker, agent: string, force: boolean)
   }
   await broker.tickets.drop(agent);
   await broker.agents.forget(agent);
-  if (broker.pushes.has(agent)) await broker.pushes.changed(agent);
+  if (broker.houseRelay.has(agent)) await broker.houseRelay.changed(agent);
   return true;
 }

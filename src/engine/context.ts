@@ -16,10 +16,10 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { Agents } from "./agents.ts";
 import type { Egress } from "./egress.ts";
 import type { Owed } from "./follow-ups.ts";
+import type { HouseRelay } from "./house-relay.ts";
 import type { HostPlaces } from "./outgoing.ts";
 import type { Presences } from "./presence.ts";
 import type { Pressure } from "./pressure.ts";
-import type { Pushes } from "./push.ts";
 import type { RenderPush } from "./push-delivery.ts";
 import type { Quotas } from "./quotas.ts";
 import type { Unheard } from "./recover.ts";
@@ -53,7 +53,7 @@ export interface Broker {
   readonly egress: Egress;
   readonly hosts: HostPlaces;
   readonly renderPush: RenderPush;
-  readonly pushes: Pushes;
+  readonly houseRelay: HouseRelay;
   /** After how long a call is tried again that has been tried for so long, ms. */
   readonly callbackRetryMs: (triedForMs: number) => number;
   /** Does what a delegation owes after its move; in the background, however long it is waited for. */

@@ -13,7 +13,7 @@ import type { Broker } from "./context.ts";
  */
 export function wake(broker: Broker, agent: string, drain = true): void {
   broker.claimers.wake(agent, drain);
-  broker.pushes.wake(agent);
+  broker.houseRelay.wake(agent);
   broker.bus
     .publish(broker.shards.ofAgent(agent).wake, `${broker.gateway} ${agent}${drain ? " drain" : ""}`)
     .catch((error: unknown) => report(broker, error, "wake not sent"));

@@ -32,7 +32,7 @@ export async function putAgent(
   }
   if (url !== undefined) broker.egress.requireCallable(url, "delivery.url");
   const put = await broker.agents.put(name, spec);
-  if (moves) await broker.pushes.changed(name);
+  if (moves) await broker.houseRelay.changed(name);
   // More may be handed out now.
   if (!put.created) wake(broker, name);
   return put;

@@ -36,7 +36,7 @@ class Stopped extends Error {
   }
 }
 
-export class PushLease {
+export class HouseLease {
   readonly #broker: Broker;
   readonly #agent: string;
   readonly #principal: Principal;

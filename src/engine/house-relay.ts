@@ -1,7 +1,7 @@
 /**
- * Push agents: their work is handed to an A2A server by the relay, here, on leases like anybody's. An agent with work
- * has a loop that claims it; one without costs nothing but its name. Limit: any gateway may have the work; which, the
- * lease decides.
+ * The house relay: the work of push agents is handed to an A2A server by the relay, here, on leases like anybody's. An
+ * agent with work has a loop that claims it; one without costs nothing but its name. Limit: any gateway may have the
+ * work; which, the lease decides.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Parked } from "../relay/parked.ts";
@@ -15,11 +15,11 @@ import { toPrincipal } from "./access.ts";
 import type { Broker } from "./context.ts";
 import { report } from "./dispatch.ts";
 import { Refused } from "./egress.ts";
+import { HouseLease } from "./house-lease.ts";
 import { lease } from "./lease.ts";
-import { PushLease } from "./push-lease.ts";
 
 /** Stands for an agent where a wake says that the list of push agents has changed; none can be called that. */
-export const PUSH_CHANGED = "~push";
+export const PUSH_AGENTS_CHANGED = "~push-agents";
 
 /** Delegations of one agent that one gateway holds at once. */
 const AT_ONCE = 32;
@@ -37,7 +37,7 @@ interface Server {
   readonly remote: Remote;
 }
 
-export class Pushes {
+export class HouseRelay {
   readonly #broker: () => Broker;
   #names: ReadonlySet<string> = new Set();
   readonly #loops = new Map<string, Loop>();
@@ -75,7 +75,7 @@ export class Pushes {
   async changed(agent: string): Promise<void> {
     const { bus, shards, gateway } = this.#broker();
     await this.#load();
-    await bus.publish(shards.ofAgent(agent).wake, `${gateway} ${PUSH_CHANGED}`);
+    await bus.publish(shards.ofAgent(agent).wake, `${gateway} ${PUSH_AGENTS_CHANGED}`);
   }
 
   /** Another gateway says so. Work of those that are new may have been told of before. */
@@ -113,7 +113,7 @@ export class Pushes {
   }
 
   async #load(): Promise<void> {
-    this.#names = new Set(await this.#broker().agents.pushed());
+    this.#names = new Set(await this.#broker().agents.pushAgents());
   }
 
   #track(work: Promise<void>): Promise<void> {
@@ -159,7 +159,7 @@ export class Pushes {
 
   async #serve(agent: string, granted: Lease): Promise<void> {
     const broker = this.#broker();
-    const held = new PushLease(broker, agent, granted, this.#stopping.signal);
+    const held = new HouseLease(broker, agent, granted, this.#stopping.signal);
     const server = await this.#serverOf(agent).catch(() => undefined);
     try {
       const outcome = server
