@@ -8,6 +8,8 @@ import type { RelayPort } from "./port.ts";
 
 /** At most so often, for the events of a delegation are counted. */
 const EVERY_MS = 250;
+/** Of what goes at once: well below the least body limit that a broker is run with. A part is not divided. */
+const CALL_BYTES = 512 * 1024;
 
 /** The remote's output is more than a delegation holds. */
 export class TooLargeError extends Error {
@@ -52,7 +54,7 @@ export class Output {
     const known = this.#kept.get(artifact.artifactId);
     if (known && append) {
       const parts = [...known.artifact.parts, ...artifact.parts];
-      const bytes = known.bytes + sizeOf(artifact);
+      const bytes = known.bytes + sizeOf(artifact.parts);
       this.#put({ ...known.artifact, ...artifact, parts }, known.sent, lastChunk, bytes);
     } else {
       this.#put(artifact, "none", lastChunk);
@@ -75,17 +77,31 @@ export class Output {
   #flushSoon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      this.flush().catch(this.#onError);
+      this.#next(() => this.#round()).catch(this.#onError);
     }, EVERY_MS);
   }
 
-  /** Sends what the broker lacks; one call after the other. */
+  /** Sends all that the broker lacks. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const sent = this.#sending.then(() => this.#flush());
+    return this.#next(() => this.#flush());
+  }
+
+  /** One call after the other. */
+  #next(work: () => Promise<void>): Promise<void> {
+    const sent = this.#sending.then(work);
     this.#sending = sent.catch(() => undefined);
     return sent;
+  }
+
+  /** Once each; what comes meanwhile has its turn with the next. */
+  async #round(): Promise<void> {
+    for (const id of [...this.#kept.keys()]) {
+      const kept = this.#kept.get(id);
+      if (kept && isBehind(kept) && !this.#full) await this.#send(kept);
+    }
+    if (!this.#full && [...this.#kept.values()].some(isBehind)) this.#flushSoon();
   }
 
   /** What only the reply can carry. */
@@ -114,9 +130,14 @@ export class Output {
   }
 
   async #send({ artifact, sent, lastChunk }: Kept): Promise<void> {
-    const append = sent !== "none";
-    const parts = append ? artifact.parts.slice(sent) : artifact.parts;
-    const outcome = await this.#port.artifact({ artifact: { ...artifact, parts }, append, lastChunk });
+    const from = sent === "none" ? 0 : sent;
+    const until = from + fitting(artifact.parts.slice(from));
+    const whole = until === artifact.parts.length;
+    const outcome = await this.#port.artifact({
+      artifact: { ...artifact, parts: artifact.parts.slice(from, until) },
+      append: sent !== "none",
+      lastChunk: lastChunk && whole,
+    });
     if (outcome === "full") this.#full = true;
     if (outcome === "too_large") throw new TooLargeError("the artifacts are too large");
     const now = this.#kept.get(artifact.artifactId);
@@ -125,11 +146,21 @@ export class Output {
     if (outcome !== "kept") return;
     // More may have come meanwhile; a replacement has begun anew.
     const grew =
-      now.sent === sent && sameJson(now.artifact.parts.slice(0, artifact.parts.length), artifact.parts);
-    if (grew) now.sent = artifact.parts.length;
+      now.sent === sent && sameJson(now.artifact.parts.slice(0, until), artifact.parts.slice(0, until));
+    if (grew) now.sent = until;
   }
 }
 
 function isBehind({ artifact, sent }: Kept): boolean {
   return sent === "none" || sent < artifact.parts.length;
+}
+
+/** How many parts go at once; one at least. */
+function fitting(parts: Artifact["parts"]): number {
+  let bytes = 0;
+  const over = parts.findIndex((part, index) => {
+    bytes += sizeOf(part);
+    return bytes > CALL_BYTES && index > 0;
+  });
+  return over === -1 ? parts.length : over;
 }

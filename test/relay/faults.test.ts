@@ -182,7 +182,8 @@ test("a flood of chunks and words keeps the broker's pace, and arrives whole", a
       for (let n = 0; n < 600; n += 1) {
         turn.status("WORKING", `at ${n}`);
         turn.artifact("out", `${n},`, { append: n > 0 });
-        if (n % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
+        // So that some come while others are on their way.
+        if (n % 5 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
       }
       turn.status("COMPLETED", "all of it");
     },
@@ -194,6 +195,33 @@ test("a flood of chunks and words keeps the broker's pace, and arrives whole", a
   const seconds = (Date.parse(done.finished_at) - Date.parse(done.created_at)) / 1000;
   // Two words and four chunks a second; sent were 1200.
   expect(done.version).toBeLessThan(15 + 6 * seconds);
+});
+
+test("chunks that come together are not too large together", async () => {
+  const { delegate, ended } = await setup({
+    turn(turn) {
+      turn.begin();
+      for (let n = 0; n < 4; n += 1) turn.artifact("out", String(n).repeat(700_000), { append: n > 0 });
+      turn.status("COMPLETED", "all of it");
+    },
+  });
+  const done = await ended(await delegate("much"));
+  expect(done).toMatchObject({ state: "completed", error: null });
+  const parts = done.artifacts[0].parts.map((part: { text: string }) => [part.text[0], part.text.length]);
+  expect(parts).toEqual([..."0123"].map((digit) => [digit, 700_000]));
+});
+
+test("chunks of one artifact count for their parts, not each for its name and metadata", async () => {
+  const { delegate, ended } = await setup({
+    turn(turn) {
+      turn.begin();
+      const metadata = { model: "m".repeat(50_000) };
+      for (let n = 0; n < 100; n += 1) turn.artifact("out", `${n},`, { append: n > 0, metadata });
+      turn.status("COMPLETED", "all of it");
+    },
+  });
+  const done = await ended(await delegate("word by word"));
+  expect([done.state, done.artifacts[0].parts.length]).toEqual(["completed", 100]);
 });
 
 test("a server that is no A2A server fails the delegation in words of ours", async () => {

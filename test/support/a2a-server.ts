@@ -64,8 +64,12 @@ export class Saying {
     this.#bus.publish(AgentEvent.statusUpdate(TaskStatusUpdateEvent.fromJSON({ taskId, contextId, status })));
   }
 
-  artifact(artifactId: string, text: string, more: { append?: boolean; lastChunk?: boolean } = {}): void {
-    const artifact = { artifactId, name: artifactId, parts: [{ text }] };
+  artifact(
+    artifactId: string,
+    text: string,
+    { metadata, ...more }: { append?: boolean; lastChunk?: boolean; metadata?: object } = {},
+  ): void {
+    const artifact = { artifactId, name: artifactId, parts: [{ text }], ...(metadata && { metadata }) };
     const { taskId, contextId } = this;
     this.#bus.publish(
       AgentEvent.artifactUpdate(TaskArtifactUpdateEvent.fromJSON({ taskId, contextId, artifact, ...more })),
