@@ -14,7 +14,7 @@ import type { Broker } from "./engine/context.ts";
 import { inBackground, report, wake } from "./engine/dispatch.ts";
 import { Egress } from "./engine/egress.ts";
 import { settleOwed } from "./engine/follow-ups.ts";
-import { HouseRelay, PUSH_AGENTS_CHANGED } from "./engine/house-relay.ts";
+import { ABANDON, HouseRelay, PUSH_AGENTS_CHANGED } from "./engine/house-relay.ts";
 import { observer, queueDepths } from "./engine/measure.ts";
 import { HostPlaces, retryAfterMs } from "./engine/outgoing.ts";
 import { Presences } from "./engine/presence.ts";
@@ -85,7 +85,8 @@ export class LayoutError extends Error {
 
 const GRACE_MS = 5_000;
 const HOOKS_GRACE_MS = 2_000;
-const HOUSE_RELAY_GRACE_MS = 3_000;
+/** Longer than the relay waits for the id of a task that is being made. */
+const HOUSE_RELAY_GRACE_MS = 6_000;
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { log } = options;
@@ -151,9 +152,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       hooks: new Hooks({
         tickets,
         deliver: (ticket, stopping) =>
-          ticket.push === undefined
-            ? deliver(broker, ticket)
-            : deliverPush(broker, ticket, ticket.push, stopping),
+          ticket.push !== undefined
+            ? deliverPush(broker, ticket, ticket.push, stopping)
+            : ticket.ticket === ABANDON
+              ? broker.houseRelay.abandon(ticket.delegation_id, stopping)
+              : deliver(broker, ticket),
         wake: () => wake(broker, HOOKS_QUEUE),
         onError: (error) => report(broker, error, "callback queue not read"),
       }),

@@ -1,10 +1,8 @@
 /** The relay's port over the library: what it does with a lease, and how its outcome is said. Limit: shapes. */
 
-import type { Delegator } from "../client/delegator.ts";
 import { ErrandApiError } from "../client/errors.ts";
 import { LeaseLostError } from "../client/lease-keeper.ts";
 import type { Outcome, Work } from "../client/work.ts";
-import type { Parked } from "../relay/parked.ts";
 import type { RelayOutcome, RelayPort } from "../relay/port.ts";
 import { isTerminal } from "../schema/delegation.ts";
 import type { Lease } from "../schema/lease.ts";
@@ -70,25 +68,3 @@ export function toOutcome(work: Work, outcome: RelayOutcome): Outcome {
       return work.release({ reason: "the relay is stopping" });
   }
 }
-
-/** Delegations that end while nobody holds them: their tasks are canceled. A help, so its failure is only noted. */
-export async function watchEnds(
-  delegator: Delegator,
-  target: string,
-  parked: Parked,
-  say: (line: string) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    const ends = delegator.watch({ target, types: ["DELEGATION_FAILED"] }, { signal });
-    for await (const event of ends) {
-      if (event.type !== "DELEGATION_FAILED") continue;
-      const { delegation_id: id } = event;
-      void parked.ended(id, (what) => say(`${id} ${what}`));
-    }
-  } catch (error) {
-    if (!signal.aborted) say(`cancels while a question is open are not heard: ${codeOf(error)}`);
-  }
-}
-
-const codeOf = (error: unknown): string => (error instanceof ErrandApiError ? error.code : "internal");

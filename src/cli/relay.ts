@@ -8,7 +8,6 @@ import { Admin } from "../client/admin.ts";
 import { Agent } from "../client/agent.ts";
 import { Delegator } from "../client/delegator.ts";
 import type { ConnectionOptions } from "../client/http.ts";
-import { Parked } from "../relay/parked.ts";
 import { relay } from "../relay/relay.ts";
 import { Remote } from "../relay/remote.ts";
 import {
@@ -23,7 +22,8 @@ import {
 import { usageError } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { note } from "./output.ts";
-import { toOutcome, toPort, watchEnds } from "./relay-port.ts";
+import { watchEnds } from "./relay-ends.ts";
+import { toOutcome, toPort } from "./relay-port.ts";
 import { interruptible } from "./signals.ts";
 import { workLog } from "./work-log.ts";
 import { defaultWorkerId, ensureAgent, workerId } from "./worker.ts";
@@ -96,7 +96,6 @@ export function addRelay(program: Command, { host }: Cli): void {
 async function run(host: CliHost, options: RelayOptions): Promise<void> {
   const headers = await credentials(host, options);
   const remote = new Remote({ url: options.to, headers });
-  const parked = new Parked();
   const connection: ConnectionOptions = { ...(await connect(host, options)), failFast: false };
   const id = options.workerId ?? defaultWorkerId();
   const say = (line: string) => {
@@ -113,13 +112,14 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
       stopWithinSeconds: STOP_WITHIN_SECONDS,
       onEvent: workLog(host, options),
     },
-    async (work) => toOutcome(work, await relay(toPort(work, say), remote, parked)),
+    async (work) => toOutcome(work, await relay(toPort(work, say), remote)),
   );
   await interruptible(async (signal) => {
     await ensureAgent(new Admin({ ...connection, failFast: true }), options.agent, signal);
     say(`relaying for ${options.agent} to ${new URL(options.to).origin} as ${id}; Ctrl-C stops.`);
     const done = new AbortController();
-    const watching = watchEnds(new Delegator(connection), options.agent, parked, say, done.signal);
+    const delegator = new Delegator(connection);
+    const watching = watchEnds({ delegator, target: options.agent, remote, say, signal: done.signal });
     await agent.run(signal).finally(() => done.abort());
     await watching;
     signal.throwIfAborted();

@@ -77,7 +77,7 @@ export async function cancelIfLive(
  * repeated, so a deletion that was cut short is finished by asking for it again.
  */
 export async function removeAgent(broker: Broker, agent: string, force: boolean): Promise<boolean> {
-  await broker.agents.get(agent);
+  const { delivery } = (await broker.agents.get(agent)).spec;
   if (!(await broker.agents.close(agent, force))) return false;
   await broker.tokens.revokeAll(`agent:${agent}`);
   const options = { reason: "the agent was deleted", cascade: true };
@@ -86,6 +86,6 @@ export async function removeAgent(broker: Broker, agent: string, force: boolean)
   }
   await broker.tickets.drop(agent);
   await broker.agents.forget(agent);
-  if (broker.houseRelay.has(agent)) await broker.houseRelay.changed(agent);
+  if (delivery.mode === "push" || broker.houseRelay.has(agent)) await broker.houseRelay.changed(agent);
   return true;
 }

@@ -43,10 +43,14 @@ export function tell(broker: Broker, id: string, { untold, event_id }: Moved): v
   if (untold && event_id !== undefined) void broker.owe(id, { untold });
 }
 
+/** Ends without a word of the agent. */
+const UNSAID: readonly string[] = ["cancel", "expire", "exhaust"];
+
 export async function follow(broker: Broker, id: string, moved: Moved): Promise<void> {
   const move: Move = MOVES[moved.move];
   const { target } = moved;
   if (moved.cascade !== undefined || moved.untold) await soon(broker.owe(id, moved));
+  if (UNSAID.includes(moved.move)) await soon(broker.houseRelay.ended(target, id));
   // A swept record's ticket may have been popped by a process that died; it is taken out.
   const stale = move.by.includes("sweep") || move.queue === "drop_ticket";
   const old = stale ? (moved.old_ticket ?? 0) : 0;

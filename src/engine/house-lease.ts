@@ -78,7 +78,8 @@ export class HouseLease {
       signal: this.#run.signal,
       isOver: () => this.#isOver(),
       saveCheckpoint: async (checkpoint) => {
-        await this.#insist(() => this.#beat({ checkpoint }));
+        // A task that is learned of while the gateway stops is kept for the next.
+        await this.#insist(() => this.#beat({ checkpoint }), false);
       },
       progress: (message) => this.#say(message),
       artifact: (chunk) => this.#artifact(chunk),

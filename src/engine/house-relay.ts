@@ -4,12 +4,13 @@
  * work; which, the lease decides.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { Parked } from "../relay/parked.ts";
+import * as z from "zod";
+import { readRecord } from "../lifecycle/record.ts";
+import { abandon } from "../relay/abandon.ts";
 import type { RelayOutcome } from "../relay/port.ts";
 import { relay } from "../relay/relay.ts";
 import { Remote } from "../relay/remote.ts";
 import { RemoteError } from "../relay/remote-error.ts";
-import { TERMINAL_EVENT_TYPES } from "../schema/event.ts";
 import { type Lease, leaseSchema } from "../schema/lease.ts";
 import { toPrincipal } from "./access.ts";
 import type { Broker } from "./context.ts";
@@ -24,8 +25,21 @@ export const PUSH_AGENTS_CHANGED = "~push-agents";
 /** Delegations of one agent that one gateway holds at once. */
 const AT_ONCE = 32;
 const PAUSE_MS = 1_000;
+/** The list of push agents is read again: a gateway may have died before it told of a change. */
+const RELOAD_MS = 15_000;
 /** After its last work a loop stays for so long; with work that is delayed or held, it parks again. */
 const WAIT_SECONDS = 10;
+
+/** Among outgoing calls the number of this one; no event has it. */
+export const ABANDON = 0;
+/** Whoever holds the lease cancels the task itself, and at once. */
+const SETTLE_MS = 1_000;
+/** Of one try. */
+const ABANDON_MS = 20_000;
+const ABANDON_LONGEST_MS = 600_000;
+const ABANDON_FOR_MS = 86_400_000;
+
+const endSchema = z.looseObject({ finished_at: z.string() });
 
 interface Loop {
   /** Woken since it last looked. */
@@ -44,7 +58,9 @@ export class HouseRelay {
   readonly #servers = new Map<string, Server>();
   readonly #running = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
-  readonly #parked = new Parked();
+  #timer: NodeJS.Timeout | undefined;
+  /** The last look was not finished. */
+  #missed = false;
 
   constructor(broker: () => Broker) {
     this.#broker = broker;
@@ -57,11 +73,13 @@ export class HouseRelay {
   /** Learns which agents there are, and looks for their work, in the background. */
   async start(): Promise<void> {
     await this.#load();
-    void this.#track(this.#look(this.#names));
+    this.lookAgain();
+    this.#timer = setInterval(() => (this.#missed ? this.lookAgain() : this.reload()), RELOAD_MS).unref();
   }
 
   /** Gives back what is under way, no attempt spent. */
   async stop(graceMs: number): Promise<void> {
+    clearInterval(this.#timer);
     this.#stopping.abort("the gateway is stopping");
     const late = new AbortController();
     await Promise.race([
@@ -87,7 +105,13 @@ export class HouseRelay {
 
   /** Wakes may have been missed. */
   lookAgain(): void {
-    void this.#track(this.start());
+    this.#missed = true;
+    const work = this.#load().then(() => this.#look(this.#names));
+    void this.#track(
+      work.then(() => {
+        this.#missed = false;
+      }),
+    );
   }
 
   /** Something may be in the agent's queue. */
@@ -101,6 +125,40 @@ export class HouseRelay {
     const loop = { again: false };
     this.#loops.set(agent, loop);
     void this.#track(this.#work(agent, loop));
+  }
+
+  /** A delegation ended without a word of its agent: what its server does for it is to end, too. */
+  async ended(agent: string, delegation_id: string): Promise<void> {
+    if (!this.#names.has(agent)) return;
+    const broker = this.#broker();
+    await broker.hooks
+      .add({ delegation_id, ticket: ABANDON })
+      .catch((error: unknown) => report(broker, error, "task of a push agent not canceled"));
+  }
+
+  /** One try; null when there is no more to do, or after how long to try again, ms. */
+  async abandon(delegation_id: string, stopping: AbortSignal): Promise<number | null> {
+    const { redis, shards, clock, log } = this.#broker();
+    const record = await readRecord(redis, shards, delegation_id);
+    if (!record?.finished || record.checkpoint === null) return null;
+    const { target, checkpoint } = record;
+    const { finished_at } = endSchema.parse(JSON.parse(record.json));
+    const age = Date.now() + clock.offset_ms - Date.parse(finished_at);
+    if (age < SETTLE_MS) return SETTLE_MS - age;
+    const remote = (await this.#serverOf(target)) ?? this.#servers.get(target)?.remote;
+    if (!remote) return null;
+    try {
+      await abandon(
+        remote,
+        JSON.parse(checkpoint),
+        AbortSignal.any([stopping, AbortSignal.timeout(ABANDON_MS)]),
+      );
+      return null;
+    } catch {
+      const isGivenUp = age > ABANDON_FOR_MS;
+      log.info({ delegation_id, agent: target, given_up: isGivenUp }, "the task was not canceled");
+      return isGivenUp ? null : Math.min(ABANDON_LONGEST_MS, Math.max(SETTLE_MS, age));
+    }
   }
 
   /** One after the other; an agent without work gets no loop. */
@@ -163,10 +221,9 @@ export class HouseRelay {
     const server = await this.#serverOf(agent).catch(() => undefined);
     try {
       const outcome = server
-        ? await relay(held.port(), server, this.#parked)
+        ? await relay(held.port(), server)
         : ({ kind: "release", delaySeconds: 1, reason: "the agent is not called any more" } as const);
       await this.#tell(agent, outcome);
-      this.#watch(granted.delegation.id);
       await held.end(outcome);
     } finally {
       held.close();
@@ -193,27 +250,6 @@ export class HouseRelay {
     });
     this.#servers.set(agent, { url, remote });
     return remote;
-  }
-
-  /** A delegation that ends while nobody holds it takes its task with it; one that is leased again is others' care. */
-  #watch(id: string): void {
-    if (!this.#parked.has(id)) return;
-    const { feed, log } = this.#broker();
-    const note = (what: string) => log.info({ delegation_id: id }, what);
-    const off = feed.subscribe(
-      { kind: "delegation", id },
-      {
-        push: ({ type, status }) => {
-          const isOver = TERMINAL_EVENT_TYPES.includes(type);
-          if (!isOver && status !== "leased") return;
-          off();
-          if (isOver) void this.#track(this.#parked.ended(id, note));
-          else this.#parked.delete(id);
-        },
-        // What was missed is not known: the next lease, or the end, is heard of yet.
-        gap: () => {},
-      },
-    );
   }
 
   /** For its presence: work that waits for its server says that the server is away. */

@@ -32,7 +32,8 @@ export async function putAgent(
   }
   if (url !== undefined) broker.egress.requireCallable(url, "delivery.url");
   const put = await broker.agents.put(name, spec);
-  if (moves) await broker.houseRelay.changed(name);
+  // What an earlier call wrote and did not live to tell is told now.
+  if (moves || broker.houseRelay.has(name) !== (url !== undefined)) await broker.houseRelay.changed(name);
   // More may be handed out now.
   if (!put.created) wake(broker, name);
   return put;

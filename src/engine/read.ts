@@ -62,6 +62,12 @@ export async function readWhenReady(
   }
 }
 
+/** The delegation as JSON text, with the checkpoint for those whose business it is. */
+export function shownWhole(principal: Principal, { json, checkpoint, target }: StoredDelegation): string {
+  const isTheirs = principal.kind === "operator" || (principal.kind === "agent" && principal.name === target);
+  return checkpoint === null || !isTheirs ? json : `${json.slice(0, -1)},"checkpoint":${checkpoint}}`;
+}
+
 /** The record, if it concerns the caller. */
 async function seen(
   broker: Broker,

@@ -46,7 +46,7 @@ export interface StoredDelegation {
   readonly notified_seq: number;
   readonly redriven_as: string | null;
   readonly traceparent: string | null;
-  /** JSON text of what the last holder kept for the next; shown with a lease alone. */
+  /** JSON text of what the last holder kept for the next; shown to its agent and the operator alone. */
   readonly checkpoint: string | null;
   /** The error's JSON text. */
   readonly error: string | null;

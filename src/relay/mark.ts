@@ -15,6 +15,8 @@ const markSchema = z.object({
   said: z.int().min(0),
   /** A message was on its way; whether it arrived is not known. */
   sending: z.boolean().optional(),
+  /** How the question looked that the newest answer is to. */
+  asked: z.string().optional(),
 });
 export type Mark = z.infer<typeof markSchema>;
 

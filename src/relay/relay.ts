@@ -4,32 +4,30 @@
  * never heard is sent again unless the server lists its tasks.
  */
 import { type Message, textOf } from "../schema/a2a.ts";
-import { patience, pause } from "./backoff.ts";
+import type { State } from "../schema/delegation.ts";
+import { Asked, keyOf } from "./asked.ts";
+import { patience, patiently, pause } from "./backoff.ts";
 import { FollowUps } from "./follow-ups.ts";
-import { type Mark, readMark, turnsIn } from "./mark.ts";
+import { turnsIn } from "./mark.ts";
+import { first, into, isSame } from "./messages.ts";
+import { Notebook } from "./notebook.ts";
 import { canceled, cut, failed, lost, question, reply, tooLarge, waiting } from "./outcomes.ts";
 import { Output, TooLargeError } from "./output.ts";
-import type { Parked } from "./parked.ts";
 import type { RelayOutcome, RelayPort } from "./port.ts";
-import { isSame, type Remote, type Session } from "./remote.ts";
+import type { Remote, Session } from "./remote.ts";
 import { RemoteError, toRemoteError } from "./remote-error.ts";
 import type { RemoteStatus, RemoteTask, Update } from "./updates.ts";
 
 /** A canceled delegation whose task is not known yet waits so long to learn of it. */
 const LINGER_MS = 5_000;
-/** A task may still be where it was for a moment after it was answered. */
-const STALE_MS = 5_000;
+/** A stream that was open for so long was worth opening. */
+const STREAM_MS = 1_000;
+const WHOLE_LOOKS = 4;
 const PROGRESS_MAX = 4096;
 
 /** Never throws: whatever goes wrong is an outcome. */
-export async function relay(port: RelayPort, remote: Remote, parked: Parked): Promise<RelayOutcome> {
-  const { id } = port.lease.delegation;
-  const run = new Run(port, remote);
-  parked.delete(id);
-  const outcome = await run.run();
-  const waits = outcome.kind === "ask" || outcome.kind === "release";
-  if (waits && run.task !== undefined) parked.add(id, remote, run.task);
-  return outcome;
+export function relay(port: RelayPort, remote: Remote): Promise<RelayOutcome> {
+  return new Run(port, remote).run();
 }
 
 class Run {
@@ -40,29 +38,26 @@ class Run {
   /** Aborts what is under way with the remote. */
   readonly #calls = new AbortController();
   readonly #turns: number;
-  #mark: Mark;
-  /** How the question looked that was just answered. */
-  #stale: { readonly status: string; readonly until: number } | undefined;
+  readonly #notes: Notebook;
+  readonly #asked: Asked;
+  /** The stream was opened again: something may have passed between, even where it begins with the task. */
+  #reopened = false;
   #broken: { readonly error: unknown } | undefined;
   #sending = false;
-  #saved: Promise<void> = Promise.resolve();
 
   constructor(port: RelayPort, remote: Remote) {
     this.#port = port;
     this.#remote = remote;
     this.#output = new Output(port, (error) => this.#break(error));
     this.#turns = turnsIn(port.lease.delegation.history);
-    this.#mark = readMark(port.lease.checkpoint) ?? { turn: this.#turns, said: 0 };
+    this.#notes = new Notebook(port, this.#turns);
+    this.#asked = new Asked(this.#notes.mark.asked);
     this.#followUps = new FollowUps({
-      said: this.#mark.said,
+      said: this.#notes.mark.said,
       say: (message) => this.#say(message),
-      count: () => this.#save({ ...this.#mark, said: this.#mark.said + 1 }),
+      count: () => this.#notes.change({ said: this.#notes.mark.said + 1 }),
       onError: (error) => this.#break(error),
     });
-  }
-
-  get task(): string | undefined {
-    return this.#mark.task;
   }
 
   async run(): Promise<RelayOutcome> {
@@ -92,7 +87,7 @@ class Run {
   /** A task that is about to be made is waited for: it may have to be canceled. */
   #stop(): void {
     const abort = () => this.#calls.abort(this.#port.signal.reason);
-    if (this.#sending && this.#mark.task === undefined) setTimeout(abort, LINGER_MS).unref();
+    if (this.#sending && this.#notes.mark.task === undefined) setTimeout(abort, LINGER_MS).unref();
     else abort();
   }
 
@@ -102,44 +97,39 @@ class Run {
   }
 
   #start(session: Session): Promise<RelayOutcome> {
-    const { task, turn } = this.#mark;
+    const { task, turn } = this.#notes.mark;
     if (task === undefined) return this.#begin(session);
     if (this.#turns > turn) return this.#answer(session, task);
     return this.#follow(session, task);
   }
 
   async #begin(session: Session): Promise<RelayOutcome> {
-    const message = this.#first();
-    if (this.#mark.sending) {
+    const message = first(this.#port.lease.delegation);
+    if (this.#notes.mark.sending) {
       const found = await this.#find(session, message);
-      if (found) {
-        const outcome = await this.#take({ kind: "task", task: found });
-        return outcome ?? this.#follow(session, found.id);
-      }
+      if (found) return this.#takeUp(session, found);
     }
-    await this.#save({ turn: this.#turns, said: 0, sending: true });
+    await this.#notes.save({ turn: this.#turns, said: 0, sending: true });
     return this.#hand(session, message);
   }
 
   /** The answer goes into the task that asked, unless it was given already. */
   async #answer(session: Session, task: string): Promise<RelayOutcome> {
-    const snapshot = await this.#look(session, task);
-    const { id } = this.#port.lease.delegation;
-    const { context } = this.#mark;
-    const message = {
-      ...toSend(this.#port.lease.request.params.message, id),
-      taskId: task,
-      ...(context !== undefined && { contextId: context }),
-    };
-    const isAsking = snapshot.status.state?.means === "interrupt";
-    const isGiven = this.#mark.sending && snapshot.history.some((one) => isSame(one, message));
-    if (!isAsking || isGiven) {
-      await this.#save({ ...this.#mark, turn: this.#turns, sending: false });
-      return this.#follow(session, task);
-    }
-    this.#stale = { status: statusKey(snapshot.status), until: performance.now() + STALE_MS };
-    await this.#save({ ...this.#mark, sending: true });
+    const { status, history } = await this.#look(session, task);
+    const { mark } = this.#notes;
+    const message = this.#into(task, this.#port.lease.request.params.message);
+    const isGiven = mark.sending && history.some((one) => isSame(one, message));
+    if (status.state?.means !== "interrupt" || isGiven) return this.#goOn(session, task);
+    const asked = keyOf(status);
+    this.#asked.answered(asked);
+    await this.#notes.change({ sending: true, asked });
     return this.#hand(session, message);
+  }
+
+  /** The task has what it asked for. */
+  async #goOn(session: Session, task: string): Promise<RelayOutcome> {
+    await this.#notes.change({ turn: this.#turns, sending: false });
+    return this.#follow(session, task);
   }
 
   /** Sends, and takes what comes back until it ends. */
@@ -156,19 +146,25 @@ class Run {
     } finally {
       this.#sending = false;
     }
-    const { task, sending } = this.#mark;
+    const { task, sending } = this.#notes.mark;
     // Something came back, so the message arrived.
     if (task !== undefined && !sending) return this.#follow(session, task);
     failure ??= new RemoteError("away", "the A2A server said nothing");
-    if (failure.kind !== "away" && failure.kind !== "broken") throw failure;
-    if (task !== undefined) {
-      // The task tells whether it was answered; if not, the next run answers.
-      return waiting(failure);
+    if (task !== undefined && (failure.kind === "failed" || failure.kind === "unsupported")) {
+      // What it asked may be over meanwhile.
+      const { status } = await this.#look(session, task);
+      if (status.state?.means !== "interrupt") return this.#goOn(session, task);
     }
+    if (failure.kind !== "away" && failure.kind !== "broken") throw failure;
+    // The task tells whether it was answered; if not, the next run answers.
+    if (task !== undefined) return waiting(failure);
     const found = await this.#find(session, message);
-    if (!found) return failed(failure, true);
-    const outcome = await this.#take({ kind: "task", task: found });
-    return outcome ?? this.#follow(session, found.id);
+    return found ? this.#takeUp(session, found) : failed(failure, true);
+  }
+
+  async #takeUp(session: Session, task: RemoteTask): Promise<RelayOutcome> {
+    const outcome = await this.#take({ kind: "task", task });
+    return outcome ?? this.#follow(session, task.id);
   }
 
   /** To the task's end or its next question, across cuts. */
@@ -176,10 +172,11 @@ class Run {
     let streaming = session.streaming;
     const { signal } = this.#calls;
     for (let looks = 0; ; looks += 1) {
-      const snapshot = await this.#look(session, task);
-      const outcome = await this.#take({ kind: "task", task: snapshot });
+      const outcome = await this.#take({ kind: "task", task: await this.#look(session, task) });
       if (outcome) return outcome;
       if (streaming) {
+        this.#reopened = true;
+        const askedAt = performance.now();
         try {
           const told = await this.#takeAll(session.subscribe(task, signal));
           if (told) return told;
@@ -189,8 +186,10 @@ class Run {
           // A cut; anything else is a server that does not let a stream be opened again.
           streaming = patience(error.kind) > 0;
         }
+        // A stream that ends at once is as good as none.
+        if (performance.now() - askedAt > STREAM_MS) looks = 0;
       }
-      await pause(streaming ? 1 : looks, signal);
+      await pause(looks, signal);
     }
   }
 
@@ -223,10 +222,10 @@ class Run {
 
   /** Kept before anything of the task is passed on. */
   async #adopt(id: string, context: string): Promise<void> {
-    const { task, sending, turn } = this.#mark;
+    const { task, sending, turn } = this.#notes.mark;
     if (task !== undefined && !sending && turn === this.#turns) return;
     const known = { task: task ?? id, ...(context !== "" && { context }) };
-    await this.#save({ ...this.#mark, ...known, turn: this.#turns, sending: false });
+    await this.#notes.change({ ...known, turn: this.#turns, sending: false });
     this.#port.signal.throwIfAborted();
   }
 
@@ -242,8 +241,10 @@ class Run {
       this.#followUps.begin(task?.history ?? []);
       return undefined;
     }
-    if (state.means === "interrupt" && this.#isStale(status)) return undefined;
+    if (state.means === "interrupt" && this.#asked.isStale(status, this.#isHeard(task))) return undefined;
     this.#followUps.end();
+    const wordless = state.means === "reply" && !message && this.#output.isEmpty;
+    const whole = task ?? (this.#reopened || wordless ? await this.#whole(state.state) : undefined);
     await this.#output.flush();
     switch (state.means) {
       case "interrupt":
@@ -251,67 +252,63 @@ class Run {
       case "canceled":
         return canceled(message);
       case "reply": {
-        const last = message ?? (await this.#lastWords(task));
+        // A task that ends without a word may have said it before.
+        const last = message ?? whole?.history.findLast(({ role }) => role === "ROLE_AGENT");
         return reply(state.state, last, this.#output.rest(), message);
       }
     }
   }
 
-  #isStale(status: RemoteStatus): boolean {
-    if (this.#stale === undefined || performance.now() > this.#stale.until) return false;
-    return this.#stale.status === statusKey(status);
+  #isHeard(task: RemoteTask | undefined): boolean {
+    const { messageId } = this.#port.lease.request.params.message;
+    return task?.history.some((one) => one.messageId === messageId) ?? false;
   }
 
-  /** A task that ends without a word and without output may have said it before. */
-  async #lastWords(task: RemoteTask | undefined): Promise<Message | undefined> {
-    if (!task && !this.#output.isEmpty) return undefined;
-    let known = task;
-    if (!known && this.#mark.task !== undefined) {
-      const session = await this.#remote.open(this.#calls.signal);
-      known = await session.get(this.#mark.task, this.#calls.signal).catch(() => undefined);
-      if (known) this.#output.snapshot(known.artifacts);
-      await this.#output.flush();
-    }
-    return known?.history.findLast(({ role }) => role === "ROLE_AGENT");
-  }
-
-  async #look(session: Session, task: string): Promise<RemoteTask> {
-    for (let failures = 0; ; failures += 1) {
-      try {
-        return await session.get(task, this.#calls.signal);
-      } catch (error) {
-        this.#calls.signal.throwIfAborted();
-        if (!(error instanceof RemoteError) || failures >= patience(error.kind)) throw error;
-        if (failures === 0) this.#port.note(`${error.message}; trying again`);
-        await pause(failures, this.#calls.signal);
+  /** The task as it stands in the state that a stream has told of; nothing when it cannot be had. */
+  async #whole(state: State): Promise<RemoteTask | undefined> {
+    const { task } = this.#notes.mark;
+    if (task === undefined) return undefined;
+    const { signal } = this.#calls;
+    const session = await this.#remote.open(signal);
+    // It may be kept a moment later than it is told.
+    for (let looks = 0; looks < WHOLE_LOOKS; looks += 1) {
+      const known = await session.get(task, signal).catch(() => undefined);
+      if (known?.status.state?.state === state) {
+        this.#output.snapshot(known.artifacts);
+        return known;
       }
+      await pause(looks, signal);
     }
+    return undefined;
+  }
+
+  #look(session: Session, task: string): Promise<RemoteTask> {
+    const { signal } = this.#calls;
+    const note = ({ message }: RemoteError) => this.#port.note(`${message}; trying again`);
+    return patiently(signal, () => session.get(task, signal), note);
   }
 
   async #find(session: Session, message: Message): Promise<RemoteTask | undefined> {
-    for (let failures = 0; ; failures += 1) {
-      try {
-        return await session.find(message, this.#calls.signal);
-      } catch (error) {
-        this.#calls.signal.throwIfAborted();
-        if (!(error instanceof RemoteError)) throw error;
-        if (["unsupported", "failed", "broken", "gone"].includes(error.kind)) return undefined;
-        if (failures >= patience(error.kind)) throw error;
-        await pause(failures, this.#calls.signal);
-      }
+    const { signal } = this.#calls;
+    try {
+      return await patiently(signal, () => session.find(message, signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof RemoteError)) throw error;
+      if (["unsupported", "failed", "broken", "gone"].includes(error.kind)) return undefined;
+      throw error;
     }
   }
 
+  #into(task: string, message: Message): Message {
+    return into(task, this.#notes.mark.context, message, this.#port.lease.delegation.id);
+  }
+
   async #say(message: Message): Promise<void> {
-    const { task, context } = this.#mark;
+    const { task } = this.#notes.mark;
     if (task === undefined) return;
-    const { id } = this.#port.lease.delegation;
     const session = await this.#remote.open(this.#calls.signal);
-    const said = {
-      ...toSend(message, id),
-      taskId: task,
-      ...(context !== undefined && { contextId: context }),
-    };
+    const said = this.#into(task, message);
     try {
       await session.say(said, this.#calls.signal);
     } catch (error) {
@@ -321,37 +318,23 @@ class Run {
     }
   }
 
-  /** In memory first: what is canceled meanwhile is canceled there too. One at a time, the newest wins. */
-  #save(mark: Mark): Promise<void> {
-    this.#mark = mark;
-    const saved = this.#saved.then(() => this.#port.saveCheckpoint({ ...this.#mark }));
-    this.#saved = saved.catch(() => undefined);
-    return saved;
-  }
-
   /** Nobody waits for the task any more, if nobody goes on with it. */
   async #giveUp(): Promise<void> {
-    const { task, sending } = this.#mark;
+    const { task, sending } = this.#notes.mark;
     if ((task === undefined && !sending) || !(await this.#port.isOver())) return;
     const { signal } = new AbortController();
     try {
       const session = await this.#remote.open(signal);
-      const id = task ?? (await session.find(this.#first(), signal))?.id;
+      const id = task ?? (await session.find(first(this.#port.lease.delegation), signal))?.id;
       if (id !== undefined) await this.#remote.cancel(id, this.#port.note);
     } catch (error) {
       this.#port.note(`the task was not canceled: ${toRemoteError(error).message}`);
     }
   }
 
-  /** The message that makes the task. */
-  #first(): Message {
-    const { delegation } = this.#port.lease;
-    return { contextId: delegation.context_id, ...toSend(delegation.message, delegation.id) };
-  }
-
   async #fail(error: unknown): Promise<RelayOutcome> {
     if (error instanceof TooLargeError) {
-      if (this.#mark.task !== undefined) await this.#remote.cancel(this.#mark.task, this.#port.note);
+      await this.#drop();
       return tooLarge();
     }
     if (!(error instanceof RemoteError)) {
@@ -363,18 +346,18 @@ class Run {
       this.#remote.forget();
       return waiting(error);
     }
-    if (kind !== "gone") return failed(error, error.retryable);
-    await this.#save({ turn: this.#turns, said: 0 }).catch(() => undefined);
-    return lost(error);
+    if (kind === "gone") {
+      await this.#notes.save({ turn: this.#turns, said: 0 }).catch(() => undefined);
+      return lost(error);
+    }
+    const { attempt, max_attempts } = this.#port.lease.delegation;
+    if (!error.retryable || attempt >= max_attempts) await this.#drop();
+    return failed(error, error.retryable);
   }
-}
 
-/** A message as the remote gets it: the lease is none of its business. */
-function toSend({ taskId: _ours, ...message }: Message, delegationId: string): Message {
-  const { lease_id: _hidden, ...metadata } = message.metadata ?? {};
-  return { ...message, metadata: { ...metadata, delegation_id: delegationId } };
-}
-
-function statusKey({ state, message, timestamp }: RemoteStatus): string {
-  return JSON.stringify([state?.state, message?.messageId, timestamp]);
+  /** Nobody goes on with the task. */
+  async #drop(): Promise<void> {
+    const { task } = this.#notes.mark;
+    if (task !== undefined) await this.#remote.cancel(task, this.#port.note);
+  }
 }

@@ -13,6 +13,7 @@ import {
 import type { Message } from "../schema/a2a.ts";
 import { patience, pause } from "./backoff.ts";
 import { type Dial, guardedFetch } from "./guarded-fetch.ts";
+import { isSame } from "./messages.ts";
 import { RemoteError, toRemoteError } from "./remote-error.ts";
 import { type RemoteTask, toMessage, toTask, toUpdate, type Update } from "./updates.ts";
 
@@ -25,6 +26,8 @@ export interface RemoteOptions {
 }
 
 const CALL_MS = 30_000;
+/** Of the first word on a message: an agent may answer with nothing but a message, and that may take its time. */
+const SEND_MS = 270_000;
 /** A stream that says nothing for so long may be dead; the task is looked at, and the stream opened again. */
 const SILENT_MS = 120_000;
 /** A card is read again after so long, and after every failure to reach what it names. */
@@ -48,7 +51,7 @@ export class Remote {
     }
     const { of } = this.#session;
     try {
-      return await within(signal, CALL_MS, () => of);
+      return await within(signal, CALL_MS, (inner) => unlessAborted(of, inner));
     } catch (error) {
       this.forget();
       throw error;
@@ -124,10 +127,12 @@ export class Session {
   async *send(message: Message, signal: AbortSignal): AsyncGenerator<Update, void> {
     const request = toRequest(message);
     if (this.streaming) {
-      yield* updates(signal, (inner) => this.#client.sendMessageStream(request, { signal: inner }));
+      yield* updates(signal, (inner) => this.#client.sendMessageStream(request, { signal: inner }), SEND_MS);
       return;
     }
-    const result = await call(signal, (inner) => this.#client.sendMessage(request, { signal: inner }));
+    const result = await within(signal, SEND_MS, (inner) =>
+      this.#client.sendMessage(request, { signal: inner }),
+    );
     if ("messageId" in result) yield { kind: "message", message: toMessage(result, "reply") };
     else yield { kind: "task", task: toTask(result) };
   }
@@ -177,11 +182,6 @@ export class Session {
   }
 }
 
-/** Callers may use one messageId for several tasks; the delegation tells them apart. */
-export function isSame(one: Message, other: Message): boolean {
-  return one.messageId === other.messageId && one.metadata?.delegation_id === other.metadata?.delegation_id;
-}
-
 function toRequest(message: Message): SendMessageRequest {
   return SendMessageRequest.fromJSON({ message, configuration: { returnImmediately: true } });
 }
@@ -193,11 +193,12 @@ async function call<T>(signal: AbortSignal, ask: (signal: AbortSignal) => Promis
 async function* updates(
   signal: AbortSignal,
   open: (signal: AbortSignal) => AsyncGenerator<Parameters<typeof toUpdate>[0], void>,
+  firstMs = SILENT_MS,
 ): AsyncGenerator<Update, void> {
-  const limit = new Limit(signal, SILENT_MS);
+  const limit = new Limit(signal, firstMs);
   try {
     for await (const event of open(limit.signal)) {
-      limit.restart();
+      limit.restart(SILENT_MS);
       const update = toUpdate(event);
       if (update) yield update;
     }
@@ -228,29 +229,36 @@ async function within<T>(
   }
 }
 
+/** What is asked for on behalf of several is not stopped because one leaves. */
+function unlessAborted<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason);
+    signal.addEventListener("abort", leave, { once: true });
+    shared.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+  });
+}
+
 /** Aborts with a signal, or after some time. */
 class Limit {
   readonly #controller = new AbortController();
   readonly #parent: AbortSignal;
-  readonly #ms: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
   readonly #stop = () => this.#controller.abort(this.#parent.reason);
 
   constructor(parent: AbortSignal, ms: number) {
     this.#parent = parent;
-    this.#ms = ms;
     if (parent.aborted) this.#stop();
     else parent.addEventListener("abort", this.#stop, { once: true });
-    this.restart();
+    this.restart(ms);
   }
 
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  restart(): void {
+  restart(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#controller.abort(new Error("too late")), this.#ms);
+    this.#timer = setTimeout(() => this.#controller.abort(new Error("too late")), ms);
   }
 
   close(): void {

@@ -10,6 +10,7 @@ import { categorySchema } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
 import {
   agentNameSchema,
+  checkpointSchema,
   contextIdSchema,
   delegationIdSchema,
   givenInstantSchema,
@@ -118,6 +119,8 @@ export const delegationSchema = z.strictObject({
   /** Failed (`deadline_exceeded`) if not finished by then. */
   deadline_at: instantSchema,
   finished_at: instantSchema.nullable(),
+  /** What its agent kept with it; shown to the agent and the operator, by `GET /v1/delegations/{id}` alone. */
+  checkpoint: checkpointSchema.optional(),
 });
 /** One piece of delegated work, from `submitted` to its end. */
 export type Delegation = z.infer<typeof delegationSchema>;

@@ -232,3 +232,119 @@ test("a server that is no A2A server fails the delegation in words of ours", asy
     error: { code: "remote_error", message: "the A2A server answered with HTTP 404" },
   });
 });
+
+test("a question that was answered is not asked again while the server still shows it", async () => {
+  let go = () => {};
+  const { delegate, ended, inState, server, api, relayed, url } = await setup({
+    streaming: false,
+    async turn(turn) {
+      if (turn.number > 1) {
+        await new Promise<void>((resolve) => {
+          go = resolve;
+        });
+        return turn.status("COMPLETED", turn.text);
+      }
+      turn.begin();
+      return turn.status("INPUT_REQUIRED", "Which?");
+    },
+  });
+  const id = await delegate("choose");
+  const asks = await inState(id, "input_required");
+  await api.answer(id, asks.interrupt.id, { text: "that" });
+  await until(() => server.turns.length === 2, SLOW);
+  // The server has it, and says nothing yet; another relay goes on.
+  await relayed.stop();
+  const looks = server.calls.filter((method) => method === "GetTask").length;
+  startRelaying(url, "remote", server.url);
+  await until(() => server.calls.filter((method) => method === "GetTask").length > looks + 3, SLOW);
+  expect((await api.get(id)).body).toMatchObject({ state: "working", interrupt: null });
+  go();
+  expect(await ended(id)).toMatchObject({ state: "completed", reply: { parts: [{ text: "that" }] } });
+  expect(server.turns).toHaveLength(2);
+});
+
+test("what a server said while its stream was opened again is not missed (A2A 0.3)", async () => {
+  let go = (_: string) => {};
+  const { delegate, ended, server, api } = await setup({
+    version: "0.3",
+    async turn(turn) {
+      turn.begin();
+      turn.artifact("out", "one ");
+      for (let said = ""; said !== "end"; ) {
+        said = await new Promise<string>((resolve) => {
+          go = resolve;
+        });
+        if (said !== "end") turn.artifact("out", said, { append: true });
+      }
+      turn.status("COMPLETED", "done");
+    },
+  });
+  const id = await delegate("stream");
+  await until(async () => (await api.get(id)).body.artifacts.length === 1, SLOW);
+  // Between the look at the task and the stream that is opened after it.
+  server.fault = (method) => {
+    if (method === "tasks/resubscribe") {
+      server.fault = () => undefined;
+      go("two");
+      setTimeout(() => go("end"), 500);
+    }
+    return undefined;
+  };
+  server.cut();
+  const done = await ended(id);
+  expect(done.artifacts[0].parts).toEqual([{ text: "one " }, { text: "two" }]);
+});
+
+test("a relay that is told to stop while the server hangs gives its work back at once", async () => {
+  const { createServer } = await import("node:http");
+  let asked = 0;
+  const silent = createServer(() => {
+    asked += 1;
+  });
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const address = silent.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  const { url } = await startBroker();
+  const api = client(url);
+  await api.agent("remote");
+  const relayed = startRelaying(url, "remote", `http://127.0.0.1:${port}`);
+  const id = await watching(api).delegate("x");
+  await until(() => asked > 0, SLOW);
+  const askedAt = performance.now();
+  await relayed.stop();
+  silent.close();
+  silent.closeAllConnections();
+  expect(performance.now() - askedAt).toBeLessThan(8_000);
+  expect(relayed.events).toContainEqual(expect.objectContaining({ type: "released", delegationId: id }));
+});
+
+test("an agent that thinks for longer than a call may take answers with a message all the same", async () => {
+  const { delegate, ended, server } = await setup({
+    streaming: false,
+    async turn(turn) {
+      await new Promise((resolve) => setTimeout(resolve, 32_000));
+      turn.message("forty-two");
+    },
+  });
+  const id = await delegate("think");
+  await until(() => server.turns.length === 1, SLOW);
+  const done = await until(() => ended(id).catch(() => undefined), { timeoutMs: 70_000 });
+  expect(done).toMatchObject({ state: "completed", attempt: 1, reply: { parts: [{ text: "forty-two" }] } });
+  expect(server.turns).toHaveLength(1);
+});
+
+test("a task in no state of A2A is a failure, and is canceled", async () => {
+  const { delegate, ended, server } = await setup({
+    turn(turn) {
+      turn.begin();
+      return never();
+    },
+  });
+  const id = await delegate("x");
+  await until(() => server.turns.length === 1, SLOW);
+  const [task = ""] = server.tasks();
+  await server.store(task, { status: { state: "TASK_STATE_UNSPECIFIED" } });
+  server.cut();
+  expect(await ended(id)).toMatchObject({ state: "failed", error: { code: "remote_error" } });
+  await until(() => server.canceled.length === 1, SLOW);
+});

@@ -1,5 +1,6 @@
 /** Push agents: the broker itself hands the work to an A2A server, from any gateway, and the caller sees no difference. */
 import { expect, test, vi } from "vitest";
+import { agentRequestSchema } from "../../src/schema/agent.ts";
 import { type A2aServerOptions, startA2aServer } from "../support/a2a-server.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
@@ -259,4 +260,39 @@ test("an idle push agent is not looked at, and one that is polled again is not p
   const { body } = await api.delegate("remote", { task: "polled" });
   expect((await api.lease("remote")).body.leases).toMatchObject([{ delegation: { id: body.id } }]);
   expect(server.turns).toHaveLength(1);
+});
+
+test("a push agent that was written and not told of is found, and told of by the next call", async () => {
+  const server = await startA2aServer({ turn: (turn) => turn.message("hi") });
+  const { url, gateway, another } = await startBroker(LOCAL);
+  const api = client(url);
+  const other = await another(LOCAL);
+  const delivery = { mode: "push", url: server.url } as const;
+  // As by a gateway that died between the two.
+  for (const name of ["found", "told"]) {
+    await gateway.broker.agents.put(name, agentRequestSchema.parse({ delivery }));
+  }
+  expect(gateway.broker.houseRelay.has("told")).toBe(false);
+  await api.agent("told", { delivery });
+  await until(() => other.gateway.broker.houseRelay.has("told"), { timeoutMs: 5_000 });
+  expect(gateway.broker.houseRelay.has("told")).toBe(true);
+  const { body } = await api.delegate("found");
+  expect(await watching(api).ended(body.id)).toMatchObject({ state: "completed" });
+});
+
+test("no wake is lost as loops end", async () => {
+  const server = await startA2aServer({ turn: (turn) => turn.message("hi") });
+  const { url } = await startBroker(LOCAL);
+  const api = client(url);
+  const { ended } = watching(api);
+  const names = Array.from({ length: 30 }, (_, n) => `a${n}`);
+  await Promise.all(names.map((name) => api.agent(name, { delivery: { mode: "push", url: server.url } })));
+  const both = names.map(async (name, n) => {
+    const done = await ended((await api.delegate(name)).body.id);
+    // A loop stays for ten seconds after its last work; the next comes around its end.
+    const due = Date.parse(done.finished_at) + 9_850 + n * 10;
+    await new Promise((resolve) => setTimeout(resolve, due - Date.now()));
+    return ended((await api.delegate(name)).body.id);
+  });
+  for (const done of await Promise.all(both)) expect(done).toMatchObject({ state: "completed" });
 });

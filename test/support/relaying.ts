@@ -1,10 +1,10 @@
 /** The relay over the library, in this process: what `errand relay` does. Limit: to be killed, it is run as a program. */
 import { onTestFinished } from "vitest";
-import { toOutcome, toPort, watchEnds } from "../../src/cli/relay-port.ts";
+import { watchEnds } from "../../src/cli/relay-ends.ts";
+import { toOutcome, toPort } from "../../src/cli/relay-port.ts";
 import { Agent } from "../../src/client/agent.ts";
 import { Delegator } from "../../src/client/delegator.ts";
 import type { AgentEvent } from "../../src/client/work.ts";
-import { Parked } from "../../src/relay/parked.ts";
 import { relay } from "../../src/relay/relay.ts";
 import { Remote, type RemoteOptions } from "../../src/relay/remote.ts";
 import { type A2aServerOptions, startA2aServer } from "./a2a-server.ts";
@@ -29,7 +29,6 @@ export function startRelaying(
   } = {},
 ): Relaying {
   const { leaseSeconds, concurrency = 4, ...more } = options;
-  const parked = new Parked();
   const remote = new Remote({ url: to, ...more });
   const events: AgentEvent[] = [];
   const notes: string[] = [];
@@ -48,7 +47,6 @@ export function startRelaying(
         await relay(
           toPort(work, (line) => notes.push(line)),
           remote,
-          parked,
         ),
       ),
   );
@@ -56,13 +54,8 @@ export function startRelaying(
   running.catch(() => undefined);
   const done = new AbortController();
   const note = (line: string) => void notes.push(line);
-  const watching = watchEnds(
-    new Delegator({ url: broker, token: OPERATOR }),
-    agent,
-    parked,
-    note,
-    done.signal,
-  );
+  const delegator = new Delegator({ url: broker, token: OPERATOR });
+  const watching = watchEnds({ delegator, target: agent, remote, say: note, signal: done.signal });
   const stop = async () => {
     await worker.stop();
     await running;

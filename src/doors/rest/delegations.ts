@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { delegate } from "../../engine/delegate.ts";
 import { list } from "../../engine/list.ts";
-import { readWhenReady } from "../../engine/read.ts";
+import { readWhenReady, shownWhole } from "../../engine/read.ts";
 import { results } from "../../engine/results.ts";
 import { formatCursor, parseCursor } from "../../events/cursor.ts";
 import {
@@ -77,7 +77,7 @@ export const delegationRoutes: readonly Route[] = [
       const record = await call.whileHeld(wait_seconds, (signal) =>
         readWhenReady(call.broker, call.principal, id, { wait_seconds, after_version, signal }),
       );
-      return jsonText(200, record.json);
+      return jsonText(200, shownWhole(call.principal, record));
     },
   }),
   route({

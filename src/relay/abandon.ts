@@ -1,0 +1,29 @@
+/**
+ * Tasks that nobody wants any more, because their delegation ended without them: found by its checkpoint, and canceled.
+ * Limit: a task whose id was never heard is not found so.
+ */
+import { isTerminal } from "../schema/delegation.ts";
+import { readMark } from "./mark.ts";
+import type { Remote } from "./remote.ts";
+import { toRemoteError } from "./remote-error.ts";
+
+/** How a delegation ends without a word of its agent. */
+export const UNWANTED = ["canceled", "deadline_exceeded", "interrupt_expired", "attempts_exhausted"] as const;
+
+/** Returns when there is nothing more to do; throws RemoteError when it may go better later. */
+export async function abandon(remote: Remote, checkpoint: unknown, signal: AbortSignal): Promise<void> {
+  const task = readMark(checkpoint)?.task;
+  if (task === undefined) return;
+  try {
+    const session = await remote.open(signal);
+    const { status } = await session.get(task, signal);
+    if (status.state === undefined || !isTerminal(status.state.state)) await session.cancel(task, signal);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    const error = toRemoteError(thrown);
+    // It is over, or never ends so.
+    if (["gone", "failed", "unsupported"].includes(error.kind)) return;
+    remote.forget();
+    throw error;
+  }
+}
