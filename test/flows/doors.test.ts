@@ -1,0 +1,230 @@
+/**
+ * The same stories through every door, on both sides: the events and the record that they leave are the same, so no
+ * door goes round the lifecycle. What is the teller's own (ids, instants) is taken out; see `plain`.
+ */
+import { describe, expect, test } from "vitest";
+import { as, startBroker } from "../support/broker.ts";
+import { DELEGATING, type Delegating, WORKING, type Working } from "../support/doors.ts";
+import { checkHistory, eventsOf } from "../support/history.ts";
+
+interface Story {
+  readonly tell: (caller: Delegating, agent: Working) => Promise<string>;
+  readonly ends: string;
+  readonly says?: string;
+  /** What happened, in short. */
+  readonly events: readonly string[];
+}
+
+const STORIES: Readonly<Record<string, Story>> = {
+  "completed, with progress and an artifact": {
+    async tell(caller, agent) {
+      const id = await caller.delegate("count the words", { ticket: 7, deep: { list: [1, null] } });
+      const lease = await agent.lease();
+      await agent.progress(lease, "halfway");
+      await agent.complete(lease, "forty-two words", { name: "words.txt", text: "all of them" });
+      return id;
+    },
+    ends: "completed",
+    says: "forty-two words",
+    events: ["queued", "leased", "progress", "DELEGATION_COMPLETE"],
+  },
+  "asked, answered, completed": {
+    async tell(caller, agent) {
+      const id = await caller.delegate("greet");
+      await agent.ask(await agent.lease(), "input", "French or English?");
+      await caller.answer(id, await caller.asked(id), [{ text: "French" }]);
+      await agent.complete(await agent.lease(), "Bonjour");
+      return id;
+    },
+    ends: "completed",
+    says: "Bonjour",
+    events: ["queued", "leased", "interrupted", "answered", "leased", "DELEGATION_COMPLETE"],
+  },
+  approved: {
+    async tell(caller, agent) {
+      const id = await caller.delegate("deploy");
+      await agent.ask(await agent.lease(), "auth", "Log in, then say so");
+      await caller.answer(id, await caller.asked(id), [{ decision: "approve" }]);
+      await agent.complete(await agent.lease(), "deployed");
+      return id;
+    },
+    ends: "completed",
+    says: "deployed",
+    events: ["queued", "leased", "interrupted", "answered", "leased", "DELEGATION_COMPLETE"],
+  },
+  "denied, so rejected": {
+    async tell(caller, agent) {
+      const id = await caller.delegate("deploy");
+      await agent.ask(await agent.lease(), "auth", "Log in, then say so");
+      await caller.answer(id, await caller.asked(id), [{ decision: "deny" }]);
+      await agent.reject(await agent.lease(), "not without a login");
+      return id;
+    },
+    ends: "rejected",
+    events: ["queued", "leased", "interrupted", "answered", "leased", "DELEGATION_FAILED"],
+  },
+  "told something more while at work": {
+    async tell(caller, agent) {
+      const id = await caller.delegate("paint");
+      const lease = await agent.lease();
+      await caller.followUp(id, "in blue");
+      expect(await agent.hears(lease)).toEqual(["in blue"]);
+      await agent.complete(lease, "painted blue");
+      return id;
+    },
+    ends: "completed",
+    says: "painted blue",
+    events: ["queued", "leased", "message", "DELEGATION_COMPLETE"],
+  },
+  "failed for now, then completed": {
+    async tell(caller, agent) {
+      const id = await caller.delegate("fetch");
+      await agent.fail(await agent.lease(), "the line is busy", true);
+      await agent.complete(await agent.lease(), "fetched");
+      return id;
+    },
+    ends: "completed",
+    says: "fetched",
+    events: ["queued", "leased", "retrying", "leased", "DELEGATION_COMPLETE"],
+  },
+  "put back, then failed": {
+    async tell(caller, agent) {
+      const id = await caller.delegate("lift");
+      await agent.release(await agent.lease(), "not my shift");
+      await agent.fail(await agent.lease(), "too heavy");
+      return id;
+    },
+    ends: "failed",
+    events: ["queued", "leased", "released", "leased", "DELEGATION_FAILED"],
+  },
+  "canceled in the queue": {
+    async tell(caller) {
+      const id = await caller.delegate("never mind");
+      await caller.cancel(id);
+      return id;
+    },
+    ends: "canceled",
+    events: ["queued", "DELEGATION_FAILED"],
+  },
+  "canceled at work": {
+    async tell(caller, agent) {
+      const id = await caller.delegate("stop me");
+      const lease = await agent.lease();
+      await agent.progress(lease, "on it");
+      await caller.cancel(id, "found it myself");
+      expect(await agent.lost(lease)).toBe("canceled");
+      return id;
+    },
+    ends: "canceled",
+    events: ["queued", "leased", "progress", "DELEGATION_FAILED"],
+  },
+};
+
+/** Ids by the members that hold them; which of a kind is the same as which other one stays to be seen. */
+const KINDS: Readonly<Record<string, string>> = {
+  delegation_id: "delegation",
+  context_id: "context",
+  interrupt_id: "interrupt",
+  request_id: "request",
+  messageId: "message",
+};
+const PREFIXES = [
+  ["dlg_", "delegation"],
+  ["int_", "interrupt"],
+] as const;
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** What was left, without what each telling has of its own. */
+function plain(left: unknown): unknown {
+  const ids = new Map<string, string>();
+  const named = (kind: string, id: string): string => {
+    const known = ids.get(`${kind} ${id}`);
+    if (known !== undefined) return known;
+    const count = [...ids.keys()].filter((key) => key.startsWith(`${kind} `)).length + 1;
+    ids.set(`${kind} ${id}`, `<${kind} ${count}>`);
+    return `<${kind} ${count}>`;
+  };
+  const walk = (value: unknown, name: string): unknown => {
+    if (Array.isArray(value)) return value.map((one) => walk(one, name));
+    if (typeof value === "object" && value !== null) {
+      return Object.fromEntries(
+        Object.entries(value).flatMap(([key, one]): [string, unknown][] => {
+          // A message of A2A carries the context that it was sent in.
+          if (key === "contextId" && typeof one === "string" && named("context", one) === "<context 1>")
+            return [];
+          // Whose worker it is, is the worker's to say.
+          if (key === "worker_id") return [];
+          if (name === "answers") return [[named("request", key), walk(one, key)]];
+          return [[key, walk(one, key)]];
+        }),
+      );
+    }
+    if (name === "duration_ms") return typeof value;
+    if (typeof value !== "string") return value;
+    if (INSTANT.test(value)) return "<instant>";
+    const kind = KINDS[name];
+    if (kind !== undefined) return named(kind, value);
+    if (name === "id") {
+      const [made = ""] = PREFIXES.filter(([prefix]) => value.startsWith(prefix)).map(([, one]) => one);
+      return made === "" ? "<cursor>" : named(made, value);
+    }
+    return value;
+  };
+  return walk(left, "");
+}
+
+async function told(caller: keyof typeof DELEGATING, agent: keyof typeof WORKING, { tell }: Story) {
+  const { url } = await startBroker();
+  const scout = await as(url, "agent:scout");
+  await scout.agent("scout", { backoff: { initial_ms: 1, max_ms: 1, jitter: 0 } });
+  const alice = await as(url, "caller:alice");
+  const delegating = await DELEGATING[caller]?.(url, alice.token);
+  const working = await WORKING[agent]?.(url, scout.token);
+  if (!delegating || !working) throw new Error("no such door");
+  const id = await tell(delegating, working);
+  const end = await delegating.ended(id);
+  const events = await eventsOf(alice, id);
+  checkHistory(events, "finished");
+  const { body: record } = await alice.get(id);
+  expect(record.version).toBe(events.length);
+  if (agent === "A2A replies" && record.error !== null && record.reply !== null) {
+    // A Task says why it failed in a Message, which is its reply, too; by the other doors it is the error alone.
+    expect(record.reply.parts).toEqual([{ text: record.error.message }]);
+    record.reply = null;
+  }
+  return { end, events, record };
+}
+
+type Left = Awaited<ReturnType<typeof told>>;
+
+/** Told by REST on both sides, once. */
+const first = new Map<Story, Promise<Left>>();
+function firstOf(story: Story): Promise<Left> {
+  const known = first.get(story) ?? told("REST by the library", "the agent protocol", story);
+  first.set(story, known);
+  return known;
+}
+
+/** Each door against the plain one on the other side, and pairs that have nothing plain. */
+const PAIRS = Object.keys(DELEGATING).flatMap((caller) =>
+  Object.keys(WORKING)
+    .filter(
+      (agent) =>
+        caller === "REST by the library" ||
+        agent === "the agent protocol" ||
+        (caller === "MCP tasks" && agent === "MCP tools") ||
+        (caller === "A2A over JSON-RPC" && agent === "A2A replies"),
+    )
+    .map((agent): [string, string] => [caller, agent]),
+);
+
+describe.each(PAIRS)("%s, worked on by %s", (caller, agent) => {
+  test.each(Object.entries(STORIES))("%s", async (_name, story) => {
+    const expected = await firstOf(story);
+    const { end, events, record } = await told(caller, agent, story);
+    expect(end.state).toBe(story.ends);
+    if (story.says !== undefined) expect(end.text).toBe(story.says);
+    expect(events.map(({ status, type }) => status ?? type)).toEqual(story.events);
+    expect(plain([events, record])).toEqual(plain([expected.events, expected.record]));
+  });
+});

@@ -1,0 +1,346 @@
+/**
+ * Both sides of a delegation, each through a door of its own: the same few verbs, so that one story can be told through
+ * all of them. Limit: what only one door can say is not here.
+ */
+import type { Message } from "@a2a-js/sdk";
+import { Delegator } from "../../src/client/delegator.ts";
+import { asTask, type Binding, say, sdkClient, sending, stateOf, textOf } from "../doors/a2a/support.ts";
+import { client, request } from "./broker.ts";
+import { answered, askModern, callModern, type Era, mcpClient, TASKS_CAPABILITY } from "./mcp.ts";
+import { until } from "./until.ts";
+
+// The wire is what is under test: each door takes from it what it needs.
+type Json = ReturnType<typeof JSON.parse>;
+
+export interface Asked {
+  readonly interrupt_id: string;
+  readonly requests: readonly { readonly request_id: string }[];
+}
+export interface Said {
+  readonly decision?: "approve" | "deny";
+  readonly text?: string;
+}
+
+export interface Delegating {
+  readonly delegate: (task: string, metadata?: Record<string, unknown>) => Promise<string>;
+  /** Once it asks. */
+  readonly asked: (id: string) => Promise<Asked>;
+  /** To each of its requests, in their order. */
+  readonly answer: (id: string, asked: Asked, said: readonly Said[]) => Promise<unknown>;
+  readonly followUp: (id: string, text: string) => Promise<unknown>;
+  readonly cancel: (id: string, reason?: string) => Promise<unknown>;
+  /** How it ended, and the words of its reply. */
+  readonly ended: (id: string) => Promise<{ readonly state: string; readonly text: string }>;
+}
+
+export interface Working {
+  readonly lease: () => Promise<string>;
+  readonly progress: (lease: string, message: string) => Promise<unknown>;
+  readonly ask: (lease: string, kind: "input" | "auth", text: string) => Promise<unknown>;
+  /** Texts of follow-ups that have come. */
+  readonly hears: (lease: string) => Promise<readonly string[]>;
+  readonly complete: (lease: string, text: string, artifact?: Artifact) => Promise<unknown>;
+  readonly fail: (lease: string, message: string, retryable?: boolean) => Promise<unknown>;
+  readonly reject: (lease: string, message: string) => Promise<unknown>;
+  readonly release: (lease: string, reason: string) => Promise<unknown>;
+  /** Why the lease is lost. */
+  readonly lost: (lease: string) => Promise<string>;
+}
+export interface Artifact {
+  readonly name: string;
+  readonly text: string;
+}
+
+const PATIENT = { timeoutMs: 30_000 };
+const PATIENT_SECONDS = 30;
+
+function ok<T extends { readonly status: number; readonly body: Json }>(answer: T): Json {
+  if (answer.status >= 300) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+  return answer.body;
+}
+
+const questionOf = (interrupt: Json): Asked => ({
+  interrupt_id: String(interrupt.id ?? interrupt.interrupt_id),
+  requests: interrupt.requests,
+});
+
+function rest(url: string, token: string): Delegating {
+  const delegator = new Delegator({ url, token });
+  return {
+    delegate: async (task, metadata) =>
+      (await delegator.delegate({ target: "scout", task, ...(metadata && { metadata }) })).id,
+    async asked(id) {
+      const { interrupt } = await delegator.wait(id, { timeoutSeconds: PATIENT_SECONDS });
+      return questionOf(interrupt);
+    },
+    answer(id, { interrupt_id, requests }, said) {
+      const [only] = said;
+      const answers = Object.fromEntries(
+        requests.map(({ request_id }, at) => [request_id, said[at] ?? {}] as const),
+      );
+      return delegator.answer(id, interrupt_id, said.length === 1 && only ? only : { answers });
+    },
+    followUp: (id, text) => delegator.message(id, text),
+    cancel: (id, reason) => delegator.cancel(id, reason),
+    async ended(id) {
+      const { state, reply } = await delegator.wait(id, { timeoutSeconds: PATIENT_SECONDS });
+      return { state, text: (reply?.parts ?? []).map(({ text }) => text ?? "").join("\n") };
+    },
+  };
+}
+
+const STATES: Readonly<Record<string, string>> = {
+  COMPLETED: "completed",
+  FAILED: "failed",
+  REJECTED: "rejected",
+  CANCELED: "canceled",
+};
+
+async function a2a(url: string, token: string, binding: Binding): Promise<Delegating> {
+  const sdk = await sdkClient(url, "scout", token, binding);
+  const send = async (message: Message, metadata?: Record<string, unknown>) => {
+    const params = sending(message, { returnImmediately: true });
+    return asTask(await sdk.sendMessage({ ...params, metadata }));
+  };
+  const once = (id: string, isSo: (state: string) => boolean) =>
+    until(async () => {
+      const task = await sdk.getTask({ tenant: "", id });
+      return isSo(stateOf(task)) ? task : null;
+    }, PATIENT);
+  return {
+    delegate: async (task, metadata) => (await send(say(task), metadata)).id,
+    async asked(id) {
+      const { metadata } = await once(id, (state) => state.endsWith("_REQUIRED"));
+      return questionOf(metadata?.errand.interrupt);
+    },
+    async answer(id, { interrupt_id, requests }, said) {
+      const isOne = said.length === 1;
+      const parts = said.flatMap(({ text, decision }, at) =>
+        // There is no message without a part.
+        say(text ?? decision ?? "").parts.map((part) => ({
+          ...part,
+          metadata: isOne
+            ? undefined
+            : { request_id: requests[at]?.request_id, ...(decision && { decision }) },
+        })),
+      );
+      const [only] = said;
+      const decision = isOne && only?.decision ? { decision: only.decision } : undefined;
+      return send(say("", { taskId: id, parts, metadata: { interrupt_id, ...decision } }));
+    },
+    followUp: (id, text) => send(say(text, { taskId: id })),
+    async cancel(id, reason) {
+      if (reason === undefined || binding.startsWith("JSON-RPC")) {
+        return sdk.cancelTask({ tenant: "", id, metadata: reason ? { reason } : undefined });
+      }
+      // The SDK sends no body with it, and 0.3 has none; 1.0 has.
+      return ok(
+        await request(url, "POST", `/a2a/scout/rest/tasks/${id}:cancel`, {
+          token,
+          body: { metadata: { reason } },
+          headers: { "a2a-version": "1.0" },
+        }),
+      );
+    },
+    async ended(id) {
+      const task = await once(id, (state) => STATES[state] !== undefined);
+      return { state: STATES[stateOf(task)] ?? "", text: textOf(task.status?.message?.parts) };
+    },
+  };
+}
+
+const toolsOf =
+  (mcp: Awaited<ReturnType<typeof mcpClient>>) =>
+  async (name: string, args: Record<string, unknown>): Promise<Json> => {
+    const { data, isError, text } = answered(await mcp.callTool({ name, arguments: args }));
+    if (isError) throw new Error(text, { cause: data.error });
+    return data;
+  };
+
+async function tools(url: string, token: string, era: Era): Promise<Delegating> {
+  const call = toolsOf(await mcpClient(url, token, era));
+  return {
+    delegate: async (task, metadata) =>
+      (await call("delegate_task_async", { agent: "scout", task, ...(metadata && { metadata }) }))
+        .delegation_id,
+    async asked(delegation_id) {
+      const { question } = await call("check_task_status", { delegation_id, wait_seconds: PATIENT_SECONDS });
+      return questionOf(question);
+    },
+    answer(delegation_id, { interrupt_id, requests }, said) {
+      const [only] = said;
+      if (said.length === 1 && only?.decision) {
+        return call("approve_or_deny", { delegation_id, interrupt_id, ...only });
+      }
+      const answers = Object.fromEntries(requests.map(({ request_id }, at) => [request_id, said[at]]));
+      return call("answer_task", {
+        delegation_id,
+        interrupt_id,
+        ...(said.length === 1 ? only : { answers }),
+      });
+    },
+    followUp: (delegation_id, text) => call("send_follow_up", { delegation_id, text }),
+    cancel: (delegation_id, reason) => call("cancel_task", { delegation_id, ...(reason && { reason }) }),
+    async ended(delegation_id) {
+      const { state, reply } = await call("check_task_status", {
+        delegation_id,
+        wait_seconds: PATIENT_SECONDS,
+      });
+      return { state, text: reply?.text ?? "" };
+    },
+  };
+}
+
+const TASK_STATES: Readonly<Record<string, string>> = { cancelled: "canceled", completed: "completed" };
+
+/** The Tasks extension where it has a word for it, and tools for the rest. */
+async function tasks(url: string, token: string): Promise<Delegating> {
+  const rest = await tools(url, token, "modern");
+  const capabilities = { ...TASKS_CAPABILITY, elicitation: { form: {} } };
+  const ask = async (method: string, params: Record<string, unknown>) =>
+    (await askModern(url, token, method, params, { capabilities })).body.result;
+  const once = (taskId: string, isSo: (task: Json) => boolean) =>
+    until(async () => {
+      const task = await ask("tasks/get", { taskId });
+      return isSo(task) && task;
+    }, PATIENT);
+  return {
+    ...rest,
+    async delegate(task, metadata) {
+      const args = { agent: "scout", task, ...(metadata && { metadata }) };
+      const { body } = await callModern(url, token, "delegate_task", args, { capabilities });
+      return body.result.taskId;
+    },
+    async asked(id) {
+      const { inputRequests } = await once(id, ({ status }) => status === "input_required");
+      const keys = Object.keys(inputRequests).map((key) => key.split(":"));
+      return {
+        interrupt_id: keys[0]?.[0] ?? "",
+        requests: keys.map(([, request_id = ""]) => ({ request_id })),
+      };
+    },
+    async answer(taskId, { interrupt_id, requests }, said) {
+      // One by one: they count when all are there.
+      for (const [at, { request_id }] of requests.entries()) {
+        const { text, decision } = said[at] ?? {};
+        const content = { ...(text && { answer: text }), ...(decision && { decision }) };
+        const inputResponses = { [`${interrupt_id}:${request_id}`]: { action: "accept", content } };
+        await ask("tasks/update", { taskId, inputResponses });
+      }
+    },
+    cancel: (taskId, reason) =>
+      reason === undefined ? ask("tasks/cancel", { taskId }) : rest.cancel(taskId, reason),
+    async ended(taskId) {
+      const { status, result } = await once(taskId, (task) => TASK_STATES[task.status] !== undefined);
+      const shown = result?.structuredContent;
+      return { state: shown?.state ?? TASK_STATES[status], text: shown?.reply?.text ?? "" };
+    },
+  };
+}
+
+export const DELEGATING: Readonly<Record<string, (url: string, token: string) => Promise<Delegating>>> = {
+  "REST by the library": async (url, token) => rest(url, token),
+  "A2A over JSON-RPC": (url, token) => a2a(url, token, "JSON-RPC"),
+  "A2A over HTTP+JSON": (url, token) => a2a(url, token, "HTTP+JSON"),
+  "A2A 0.3 over JSON-RPC": (url, token) => a2a(url, token, "JSON-RPC of 0.3"),
+  "A2A 0.3 over HTTP+JSON": (url, token) => a2a(url, token, "HTTP+JSON of 0.3"),
+  "MCP tools of 2026-07-28": (url, token) => tools(url, token, "modern"),
+  "MCP tools of 2025-11-25": (url, token) => tools(url, token, "legacy"),
+  "MCP tasks": tasks,
+};
+
+function protocol(url: string, token: string): Working {
+  const api = client(url, token);
+  return {
+    lease: async () => ok(await api.lease("scout", { wait_seconds: PATIENT_SECONDS })).leases[0].lease_id,
+    progress: async (lease, message) => ok(await api.heartbeat(lease, { progress: { message } })),
+    ask: async (lease, kind, text) => ok(await api.interrupt(lease, { kind, text })),
+    hears: async (lease) =>
+      ok(await api.heartbeat(lease, { wait_seconds: 20 })).messages.map(({ parts }: Json) => parts[0].text),
+    complete: async (lease, text, artifact) =>
+      ok(
+        await api.reply(lease, {
+          text,
+          ...(artifact && {
+            artifacts: [{ artifactId: artifact.name, name: artifact.name, parts: [{ text: artifact.text }] }],
+          }),
+        }),
+      ),
+    fail: async (lease, message, retryable = false) =>
+      ok(
+        await api.call("POST", `/v1/leases/${lease}/reply`, {
+          state: "failed",
+          error: { code: "agent_error", message, retryable },
+        }),
+      ),
+    reject: async (lease, message) =>
+      ok(
+        await api.call("POST", `/v1/leases/${lease}/reply`, {
+          state: "rejected",
+          error: { code: "rejected", message },
+        }),
+      ),
+    release: async (lease, reason) => ok(await api.release(lease, { reason })),
+    lost: async (lease) => (await api.heartbeat(lease)).body.details.reason,
+  };
+}
+
+async function workingTools(url: string, token: string, era: Era): Promise<Working> {
+  const call = toolsOf(await mcpClient(url, token, era));
+  return {
+    lease: async () =>
+      (await call("poll_inbox", { wait_seconds: PATIENT_SECONDS, lease_seconds: 60 })).tasks[0].lease_id,
+    progress: (lease_id, message) => call("report_progress", { lease_id, message }),
+    ask: (lease_id, kind, question) => call("request_input", { lease_id, kind, question }),
+    hears: async (lease_id) =>
+      (await call("report_progress", { lease_id, wait_seconds: 20 })).messages.map(({ text }: Json) => text),
+    complete: (lease_id, text, artifact) =>
+      call("complete_task", { lease_id, text, ...(artifact && { artifacts: [artifact] }) }),
+    fail: (lease_id, message, retryable = false) => call("fail_task", { lease_id, message, retryable }),
+    reject: (lease_id, message) => call("fail_task", { lease_id, message, rejected: true }),
+    release: (lease_id, reason) => call("release_task", { lease_id, reason }),
+    lost: (lease_id) =>
+      call("report_progress", { lease_id }).then(
+        () => "not lost",
+        ({ cause }) => cause.details.reason,
+      ),
+  };
+}
+
+let replied = 0;
+
+/** What it says goes as an A2A Task to `/replies`; leases and heartbeats are the protocol's own. */
+function replies(url: string, token: string): Working {
+  const own = protocol(url, token);
+  const post = async (lease: string, state: string, text: string, artifact?: Artifact) => {
+    replied += 1;
+    const message = { messageId: `said-${replied}`, role: "ROLE_AGENT", parts: [{ text }] };
+    const task = {
+      id: "remote-1",
+      contextId: "remote-context",
+      status: { state: `TASK_STATE_${state}`, message },
+      ...(artifact && {
+        artifacts: [{ artifactId: artifact.name, name: artifact.name, parts: [{ text: artifact.text }] }],
+      }),
+    };
+    const body = { jsonrpc: "2.0", id: lease, result: { task } };
+    return ok(await request(url, "POST", "/v1/agents/scout/replies", { token, body }));
+  };
+  return {
+    ...own,
+    progress: (lease, message) => post(lease, "WORKING", message),
+    ask: (lease, kind, text) => post(lease, kind === "input" ? "INPUT_REQUIRED" : "AUTH_REQUIRED", text),
+    complete: (lease, text, artifact) => post(lease, "COMPLETED", text, artifact),
+    fail: (lease, message, retryable = false) =>
+      // A2A has no word for trouble that passes.
+      retryable ? own.fail(lease, message, true) : post(lease, "FAILED", message),
+    reject: (lease, message) => post(lease, "REJECTED", message),
+  };
+}
+
+export const WORKING: Readonly<Record<string, (url: string, token: string) => Promise<Working>>> = {
+  "the agent protocol": async (url, token) => protocol(url, token),
+  "A2A replies": async (url, token) => replies(url, token),
+  "MCP tools": (url, token) => workingTools(url, token, "modern"),
+  "MCP tools of 2025-11-25": (url, token) => workingTools(url, token, "legacy"),
+};
