@@ -9,6 +9,7 @@ import { checkHistory, eventsOf } from "../support/history.ts";
 
 interface Story {
   readonly tell: (caller: Delegating, agent: Working) => Promise<string>;
+  readonly asksAll?: true;
   readonly ends: string;
   readonly says?: string;
   /** What happened, in short. */
@@ -38,6 +39,20 @@ const STORIES: Readonly<Record<string, Story>> = {
     },
     ends: "completed",
     says: "Bonjour",
+    events: ["queued", "leased", "interrupted", "answered", "leased", "DELEGATION_COMPLETE"],
+  },
+  "asked several things at once": {
+    async tell(caller, agent) {
+      const id = await caller.delegate("plan");
+      await agent.askAll?.(await agent.lease(), ["Where to?", "Shall I book?", "Shall I pay?"]);
+      const said = [{ text: "Lyon" }, { decision: "approve" }, { decision: "deny" }] as const;
+      await caller.answer(id, await caller.asked(id), said);
+      await agent.complete(await agent.lease(), "booked");
+      return id;
+    },
+    asksAll: true,
+    ends: "completed",
+    says: "booked",
     events: ["queued", "leased", "interrupted", "answered", "leased", "DELEGATION_COMPLETE"],
   },
   approved: {
@@ -134,6 +149,11 @@ const PREFIXES = [
 ] as const;
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
+const answering = (message: object): unknown =>
+  "metadata" in message && JSON.stringify(message.metadata).includes("request_id")
+    ? message.metadata
+    : undefined;
+
 /** What was left, without what each telling has of its own. */
 function plain(left: unknown): unknown {
   const ids = new Map<string, string>();
@@ -144,8 +164,8 @@ function plain(left: unknown): unknown {
     ids.set(`${kind} ${id}`, `<${kind} ${count}>`);
     return `<${kind} ${count}>`;
   };
-  const walk = (value: unknown, name: string): unknown => {
-    if (Array.isArray(value)) return value.map((one) => walk(one, name));
+  const walk = (value: unknown, name: string, within?: unknown): unknown => {
+    if (Array.isArray(value)) return value.map((one) => walk(one, name, within));
     if (typeof value === "object" && value !== null) {
       return Object.fromEntries(
         Object.entries(value).flatMap(([key, one]): [string, unknown][] => {
@@ -154,8 +174,13 @@ function plain(left: unknown): unknown {
             return [];
           // Whose worker it is, is the worker's to say.
           if (key === "worker_id") return [];
+          // A part of A2A says what it answers; its message says the same then.
+          if (key === "metadata" && name === "parts" && within !== undefined) {
+            expect(within).toMatchObject(Object(one));
+            return [];
+          }
           if (name === "answers") return [[named("request", key), walk(one, key)]];
-          return [[key, walk(one, key)]];
+          return [[key, walk(one, key, key === "parts" ? answering(value) : undefined)]];
         }),
       );
     }
@@ -195,12 +220,13 @@ async function told(caller: keyof typeof DELEGATING, agent: keyof typeof WORKING
   return { end, events, record };
 }
 
+const PLAIN = "the agent protocol";
 type Left = Awaited<ReturnType<typeof told>>;
 
 /** Told by REST on both sides, once. */
 const first = new Map<Story, Promise<Left>>();
 function firstOf(story: Story): Promise<Left> {
-  const known = first.get(story) ?? told("REST by the library", "the agent protocol", story);
+  const known = first.get(story) ?? told("REST by the library", PLAIN, story);
   first.set(story, known);
   return known;
 }
@@ -211,7 +237,7 @@ const PAIRS = Object.keys(DELEGATING).flatMap((caller) =>
     .filter(
       (agent) =>
         caller === "REST by the library" ||
-        agent === "the agent protocol" ||
+        agent === PLAIN ||
         (caller === "MCP tasks" && agent === "MCP tools") ||
         (caller === "A2A over JSON-RPC" && agent === "A2A replies"),
     )
@@ -219,7 +245,10 @@ const PAIRS = Object.keys(DELEGATING).flatMap((caller) =>
 );
 
 describe.each(PAIRS)("%s, worked on by %s", (caller, agent) => {
-  test.each(Object.entries(STORIES))("%s", async (_name, story) => {
+  // The other doors of agents ask one thing at a time, and the SDK sends no metadata of parts in that form of A2A.
+  const asksAll = agent === PLAIN && caller !== "A2A 0.3 over HTTP+JSON";
+  const stories = Object.entries(STORIES).filter(([, story]) => !story.asksAll || asksAll);
+  test.each(stories)("%s", async (_name, story) => {
     const expected = await firstOf(story);
     const { end, events, record } = await told(caller, agent, story);
     expect(end.state).toBe(story.ends);

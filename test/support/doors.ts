@@ -37,6 +37,8 @@ export interface Working {
   readonly lease: () => Promise<string>;
   readonly progress: (lease: string, message: string) => Promise<unknown>;
   readonly ask: (lease: string, kind: "input" | "auth", text: string) => Promise<unknown>;
+  /** Several things in one question, where the door has a form for that. */
+  readonly askAll?: (lease: string, texts: readonly string[]) => Promise<unknown>;
   /** Texts of follow-ups that have come. */
   readonly hears: (lease: string) => Promise<readonly string[]>;
   readonly complete: (lease: string, text: string, artifact?: Artifact) => Promise<unknown>;
@@ -255,6 +257,8 @@ function protocol(url: string, token: string): Working {
     lease: async () => ok(await api.lease("scout", { wait_seconds: PATIENT_SECONDS })).leases[0].lease_id,
     progress: async (lease, message) => ok(await api.heartbeat(lease, { progress: { message } })),
     ask: async (lease, kind, text) => ok(await api.interrupt(lease, { kind, text })),
+    askAll: async (lease, texts) =>
+      ok(await api.interrupt(lease, { requests: texts.map((text) => ({ text })) })),
     hears: async (lease) =>
       ok(await api.heartbeat(lease, { wait_seconds: 20 })).messages.map(({ parts }: Json) => parts[0].text),
     complete: async (lease, text, artifact) =>
