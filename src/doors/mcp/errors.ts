@@ -4,6 +4,7 @@
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
 import * as z from "zod";
+import { preview } from "../../engine/delegate.ts";
 import { categorySchema, ERRORS, ErrandError, type ErrorCode } from "../../schema/errors.ts";
 import { RECOVERIES } from "./recoveries.ts";
 
@@ -27,13 +28,32 @@ const INVALID_REQUEST = -32600;
 const INVALID_PARAMS = -32602;
 const INTERNAL_ERROR = -32603;
 
+/** A request with thousands of wrong members has no answer of its own size. */
+const MOST_ISSUES = 20;
+const ISSUE_BYTES = 256;
+const MESSAGE_BYTES = 1_024;
+const issuesSchema = z.looseObject({ issues: z.array(z.object({ path: z.string(), reason: z.string() })) });
+
+function shortened(details: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
+  const found = issuesSchema.safeParse(details);
+  if (!found.success) return details;
+  const { issues, ...rest } = found.data;
+  const shown = issues.slice(0, MOST_ISSUES).map(({ path, reason }) => ({
+    path: preview(path, ISSUE_BYTES),
+    reason: preview(reason, ISSUE_BYTES),
+  }));
+  const omitted = issues.length - shown.length;
+  return { ...rest, issues: shown, ...(omitted > 0 && { issues_omitted: omitted }) };
+}
+
 export function toToolError(error: ErrandError, requestId?: string): ToolError {
   const { category, retryable, recovery } = ERRORS[error.code];
-  const { details, delegation_id, delegation_valid, retry_after_seconds } = error.context;
+  const { delegation_id, delegation_valid, retry_after_seconds } = error.context;
+  const details = shortened(error.context.details);
   return {
     category,
     code: error.code,
-    message: error.message,
+    message: preview(error.message, MESSAGE_BYTES),
     retryable,
     ...(delegation_valid !== undefined && { delegation_valid }),
     recovery: RECOVERIES[error.code] ?? error.context.recovery ?? recovery,
@@ -53,7 +73,8 @@ function numberOf(code: ErrorCode): number {
 }
 
 export function toProtocolError(error: ErrandError, requestId?: string): ProtocolError {
-  return new ProtocolError(numberOf(error.code), error.message, toToolError(error, requestId));
+  const told = toToolError(error, requestId);
+  return new ProtocolError(numberOf(error.code), told.message, told);
 }
 
 /** An answer to a request that never reached a server of the SDK. */

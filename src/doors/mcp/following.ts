@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { answer } from "../../engine/answer.ts";
 import { cancel } from "../../engine/cancel.ts";
+import type { Broker } from "../../engine/context.ts";
 import { list } from "../../engine/list.ts";
 import { message } from "../../engine/message.ts";
 import { readWhenReady } from "../../engine/read.ts";
@@ -12,22 +13,13 @@ import { results } from "../../engine/results.ts";
 import { formatCursor, parseCursor } from "../../events/cursor.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { delegationFilterSchema } from "../../schema/delegation.ts";
+import { ErrandError } from "../../schema/errors.ts";
 import { answerRequestSchema, answerSchema, decisionSchema } from "../../schema/interrupt.ts";
 import { delegationIdSchema } from "../../schema/values.ts";
 import { check } from "../route.ts";
+import { newestSaid, Room, saidOf, saidSchema } from "./content.ts";
 import { type Tool, type ToolAnswer, tool } from "./tool.ts";
-import {
-  delegationOf,
-  roomFor,
-  SHOWN,
-  type Summary,
-  saidOf,
-  saidSchema,
-  summarize,
-  summarySchema,
-  summaryShape,
-  toText,
-} from "./view.ts";
+import { delegationOf, SHOWN, type Summary, summarize, summarySchema, summaryShape, toText } from "./view.ts";
 import { DEFAULT_WAIT_SECONDS, waitFor, waitSchema } from "./wait.ts";
 
 const DELEGATORS = ["agent", "caller", "operator"] as const;
@@ -45,6 +37,18 @@ const limit = z.int().min(1).max(50).default(10);
 function show(record: StoredDelegation): ToolAnswer {
   const data = summarize(delegationOf(record));
   return { text: toText(data), data };
+}
+
+/** The engine calls it by the name that it has elsewhere. */
+function cursorFrom(broker: Broker, cursor = "0") {
+  try {
+    return parseCursor(cursor, broker.shards.count);
+  } catch (error) {
+    if (!(error instanceof ErrandError) || error.code !== "invalid_request") throw error;
+    throw new ErrandError("invalid_request", "This is no cursor of wait_for_results.", {
+      details: { issues: [{ path: "cursor", reason: "give one back as it was given, or none" }] },
+    });
+  }
 }
 
 const brief = (record: StoredDelegation): Summary => summarize(delegationOf(record), SHOWN.list);
@@ -82,9 +86,9 @@ export const followingTools: readonly Tool[] = [
       if (!full) return show(record);
       const delegation = delegationOf(record);
       const data = summarize(delegation, SHOWN.full);
-      const room = roomFor(SHOWN.full);
+      const room = new Room(SHOWN.full);
       const task = saidOf(delegation.message, room);
-      const history = delegation.history.map((one) => saidOf(one, room));
+      const history = newestSaid(delegation.history, room);
       const said = [task, ...history].map(({ role, text }) => `${role}: ${text}`).join("\n");
       return {
         text: `${toText(data)}\nWhat was said:\n${said}`,
@@ -107,7 +111,7 @@ export const followingTools: readonly Tool[] = [
     output: { results: z.array(summarySchema), cursor: z.string() },
     async handle(context, { cursor, wait_seconds, limit: most }) {
       const { broker, principal } = context;
-      const from = parseCursor(cursor ?? "0", broker.shards.count);
+      const from = cursorFrom(broker, cursor);
       const { records, positions } = await context.held(wait_seconds, (signal) =>
         results(broker, principal, from, { wait_seconds, limit: most, signal }),
       );

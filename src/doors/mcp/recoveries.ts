@@ -9,7 +9,7 @@ export const RECOVERIES: Partial<Record<ErrorCode, string>> = {
   unauthenticated:
     "Nothing that you can call mends this: tell the user that the MCP configuration needs 'Authorization: Bearer <token>' with a token that is neither revoked nor expired.",
   forbidden:
-    "Do not retry. This token's principal may not do that; tell the user, or use a tool that broker_health says you may.",
+    "Do not retry. This token's principal may not do that; tell the user who it is (broker_health says so), or use another tool.",
   not_accepted:
     "Do not retry. Pick another agent with discover_agents, or tell the user that the operator has to let you in.",
   agent_unknown: "Call discover_agents for the names that exist, then call the tool again with one of them.",

@@ -21,16 +21,15 @@ import {
 } from "../../schema/lease.ts";
 import { agentNameSchema, leaseIdSchema } from "../../schema/values.ts";
 import { check } from "../route.ts";
+import { newestSaid, Room, saidOf, saidSchema, wordsOf } from "./content.ts";
 import type { Context } from "./context.ts";
 import { type Tool, tool } from "./tool.ts";
-import { roomFor, saidOf, saidSchema } from "./view.ts";
+import { SHOWN } from "./view.ts";
 import { waitSchema } from "./wait.ts";
 
 const WORKERS = ["agent", "operator"] as const;
 const LEASE_SECONDS = 900;
 const POLL_SECONDS = 25;
-/** Bodies are bounded elsewhere: work has to arrive whole. */
-const WHOLE = Number.POSITIVE_INFINITY;
 
 const lease_id = leaseIdSchema.describe("The lease_id that poll_inbox handed out.");
 
@@ -47,13 +46,18 @@ const workSchema = z.object({
   task: saidSchema,
   /** Questions, answers and follow-ups so far. */
   history: z.array(saidSchema).optional(),
+  /** How many older ones are not shown. */
+  history_omitted: z.int().optional(),
 });
 type Work = z.infer<typeof workSchema>;
 
-function toWork({ json }: GrantedLease): Work {
+function toWork({ json }: GrantedLease, bytes: number): Work {
   const { lease_id: id, expires_at, attempt, delegation } = leaseSchema.parse(JSON.parse(json));
   const { delegator, context_id, deadline_at, metadata, message, history } = delegation;
-  const room = roomFor(WHOLE);
+  const room = new Room(bytes);
+  const task = saidOf(message, room);
+  const said = newestSaid(history, room);
+  const omitted = history.length - said.length;
   return {
     lease_id: id,
     expires_at,
@@ -63,22 +67,28 @@ function toWork({ json }: GrantedLease): Work {
     context_id,
     deadline_at,
     metadata,
-    task: saidOf(message, room),
-    ...(history.length > 0 && { history: history.map((one) => saidOf(one, room)) }),
+    task,
+    ...(said.length > 0 && { history: said }),
+    ...(omitted > 0 && { history_omitted: omitted }),
   };
 }
 
 function workText(work: Work): string {
   const { lease_id: id, expires_at, delegation_id, delegator, attempt, task, history = [] } = work;
   const said = history.map(
-    ({ role, text, decision }) => `- ${role}: ${decision ? `[${decision}] ` : ""}${text}`,
+    ({ role, decision, ...content }) =>
+      `- ${role}: ${decision ? `[${decision}] ` : ""}${wordsOf(content).join("\n")}`,
   );
+  const isCut =
+    work.history_omitted !== undefined || [task, ...history].some(({ truncated }) => truncated === true);
   return [
     `Delegation ${delegation_id} from ${delegator}, attempt ${attempt}. lease_id ${id}, yours until ${expires_at}.`,
-    `Task: ${task.text}`,
-    ...(task.data ?? []).map((one) => JSON.stringify(one)),
-    ...(task.urls ?? []),
+    "Task:",
+    ...wordsOf(task),
     ...(said.length > 0 ? ["Said since:", ...said] : []),
+    ...(isCut
+      ? ["It is not shown whole. To have all of it: release_task, then poll_inbox with full: true."]
+      : []),
     "Next: do it; call report_progress before the lease ends, then complete_task, fail_task, request_input or release_task.",
   ].join("\n");
 }
@@ -110,9 +120,13 @@ export const workingTools: readonly Tool[] = [
         .max(3600)
         .default(LEASE_SECONDS)
         .describe("How long you keep it without a report; then somebody else gets it."),
+      full: z
+        .boolean()
+        .default(false)
+        .describe(`Work whole, however long; else ${SHOWN.full / 1024} KiB of it, by all tasks together.`),
     },
     output: { tasks: z.array(workSchema) },
-    async handle(context, { agent, ...asked }) {
+    async handle(context, { agent, full, ...asked }) {
       const { broker, principal, call } = context;
       const name = agentOf(context, agent);
       const request = check(leaseRequestSchema, { ...asked, worker_id: "mcp" }, "arguments");
@@ -123,7 +137,8 @@ export const workingTools: readonly Tool[] = [
         // They go only to a connection that takes them.
         call.onLost(() => void inBackground(broker, handBack(broker, leases)));
       }
-      const tasks = leases.map(toWork);
+      const bytes = full ? Number.POSITIVE_INFINITY : SHOWN.full / Math.max(1, leases.length);
+      const tasks = leases.map((one) => toWork(one, bytes));
       const text = tasks.map(workText).join("\n\n");
       return { text: text === "" ? "No work now. Call poll_inbox again." : text, data: { tasks } };
     },
@@ -155,8 +170,9 @@ export const workingTools: readonly Tool[] = [
       const { expires_at, messages } = await context.held(0, (signal) =>
         heartbeat(broker, principal, id, request, signal),
       );
-      const room = roomFor(WHOLE);
-      const said = messages.map((one) => saidOf(one, room));
+      const room = new Room(SHOWN.full);
+      // What does not fit comes with the next report, once these are seen.
+      const said = room.each(messages, (one) => saidOf(one, room));
       const told = said.map(({ message_id, text }) => `- [${message_id}] ${text}`);
       const news = told.length === 0 ? "" : `\nThe delegator says:\n${told.join("\n")}`;
       return { text: `The lease is yours until ${expires_at}.${news}`, data: { expires_at, messages: said } };

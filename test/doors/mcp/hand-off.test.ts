@@ -23,7 +23,7 @@ async function pollOf(era: Era, url: string): Promise<string> {
 }
 
 async function partsOf(era: Era, url: string): Promise<{ headers: Record<string, string>; body: string }> {
-  const params = { name: "poll_inbox", arguments: { agent: "scout", wait_seconds: 50, max: 8 } };
+  const params = { name: "poll_inbox", arguments: { agent: "scout", wait_seconds: 50, max: 8, full: true } };
   if (era === "modern") {
     const _meta = {
       "io.modelcontextprotocol/protocolVersion": MODERN,
