@@ -74,7 +74,13 @@ export async function answerPart(
   const answers = Object.fromEntries(
     [...kept].map(([request_id, json]) => [request_id, answerSchema.parse(JSON.parse(json))]),
   );
-  const answered = await answer(broker, principal, id, { interrupt_id, answers });
-  await broker.redis.del(key);
-  return answered;
+  try {
+    const answered = await answer(broker, principal, id, { interrupt_id, answers });
+    await broker.redis.del(key);
+    return answered;
+  } catch (error) {
+    // Kept, they would be refused again with whatever came: the question is asked anew.
+    if (error instanceof ErrandError && error.code === "payload_too_large") await broker.redis.del(key);
+    throw error;
+  }
 }

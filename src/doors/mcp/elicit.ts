@@ -91,11 +91,12 @@ export function toInputRequests(
 
 const filled = (text: unknown): text is string => typeof text === "string" && text !== "";
 
+/** Nothing when nothing was filled in: an empty form approves of nothing. */
 function toAnswer(
   kind: Interrupt["kind"],
   question: Question,
   content: Record<string, unknown>,
-): AnswerInput {
+): AnswerInput | undefined {
   const { decision, answer } = content;
   const decided = decision === "approve" || decision === "deny" ? decision : undefined;
   if (kind === "input" && ownForm(question, "") !== undefined) {
@@ -104,7 +105,7 @@ function toAnswer(
     return { data: content, ...(texts.length === 1 && filled(only) && { text: only }) };
   }
   if (kind === "input" && filled(answer)) return { text: answer, ...(decided && { decision: decided }) };
-  return { decision: decided ?? "approve" };
+  return decided && { decision: decided };
 }
 
 function responseTo(
@@ -139,10 +140,11 @@ export function toAnswers(
   for (const question of interrupt.requests) {
     const response = responseTo(interrupt, question, responses);
     if (response.kind !== "elicit" || response.action === "cancel") continue;
-    answers[question.request_id] =
+    const answer: AnswerInput | undefined =
       response.action === "decline"
         ? { decision: "deny" }
         : toAnswer(interrupt.kind, question, response.content ?? {});
+    if (answer) answers[question.request_id] = answer;
   }
   return answers;
 }

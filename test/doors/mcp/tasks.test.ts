@@ -230,6 +230,48 @@ test("questions are forms, each under a key of its own for the life of the task,
   expect((await get(taskId)).status).toBe("input_required");
 });
 
+test("an accepted form that says nothing is no approval", async () => {
+  const { start, get, ask, scout, lease } = await desk();
+  const { taskId } = await start();
+  await scout.interrupt(await lease(), {
+    requests: [
+      { request_id: "a", text: "Drop the table?" },
+      { request_id: "b", text: "Which?", options: ["x", "y"] },
+    ],
+  });
+  const keys = Object.keys((await get(taskId)).inputRequests);
+  for (const content of [undefined, {}, { answer: "" }, { answer: 5 }, { decision: "yes" }]) {
+    const inputResponses = Object.fromEntries(keys.map((key) => [key, { action: "accept", content }]));
+    const { body } = await ask("tasks/update", { taskId, inputResponses });
+    expect(body.result).toMatchObject({ resultType: "complete" });
+    expect(Object.keys((await get(taskId)).inputRequests)).toEqual(keys);
+  }
+  const { taskId: locked } = await start();
+  await scout.interrupt(await lease(), { kind: "auth", text: "Log in" });
+  const [key = ""] = Object.keys((await get(locked)).inputRequests);
+  await ask("tasks/update", {
+    taskId: locked,
+    inputResponses: { [key]: { action: "accept", content: { password: "hunter2" } } },
+  });
+  expect((await get(locked)).status).toBe("input_required");
+});
+
+test("answers that are too large together are asked for again, not kept for ever", async () => {
+  const { start, get, ask, scout, lease } = await desk();
+  const { taskId } = await start();
+  const requests = ["a", "b", "c", "d"].map((request_id) => ({ request_id, text: "?" }));
+  await scout.interrupt(await lease(), { requests });
+  const keys = Object.keys((await get(taskId)).inputRequests);
+  const give = (key: string, answer: string) =>
+    ask("tasks/update", { taskId, inputResponses: { [key]: { action: "accept", content: { answer } } } });
+  const answers = [];
+  for (const key of keys) answers.push((await give(key, "z".repeat(900_000))).body);
+  expect(answers.at(-1)?.error).toMatchObject({ code: -32602, data: { code: "payload_too_large" } });
+  expect(Object.keys((await get(taskId)).inputRequests)).toEqual(keys);
+  for (const key of keys) await give(key, "short");
+  expect((await get(taskId)).status).toBe("working");
+});
+
 test("a credential is never asked for in a form", async () => {
   const { start, get, ask, scout, lease } = await desk();
   const { taskId } = await start();
