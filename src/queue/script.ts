@@ -57,16 +57,23 @@ local function ticket_offer(queue, id, ticket, priority, returned, delay, at, pu
   return made
 end
 
-local function ticket_take(queue, at)
+local ticket_take
+function ticket_take(queue, at)
   local function k(name) return queue .. ':' .. name end
   local found = bull_moveToActive({ k('wait'), k('active'), k('prioritized'), k('events'), k('stalled'), k('limiter'),
     k('delayed'), k('paused'), k('meta'), k('pc'), k('marker') }, { k(''), at, cmsgpack.pack({ token = '0' }) })
   local job = found[2]
-  if job == 0 then return nil, found[4] ~= 0 and found[4] or nil end
+  if job == 0 then
+    -- Somebody gave the queue a rate: it is over at some time, too.
+    if found[3] > 0 then return nil, at + found[3] end
+    return nil, found[4] ~= 0 and found[4] or nil
+  end
   -- Nobody saw it active; what BullMQ does to finish a job is to tell others of it.
-  redis.call('LREM', k('active'), -1, job)
+  redis.call('LREM', k('active'), 1, job)
   redis.call('DEL', k(job))
-  local id, ticket = string.match(job, '^(.*)%.(%d+)$')
+  local id, ticket = string.match(job, '^(dlg_[%w_]+)%.(%d+)$')
+  -- Somebody else's job: worth nothing, and what stands behind it is not to wait for it.
+  if not id then return ticket_take(queue, at) end
   return id, tonumber(ticket)
 end`;
 

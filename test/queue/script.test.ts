@@ -113,3 +113,28 @@ test("an empty queue says when its next ticket is due, and gives it then", async
   expect(Number(due) - at).toBeLessThan(65_000);
   expect(await take.run(redis, [QUEUE], [at + 70_000])).toEqual(["dlg_0_a", 1]);
 });
+
+test("a job that is no ticket of ours is passed over, with the one behind it in the same look", async () => {
+  const redis = await database();
+  const { queue } = await bullmq(redis);
+  await queue.add("alien", {}, { jobId: "alien" });
+  await queue.add("alien", {}, { jobId: "alien.1", priority: 1 });
+  await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
+  expect(await take.run(redis, [QUEUE], [Date.now()])).toEqual(["dlg_0_a", 1]);
+  expect(await queue.getJobCounts()).toMatchObject({ active: 0, prioritized: 0, waiting: 0 });
+});
+
+test("a queue that somebody gave a rate says when that is over", async () => {
+  const redis = await database();
+  const { queue } = await bullmq(redis);
+  await queue.setGlobalRateLimit(1, 60_000);
+  for (const ticket of [1, 2]) await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", ticket, 5, 0, 0]);
+  const at = Date.now();
+  expect(await take.run(redis, [QUEUE], [at])).toEqual(["dlg_0_a", 1]);
+  const [nothing, due] = Object.values(Object(await take.run(redis, [QUEUE], [at])));
+  expect(nothing).toBe("");
+  expect(Number(due) - at).toBeGreaterThan(50_000);
+  await queue.removeGlobalRateLimit();
+  await redis.del(`${QUEUE}:limiter`);
+  expect(await take.run(redis, [QUEUE], [at])).toEqual(["dlg_0_a", 2]);
+});
