@@ -99,7 +99,13 @@ async function take(broker: Broker, agent: string, request: LeaseRequest): Promi
       broker.unheard.grant(agent, nonce);
       throw error;
     });
-    if (outcome.outcome === "empty") return { found: null, next_due_at: outcome.next_due_at ?? null };
+    if (outcome.outcome === "empty") {
+      const { next_due_at, now } = outcome;
+      if (next_due_at === undefined) return { found: null };
+      // Redis' clock says when it is due, ours when to look; they may differ.
+      const left = next_due_at - (now - broker.clock.offset_ms);
+      return { found: null, next_due_at: Date.now() + left };
+    }
     if (outcome.outcome === "held") return { found: "held", held: true };
     if (outcome.outcome !== "ok" || !record) continue;
     const { id, fence } = record;
