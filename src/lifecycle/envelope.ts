@@ -32,7 +32,7 @@ function messageJson(record: StoredDelegation, lease_id: string): string {
   const { message, context_id } = record;
   // As the broker wrote it, the metadata is last in it and the delegation's id last in that: what is new goes in there.
   const end = `"delegation_id":"${record.id}"}}`;
-  if (!answer && message.endsWith(end) && !/"(?:taskId|contextId)"/.test(message)) {
+  if (!answer && message.endsWith(end) && !/"(?:taskId|contextId|lease_id)"/.test(message)) {
     return `${message.slice(0, -2)},"lease_id":"${lease_id}"},"contextId":${JSON.stringify(context_id)}}`;
   }
   const { taskId: _dropped, ...said } = answer ?? messageSchema.parse(JSON.parse(message));
