@@ -7,7 +7,7 @@ import { parse } from "secure-json-parse";
 import { ErrandError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 
-type Incoming = Pick<IncomingMessage, "headers" | "on" | "off">;
+type Incoming = Pick<IncomingMessage, "headers" | "destroyed" | "on" | "off">;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
@@ -42,6 +42,8 @@ export function readBody(incoming: Incoming, maxBytes: number): Promise<Uint8Arr
           details: { issues: [{ path: "", reason: "did not arrive whole" }] },
         }),
       );
+    // Nothing is told of twice.
+    if (incoming.destroyed) return brokeOff();
     incoming.on("data", data).on("end", end).on("error", brokeOff).on("close", brokeOff);
   });
 }
