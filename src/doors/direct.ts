@@ -11,6 +11,8 @@ import { problemAnswer } from "./problem.ts";
 import type { Route } from "./route.ts";
 
 const NO_QUERY = {};
+/** What the web's URL reads in another way than it stands there: escapes, fragments, dots, backslashes. */
+const NOT_PLAIN = /[%#\\]|\/\./;
 
 /** False: not one of these, and nothing was done. */
 export type Direct = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
@@ -22,12 +24,15 @@ export function createDirect(gate: Gate, routes: readonly Route[]): Direct {
   }
   return (incoming, outgoing) => {
     const { method = "", url = "" } = incoming;
-    if (method === "HEAD" || method === "OPTIONS" || url.includes("%")) return false;
+    if (method === "HEAD" || method === "OPTIONS" || NOT_PLAIN.test(url)) return false;
     const cut = url.indexOf("?");
     const path = cut === -1 ? url : url.slice(0, cut);
     const [[route, params] = []] = router.match(method, path)[0];
     if (!route) return false;
-    void answer(gate, { incoming, outgoing, route, params, query: cut === -1 ? "" : url.slice(cut + 1) });
+    const cutOff = () => outgoing.destroy();
+    answer(gate, { incoming, outgoing, route, params, query: cut === -1 ? "" : url.slice(cut + 1) }).catch(
+      cutOff,
+    );
     return true;
   };
 }
@@ -54,8 +59,11 @@ async function answer(gate: Gate, { incoming, outgoing, route, params, query }: 
   };
   let foreign: string | undefined;
   let found: Answer;
+  // Who is kept out has come to no route.
+  let label = "other";
   try {
     foreign = gate.guard(header("origin"), header("host"));
+    label = route.path;
     const given = await gate.run(inbound, route.run, params, query === "" ? NO_QUERY : queriesOf(query));
     if (given instanceof Response) throw new TypeError(`${route.path} answers with a stream`);
     found = given;
@@ -63,11 +71,12 @@ async function answer(gate: Gate, { incoming, outgoing, route, params, query }: 
     found = problemAnswer(gate.refusal(error, inbound.requestId, route.method), inbound.requestId);
   }
   found.writeTo(outgoing, gate.headers(inbound.requestId, foreign));
-  gate.count(route.method, route.path, found.status);
+  gate.count(route.method, label, found.status);
 }
 
 function queriesOf(query: string): Record<string, string[]> {
   const found = new URLSearchParams(query);
+  found.delete("");
   return Object.fromEntries([...new Set(found.keys())].map((name) => [name, found.getAll(name)]));
 }
 
