@@ -102,6 +102,7 @@ const artifact = step<{ via: number; pick: Pick; by: string }>({
     if (!refusal) {
       model.move("artifact", item);
       item.artifacts += 1;
+      item.artifactFence = item.fence;
     }
     await real.check(item);
   },

@@ -19,12 +19,12 @@ export const rarely = <T>(some: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, some);
 /** One agent has most of the work, so that its leases contend. */
 export const agentIndex = fc.constantFrom(0, 0, 0, 1, 2);
-const who = fc.oneof(
+export const who = fc.oneof(
   { weight: 4, arbitrary: fc.constant("delegator") },
   fc.constantFrom("operator", "approver:ann", "caller:bob", "target"),
 );
 
-function principal(by: string, item: Item): string {
+export function principal(by: string, item: Item): string {
   if (by === "delegator") return item.delegator;
   return by === "target" ? `agent:${item.target}` : by;
 }

@@ -34,6 +34,16 @@ export interface AskedQuestion {
   answer: string | null;
 }
 
+export interface ModelPush {
+  readonly id: string;
+  /** Where its receiver is. */
+  readonly path: string;
+  /** The first event that it is told of. */
+  readonly from: number;
+  /** The last event before it was taken away; null: it is there. */
+  until: number | null;
+}
+
 export interface Item {
   readonly id: string;
   readonly target: string;
@@ -70,7 +80,10 @@ export interface Item {
   closed: { readonly fence: number; readonly kind: ReplyKind } | null;
   history: number;
   artifacts: number;
+  /** The fence that the newest of them came under. */
+  artifactFence: number;
   error: string | null;
+  readonly pushes: ModelPush[];
   readonly children: Item[];
   redriven: Item | null;
   /** Type and status of every event it should have left, and after how many seconds it is tried again. */

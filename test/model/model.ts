@@ -118,7 +118,9 @@ export class Model {
       closed: null,
       history: 0,
       artifacts: 0,
+      artifactFence: 0,
       error: null,
+      pushes: [],
       children: [],
       redriven: null,
       log: [],
@@ -140,7 +142,8 @@ export class Model {
     count(this.made, name);
     item.state = to ?? move.to[0] ?? before;
     if (move.spends) item.attempt += 1;
-    if (move.forgets) item.artifacts = 0;
+    // A lease that nobody confirmed undoes nothing that came before it.
+    if (move.forgets && (name !== "unconfirm" || item.artifactFence === item.fence)) item.artifacts = 0;
     if (move.lease === "extend") this.extend(item);
     if (move.lease === "drop" && item.lease && move.ends) {
       item.ends.set(item.fence, move.ends);

@@ -10,6 +10,8 @@ import type { DelegationEvent } from "../../src/schema/event.ts";
 import { as, OPERATOR, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
 import { keepAlive, type Speak, type Told } from "../support/kept-alive.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
 import type { Item, ModelAgent, Refusal } from "./item.ts";
 import { count, Model, THIRD, UNIT } from "./model.ts";
 
@@ -40,22 +42,30 @@ export class Real {
   readonly #clock: { offset_ms: number };
   readonly #tokens = new Map<string, string>([["operator", OPERATOR]]);
   readonly #url: string;
+  /** Where push notifications go. */
+  readonly receiver: Awaited<ReturnType<typeof startReceiver>>;
   /** How often each move was made and each code refused one, over all walks. */
   readonly counts = new Map<string, number>();
   #walks = 0;
 
-  private constructor(broker: Awaited<ReturnType<typeof startBroker>>, gateways: readonly Spoken[]) {
+  private constructor(
+    broker: Awaited<ReturnType<typeof startBroker>>,
+    gateways: readonly Spoken[],
+    receiver: Awaited<ReturnType<typeof startReceiver>>,
+  ) {
+    this.receiver = receiver;
     this.#gateways = gateways;
     this.#clock = broker.clock;
     this.#url = broker.url;
   }
 
   static async start(): Promise<Real> {
-    const first = await startBroker({ retentionMs: 3_650 * DAY_MS });
+    const first = await startBroker({ retentionMs: 3_650 * DAY_MS, callbackAllow: ["127.0.0.1"] });
     const second = await first.another();
     const real = new Real(
       first,
       [first, second].map(({ url, gateway }) => ({ speak: keepAlive(url), broker: gateway })),
+      await startReceiver(),
     );
     for (const principal of ["caller:alice", "caller:bob", "approver:ann"]) await real.#token(principal);
     return real;
@@ -96,7 +106,7 @@ export class Real {
     const gateway = this.#gateways[via % this.#gateways.length];
     if (!gateway) throw new RangeError("no gateway");
     const answer = await gateway.speak(this.#tokens.get(by) ?? "nobody", method, path, body);
-    if (answer.status >= 400) count(this.counts, answer.body.code);
+    if (answer.status >= 400) count(this.counts, codeOf(answer));
     return answer;
   }
 
@@ -135,6 +145,25 @@ export class Real {
     expect(events.map(line)).toEqual(item.log);
   }
 
+  /** The receivers of its pushes were told of every event from when they were made, each once and in order. */
+  async checkPushes({ id, pushes, version }: Item): Promise<void> {
+    const head = `evt_${id}_`;
+    for (const { path, from, until: last } of pushes) {
+      const ids = () =>
+        this.receiver.received
+          .filter((one) => one.path === path)
+          .map(({ headers }) => String(headers["webhook-id"]).slice(head.length));
+      const seqs = () => ids().map((one) => Number(one.split("_")[0]));
+      if (last === null) await until(() => seqs().includes(version), { timeoutMs: 20_000 });
+      const told = seqs();
+      expect(new Set(ids()).size).toBe(told.length);
+      const end = last === null ? version : (told.at(-1) ?? from - 1);
+      expect(end).toBeLessThanOrEqual(last ?? version);
+      expect([...new Set(told)]).toEqual(Array.from({ length: end - from + 1 }, (_, at) => from + at));
+      expect(told).toEqual([...told].sort((a, b) => a - b));
+    }
+  }
+
   /** The walk is over: every record and stream is compared, the agents are deleted and all that hangs on them. */
   async end(model: Model): Promise<void> {
     await this.settled();
@@ -152,9 +181,14 @@ export class Real {
     for (const item of model.items) {
       await this.check(item);
       await this.checkEvents(item);
+      await this.checkPushes(item);
     }
+    this.receiver.received.length = 0;
   }
 }
+
+/** Of a refusal, as this door or A2A writes it. */
+export const codeOf = ({ body }: Told): string => body.code ?? body.error.details[0].metadata.code;
 
 const seconds = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
 

@@ -10,6 +10,8 @@ const pass = step<{ via: number; units: number; swept: boolean }>({
   // By then the deadlines that nobody gave would fall due, and they are whole units.
   check: (model, { units }) => model.now + units * UNIT - model.startedAt < DEFAULT_TTL,
   async run(model, real, { via, units, swept }) {
+    // What is still to be told would take a turn of the sweep.
+    await real.settled();
     real.move(units * UNIT);
     model.now += units * UNIT;
     if (swept) await sweepBoth(model, real, via);

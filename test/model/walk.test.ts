@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { MOVE_NAMES, MOVES, type Move } from "../../src/lifecycle/states.ts";
 import { agentSteps, leases } from "./agent-steps.ts";
 import { delegations, delegatorSteps } from "./delegator-steps.ts";
+import { pushSteps } from "./push-steps.ts";
 import { Real } from "./real.ts";
 import { STEPS } from "./step.ts";
 import { timeSteps } from "./time-steps.ts";
@@ -18,7 +19,7 @@ const STARTS = 10;
 const OFFERED = 110;
 /** The moves that show on a record, and every code that a walk can run into. */
 const EVERYWHERE = [
-  ...MOVE_NAMES.filter((name) => !["adopt", "redrive", "follow_up", "push", "reticket"].includes(name)),
+  ...MOVE_NAMES.filter((name) => !["adopt", "redrive", "follow_up", "reticket"].includes(name)),
   "already_finished",
   "wrong_state",
   "lease_lost",
@@ -48,7 +49,7 @@ test("what the model takes from the table is what the contract says", () => {
 
 test(`${RUNS} walks of up to ${STEPS} commands go as the table says`, { timeout: PATIENCE_MS }, async () => {
   const real = await Real.start();
-  const steps = [...delegatorSteps, ...agentSteps, ...timeSteps].flatMap(([often, one]) =>
+  const steps = [...delegatorSteps, ...agentSteps, ...timeSteps, ...pushSteps].flatMap(([often, one]) =>
     Array.from({ length: often }, () => one),
   );
   // Something to do first: a walk without work is soon over.

@@ -1,10 +1,8 @@
 /**
  * The A2A-Extensions header: what of it is in use is said back, the rest is passed over; a version of ours that is not
- * there is not replaced by another. Limit: one extension of our own, and none that anybody must know.
+ * there is not replaced by another. Limit: one extension of our own, and none
+ * that anybody must know, so nobody is refused for one.
  */
-import type { AgentCard } from "@a2a-js/sdk";
-import { ExtensionSupportRequiredError } from "@a2a-js/sdk/errors";
-
 export const EXTENSION = "urn:errand:a2a:v1";
 export const EXTENSION_HEADERS = { "1.0": "A2A-Extensions", "0.3": "X-A2A-Extensions" } as const;
 
@@ -21,13 +19,4 @@ export function activated(
 ): Record<string, string> {
   const name = EXTENSION_HEADERS[version];
   return listed(header(name.toLowerCase())).includes(EXTENSION) ? { [name]: EXTENSION } : {};
-}
-
-/** Throws for an extension that the card requires and the client did not name. */
-export function requireExtensions(card: Pick<AgentCard, "capabilities">, wished: string | undefined): void {
-  const missing = card.capabilities?.extensions.filter(
-    ({ uri, required }) => required && !listed(wished).includes(uri),
-  );
-  const [first] = missing ?? [];
-  if (first) throw new ExtensionSupportRequiredError(`This agent requires the extension ${first.uri}.`);
 }
