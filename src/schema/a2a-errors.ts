@@ -11,7 +11,6 @@ export type A2aErrorName =
   | "PushNotificationNotSupportedError"
   | "UnsupportedOperationError"
   | "ContentTypeNotSupportedError"
-  | "ExtensionSupportRequiredError"
   | "VersionNotSupportedError"
   | "RequestMalformedError";
 

@@ -6,7 +6,6 @@ import {
   A2A_ERROR_CODE,
   A2AError,
   ContentTypeNotSupportedError,
-  ExtensionSupportRequiredError,
   PushNotificationNotSupportedError,
   RequestMalformedError,
   restStatusFor,
@@ -45,7 +44,6 @@ const CLASSES = {
   PushNotificationNotSupportedError,
   UnsupportedOperationError,
   ContentTypeNotSupportedError,
-  ExtensionSupportRequiredError,
   VersionNotSupportedError,
   RequestMalformedError,
 } as const satisfies Record<A2aErrorName, unknown>;
@@ -109,10 +107,18 @@ function ofBroker(error: ErrandError, requestId: string): Failure {
     code: CODES[code] ?? SERVER_ERROR,
     status: name,
     message: error.message,
-    details: [{ "@type": ERROR_INFO, reason: code.toUpperCase(), domain: "errand", metadata }, ...violations],
+    details: [ownInfo(code.toUpperCase(), metadata), ...violations],
     headers,
   };
 }
+
+/** Where the protocol names no reason of its own. */
+export const ownInfo = (reason: string, metadata: Record<string, string>): Detail => ({
+  "@type": ERROR_INFO,
+  reason,
+  domain: "errand",
+  metadata,
+});
 
 function violationsOf(issues: unknown): Detail[] {
   if (!Array.isArray(issues)) return [];

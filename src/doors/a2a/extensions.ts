@@ -1,7 +1,6 @@
 /**
  * The A2A-Extensions header: what of it is in use is said back, the rest is passed over; a version of ours that is not
- * there is not replaced by another. Limit: one extension of our own, and none
- * that anybody must know, so nobody is refused for one.
+ * there is not replaced by another. Limit: one extension of our own, and none that anybody must know, so nobody is refused for want of one.
  */
 export const EXTENSION = "urn:errand:a2a:v1";
 export const EXTENSION_HEADERS = { "1.0": "A2A-Extensions", "0.3": "X-A2A-Extensions" } as const;

@@ -17,10 +17,11 @@ import { type Operation, operationOf } from "./rest-routes.ts";
 import { Scope } from "./scope.ts";
 import type { Signer } from "./signing.ts";
 import { streamed } from "./streamed.ts";
-import { type Version, versionOf } from "./version.ts";
+import { formFor, type Version, versionOf } from "./version.ts";
 
 export async function rest(exchange: Exchange, signer: Signer | null, log: Log): Promise<Answer | Response> {
-  let version: Version = "1.0";
+  const named = [exchange.header("a2a-version"), exchange.query["A2A-Version"]?.[0]] as const;
+  const version: Version = formFor(...named);
   const refuse = (error: unknown) => {
     const failure = toFailure(error, log, exchange.requestId);
     return { failure, body: version === "1.0" ? restError(failure) : restErrorV03(failure) };
@@ -28,7 +29,7 @@ export async function rest(exchange: Exchange, signer: Signer | null, log: Log):
   const typed = () => ({ "content-type": version === "1.0" ? mediaType(exchange) : "application/json" });
   try {
     const { call, bytes } = await exchange.enter();
-    version = versionOf(exchange.header("a2a-version"), exchange.query["A2A-Version"]?.[0]);
+    versionOf(...named);
     const verb = exchange.method === "HEAD" ? "GET" : exchange.method;
     const operation = operationOf(verb, exchange.rest, exchange.query, version);
     if (!operation) throw noRoute(exchange, version);

@@ -9,7 +9,7 @@ import { z } from "zod";
 import { type Answer, json } from "../answer.ts";
 import { parseBody } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
-import { rpcError, toFailure } from "./errors.ts";
+import { ownInfo, rpcError, toFailure } from "./errors.ts";
 import { activated } from "./extensions.ts";
 import { BrokerA2AHandler } from "./handler.ts";
 import { checkParams, isMethod } from "./params.ts";
@@ -40,6 +40,10 @@ class EnvelopeError extends Error {
     super(message);
     this.code = code;
   }
+
+  get reason(): string {
+    return this.code === A2A_ERROR_CODE.METHOD_NOT_FOUND ? "METHOD_NOT_FOUND" : "INVALID_REQUEST";
+  }
 }
 
 const resultSchema = z.looseObject({ result: z.looseObject({}) });
@@ -62,10 +66,15 @@ export async function rpc(
 ): Promise<Answer | Response> {
   let id: Id = null;
   const refuse = (error: unknown): { body: Json; http: number; headers: Record<string, string> } => {
-    const failed = error instanceof EnvelopeError ? null : toFailure(error, log, exchange.requestId);
+    const { requestId } = exchange;
+    const failed = error instanceof EnvelopeError ? null : toFailure(error, log, requestId);
     const shown =
       error instanceof EnvelopeError
-        ? { code: error.code, message: error.message }
+        ? {
+            code: error.code,
+            message: error.message,
+            data: [ownInfo(error.reason, { request_id: requestId })],
+          }
         : failed && rpcError(failed);
     return {
       body: { jsonrpc: "2.0", id, error: shown },

@@ -14,6 +14,10 @@ export function versionNamed(header: string | undefined, parameter: string | und
   return SUPPORTED.find((version) => version === minor) ?? null;
 }
 
+/** In whose form a refusal is written, whatever it refuses. */
+export const formFor = (header: string | undefined, parameter: string | undefined): Version =>
+  (header || parameter || "").trim() === "" ? "0.3" : (versionNamed(header, parameter) ?? "1.0");
+
 /** Throws for a version that is none of ours. */
 export function versionOf(header: string | undefined, parameter: string | undefined): Version {
   if ((header || parameter || "").trim() === "") return "0.3";

@@ -31,6 +31,11 @@ describe("JSON-RPC", () => {
     const codeOf = async (body: unknown) => {
       const answer = await raw.envelope(body);
       expect([answer.status, answer.body.jsonrpc]).toEqual([200, "2.0"]);
+      expect(answer.body.error.data[0]).toMatchObject({
+        "@type": ERROR_INFO,
+        reason: expect.stringMatching(/^[A-Z_]+$/),
+        metadata: { request_id: expect.stringMatching(/^req_/) },
+      });
       return [answer.body.error.code, answer.body.id];
     };
     expect(await codeOf("{")).toEqual([-32700, null]);
@@ -291,7 +296,7 @@ describe("0.3", () => {
   });
 
   test("HTTP+JSON: the codes of JSON-RPC, with their status", async () => {
-    const { raw } = await a2aDesk();
+    const { url, raw } = await a2aDesk();
     const old = { "a2a-version": "0.3" };
     const none = await raw.rest("GET", `/v1/tasks/${NOBODY}`, undefined, old);
     expect([none.status, none.body.code]).toEqual([404, -32001]);
@@ -302,6 +307,14 @@ describe("0.3", () => {
       old,
     );
     expect([bad.status, bad.body.code]).toEqual([400, -32602]);
+    for (const version of [old, undefined]) {
+      const nobody = await request(url, "GET", `/a2a/scout/rest/v1/tasks/${NOBODY}`, {
+        token: null,
+        ...(version && { headers: version }),
+      });
+      expect([nobody.status, nobody.body.code]).toEqual([401, -32000]);
+      expect(nobody.body.data[0]).toMatchObject({ "@type": ERROR_INFO, reason: "UNAUTHENTICATED" });
+    }
     const list = await raw.rest("GET", "/v1/tasks", undefined, old);
     expect(list.status).toBe(404);
   });
