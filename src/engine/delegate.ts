@@ -8,13 +8,12 @@ import { randomId } from "../redis/shards.ts";
 import { textOf } from "../schema/a2a.ts";
 import type { DelegateRequest } from "../schema/delegation.ts";
 import { ErrandError } from "../schema/errors.ts";
-import type { StoredPush } from "../schema/push.ts";
 import { contextIdSchema } from "../schema/values.ts";
 import { matchesPattern, type Principal, requireDelegator } from "./access.ts";
 import type { Broker } from "./context.ts";
 import { follow, offer, soon } from "./dispatch.ts";
 import { reserve } from "./idempotency.ts";
-import { pushParams } from "./pushes.ts";
+import { type MakePush, pushParams } from "./pushes.ts";
 import { refusal } from "./refuse.ts";
 import { adopt, ancestorsOf } from "./tree.ts";
 
@@ -69,7 +68,7 @@ export interface DelegateOptions {
   /** The failed delegation whose place it takes. */
   readonly redriveOf?: string | undefined;
   /** Told of all that happens to it, from its first event on. */
-  readonly push?: StoredPush | undefined;
+  readonly push?: MakePush | undefined;
 }
 
 export interface Delegated {
@@ -172,7 +171,7 @@ export async function submit(
       ttl_ms: milliseconds(request.ttl_seconds) ?? DEFAULT_TTL_MS,
       deadline_at: instant(request.deadline),
       start_within_ms: milliseconds(request.start_within_seconds),
-      ...(options.push && pushParams(options.push)),
+      ...(options.push && pushParams(options.push(id))),
     },
     event: { task_preview, priority: String(request.priority) },
     fields: {

@@ -2,8 +2,8 @@
  * Push notification configs of a delegation: made, shown and taken away by its delegator or the operator. Limit: whoever
  * sees the delegation otherwise is refused; to whom it does not concern, it does not exist.
  */
+import { createHash } from "node:crypto";
 import type { StoredDelegation } from "../lifecycle/record.ts";
-import { randomId } from "../redis/shards.ts";
 import { isTerminal } from "../schema/delegation.ts";
 import { ErrandError } from "../schema/errors.ts";
 import type { Push, PushInput, PushVersion, StoredPush } from "../schema/push.ts";
@@ -25,10 +25,22 @@ async function mine(broker: Broker, principal: Principal, id: string): Promise<S
   });
 }
 
+/** What is kept of it with that delegation. */
+export type MakePush = (delegation_id: string) => StoredPush;
+
+/**
+ * Who sends the same again, for want of an answer, is told once: what is not named is known by its URL, and in 0.3 it is
+ * the delegation's one.
+ */
+function unnamed(delegation_id: string, url: string, version: PushVersion): string {
+  if (version === "0.3") return delegation_id;
+  return `psh_${createHash("sha256").update(url).digest("base64url").slice(0, 22)}`;
+}
+
 /** As it is kept; throws `invalid_request` for an address that may not be called. `path` names it to the caller. */
-export function toPush(broker: Broker, input: PushInput, version: PushVersion, path = "url"): StoredPush {
+export function toPush(broker: Broker, input: PushInput, version: PushVersion, path = "url"): MakePush {
   broker.egress.requireCallable(input.url, path);
-  return { ...input, id: input.id ?? `psh_${randomId(16)}`, version };
+  return (id) => ({ ...input, id: input.id ?? unnamed(id, input.url, version), version });
 }
 
 /** What the move that makes it takes. */
@@ -61,7 +73,7 @@ export async function createPush(
   path?: string,
 ): Promise<Push> {
   const record = await mine(broker, principal, id);
-  const push = toPush(broker, input, version, path);
+  const push = toPush(broker, input, version, path)(id);
   const { outcome } = await broker.writer.move({ move: "push", id, params: pushParams(push) });
   if (outcome.outcome !== "ok") throw refusal(outcome, id);
   // What a finished one has to tell is told now; of a live one its next event will see to that.

@@ -159,10 +159,8 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     return this.#kept(async () => {
       const { broker, principal } = this.#scope.call;
       const { id } = await readTask(this.#scope, params.taskId);
-      const version = versionFor(context);
-      // In 0.3 a task has one config unless they are named.
-      const named = version === "0.3" && params.id === "" ? { ...params, id } : params;
-      return toPushConfig(id, await createPush(broker, principal, id, toPushInput(named), version));
+      const made = await createPush(broker, principal, id, toPushInput(params), versionFor(context));
+      return toPushConfig(id, made);
     });
   }
 

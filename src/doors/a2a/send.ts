@@ -66,7 +66,7 @@ async function begun(
   const { record } = await delegate(call.broker, call.principal, request, {
     traceparent: traceparentOf(call.header("traceparent")),
     idempotencyKey: call.header("idempotency-key"),
-    body,
+    body: push ? { ...body, push: push.input } : body,
     push: push && toPush(call.broker, push.input, push.version, PUSH_URL),
   });
   return record;

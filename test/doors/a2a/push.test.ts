@@ -129,6 +129,48 @@ test("in 0.3 a config that is not named is the task's one", async () => {
   expect(all.body.result).toHaveLength(1);
 });
 
+test("who repeats itself for want of an answer is told once", async () => {
+  const { agent, raw } = await desk();
+  const { url, received } = await startReceiver();
+  const sendWith = (message: unknown, hook: string, headers = {}) =>
+    raw.rpc(
+      "SendMessage",
+      { message, configuration: { returnImmediately: true, taskPushNotificationConfig: { url: hook } } },
+      headers,
+    );
+  const key = { "idempotency-key": "once" };
+  const message = jsonMessage("x");
+  const { id } = (await sendWith(message, url, key)).body.result.task;
+  expect((await sendWith(message, url, key)).body.result.task.id).toBe(id);
+  const elsewhere = await sendWith(message, `${url}/elsewhere`, key);
+  expect(elsewhere.body.error.data[0].metadata.code).toBe("idempotency_conflict");
+
+  const { interrupt_id } = (await agent.interrupt((await leaseOf(agent)).lease, { text: "?" })).body;
+  const answer = jsonMessage("yes", { taskId: id, metadata: { interrupt_id } });
+  for (let n = 0; n < 2; n += 1) expect((await sendWith(answer, url)).body.result.task.id).toBe(id);
+  const made = await raw.rpc("CreateTaskPushNotificationConfig", { taskId: id, url });
+  const { configs } = (await raw.rpc("ListTaskPushNotificationConfigs", { taskId: id })).body.result;
+  expect(configs).toEqual([made.body.result]);
+  await agent.reply((await leaseOf(agent)).lease);
+  await until(() => received.length === 6);
+  expect(new Set(received.map(({ headers }) => headers["webhook-id"])).size).toBe(6);
+});
+
+test.each(["JSON-RPC of 0.3", "HTTP+JSON of 0.3"] as const)(
+  "%s: a config that comes with a message and is not named is the task's one, too",
+  async (binding) => {
+    const { url, caller } = await desk();
+    const client = await sdkClient(url, "scout", caller.token, binding);
+    const config = configOf("", "http://127.0.0.1:1/one", "");
+    const sent = sending(say("hi"), { returnImmediately: true, taskPushNotificationConfig: config });
+    const { id } = asTask(await client.sendMessage(sent));
+    await client.createTaskPushNotificationConfig(configOf(id, "http://127.0.0.1:1/two", ""));
+    const all = { tenant: "", taskId: id, pageSize: 0, pageToken: "" };
+    const { configs } = await client.listTaskPushNotificationConfig(all);
+    expect(configs.map((one) => [one.id, one.url])).toEqual([[id, "http://127.0.0.1:1/two"]]);
+  },
+);
+
 test("HTTP+JSON: 201 with the config, 204 without a body, pages with their token", async () => {
   const { raw } = await desk();
   const sent = await raw.rest("POST", "/message:send", {
