@@ -1,0 +1,154 @@
+/** The relay and what is no A2A: redirects, garbage, answers without end. Each ends the delegation, in words of ours. */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { client, startBroker } from "../support/broker.ts";
+import { startRelaying, watching } from "../support/relaying.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+type Json = ReturnType<typeof JSON.parse>;
+
+/** A server with a card, and whatever `answer` does with its calls. */
+async function setup(
+  answer: (body: Json, outgoing: ServerResponse, incoming: IncomingMessage) => void,
+  streaming = true,
+) {
+  const elsewhere: string[] = [];
+  const server = createServer((incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+    incoming.on("end", () => {
+      const at = `http://${incoming.headers.host}`;
+      if (incoming.url === "/.well-known/agent-card.json") {
+        const supportedInterfaces = [
+          { url: `${at}/rpc`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+        ];
+        const lists = { skills: [], defaultInputModes: ["text"], defaultOutputModes: ["text"] };
+        outgoing.setHeader("content-type", "application/json");
+        const names = { name: "x", description: "x", version: "1" };
+        outgoing.end(
+          JSON.stringify({ ...names, capabilities: { streaming }, supportedInterfaces, ...lists }),
+        );
+      } else if (incoming.url === "/rpc") {
+        answer(JSON.parse(Buffer.concat(chunks).toString()), outgoing, incoming);
+      } else {
+        elsewhere.push(incoming.url ?? "");
+        outgoing.end("{}");
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  const { url } = await startBroker();
+  const api = client(url);
+  await api.agent("remote", { limits: { max_attempts: 1 } });
+  const relayed = startRelaying(url, "remote", `http://127.0.0.1:${port}`);
+  return { api, relayed, elsewhere, ...watching(api) };
+}
+
+const result = (outgoing: ServerResponse, { id }: Json, value: object) => {
+  outgoing.setHeader("content-type", "application/json");
+  outgoing.end(JSON.stringify({ jsonrpc: "2.0", id, result: value }));
+};
+const events = (outgoing: ServerResponse, { id }: Json, ...values: object[]) => {
+  outgoing.writeHead(200, { "content-type": "text/event-stream" });
+  for (const value of values) {
+    outgoing.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result: value })}\n\n`);
+  }
+  outgoing.end();
+};
+const task = (state: string, more: object = {}) => ({
+  id: "t-1",
+  contextId: "c-1",
+  status: { state: `TASK_STATE_${state}` },
+  ...more,
+});
+
+test.each<[string, (body: Json, outgoing: ServerResponse) => void, string]>([
+  ["a redirect", (_, out) => out.writeHead(307, { location: "/elsewhere" }).end(), "remote_error"],
+  [
+    "a page",
+    (_, out) => out.writeHead(200, { "content-type": "text/html" }).end("<h1>canary</h1>"),
+    "remote_error",
+  ],
+  [
+    "half an answer",
+    (_, out) => out.writeHead(200, { "content-type": "application/json" }).end('{"canary":'),
+    "remote_error",
+  ],
+  ["a result of nothing", (body, out) => result(out, body, {}), "remote_error"],
+  [
+    "a stream of garbage",
+    (_, out) => out.writeHead(200, { "content-type": "text/event-stream" }).end("data: {canary\n\n"),
+    "remote_error",
+  ],
+  [
+    "an error of its own",
+    (body, out) => {
+      out.setHeader("content-type", "application/json");
+      out.end(
+        JSON.stringify({ jsonrpc: "2.0", id: body.id, error: { code: -32603, message: "canary at /srv" } }),
+      );
+    },
+    "remote_error",
+  ],
+  [
+    "an answer without end",
+    (_, out) => {
+      out.writeHead(200, { "content-type": "application/json" });
+      const more = () => {
+        while (out.write("x".repeat(1_000_000)));
+      };
+      out.on("drain", more);
+      more();
+    },
+    "remote_error",
+  ],
+])("%s", async (_name, answer, code) => {
+  for (const streaming of [true, false]) {
+    const { api, delegate, ended, relayed, elsewhere } = await setup(answer, streaming);
+    const id = await delegate("x");
+    const done = await ended(id);
+    expect(done).toMatchObject({ state: "failed", error: { code } });
+    const all = JSON.stringify([done, (await api.events(id)).body, relayed.notes, relayed.events]);
+    expect(all).not.toContain("canary");
+    expect(elsewhere).toEqual([]);
+  }
+});
+
+test("what comes after the end counts no more, and a stream that ends before it is looked after", async () => {
+  let looks = 0;
+  const { delegate, ended, api } = await setup((body, out) => {
+    if (body.method === "SendStreamingMessage") return events(out, body, { task: task("WORKING") });
+    if (body.method === "SubscribeToTask" && looks < 3) return events(out, body, { task: task("WORKING") });
+    if (body.method === "GetTask") {
+      looks += 1;
+      return result(out, body, task("WORKING", { status: { state: "TASK_STATE_WORKING" } }));
+    }
+    const status = (state: string, text: string) => ({
+      statusUpdate: {
+        taskId: "t-1",
+        contextId: "c-1",
+        status: {
+          state: `TASK_STATE_${state}`,
+          message: { messageId: text, role: "ROLE_AGENT", parts: [{ text }] },
+        },
+      },
+    });
+    return events(out, body, status("COMPLETED", "first"), status("FAILED", "second"), {
+      artifactUpdate: {
+        taskId: "t-1",
+        contextId: "c-1",
+        artifact: { artifactId: "late", parts: [{ text: "late" }] },
+      },
+    });
+  });
+  const id = await delegate("x");
+  expect(await ended(id)).toMatchObject({ state: "completed", reply: { parts: [{ text: "first" }] } });
+  expect((await api.get(id)).body.artifacts).toEqual([]);
+});
