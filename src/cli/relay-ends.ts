@@ -14,6 +14,7 @@ import { toRemoteError } from "../relay/remote-error.ts";
 /** Of each way to end. */
 const RECENT = 50;
 const RECENT_MS = 86_400_000;
+const AGAIN_MS = 5_000;
 const AT_ONCE = 8;
 /** Whoever holds the lease cancels the task itself, and at once. */
 const SETTLE_MS = 1_000;
@@ -50,14 +51,23 @@ export async function watchEnds(options: EndsOptions): Promise<void> {
 }
 
 async function findRecent({ delegator, target, signal }: EndsOptions, ends: Ends): Promise<void> {
-  for (const error_code of UNWANTED) {
-    let left = RECENT;
-    for await (const { id, finished_at } of delegator.list({ target, error_code }, { signal })) {
-      if (finished_at && Date.now() - Date.parse(finished_at) < RECENT_MS) await ends.add(id, 0);
-      left -= 1;
-      if (left === 0) break;
+  const known = new Set<string>();
+  const look = async () => {
+    for (const error_code of UNWANTED) {
+      let left = RECENT;
+      for await (const { id, finished_at } of delegator.list({ target, error_code }, { signal })) {
+        const isRecent = finished_at && Date.now() - Date.parse(finished_at) < RECENT_MS;
+        if (isRecent && !known.has(id)) await ends.add(id, 0);
+        known.add(id);
+        left -= 1;
+        if (left === 0) break;
+      }
     }
-  }
+  };
+  await look();
+  // For what ended before the stream of events was open.
+  await sleep(AGAIN_MS, signal);
+  await look();
 }
 
 class Ends {
@@ -83,8 +93,8 @@ class Ends {
     const { delegator, remote, say, signal } = this.#options;
     try {
       await sleep(afterMs, signal);
-      const { checkpoint } = await delegator.get(id, { signal });
-      await patiently(signal, () => abandon(remote, checkpoint, signal));
+      const delegation = await delegator.get(id, { signal });
+      await patiently(signal, () => abandon(remote, delegation, signal));
     } catch (error) {
       if (signal.aborted) return;
       const why = error instanceof ErrandApiError ? error.code : toRemoteError(error).message;

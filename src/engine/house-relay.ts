@@ -4,13 +4,13 @@
  * work; which, the lease decides.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import * as z from "zod";
 import { readRecord } from "../lifecycle/record.ts";
 import { abandon } from "../relay/abandon.ts";
 import type { RelayOutcome } from "../relay/port.ts";
 import { relay } from "../relay/relay.ts";
 import { Remote } from "../relay/remote.ts";
 import { RemoteError } from "../relay/remote-error.ts";
+import { delegationSchema } from "../schema/delegation.ts";
 import { type Lease, leaseSchema } from "../schema/lease.ts";
 import { toPrincipal } from "./access.ts";
 import type { Broker } from "./context.ts";
@@ -38,8 +38,6 @@ const SETTLE_MS = 1_000;
 const ABANDON_MS = 20_000;
 const ABANDON_LONGEST_MS = 600_000;
 const ABANDON_FOR_MS = 86_400_000;
-
-const endSchema = z.looseObject({ finished_at: z.string() });
 
 interface Loop {
   /** Woken since it last looked. */
@@ -142,15 +140,15 @@ export class HouseRelay {
     const record = await readRecord(redis, shards, delegation_id);
     if (!record?.finished || record.checkpoint === null) return null;
     const { target, checkpoint } = record;
-    const { finished_at } = endSchema.parse(JSON.parse(record.json));
-    const age = Date.now() + clock.offset_ms - Date.parse(finished_at);
+    const delegation = delegationSchema.parse(JSON.parse(record.json));
+    const age = Date.now() + clock.offset_ms - Date.parse(delegation.finished_at ?? delegation.updated_at);
     if (age < SETTLE_MS) return SETTLE_MS - age;
     const remote = (await this.#serverOf(target)) ?? this.#servers.get(target)?.remote;
     if (!remote) return null;
     try {
       await abandon(
         remote,
-        JSON.parse(checkpoint),
+        { ...delegation, checkpoint: JSON.parse(checkpoint) },
         AbortSignal.any([stopping, AbortSignal.timeout(ABANDON_MS)]),
       );
       return null;

@@ -3,7 +3,7 @@ import type { Message } from "../schema/a2a.ts";
 import type { Delegation } from "../schema/delegation.ts";
 
 /** The message that makes the task. */
-export function first(delegation: Delegation): Message {
+export function first(delegation: Pick<Delegation, "id" | "message" | "context_id">): Message {
   return { contextId: delegation.context_id, ...toSend(delegation.message, delegation.id) };
 }
 

@@ -39,6 +39,24 @@ test("canceled while another relay runs: that one cancels the task", async () =>
   await until(() => server.canceled.length === 1, SLOW);
 });
 
+test("canceled before the id of its task was heard: it is found, and canceled", async () => {
+  const { delegate, server, api, relayed, url } = await setupRelay({
+    turn(turn) {
+      turn.begin();
+      return new Promise<void>(() => undefined);
+    },
+  });
+  server.fault = (method) => (method.startsWith("Send") ? "deaf" : 503);
+  const id = await delegate("deploy");
+  await until(() => server.turns.length === 1 && server.calls.includes("ListTasks"), SLOW);
+  await relayed.stop();
+  expect((await api.get(id)).body.checkpoint).toMatchObject({ sending: true });
+  await api.cancel(id);
+  server.fault = () => undefined;
+  startRelaying(url, "remote", server.url);
+  await until(() => server.canceled.length === 1, SLOW);
+});
+
 test("a question that nobody answers in time takes its task with it", async () => {
   const { delegate, ended, inState, server, gateway } = await setupRelay(
     { turn: asking },
