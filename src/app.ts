@@ -8,6 +8,7 @@ import { renderPush } from "./doors/a2a/pushed.ts";
 import { Signer } from "./doors/a2a/signing.ts";
 import { createDoor } from "./doors/http.ts";
 import { type Listener, listen } from "./doors/listener.ts";
+import type { Extension } from "./doors/mcp/server.ts";
 import { Agents } from "./engine/agents.ts";
 import { deliver } from "./engine/callbacks.ts";
 import type { Broker } from "./engine/context.ts";
@@ -57,6 +58,8 @@ export interface GatewayOptions {
   readonly quotas?: Partial<Record<Quota, number>>;
   /** Hosts, addresses and CIDRs that callbacks may reach although they are private. */
   readonly callbackAllow?: readonly string[];
+  /** More for MCP clients than the broker's own; for tests. */
+  readonly mcpExtension?: Extension;
   /** Resolves the hosts of callbacks instead of the system; for tests. */
   readonly callbackLookup?: LookupFunction;
   /** After how long a callback is tried again that has been tried for so long; for tests. */
@@ -201,6 +204,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       signer: options.cardSigningKey ? new Signer(options.cardSigningKey) : null,
       stopping: stopping.signal,
       unready: () => unready(redis),
+      mcpExtension: options.mcpExtension,
     });
     const listener = await listen(door, options.host, options.port);
     port = listener.port;

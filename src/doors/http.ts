@@ -16,6 +16,7 @@ import { docsPage } from "./docs-page.ts";
 import type { Mount } from "./exchange.ts";
 import { bearerOf, Gate, type GateOptions, type Inbound } from "./gate.ts";
 import { mcpDoor } from "./mcp/door.ts";
+import type { Extension } from "./mcp/server.ts";
 import { API_INFO, openapi } from "./openapi.ts";
 import type { Document } from "./openapi-types.ts";
 import { PREFLIGHT_HEADERS } from "./origin.ts";
@@ -53,6 +54,8 @@ export interface DoorOptions extends GateOptions {
   readonly signer: Signer | null;
   /** Why the broker is not ready, or null. */
   readonly unready: () => Promise<string | null>;
+  /** More for MCP clients than the broker's own; for tests. */
+  readonly mcpExtension?: Extension | undefined;
 }
 
 export interface Door {
@@ -113,7 +116,10 @@ export function createDoor(options: DoorOptions): Door {
     app.on(route.method, honoPath(route), (c) => handle(c, route.path, route.run));
   }
 
-  for (const mount of [...a2aDoor(broker, options.signer), ...mcpDoor(broker, stopping)]) {
+  for (const mount of [
+    ...a2aDoor(broker, options.signer),
+    ...mcpDoor(broker, stopping, options.mcpExtension),
+  ]) {
     for (const method of mount.methods) app.on(method, mount.path, (c) => pass(c, mount));
   }
 

@@ -13,7 +13,7 @@ import type { Exchange, Mount } from "../exchange.ts";
 import { problemResponse, toErrandError } from "../problem.ts";
 import { declaresTasks, tasksRequired } from "./context.ts";
 import { errorResponse, withoutOldCodes } from "./errors.ts";
-import { createServer } from "./server.ts";
+import { createServer, type Extension } from "./server.ts";
 import { Sessions } from "./sessions.ts";
 
 const listenSchema = z.looseObject({
@@ -61,7 +61,7 @@ function noStream(requestId: string): Response {
   return errorResponse(refused, requestId, { status: 405, headers });
 }
 
-export function mcpDoor(broker: Broker, stopping: AbortSignal): readonly Mount[] {
+export function mcpDoor(broker: Broker, stopping: AbortSignal, extension?: Extension): readonly Mount[] {
   const { log, clock, quotas } = broker;
   const calls = new WeakMap<Request, Call>();
   const callOf = ({ http }: ServerContext): Call => {
@@ -69,7 +69,7 @@ export function mcpDoor(broker: Broker, stopping: AbortSignal): readonly Mount[]
     if (!call) throw new TypeError("a message without its request");
     return call;
   };
-  const modern = createMcpHandler(() => createServer({ era: "modern", callOf }), {
+  const modern = createMcpHandler(() => createServer({ era: "modern", callOf, extension }), {
     legacy: "reject",
     // Its words may be the client's.
     onerror: (error) => log.debug({ err: error.name }, "mcp request refused"),
@@ -78,7 +78,7 @@ export function mcpDoor(broker: Broker, stopping: AbortSignal): readonly Mount[]
     clock,
     stopping,
     most: quotas.most("sessions"),
-    make: (around) => createServer({ era: "legacy", callOf, around }),
+    make: (around) => createServer({ era: "legacy", callOf, around, extension }),
   });
 
   async function answer(exchange: Exchange): Promise<Response> {

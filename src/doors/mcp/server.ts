@@ -4,6 +4,8 @@
  * tool with an output schema into a task.
  */
 import {
+  type CallToolResult,
+  type InputRequiredResult,
   isSpecType,
   type JsonSchemaType,
   type JsonSchemaValidator,
@@ -21,7 +23,7 @@ import { toErrandError } from "../problem.ts";
 import { Context, declaresTasks, type Era, TASKS, tasksRequired } from "./context.ts";
 import { toProtocolError, toToolError } from "./errors.ts";
 import { cancelTask, getTask, updateTask } from "./tasks.ts";
-import { type Tool, toResult } from "./tool.ts";
+import { type TaskHandle, type Tool, toResult } from "./tool.ts";
 import { TOOLS } from "./tools.ts";
 
 const INSTRUCTIONS =
@@ -47,14 +49,30 @@ const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
 export const toolsFor = ({ kind }: Principal): ListedTool[] =>
   LISTED.filter(({ tool }) => tool.for.includes(kind)).map((one) => one.listed);
 
+/** Tools and handlers beside the broker's, for tests of the protocol itself; no setting leads here. */
+export interface Extension {
+  readonly tools: readonly ExtraTool[];
+  /** Before the server is connected. */
+  readonly extend: (server: Server, era: Era) => void;
+}
+export interface ExtraTool {
+  readonly listed: ListedTool;
+  readonly run: (
+    args: Readonly<Record<string, unknown>>,
+    context: Context,
+    server: ServerContext,
+  ) => Promise<CallToolResult | InputRequiredResult | TaskHandle>;
+}
+
 /** `callOf` finds the HTTP request that a message came with; `around` is told of every call of a tool. */
 export interface ServerOptions {
   readonly era: Era;
   readonly callOf: (context: ServerContext) => Call;
   readonly around?: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly extension?: Extension | undefined;
 }
 
-export function createServer({ era, callOf, around = (work) => work() }: ServerOptions): Server {
+export function createServer({ era, callOf, around = (work) => work(), extension }: ServerOptions): Server {
   const server = new Server(
     { name: "errand", title: API_INFO.title, version: API_INFO.version },
     {
@@ -69,11 +87,14 @@ export function createServer({ era, callOf, around = (work) => work() }: ServerO
     },
   );
   server.setRequestHandler("tools/list", (_request, context) => ({
-    tools: toolsFor(callOf(context).principal),
+    tools: [...toolsFor(callOf(context).principal), ...(extension?.tools.map((extra) => extra.listed) ?? [])],
   }));
   server.setRequestHandler("tools/call", ({ params }, context) => {
     const call = callOf(context);
     const tool = byName.get(params.name);
+    const extra = extension?.tools.find(({ listed }) => listed.name === params.name);
+    if (extra)
+      return around(() => extra.run(params.arguments ?? {}, new Context(call, era, context), context));
     if (!tool) {
       throw toProtocolError(
         new ErrandError("invalid_request", `There is no tool '${params.name}'.`, {
@@ -85,6 +106,7 @@ export function createServer({ era, callOf, around = (work) => work() }: ServerO
     return around(() => callTool(tool, params.arguments ?? {}, new Context(call, era, context)));
   });
   if (era === "modern") addTasks(server, callOf);
+  extension?.extend(server, era);
   return server;
 }
 

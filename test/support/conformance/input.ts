@@ -1,0 +1,111 @@
+/**
+ * Tools of the conformance kit that ask the client for input by answering with what they need (2026-07-28).
+ * Limit: names, keys and texts are the kit's.
+ */
+import { createHmac, randomBytes } from "node:crypto";
+import { acceptedContent, inputRequired, inputResponse, ProtocolError } from "@modelcontextprotocol/server";
+import type { ExtraTool } from "../../../src/doors/mcp/server.ts";
+import { declared, fixture, text } from "./content.ts";
+
+const INVALID_PARAMS = -32602;
+const key = randomBytes(32);
+const seal = (state: string) => `${state}.${createHmac("sha256", key).update(state).digest("hex")}`;
+
+/** What was sealed; a state that somebody else made is refused. */
+function unseal(sealed: string): string {
+  const [state = ""] = sealed.split(".");
+  if (seal(state) !== sealed) throw new ProtocolError(INVALID_PARAMS, "The requestState is not ours.");
+  return state;
+}
+
+export function form(message: string, name: string, type: "string" | "boolean" = "string") {
+  return inputRequired.elicit({
+    mode: "form",
+    message,
+    requestedSchema: {
+      type: "object",
+      properties: { [name]: type === "string" ? { type } : { type } },
+      required: [name],
+    },
+  });
+}
+
+function sampled(words: string, maxTokens: number) {
+  const messages = [{ role: "user" as const, content: { type: "text" as const, text: words } }];
+  return inputRequired.createMessage({ messages, maxTokens });
+}
+
+const askName = () => form("What is your name?", "name");
+
+/** The text of a form that was filled in. */
+export function filled(responses: Readonly<Record<string, unknown>> | undefined, key: string, name: string) {
+  const value = acceptedContent(responses, key)?.[name];
+  return typeof value === "string" ? value : undefined;
+}
+
+export const inputTools: readonly ExtraTool[] = [
+  fixture("test_input_required_result_elicitation", async (_args, { responses }) => {
+    const name = filled(responses, "user_name", "name");
+    if (name === undefined) return inputRequired({ inputRequests: { user_name: askName() } });
+    return text(`Hello, ${name}!`);
+  }),
+  fixture("test_input_required_result_sampling", async (_args, { responses }) => {
+    const answer = inputResponse(responses, "capital_question");
+    if (answer.kind === "sampling") return text(JSON.stringify(answer));
+    const capital_question = sampled("What is the capital of France?", 100);
+    return inputRequired({ inputRequests: { capital_question } });
+  }),
+  fixture("test_input_required_result_list_roots", async (_args, { responses }) => {
+    const answer = inputResponse(responses, "client_roots");
+    if (answer.kind === "roots") return text(JSON.stringify(answer));
+    return inputRequired({ inputRequests: { client_roots: inputRequired.listRoots() } });
+  }),
+  fixture("test_input_required_result_request_state", async (_args, { responses, state }) => {
+    if (state !== undefined && acceptedContent(responses, "confirm"))
+      return text(`state-ok: ${unseal(state)}`);
+    const confirm = form("Please confirm", "ok", "boolean");
+    return inputRequired({ inputRequests: { confirm }, requestState: seal("asked") });
+  }),
+  fixture("test_input_required_result_multiple_inputs", async (_args, { responses, state }) => {
+    const keys = ["user_name", "greeting", "client_roots"];
+    if (state !== undefined && keys.every((key) => inputResponse(responses, key).kind !== "missing")) {
+      return text(`All three came, for ${unseal(state)}.`);
+    }
+    const inputRequests = {
+      user_name: askName(),
+      greeting: sampled("Generate a greeting", 50),
+      client_roots: inputRequired.listRoots(),
+    };
+    return inputRequired({ inputRequests, requestState: seal("three") });
+  }),
+  fixture("test_input_required_result_multi_round", async (_args, { responses, state }) => {
+    const round = state === undefined ? "" : unseal(state);
+    const name = filled(responses, "step1", "name");
+    if (round === "one" && name !== undefined) {
+      const step2 = form("Step 2: What is your favorite color?", "color");
+      return inputRequired({ inputRequests: { step2 }, requestState: seal("two") });
+    }
+    const color = filled(responses, "step2", "color");
+    if (round === "two" && color !== undefined) return text(`The color is ${color}.`);
+    const step1 = form("Step 1: What is your name?", "name");
+    return inputRequired({ inputRequests: { step1 }, requestState: seal("one") });
+  }),
+  fixture("test_input_required_result_tampered_state", async (_args, { state }) => {
+    if (state !== undefined) return text(`The state is ours: ${unseal(state)}`);
+    const confirm = form("Please confirm", "ok", "boolean");
+    return inputRequired({ inputRequests: { confirm }, requestState: seal("ours") });
+  }),
+  fixture("test_input_required_result_capabilities", async (_args, { responses }, server) => {
+    if (responses !== undefined) return text("Answered.");
+    const { sampling, elicitation } = declared(server);
+    return inputRequired({
+      inputRequests: {
+        ...(sampling !== undefined && { sampled: sampled("Say something", 20) }),
+        ...(elicitation !== undefined && { asked: askName() }),
+      },
+    });
+  }),
+  fixture("test_streaming_elicitation", async (_args, { responses }) =>
+    responses === undefined ? inputRequired({ inputRequests: { user_name: askName() } }) : text("Answered."),
+  ),
+];

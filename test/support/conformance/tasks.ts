@@ -1,0 +1,92 @@
+/**
+ * Task tools of the conformance kit as real delegations, and the agent that works them off: what the kit checks are
+ * the broker's own tasks. Limit: one agent for all of them, and one that nobody works for.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { inputRequired } from "@modelcontextprotocol/server";
+import { onTestFinished } from "vitest";
+import { type Context, tasksRequired } from "../../../src/doors/mcp/context.ts";
+import type { ExtraTool } from "../../../src/doors/mcp/server.ts";
+import { toResult } from "../../../src/doors/mcp/tool.ts";
+import { TOOLS } from "../../../src/doors/mcp/tools.ts";
+import { client } from "../broker.ts";
+import { fixture, text } from "./content.ts";
+import { filled, form } from "./input.ts";
+
+const AGENT = "fixture";
+const NOBODY = "nobody";
+/** Long enough to be seen working, short enough to wait for its end. */
+const NOBODY_SECONDS = 0.2;
+
+interface Work {
+  readonly seconds?: number;
+  readonly fails?: boolean;
+  readonly says?: string | undefined;
+  /** What to ask before it ends, each in a request of its own. */
+  readonly asks?: readonly string[];
+}
+
+const [delegateTask] = TOOLS;
+
+/** By the tool that delegates: a task for who takes tasks, and a wait for its end for everybody else. */
+async function delegate(context: Context, work: Work, more: Record<string, unknown> = {}) {
+  if (delegateTask?.name !== "delegate_task") throw new Error("the first tool is not the one that delegates");
+  const answer = await delegateTask.run({ agent: AGENT, task: JSON.stringify(work), ...more }, context);
+  return "result" in answer ? answer.result : toResult(answer);
+}
+
+const SECONDS: ExtraTool["listed"]["inputSchema"] = {
+  type: "object",
+  properties: { seconds: { type: "number" }, label: { type: "string" } },
+};
+
+export const taskTools: readonly ExtraTool[] = [
+  fixture("greet", async ({ name }) => text(`Hello, ${name}!`)),
+  fixture("slow_compute", (args, context) => delegate(context, { seconds: Number(args.seconds) }), SECONDS),
+  fixture("failing_job", async (_args, context) => {
+    if (!context.takesTasks) throw tasksRequired();
+    return delegate(context, { fails: true });
+  }),
+  fixture("protocol_error_job", (_args, context) =>
+    delegate(context, {}, { agent: NOBODY, ttl_seconds: NOBODY_SECONDS }),
+  ),
+  fixture("confirm_delete", (_args, context) => delegate(context, { asks: ["confirm"] })),
+  fixture("multi_input", (_args, context) => delegate(context, { asks: ["name", "confirm"] })),
+  fixture("test_tool_with_task", async (_args, context) => {
+    const says = filled(context.responses, "user_name", "name");
+    if (says !== undefined) return delegate(context, { says });
+    return inputRequired({ inputRequests: { user_name: form("What is your name?", "name") } });
+  }),
+];
+
+/** Polls until the test is over. */
+export async function startFixtureAgent(url: string): Promise<void> {
+  const api = client(url);
+  await api.agent(AGENT);
+  await api.agent(NOBODY);
+  const over = new AbortController();
+  onTestFinished(() => over.abort());
+
+  const work = async (lease: string, { seconds = 0, fails = false, says = "done", asks = [] }: Work) => {
+    if (asks.length > 0) {
+      const requests = asks.map((name) => ({ request_id: name, text: `Give ${name}` }));
+      return api.interrupt(lease, { requests });
+    }
+    await sleep(seconds * 1000, undefined, { signal: over.signal });
+    const error = { code: "fixture_failed", message: "as it was told to" };
+    return api.reply(lease, fails ? { state: "failed", text: undefined, error } : { text: says });
+  };
+  const polling = async () => {
+    while (!over.signal.aborted) {
+      const { body } = await api.lease(AGENT, { wait_seconds: 20, max: 8 });
+      for (const { lease_id, delegation, request } of body?.leases ?? []) {
+        const [part] = request.params.message.parts;
+        // What comes back is answered, and the message is the answer.
+        const task: Work = delegation.history.length > 0 ? {} : JSON.parse(part.text);
+        void work(lease_id, task).catch(() => {});
+      }
+    }
+  };
+  // The gateway's end is the poll's.
+  void polling().catch(() => {});
+}
