@@ -12,6 +12,7 @@ import { addDelegate } from "./delegate.ts";
 import { addDoctor } from "./doctor.ts";
 import { addGet } from "./get.ts";
 import { addList } from "./list.ts";
+import { addMcp } from "./mcp.ts";
 import { addMessage } from "./message.ts";
 import { addRedrive } from "./redrive.ts";
 import { addRelay } from "./relay.ts";
@@ -37,6 +38,7 @@ const COMMANDS = [
   addRedrive,
   addWork,
   addRelay,
+  addMcp,
   addAgent,
   addToken,
   addDoctor,
