@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { TOOLS } from "../../../src/doors/mcp/tools.ts";
 import { as, startBroker } from "../../support/broker.ts";
 import { answered, type Era, firstClient, mcpClient } from "../../support/mcp.ts";
+import { everyTool } from "../../support/mcp-story.ts";
 import { until } from "../../support/until.ts";
 
 const ERAS: readonly Era[] = ["modern", "legacy"];
@@ -362,4 +363,22 @@ test("the first generation's client delegates, hears of progress and has its ans
   // Checked against the tool's output schema by the client, errors too.
   const unknown = await client.callTool({ name: "delegate_task", arguments: { agent: "nobody", task: "x" } });
   expect(answered(unknown)).toMatchObject({ isError: true, data: { error: { code: "agent_unknown" } } });
+});
+
+test("the first generation's client does every tool", async () => {
+  const { url } = await startBroker();
+  const scout = await as(url, "agent:scout");
+  await scout.agent("scout");
+  const alice = await as(url, "caller:alice");
+  const by = async (token: string) => {
+    const { client } = await firstClient(url, token);
+    // From now on it holds each answer against the tool's output schema.
+    await client.listTools();
+    return async (name: string, args: Record<string, unknown>) => {
+      const { data, isError, text } = answered(await client.callTool({ name, arguments: args }));
+      expect(isError, text).toBe(false);
+      return data;
+    };
+  };
+  await everyTool(await by(alice.token), await by(scout.token));
 });

@@ -1,0 +1,77 @@
+/** One story that calls every tool, told by whatever client. Limit: how a tool fails is told elsewhere. */
+import { expect } from "vitest";
+import { TOOLS } from "../../src/doors/mcp/tools.ts";
+
+/** Calls a tool, and gives the data of its answer. */
+export type CallTool = (
+  name: string,
+  args: Record<string, unknown>,
+) => Promise<ReturnType<typeof JSON.parse>>;
+
+/** `call` is a caller's and `work` is agent:scout's; scout is there and has nothing to do. */
+export async function everyTool(call: CallTool, work: CallTool): Promise<void> {
+  const called = new Set<string>();
+  const counted =
+    (tool: CallTool): CallTool =>
+    (name, args) => {
+      called.add(name);
+      return tool(name, args);
+    };
+  await tell(counted(call), counted(work));
+  expect([...called].sort()).toEqual(TOOLS.map(({ name }) => name).sort());
+}
+
+async function tell(call: CallTool, work: CallTool): Promise<void> {
+  expect((await call("discover_agents", {})).agents).toMatchObject([{ name: "scout" }]);
+  expect(await call("broker_health", {})).toMatchObject({ principal: expect.stringMatching(/^caller:/) });
+  // With a client that takes tasks this becomes one, and is asked for until it is done.
+  const delegating = call("delegate_task", { agent: "scout", task: "look", wait_seconds: 40 });
+  const { tasks: looked } = await work("poll_inbox", { wait_seconds: 40 });
+  const { lease_id } = looked[0];
+  const end = { lease_id, text: "seen", data: { n: 1 }, artifacts: [{ name: "a", text: "b" }] };
+  expect(await work("complete_task", end)).toMatchObject({ state: "completed" });
+  const done = await delegating;
+  expect(done).toMatchObject({ state: "completed", reply: { text: "seen", data: [{ n: 1 }] } });
+
+  const deploy = { agent: "scout", task: "deploy", priority: 9, metadata: { build: 7 } };
+  const { delegation_id: one } = await call("delegate_task_async", deploy);
+  const { delegation_id: two } = await call("delegate_task_async", { agent: "scout", task: "test" });
+  const { tasks } = await work("poll_inbox", { wait_seconds: 10, max: 2 });
+  expect(tasks.map((task: { delegation_id: string }) => task.delegation_id)).toEqual([one, two]);
+  const [first, second] = tasks;
+  await call("send_follow_up", { delegation_id: one, text: "in staging" });
+  const report = await work("report_progress", {
+    lease_id: first.lease_id,
+    message: "on it",
+    done: 1,
+    total: 2,
+  });
+  expect(report.messages).toMatchObject([{ text: "in staging" }]);
+  const sure = { lease_id: first.lease_id, question: "Really?" };
+  const { interrupt_id: approval } = await work("request_input", sure);
+  const where = { lease_id: second.lease_id, question: "Where?", options: ["here", "there"] };
+  const { interrupt_id: question } = await work("request_input", where);
+  const { results } = await call("wait_for_results", { wait_seconds: 10 });
+  expect(results.map((result: { delegation_id: string }) => result.delegation_id).sort()).toEqual(
+    [done.delegation_id, one, two].sort(),
+  );
+  await call("approve_or_deny", { delegation_id: one, interrupt_id: approval, decision: "approve" });
+  await call("answer_task", { delegation_id: two, interrupt_id: question, text: "here" });
+
+  const { tasks: back } = await work("poll_inbox", { wait_seconds: 10, max: 2 });
+  const leaseOf = (id: string) =>
+    back.find((task: { delegation_id: string }) => task.delegation_id === id).lease_id;
+  expect(await work("fail_task", { lease_id: leaseOf(one), message: "no such file" })).toMatchObject({
+    state: "failed",
+  });
+  expect(await work("release_task", { lease_id: leaseOf(two), reason: "not now" })).toEqual({
+    delegation_id: two,
+  });
+  expect(await call("cancel_task", { delegation_id: two, reason: "enough" })).toMatchObject({
+    state: "canceled",
+  });
+  const status = await call("check_task_status", { delegation_id: two, full: true });
+  expect(status).toMatchObject({ state: "canceled", task: "test" });
+  const listed = await call("list_tasks", { state: "failed" });
+  expect(listed.tasks).toMatchObject([{ delegation_id: one, error: { message: "no such file" } }]);
+}
