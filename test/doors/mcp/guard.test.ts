@@ -44,6 +44,18 @@ function statusOf(url: string, headers: Record<string, string>): Promise<{ statu
 }
 
 describe("the door", () => {
+  test("names no authorization server, since there is none", async () => {
+    const { url } = await startBroker();
+    for (const path of [
+      "/.well-known/oauth-protected-resource",
+      "/.well-known/oauth-protected-resource/mcp",
+    ]) {
+      expect((await fetch(`${url}${path}`)).status).toBe(404);
+    }
+    const { headers } = await postMcp(url, null, INITIALIZE);
+    expect(headers.get("www-authenticate")).not.toContain("resource_metadata");
+  });
+
   test("says how to authenticate", async () => {
     const { url } = await startBroker();
     for (const token of [null, "wrong"]) {

@@ -303,6 +303,21 @@ describe("a client of 2026-07-28 that shows forms, and has no tasks", () => {
     expect(answered((await called).body.result).data).toMatchObject({ state: "completed" });
   });
 
+  test("goes on waiting when somebody is quicker while it answers", async () => {
+    const { again, alice, scout, result } = await asking();
+    const colours = Array.from({ length: 12 }, (_, i) => `colour ${i}`);
+    // All of them find the question open; one answers it.
+    const calls = colours.map((answer) => again({ action: "accept", content: { answer } }));
+    const { body } = await scout.lease("scout", { wait_seconds: 20 });
+    const [{ lease_id, request }] = body.leases;
+    expect(colours).toContain(request.params.message.parts[0].text);
+    await scout.reply(lease_id, { text: "painted" });
+    for (const { body } of await Promise.all(calls)) {
+      expect(answered(body.result)).toMatchObject({ isError: false, data: { state: "completed" } });
+    }
+    expect((await alice.get(result.requestState)).body.history).toHaveLength(2);
+  });
+
   test("gains nothing by a state that it made up", async () => {
     const { again, url, alice, result } = await asking();
     const bob = await as(url, "caller:bob");
