@@ -1,5 +1,5 @@
 /**
- * Who may do what (contract §2). Limit: the lease verbs are fenced in the script, which compares the lease's
+ * Who may do what. Limit: the lease verbs are fenced in the script, which compares the lease's
  * agent with the caller's.
  */
 import type { StoredDelegation } from "../lifecycle/record.ts";

@@ -14,7 +14,7 @@ import { follow, report, tell, wake } from "./dispatch.ts";
 export interface GrantedLease {
   readonly delegation_id: string;
   readonly fence: number;
-  /** The lease of contract §5, as JSON text. */
+  /** The lease, as JSON text. */
   readonly json: string;
 }
 

@@ -44,7 +44,7 @@ export function toEntry(shard: number, id: string, [, text = ""]: readonly strin
   };
 }
 
-/** The event of contract §6; `cursor` is the id that a reader resumes by. */
+/** The event; `cursor` is the id that a reader resumes by. */
 export function toEventJson(entry: Entry, cursor: string): string {
   const { type, delegation_id, seq, state, status, target, delegator, context_id } = entry;
   const at = toInstant(entry.at);

@@ -40,7 +40,7 @@ function messageJson(record: StoredDelegation, lease_id: string): string {
   return JSON.stringify({ ...said, contextId: context_id, metadata });
 }
 
-/** A lease of contract §5 as JSON text. */
+/** A lease as it is handed out, as JSON text. */
 export function leaseJson(record: StoredDelegation, lease_id: string): string {
   const expires_at = toInstant(record.lease_expires_at ?? 0);
   const head = `{"lease_id":"${lease_id}","expires_at":"${expires_at}","attempt":${record.attempt}`;

@@ -53,7 +53,7 @@ export interface StoredDelegation {
   readonly finished: boolean;
   /** Stream id of its newest event: the cursor at which this snapshot was read. */
   readonly event_id: string;
-  /** The delegation of contract §4, as JSON text. */
+  /** The delegation as it is shown, as JSON text. */
   readonly json: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * An agent: a named addressee with one queue; many processes may poll under its name (contract §3).
+ * An agent: a named addressee with one queue; many processes may poll under its name.
  * Limit: where a push agent's server is, is shown to the agent and the operator alone.
  */
 import * as z from "zod";

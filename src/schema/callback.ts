@@ -1,5 +1,5 @@
 /**
- * Where a delegator wants to be told of the end or of a question (contract §6). Limit: never echoed; secrets are kept
+ * Where a delegator wants to be told of the end or of a question. Limit: never echoed; secrets are kept
  * with the delegation until it is forgotten.
  */
 import * as z from "zod";

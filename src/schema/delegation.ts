@@ -1,5 +1,5 @@
 /**
- * A delegation as callers send and read it (contract §4). Limit: shapes only; the moves between the
+ * A delegation as callers send and read it. Limit: shapes only; the moves between the
  * states are in lifecycle/states.ts.
  */
 import * as z from "zod";

@@ -1,5 +1,5 @@
 /**
- * Events: immutable facts, one per move, with the stream id as their id (contract §6).
+ * Events: immutable facts, one per move, with the stream id as their id.
  * Limit: what a status carries beside the envelope depends on the status and is not spelled out here.
  */
 import * as z from "zod";

@@ -1,5 +1,5 @@
 /**
- * Questions and their answers, and what else is said to a delegation on its way (contract §4, §5). Limit: `options`
+ * Questions and their answers, and what else is said to a delegation on its way. Limit: `options`
  * and `schema` are the agent's hints to whoever answers; answers are not checked against them.
  */
 import * as z from "zod";

@@ -1,5 +1,5 @@
 /**
- * Working on a delegation: leases, heartbeats, replies (contract §5). Limit: a lease id is no credential;
+ * Working on a delegation: leases, heartbeats, replies. Limit: a lease id is no credential;
  * who may use it is decided by the token.
  */
 import * as z from "zod";

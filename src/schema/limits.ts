@@ -1,5 +1,5 @@
 /**
- * The one table of limits (contract §7): how much is taken, and what is answered beyond it. The schemas, the script
+ * The one table of limits: how much is taken, and what is answered beyond it. The schemas, the script
  * and the docs read it from here. Limit: per-agent limits (max_working and its like) are settings of the agent.
  */
 import type { ErrorCode } from "./errors.ts";

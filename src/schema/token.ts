@@ -1,5 +1,5 @@
 /**
- * Bearer tokens and their principals (contract §2). Limit: the secret is in one answer only, the one that
+ * Bearer tokens and their principals. Limit: the secret is in one answer only, the one that
  * made it.
  */
 import * as z from "zod";

@@ -1,4 +1,4 @@
-/** The agent's side: lease, heartbeat, release, reply (contract §5). Limit: outbound HTTP only; nothing calls an agent. */
+/** The agent's side: lease, heartbeat, release, reply. Limit: outbound HTTP only; nothing calls an agent. */
 import { z } from "zod";
 import { inBackground } from "../../engine/dispatch.ts";
 import { interrupt } from "../../engine/interrupt.ts";

@@ -1,4 +1,4 @@
-/** Replies of agents that only speak A2A, 1.0 or 0.3 (contract §5). Limit: `next` is for those who speak our own protocol. */
+/** Replies of agents that only speak A2A, 1.0 or 0.3. Limit: `next` is for those who speak our own protocol. */
 import { z } from "zod";
 import { stitch } from "../../engine/replies.ts";
 import { replySchema } from "../../schema/lease.ts";
