@@ -35,7 +35,8 @@ export async function deliver(broker: Broker, { delegation_id, ticket }: TicketD
   const entry = toEntry(broker.shards.indexOfId(delegation_id) ?? 0, event_id, found[1]);
   const body = toEventJson(entry, event_id);
   const headers = sign(`evt_${delegation_id}_${ticket}`, body, [secret].flat());
-  const told = { what: "callback", delegation_id, seq: ticket, url, since: entry.at } as const;
+  const { delegator } = record;
+  const told = { what: "callback", delegation_id, delegator, seq: ticket, url, since: entry.at } as const;
   const outcome = await callOut(broker, told, {
     headers: { ...headers, ...(token && bearer(token)) },
     body,

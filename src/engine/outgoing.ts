@@ -15,12 +15,14 @@ const GONE = 410;
 export const retryAfterMs = (triedForMs: number): number =>
   Math.min(LONGEST_MS, Math.max(FIRST_MS, triedForMs)) * (0.8 + Math.random() * 0.4);
 
-/** Of the calls under way at one time; the rest is left for other hosts. */
+/** Of the calls under way at one time; the rest is left for others. */
 const PER_HOST = 5;
+/** However many hosts they name. */
+const PER_DELEGATOR = 10;
 const SOONEST_MS = 10;
 const LATEST_MS = 60_000;
 
-interface Host {
+interface Calls {
   /** When the calls under way began, ms. */
   readonly began: Set<{ readonly at: number }>;
   /** How long its calls take, ms, the newer ones counting more. */
@@ -29,28 +31,42 @@ interface Host {
   freeAt: number;
 }
 
-/** So that one slow host does not keep the calls to all others waiting. */
+/** So that one slow host, or one delegator with several of them, does not keep the calls of all others waiting. */
 export class HostPlaces {
-  readonly #hosts = new Map<string, Host>();
+  readonly #calls = new Map<string, Calls>();
 
   /** Takes a place: call what comes back when done. When none is free, after how long to come again, ms. */
-  take(name: string): (() => void) | number {
-    const host = this.#hosts.get(name) ?? { began: new Set(), takes: SOONEST_MS, freeAt: 0 };
-    this.#hosts.set(name, host);
+  take(host: string, delegator: string): (() => void) | number {
     const now = performance.now();
-    const [oldest] = host.began;
-    if (oldest && host.began.size >= PER_HOST) {
-      // What hangs may do so for as long again: what comes back while it does, comes ever more rarely.
-      const takes = Math.max(host.takes, now - oldest.at);
-      host.freeAt = Math.min(now + LATEST_MS, Math.max(now, host.freeAt) + takes / PER_HOST);
-      return Math.max(SOONEST_MS, host.freeAt - now);
-    }
-    const call = { at: now };
-    host.began.add(call);
+    const wait =
+      this.#waitFor(`to ${host}`, PER_HOST, now) ?? this.#waitFor(`by ${delegator}`, PER_DELEGATOR, now);
+    if (wait !== null) return wait;
+    const give = [`to ${host}`, `by ${delegator}`].map((name) => this.#count(name, now));
     return () => {
-      host.began.delete(call);
-      host.takes = (host.takes + performance.now() - now) / 2;
-      if (host.began.size === 0) this.#hosts.delete(name);
+      for (const one of give) one();
+    };
+  }
+
+  /** Null: there is a place. */
+  #waitFor(name: string, most: number, now: number): number | null {
+    const calls = this.#calls.get(name);
+    const [oldest] = calls?.began ?? [];
+    if (!calls || !oldest || calls.began.size < most) return null;
+    // What hangs may do so for as long again: what comes back while it does, comes ever more rarely.
+    const takes = Math.max(calls.takes, now - oldest.at);
+    calls.freeAt = Math.min(now + LATEST_MS, Math.max(now, calls.freeAt) + takes / most);
+    return Math.max(SOONEST_MS, calls.freeAt - now);
+  }
+
+  #count(name: string, now: number): () => void {
+    const calls = this.#calls.get(name) ?? { began: new Set(), takes: SOONEST_MS, freeAt: 0 };
+    this.#calls.set(name, calls);
+    const call = { at: now };
+    calls.began.add(call);
+    return () => {
+      calls.began.delete(call);
+      calls.takes = (calls.takes + performance.now() - now) / 2;
+      if (calls.began.size === 0) this.#calls.delete(name);
     };
   }
 }
@@ -76,6 +92,8 @@ export interface About {
   /** What it is called in the log. */
   readonly what: "callback" | "push";
   readonly delegation_id: string;
+  /** For whom it is made. */
+  readonly delegator: string;
   readonly seq: number;
   readonly url: string;
   /** Since when it is tried, ms by the broker's clock. */
@@ -87,12 +105,12 @@ export type Outcome = "delivered" | "given_up" | { readonly again_ms: number; re
 /** Makes one call; what is not taken is to be tried again, for a day, or given up. */
 export async function callOut(
   broker: Broker,
-  { what, delegation_id, seq, since, url }: About,
+  { what, delegation_id, delegator, seq, since, url }: About,
   call: Call,
 ): Promise<Outcome> {
   const { host } = new URL(url);
   const counter: Counter<"outcome"> = broker.metrics[what === "push" ? "pushes" : "callbacks"];
-  const place = broker.hosts.take(host);
+  const place = broker.hosts.take(host, delegator);
   if (typeof place === "number") return { again_ms: place, failed: false };
   const problem = await post(broker, url, call).finally(place);
   if (problem === null) {

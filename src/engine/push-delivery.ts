@@ -80,13 +80,13 @@ interface Again {
 /** Makes the calls of one event, from the first that was not taken; null when all are. */
 async function tell(broker: Broker, next: Step, isOver: () => boolean): Promise<Again | null> {
   const { config, entry } = next;
-  const { delegation_id, seq } = entry;
+  const { delegation_id, delegator, seq } = entry;
   const since = next.since ?? Date.now() + broker.clock.offset_ms;
   const calls = await render(broker, config, entry);
   for (const [part, call] of calls.entries()) {
     if (part < next.part) continue;
     if (part > next.part && isOver()) return { part, wait: 1 };
-    const told = { what: "push", delegation_id, seq, url: config.url, since } as const;
+    const told = { what: "push", delegation_id, delegator, seq, url: config.url, since } as const;
     const outcome = await callOut(broker, told, call);
     if (outcome === "given_up") return { part, wait: null };
     if (outcome !== "delivered")

@@ -75,13 +75,48 @@ async function sayEverywhere(url: string, token: string): Promise<Record<string,
     id: CANARY,
     result: { role: "ROLE_AGENT", parts: [{ text: CANARY }], metadata: { delegation_id: CANARY } },
   });
+  const a2a = (method: string, params: unknown) =>
+    post("/a2a/scout/rpc", { jsonrpc: "2.0", id: CANARY, method, params }, { "a2a-version": "1.0" });
+  const hook = {
+    // Nobody listens there: what fails is logged.
+    url: `http://127.0.0.1:9/${CANARY}?${CANARY}=${CANARY}`,
+    token: `${CANARY}-token`,
+    authentication: { scheme: CANARY, credentials: `${CANARY}-credentials` },
+  };
+  const message = { messageId: CANARY, role: "ROLE_USER", parts: [{ text: CANARY }] };
+  said["an A2A message with a push config"] = await a2a("SendMessage", {
+    message,
+    configuration: { returnImmediately: true, taskPushNotificationConfig: { id: CANARY, ...hook } },
+  });
+  const taskId = said["an A2A message with a push config"].body.result.task.id;
+  said["a push config"] = await a2a("CreateTaskPushNotificationConfig", { taskId, id: "mine", ...hook });
+  said["a push config that can not be sent"] = await a2a("CreateTaskPushNotificationConfig", {
+    taskId,
+    ...hook,
+    token: `${CANARY}\r\nx: y`,
+  });
+  said["a push config of a private address"] = await a2a("CreateTaskPushNotificationConfig", {
+    taskId,
+    url: `http://${CANARY}:${CANARY}@10.0.0.1/${CANARY}`,
+  });
+  said["an unknown push config"] = await a2a("GetTaskPushNotificationConfig", {
+    taskId,
+    id: `${CANARY}-none`,
+  });
+  said["an unknown A2A method"] = await a2a(CANARY, {});
+  said["an A2A version"] = await post("/a2a/scout/rpc", {}, { "a2a-version": CANARY });
+  said["an A2A path"] = await get(`/a2a/scout/rest/${CANARY}`, { "a2a-version": "1.0" });
+  said["an A2A task's end"] = await a2a("CancelTask", { id: taskId, metadata: { reason: CANARY } });
   said["a cancel that is late"] = await api.cancel(second.id, { reason: CANARY });
   return said;
 }
 
 test("nothing that anybody sends reaches the log, at its finest level", async () => {
   const dir = freshDir();
-  const { url, token, child, ended, stdout, stderr } = await serveIn(dir, { ERRAND_LOG_LEVEL: "trace" });
+  const { url, token, child, ended, stdout, stderr } = await serveIn(dir, {
+    ERRAND_LOG_LEVEL: "trace",
+    ERRAND_CALLBACK_ALLOW: "127.0.0.1",
+  });
   const said = await sayEverywhere(url, token);
   const statuses = Object.fromEntries(Object.entries(said).map(([what, { status }]) => [what, status]));
   expect(statuses).toEqual({
@@ -111,8 +146,26 @@ test("nothing that anybody sends reaches the log, at its finest level", async ()
     "an error": 200,
     "an A2A error": 200,
     "an A2A reply with nonsense for ids": 400,
+    "an A2A message with a push config": 200,
+    "a push config": 200,
+    "a push config that can not be sent": 200,
+    "a push config of a private address": 200,
+    "an unknown push config": 200,
+    "an unknown A2A method": 200,
+    "an A2A version": 200,
+    "an A2A path": 404,
+    "an A2A task's end": 200,
     "a cancel that is late": 409,
   });
+  const refused = Object.entries(said).filter(([, { body }]) => body?.jsonrpc && body.error);
+  expect(refused.map(([what]) => what)).toEqual([
+    "a push config that can not be sent",
+    "a push config of a private address",
+    "an unknown push config",
+    "an unknown A2A method",
+    "an A2A version",
+  ]);
+  await until(() => (stdout() + stderr()).includes("push failed"));
   child.kill("SIGTERM");
   await ended();
   const log = stdout() + stderr();

@@ -180,6 +180,28 @@ test("what was called back stays finished when it was, and owes nothing more", a
   expect(received).toHaveLength(1);
 });
 
+test("a delegator with many hosts that do not answer keeps half the places", async () => {
+  const { url, api, leased } = await setup();
+  let release = () => {};
+  const answered = new Promise<number>((resolve) => {
+    release = () => resolve(204);
+  });
+  const slow = await Promise.all(Array.from({ length: 5 }, () => startReceiver(() => answered)));
+  for (let n = 0; n < 30; n += 1) {
+    await api.reply((await leased({ url: slow[n % 5]?.url })).lease);
+  }
+  const calls = () => slow.reduce((sum, { received }) => sum + received.length, 0);
+  await until(() => calls() >= 10);
+  const quick = await startReceiver();
+  const bob = await as(url, "caller:bob");
+  await bob.delegate("scout", { callback: { url: quick.url } });
+  await api.reply((await api.lease("scout")).body.leases[0].lease_id);
+  await until(() => quick.received.length === 1);
+  expect(calls()).toBe(10);
+  release();
+  await until(() => calls() === 30, { timeoutMs: 30_000 });
+}, 60_000);
+
 test("a host that does not answer keeps a few places, and the calls to others go on", async () => {
   const { api, leased } = await setup();
   let release = () => {};
