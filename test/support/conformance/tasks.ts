@@ -59,6 +59,9 @@ export const taskTools: readonly ExtraTool[] = [
   }),
 ];
 
+/** What the kit fills in, whatever it was asked. */
+const FORM = { type: "object", properties: { name: { type: "string" }, confirm: { type: "boolean" } } };
+
 /** Polls until the test is over. */
 export async function startFixtureAgent(url: string): Promise<void> {
   const api = client(url);
@@ -69,7 +72,7 @@ export async function startFixtureAgent(url: string): Promise<void> {
 
   const work = async (lease: string, { seconds = 0, fails = false, says = "done", asks = [] }: Work) => {
     if (asks.length > 0) {
-      const requests = asks.map((name) => ({ request_id: name, text: `Give ${name}` }));
+      const requests = asks.map((name) => ({ request_id: name, text: `Give ${name}`, schema: FORM }));
       return api.interrupt(lease, { requests });
     }
     await sleep(seconds * 1000, undefined, { signal: over.signal });
