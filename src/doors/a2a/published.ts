@@ -24,15 +24,17 @@ export async function published(exchange: Exchange, broker: Broker, signer: Sign
   const plain = publicCard(agent, a2aUrl(broker.publicUrl(), agent.name));
   const card = signer ? await signer.sign(plain) : plain;
   const text = JSON.stringify(formOf(exchange, card));
-  const changedAt = new Date(Math.max(agent.updated_at, STARTED_AT));
+  const changed = Math.floor(Math.max(agent.updated_at, STARTED_AT) / 1000);
+  // A date counts in seconds: while that of a change lasts, another may come, so an earlier one is told.
+  const isPast = changed < Math.floor((Date.now() + broker.clock.offset_ms) / 1000);
   const tag = `W/"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
   const headers = {
     etag: tag,
     "cache-control": `public, max-age=${MAX_AGE_SECONDS}`,
-    "last-modified": changedAt.toUTCString(),
+    "last-modified": new Date((isPast ? changed : changed - 1) * 1000).toUTCString(),
     vary: "A2A-Version, Origin",
   };
-  return isFresh(exchange, tag, changedAt) ? new Answer(304, null, headers) : jsonText(200, text, headers);
+  return isFresh(exchange, tag, changed) ? new Answer(304, null, headers) : jsonText(200, text, headers);
 }
 
 function formOf(exchange: Exchange, card: AgentCard): object {
@@ -53,14 +55,14 @@ function formOf(exchange: Exchange, card: AgentCard): object {
   return version === "1.0" ? current : cardV03(card);
 }
 
-/** The tag decides where one is sent; a date counts in seconds. */
-function isFresh(exchange: Exchange, tag: string, changedAt: Date): boolean {
+/** The tag decides where one is sent. `changed` in seconds. */
+function isFresh(exchange: Exchange, tag: string, changed: number): boolean {
   const tags = exchange.header("if-none-match");
   if (tags !== undefined) {
     return tags.split(",").some((one) => one.trim() === "*" || bare(one) === bare(tag));
   }
   const since = Date.parse(exchange.header("if-modified-since") ?? "");
-  return Number.isFinite(since) && Math.floor(changedAt.getTime() / 1000) * 1000 <= since;
+  return Number.isFinite(since) && changed * 1000 <= since;
 }
 
 const bare = (tag: string): string => tag.trim().replace(/^W\//, "");

@@ -125,7 +125,9 @@ test("§8.6.1 a card is cached, and asked again by its tag or its date", async (
   expect(headers.get("cache-control")).toMatch(/^public, max-age=\d+$/);
   expect(headers.get("vary")).toContain("A2A-Version");
   const tag = headers.get("etag") ?? "";
-  const modified = headers.get("last-modified") ?? "";
+  const recent = Date.parse(headers.get("last-modified") ?? "");
+  expect(Math.abs(Date.now() - recent)).toBeLessThan(60_000);
+  const modified = new Date(recent + 2_000).toUTCString();
   const asked = async (more: Record<string, string>) =>
     (await card({ "a2a-version": "1.0", ...more })).status;
   expect(await asked({ "if-none-match": tag })).toBe(304);
@@ -137,6 +139,17 @@ test("§8.6.1 a card is cached, and asked again by its tag or its date", async (
   await operator.agent("scout", { description: "Another." });
   expect(gateway.port).toBeGreaterThan(0);
   expect(await asked({ "if-none-match": tag })).toBe(200);
+});
+
+test("§8.6.1 a card that changes twice within a second is not taken for unchanged by its date", async () => {
+  const { card, operator } = await desk();
+  for (let n = 0; n < 5; n += 1) {
+    await operator.agent("scout", { description: `${n}` });
+    const modified = (await card()).headers.get("last-modified") ?? "";
+    await operator.agent("scout", { description: `${n} and more` });
+    const again = await card({ "a2a-version": "1.0", "if-modified-since": modified });
+    expect([again.status, again.body.description]).toEqual([200, `${n} and more`]);
+  }
 });
 
 test("§3.1.11 §13.3 the extended card shows an agent's settings to itself and the operator alone", async () => {
