@@ -50,7 +50,7 @@ export async function discover(env: CliHost["env"], flags: Flags): Promise<Targe
       ? `there is no token for ${givenUrl}`
       : `${join(local?.folder ?? env.dataDir, "operator-token")} cannot be read`,
     recovery: local?.url
-      ? `Set ERRAND_TOKEN; the local operator's token is only for ${local.url}.`
+      ? `Set ERRAND_TOKEN, or correct the URL; the local operator's token is only for ${local.url}.`
       : "Set ERRAND_TOKEN, or give --token.",
   });
 }

@@ -20,6 +20,7 @@ const extrasSchema = z.object({
   response_preview: optional(z.string()),
   retry_at: optional(z.string()),
   task_preview: optional(z.string()),
+  reason: optional(z.string()),
 });
 type Extras = z.infer<typeof extrasSchema>;
 
@@ -64,6 +65,7 @@ function says(type: string, status: string, state: string, extras: Extras): stri
     parts.push(extras.interrupt && quoted(questionText(extras.interrupt)));
     parts.push(status === "answered" && extras.by && `by ${oneLine(extras.by)}`);
     parts.push(extras.retry_at && `again at ${time(extras.retry_at)}`);
+    parts.push(extras.reason && `(${oneLine(extras.reason, 100)})`);
     parts.push(extras.task_preview && quoted(extras.task_preview));
   }
   return parts.filter(Boolean).join(" ");
