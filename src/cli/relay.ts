@@ -10,15 +10,7 @@ import { Delegator } from "../client/delegator.ts";
 import type { ConnectionOptions } from "../client/http.ts";
 import { relay } from "../relay/relay.ts";
 import { Remote } from "../relay/remote.ts";
-import {
-  agentName,
-  type Cli,
-  connect,
-  examples,
-  type GlobalOptions,
-  positive,
-  wholeBetween,
-} from "./context.ts";
+import { agentName, type Cli, connect, examples, type GlobalOptions, wholeBetween } from "./context.ts";
 import { usageError } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { note } from "./output.ts";
@@ -26,18 +18,13 @@ import { watchEnds } from "./relay-ends.ts";
 import { toOutcome, toPort } from "./relay-port.ts";
 import { interruptible } from "./signals.ts";
 import { workLog } from "./work-log.ts";
-import { defaultWorkerId, ensureAgent, workerId } from "./worker.ts";
+import { defaultWorkerId, ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
 
-interface RelayOptions extends GlobalOptions {
-  readonly agent: string;
+interface RelayOptions extends GlobalOptions, WorkerOptions {
   readonly to: string;
   readonly header?: Readonly<Record<string, string>>;
   readonly tokenFile?: string;
   readonly concurrency: number;
-  readonly lease?: number;
-  readonly once?: boolean;
-  readonly workerId?: string;
-  readonly quiet?: boolean;
 }
 
 /** It waits for others' work and does none of its own. */
@@ -56,7 +43,7 @@ prefer --token-file, or ERRAND_REMOTE_TOKEN.
 `;
 
 export function addRelay(program: Command, { host }: Cli): void {
-  program
+  const command = program
     .command("relay")
     .description("be an agent: hand each delegation to an A2A server")
     .requiredOption(
@@ -70,15 +57,8 @@ export function addRelay(program: Command, { host }: Cli): void {
       "--token-file <file>",
       "a file with the bearer token for the server (default: ERRAND_REMOTE_TOKEN)",
     )
-    .option("--concurrency <n>", "how many at once", wholeBetween(1, 1000), CONCURRENCY)
-    .option(
-      "--lease <seconds>",
-      "how long a lease lasts without a heartbeat (default: the agent's)",
-      positive,
-    )
-    .option("--once", "stop after one delegation was replied to")
-    .option("--worker-id <id>", "who this process is (default: host and process id)", workerId)
-    .option("--quiet", "say nothing but errors")
+    .option("--concurrency <n>", "how many at once", wholeBetween(1, 1000), CONCURRENCY);
+  withWorkerOptions(command)
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",

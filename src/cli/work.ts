@@ -8,29 +8,16 @@ import { Children, type Ended } from "./child.ts";
 import { type CommandFiles, layOut } from "./command-files.ts";
 import { ASKS, isQuestionLine, toQuestion } from "./command-question.ts";
 import { cannotStart, toReply } from "./command-reply.ts";
-import {
-  agentName,
-  type Cli,
-  connect,
-  examples,
-  type GlobalOptions,
-  positive,
-  wholeBetween,
-} from "./context.ts";
+import { agentName, type Cli, connect, examples, type GlobalOptions, wholeBetween } from "./context.ts";
 import { checkCommand } from "./find-command.ts";
 import type { CliHost } from "./host.ts";
 import { note, oneLine } from "./output.ts";
 import { interruptible } from "./signals.ts";
 import { workLog } from "./work-log.ts";
-import { defaultWorkerId, ensureAgent, workerId } from "./worker.ts";
+import { defaultWorkerId, ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
 
-interface WorkOptions extends GlobalOptions {
-  readonly agent: string;
+interface WorkOptions extends GlobalOptions, WorkerOptions {
   readonly concurrency?: number;
-  readonly lease?: number;
-  readonly once?: boolean;
-  readonly workerId?: string;
-  readonly quiet?: boolean;
 }
 
 const IN_ENV_MAX = 32 * 1024;
@@ -55,20 +42,13 @@ ERRAND_MESSAGES_FILE, one A2A Message as JSON each; they are added while the com
 `;
 
 export function addWork(program: Command, { host }: Cli): void {
-  program
+  const command = program
     .command("work")
     .description("be an agent: run a command for each delegation and reply with its output")
     .requiredOption("--agent <name>", "whose work to do; the agent is created if there is none", agentName)
     .argument("<command...>", "the command and its arguments, after '--'")
-    .option("--concurrency <n>", "how many at once (default 1)", wholeBetween(1, 1000))
-    .option(
-      "--lease <seconds>",
-      "how long a lease lasts without a heartbeat (default: the agent's)",
-      positive,
-    )
-    .option("--once", "stop after one delegation was replied to")
-    .option("--worker-id <id>", "who this process is (default: host and process id)", workerId)
-    .option("--quiet", "say nothing but errors")
+    .option("--concurrency <n>", "how many at once (default 1)", wholeBetween(1, 1000));
+  withWorkerOptions(command)
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",

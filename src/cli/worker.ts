@@ -1,9 +1,31 @@
-/** What the commands share that work for an agent: its being there, and their own name. Limit: no work. */
+/** What the commands share that work for an agent: their options, its being there, and their own name. Limit: no work. */
 import { hostname } from "node:os";
 import { pid } from "node:process";
-import { InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type { Admin } from "../client/admin.ts";
 import { ErrandApiError } from "../client/errors.ts";
+import { positive } from "./context.ts";
+
+export interface WorkerOptions {
+  readonly agent: string;
+  readonly lease?: number;
+  readonly once?: boolean;
+  readonly workerId?: string;
+  readonly quiet?: boolean;
+}
+
+/** How any of them leases, and what it says; the agent and how many at once are told differently. */
+export function withWorkerOptions(command: Command): Command {
+  return command
+    .option(
+      "--lease <seconds>",
+      "how long a lease lasts without a heartbeat (default: the agent's)",
+      positive,
+    )
+    .option("--once", "stop after one delegation was replied to")
+    .option("--worker-id <id>", "who this process is (default: host and process id)", workerId)
+    .option("--quiet", "say nothing but errors");
+}
 
 /** Made with its defaults if there is none. */
 export async function ensureAgent(admin: Admin, name: string, signal: AbortSignal): Promise<void> {
@@ -19,7 +41,7 @@ export function defaultWorkerId(): string {
   return `${hostname()}-${pid}`.replace(/[^\x21-\x7e]/g, "_").slice(-128);
 }
 
-export function workerId(value: string): string {
+function workerId(value: string): string {
   if (/^[\x21-\x7e]{1,128}$/.test(value)) return value;
   throw new InvalidArgumentError("It takes 1 to 128 printable ASCII characters without spaces.");
 }
