@@ -25,7 +25,7 @@ import { type Quota, Quotas } from "./engine/quotas.ts";
 import { Recovery, Unheard } from "./engine/recover.ts";
 import { Sweep } from "./engine/sweep.ts";
 import { Tokens } from "./engine/tokens.ts";
-import { Told } from "./engine/told.ts";
+import { Told, type Wakers } from "./engine/told.ts";
 import { Awaited } from "./engine/wait.ts";
 import { Feed } from "./events/feed.ts";
 import { type Clock, Writer } from "./lifecycle/writer.ts";
@@ -118,8 +118,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const feed = new Feed(connection("blocking"), shards, log);
     const awaited = new Awaited();
     const count = observer(metrics);
-    const wakers = {
-      wake: (agent: string, drain?: boolean) => {
+    const wakers: Wakers = {
+      wake: (agent, drain) => {
         claimers.wake(agent, drain);
         broker.houseRelay.wake(agent);
       },
@@ -151,6 +151,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       pressure: new Pressure(redis),
       quotas: new Quotas(options.quotas),
       unheard: new Unheard(),
+      wakers,
       told: new Told(wakers, feed, shards, (agent) => wake(broker, agent, false)),
       hooks: new Hooks({
         tickets,
@@ -244,15 +245,11 @@ async function listenForWakes(broker: Broker): Promise<void> {
       if (from === broker.gateway) return;
       if (agent === HOOKS_QUEUE) broker.hooks.wake();
       else if (agent === PUSH_AGENTS_CHANGED) broker.houseRelay.reload();
-      else {
-        broker.claimers.wake(agent, drain !== undefined);
-        broker.houseRelay.wake(agent);
-      }
+      else broker.wakers.wake(agent, drain !== undefined);
     });
   }
   broker.bus.onGap(() => {
-    broker.claimers.wakeAll();
-    broker.houseRelay.lookAgain();
+    broker.wakers.wakeAll();
     broker.hooks.wake();
   });
 }

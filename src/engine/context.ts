@@ -24,7 +24,7 @@ import type { RenderPush } from "./push-delivery.ts";
 import type { Quotas } from "./quotas.ts";
 import type { Unheard } from "./recover.ts";
 import type { Tokens } from "./tokens.ts";
-import type { Told } from "./told.ts";
+import type { Told, Wakers } from "./told.ts";
 import type { Awaited } from "./wait.ts";
 
 export interface Broker {
@@ -47,6 +47,7 @@ export interface Broker {
   readonly pressure: Pressure;
   readonly quotas: Quotas;
   readonly unheard: Unheard;
+  readonly wakers: Wakers;
   readonly told: Told;
   readonly awaited: Awaited;
   readonly hooks: Hooks;

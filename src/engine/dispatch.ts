@@ -12,8 +12,7 @@ import type { Broker } from "./context.ts";
  * there is something.
  */
 export function wake(broker: Broker, agent: string, drain = true): void {
-  broker.claimers.wake(agent, drain);
-  broker.houseRelay.wake(agent);
+  broker.wakers.wake(agent, drain);
   broker.bus
     .publish(broker.shards.ofAgent(agent).wake, `${broker.gateway} ${agent}${drain ? " drain" : ""}`)
     .catch((error: unknown) => report(broker, error, "wake not sent"));

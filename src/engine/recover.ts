@@ -1,5 +1,6 @@
 /**
- * What was under way when Redis fell silent: a ticket to be made, a lease to be granted, and the answer never came. Once Redis is back they are made or given back, so that the work does not wait for the sweep.
+ * What was under way when Redis fell silent: a ticket to be made, a lease to be granted, and the answer never came.
+ * Once Redis is back they are made or given back, so that the work does not wait for the sweep.
  * Limit: in memory; what a dying process leaves is the sweep's.
  */
 import type { TicketData, TicketOrder } from "../queue/tickets.ts";

@@ -18,19 +18,19 @@ const STATUSES: ReadonlySet<string | undefined> = new Set(
 );
 const brings = (entry: Entry): boolean => entry.type === "DELEGATION_SENT" || STATUSES.has(entry.status);
 
-/** Whoever looks for work when it is told: parked polls, and what hands it to push agents. */
-type Wakers = Pick<Claimers, "wake" | "wakeAll">;
+/** Whoever at this gateway looks for work when it is told: parked polls, and what hands it to push agents. */
+export type Wakers = Pick<Claimers, "wake" | "wakeAll">;
 
 export class Told {
-  readonly #claimers: Wakers;
+  readonly #wakers: Wakers;
   readonly #feed: Feed;
   readonly #shards: Shards;
   readonly #wake: (agent: string) => void;
   readonly #own = new Set<string>();
 
   /** `wake` tells all gateways of a ticket that left no event. */
-  constructor(claimers: Wakers, feed: Feed, shards: Shards, wake: (agent: string) => void) {
-    this.#claimers = claimers;
+  constructor(wakers: Wakers, feed: Feed, shards: Shards, wake: (agent: string) => void) {
+    this.#wakers = wakers;
     this.#feed = feed;
     this.#shards = shards;
     this.#wake = wake;
@@ -42,9 +42,9 @@ export class Told {
       {
         push: (entry) => {
           // A delayed one may fall due together with others, and is looked for then.
-          if (brings(entry) && !this.#own.delete(entry.id)) this.#claimers.wake(entry.target, false);
+          if (brings(entry) && !this.#own.delete(entry.id)) this.#wakers.wake(entry.target, false);
         },
-        gap: () => this.#claimers.wakeAll(),
+        gap: () => this.#wakers.wakeAll(),
       },
     );
   }
@@ -59,6 +59,6 @@ export class Told {
     if (this.#feed.hasBrought(this.#shards.indexOfAgent(agent), event_id)) return;
     if (this.#own.size >= MAX_OWN) this.#own.clear();
     this.#own.add(event_id);
-    this.#claimers.wake(agent, false);
+    this.#wakers.wake(agent, false);
   }
 }
