@@ -20,4 +20,5 @@ EXPOSE 4180
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ERRAND_PORT}/readyz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # As PID 1: it handles SIGTERM itself and, without a Redis of its own, has no children to reap.
-CMD ["node", "dist/main.js", "serve"]
+# --max-semi-space-size: docs/operations.md says why.
+CMD ["node", "--max-semi-space-size=32", "dist/main.js", "serve"]

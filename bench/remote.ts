@@ -14,6 +14,9 @@ interface Asked {
   readonly reject: (error: Error) => void;
 }
 
+/** As `npm start`, the image and the systemd unit start a gateway. */
+const GATEWAY_FLAGS = ["--max-semi-space-size=32"];
+
 export type Program = "gateway" | "submitter" | "worker" | "subscriber" | "bull-submitter" | "bull-worker";
 
 export class Remote {
@@ -26,7 +29,7 @@ export class Remote {
   constructor(name: Program) {
     this.#name = name;
     this.#child = fork(fileURLToPath(new URL(`./children/${name}.ts`, import.meta.url)), {
-      execArgv: ["--import", "tsx", "--expose-gc"],
+      execArgv: ["--import", "tsx", "--expose-gc", ...(name === "gateway" ? GATEWAY_FLAGS : [])],
       stdio: ["ignore", 2, 2, "ipc"],
     });
     this.#child.on("message", (message) => {

@@ -192,3 +192,12 @@ describe("the systemd unit", () => {
     expect(complaints.filter((line) => !line.includes("/usr/bin/node"))).toEqual([]);
   });
 });
+
+test("the gateway starts with the same young generation everywhere, and is measured with it", () => {
+  const flag = /--max-semi-space-size=\d+/;
+  const [documented] = flag.exec(read("docs/operations.md")) ?? [];
+  expect(documented).toBeDefined();
+  for (const file of ["package.json", "Dockerfile", "deploy/errand.service", "bench/remote.ts"]) {
+    expect([file, flag.exec(read(file))?.[0]]).toEqual([file, documented]);
+  }
+});
