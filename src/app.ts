@@ -16,6 +16,7 @@ import { inBackground, report, wake } from "./engine/dispatch.ts";
 import { Egress } from "./engine/egress.ts";
 import { settleOwed } from "./engine/follow-ups.ts";
 import { ABANDON, HouseRelay, PUSH_AGENTS_CHANGED } from "./engine/house-relay.ts";
+import type { Terms } from "./engine/lease.ts";
 import { observer, queueDepths } from "./engine/measure.ts";
 import { HostPlaces, retryAfterMs } from "./engine/outgoing.ts";
 import { Presences } from "./engine/presence.ts";
@@ -28,7 +29,7 @@ import { Tokens } from "./engine/tokens.ts";
 import { Told, type Wakers } from "./engine/told.ts";
 import { Awaited } from "./engine/wait.ts";
 import { Feed } from "./events/feed.ts";
-import { type Clock, Writer } from "./lifecycle/writer.ts";
+import { type Clock, type Result, Writer } from "./lifecycle/writer.ts";
 import { Claimers } from "./queue/claimers.ts";
 import { HOOKS_QUEUE, Hooks } from "./queue/hooks.ts";
 import { Tickets } from "./queue/tickets.ts";
@@ -111,7 +112,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const metrics = new Metrics();
     const bus = new Bus(connection("subscriber"), redis);
     const tickets = new Tickets(redis, shards, log);
-    const claimers = new Claimers({
+    const claimers = new Claimers<Terms, Result>({
       onError: (error) => report(broker, error, "queue not read"),
       onWoken: (ms) => metrics.wake.observe(ms / 1000),
     });

@@ -2,41 +2,39 @@
  * One request as the routes see it: who calls, with what, and until when. Limit: the body is read whole;
  * streams go out only.
  */
-import type { ServerResponse } from "node:http";
 import { type Principal, toPrincipal } from "../engine/access.ts";
 import type { Broker } from "../engine/context.ts";
 import type { Quota } from "../engine/quotas.ts";
-import type { Hold, Identity } from "../engine/tokens.ts";
+import type { Identity, TokenHold } from "../engine/tokens.ts";
+import type { Leaver, Leaving } from "../queue/claimers.ts";
 import { ErrandError } from "../schema/errors.ts";
+import type { Inbound } from "./gate.ts";
 
 /** A reason of our own: the standard one is an exception, with a stack to be made. */
 const ENDED = "the request is over";
 
 export class Call {
   readonly broker: Broker;
-  readonly requestId: string;
-  /** A header of the request, by its name in small letters. */
-  readonly header: (name: string) => string | undefined;
+  readonly #inbound: Inbound;
   readonly #identity: Identity;
-  readonly #outgoing: ServerResponse | undefined;
   readonly #ends: Set<() => void>;
   #principal: Principal | undefined;
 
-  constructor(options: {
-    broker: Broker;
-    requestId: string;
-    header: (name: string) => string | undefined;
-    identity: Identity;
-    outgoing: ServerResponse | undefined;
-    /** Called when the gateway stops. */
-    ends: Set<() => void>;
-  }) {
-    this.broker = options.broker;
-    this.requestId = options.requestId;
-    this.header = options.header;
-    this.#identity = options.identity;
-    this.#outgoing = options.outgoing;
-    this.#ends = options.ends;
+  /** `ends` are called when the gateway stops. */
+  constructor(broker: Broker, inbound: Inbound, identity: Identity, ends: Set<() => void>) {
+    this.broker = broker;
+    this.#inbound = inbound;
+    this.#identity = identity;
+    this.#ends = ends;
+  }
+
+  get requestId(): string {
+    return this.#inbound.requestId;
+  }
+
+  /** A header of the request, by its name in small letters. */
+  header(name: string): string | undefined {
+    return this.#inbound.header(name);
   }
 
   get principal(): Principal {
@@ -45,61 +43,42 @@ export class Call {
   }
 
   /**
-   * For what takes long: the signal aborts when the client leaves, the token ends or the gateway stops.
-   * `release` is owed once the work is over. A token that ended is told by `throwIfRevoked`. What counts against a
-   * quota throws `quota_exceeded` beyond it.
+   * For what takes long; `release` is owed once the work is over. What counts against a quota throws `quota_exceeded`
+   * beyond it.
    */
-  hold(quota: Quota | null): { signal: AbortSignal; release: () => void; throwIfRevoked: () => void } {
-    const giveBack = quota === null ? undefined : this.broker.quotas.take(this.principal, quota);
-    const controller = new AbortController();
-    const abort = () => controller.abort(ENDED);
-    const outgoing = this.#outgoing;
-    outgoing?.on("close", abort);
-    outgoing?.req.socket.on("close", abort);
-    // A set, and not a listener each of one signal: that would search them all for one to be removed.
-    this.#ends.add(abort);
-    const token = this.broker.tokens.hold(this.#identity, abort);
-    if (this.isGone()) abort();
-    return {
-      signal: controller.signal,
-      release: () => {
-        giveBack?.();
-        token.release();
-        this.#ends.delete(abort);
-        outgoing?.off("close", abort);
-        outgoing?.req.socket.off("close", abort);
-      },
-      throwIfRevoked: () => {
-        if (token.hasEnded()) {
-          throw new ErrandError("unauthenticated", "The token expired or was revoked while waiting.");
-        }
-      },
-    };
+  hold(quota: Quota | null): Hold {
+    return new Hold(this, quota, this.#inbound.outgoing, this.#ends);
   }
 
   /** For what outlives the request: calls `end` when its token ends. `release` is owed. */
-  holdToken(end: () => void): Hold {
+  holdToken(end: () => void): TokenHold {
     return this.broker.tokens.hold(this.#identity, end);
   }
 
   /**
    * Runs what may wait so long under a {@link hold}; a token that ended meanwhile makes it 401. Anything that is to
-   * be refused when too many wait belongs inside.
+   * be refused when too many wait belongs inside. (Not async: a parked poll would keep the frame.)
    */
-  async whileHeld<T>(wait_seconds: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  whileHeld<T>(wait_seconds: number, work: (hold: Hold) => Promise<T>): Promise<T> {
     const hold = this.hold(wait_seconds > 0 ? "polls" : null);
-    try {
-      const result = await work(hold.signal);
-      hold.throwIfRevoked();
-      return result;
-    } finally {
+    const failed = (error: unknown): never => {
       hold.release();
+      throw error;
+    };
+    try {
+      return work(hold).then((result) => {
+        hold.release();
+        hold.throwIfRevoked();
+        return result;
+      }, failed);
+    } catch (error) {
+      return failed(error);
     }
   }
 
   /** The connection is closed and the answer was not out before. */
   isGone(): boolean {
-    const outgoing = this.#outgoing;
+    const { outgoing } = this.#inbound;
     return (
       outgoing !== undefined &&
       (outgoing.destroyed || outgoing.req.socket.destroyed) &&
@@ -109,7 +88,7 @@ export class Call {
 
   /** Calls `lost` if the answer about to be sent never reaches the socket whole. */
   onLost(lost: () => void): void {
-    const outgoing = this.#outgoing;
+    const { outgoing } = this.#inbound;
     if (!outgoing) return;
     if (this.isGone()) {
       lost();
@@ -134,6 +113,81 @@ export class Call {
 
   /** Cuts the connection: its reader has stopped reading. */
   cut(): void {
-    this.#outgoing?.destroy();
+    this.#inbound.outgoing?.destroy();
+  }
+}
+
+/**
+ * What a request holds while it takes long, until the client leaves, the token ends or the gateway stops. A poll is
+ * parked with this itself in the place of a signal; an AbortSignal is made for whoever asks for one. Limit: whoever
+ * made it owes the release.
+ */
+export class Hold implements Leaving {
+  readonly #call: Call;
+  readonly #quota: Quota | null;
+  readonly #outgoing: Inbound["outgoing"];
+  readonly #ends: Set<() => void>;
+  readonly #token: TokenHold;
+  readonly #end = () => this.#abort();
+  #controller: AbortController | undefined;
+  #listener: Leaver | undefined;
+  #released = false;
+  aborted = false;
+
+  constructor(call: Call, quota: Quota | null, outgoing: Inbound["outgoing"], ends: Set<() => void>) {
+    if (quota !== null) call.broker.quotas.take(call.principal, quota);
+    this.#call = call;
+    this.#quota = quota;
+    this.#outgoing = outgoing;
+    this.#ends = ends;
+    outgoing?.on("close", this.#end);
+    outgoing?.req.socket.on("close", this.#end);
+    // A set, and not a listener each of one signal: that would search them all for one to be removed.
+    ends.add(this.#end);
+    this.#token = call.holdToken(this.#end);
+    if (call.isGone()) this.#abort();
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.aborted) this.#controller.abort(ENDED);
+    }
+    return this.#controller.signal;
+  }
+
+  addEventListener(type: "abort", listener: Leaver): void {
+    // Nearly always there is but one.
+    if (this.#listener) this.signal.addEventListener(type, listener);
+    else this.#listener = listener;
+  }
+
+  removeEventListener(type: "abort", listener: Leaver): void {
+    if (this.#listener === listener) this.#listener = undefined;
+    else this.#controller?.signal.removeEventListener(type, listener);
+  }
+
+  throwIfRevoked(): void {
+    if (this.#token.hasEnded()) {
+      throw new ErrandError("unauthenticated", "The token expired or was revoked while waiting.");
+    }
+  }
+
+  /** Once or more often. */
+  release(): void {
+    if (this.#released) return;
+    this.#released = true;
+    if (this.#quota !== null) this.#call.broker.quotas.giveBack(this.#call.principal, this.#quota);
+    this.#token.release();
+    this.#ends.delete(this.#end);
+    this.#outgoing?.off("close", this.#end);
+    this.#outgoing?.req.socket.off("close", this.#end);
+  }
+
+  #abort(): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.#listener?.handleEvent();
+    this.#controller?.abort(ENDED);
   }
 }

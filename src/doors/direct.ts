@@ -6,7 +6,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { TrieRouter } from "hono/router/trie-router";
 import type { Answer } from "./answer.ts";
-import type { Gate, Inbound } from "./gate.ts";
+import type { Admitted, Gate, Inbound } from "./gate.ts";
 import { problemAnswer } from "./problem.ts";
 import type { Route } from "./route.ts";
 
@@ -29,10 +29,7 @@ export function createDirect(gate: Gate, routes: readonly Route[]): Direct {
     const path = cut === -1 ? url : url.slice(0, cut);
     const [[route, params] = []] = router.match(method, path)[0];
     if (!route) return false;
-    const cutOff = () => outgoing.destroy();
-    answer(gate, { incoming, outgoing, route, params, query: cut === -1 ? "" : url.slice(cut + 1) }).catch(
-      cutOff,
-    );
+    new DirectExchange(gate, route, incoming, outgoing).answer(params, cut === -1 ? "" : url.slice(cut + 1));
     return true;
   };
 }
@@ -40,38 +37,80 @@ export function createDirect(gate: Gate, routes: readonly Route[]): Direct {
 /** As Hono writes a path. */
 export const honoPath = ({ path }: Pick<Route, "path">): string => path.replaceAll(/\{(\w+)\}/g, ":$1");
 
-interface Matched {
+/**
+ * One of these requests, until its answer is out. (An object, and steps that are not async: a parked poll keeps what it
+ * waits in, and the frame of an async function keeps all that it ever had in hand.)
+ */
+class DirectExchange implements Inbound {
+  readonly requestId: string;
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
-  readonly route: Route;
-  readonly params: unknown;
-  readonly query: string;
-}
+  readonly #gate: Gate;
+  readonly #route: Route;
+  /** The origin of another site that was let in. */
+  #foreign: string | undefined;
+  /** Who is kept out has come to no route. */
+  #label = "other";
 
-async function answer(gate: Gate, { incoming, outgoing, route, params, query }: Matched): Promise<void> {
-  const header = (name: string) => headerOf(incoming, name);
-  const inbound: Inbound = {
-    requestId: gate.newRequestId(),
-    method: route.method,
-    header,
-    incoming,
-    outgoing,
-  };
-  let foreign: string | undefined;
-  let found: Answer;
-  // Who is kept out has come to no route.
-  let label = "other";
-  try {
-    foreign = gate.guard(header("origin"), header("host"));
-    label = route.path;
-    const given = await gate.run(inbound, route.run, params, query === "" ? NO_QUERY : queriesOf(query));
-    if (given instanceof Response) throw new TypeError(`${route.path} answers with a stream`);
-    found = given;
-  } catch (error) {
-    found = problemAnswer(gate.refusal(error, inbound.requestId, route.method), inbound.requestId);
+  constructor(gate: Gate, route: Route, incoming: IncomingMessage, outgoing: ServerResponse) {
+    this.requestId = gate.newRequestId();
+    this.incoming = incoming;
+    this.outgoing = outgoing;
+    this.#gate = gate;
+    this.#route = route;
   }
-  found.writeTo(outgoing, gate.headers(inbound.requestId, foreign));
-  gate.count(route.method, label, found.status);
+
+  get method(): string {
+    return this.#route.method;
+  }
+
+  header(name: string): string | undefined {
+    return headerOf(this.incoming, name);
+  }
+
+  answer(params: unknown, query: string): void {
+    this.#admitted(params, query)
+      // Not returned: a promise that waits for another takes as much again.
+      .then((admitted) => void this.#run(admitted))
+      .catch((error: unknown) => this.#refuse(error));
+  }
+
+  async #admitted(params: unknown, query: string): Promise<Admitted> {
+    this.#foreign = this.#gate.guard(this.header("origin"), this.header("host"));
+    this.#label = this.#route.path;
+    return this.#gate.admit(this, params, query === "" ? NO_QUERY : queriesOf(query));
+  }
+
+  #run({ call, raw }: Admitted): Promise<void> {
+    return this.#route.run(call, raw).then(
+      (given) => this.#send(() => this.#plain(given)),
+      (error: unknown) => this.#refuse(error),
+    );
+  }
+
+  #refuse(error: unknown): void {
+    this.#send(() => this.#problem(error));
+  }
+
+  #plain(given: Answer | Response): Answer {
+    if (!(given instanceof Response)) return given;
+    return this.#problem(new TypeError(`${this.#route.path} answers with a stream`));
+  }
+
+  #problem(error: unknown): Answer {
+    return problemAnswer(this.#gate.refusal(error, this.requestId, this.method), this.requestId);
+  }
+
+  /** Cuts the connection where that fails: nobody is left to tell. */
+  #send(answer: () => Answer): void {
+    try {
+      const found = answer();
+      found.writeTo(this.outgoing, this.#gate.headers(this.requestId, this.#foreign));
+      this.#gate.count(this.method, this.#label, found.status);
+    } catch {
+      this.outgoing.destroy();
+    }
+  }
 }
 
 function queriesOf(query: string): Record<string, string[]> {

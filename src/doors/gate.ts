@@ -6,19 +6,18 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Broker } from "../engine/context.ts";
 import { randomId } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
-import type { Answer } from "./answer.ts";
 import { parseBody, readBody } from "./body.ts";
 import { Call } from "./call.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
 import { toErrandError } from "./problem.ts";
-import type { Route } from "./route.ts";
+import type { RawInput } from "./route.ts";
 
 /** A request as it came. */
 export interface Inbound {
   readonly requestId: string;
   readonly method: string;
   /** A header, by its name in small letters. */
-  readonly header: (name: string) => string | undefined;
+  header(name: string): string | undefined;
   readonly incoming: IncomingMessage | undefined;
   readonly outgoing: ServerResponse | undefined;
 }
@@ -35,6 +34,11 @@ export interface GateOptions {
 export interface Entered {
   readonly call: Call;
   readonly bytes: Uint8Array;
+}
+
+export interface Admitted {
+  readonly call: Call;
+  readonly raw: RawInput;
 }
 
 /** A body that was there so soon leaves no time for a revocation that counts. */
@@ -61,9 +65,9 @@ export class Gate {
   /** Lets a caller in, and reads what it brings. */
   async enter(inbound: Inbound): Promise<Entered> {
     const { broker, maxBodyBytes } = this.#options;
-    const { requestId, header, incoming, outgoing, method } = inbound;
+    const { incoming, method } = inbound;
     this.#requireRunning();
-    const token = bearerOf(header("authorization"));
+    const token = bearerOf(inbound.header("authorization"));
     const first = await broker.tokens.identify(token);
     const askedAt = performance.now();
     const hasBody = method === "POST" || method === "PUT";
@@ -72,19 +76,18 @@ export class Gate {
     this.#requireRunning();
     const isLate = performance.now() - askedAt > AT_ONCE_MS;
     const identity = isLate ? await broker.tokens.identify(token) : first;
-    return { call: new Call({ broker, requestId, header, identity, outgoing, ends: this.#ends }), bytes };
+    return { call: new Call(broker, inbound, identity, this.#ends), bytes };
   }
 
-  /** One request to a route of the table. */
-  async run(
+  /** For a route of the table: lets a caller in, and makes of the request what the route takes. */
+  async admit(
     inbound: Inbound,
-    run: Route["run"],
     params: unknown,
     queries: Readonly<Record<string, readonly string[]>>,
-  ): Promise<Answer | Response> {
+  ): Promise<Admitted> {
     const { call, bytes } = await this.enter(inbound);
     const body = parseBody(bytes, inbound.header("content-type"));
-    return run(call, { params, query: single(queries), body });
+    return { call, raw: { params, query: single(queries), body } };
   }
 
   /** What every answer says beside what it is about. */

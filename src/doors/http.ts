@@ -153,7 +153,8 @@ export function createDoor(options: DoorOptions): Door {
 
   async function handle(c: Context<Env>, path: string, run: Route["run"]): Promise<Response> {
     c.set("route", path);
-    return deliver(c, await gate.run(inboundOf(c), run, c.req.param(), c.req.queries()));
+    const { call, raw } = await gate.admit(inboundOf(c), c.req.param(), c.req.queries());
+    return deliver(c, await run(call, raw));
   }
 
   async function pass(c: Context<Env>, { path, handle: answer }: Mount): Promise<Response> {

@@ -53,6 +53,7 @@ export interface Route {
   readonly schemas: { params?: z.ZodType; query?: z.ZodType; body?: z.ZodType };
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
   readonly notes?: Notes;
+  /** Throws at once for what is not valid. */
   readonly run: (call: Call, raw: RawInput) => Promise<Answer | Response>;
 }
 
@@ -98,7 +99,7 @@ export function route<P = unknown, Q = unknown, B = unknown>(spec: Spec<P, Q, B>
   return {
     ...rest,
     schemas: { ...(params && { params }), ...(query && { query }), ...(body && { body }) },
-    async run(call, raw) {
+    run(call, raw) {
       if (!query) check(none, raw.query, "query");
       if (!body) check(none, raw.body, "body");
       return handle(call, {

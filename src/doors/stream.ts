@@ -3,10 +3,11 @@
  * that does not read for a while is cut and resumes by its cursor; it never grows the gateway's memory.
  */
 import type { Broker } from "../engine/context.ts";
+import type { Quota } from "../engine/quotas.ts";
 import type { Followed } from "../engine/watch.ts";
 import { formatCursor } from "../events/cursor.ts";
 import { toEventJson } from "../events/entry.ts";
-import type { Call } from "./call.ts";
+import type { Call, Hold } from "./call.ts";
 
 const COMMENT_MS = 15_000;
 const STALLED_MS = 30_000;
@@ -42,8 +43,11 @@ export async function* toFrames(events: AsyncIterable<Followed>): AsyncGenerator
   }
 }
 
+type StreamHold = Pick<Hold, "signal" | "release">;
+
 /** What a stream needs of its {@link Call}. */
-export type Reader = Pick<Call, "hold" | "cut" | "requestId"> & {
+export type Reader = Pick<Call, "cut" | "requestId"> & {
+  readonly hold: (quota: Quota) => StreamHold;
   readonly broker: Pick<Broker, "log" | "metrics">;
 };
 
@@ -60,7 +64,7 @@ function encode({ id, type, json }: Frame): string {
  */
 export function sse(call: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame | Mark>): Response {
   const hold = call.hold("streams");
-  hold.signal.addEventListener("abort", hold.release, { once: true });
+  hold.signal.addEventListener("abort", () => hold.release(), { once: true });
   if (hold.signal.aborted) hold.release();
   let pump: Pump | undefined;
   const body = new ReadableStream<Uint8Array>(
@@ -96,7 +100,7 @@ type Step = { readonly frame: Frame } | { readonly failed: unknown } | "end";
 class Pump {
   readonly #call: Reader;
   readonly #frames: AsyncIterator<Frame | Mark>;
-  readonly #release: () => void;
+  readonly #hold: StreamHold;
   readonly #gone = new AbortController();
   readonly #watchdog: NodeJS.Timeout;
   /** What has come and was not taken yet. */
@@ -108,13 +112,9 @@ class Pump {
   #closed = false;
   canceled = false;
 
-  constructor(
-    call: Reader,
-    hold: ReturnType<Reader["hold"]>,
-    open: (signal: AbortSignal) => AsyncIterable<Frame | Mark>,
-  ) {
+  constructor(call: Reader, hold: StreamHold, open: (signal: AbortSignal) => AsyncIterable<Frame | Mark>) {
     this.#call = call;
-    this.#release = hold.release;
+    this.#hold = hold;
     hold.signal.addEventListener("abort", () => this.#gone.abort(), { once: true });
     if (hold.signal.aborted) this.#gone.abort();
     this.#frames = open(this.#gone.signal)[Symbol.asyncIterator]();
@@ -206,7 +206,7 @@ class Pump {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#watchdog);
-    this.#release();
+    this.#hold.release();
     this.#gone.abort();
     this.#call.broker.metrics.streams.dec();
   }

@@ -3,7 +3,7 @@
  * their own.
  */
 import type { Feed } from "../events/feed.ts";
-import type { Clock, Writer } from "../lifecycle/writer.ts";
+import type { Clock, Result, Writer } from "../lifecycle/writer.ts";
 import type { Claimers } from "../queue/claimers.ts";
 import type { Hooks } from "../queue/hooks.ts";
 import type { Tickets } from "../queue/tickets.ts";
@@ -17,6 +17,7 @@ import type { Agents } from "./agents.ts";
 import type { Egress } from "./egress.ts";
 import type { Owed } from "./follow-ups.ts";
 import type { HouseRelay } from "./house-relay.ts";
+import type { Terms } from "./lease.ts";
 import type { HostPlaces } from "./outgoing.ts";
 import type { Presences } from "./presence.ts";
 import type { Pressure } from "./pressure.ts";
@@ -38,7 +39,7 @@ export interface Broker {
   readonly shards: Shards;
   readonly writer: Writer;
   readonly tickets: Tickets;
-  readonly claimers: Claimers;
+  readonly claimers: Claimers<Terms, Result>;
   readonly feed: Feed;
   readonly bus: Bus;
   readonly agents: Agents;

@@ -4,6 +4,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
+import type { Command, Result } from "../lifecycle/writer.ts";
+import { isOutOfMemory } from "../redis/connect.ts";
 import { randomId } from "../redis/shards.ts";
 import { textOf } from "../schema/a2a.ts";
 import type { DelegateRequest } from "../schema/delegation.ts";
@@ -13,6 +15,7 @@ import { matchesPattern, type Principal, requireDelegator } from "./access.ts";
 import type { Broker } from "./context.ts";
 import { follow, offer, soon } from "./dispatch.ts";
 import { reserve } from "./idempotency.ts";
+import { takerOf } from "./lease.ts";
 import { type MakePush, pushParams } from "./pushes.ts";
 import { refusal } from "./refuse.ts";
 import { adopt, ancestorsOf } from "./tree.ts";
@@ -22,7 +25,8 @@ const PREVIEW_BYTES = 100;
 
 /** The first bytes of a text, cut on a character. */
 export function preview(text: string, bytes: number = PREVIEW_BYTES): string {
-  const buffer = Buffer.from(text, "utf8");
+  // A character has a byte at least.
+  const buffer = Buffer.from(text.length > bytes ? text.slice(0, bytes + 1) : text, "utf8");
   if (buffer.length <= bytes) return text;
   let end = bytes;
   while (end > 0 && ((buffer[end] ?? 0) & 0xc0) === 0x80) end -= 1;
@@ -155,7 +159,7 @@ export async function submit(
   const message = toMessage(request, id);
   const json = JSON.stringify(message);
   const task_preview = JSON.stringify(preview(textOf(message)));
-  const { outcome, record } = await broker.writer.move({
+  const { outcome, record, taken } = await handOver(broker, request.target, {
     move: "submit",
     id,
     params: {
@@ -189,6 +193,30 @@ export async function submit(
   if (outcome.outcome === "exists") return null;
   if (outcome.outcome !== "ok" || !record) throw refusal(outcome, id);
   broker.metrics.accept.observe((performance.now() - startedAt) / 1000);
-  await follow(broker, id, outcome);
+  await follow(broker, id, outcome, taken !== undefined);
   return record;
+}
+
+/** Makes the move that brings the agent a ticket; a poll that waits for one takes it in the same step. */
+function handOver(broker: Broker, target: string, command: Command): Promise<Result> {
+  const lent = broker.claimers.lend(target);
+  if (!lent) return broker.writer.move(command);
+  const taker = takerOf(lent.terms);
+  broker.told.bring(command.id);
+  const moving = broker.writer.move(command, taker);
+  const taking = moving.then(
+    ({ taken }) => taken ?? null,
+    (error: unknown) => {
+      // Refused for want of memory, it did nothing.
+      if (!isOutOfMemory(error)) broker.unheard.grant(target, taker.nonce);
+      return null;
+    },
+  );
+  lent.done(
+    taking.then((taken) => {
+      if (taken === null) broker.told.notTaken(target, command.id);
+      return taken;
+    }),
+  );
+  return moving;
 }

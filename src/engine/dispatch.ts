@@ -45,7 +45,8 @@ export function tell(broker: Broker, id: string, { untold, event_id }: Moved): v
 /** Ends without a word of the agent. */
 const UNSAID: readonly string[] = ["cancel", "expire", "exhaust"];
 
-export async function follow(broker: Broker, id: string, moved: Moved): Promise<void> {
+/** `taken`: a poll has looked for its ticket in the same step. */
+export async function follow(broker: Broker, id: string, moved: Moved, taken = false): Promise<void> {
   const move: Move = MOVES[moved.move];
   const { target } = moved;
   if (moved.cascade !== undefined || moved.untold) await soon(broker.owe(id, moved));
@@ -55,6 +56,7 @@ export async function follow(broker: Broker, id: string, moved: Moved): Promise<
   const old = stale ? (moved.old_ticket ?? 0) : 0;
   if (old > 0) await soon(discard(broker, target, { delegation_id: id, ticket: old }));
   if (move.queue === "ticket") {
+    if (taken) return;
     if (moved.ticketed) broker.told.by(target, moved.event_id);
     else await soon(offer(broker, target, ticketOf(id, moved)));
   } else if (move.lease === "drop" && (await isCapped(broker, target))) {

@@ -5,7 +5,7 @@
  * A reservation names the delegation's id before there is one, so it can be repeated at every step: whoever
  * finds it submits under that id, and the script makes one record of it.
  */
-import { createHash } from "node:crypto";
+import { hash as digest } from "node:crypto";
 import type { Redis } from "../redis/connect.ts";
 import { keys } from "../redis/keys.ts";
 import { Script } from "../redis/script.ts";
@@ -28,9 +28,7 @@ export function bodyHash(body: unknown): string {
     const members = Object.entries(value).filter(([, member]) => member !== undefined);
     return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)).map(([k, v]) => [k, sorted(v)]));
   };
-  return createHash("sha256")
-    .update(JSON.stringify(sorted(body)))
-    .digest("base64url");
+  return digest("sha256", JSON.stringify(sorted(body)), "base64url");
 }
 
 export interface Reservation {
@@ -60,7 +58,7 @@ export async function reserve(options: {
       details: { issues: [{ path: "Idempotency-Key", reason: "1 to 255 printable ASCII characters" }] },
     });
   }
-  const name = keys.idempotency(createHash("sha256").update(`${principal}\n${key}`).digest("base64url"));
+  const name = keys.idempotency(digest("sha256", `${principal}\n${key}`, "base64url"));
   const hash = bodyHash(body);
   const exchange = (from: string, to: string) => exchangeScript.run(redis, [name], [from, to, keptMs]);
   const reservation = (id: string): Reservation => ({

@@ -3,7 +3,8 @@
  * record does not know is gone with the look, and the poll waits on.
  */
 import { leaseJson } from "../lifecycle/envelope.ts";
-import type { Look } from "../queue/claimers.ts";
+import type { Result, Taker } from "../lifecycle/writer.ts";
+import type { Claim, Leaving, Look } from "../queue/claimers.ts";
 import { leaseIdOf, randomId } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
 import type { LeaseRequest } from "../schema/lease.ts";
@@ -30,26 +31,20 @@ export async function lease(
   principal: Principal,
   agent: string,
   request: LeaseRequest,
-  signal: AbortSignal,
+  signal: Leaving,
 ): Promise<GrantedLease[]> {
   requireAgent(principal, agent, "work for it");
   await broker.agents.get(agent);
   broker.presences.seen(agent);
-  const look = () => take(broker, agent, request);
-  const until = performance.now() + request.wait_seconds * 1000;
+  const asking = new Asking(broker, agent, request, signal);
   const granted: GrantedLease[] = [];
   try {
-    let grant: Grant | null = null;
-    do {
-      grant =
-        request.wait_seconds === 0
-          ? (await look()).found
-          : await claim(broker, agent, { signal, until, look, park: grant === "held" });
-    } while (grant === "held" && request.wait_seconds > 0);
+    let grant = await asking.claim();
+    while (grant === "held" && request.wait_seconds > 0) grant = await asking.claimOnceMoved();
     while (grant !== null && grant !== "held") {
       granted.push(grant);
       if (granted.length >= request.max || signal.aborted) break;
-      grant = (await look()).found;
+      grant = (await asking.look()).found;
     }
     if (!signal.aborted || granted.length === 0) return granted;
     // Nobody is there to take them any more.
@@ -63,42 +58,74 @@ export async function lease(
   }
 }
 
-interface Claim {
-  readonly signal: AbortSignal;
-  /** By `performance.now()`. */
-  readonly until: number;
-  readonly look: () => Promise<Look<Grant>>;
-  readonly park: boolean;
+/** What a poll asks for. */
+export interface Terms {
+  readonly agent: string;
+  readonly request: LeaseRequest;
 }
 
-/** A held queue is looked at again when something moves, not at once. */
-function claim(broker: Broker, agent: string, { signal, until, look, park }: Claim): Promise<Grant | null> {
-  const wait_ms = Math.max(0, until - performance.now());
-  const parked = broker.claimers.claim(agent, { signal, wait_ms, look, park });
-  if (park) {
+/** What a poll asks, as the queue keeps it while it is parked. (One object: there may be thousands.) */
+class Asking implements Terms, Claim<Grant, Terms, Result> {
+  readonly agent: string;
+  readonly request: LeaseRequest;
+  readonly signal: Leaving;
+  readonly #broker: Broker;
+  /** By `performance.now()`. */
+  readonly #until: number;
+  park = false;
+
+  constructor(broker: Broker, agent: string, request: LeaseRequest, signal: Leaving) {
+    this.#broker = broker;
+    this.agent = agent;
+    this.request = request;
+    this.signal = signal;
+    this.#until = performance.now() + request.wait_seconds * 1000;
+  }
+
+  get terms(): Terms {
+    return this;
+  }
+
+  get wait_ms(): number {
+    return Math.max(0, this.#until - performance.now());
+  }
+
+  look(brought?: Result): Promise<Look<Grant>> {
+    return take(this.#broker, this, brought);
+  }
+
+  claim(): Promise<Grant | null> {
+    if (this.request.wait_seconds === 0) return this.look().then(({ found }) => found);
+    return this.#broker.claimers.claim(this.agent, this);
+  }
+
+  /** A held queue is looked at again when something moves, not at once. */
+  claimOnceMoved(): Promise<Grant | null> {
+    const broker = this.#broker;
+    this.park = true;
+    const parked = this.claim();
     // Asked once parked: what made room before then woke nobody.
-    broker.agents.isHeld(agent).then(
-      (stillHeld) => stillHeld || wake(broker, agent),
+    broker.agents.isHeld(this.agent).then(
+      (stillHeld) => stillHeld || wake(broker, this.agent),
       (error: unknown) => report(broker, error, "not known whether the agent may be handed work"),
     );
+    return parked;
   }
-  return parked;
 }
 
+/** For the script, with a nonce that tells this lease from others should its answer be lost. */
+export const takerOf = ({ agent, request }: Terms): Taker => ({
+  agent,
+  nonce: randomId(16),
+  worker_id: request.worker_id ?? agent,
+  lease_ms: ms(request.lease_seconds),
+  confirm_ms: ms(request.confirm_within_seconds),
+});
+
 /** Looks until it has a lease or there is nothing to be had: a ticket may be worth nothing. */
-async function take(broker: Broker, agent: string, request: LeaseRequest): Promise<Look<Grant>> {
-  for (;;) {
-    const nonce = randomId(16);
-    const params = {
-      nonce,
-      worker_id: request.worker_id ?? agent,
-      lease_ms: ms(request.lease_seconds),
-      confirm_ms: ms(request.confirm_within_seconds),
-    };
-    const { outcome, record } = await broker.writer.take(agent, params).catch((error: unknown) => {
-      broker.unheard.grant(agent, nonce);
-      throw error;
-    });
+async function take(broker: Broker, terms: Terms, brought?: Result): Promise<Look<Grant>> {
+  for (let result = brought; ; result = undefined) {
+    const { outcome, record } = result ?? (await takeOne(broker, takerOf(terms)));
     if (outcome.outcome === "empty") {
       const { next_due_at, now } = outcome;
       if (next_due_at === undefined) return { found: null };
@@ -112,6 +139,13 @@ async function take(broker: Broker, agent: string, request: LeaseRequest): Promi
     tell(broker, id, outcome);
     return { found: { delegation_id: id, fence, json: leaseJson(record, leaseIdOf(id, fence)) } };
   }
+}
+
+function takeOne(broker: Broker, taker: Taker): Promise<Result> {
+  return broker.writer.take(taker).catch((error: unknown) => {
+    broker.unheard.grant(taker.agent, taker.nonce);
+    throw error;
+  });
 }
 
 const ms = (seconds: number | undefined): number | undefined =>

@@ -23,7 +23,7 @@ const MAX_GLANCES = 10_000;
 export class Presences {
   readonly #redis: Redis;
   readonly #shards: Shards;
-  readonly #claimers: Claimers;
+  readonly #claimers: Pick<Claimers, "waiting">;
   readonly #gateway: string;
   readonly #log: Log;
   readonly #isPushed: (agent: string) => boolean;
@@ -35,7 +35,7 @@ export class Presences {
   constructor(
     redis: Redis,
     shards: Shards,
-    claimers: Claimers,
+    claimers: Pick<Claimers, "waiting">,
     gateway: string,
     log: Log,
     isPushed: (agent: string) => boolean,

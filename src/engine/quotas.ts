@@ -46,19 +46,15 @@ export class Quotas {
     );
   }
 
-  /** Counts one; returns what gives it back, once. */
-  take(principal: Principal, quota: Quota): () => void {
+  /** Counts one; {@link giveBack} is owed, once. */
+  take(principal: Principal, quota: Quota): void {
     this.requireRoom(principal, quota);
-    const held = this.#held[quota];
-    const { text } = principal;
-    held.set(text, (held.get(text) ?? 0) + 1);
-    let given = false;
-    return () => {
-      if (given) return;
-      given = true;
-      const left = (held.get(text) ?? 1) - 1;
-      if (left > 0) held.set(text, left);
-      else held.delete(text);
-    };
+    this.#held[quota].set(principal.text, this.held(principal, quota) + 1);
+  }
+
+  giveBack({ text }: Pick<Principal, "text">, quota: Quota): void {
+    const left = this.held({ text }, quota) - 1;
+    if (left > 0) this.#held[quota].set(text, left);
+    else this.#held[quota].delete(text);
   }
 }

@@ -55,6 +55,8 @@ export async function readWhenReady(
     const record = isNew ? known : await read(broker, principal, id);
     if (isReady(record) || options.wait_seconds === 0) return record;
     await waiting.done;
+    // The feed may be quicker than the answer to a move of this very gateway, which tells the same.
+    if (!given) await broker.writer.underWay(id)?.catch(() => {});
     return given ? await seen(broker, principal, given) : await read(broker, principal, id);
   } finally {
     waiting.stop();

@@ -3,7 +3,7 @@
  * Limit: outcomes that a verb handles itself (ticket, held, check …) are bugs when they get here.
  */
 import type { Outcome } from "../lifecycle/writer.ts";
-import { isTerminal } from "../schema/delegation.ts";
+import { isTerminal, type State } from "../schema/delegation.ts";
 import { ErrandError, type ErrorContext } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 
@@ -23,9 +23,7 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
         details: { reason: outcome.reason ?? "expired" },
       });
     case "state":
-      return isTerminal(outcome.state)
-        ? new ErrandError("already_finished", `Delegation ${delegationId} is ${outcome.state}.`, about)
-        : new ErrandError("wrong_state", `Delegation ${delegationId} is ${outcome.state}.`, about);
+      return wrongState(delegationId, outcome.state);
     case "interrupt":
       return new ErrandError("interrupt_not_open", "That question is not open.", about);
     case "tombstone":
@@ -74,3 +72,13 @@ export const notFound = (id: string): ErrandError =>
 
 const unknownLease = (leaseId: string): ErrandError =>
   new ErrandError("lease_unknown", `There is no lease '${leaseId}'.`);
+
+/** What was asked of it does not go in this state. */
+export function wrongState(delegation_id: string, state: State): ErrandError {
+  const over = isTerminal(state);
+  const code = over ? "already_finished" : "wrong_state";
+  return new ErrandError(code, `Delegation ${delegation_id} is ${state}.`, {
+    delegation_id,
+    delegation_valid: !over,
+  });
+}

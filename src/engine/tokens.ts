@@ -39,21 +39,71 @@ export interface Identity {
   readonly expires_at: number | null;
 }
 
+/** What was looked up of a token, with one identity for all its requests. */
+interface Known {
+  /** Null when there is no such token. */
+  readonly identity: Identity | null;
+  readonly hash: string;
+  readonly until: number;
+}
+
+function toKnown(token_id: string, json: string | null, until: number): Known {
+  if (json === null) return { identity: null, hash: "", until };
+  const { hash, principal, expires_at } = storedSchema.parse(JSON.parse(json));
+  return { identity: { principal, token_id, expires_at }, hash, until };
+}
+
 const hashOf = (token: string): string => createHash("sha256").update(token).digest("hex");
 const sameHash = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
-export interface Hold {
-  readonly hasEnded: () => boolean;
-  readonly release: () => void;
+/** What a token holds open: a stream, a parked poll, a session. */
+export interface TokenHold {
+  hasEnded(): boolean;
+  release(): void;
+}
+
+/** The configured operator token does not end. */
+const ENDLESS: TokenHold = { hasEnded: () => false, release() {} };
+
+/** (A class: there may be thousands, and closures take more.) */
+class Holding implements TokenHold {
+  readonly token_id: string;
+  readonly #among: Set<Holding>;
+  readonly #end: () => void;
+  readonly #timer: NodeJS.Timeout | null;
+  #ended = false;
+
+  constructor(among: Set<Holding>, token_id: string, expires_at: number | null, end: () => void) {
+    this.#among = among.add(this);
+    this.token_id = token_id;
+    this.#end = end;
+    const left = expires_at === null ? null : Math.min(Math.max(0, expires_at - Date.now()), MAX_TIMER_MS);
+    this.#timer = left === null ? null : setTimeout(() => this.over(), left).unref();
+  }
+
+  over(): void {
+    this.#ended = true;
+    this.#end();
+  }
+
+  hasEnded(): boolean {
+    return this.#ended;
+  }
+
+  release(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#among.delete(this);
+  }
 }
 
 export class Tokens {
   readonly #redis: Redis;
   readonly #bus: Bus;
   readonly #operatorHash: string;
-  readonly #cache = new Map<string, { stored: Stored | null; until: number }>();
+  readonly #cache = new Map<string, Known>();
   readonly #dropped = new Map<string, number>();
-  readonly #holds = new Map<string, Set<() => void>>();
+  /** Of all tokens: a set for each would take more, and revocations are rare enough to look through them all. */
+  readonly #holds = new Set<Holding>();
 
   constructor(redis: Redis, bus: Bus, operatorToken: string) {
     this.#redis = redis;
@@ -119,50 +169,33 @@ export class Tokens {
     }
     if (TOKEN.test(token)) {
       const id = token.slice(PREFIX.length, PREFIX.length + ID_LENGTH);
-      const known = lastKnown ? this.#cache.get(id) : undefined;
-      const stored = await this.#find(id).catch((error: unknown) => {
-        if (known) return known.stored;
+      const last = lastKnown ? this.#cache.get(id) : undefined;
+      const { identity, hash: stored } = await this.#find(id).catch((error: unknown) => {
+        if (last) return last;
         throw error;
       });
-      if (stored && sameHash(hash, stored.hash) && !hasPassed(stored.expires_at)) {
-        return { principal: stored.principal, token_id: id, expires_at: stored.expires_at };
-      }
+      if (identity && sameHash(hash, stored) && !hasPassed(identity.expires_at)) return identity;
     }
     throw new ErrandError("unauthenticated", "The token is unknown, expired or revoked.");
   }
 
   /** Calls `end` when the token is revoked or expires, at once if it was already; for streams and parked polls. */
-  hold(identity: Identity, end: () => void): Hold {
-    const { token_id, expires_at } = identity;
-    if (token_id === null) return { hasEnded: () => false, release: () => {} };
-    let ended = false;
-    const over = () => {
-      ended = true;
-      end();
-    };
-    const holds = this.#holds.get(token_id) ?? new Set();
-    this.#holds.set(token_id, holds.add(over));
+  hold({ token_id, expires_at }: Identity, end: () => void): TokenHold {
+    if (token_id === null) return ENDLESS;
+    const hold = new Holding(this.#holds, token_id, expires_at, end);
     // Revoked between being let in and here.
-    if (this.#dropped.has(token_id)) over();
-    const left = expires_at === null ? null : Math.min(Math.max(0, expires_at - Date.now()), MAX_TIMER_MS);
-    const timer = left === null ? null : setTimeout(over, left).unref();
-    const release = () => {
-      if (timer) clearTimeout(timer);
-      holds.delete(over);
-      if (holds.size === 0 && this.#holds.get(token_id) === holds) this.#holds.delete(token_id);
-    };
-    return { hasEnded: () => ended, release };
+    if (this.#dropped.has(token_id)) hold.over();
+    return hold;
   }
 
-  async #find(id: string): Promise<Stored | null> {
+  async #find(id: string): Promise<Known> {
     const now = Date.now();
     const cached = this.#cache.get(id);
-    if (cached && cached.until > now) return cached.stored;
-    const json = await this.#redis.hget(keys.tokens, id);
-    const stored = json === null ? null : storedSchema.parse(JSON.parse(json));
+    if (cached && cached.until > now) return cached;
+    const known = toKnown(id, await this.#redis.hget(keys.tokens, id), now + CACHE_MS);
     if (this.#cache.size >= CACHE_MAX) this.#cache.clear();
-    this.#cache.set(id, { stored, until: now + CACHE_MS });
-    return stored;
+    this.#cache.set(id, known);
+    return known;
   }
 
   #drop(id: string): void {
@@ -170,14 +203,15 @@ export class Tokens {
     this.#dropped.set(id, Date.now());
     // Whoever was let in before is long known by then.
     for (const [old, at] of this.#dropped) if (at < Date.now() - DROPPED_MS) this.#dropped.delete(old);
-    for (const over of this.#holds.get(id) ?? []) over();
+    for (const hold of this.#holds) if (hold.token_id === id) hold.over();
   }
 
   /** Until every one was looked at: nobody would ask again. */
   #recheckHolds(): void {
     this.#cache.clear();
     const look = async () => {
-      for (const id of this.#holds.keys()) if ((await this.#find(id)) === null) this.#drop(id);
+      const held = new Set([...this.#holds].map(({ token_id }) => token_id));
+      for (const id of held) if ((await this.#find(id)).identity === null) this.#drop(id);
     };
     look().catch(() => {
       if (this.#redis.status !== "end") setTimeout(() => this.#recheckHolds(), RECHECK_MS).unref();

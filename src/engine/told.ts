@@ -16,20 +16,24 @@ const moves: readonly Move[] = Object.values(MOVES);
 const STATUSES: ReadonlySet<string | undefined> = new Set(
   moves.flatMap(({ queue, status }) => (queue === "ticket" && status !== undefined ? [status] : [])),
 );
-const brings = (entry: Entry): boolean => entry.type === "DELEGATION_SENT" || STATUSES.has(entry.status);
+const SENT = "DELEGATION_SENT";
+const brings = (entry: Entry): boolean => entry.type === SENT || STATUSES.has(entry.status);
 
 /** Whoever at this gateway looks for work when it is told: parked polls, and what hands it to push agents. */
 export type Wakers = Pick<Claimers, "wake" | "wakeAll">;
+type News = Pick<Feed, "subscribe" | "hasBrought">;
 
 export class Told {
   readonly #wakers: Wakers;
-  readonly #feed: Feed;
+  readonly #feed: News;
   readonly #shards: Shards;
   readonly #wake: (agent: string) => void;
   readonly #own = new Set<string>();
+  /** Delegations whose first ticket is taken where it is made. */
+  readonly #brought = new Set<string>();
 
   /** `wake` tells all gateways of a ticket that left no event. */
-  constructor(wakers: Wakers, feed: Feed, shards: Shards, wake: (agent: string) => void) {
+  constructor(wakers: Wakers, feed: News, shards: Shards, wake: (agent: string) => void) {
     this.#wakers = wakers;
     this.#feed = feed;
     this.#shards = shards;
@@ -42,7 +46,9 @@ export class Told {
       {
         push: (entry) => {
           // A delayed one may fall due together with others, and is looked for then.
-          if (brings(entry) && !this.#own.delete(entry.id)) this.#wakers.wake(entry.target, false);
+          if (!brings(entry) || this.#own.delete(entry.id)) return;
+          if (entry.type === SENT && this.#brought.delete(entry.delegation_id)) return;
+          this.#wakers.wake(entry.target, false);
         },
         gap: () => this.#wakers.wakeAll(),
       },
@@ -60,5 +66,16 @@ export class Told {
     if (this.#own.size >= MAX_OWN) this.#own.clear();
     this.#own.add(event_id);
     this.#wakers.wake(agent, false);
+  }
+
+  /** A delegation is about to be made together with its ticket, and a poll to take it: the feed need wake nobody. */
+  bring(id: string): void {
+    if (this.#brought.size >= MAX_OWN) this.#brought.clear();
+    this.#brought.add(id);
+  }
+
+  /** No poll took the ticket after all, if there is one; whoever makes it known wakes as ever. */
+  notTaken(agent: string, id: string): void {
+    if (!this.#brought.delete(id)) this.#wakers.wake(agent, false);
   }
 }

@@ -9,7 +9,7 @@ import { LIMITS } from "../schema/limits.ts";
 import type { Principal } from "./access.ts";
 import type { Broker } from "./context.ts";
 import { read } from "./read.ts";
-import { refusal } from "./refuse.ts";
+import { refusal, wrongState } from "./refuse.ts";
 
 /** What stands above a new delegation; throws for a parent that is unknown or over, for loops, and beyond the depth. */
 export async function ancestorsOf(
@@ -21,7 +21,7 @@ export async function ancestorsOf(
   const ancestors: Ancestor[] = [];
   if (parentId !== undefined) {
     const parent = await read(broker, principal, parentId);
-    if (parent.finished) throw refusal({ ...parent, outcome: "state", now: 0 }, parentId);
+    if (parent.finished) throw wrongState(parentId, parent.state);
     ancestors.push(...parent.ancestors, [parent.id, parent.target]);
   }
   if (ancestors.length >= LIMITS.tree_depth.value) {

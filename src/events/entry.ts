@@ -58,6 +58,8 @@ export function toEventJson(entry: Entry, cursor: string): string {
 
 /** Order of two stream ids: negative, zero or positive. */
 export function compareIds(a: string, b: string): number {
+  // Nearly always of the same length, and then in the order of their texts.
+  if (a.length === b.length && a.indexOf("-") === b.indexOf("-")) return a < b ? -1 : a > b ? 1 : 0;
   const [aMs = "0", aSeq = "0"] = a.split("-");
   const [bMs = "0", bSeq = "0"] = b.split("-");
   return Number(aMs) - Number(bMs) || Number(aSeq) - Number(bSeq);

@@ -25,8 +25,8 @@ const BLOCK_MS = 1_000;
 /** Entries that one read brings at most; fewer while they are large. */
 const BATCH = 500;
 const MIN_BATCH = 16;
-/** Delegations whose newest event is remembered. */
-const REMEMBERED = 10_000;
+/** Delegations whose newest event is remembered: so many at least, twice as many at most. */
+const REMEMBERED = 5_000;
 const BATCH_CHARS = 4 * 1024 * 1024;
 
 const keyOf = (source: Source): string =>
@@ -42,8 +42,11 @@ export class Feed {
   readonly #log: Log;
   readonly #sinks = new Map<string, Set<Sink>>();
   #positions: string[] = [];
-  /** Delegation → the newest of its events that was delivered lately. */
-  readonly #newest = new Map<string, string>();
+  /** Delegation → the newest of its events that was delivered lately; when there are many, the older half goes. */
+  #newest = new Map<string, string>();
+  #newestBefore = new Map<string, string>();
+  /** By shard: where the feed stood when the newer half was begun. */
+  #begun: string[] = [];
   /** By shard: events up to here may have been of delegations that are not among those any more. */
   #forgotten: string[] = [];
   #batch = BATCH;
@@ -65,7 +68,7 @@ export class Feed {
   async start(): Promise<void> {
     const found = await Promise.all(this.#shards.all.map((keys) => edges(this.#redis, keys.events)));
     this.#positions = found.map(({ last }) => last);
-    this.#forgotten = [...this.#positions];
+    this.#begin();
     this.#running = true;
     this.#done = this.#run();
   }
@@ -75,7 +78,8 @@ export class Feed {
    * have missed some.
    */
   mayHaveTold(shard: number, delegation_id: string, after: string): boolean {
-    const newest = this.#newest.get(delegation_id) ?? this.#forgotten[shard] ?? "0-0";
+    const found = this.#newest.get(delegation_id) ?? this.#newestBefore.get(delegation_id);
+    const newest = found ?? this.#forgotten[shard] ?? "0-0";
     return compareIds(newest, after) > 0;
   }
 
@@ -162,8 +166,7 @@ export class Feed {
       const trimmed = first !== null && position !== "0-0" && compareIds(first, position) > 0;
       if (!trimmed && compareIds(last, position) >= 0) continue;
       this.#positions[shard] = last;
-      this.#newest.clear();
-      this.#forgotten = [...this.#positions];
+      this.#begin();
       for (const sinks of this.#sinks.values()) for (const sink of sinks) sink.gap();
     }
   }
@@ -180,15 +183,20 @@ export class Feed {
   }
 
   #remember({ delegation_id, id }: Entry): void {
-    this.#newest.delete(delegation_id);
     this.#newest.set(delegation_id, id);
-    if (this.#newest.size <= REMEMBERED) return;
-    // In the order of their newest events, so the first is the oldest; of its shard all before it are gone, too.
-    for (const [oldest, last] of this.#newest) {
-      this.#newest.delete(oldest);
-      this.#forgotten[this.#shards.indexOfId(oldest) ?? 0] = last;
-      return;
-    }
+    if (this.#newest.size < REMEMBERED) return;
+    this.#newestBefore = this.#newest;
+    this.#newest = new Map();
+    this.#forgotten = this.#begun;
+    this.#begun = [...this.#positions];
+  }
+
+  /** Nothing is remembered of what was before. */
+  #begin(): void {
+    this.#newest = new Map();
+    this.#newestBefore = new Map();
+    this.#forgotten = [...this.#positions];
+    this.#begun = [...this.#positions];
   }
 
   #push(key: string, entry: Entry): void {

@@ -64,72 +64,58 @@ export interface ReadDelegation extends StoredDelegation {
 }
 
 /**
- * The record's fields that are shown or worked with outside the script. It tells them in this order, one a line: numbers,
- * words and JSON text, which have no line breaks.
+ * The record's fields that are shown or worked with outside the script, each with its line: it tells them one a line,
+ * numbers, words and JSON text, which have no line breaks.
  */
-export const SHOWN = [
-  "ancestors",
-  "answered",
-  "attempt",
-  "callback",
-  "checkpoint",
-  "context_id",
-  "created_at",
-  "deadline_at",
-  "delegator",
-  "error",
-  "event_id",
-  "fence",
-  "finished_at",
-  "interrupt",
-  "interrupt_expires_at",
-  "interrupt_raised_at",
-  "lease_expires_at",
-  "lease_granted_at",
-  "max_attempts",
-  "message",
-  "metadata",
-  "not_before_at",
-  "notified_seq",
-  "notify_seq",
-  "parent_id",
-  "priority",
-  "progress",
-  "redrive_of",
-  "redriven_as",
-  "reply",
-  "state",
-  "target",
-  "task_preview",
-  "ticket",
-  "traceparent",
-  "updated_at",
-  "version",
-  "worker_id",
-] as const;
-type Raw = ReadonlyMap<(typeof SHOWN)[number], string>;
+const LINE = {
+  ancestors: 0,
+  answered: 1,
+  attempt: 2,
+  callback: 3,
+  checkpoint: 4,
+  context_id: 5,
+  created_at: 6,
+  deadline_at: 7,
+  delegator: 8,
+  error: 9,
+  event_id: 10,
+  fence: 11,
+  finished_at: 12,
+  interrupt: 13,
+  interrupt_expires_at: 14,
+  interrupt_raised_at: 15,
+  lease_expires_at: 16,
+  lease_granted_at: 17,
+  max_attempts: 18,
+  message: 19,
+  metadata: 20,
+  not_before_at: 21,
+  notified_seq: 22,
+  notify_seq: 23,
+  parent_id: 24,
+  priority: 25,
+  progress: 26,
+  redrive_of: 27,
+  redriven_as: 28,
+  reply: 29,
+  state: 30,
+  target: 31,
+  task_preview: 32,
+  ticket: 33,
+  traceparent: 34,
+  updated_at: 35,
+  version: 36,
+  worker_id: 37,
+} as const;
+/** Their names, in the order of their lines. */
+export const SHOWN: readonly string[] = Object.keys(LINE);
 
 const ancestorsSchema = z.array(z.tuple([z.string(), z.string()]));
 /** Id and target. */
 export type Ancestor = readonly [id: string, target: string];
 
-const NUMBER = (value: string | undefined): number | null => (value ? Number(value) : null);
-const INSTANT = (value: string | undefined): string => (value ? `"${toInstant(Number(value))}"` : "null");
-const TEXT = (value: string | undefined): string => (value ? JSON.stringify(value) : "null");
-
-function interruptJson(raw: Raw): string {
-  const interrupt = raw.get("interrupt");
-  if (!interrupt) return "null";
-  const raised = INSTANT(raw.get("interrupt_raised_at"));
-  return `{"raised_at":${raised},"expires_at":${INSTANT(raw.get("interrupt_expires_at"))},${interrupt.slice(1)}`;
-}
-
-function leaseJson(raw: Raw): string {
-  if (raw.get("state") !== "working") return "null";
-  const granted = INSTANT(raw.get("lease_granted_at"));
-  const expires = INSTANT(raw.get("lease_expires_at"));
-  return `{"worker_id":${JSON.stringify(raw.get("worker_id") ?? "")},"granted_at":${granted},"expires_at":${expires}}`;
-}
+const INSTANT = (value: string): string => (value === "" ? "null" : `"${toInstant(Number(value))}"`);
+const TEXT = (value: string): string => (value === "" ? "null" : JSON.stringify(value));
 
 /** What stands beside the hash. */
 export interface Lists {
@@ -159,80 +145,157 @@ function wholeJson(chunks: readonly string[]): string {
   return JSON.stringify({ ...members, parts });
 }
 
-function toJson(id: string, raw: Raw, lists: Lists): string {
-  const members: [string, string][] = [
-    ["id", JSON.stringify(id)],
-    ["state", TEXT(raw.get("state"))],
-    ["version", raw.get("version") ?? "0"],
-    ["target", TEXT(raw.get("target"))],
-    ["delegator", TEXT(raw.get("delegator"))],
-    ["context_id", TEXT(raw.get("context_id"))],
-    ["parent_id", TEXT(raw.get("parent_id"))],
-    ["redrive_of", TEXT(raw.get("redrive_of"))],
-    ["priority", raw.get("priority") ?? "5"],
-    ["metadata", raw.get("metadata") || "{}"],
-    ["task_preview", raw.get("task_preview") || '""'],
-    ["message", raw.get("message") || "null"],
-    ["progress", raw.get("progress") || "null"],
-    ["interrupt", interruptJson(raw)],
-    ["artifacts", artifactsJson(lists.artifacts)],
-    ["reply", raw.get("reply") || "null"],
-    ["error", raw.get("error") || "null"],
-    ["attempt", raw.get("attempt") ?? "1"],
-    ["max_attempts", raw.get("max_attempts") ?? "1"],
-    ["lease", leaseJson(raw)],
-    ["history", `[${lists.history.join(",")}]`],
-    ["created_at", INSTANT(raw.get("created_at"))],
-    ["updated_at", INSTANT(raw.get("updated_at"))],
-    ["not_before_at", INSTANT(raw.get("not_before_at"))],
-    ["deadline_at", INSTANT(raw.get("deadline_at"))],
-    ["finished_at", INSTANT(raw.get("finished_at"))],
-  ];
-  return `{${members.map(([name, json]) => `"${name}":${json}`).join(",")}}`;
-}
+/** One record, over its lines: what nobody asks for is not made. */
+class Stored implements StoredDelegation {
+  readonly id: string;
+  readonly state: State;
+  readonly finished: boolean;
+  readonly #lines: readonly string[];
+  readonly #lists: Lists;
+  #json: string | undefined;
 
-function toStored(id: string, raw: Raw, lists: Lists): StoredDelegation {
-  const state = stateSchema.parse(raw.get("state"));
-  let json: string | undefined;
-  return {
-    id,
-    state,
-    version: Number(raw.get("version")),
-    target: raw.get("target") ?? "",
-    delegator: raw.get("delegator") ?? "",
-    attempt: Number(raw.get("attempt")),
-    fence: Number(raw.get("fence")),
-    ticket: Number(raw.get("ticket")),
-    priority: Number(raw.get("priority")),
-    created_at: Number(raw.get("created_at")),
-    not_before_at: NUMBER(raw.get("not_before_at")),
-    deadline_at: Number(raw.get("deadline_at")),
-    lease_expires_at: NUMBER(raw.get("lease_expires_at")),
-    message: raw.get("message") ?? "null",
-    context_id: raw.get("context_id") ?? "",
-    parent_id: raw.get("parent_id") || null,
-    get ancestors() {
-      return ancestorsSchema.parse(JSON.parse(raw.get("ancestors") || "[]"));
-    },
-    max_attempts: Number(raw.get("max_attempts") ?? 1),
-    metadata: raw.get("metadata") || "{}",
-    interrupt: raw.get("interrupt") || null,
-    answered: Number(raw.get("answered") ?? 0),
-    history: lists.history,
-    callback: raw.get("callback") || null,
-    notify_seq: Number(raw.get("notify_seq") ?? 0),
-    notified_seq: Number(raw.get("notified_seq") ?? 0),
-    redriven_as: raw.get("redriven_as") || null,
-    traceparent: raw.get("traceparent") || null,
-    checkpoint: raw.get("checkpoint") || null,
-    error: raw.get("error") || null,
-    finished: isTerminal(state),
-    event_id: raw.get("event_id") ?? "0-0",
-    get json() {
-      json ??= toJson(id, raw, lists);
-      return json;
-    },
-  };
+  constructor(id: string, lines: readonly string[], lists: Lists) {
+    this.id = id;
+    this.#lines = lines;
+    this.#lists = lists;
+    this.state = stateSchema.parse(this.#text(LINE.state));
+    this.finished = isTerminal(this.state);
+  }
+
+  /** Empty where there is none. */
+  #text(line: number): string {
+    return this.#lines[line] ?? "";
+  }
+
+  #number(line: number, absent = 0): number {
+    const text = this.#text(line);
+    return text === "" ? absent : Number(text);
+  }
+
+  get version(): number {
+    return this.#number(LINE.version);
+  }
+  get target(): string {
+    return this.#text(LINE.target);
+  }
+  get delegator(): string {
+    return this.#text(LINE.delegator);
+  }
+  get attempt(): number {
+    return this.#number(LINE.attempt);
+  }
+  get fence(): number {
+    return this.#number(LINE.fence);
+  }
+  get ticket(): number {
+    return this.#number(LINE.ticket);
+  }
+  get priority(): number {
+    return this.#number(LINE.priority);
+  }
+  get created_at(): number {
+    return this.#number(LINE.created_at);
+  }
+  get not_before_at(): number | null {
+    return this.#number(LINE.not_before_at) || null;
+  }
+  get deadline_at(): number {
+    return this.#number(LINE.deadline_at);
+  }
+  get lease_expires_at(): number | null {
+    return this.#number(LINE.lease_expires_at) || null;
+  }
+  get message(): string {
+    return this.#text(LINE.message) || "null";
+  }
+  get context_id(): string {
+    return this.#text(LINE.context_id);
+  }
+  get parent_id(): string | null {
+    return this.#text(LINE.parent_id) || null;
+  }
+  get ancestors(): readonly Ancestor[] {
+    return ancestorsSchema.parse(JSON.parse(this.#text(LINE.ancestors) || "[]"));
+  }
+  get max_attempts(): number {
+    return this.#number(LINE.max_attempts, 1);
+  }
+  get metadata(): string {
+    return this.#text(LINE.metadata) || "{}";
+  }
+  get interrupt(): string | null {
+    return this.#text(LINE.interrupt) || null;
+  }
+  get answered(): number {
+    return this.#number(LINE.answered);
+  }
+  get history(): readonly string[] {
+    return this.#lists.history;
+  }
+  get callback(): string | null {
+    return this.#text(LINE.callback) || null;
+  }
+  get notify_seq(): number {
+    return this.#number(LINE.notify_seq);
+  }
+  get notified_seq(): number {
+    return this.#number(LINE.notified_seq);
+  }
+  get redriven_as(): string | null {
+    return this.#text(LINE.redriven_as) || null;
+  }
+  get traceparent(): string | null {
+    return this.#text(LINE.traceparent) || null;
+  }
+  get checkpoint(): string | null {
+    return this.#text(LINE.checkpoint) || null;
+  }
+  get error(): string | null {
+    return this.#text(LINE.error) || null;
+  }
+  get event_id(): string {
+    return this.#text(LINE.event_id) || "0-0";
+  }
+  get json(): string {
+    this.#json ??= this.#toJson();
+    return this.#json;
+  }
+
+  #toJson(): string {
+    const text = (line: number) => TEXT(this.#text(line));
+    const instant = (line: number) => INSTANT(this.#text(line));
+    const json = (line: number, absent = "null") => this.#text(line) || absent;
+    return (
+      `{"id":"${this.id}","state":"${this.state}","version":${this.version},` +
+      `"target":${text(LINE.target)},"delegator":${text(LINE.delegator)},` +
+      `"context_id":${text(LINE.context_id)},"parent_id":${text(LINE.parent_id)},` +
+      `"redrive_of":${text(LINE.redrive_of)},"priority":${json(LINE.priority, "5")},` +
+      `"metadata":${json(LINE.metadata, "{}")},"task_preview":${json(LINE.task_preview, '""')},` +
+      `"message":${json(LINE.message)},"progress":${json(LINE.progress)},` +
+      `"interrupt":${this.#interruptJson()},"artifacts":${artifactsJson(this.#lists.artifacts)},` +
+      `"reply":${json(LINE.reply)},"error":${json(LINE.error)},` +
+      `"attempt":${json(LINE.attempt, "1")},"max_attempts":${json(LINE.max_attempts, "1")},` +
+      `"lease":${this.#leaseJson()},"history":[${this.#lists.history.join(",")}],` +
+      `"created_at":${instant(LINE.created_at)},"updated_at":${instant(LINE.updated_at)},` +
+      `"not_before_at":${instant(LINE.not_before_at)},"deadline_at":${instant(LINE.deadline_at)},` +
+      `"finished_at":${instant(LINE.finished_at)}}`
+    );
+  }
+
+  #interruptJson(): string {
+    const interrupt = this.#text(LINE.interrupt);
+    if (interrupt === "") return "null";
+    const raised = INSTANT(this.#text(LINE.interrupt_raised_at));
+    const expires = INSTANT(this.#text(LINE.interrupt_expires_at));
+    return `{"raised_at":${raised},"expires_at":${expires},${interrupt.slice(1)}`;
+  }
+
+  #leaseJson(): string {
+    if (this.state !== "working") return "null";
+    const worker = JSON.stringify(this.#text(LINE.worker_id));
+    const granted = INSTANT(this.#text(LINE.lease_granted_at));
+    return `{"worker_id":${worker},"granted_at":${granted},"expires_at":${INSTANT(this.#text(LINE.lease_expires_at))}}`;
+  }
 }
 
 /** A hash, from the flat array that a script returns. */
@@ -243,24 +306,8 @@ export function toFields(flat: readonly string[]): Map<string, string> {
 }
 
 /** From what the script tells: {@link SHOWN}, one a line. */
-export function storedFromLines(id: string, lines: string, lists: Lists): StoredDelegation {
-  const values = lines.split("\n");
-  return toStored(
-    id,
-    toRaw((_, at) => values[at]),
-    lists,
-  );
-}
-
-function toRaw(find: (name: string, at: number) => string | undefined): Raw {
-  const raw = new Map<(typeof SHOWN)[number], string>();
-  for (let at = 0; at < SHOWN.length; at += 1) {
-    const name = SHOWN[at];
-    const value = name && find(name, at);
-    if (name && value) raw.set(name, value);
-  }
-  return raw;
-}
+export const storedFromLines = (id: string, lines: string, lists: Lists): StoredDelegation =>
+  new Stored(id, lines.split("\n"), lists);
 
 /** KEYS: the record, its history, its artifacts. One script: read one by one, they may be of different moments. */
 const readScript = new Script(`#!lua flags=no-writes
@@ -277,11 +324,8 @@ export async function readRecord(redis: Redis, shards: Shards, id: string): Prom
   const [flat, history, artifacts] = readSchema.parse(await readScript.run(redis, names, []));
   if (flat.length === 0) return null;
   const fields = toFields(flat);
-  const stored = toStored(
-    id,
-    toRaw((name) => fields.get(name)),
-    { history, artifacts: toFields(artifacts) },
-  );
+  const lines = SHOWN.map((name) => fields.get(name) ?? "");
+  const stored = new Stored(id, lines, { history, artifacts: toFields(artifacts) });
   const notify = [...fields].filter(([name]) => name.startsWith("notify:"));
   return Object.assign(stored, {
     notify: new Map(notify.map(([name, event_id]) => [Number(name.slice("notify:".length)), event_id])),

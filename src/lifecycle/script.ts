@@ -26,6 +26,8 @@ export const NUMBERS = {
   delegation_events: LIMITS.delegation_events.value,
   progress_per_second: LIMITS.progress_per_second.value,
   pushes: LIMITS.pushes.value,
+  /** What a feed is kept beyond its newest event at most. */
+  feed_spare_ms: 60_000,
   /** Events that the shard's own stream keeps for live subscribers. */
   live_events: 10_000,
 } as const;
@@ -199,5 +201,13 @@ function withNumbers(text: string): string {
 
 const body = withNumbers(readFileSync(new URL("./transition.lua", import.meta.url), "utf8"));
 
-export const newWorkScript = new Script(`${head("")}\n${body}`);
-export const inFlightScript = new Script(`${head(" flags=allow-oom")}\n${body}`);
+/** With a second key, the target, the last argument is the command of a taker. */
+const text = (flags: string) => `${head(flags)}
+local transition
+function transition(key, ARGV, taker, made)
+${body}
+end
+return (transition(KEYS[1], ARGV, KEYS[2] and { KEYS[2], ARGV[#ARGV] } or nil))`;
+
+export const newWorkScript = new Script(text(""));
+export const inFlightScript = new Script(text(" flags=allow-oom"));

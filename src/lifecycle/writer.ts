@@ -4,13 +4,14 @@
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
+import type { ShardKeys } from "../redis/keys.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Artifact } from "../schema/a2a.ts";
 import { stateSchema } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
 import { type StoredDelegation, storedFromLines, toFields } from "./record.ts";
 import { inFlightScript, newWorkScript } from "./script.ts";
-import { MOVE_NAMES, type MoveName } from "./states.ts";
+import { MOVE_NAMES, MOVES, type Move, type MoveName } from "./states.ts";
 
 /** Milliseconds added to Redis' clock; a test moves it, production leaves it at 0. */
 export interface Clock {
@@ -113,22 +114,32 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
 export type Outcome = z.infer<typeof outcomeSchema>;
 export type Moved = Extract<Outcome, { outcome: "ok" }>;
 
-type Reply = readonly [string, string, readonly string[], readonly string[], readonly string[]];
+/** Outcome, record, history, artifacts, follow-ups not seen; then the answer of a take that was run behind it. */
+type Reply = readonly [
+  json: string,
+  record: string,
+  history: readonly string[],
+  artifacts: readonly string[],
+  unseen: readonly string[],
+  taken?: readonly unknown[],
+];
 
 /** Our own script's answer: the outcome is checked by its schema, of the lists it is enough that they are. */
 function isReply(answer: unknown): answer is Reply {
   if (!Array.isArray(answer)) return false;
   const [json, record, ...lists]: unknown[] = answer;
   const texts = typeof json === "string" && typeof record === "string";
-  return texts && lists.length === 3 && lists.every(Array.isArray);
+  return texts && (lists.length === 3 || lists.length === 4) && lists.every(Array.isArray);
 }
 
 export interface Result {
   readonly outcome: Outcome;
-  /** The record, when the command asked for it and it exists. */
+  /** The record, when the command asked for it and it exists; as the taker left it when it took this very ticket. */
   readonly record: StoredDelegation | null;
   /** JSON texts of the follow-ups that the holder has not seen, oldest first; with moves that extend its lease. */
   readonly unseen: readonly string[];
+  /** What the taker got that came with the command; nothing when the command left no ticket to be taken. */
+  readonly taken?: Result;
 }
 
 /** JSON members, without braces. */
@@ -141,8 +152,9 @@ function members(event: Command["event"]): string {
   return text;
 }
 
-/** What the holder of a lease brings along. */
-export interface Take {
+/** Who takes a ticket, and on what terms it will hold the lease. */
+export interface Taker {
+  readonly agent: string;
   /** Tells this lease from others should the answer be lost. */
   readonly nonce: string;
   readonly worker_id: string;
@@ -151,13 +163,30 @@ export interface Take {
   readonly confirm_ms?: number | undefined;
 }
 
+type Asked = Omit<Command, "id">;
+type Head = Record<string, unknown>;
+
 const TAKE = { move: "lease", read: true } as const;
 
-export type Observe = (
-  command: Omit<Command, "id">,
-  outcome: Outcome,
-  record: StoredDelegation | null,
-) => void;
+/** Those that may end in a delay with jitter; a failure may be one to be tried again. */
+const JITTERED: ReadonlySet<string> = new Set([
+  ...MOVE_NAMES.filter((name) => {
+    const { delay }: Move = MOVES[name];
+    return delay === "backoff" || delay === "release";
+  }),
+  "fail",
+  "due",
+]);
+
+const takeHead = ({ base }: Pick<ShardKeys, "base">, { agent, ...params }: Taker): Head => ({
+  ...params,
+  move: "lease",
+  take: true,
+  target: agent,
+  base,
+});
+
+export type Observe = (command: Asked, outcome: Outcome, record: StoredDelegation | null) => void;
 
 export class Writer {
   readonly #redis: Redis;
@@ -165,6 +194,7 @@ export class Writer {
   readonly #clock: Clock;
   readonly #retention_ms: number;
   readonly #observe: Observe;
+  readonly #underWay = new Map<string, Promise<Result>>();
 
   /** `observe` hears of every outcome, with the record where it was read. */
   constructor(redis: Redis, shards: Shards, clock: Clock, retentionMs: number, observe: Observe = () => {}) {
@@ -175,39 +205,48 @@ export class Writer {
     this.#observe = observe;
   }
 
-  async move(command: Command): Promise<Result> {
+  /** With `taker`, the ticket that the move leaves is taken in the same step, or the one that stands before it. */
+  async move(command: Command, taker?: Taker): Promise<Result> {
     const shard = this.#shards.ofId(command.id);
     if (!shard) return { outcome: { outcome: "missing", now: 0 }, record: null, unseen: [] };
-    return this.#run(shard.delegation(command.id), command, {
+    const keys = [shard.delegation(command.id)];
+    const head = {
       ...command.params,
       move: command.move,
       id: command.id,
       base: shard.base,
       bytes: command.bytes,
-    });
+    };
+    const args = this.#args(command, head);
+    if (taker) {
+      keys.push(shard.agent(taker.agent));
+      args.push(this.#head(TAKE, takeHead(shard, taker)));
+    }
+    const moving = this.#run(keys, args, command);
+    this.#underWay.set(command.id, moving);
+    try {
+      return await moving;
+    } finally {
+      if (this.#underWay.get(command.id) === moving) this.#underWay.delete(command.id);
+    }
+  }
+
+  /** Settles when the answer to the last move of this process that is under way is there, and was observed. */
+  underWay(id: string): Promise<unknown> | undefined {
+    return this.#underWay.get(id);
   }
 
   /**
    * Takes the first ticket of an agent's queue and turns it into a lease, in one step. The outcome carries the id; it is
    * `empty` when no ticket is ready, and another refusal when the ticket was worth nothing (and is gone) or came early.
    */
-  async take(agent: string, params: Take): Promise<Result> {
-    const shard = this.#shards.ofAgent(agent);
-    return this.#run(shard.agent(agent), TAKE, {
-      ...params,
-      move: "lease",
-      take: true,
-      target: agent,
-      base: shard.base,
-    });
+  async take(taker: Taker): Promise<Result> {
+    const shard = this.#shards.ofAgent(taker.agent);
+    return this.#run([shard.agent(taker.agent)], this.#args(TAKE, takeHead(shard, taker)), TAKE);
   }
 
-  async #run(key: string, command: Omit<Command, "id">, head: Record<string, unknown>): Promise<Result> {
-    const { artifacts: chunks, read = false, history } = command;
-    head.clock = this.#clock.offset_ms;
-    head.retention_ms = this.#retention_ms;
-    head.random = Math.random();
-    head.read = read;
+  #args(command: Asked, head: Head): string[] {
+    const { artifacts: chunks, history } = command;
     if (chunks && chunks.length > 0) {
       head.chunks = chunks.map(({ artifact, append = false }) => ({ id: artifact.artifactId, append }));
     }
@@ -217,19 +256,42 @@ export class Writer {
       if (value !== undefined) args.push(name, value);
     }
     head.fields = (args.length - 3) / 2;
-    args[0] = JSON.stringify(head);
+    args[0] = this.#head(command, head);
     for (const { artifact } of chunks ?? []) args.push(JSON.stringify(artifact));
+    return args;
+  }
+
+  #head({ move, read = false }: Asked, head: Head): string {
+    head.clock = this.#clock.offset_ms;
+    head.retention_ms = this.#retention_ms;
+    if (JITTERED.has(move)) head.random = Math.random();
+    head.read = read;
+    head.fields ??= 0;
+    return JSON.stringify(head);
+  }
+
+  async #run(
+    keys: readonly string[],
+    args: readonly string[],
+    command: Asked & { readonly id?: string },
+  ): Promise<Result> {
     const script = command.move === "submit" ? newWorkScript : inFlightScript;
-    const answer = await script.run(this.#redis, [key], args);
+    return this.#result(await script.run(this.#redis, keys, args), command);
+  }
+
+  #result(answer: unknown, command: Asked & { readonly id?: string }): Result {
     if (!isReply(answer)) throw new TypeError("the script answered with something unexpected");
-    const [json, record, spoken, artifacts, unseen] = answer;
+    const [json, record, history, artifacts, unseen, taken] = answer;
     const outcome = outcomeSchema.parse(JSON.parse(json));
-    const id = outcome.id ?? head.id;
+    const id = outcome.id ?? command.id;
     const stored =
-      record.length > 0 && typeof id === "string"
-        ? storedFromLines(id, record, { history: spoken, artifacts: toFields(artifacts) })
+      record.length > 0 && id !== undefined
+        ? storedFromLines(id, record, { history, artifacts: toFields(artifacts) })
         : null;
     this.#observe(command, outcome, stored);
-    return { outcome, record: stored, unseen };
+    if (!taken) return { outcome, record: stored, unseen };
+    const took = this.#result(taken, TAKE);
+    const newer = took.record?.id === id ? took.record : null;
+    return { outcome, record: stored ?? newer, unseen, taken: took };
   }
 }

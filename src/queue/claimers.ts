@@ -15,8 +15,9 @@ export interface Look<T> {
   readonly held?: boolean;
 }
 
-interface Agent {
-  readonly idle: Set<Parked>;
+interface Agent<Terms, Brought> {
+  readonly name: string;
+  readonly idle: Set<Parked<Terms, Brought>>;
   /** Looks in flight, each of a poll that is not idle meanwhile. */
   looking: number;
   wakes: number;
@@ -33,70 +34,104 @@ interface Agent {
   recheckAt: number;
 }
 
-export interface Claim<T> {
-  readonly signal: AbortSignal;
-  readonly look: () => Promise<Look<T>>;
+/** What tells that a caller waits no longer: all of an AbortSignal that a poll needs, for that takes a kilobyte. */
+export interface Leaving {
+  readonly aborted: boolean;
+  addEventListener(type: "abort", listener: Leaver): void;
+  removeEventListener(type: "abort", listener: Leaver): void;
+}
+
+export interface Leaver {
+  handleEvent(): void;
+}
+
+export interface Claim<T, Terms = never, Brought = never> {
+  readonly signal: Leaving;
+  /** With `brought`, what the first look would have found is known already. */
+  look(brought?: Brought): Promise<Look<T>>;
+  /** For whoever brings a ticket, to take it in this poll's name; without them it looks for itself. */
+  readonly terms?: Terms;
   /** Without it there is only the signal. */
   readonly wait_ms?: number;
   /** Waits for a wake without looking: the queue was just seen to be held. */
   readonly park?: boolean;
 }
 
-type Parked = Pick<Poll<unknown>, "left" | "look" | "end" | "fail">;
-
-interface PollOptions<T> {
-  readonly signal: AbortSignal;
-  readonly look: () => Promise<Look<T>>;
-  readonly wait_ms: number | undefined;
-  readonly leave: () => void;
-  readonly resolve: (found: T | null) => void;
-  readonly reject: (error: unknown) => void;
+/** A parked poll, lent to whoever brings the agent a ticket. */
+export interface Lent<Terms, Brought> {
+  readonly terms: Terms;
+  /** Owed at once: what its look is to find, or null when there was none; then it waits on. */
+  readonly done: (brought: Promise<Brought | null>) => void;
 }
 
-/** One parked poll. (A class: there may be thousands, and closures take more.) */
-class Poll<T> {
-  readonly #options: PollOptions<T>;
+type Parked<Terms, Brought> = Pick<Poll<unknown, Terms, Brought>, "terms" | "left" | "look" | "end" | "fail">;
+
+type Leave<Terms, Brought> = (agent: Agent<Terms, Brought>, poll: Parked<Terms, Brought>) => void;
+
+/** One parked poll. (A class: there may be thousands, and closures take more, as does a copy of what was asked.) */
+class Poll<T, Terms, Brought> implements Leaver {
+  readonly #asked: Claim<T, Terms, Brought>;
+  readonly #agent: Agent<Terms, Brought>;
+  readonly #leave: Leave<Terms, Brought>;
+  readonly #resolve: (found: T | null) => void;
+  readonly #reject: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout | undefined;
   /** Its caller waits no longer. */
   left = false;
 
-  constructor(options: PollOptions<T>) {
-    this.#options = options;
-    const { wait_ms, signal } = options;
-    this.#timer = wait_ms === undefined ? undefined : setTimeout(() => this.handleEvent(), wait_ms);
-    signal.addEventListener("abort", this);
+  constructor(
+    asked: Claim<T, Terms, Brought>,
+    agent: Agent<Terms, Brought>,
+    leave: Leave<Terms, Brought>,
+    resolve: (found: T | null) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#asked = asked;
+    this.#agent = agent;
+    this.#leave = leave;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#timer = asked.wait_ms === undefined ? undefined : setTimeout(timeUp, asked.wait_ms, this);
+    asked.signal.addEventListener("abort", this);
   }
 
   /** The time is up, or the signal aborted. */
   handleEvent(): void {
     this.left = true;
-    this.#options.leave();
+    this.#leave(this.#agent, this);
+  }
+
+  get terms(): Terms | undefined {
+    return this.#asked.terms;
   }
 
   /** Ends it when something is found. */
-  async look(): Promise<Look<true>> {
-    const seen = await this.#options.look();
+  async look(brought?: Brought): Promise<Look<true>> {
+    const seen = await this.#asked.look(brought);
     if (seen.found === null) return { ...seen, found: null };
     this.#over();
-    this.#options.resolve(seen.found);
+    this.#resolve(seen.found);
     return { ...seen, found: true };
   }
 
   end(): void {
     this.#over();
-    this.#options.resolve(null);
+    this.#resolve(null);
   }
 
   fail(error: unknown): void {
     this.#over();
-    this.#options.reject(error);
+    this.#reject(error);
   }
 
   #over(): void {
     clearTimeout(this.#timer);
-    this.#options.signal.removeEventListener("abort", this);
+    this.#asked.signal.removeEventListener("abort", this);
   }
 }
+
+/** One function for all timers. */
+const timeUp = (poll: Leaver): void => poll.handleEvent();
 
 export interface ClaimersOptions {
   /** A look failed; whether it took something is not known. */
@@ -107,11 +142,15 @@ export interface ClaimersOptions {
   readonly recheckMs?: number;
 }
 
+/** No poll of it is here any more. */
+const isLeft = ({ idle, looking }: Pick<Agent<unknown, unknown>, "idle" | "looking">): boolean =>
+  idle.size === 0 && looking === 0;
+
 /** No timer of Node runs longer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-export class Claimers {
-  readonly #agents = new Map<string, Agent>();
+export class Claimers<Terms = never, Brought = never> {
+  readonly #agents = new Map<string, Agent<Terms, Brought>>();
   readonly #options: ClaimersOptions;
   readonly #recheckMs: number;
   #rechecks: NodeJS.Timeout | null = null;
@@ -135,8 +174,8 @@ export class Claimers {
   }
 
   /** Every agent with a parked poll. */
-  agents(): IterableIterator<string> {
-    return this.#agents.keys();
+  agents(): string[] {
+    return [...this.#agents].flatMap(([name, agent]) => (isLeft(agent) ? [] : [name]));
   }
 
   /** Something new may be in the agent's queue: one ticket, or (`drain`) any number of them. */
@@ -150,6 +189,24 @@ export class Claimers {
     agent.wakes = Math.min(agent.wakes + 1, most);
     agent.wokenAt ||= performance.now();
     this.#pump(name, agent);
+    this.#tidy(name, agent);
+  }
+
+  /**
+   * A parked poll of the agent, for whoever is about to bring a ticket and look in its place; null when none waits. It
+   * counts as looking until it is told what came of it.
+   */
+  lend(name: string): Lent<Terms, Brought> | null {
+    const agent = this.#agents.get(name);
+    if (!agent) return null;
+    for (const poll of agent.idle) {
+      const { terms } = poll;
+      if (terms === undefined) continue;
+      this.#take(agent, poll);
+      const lentAt = performance.now();
+      return { terms, done: (brought) => this.#look(name, agent, poll, lentAt, brought) };
+    }
+    return null;
   }
 
   /** After a gap in the wakes (a lost subscription), everybody looks again. */
@@ -162,29 +219,31 @@ export class Claimers {
    * shutdown). A look under way is waited for, so that what it took is never lost: the caller may get something although
    * its signal has aborted.
    */
-  claim<T>(name: string, { signal, look, wait_ms, park = false }: Claim<T>): Promise<T | null> {
-    if (signal.aborted) return Promise.resolve(null);
+  claim<T>(name: string, asked: Claim<T, Terms, Brought>): Promise<T | null> {
+    if (asked.signal.aborted) return Promise.resolve(null);
     const agent = this.#agent(name);
     return new Promise((resolve, reject) => {
-      const leave = () => {
-        // One that looks is ended when its look is.
-        if (!agent.idle.delete(poll)) return;
-        poll.end();
-        this.#tidy(name, agent);
-      };
-      const poll = new Poll({ signal, wait_ms, look, leave, resolve, reject });
       // Parked before the look: a ticket that comes in between finds it.
-      agent.idle.add(poll);
+      agent.idle.add(new Poll(asked, agent, this.#leave, resolve, reject));
       // For itself: what else may wait is the others' to hear of. Where they found nothing, it would not either.
       if (agent.empty) this.#pump(name, agent);
-      else if (!park) this.wake(name, false);
+      else if (!asked.park) this.wake(name, false);
     });
   }
 
-  #agent(name: string): Agent {
+  /** One function for all polls. */
+  readonly #leave: Leave<Terms, Brought> = (agent, poll) => {
+    // One that looks is ended when its look is.
+    if (!agent.idle.delete(poll)) return;
+    poll.end();
+    this.#tidy(agent.name, agent);
+  };
+
+  #agent(name: string): Agent<Terms, Brought> {
     let agent = this.#agents.get(name);
     if (!agent) {
       agent = {
+        name,
         idle: new Set(),
         looking: 0,
         wakes: 0,
@@ -202,24 +261,52 @@ export class Claimers {
     return agent;
   }
 
-  #pump(name: string, agent: Agent): void {
+  #pump(name: string, agent: Agent<Terms, Brought>): void {
     for (const poll of agent.idle) {
       if (agent.wakes === 0) return;
       agent.wakes -= 1;
-      agent.looking += 1;
-      agent.idle.delete(poll);
-      void this.#look(name, agent, poll).finally(() => {
-        this.#pump(name, agent);
-        this.#tidy(name, agent);
-      });
+      const { wokenAt } = agent;
+      agent.wokenAt = 0;
+      this.#take(agent, poll);
+      this.#look(name, agent, poll, wokenAt);
     }
   }
 
-  async #look(name: string, agent: Agent, poll: Parked): Promise<void> {
-    const { wokenAt, doubts } = agent;
-    agent.wokenAt = 0;
+  #take(agent: Agent<Terms, Brought>, poll: Parked<Terms, Brought>): void {
+    agent.looking += 1;
+    agent.idle.delete(poll);
+  }
+
+  /** Of a poll that was taken; `lent`: what somebody brings it, or null when it was nothing. */
+  #look(
+    name: string,
+    agent: Agent<Terms, Brought>,
+    poll: Parked<Terms, Brought>,
+    wokenAt: number,
+    lent?: Promise<Brought | null>,
+  ): void {
+    void this.#outcome(name, agent, poll, wokenAt, lent).finally(() => {
+      this.#pump(name, agent);
+      this.#tidy(name, agent);
+    });
+  }
+
+  async #outcome(
+    name: string,
+    agent: Agent<Terms, Brought>,
+    poll: Parked<Terms, Brought>,
+    wokenAt: number,
+    lent?: Promise<Brought | null>,
+  ): Promise<void> {
+    const { doubts } = agent;
     try {
-      const { found, next_due_at, held = false } = await poll.look();
+      const brought = lent && (await lent);
+      // Nobody has looked: nothing is known that was not known before.
+      if (brought === null) {
+        this.#park(agent, poll);
+        return;
+      }
+      const { found, next_due_at, held = false } = await poll.look(brought);
       const knows = agent.doubts === doubts;
       if (knows && (held || !found)) agent.drain = false;
       if (found) {
@@ -230,8 +317,7 @@ export class Claimers {
       }
       if (knows) agent.empty = agent.wakes === 0;
       if (next_due_at) this.#wakeAt(name, agent, next_due_at);
-      if (poll.left) poll.end();
-      else agent.idle.add(poll);
+      this.#park(agent, poll);
     } catch (error) {
       this.#options.onError(error, name);
       if (poll.left) poll.end();
@@ -243,18 +329,23 @@ export class Claimers {
     }
   }
 
-  #again(agent: Agent): void {
+  #park(agent: Agent<Terms, Brought>, poll: Parked<Terms, Brought>): void {
+    if (poll.left) poll.end();
+    else agent.idle.add(poll);
+  }
+
+  #again(agent: Agent<Terms, Brought>): void {
     agent.empty = false;
     agent.wakes = Math.max(agent.wakes, 1);
   }
 
-  #doubt(agent: Agent): void {
+  #doubt(agent: Agent<Terms, Brought>): void {
     agent.empty = false;
     agent.doubts += 1;
   }
 
   /** Delayed tickets are promoted by whoever looks; nobody else will when one falls due. */
-  #wakeAt(name: string, agent: Agent, at: number): void {
+  #wakeAt(name: string, agent: Agent<Terms, Brought>, at: number): void {
     if (agent.due && agent.due.at <= at) return;
     if (agent.due) clearTimeout(agent.due.timer);
     const timer = setTimeout(
@@ -275,13 +366,19 @@ export class Claimers {
     const now = performance.now();
     for (const [name, agent] of this.#agents) {
       if (agent.recheckAt > now) continue;
+      if (isLeft(agent)) {
+        this.#tidy(name, agent);
+        continue;
+      }
       agent.recheckAt = this.#nextRecheck();
       this.wake(name);
     }
   }
 
-  #tidy(name: string, agent: Agent): void {
-    if (agent.idle.size > 0 || agent.looking > 0 || this.#agents.get(name) !== agent) return;
+  #tidy(name: string, agent: Agent<Terms, Brought>): void {
+    if (!isLeft(agent) || this.#agents.get(name) !== agent) return;
+    // Until something is told of it, its next poll need not look: most of them come back within milliseconds.
+    if (agent.empty && agent.recheckAt > performance.now()) return;
     if (agent.due) clearTimeout(agent.due.timer);
     this.#agents.delete(name);
     if (this.#agents.size > 0 || !this.#rechecks) return;

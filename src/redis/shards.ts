@@ -8,19 +8,24 @@ import { type ShardKeys, shardKeys } from "./keys.ts";
 /** Crockford's alphabet: no vowels that spell, no look-alikes, safe in URLs and BullMQ ids. */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 
-/** Drawn in one go: asking the system for every id costs more than the rest of making it. Each byte is used once. */
+/**
+ * Random characters, drawn in one go: asking the system for every id costs more than the rest of making it. Each is
+ * used once.
+ */
 const pool = Buffer.alloc(8_192);
 let used = pool.length;
 
-/** `length` random characters, five bits each. */
+function refill(): void {
+  randomFillSync(pool);
+  for (const [at, byte] of pool.entries()) pool[at] = ALPHABET.charCodeAt(byte & 31);
+  used = 0;
+}
+
+/** `length` random characters, five bits each. (One string: put together piece by piece it would stay in pieces.) */
 export function randomId(length: number): string {
-  if (used + length > pool.length) {
-    randomFillSync(pool);
-    used = 0;
-  }
-  let text = "";
-  for (const end = used + length; used < end; used += 1) text += ALPHABET.charAt((pool[used] ?? 0) & 31);
-  return text;
+  if (used + length > pool.length) refill();
+  used += length;
+  return pool.toString("latin1", used - length, used);
 }
 
 export class Shards {

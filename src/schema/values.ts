@@ -70,5 +70,20 @@ export const pageQuery = {
   limit: queryNumber(z.int().min(1).max(LIMITS.page.value)).default(100),
 };
 
+/** The seconds that were written last: what is told at one time is of few different ones. */
+const written: { second: number; text: string }[] = [];
+/** A prime: instants a day apart are told together. */
+const WRITTEN = 31;
+
 /** Milliseconds since the epoch, as stored, to `YYYY-MM-DDTHH:MM:SS.mmmZ`, as sent. */
-export const toInstant = (ms: number): string => new Date(ms).toISOString();
+export function toInstant(ms: number): string {
+  const second = Math.floor(ms / 1000);
+  const place = second % WRITTEN;
+  let known = written[place];
+  if (known?.second !== second) {
+    known = { second, text: new Date(second * 1000).toISOString().slice(0, -4) };
+    written[place] = known;
+  }
+  const rest = Math.trunc(ms) - second * 1000;
+  return `${known.text}${rest < 10 ? "00" : rest < 100 ? "0" : ""}${rest}Z`;
+}

@@ -24,7 +24,7 @@ test("polls, waits and streams leave nothing behind, however they end", async ()
       over = true;
       one.release();
     };
-    return { ...one, release };
+    return { hasEnded: () => one.hasEnded(), release };
   });
 
   for (const end of ["destroyed", "reset", "revoked", "served", "too late"] as const) {

@@ -1,6 +1,6 @@
 import { Redis } from "ioredis";
 import { pino } from "pino";
-import { expect, inject, onTestFinished, test } from "vitest";
+import { describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import { Claimers, type Look } from "../../src/queue/claimers.ts";
 import { type Popped, Tickets } from "../../src/queue/tickets.ts";
 import { Shards } from "../../src/redis/shards.ts";
@@ -251,4 +251,207 @@ test("a held queue is looked at once for a drain, by whoever waits on as well", 
   expect(looks).toBe(4);
   leaving.abort();
   await Promise.all(polls);
+});
+
+const nothing = Promise.resolve(null);
+
+/** Parked polls, each having found nothing, that say (or not) on what terms a ticket is taken for them. */
+async function lenders(names: readonly (string | undefined)[]) {
+  const claimers = new Claimers<string, Look<number>>({ onError: () => {} });
+  /** What a look of their own finds; each waits for one. */
+  const answers: ((look: Look<number>) => void)[] = [];
+  const own = () => new Promise<Look<number>>((resolve) => answers.push(resolve));
+  const leavers = new Map<string | undefined, AbortController>();
+  const got = new Map<string | undefined, Promise<number | null>>();
+  const park = (terms: string | undefined) => {
+    const leaver = new AbortController();
+    leavers.set(terms, leaver);
+    const look = async (brought?: Look<number>) => brought ?? own();
+    const asked = { signal: leaver.signal, look, ...(terms !== undefined && { terms }) };
+    got.set(terms, claimers.claim("scout", asked));
+  };
+  for (const name of names) park(name);
+  for (const _ of names) {
+    await until(() => answers.length > 0);
+    answers.shift()?.({ found: null });
+  }
+  await turns();
+  expect(answers).toEqual([]);
+  onTestFinished(async () => {
+    for (const leaver of leavers.values()) leaver.abort();
+    for (const answer of answers) answer({ found: null });
+    await turns();
+    expect(claimers.parked()).toBe(0);
+    expect([...claimers.agents()]).toEqual([]);
+  });
+  return { claimers, answers, park, got, leave: (name: string) => leavers.get(name)?.abort() };
+}
+
+/** All that only waits for promises is done. */
+async function turns(): Promise<void> {
+  for (let n = 0; n < 5; n += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+test("the poll that waits longest is lent, and ends with what it is brought, without a look of its own", async () => {
+  const { claimers, answers, got } = await lenders(["first", "second"]);
+  const lent = claimers.lend("scout");
+  expect(lent?.terms).toBe("first");
+  expect(claimers.waiting("scout")).toBe(2);
+  lent?.done(Promise.resolve({ found: 1 }));
+  expect(await got.get("first")).toBe(1);
+  await turns();
+  expect(claimers.waiting("scout")).toBe(1);
+  expect(answers).toEqual([]);
+});
+
+test("each poll is lent once at a time", async () => {
+  const { claimers, got } = await lenders(["first", "second"]);
+  const lent = [claimers.lend("scout"), claimers.lend("scout")];
+  expect(lent.map((one) => one?.terms)).toEqual(["first", "second"]);
+  expect(claimers.lend("scout")).toBeNull();
+  for (const [n, one] of lent.entries()) one?.done(Promise.resolve({ found: n }));
+  expect(await Promise.all(got.values())).toEqual([0, 1]);
+});
+
+test("none is lent where nobody waits, or where each looks for itself", async () => {
+  const { claimers, answers, park } = await lenders([]);
+  expect(claimers.lend("scout")).toBeNull();
+  park("first");
+  expect(claimers.lend("scout")).toBeNull();
+  park("second");
+  await until(() => answers.length === 2);
+  answers.shift()?.({ found: null });
+  await turns();
+  // The other looks still; this one has seen that there is nothing.
+  const lent = claimers.lend("scout");
+  expect(lent?.terms).toBe("first");
+  lent?.done(nothing);
+});
+
+test("one is lent while another drains the queue, and the drain goes on", async () => {
+  const { claimers, answers, park, got } = await lenders(["first", "second"]);
+  claimers.wake("scout");
+  const lent = claimers.lend("scout");
+  expect(lent?.terms).toBe("second");
+  lent?.done(Promise.resolve({ found: 1 }));
+  expect(await got.get("second")).toBe(1);
+  await until(() => answers.length === 1);
+  answers.shift()?.({ found: 2 });
+  expect(await got.get("first")).toBe(2);
+  // Whoever comes next looks, for there may be more.
+  park("third");
+  await until(() => answers.length === 1);
+});
+
+test("polls that do not say their terms are passed over", async () => {
+  const { claimers, got } = await lenders([undefined, "second"]);
+  const lent = claimers.lend("scout");
+  expect(lent?.terms).toBe("second");
+  expect(claimers.lend("scout")).toBeNull();
+  lent?.done(Promise.resolve({ found: 1 }));
+  expect(await got.get("second")).toBe(1);
+});
+
+test("a poll that was brought nothing waits on without a look, and a wake that came meanwhile is its own", async () => {
+  const { claimers, answers, got } = await lenders(["first"]);
+  claimers.lend("scout")?.done(nothing);
+  await turns();
+  expect([claimers.waiting("scout"), answers.length]).toEqual([1, 0]);
+  const lent = claimers.lend("scout");
+  claimers.wake("scout", false);
+  await turns();
+  expect(answers).toEqual([]);
+  lent?.done(nothing);
+  await until(() => answers.length === 1);
+  answers.shift()?.({ found: 7 });
+  expect(await got.get("first")).toBe(7);
+});
+
+test("a lent poll that leaves is ended by what it is brought: given it, or nothing", async () => {
+  for (const brought of [{ found: 3 }, null]) {
+    const { claimers, got, leave } = await lenders(["first"]);
+    const lent = claimers.lend("scout");
+    leave("first");
+    expect(claimers.waiting("scout")).toBe(1);
+    lent?.done(Promise.resolve(brought));
+    expect(await got.get("first")).toBe(brought?.found ?? null);
+    await turns();
+    expect([...claimers.agents()]).toEqual([]);
+  }
+});
+
+test("what a lent poll was brought before a drain does not end it", async () => {
+  const { claimers, answers, got } = await lenders(["first", "second", "third"]);
+  let bring = (_: Look<number>) => {};
+  claimers.lend("scout")?.done(
+    new Promise((resolve) => {
+      bring = resolve;
+    }),
+  );
+  // Three come that are told of as one, and behind the look.
+  claimers.wake("scout");
+  await until(() => answers.length === 1);
+  bring({ found: null });
+  await turns();
+  for (let n = 1; n <= 3; n += 1) {
+    await until(() => answers.length > 0, { what: `look ${n}` });
+    answers.shift()?.({ found: n });
+  }
+  expect((await Promise.all(got.values())).sort()).toEqual([1, 2, 3]);
+});
+
+describe("of an agent whose polls have all left", () => {
+  const gone = async () => {
+    const desk = await lenders(["first"]);
+    desk.leave("first");
+    expect(await desk.got.get("first")).toBeNull();
+    expect(desk.claimers.agents()).toEqual([]);
+    return desk;
+  };
+
+  test("the next poll need not look while the queue is known to be empty, and can be lent", async () => {
+    const { claimers, answers, park, got } = await gone();
+    park("second");
+    await turns();
+    expect(answers).toEqual([]);
+    const lent = claimers.lend("scout");
+    lent?.done(Promise.resolve({ found: 1 }));
+    expect(await got.get("second")).toBe(1);
+    park("third");
+    await turns();
+    expect(answers).toEqual([]);
+  });
+
+  test.each([true, false])(
+    "the next poll looks when something was told of meanwhile (drain: %s)",
+    async (drain) => {
+      const { claimers, answers, park } = await gone();
+      claimers.wake("scout", drain);
+      park("second");
+      await until(() => answers.length === 1);
+    },
+  );
+
+  test("the next poll looks after a gap in the wakes", async () => {
+    const { claimers, answers, park } = await gone();
+    claimers.wakeAll();
+    park("second");
+    await until(() => answers.length === 1);
+  });
+});
+
+test("what is known of a queue without a poll is forgotten", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const { answers, leave, got, park } = await lenders(["first"]);
+  leave("first");
+  await got.get("first");
+  expect(vi.getTimerCount()).toBe(1);
+  vi.advanceTimersByTime(60_000);
+  expect(vi.getTimerCount()).toBe(0);
+  park("second");
+  await turns();
+  expect(answers.length).toBe(1);
 });

@@ -1,10 +1,19 @@
 /**
  * Random walks over everything that can meet in the claimers: looks that answer late and out of order, tickets told of
- * late, drains, holds, failures, polls that leave, on one or two gateways over one queue. The queue is a model, for the order is
- * what is under test. Limit: time stands still but for what falls due.
+ * late, work that a lent poll takes where it is made, drains, holds, failures, polls that leave, on one or two gateways
+ * over one queue. The queue is a model, for the order is what is under test; so is the glue between a submit and its
+ * poll (engine/delegate.ts). Limit: time stands still but for what falls due.
  */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Told } from "../../src/engine/told.ts";
+import { toEntry } from "../../src/events/entry.ts";
+import type { Sink } from "../../src/events/feed.ts";
 import { Claimers, type Look } from "../../src/queue/claimers.ts";
+import { Shards } from "../../src/redis/shards.ts";
+import { entryFields } from "../support/entry.ts";
+
+/** Never within a walk: nothing but the wakes may help. */
+const RECHECK_MS = 1e9;
 
 const AGENT = "scout";
 const MOST_STEPS = 20;
@@ -24,10 +33,56 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 type Found = number | "held";
 type Kind = "command" | "answer" | "wake";
+/** Null: the first ticket was worth nothing, and is gone. */
+type Seen = Look<Found> | null;
+type Brought = { readonly seen: Seen };
+
+/** A ticket that is worth nothing. */
+const VOID = 0;
+
+/** Claimers, what they are told, and a feed that brings the events in their order, at any time. */
+class Gateway {
+  readonly claimers = new Claimers<string, Brought>({ onError: () => {}, recheckMs: RECHECK_MS });
+  readonly told: Told;
+  readonly #events: string[] = [];
+  #sink: Sink | null = null;
+  #brought = 0;
+
+  constructor(tell: () => void) {
+    const feed = {
+      subscribe: (_: unknown, sink: Sink) => {
+        this.#sink = sink;
+        return () => {};
+      },
+      hasBrought: (_: number, id: string) => Number.parseInt(id, 10) <= this.#brought,
+    };
+    const wakers = {
+      wake: (agent: string, drain?: boolean) => this.claimers.wake(agent, drain),
+      wakeAll: () => this.claimers.wakeAll(),
+    };
+    this.told = new Told(wakers, feed, new Shards(1), tell);
+    this.told.start();
+  }
+
+  event(delegation_id: string): void {
+    this.#events.push(delegation_id);
+  }
+
+  bringNext(): void {
+    const delegation_id = this.#events[this.#brought];
+    this.#brought += 1;
+    const fields = entryFields({
+      type: "DELEGATION_SENT",
+      delegation_id: delegation_id ?? "",
+      target: AGENT,
+    });
+    this.#sink?.push(toEntry(0, `${this.#brought}-0`, fields));
+  }
+}
 
 class Walk {
   readonly random: (below: number) => number;
-  readonly gateways: Claimers[] = [];
+  readonly gateways: Gateway[] = [];
   /** What is on its way. Any of it may be next. */
   readonly pending: Record<Kind, (() => void)[]> = { command: [], answer: [], wake: [] };
   readonly polls = new Set<AbortController>();
@@ -37,13 +92,16 @@ class Walk {
   held = false;
   failing = false;
   made = 0;
+  lent = 0;
+  events = 0;
   looks = 0;
+  /** Polls that were ended although they had not left and no look of theirs had failed. */
+  dropped = 0;
   stirs = 0;
 
   constructor(seed: number) {
     this.random = randomOf(seed);
-    for (let n = this.random(2); n < 2; n += 1)
-      this.gateways.push(new Claimers({ onError: () => {}, recheckMs: 1e9 }));
+    for (let n = this.random(2); n < 2; n += 1) this.gateways.push(new Gateway(() => this.tell(false)));
   }
 
   later<T>(kind: Kind, work: () => T): Promise<T> {
@@ -59,43 +117,113 @@ class Walk {
   }
 
   tell(drain: boolean): void {
-    for (const claimers of this.gateways) void this.later("wake", () => claimers.wake(AGENT, drain));
+    for (const { claimers } of this.gateways) void this.later("wake", () => claimers.wake(AGENT, drain));
     this.stirs += 1;
   }
 
-  /** Carried out at one moment, answered at a later one. */
-  async look(): Promise<Look<Found>> {
-    this.looks += 1;
-    const seen = await this.later("command", (): Look<Found> => {
-      const now = Date.now();
-      if (this.failing) throw new Error("not answered");
-      if (this.held) return { found: "held", held: true };
-      for (const due of this.delayed.filter(({ at }) => at <= now)) {
-        this.delayed.splice(this.delayed.indexOf(due), 1);
-        this.ready.push(due.ticket);
-      }
-      const found = this.ready.shift() ?? null;
-      if (found !== null) this.taken.push(found);
-      const next = Math.min(...this.delayed.map(({ at }) => at));
-      return { found, next_due_at: found === null && Number.isFinite(next) ? next : null };
-    });
-    return this.later("answer", () => seen);
+  #takeFirst(): Seen {
+    const now = Date.now();
+    if (this.held) return { found: "held", held: true };
+    for (const due of this.delayed.filter(({ at }) => at <= now)) {
+      this.delayed.splice(this.delayed.indexOf(due), 1);
+      this.ready.push(due.ticket);
+    }
+    const found = this.ready.shift() ?? null;
+    if (found === VOID) return null;
+    if (found !== null) this.taken.push(found);
+    const next = Math.min(...this.delayed.map(({ at }) => at));
+    return { found, next_due_at: found === null && Number.isFinite(next) ? next : null };
   }
 
-  async poll(claimers: Claimers): Promise<void> {
+  /** Carried out at one moment, answered at a later one; as the engine does it, until there is something or nothing. */
+  async look(brought?: Brought): Promise<Look<Found>> {
+    if (brought?.seen) return brought.seen;
+    for (;;) {
+      this.looks += 1;
+      const seen = await this.later("command", () => {
+        if (this.failing) throw new Error("not answered");
+        return this.#takeFirst();
+      });
+      const answered = await this.later("answer", () => seen);
+      if (answered) return answered;
+    }
+  }
+
+  /** New work, perhaps with a poll to take it: one command, that may be refused or not heard of. */
+  async submit({ claimers, told }: Gateway): Promise<void> {
+    this.stirs += 1;
+    const id = `dlg_${this.stirs}`;
+    const delay_ms = this.random(4) === 0 ? 1 + this.random(500) : 0;
+    const fate = this.random(8);
+    const lent = claimers.lend(AGENT);
+    if (lent) {
+      this.lent += 1;
+      told.bring(id);
+    }
+    const made = this.later("command", (): { event_id: string | null; taken?: Seen } => {
+      if (this.failing && fate < 4) throw new Error("not carried out");
+      if (fate === 0) return { event_id: null };
+      if (fate === 1 || fate === 3) this.ready.unshift(VOID);
+      this.ticket(delay_ms);
+      const event_id = this.#event(id);
+      // What failed in the taking of it undoes nothing.
+      const taken = lent && delay_ms === 0 && fate !== 2 ? this.#takeFirst() : undefined;
+      if (!this.failing) return { event_id, ...(taken !== undefined && { taken }) };
+      const ghost = taken?.found;
+      if (typeof ghost === "number") void this.later("command", () => this.#giveBack(ghost));
+      throw new Error("carried out, and not answered");
+    });
+    const moving = made.then((answer) => this.later("answer", () => answer));
+    const taking = moving.then(
+      ({ taken }) => (taken === undefined ? null : { seen: taken }),
+      () => null,
+    );
+    lent?.done(
+      taking.then((taken) => {
+        if (taken === null) told.notTaken(AGENT, id);
+        return taken;
+      }),
+    );
+    const { event_id, taken } = await moving.catch(() => ({ event_id: null, taken: undefined }));
+    if (event_id !== null && taken === undefined) told.by(AGENT, event_id);
+  }
+
+  #event(id: string): string {
+    for (const gateway of this.gateways) {
+      gateway.event(id);
+      void this.later("wake", () => gateway.bringNext());
+    }
+    this.events += 1;
+    return `${this.events}-0`;
+  }
+
+  /** A lease that nobody heard of. */
+  #giveBack(ticket: number): void {
+    this.taken.splice(this.taken.indexOf(ticket), 1);
+    this.ready.unshift(ticket);
+    this.tell(false);
+  }
+
+  async poll({ claimers }: Gateway): Promise<void> {
     this.stirs += 1;
     const leaving = new AbortController();
     const { signal } = leaving;
     this.polls.add(leaving);
-    const look = () => this.look();
+    let failed = false;
+    const look = (brought?: Brought) =>
+      this.look(brought).catch((error: unknown) => {
+        failed = true;
+        throw error;
+      });
     let found: Found | null = null;
     do {
       const park: boolean = found === "held";
-      const parked: Promise<Found | null> = claimers.claim<Found>(AGENT, { signal, look, park });
+      const parked: Promise<Found | null> = claimers.claim(AGENT, { signal, look, terms: AGENT, park });
       // As the engine does it: asked once parked.
       if (park) void this.later("answer", () => this.held).then((held) => held || this.tell(true));
       found = await parked.catch(() => null);
     } while (found === "held" && !signal.aborted);
+    if (found === null && !failed && !signal.aborted) this.dropped += 1;
     this.polls.delete(leaving);
   }
 
@@ -105,23 +233,17 @@ class Walk {
     else this.delayed.push({ ticket: this.made, at: Date.now() + delay_ms });
   }
 
-  readonly #acts: readonly (() => void)[] = [
+  readonly #acts: readonly (() => void | Promise<void>)[] = [
+    () => this.rest(),
     () => this.next("command"),
     () => this.next("answer"),
     () => this.next("wake"),
     () => void this.poll(this.#anyGateway()),
-    () => {
-      this.ticket();
-      this.tell(false);
-    },
+    () => void this.submit(this.#anyGateway()),
     // Several at once that are told of as one: a gap, a burst that falls due.
     () => {
       for (let n = this.random(4); n >= 0; n -= 1) this.ticket();
       this.tell(true);
-    },
-    () => {
-      this.ticket(1 + this.random(500));
-      this.tell(false);
     },
     // Told of, but whoever asked without waiting has had it.
     () => this.tell(false),
@@ -137,16 +259,16 @@ class Walk {
   ];
 
   /** Each walk has its own mind, and does a thing several times: what heals (a drain, a hold) is not in all of them. */
-  steps(): (() => void)[] {
+  steps(): (() => void | Promise<void>)[] {
     const bag = this.#acts.flatMap((act, n) =>
-      Array(n < 5 ? 1 + this.random(4) : this.random(3) >> 1).fill(act),
+      Array(n < 6 ? 1 + this.random(4) : this.random(3) >> 1).fill(act),
     );
     return Array.from({ length: 5 + this.random(MOST_STEPS) }, () => bag[this.random(bag.length)]).flatMap(
       (act) => Array(1 + this.random(3)).fill(act),
     );
   }
 
-  #anyGateway(): Claimers {
+  #anyGateway(): Gateway {
     const gateway = this.gateways[this.random(this.gateways.length)];
     if (!gateway) throw new RangeError("no gateway");
     return gateway;
@@ -182,10 +304,11 @@ afterEach(() => {
 test.each(Array.from({ length: 10 }, (_, n) => n))(
   "no poll stays parked while a ticket waits, whatever meets, and nobody looks without end: seeds %i000 and on",
   async (thousand) => {
+    let lent = 0;
     for (let seed = thousand * 1_000; seed < (thousand + 1) * 1_000; seed += 1) {
       const walk = new Walk(seed);
       for (const step of walk.steps()) {
-        step();
+        await step();
         await settled();
       }
       walk.failing = false;
@@ -201,11 +324,13 @@ test.each(Array.from({ length: 10 }, (_, n) => n))(
       await walk.rest();
       vi.advanceTimersByTime(1_000);
       await walk.rest();
-      const parked = walk.gateways.map((claimers) => claimers.parked());
+      const parked = walk.gateways.map(({ claimers }) => claimers.parked());
       const waiting = walk.ready.length + walk.delayed.length;
+      lent += walk.lent;
       expect(waiting > 0 && walk.polls.size > 0, `seed ${seed}: ${parked} parked, ${waiting} wait`).toBe(
         false,
       );
+      expect(walk.dropped, `seed ${seed}: polls dropped`).toBe(0);
       expect(new Set(walk.taken).size, `seed ${seed}: each once`).toBe(walk.taken.length);
       expect(
         parked.reduce((sum, polls) => sum + polls, 0),
@@ -214,12 +339,15 @@ test.each(Array.from({ length: 10 }, (_, n) => n))(
       for (const leaving of walk.polls) leaving.abort();
       await walk.rest();
       expect(
-        walk.gateways.flatMap((claimers) => [...claimers.agents()]),
+        walk.gateways.flatMap(({ claimers }) => [...claimers.agents()]),
         `seed ${seed}`,
       ).toEqual([]);
       // Each stir costs a look at each gateway, each poll some of its own.
       expect(walk.looks, `seed ${seed}: looks`).toBeLessThan(8 * walk.stirs + 20);
     }
+    expect(lent).toBeGreaterThan(200);
+    // What was known of queues without a poll is forgotten.
+    vi.advanceTimersByTime(2 * RECHECK_MS);
     expect(vi.getTimerCount()).toBe(0);
   },
   60_000,

@@ -96,7 +96,7 @@ export async function openDesk(spec: unknown = {}) {
     return id;
   }
 
-  return { redis, shards, clock, writer, agents, read, move, inState };
+  return { redis, shards, clock, writer, agents, read, command, move, inState };
 }
 
 export type Desk = Awaited<ReturnType<typeof openDesk>>;

@@ -44,12 +44,11 @@ export const leaseRoutes: readonly Route[] = [
     params: z.strictObject({ agent: agentNameSchema }),
     body: leaseRequestSchema,
     answers: { 200: leasesSchema },
-    async handle(call, { params: { agent }, body }) {
-      const leases = await call.whileHeld(body.wait_seconds, (signal) =>
-        lease(call.broker, call.principal, agent, body, signal),
-      );
-      return jsonText(200, `{"leases":${deliver(call, leases)}}`);
-    },
+    // Not async: a parked poll would keep the frame, and the input in it.
+    handle: (call, { params: { agent }, body }) =>
+      call
+        .whileHeld(body.wait_seconds, (hold) => lease(call.broker, call.principal, agent, body, hold))
+        .then((leases) => jsonText(200, `{"leases":${deliver(call, leases)}}`)),
   }),
   route({
     method: "POST",
@@ -63,7 +62,7 @@ export const leaseRoutes: readonly Route[] = [
       // No poll: leases bound it, and a heartbeat that were refused would cost its lease.
       return json(
         200,
-        await call.whileHeld(0, (signal) => heartbeat(broker, principal, lease_id, body, signal)),
+        await call.whileHeld(0, ({ signal }) => heartbeat(broker, principal, lease_id, body, signal)),
       );
     },
   }),
@@ -110,11 +109,11 @@ export const leaseRoutes: readonly Route[] = [
     answers: { 200: replySchema },
     async handle(call, { params: { lease_id }, body }) {
       const { broker, principal } = call;
-      return call.whileHeld(body.next?.wait_seconds ?? 0, async (signal) => {
+      return call.whileHeld(body.next?.wait_seconds ?? 0, async (hold) => {
         const { outcome, record } = await reply(broker, principal, lease_id, body);
         const head = `{"outcome":"${outcome}","delegation":${record.json}`;
         if (body.next === undefined) return jsonText(200, `${head}}`);
-        const leases = await lease(broker, principal, record.target, body.next, signal);
+        const leases = await lease(broker, principal, record.target, body.next, hold);
         return jsonText(200, `${head},"leases":${deliver(call, leases)}}`);
       });
     },

@@ -103,7 +103,7 @@ export class Context {
 
   /** Waits count as polls, and end with the request, the token or the gateway. */
   held<T>(wait_seconds: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return this.call.whileHeld(wait_seconds, (signal) => work(AbortSignal.any([signal, this.canceled])));
+    return this.call.whileHeld(wait_seconds, ({ signal }) => work(AbortSignal.any([signal, this.canceled])));
   }
 
   /**

@@ -97,7 +97,7 @@ export class Sessions {
       principal: call.principal.text,
       server,
       transport,
-      release: token.release,
+      release: () => token.release(),
       usedAt: this.#now(),
       busy: 0,
     };

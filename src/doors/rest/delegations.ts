@@ -74,7 +74,7 @@ export const delegationRoutes: readonly Route[] = [
     }),
     answers: { 200: delegationSchema },
     async handle(call, { params: { id }, query: { wait_seconds, after_version } }) {
-      const record = await call.whileHeld(wait_seconds, (signal) =>
+      const record = await call.whileHeld(wait_seconds, ({ signal }) =>
         readWhenReady(call.broker, call.principal, id, { wait_seconds, after_version, signal }),
       );
       return jsonText(200, shownWhole(call.principal, record));
@@ -104,7 +104,7 @@ export const delegationRoutes: readonly Route[] = [
     async handle(call, { query: { after, wait_seconds, limit } }) {
       const { broker, principal } = call;
       const from = parseCursor(after ?? "0", broker.shards.count);
-      const { records, positions } = await call.whileHeld(wait_seconds, (signal) =>
+      const { records, positions } = await call.whileHeld(wait_seconds, ({ signal }) =>
         results(broker, principal, from, { wait_seconds, limit, signal }),
       );
       const found = records.map(({ json }) => json).join(",");

@@ -75,7 +75,7 @@ export const eventRoutes: readonly Route[] = [
         given === undefined ? await now(broker) : parseCursor(given, broker.shards.count);
       const open = (signal: AbortSignal) => follow(broker, subscription, positions, signal);
       if (wantsStream(call)) return sse(call, (signal) => toFrames(open(signal)));
-      const page = await call.whileHeld(wait_seconds, (signal) =>
+      const page = await call.whileHeld(wait_seconds, ({ signal }) =>
         collect(open, { wait_seconds, limit, signal }, toFrame, sizeOf),
       );
       return jsonText(200, pageText(page.items, page.positions ?? positions));
@@ -108,7 +108,7 @@ export const eventRoutes: readonly Route[] = [
       }
       // A snapshot is an answer; only a reader who has one waits for more.
       const patience = { wait_seconds: first.length > 0 ? 0 : wait_seconds, limit };
-      const page = await call.whileHeld(patience.wait_seconds, (signal) =>
+      const page = await call.whileHeld(patience.wait_seconds, ({ signal }) =>
         collect(open, { ...patience, signal }, toFrame, sizeOf),
       );
       return jsonText(200, pageText([...first, ...page.items], page.positions ?? [from]));

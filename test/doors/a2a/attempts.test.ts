@@ -1,13 +1,13 @@
 /** What a client sees when an attempt is lost: no task stays as it was for ever, and what went with it is told. */
 import { expect, test } from "vitest";
 import { until } from "../../support/until.ts";
-import { a2aDesk, leaseOf, rawCalls, reading, say, sdkClient, sending } from "./support.ts";
+import { a2aDesk, begun, leaseOf, rawCalls, reading, say, sdkClient, sending } from "./support.ts";
 
 async function desk() {
   const broker = await a2aDesk();
   await broker.agent.agent("scout", { limits: { max_attempts: 2 }, backoff: { initial_ms: 0 } });
   const client = await sdkClient(broker.url, "scout", broker.caller.token);
-  const stream = reading(client.sendMessageStream(sending(say("work"))));
+  const stream = await begun(client.sendMessageStream(sending(say("work"))));
   const { lease, id } = await leaseOf(broker.agent);
   const artifact = (on: string, artifactId: string, text: string, more = {}) =>
     broker.agent.call("POST", `/v1/leases/${on}/artifacts`, {
@@ -47,7 +47,7 @@ test("a lease that ran out drops its artifacts, on the stream as in the task", a
 test("a stream drops artifacts when the record does, whatever a release says and whosoever lease it was", async () => {
   const { url, agent, caller, clock, gateway } = await a2aDesk();
   const client = await sdkClient(url, "scout", caller.token);
-  const stream = reading(client.sendMessageStream(sending(say("work"))));
+  const stream = await begun(client.sendMessageStream(sending(say("work"))));
   const { lease, id } = await leaseOf(agent);
   const put = (held: string, text: string) =>
     agent.call("POST", `/v1/leases/${held}/artifacts`, { artifact: { artifactId: "x", parts: [{ text }] } });

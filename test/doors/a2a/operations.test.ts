@@ -9,6 +9,7 @@ import {
   asTask,
   BINDINGS,
   type Binding,
+  begun,
   leaseOf,
   reading,
   say,
@@ -87,7 +88,7 @@ describe.each(BINDINGS)("%s", (binding) => {
 
   test("SendStreamingMessage tells everything, and SubscribeToTask what follows", async () => {
     const { client, agent } = await desk(binding);
-    const stream = reading(client.sendMessageStream(sending(say("stream"))));
+    const stream = await begun(client.sendMessageStream(sending(say("stream"))));
     const { lease, id } = await leaseOf(agent);
     await agent.heartbeat(lease, { progress: { message: "half" } });
     await until(() => stream.lines().includes("WORKING half"));

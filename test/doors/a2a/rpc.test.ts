@@ -1,6 +1,7 @@
 /** The first look: JSON-RPC of 1.0 against an agent that polls. */
-import { expect, test } from "vitest";
-import { a2aDesk, asTask, leaseOf, reading, say, sdkClient, sending, stateOf, textOf } from "./support.ts";
+import { expect, test, vi } from "vitest";
+import { until } from "../../support/until.ts";
+import { a2aDesk, asTask, begun, leaseOf, say, sdkClient, sending, stateOf, textOf } from "./support.ts";
 
 test("a blocking send is answered with the agent's reply", async () => {
   const { url, agent, caller } = await a2aDesk();
@@ -16,10 +17,24 @@ test("a blocking send is answered with the agent's reply", async () => {
   ]);
 });
 
+test("a stream of work that a poll was waiting for begins with the task as it was taken", async () => {
+  const { url, agent, caller, gateway } = await a2aDesk();
+  const client = await sdkClient(url, "scout", caller.token);
+  const { writer, claimers } = gateway.broker;
+  const take = vi.spyOn(writer, "take");
+  const leased = leaseOf(agent);
+  // It has looked, and found nothing.
+  await until(() => take.mock.settledResults[0]?.type === "fulfilled" && claimers.waiting("scout") === 1);
+  const stream = await begun(client.sendMessageStream(sending(say("count"))));
+  await agent.reply((await leased).lease, { text: "done" });
+  await stream.ended;
+  expect(stream.lines()).toEqual(["task WORKING", "artifact reply done", "COMPLETED done"]);
+});
+
 test("a stream begins with the task and ends with its end", async () => {
   const { url, agent, caller } = await a2aDesk();
   const client = await sdkClient(url, "scout", caller.token);
-  const stream = reading(client.sendMessageStream(sending(say("count"))));
+  const stream = await begun(client.sendMessageStream(sending(say("count"))));
   const { lease } = await leaseOf(agent);
   await agent.heartbeat(lease, { progress: { message: "at it" } });
   await agent.reply(lease, { text: "done" });

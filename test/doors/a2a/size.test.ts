@@ -4,7 +4,7 @@ import { boundedTask, boundedUpdate, MAX_LINE_BYTES } from "../../../src/doors/a
 import type { TaskJson } from "../../../src/doors/a2a/task.ts";
 import type { Artifact, Message } from "../../../src/schema/a2a.ts";
 import { until } from "../../support/until.ts";
-import { a2aDesk, BINDINGS, leaseOf, reading, say, sdkClient, sending, textOf } from "./support.ts";
+import { a2aDesk, BINDINGS, begun, leaseOf, reading, say, sdkClient, sending, textOf } from "./support.ts";
 
 const MIB = 1024 * 1024;
 const LARGE = { maxBodyBytes: 8 * MIB };
@@ -13,7 +13,7 @@ describe.each(BINDINGS)("%s", (binding) => {
   test("artifacts of as much as a delegation may hold", async () => {
     const { url, agent, caller } = await a2aDesk(LARGE);
     const client = await sdkClient(url, "scout", caller.token, binding);
-    const stream = reading(client.sendMessageStream(sending(say("work"))));
+    const stream = await begun(client.sendMessageStream(sending(say("work"))));
     const { lease, id } = await leaseOf(agent);
     const text = 'é"\\'.repeat(MIB / 8);
     for (const artifactId of ["a", "b", "c"]) {
@@ -46,7 +46,7 @@ test("a reference leads to the whole task", async () => {
   const { url, agent, caller } = await a2aDesk(LARGE);
   const artifact = { artifactId: "a", parts: Array.from({ length: 90_000 }, () => ({ text: "" })) };
   const client = await sdkClient(url, "scout", caller.token);
-  const live = reading(client.sendMessageStream(sending(say("work"))));
+  const live = await begun(client.sendMessageStream(sending(say("work"))));
   const { lease } = await leaseOf(agent);
   await agent.call("POST", `/v1/leases/${lease}/artifacts`, { artifact });
   await until(() => live.events.length === 3, { timeoutMs: 20_000 });

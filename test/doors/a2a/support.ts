@@ -9,6 +9,7 @@ import {
 } from "@a2a-js/sdk/client";
 import { A2A_STATES, type A2aStateName } from "../../../src/schema/a2a-task.ts";
 import { as, type client, request, startBroker } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
 
 export const BINDINGS = ["JSON-RPC", "HTTP+JSON", "JSON-RPC of 0.3", "HTTP+JSON of 0.3"] as const;
 export type Binding = (typeof BINDINGS)[number];
@@ -169,6 +170,13 @@ export function reading(stream: AsyncGenerator<StreamResponse, void, undefined>)
   })();
   ended.catch(() => undefined);
   return { events, lines: () => events.map(lineOf), ended, isOpen: () => open };
+}
+
+/** Read until the task is there: a poll that waits for it already would have it taken when it is first told of. */
+export async function begun(stream: AsyncGenerator<StreamResponse, void, undefined>): Promise<Reading> {
+  const read = reading(stream);
+  await until(() => read.events.length > 0, { what: "the task" });
+  return read;
 }
 
 type Agent = ReturnType<typeof client>;

@@ -82,6 +82,8 @@ describe.each(ERAS)("a client of the %s era", (era) => {
       { name: "delegate_task", arguments: { agent: "scout", task: "look" } },
       { onprogress: ({ message = "" }) => heard.push(message) },
     );
+    // Delegated before anybody polls: what a waiting poll takes at once was never waited for.
+    await until(() => heard.length > 0, { what: "word of it", timeoutMs: 10_000 });
     const { body } = await scout.lease("scout");
     const { lease_id } = body.leases[0];
     expect(body.leases[0].request.params.message.parts).toEqual([{ text: "look" }]);

@@ -55,8 +55,9 @@ describe.each(ERAS)("in the %s era", (era) => {
     const api = client(url);
     await api.agent("scout");
     const waiting = () => gateway.broker.claimers.waiting("scout");
-    const request = await pollOf(era, url);
     for (let round = 0; round < 24; round += 1) {
+      // A session of its own: in the same one, the cut poll's answer may still come, and its id be taken for the next's.
+      const request = await pollOf(era, url);
       const socket = connect(gateway.port, "127.0.0.1");
       socket.on("error", () => {});
       socket.write(request);

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { startBroker } from "../support/broker.ts";
+import { entryFields } from "../support/entry.ts";
+import { until } from "../support/until.ts";
+
+const STREAM = "{errand:0}:events";
+
+/** Writes an event for each of these delegations and waits until the feed has brought them; their stream ids. */
+async function setup() {
+  const { redis, gateway } = await startBroker();
+  const { feed } = gateway.broker;
+  const bring = async (ids: readonly string[]): Promise<string[]> => {
+    const written: string[] = [];
+    // Fewer at once than one read brings: nobody is told of a gap.
+    for (let n = 0; n < ids.length; n += 400) {
+      const batch = redis.pipeline();
+      for (const delegation_id of ids.slice(n, n + 400)) {
+        batch.xadd(STREAM, "*", ...entryFields({ delegation_id }));
+      }
+      written.push(...((await batch.exec()) ?? []).map(([, id]) => String(id)));
+      await until(() => feed.hasBrought(0, written.at(-1) ?? ""));
+    }
+    return written;
+  };
+  return { feed, bring };
+}
+
+const many = (name: string) => Array.from({ length: 5_000 }, (_, n) => `dlg_0_${name}${n}`);
+
+test("the feed knows of which delegations it told lately, and may have told of those that it forgot", async () => {
+  const { feed, bring } = await setup();
+  const [before = ""] = await bring(["dlg_0_before"]);
+  const [first = ""] = await bring(["dlg_0_one"]);
+  expect(feed.mayHaveTold(0, "dlg_0_one", before)).toBe(true);
+  expect(feed.mayHaveTold(0, "dlg_0_one", first)).toBe(false);
+  expect(feed.mayHaveTold(0, "dlg_0_never", before)).toBe(false);
+
+  // One half later it is still known.
+  const halves = await bring(many("a"));
+  expect(feed.mayHaveTold(0, "dlg_0_one", before)).toBe(true);
+  expect(feed.mayHaveTold(0, "dlg_0_one", first)).toBe(false);
+  expect(feed.mayHaveTold(0, "dlg_0_never", before)).toBe(false);
+  const [second = ""] = await bring(["dlg_0_one"]);
+  expect(feed.mayHaveTold(0, "dlg_0_one", first)).toBe(true);
+
+  // Two halves later all that was told before may have been of anybody.
+  await bring(many("b"));
+  const last = (await bring(many("c"))).at(-1) ?? "";
+  expect(feed.mayHaveTold(0, "dlg_0_never", halves.at(-1) ?? "")).toBe(true);
+  expect(feed.mayHaveTold(0, "dlg_0_one", first)).toBe(true);
+  expect(feed.mayHaveTold(0, "dlg_0_one", last)).toBe(false);
+  expect(feed.mayHaveTold(0, "dlg_0_c4999", second)).toBe(true);
+  expect(feed.mayHaveTold(0, "dlg_0_c4999", last)).toBe(false);
+});

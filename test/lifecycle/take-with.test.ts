@@ -1,0 +1,133 @@
+/** A move and the taking of a ticket in one step of the script. Limit: who lends the poll is the engine's. */
+import { pino } from "pino";
+import { expect, test, vi } from "vitest";
+import type { Command, Taker } from "../../src/lifecycle/writer.ts";
+import { Tickets } from "../../src/queue/tickets.ts";
+import { openDesk } from "../support/desk.ts";
+
+const TAKER: Taker = { agent: "scout", nonce: "taker", worker_id: "w7", lease_ms: 20_000, confirm_ms: 3_000 };
+
+async function takingDesk(spec?: unknown) {
+  const desk = await openDesk(spec);
+  const { writer, shards, command } = desk;
+  const tickets = new Tickets(desk.redis, shards, pino({ level: "silent" }));
+  async function newWork(params: Command["params"] = {}, id = shards.newDelegationId("scout")) {
+    const base = await command("submit", id);
+    return { ...base, read: true, params: { ...base.params, ...params } };
+  }
+  /** New work that brings a taker. */
+  async function submit(params?: Command["params"], id?: string) {
+    const asked = await newWork(params, id);
+    return { id: asked.id, ...(await writer.move(asked, TAKER)) };
+  }
+  const ticketOf = (id: string, ticket = 1) => tickets.find("scout", { delegation_id: id, ticket });
+  return { ...desk, newWork, submit, ticketOf };
+}
+
+test("new work is made and taken in one script, on the taker's terms, and the record is told as taken", async () => {
+  const { redis, writer, newWork, ticketOf, read } = await takingDesk();
+  const asked = await newWork();
+  const { id } = asked;
+  const scripts = vi.spyOn(redis, "evalsha");
+  const { outcome, record, taken } = await writer.move(asked, TAKER);
+  expect(scripts).toHaveBeenCalledTimes(1);
+  expect(outcome).toMatchObject({ outcome: "ok", move: "submit", state: "submitted", ticketed: true });
+  expect(taken?.outcome).toMatchObject({ outcome: "ok", move: "lease", id, fence: 1, attempt: 1 });
+  expect(record).toMatchObject({ id, state: "working", version: 2, fence: 1 });
+  expect(taken?.record).toMatchObject({ id, version: 2, message: record?.message });
+  const stored = await read(id);
+  expect(JSON.parse(stored?.json ?? "")).toEqual(JSON.parse(record?.json ?? ""));
+  const { lease } = JSON.parse(stored?.json ?? "");
+  expect(lease.worker_id).toBe("w7");
+  expect(Date.parse(lease.expires_at) - Date.parse(lease.granted_at)).toBe(20_000);
+  expect(await redis.hmget(`{errand:0}:d:${id}`, "nonce", "confirm_by")).toEqual([
+    "taker",
+    String(Date.parse(lease.granted_at) + 3_000),
+  ]);
+  expect(await ticketOf(id)).toBe("missing");
+  const events = await redis.xrange(`{errand:0}:d:${id}:events`, "-", "+");
+  expect(events.map(([, fields]) => (fields[1] ?? "").split("\n").slice(0, 6))).toEqual([
+    ["DELEGATION_SENT", id, "1", expect.any(String), "submitted", "queued"],
+    ["DELEGATION_STATUS", id, "2", expect.any(String), "working", "leased"],
+  ]);
+  expect(events.map(([at]) => at)).toEqual([outcome, taken?.outcome].map((one) => one && eventId(one)));
+});
+
+const eventId = (outcome: object): unknown => ("event_id" in outcome ? outcome.event_id : undefined);
+
+test("what stands first in the queue is taken, not what came with the taker", async () => {
+  const { submit, inState, ticketOf } = await takingDesk();
+  const older = await inState("submitted");
+  const { id, record, taken } = await submit();
+  expect(taken?.record).toMatchObject({ id: older, state: "working" });
+  expect(record).toMatchObject({ id, state: "submitted", version: 1 });
+  expect([await ticketOf(older), await ticketOf(id)]).toEqual(["missing", "queued"]);
+  // Unless it goes before.
+  const urgent = await submit({ priority: 9 });
+  expect(urgent.taken?.record).toMatchObject({ id: urgent.id, state: "working" });
+});
+
+test("a ticket that is worth nothing is gone with the take, and the new one stays", async () => {
+  const { submit, inState, move, ticketOf } = await takingDesk();
+  const canceled = await inState("submitted");
+  await move("cancel", canceled);
+  const { id, record, taken } = await submit();
+  expect(taken?.outcome).toMatchObject({ outcome: "state", id: canceled });
+  expect(record).toMatchObject({ id, state: "submitted" });
+  expect([await ticketOf(canceled), await ticketOf(id)]).toEqual(["missing", "queued"]);
+});
+
+test("of a held agent's queue nothing is taken", async () => {
+  const { submit, agents, ticketOf } = await takingDesk({ limits: { max_working: 1 } });
+  await agents.setPaused("scout", true);
+  const paused = await submit();
+  expect(paused.taken).toMatchObject({ outcome: { outcome: "held", why: "paused" }, record: null });
+  expect(paused.record).toMatchObject({ id: paused.id, state: "submitted" });
+  await agents.setPaused("scout", false);
+  expect((await submit()).taken?.record).toMatchObject({ id: paused.id, state: "working" });
+  const full = await submit();
+  expect(full.taken?.outcome).toMatchObject({ outcome: "held", why: "max_working" });
+  expect([full.record?.state, await ticketOf(full.id)]).toEqual(["submitted", "queued"]);
+});
+
+test("delayed work is taken by nobody, nor is anything else in its name", async () => {
+  const { submit, inState, ticketOf } = await takingDesk();
+  const ready = await inState("submitted");
+  const { id, outcome, record, taken } = await submit({ delay_ms: 60_000 });
+  expect(outcome).toMatchObject({ outcome: "ok", ticketed: true });
+  expect([taken, record?.state]).toEqual([undefined, "submitted"]);
+  expect([await ticketOf(id), await ticketOf(ready)]).toEqual(["delayed", "queued"]);
+});
+
+test.each([
+  ["exists", {}],
+  ["full", { limits: { max_waiting: 1 } }],
+  ["no_agent", {}],
+] as const)("a submit that is refused takes nothing: %s", async (refusal, spec) => {
+  const { submit, inState, agents, redis, ticketOf } = await takingDesk(spec);
+  const waiting = await inState("submitted");
+  if (refusal === "no_agent") await agents.close("scout", true);
+  const { outcome, record, taken } = await submit({}, refusal === "exists" ? waiting : undefined);
+  expect([outcome.outcome, taken]).toEqual([refusal, undefined]);
+  expect(record?.state).toBe(refusal === "exists" ? "submitted" : undefined);
+  expect(await ticketOf(waiting)).toBe("queued");
+  expect(await redis.zcard("{errand:0}:live:scout:working")).toBe(0);
+});
+
+test("where the queue refuses the ticket, nothing is taken and the move is told as not ticketed", async () => {
+  const { submit, redis } = await takingDesk();
+  await redis.set("{errand:0}:q:scout:prioritized", "not what BullMQ keeps there");
+  const { outcome, record, taken } = await submit();
+  expect(outcome).toMatchObject({ outcome: "ok", ticketed: false });
+  expect([taken, record?.state]).toEqual([undefined, "submitted"]);
+});
+
+test("what fails in the taking undoes nothing of the move, and the move is answered", async () => {
+  const { submit, redis, read } = await takingDesk();
+  await redis.set("{errand:0}:live:scout:working", "not a sorted set");
+  const { id, outcome, record, taken } = await submit();
+  expect(outcome).toMatchObject({ outcome: "ok", move: "submit" });
+  expect(taken).toBeUndefined();
+  expect(record).toMatchObject({ id });
+  expect(await read(id)).toMatchObject({ id });
+});
