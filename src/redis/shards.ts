@@ -17,7 +17,7 @@ let used = pool.length;
 
 function refill(): void {
   randomFillSync(pool);
-  for (const [at, byte] of pool.entries()) pool[at] = ALPHABET.charCodeAt(byte & 31);
+  for (let at = 0; at < pool.length; at += 1) pool[at] = ALPHABET.charCodeAt((pool[at] ?? 0) & 31);
   used = 0;
 }
 

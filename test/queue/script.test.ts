@@ -1,59 +1,22 @@
 /** Tickets made and taken by the script, against what BullMQ itself does. Limit: of the BullMQ that is installed. */
-import { createRedisBackend, type IQueueBackend, Queue } from "bullmq";
-import { Redis } from "ioredis";
-import { expect, inject, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { addTicketScript, TICKET_LUA } from "../../src/queue/script.ts";
 import { Script } from "../../src/redis/script.ts";
-import { freshDb } from "../support/broker.ts";
-import { dump } from "../support/dump.ts";
+import { bullmq, comparable, database, FOR_OTHERS, QUEUE } from "../support/ticket-queue.ts";
 
-const PREFIX = "{errand:0}:q";
-const NAME = "scout";
-const QUEUE = `${PREFIX}:${NAME}`;
 const take = new Script(
   `#!lua\n${TICKET_LUA}\nlocal id, number = ticket_take(KEYS[1], tonumber(ARGV[1]))\nreturn { id or '', number or '' }`,
 );
 
-async function database() {
-  const redis = new Redis(inject("redisSocket"), { db: await freshDb() });
-  onTestFinished(() => redis.disconnect());
-  return redis;
-}
-
-async function bullmq(redis: Redis) {
-  const options = {
-    connection: redis,
-    prefix: PREFIX,
-    streams: { events: { maxLen: 1 } },
-    skipWaitingForReady: true,
-  };
-  const backend = createRedisBackend("root", options).forQueue(NAME, PREFIX);
-  const queue: Queue<unknown, unknown, string, unknown, unknown, string, IQueueBackend> = new Queue(
-    NAME,
-    options,
-    () => backend,
-  );
-  await queue.waitUntilReady();
-  return { queue, backend };
-}
-
-/** Without what differs from one run to the next, and without BullMQ's name for itself. */
-function comparable(state: Record<string, unknown>): string {
-  const text = JSON.stringify(state, (key, value) => (key === "version" ? undefined : value));
-  return text
-    .replaceAll(/\d{13}-\d+/g, "<id>")
-    .replaceAll(/\b\d{13}\b/g, "<ms>")
-    .replaceAll(/\b\d{16,}\b/g, "<due>");
-}
-
 test.each([
-  ["at once", 0],
-  ["for later", 60_000],
-])("a ticket made by the script is the job that BullMQ would add: %s", async (_, delay) => {
+  ["at once", 0, false, FOR_OTHERS],
+  ["at once, into a queue that somebody gave a concurrency", 0, true, []],
+  ["for later", 60_000, false, []],
+])("a ticket made by the script is the job that BullMQ would add: %s", async (_, delay, isSetUp, without) => {
   const ours = await database();
   const theirs = await database();
-  await bullmq(ours);
   const { queue } = await bullmq(theirs);
+  for (const one of [queue, (await bullmq(ours)).queue]) if (isSetUp) await one.setGlobalConcurrency(7);
   for (const [ticket, priority, returned] of [
     [1, 5, false],
     [2, 9, true],
@@ -71,17 +34,8 @@ test.each([
       },
     );
   }
-  const normal = (value: Record<string, unknown>) => {
-    for (const [key, fields] of Object.entries(value)) {
-      // The order of an object's members is not the same in both languages.
-      if (fields && typeof fields === "object" && "opts" in fields) {
-        const opts: unknown = JSON.parse(String(fields.opts));
-        value[key] = { ...fields, opts: Object.entries(Object(opts)).sort() };
-      }
-    }
-    return comparable(value);
-  };
-  expect(normal(await dump(ours))).toBe(normal(await dump(theirs)));
+  for (const key of without) expect(await ours.exists(key), key).toBe(0);
+  expect(await comparable(ours, without)).toBe(await comparable(theirs, without));
 });
 
 test("a ticket taken is gone, the first of the highest rank, whoever made it", async () => {

@@ -1,0 +1,55 @@
+/**
+ * One agent's queue of tickets on a database of its own, with BullMQ's own objects beside the script's functions.
+ * Limit: one agent, `scout`; times and stream ids do not count when two databases are compared.
+ */
+import { createRedisBackend, type IQueueBackend, Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { inject, onTestFinished } from "vitest";
+import { freshDb } from "./broker.ts";
+import { dump } from "./dump.ts";
+
+const PREFIX = "{errand:0}:q";
+const NAME = "scout";
+export const QUEUE = `${PREFIX}:${NAME}`;
+
+export async function database() {
+  const redis = new Redis(inject("redisSocket"), { db: await freshDb() });
+  onTestFinished(() => redis.disconnect());
+  return redis;
+}
+
+export async function bullmq(redis: Redis) {
+  const options = {
+    connection: redis,
+    prefix: PREFIX,
+    streams: { events: { maxLen: 1 } },
+    skipWaitingForReady: true,
+  };
+  const backend = createRedisBackend("root", options).forQueue(NAME, PREFIX);
+  const queue: Queue<unknown, unknown, string, unknown, unknown, string, IQueueBackend> = new Queue(
+    NAME,
+    options,
+    () => backend,
+  );
+  await queue.waitUntilReady();
+  return { queue, backend };
+}
+
+/** What only BullMQ's Worker, its QueueEvents and jobs without an id of their own need. */
+export const FOR_OTHERS = ["id", "events", "marker"].map((name) => `${QUEUE}:${name}`);
+
+/** A database as text, without what differs from one run to the next, and without BullMQ's name for itself. */
+export async function comparable(redis: Redis, without: readonly string[]): Promise<string> {
+  const state = await dump(redis);
+  for (const key of without) delete state[key];
+  for (const [key, fields] of Object.entries(state)) {
+    // Neither a hash's fields nor an object's members have an order; who names the time has it among the options.
+    if (!fields || Array.isArray(fields) || typeof fields !== "object") continue;
+    const { timestamp: _, ...opts } = JSON.parse("opts" in fields ? String(fields.opts) : "{}");
+    state[key] = [...Object.entries({ ...fields, opts: null }).sort(), ...Object.entries(opts).sort()];
+  }
+  return JSON.stringify(state, (_, value) => (Array.isArray(value) && value[0] === "version" ? null : value))
+    .replaceAll(/\d{13}-\d+/g, "<id>")
+    .replaceAll(/\b\d{13}\b/g, "<ms>")
+    .replaceAll(/\b\d{16,}\b/g, "<due>");
+}
