@@ -16,7 +16,7 @@ export async function waitedFor(
   try {
     const record = await readWhenReady(broker, principal, accepted.id, {
       wait_seconds,
-      signal: hold.signal,
+      signal: hold,
       known: accepted,
     });
     hold.throwIfRevoked();

@@ -23,15 +23,16 @@ export class Answer {
       outgoing.writeHead(status, { ...common, ...headers }).end();
       return;
     }
-    const length = String(Buffer.byteLength(text));
+    const bytes = Buffer.byteLength(text);
     outgoing
       .writeHead(status, {
         "content-type": "application/json",
-        "content-length": length,
+        "content-length": String(bytes),
         ...common,
         ...headers,
       })
-      .end(text);
+      // Plain ASCII needs no room for longer characters: Node takes three bytes for each of a UTF-8 text.
+      .end(text, bytes === text.length ? "latin1" : "utf8");
   }
 }
 

@@ -21,14 +21,17 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`);
 
 /** A body's hash, whatever the order of its members. */
-export function bodyHash(body: unknown): string {
-  const sorted = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(sorted);
-    if (typeof value !== "object" || value === null) return value;
-    const members = Object.entries(value).filter(([, member]) => member !== undefined);
-    return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)).map(([k, v]) => [k, sorted(v)]));
-  };
-  return digest("sha256", JSON.stringify(sorted(body)), "base64url");
+export const bodyHash = (body: unknown): string => digest("sha256", sortedJson(body), "base64url");
+
+/** JSON text with the members of every object in the order of their names. */
+function sortedJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(sortedJson).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  const texts = members
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([k, v]) => `${JSON.stringify(k)}:${sortedJson(v)}`);
+  return `{${texts.join(",")}}`;
 }
 
 export interface Reservation {

@@ -3,6 +3,7 @@
  * with the delegation: nobody's leaving aborts work.
  */
 import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
+import type { Leaving } from "../queue/claimers.ts";
 import { canSee, type Principal } from "./access.ts";
 import type { Broker } from "./context.ts";
 import { notFound } from "./refuse.ts";
@@ -21,7 +22,7 @@ export interface WaitOptions {
   readonly after_version?: number | undefined;
   /** As it was just read or written; saves reading it again when nothing can have happened since. */
   readonly known?: StoredDelegation | undefined;
-  readonly signal: AbortSignal;
+  readonly signal: Leaving;
 }
 
 /** Returns the delegation when it is finished or asks something, or as it stands when the time is up. */

@@ -5,6 +5,7 @@
 import type { Entry } from "../events/entry.ts";
 import type { Feed } from "../events/feed.ts";
 import type { StoredDelegation } from "../lifecycle/record.ts";
+import type { Leaver, Leaving } from "../queue/claimers.ts";
 
 /**
  * Who waits here for a delegation that this very gateway may move: it is given the record that the move read, before the
@@ -36,7 +37,7 @@ export interface Waiting {
 export function waitUntil(
   feed: Feed,
   id: string,
-  options: { readonly wait_seconds: number; readonly signal: AbortSignal },
+  options: { readonly wait_seconds: number; readonly signal: Leaving },
   matches: (entry: Entry) => boolean,
 ): Waiting {
   let stop = () => {};
@@ -44,15 +45,16 @@ export function waitUntil(
     stop = () => {
       clearTimeout(timer);
       unsubscribe();
-      options.signal.removeEventListener("abort", stop);
+      options.signal.removeEventListener("abort", left);
       resolve();
     };
+    const left: Leaver = { handleEvent: () => stop() };
     const unsubscribe = feed.subscribe(
       { kind: "delegation", id },
       { push: (entry) => matches(entry) && stop(), gap: stop },
     );
     const timer = setTimeout(stop, options.wait_seconds * 1000);
-    options.signal.addEventListener("abort", stop, { once: true });
+    options.signal.addEventListener("abort", left);
   });
   if (options.signal.aborted) stop();
   return { done, stop };

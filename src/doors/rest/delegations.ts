@@ -74,7 +74,7 @@ export const delegationRoutes: readonly Route[] = [
     }),
     answers: { 200: delegationSchema },
     async handle(call, { params: { id }, query: { wait_seconds, after_version } }) {
-      const record = await call.whileHeld(wait_seconds, ({ signal }) =>
+      const record = await call.whileHeld(wait_seconds, (signal) =>
         readWhenReady(call.broker, call.principal, id, { wait_seconds, after_version, signal }),
       );
       return jsonText(200, shownWhole(call.principal, record));
