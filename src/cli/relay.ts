@@ -10,6 +10,7 @@ import { Delegator } from "../client/delegator.ts";
 import type { ConnectionOptions } from "../client/http.ts";
 import { relay } from "../relay/relay.ts";
 import { Remote } from "../relay/remote.ts";
+import { toRemoteError } from "../relay/remote-error.ts";
 import { agentName, type Cli, connect, examples, type GlobalOptions, wholeBetween } from "./context.ts";
 import { usageError } from "./failure.ts";
 import type { CliHost } from "./host.ts";
@@ -96,7 +97,12 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
   );
   await interruptible(async (signal) => {
     await ensureAgent(new Admin({ ...connection, failFast: true }), options.agent, signal);
-    say(`relaying for ${options.agent} to ${new URL(options.to).origin} as ${id}; Ctrl-C stops.`);
+    const { origin } = new URL(options.to);
+    say(`relaying for ${options.agent} to ${origin} as ${id}; Ctrl-C stops.`);
+    // A wrong URL is told now, and not with the first work; a server may also be started later.
+    remote.open(signal).catch((error: unknown) => {
+      if (!signal.aborted) say(`${origin} cannot be relayed to yet: ${toRemoteError(error).message}`);
+    });
     const done = new AbortController();
     const delegator = new Delegator(connection);
     const watching = watchEnds({ delegator, target: options.agent, remote, say, signal: done.signal });

@@ -46,6 +46,21 @@ test("--once with --json: one object a line, and exit 0; the token from the envi
   expect(told[1]).toMatchObject({ delegation_id: body.id, state: "completed" });
 });
 
+test("a server that is not there is told at once, and relayed to when it is", async () => {
+  const server = await startA2aServer({ turn: (turn) => turn.message(`hi ${turn.text}`) });
+  const { api, start } = await setup();
+  await server.kill();
+  const run = start(["relay", "--agent", "remote", "--to", server.url]);
+  await until(() => run.stderr().includes("cannot be relayed to yet: the A2A server cannot be reached"), {
+    timeoutMs: 30_000,
+  });
+  await server.restart();
+  const { delegate, ended } = watching(api);
+  expect(await ended(await delegate("you"))).toMatchObject({ state: "completed" });
+  run.child.kill("SIGINT");
+  expect(await run.ended()).toBe(130);
+});
+
 test("mistakes are told without what may be a credential", async () => {
   const { run } = await setup();
   for (const [more, said] of [
