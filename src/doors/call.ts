@@ -13,15 +13,39 @@ import type { Inbound } from "./gate.ts";
 /** A reason of our own: the standard one is an exception, with a stack to be made. */
 const ENDED = "the request is over";
 
+/** What is to end when the gateway stops. */
+export class Ends {
+  readonly #open = new Set<() => void>();
+  #over = false;
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Called at once when the gateway is stopping already: a request may have come before that, and wait only now. */
+  add(end: () => void): void {
+    this.#open.add(end);
+    if (this.#over) end();
+  }
+
+  delete(end: () => void): void {
+    this.#open.delete(end);
+  }
+
+  endAll(): void {
+    this.#over = true;
+    for (const end of this.#open) end();
+  }
+}
+
 export class Call {
   readonly broker: Broker;
   readonly #inbound: Inbound;
   readonly #identity: Identity;
-  readonly #ends: Set<() => void>;
+  readonly #ends: Ends;
   #principal: Principal | undefined;
 
-  /** `ends` are called when the gateway stops. */
-  constructor(broker: Broker, inbound: Inbound, identity: Identity, ends: Set<() => void>) {
+  constructor(broker: Broker, inbound: Inbound, identity: Identity, ends: Ends) {
     this.broker = broker;
     this.#inbound = inbound;
     this.#identity = identity;
@@ -126,7 +150,7 @@ export class Hold implements Leaving {
   readonly #call: Call;
   readonly #quota: Quota | null;
   readonly #outgoing: Inbound["outgoing"];
-  readonly #ends: Set<() => void>;
+  readonly #ends: Ends;
   readonly #token: TokenHold;
   readonly #end = () => this.#abort();
   #controller: AbortController | undefined;
@@ -134,7 +158,7 @@ export class Hold implements Leaving {
   #released = false;
   aborted = false;
 
-  constructor(call: Call, quota: Quota | null, outgoing: Inbound["outgoing"], ends: Set<() => void>) {
+  constructor(call: Call, quota: Quota | null, outgoing: Inbound["outgoing"], ends: Ends) {
     if (quota !== null) call.broker.quotas.take(call.principal, quota);
     this.#call = call;
     this.#quota = quota;

@@ -7,7 +7,7 @@ import type { Broker } from "../engine/context.ts";
 import { randomId } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
 import { parseBody, readBody } from "./body.ts";
-import { Call } from "./call.ts";
+import { Call, Ends } from "./call.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
 import { toErrandError } from "./problem.ts";
 import type { RawInput } from "./route.ts";
@@ -48,14 +48,12 @@ export class Gate {
   /** Throws for an origin or a host that is not let in; the origin where it is another site's. */
   readonly guard: (origin: string | undefined, host: string | undefined) => string | undefined;
   readonly #options: GateOptions;
-  readonly #ends = new Set<() => void>();
+  readonly #ends = new Ends();
 
   constructor(options: GateOptions) {
     this.#options = options;
     this.guard = originGuard(options.host, options.allowedOrigins);
-    options.stopping.addEventListener("abort", () => {
-      for (const end of this.#ends) end();
-    });
+    options.stopping.addEventListener("abort", () => this.#ends.endAll());
   }
 
   newRequestId(): string {

@@ -40,6 +40,8 @@ export function listen({ app, direct }: Door, host: string, port: number): Promi
     }
     server.on("connection", (socket: Socket) => {
       answering.set(socket, 0);
+      // Each request that waits listens for its end, and any number may wait on one connection.
+      socket.setMaxListeners(0);
       socket.on("close", gone);
     });
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {

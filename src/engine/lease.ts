@@ -46,16 +46,15 @@ export async function lease(
       if (granted.length >= request.max || signal.aborted) break;
       grant = (await asking.look()).found;
     }
-    if (!signal.aborted || granted.length === 0) return granted;
-    // Nobody is there to take them any more.
-    await handBack(broker, granted);
-    return [];
   } catch (error) {
-    if (granted.length > 0) return granted;
-    throw error;
+    if (granted.length === 0) throw error;
   } finally {
     broker.presences.seen(agent);
   }
+  if (!signal.aborted || granted.length === 0) return granted;
+  // Nobody is there to take them any more.
+  await handBack(broker, granted);
+  return [];
 }
 
 /** What a poll asks for. */

@@ -94,7 +94,8 @@ export async function heartbeat(
     const cut = setTimeout(waiting.stop, half);
     await waiting.done;
     clearTimeout(cut);
-    return answer(await beat());
+    // Whoever has left, or may no more, does not hold it any longer for that.
+    return answer(signal.aborted ? first : await beat());
   } finally {
     waiting.stop();
   }

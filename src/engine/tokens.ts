@@ -148,9 +148,10 @@ export class Tokens {
   /** False when there is no such token. */
   async revoke(id: string): Promise<boolean> {
     const removed = await this.#redis.hdel(keys.tokens, id);
-    await this.#redis.zrem(keys.expiring, id);
+    // At once: what still is to be done may fail.
     this.#drop(id);
     await this.#bus.publish(keys.revoked, id);
+    await this.#redis.zrem(keys.expiring, id);
     return removed === 1;
   }
 

@@ -1,6 +1,6 @@
 /** What holds a request while it takes long, and the token it does so with. Limit: the connection's own end is in leaks.test.ts and hand-off.test.ts. */
 import { expect, test } from "vitest";
-import { Call } from "../../src/doors/call.ts";
+import { Call, Ends } from "../../src/doors/call.ts";
 import { toPrincipal } from "../../src/engine/access.ts";
 import { startBroker } from "../support/broker.ts";
 import { until } from "../support/until.ts";
@@ -9,7 +9,7 @@ const ALICE = toPrincipal("caller:alice");
 
 async function setup() {
   const { broker } = (await startBroker()).gateway;
-  const ends = new Set<() => void>();
+  const ends = new Ends();
   const inbound = {
     requestId: "req_1",
     method: "POST",
@@ -22,10 +22,7 @@ async function setup() {
     const call = new Call(broker, inbound, await broker.tokens.identify(token), ends);
     return { call, revoke: () => broker.tokens.revoke(id) };
   };
-  const stop = () => {
-    for (const end of ends) end();
-  };
-  return { broker, enter, ends, stop, ...(await enter()) };
+  return { broker, enter, ends, stop: () => ends.endAll(), ...(await enter()) };
 }
 
 test("whoever listens is told once, be it the first, another, or by a signal made before or after", async () => {
@@ -48,6 +45,15 @@ test("whoever listens is told once, be it the first, another, or by a signal mad
   stop();
   expect(told).toHaveLength(3);
   expect(other.signal.aborted).toBe(true);
+});
+
+test("what is held once the gateway stops ends at once", async () => {
+  const { call, ends, stop } = await setup();
+  stop();
+  const hold = call.hold(null);
+  expect([hold.aborted, hold.signal.aborted]).toEqual([true, true]);
+  hold.release();
+  expect(ends.size).toBe(0);
 });
 
 test("a revoked token ends what it holds, and no other's", async () => {
