@@ -70,6 +70,8 @@ export class Gate {
     const askedAt = performance.now();
     const hasBody = method === "POST" || method === "PUT";
     const bytes = hasBody && incoming ? await readBody(incoming, maxBodyBytes) : new Uint8Array();
+    // Unread, it would keep the end of the connection from being noticed.
+    if (!hasBody) incoming?.resume();
     // A body may take its time, and the gateway may be stopped or the token revoked meanwhile.
     this.#requireRunning();
     const isLate = performance.now() - askedAt > AT_ONCE_MS;

@@ -179,3 +179,19 @@ test("whatever waited on one connection, it leaves nothing there", async () => {
   await broker.tokens.revoke(scout.tokenId);
   expect(ended()).toBe(0);
 });
+
+test("a client that leaves is noticed behind a body that nobody wants, too", async () => {
+  const { gateway, broker, api, scout } = await setup();
+  const { id } = (await api.delegate("scout")).body;
+  await api.lease("scout");
+  const { held, released } = watchHolds(broker.tokens);
+  const { socket, send } = open(gateway.port, scout.token);
+  send("POST", "/v1/agents/scout/leases", { wait_seconds: 20 });
+  send("GET", `/v1/delegations/${id}?wait_seconds=20`, "x".repeat(500_000));
+  await until(() => held() === 2);
+  // All of it is on its way.
+  await until(() => socket.writableLength === 0);
+  socket.destroy();
+  await until(() => released() === 2);
+  expect(broker.claimers.parked()).toBe(0);
+});
