@@ -2,7 +2,7 @@
  * The HTTP door: routes from the tables, a principal for each request, errors as problem+json. Limit: it has
  * no rules; it parses, calls one verb, and renders.
  */
-import type { HttpBindings } from "@hono/node-server";
+import { type HttpBindings, RequestError } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
 import { ErrandError } from "../schema/errors.ts";
@@ -61,6 +61,8 @@ export interface DoorOptions extends GateOptions {
 export interface Door {
   readonly app: Hono<Env>;
   readonly direct: Direct;
+  /** The answer where the app makes none: of a host or an address that is none there is no request for it. */
+  readonly unserved: (error: unknown) => Response;
 }
 
 type Env = {
@@ -171,7 +173,18 @@ export function createDoor(options: DoorOptions): Door {
     };
     return deliver(c, await answer(exchange));
   }
-  return { app, direct: createDirect(gate, ROUTES) };
+  function unserved(error: unknown): Response {
+    const requestId = gate.newRequestId();
+    const refused =
+      error instanceof RequestError
+        ? new ErrandError("invalid_request", "The Host header or the address is not well-formed.")
+        : gate.refusal(error, requestId, "POST");
+    const response = problemResponse(refused, requestId);
+    for (const [name, value] of Object.entries(gate.headers(requestId, undefined)))
+      response.headers.set(name, value);
+    return response;
+  }
+  return { app, direct: createDirect(gate, ROUTES), unserved };
 }
 
 /** Off the connection where there is one. */

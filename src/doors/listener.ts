@@ -13,9 +13,9 @@ export interface Listener {
   readonly close: (graceMs: number) => Promise<void>;
 }
 
-export function listen({ app, direct }: Door, host: string, port: number): Promise<Listener> {
+export function listen({ app, direct, unserved }: Door, host: string, port: number): Promise<Listener> {
   return new Promise((resolve, reject) => {
-    const rest = getRequestListener(app.fetch, { hostname: host });
+    const rest = getRequestListener(app.fetch, { hostname: host, errorHandler: unserved });
     const server = createServer(
       {
         headersTimeout: 10_000,

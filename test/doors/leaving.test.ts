@@ -178,6 +178,18 @@ test("whatever waited on one connection, it leaves nothing there", async () => {
   expect(warnings).toEqual([]);
   await broker.tokens.revoke(scout.tokenId);
   expect(ended()).toBe(0);
+  // Known to be idle, it is not waited for.
+  const stoppedAt = performance.now();
+  await gateway.close();
+  expect(performance.now() - stoppedAt).toBeLessThan(3_000);
+});
+
+test("a host that is none is refused like all else", async () => {
+  const { gateway, scout } = await setup();
+  const { socket, answers } = open(gateway.port, scout.token);
+  socket.write("GET /v1/events HTTP/1.1\r\nHost: local host\r\nConnection: close\r\n\r\n");
+  await until(() => answers().length === 1);
+  expect(answers()[0]).toMatch(/^400 .*x-request-id: req_.*"code":"invalid_request".*"recovery"/is);
 });
 
 test("a client that leaves is noticed behind a body that nobody wants, too", async () => {
