@@ -545,15 +545,13 @@ if mv.event then
   put('event_id', event_id)
   if calls_back then put('notify:' .. rec.version, event_id) end
   redis.call('XADD', key .. ':events', event_id, 'e', text)
-  -- A delegation's events that follow close on its first lean on what that left to spare.
+  -- A delegation's events that follow close on its first lean on what that left to spare, if its feed is still there.
   local renew = move == 'submit' or now - rec.created_at >= LIMITS.feed_spare_ms
   local function feed(principal)
     local name = base .. ':feed:' .. principal
-    if renew then
+    if renew or not redis.call('XADD', name, 'NOMKSTREAM', event_id, 'e', text) then
       redis.call('XADD', name, 'MINID', '~', digits(math.max(0, time_ms - p.retention_ms)), event_id, 'e', text)
       redis.call('PEXPIRE', name, digits(p.retention_ms + LIMITS.feed_spare_ms))
-    else
-      redis.call('XADD', name, event_id, 'e', text)
     end
   end
   feed(rec.delegator)

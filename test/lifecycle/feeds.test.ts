@@ -47,6 +47,16 @@ test.each(FEEDS)(
   },
 );
 
+test.each(FEEDS)("%s goes, too, when it was dropped and an event began it anew", async (feed) => {
+  const { redis, move, inState } = await openDesk();
+  const id = await inState("submitted");
+  // As with an agent that is deleted.
+  await redis.del(feed);
+  await move("lease", id);
+  expect(await redis.xlen(feed)).toBe(1);
+  expect(await redis.pttl(feed)).toBeGreaterThan(RETENTION_MS);
+});
+
 test("a delegation's own events neither expire nor are trimmed while it is kept", async () => {
   const { redis, inState } = await openDesk();
   const id = await inState("completed");
