@@ -47,12 +47,16 @@ end
 -- A push is told from a callback of the same number.
 local function ticket_id(id, ticket, push) return id .. (push and '.p' or '.') .. digits(ticket) end
 
+-- Nobody reads BullMQ's events; of a queue where nothing is said of them it would keep ten thousand.
+local function keep_few_events(queue) redis.call('HSETNX', queue .. ':meta', 'opts.maxLenEvents', 1) end
+
 -- Neither paused nor given a rate or a concurrency by anybody.
 local known_plain
-local function is_plain(queue)
+local function is_plain(queue, adding)
   if known_plain == queue then return true end
-  local meta = redis.call('HMGET', queue .. ':meta', 'paused', 'concurrency', 'max')
+  local meta = redis.call('HMGET', queue .. ':meta', 'paused', 'concurrency', 'max', 'opts.maxLenEvents')
   if meta[1] or meta[2] or meta[3] then return false end
+  if adding and not meta[4] then keep_few_events(queue) end
   known_plain = queue
   return true
 end
@@ -63,7 +67,7 @@ local function ticket_add(queue, id, ticket, priority, returned, delay, at, push
   local job = ticket_id(id, ticket, push)
   local rank = (9 - priority) * 2 + (returned and 1 or 2)
   local data = '{"delegation_id":"' .. id .. '","ticket":' .. digits(ticket) .. (push and ',"push":' .. push or '') .. '}'
-  if delay == 0 and is_plain(queue) then
+  if delay == 0 and is_plain(queue, true) then
     if redis.call('EXISTS', k(job)) == 1 then return job end
     local options = '{"jobId":"' .. job .. '","attempts":0,"delay":0,"priority":' .. digits(rank) ..
       ',"removeOnComplete":true,"removeOnFail":true}'
@@ -73,8 +77,7 @@ local function ticket_add(queue, id, ticket, priority, returned, delay, at, push
     redis.call('ZADD', k('prioritized'), digits(rank * 0x100000000 + nth), job)
     return job
   end
-  -- Nobody reads BullMQ's events.
-  redis.call('HSETNX', k('meta'), 'opts.maxLenEvents', 1)
+  keep_few_events(queue)
   local options = { jobId = job, attempts = 0, delay = delay, priority = rank, removeOnComplete = true, removeOnFail = true }
   local args = { cmsgpack.pack({ k(''), job, 'ticket', at }), data, cmsgpack.pack(options) }
   if delay > 0 then

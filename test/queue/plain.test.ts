@@ -4,10 +4,10 @@
  */
 import fc from "fast-check";
 import type { Redis } from "ioredis";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { TICKET_LUA } from "../../src/queue/script.ts";
 import { Script } from "../../src/redis/script.ts";
-import { bullmq, comparable, database, FOR_OTHERS, QUEUE } from "../support/ticket-queue.ts";
+import { bullmq, database, exact, FOR_OTHERS, QUEUE } from "../support/ticket-queue.ts";
 
 const script = (body: string) => new Script(`#!lua\n${TICKET_LUA}\n${body}`);
 const add = script(`
@@ -32,10 +32,15 @@ return first()`);
 
 const START = 1_800_000_000_000;
 
+type Bull = Awaited<ReturnType<typeof bullmq>>;
+
 interface World {
   readonly ours: Redis;
   readonly theirs: Redis;
-  readonly queues: readonly Awaited<ReturnType<typeof bullmq>>["queue"][];
+  readonly queues: readonly Bull["queue"][];
+  readonly backends: readonly Bull["backend"][];
+  /** Popped by way of BullMQ, and not come back to. */
+  readonly popped: string[];
   at: number;
   count: number;
 }
@@ -52,6 +57,7 @@ const work = fc.record({
   returned: fc.boolean(),
   delay: fc.oneof(
     { weight: 4, arbitrary: fc.constant(0) },
+    { weight: 1, arbitrary: fc.integer({ min: 1, max: 3 }) },
     { weight: 1, arbitrary: fc.integer({ min: 1, max: 50 }) },
   ),
 });
@@ -72,7 +78,8 @@ const offer = fc.tuple(work, fc.boolean()).map(([asked, again]) =>
   }),
 );
 
-const draw = fc.nat({ max: 60 }).map((later) =>
+// To the very millisecond at which one falls due, or far beyond it.
+const draw = fc.oneof(fc.nat({ max: 3 }), fc.nat({ max: 60 })).map((later) =>
   step(`take ${later} ms later`, async (world) => {
     world.at += later;
     const at = [world.at];
@@ -88,20 +95,59 @@ const onBoth = (name: string, act: (queue: World["queues"][number], n: number) =
 const setUp = fc.constantFrom(
   onBoth("pause", (queue) => queue.pause()),
   onBoth("resume", (queue) => queue.resume()),
-  onBoth("concurrency", (queue) => queue.setGlobalConcurrency(5)),
+  onBoth("concurrency", (queue) => queue.setGlobalConcurrency(2)),
   onBoth("no concurrency", (queue) => queue.removeGlobalConcurrency()),
   onBoth("alien", (queue, n) => queue.add("alien", {}, { jobId: `alien-${n}` })),
   onBoth("alien with a priority", (queue, n) => queue.add("alien", {}, { jobId: `alien-${n}`, priority: 3 })),
 );
 
+/** As outgoing calls are, by a process of which nobody knows whether it will live. */
+const pop = step("pop", async ({ backends, popped }) => {
+  const [job, other] = await Promise.all(backends.map((backend) => backend.moveToActive("token")));
+  expect(job?.[1]).toEqual(other?.[1]);
+  expect(job?.[3]).toEqual(other?.[3]);
+  if (typeof job?.[1] === "string") popped.push(job[1]);
+});
+const onPopped = (
+  name: string,
+  act: (backend: Bull["backend"], id: string, world: World) => Promise<unknown>,
+) =>
+  step(name, async (world) => {
+    const id = world.popped.shift();
+    if (id !== undefined) for (const backend of world.backends) await act(backend, id, world);
+  });
+const backAtOnce = onPopped("back at once", (backend, id) => backend.moveJobFromActiveToWait(id, "0"));
+const backLater = onPopped("back for later", (backend, id, { at }) =>
+  backend.moveToDelayed(id, at + 20, 20, "0", { skipAttempt: true }),
+);
+const takeOut = step("take out", async ({ backends, count }) => {
+  const found = await Promise.all(
+    backends.map(async (backend) => {
+      const id = `dlg_0_${count}.${1 + (count % 3)}`;
+      const state = await backend.getState(id);
+      if (state !== "active") await backend.remove(id, false);
+      return state;
+    }),
+  );
+  expect(found[0]).toBe(found[1]);
+});
+
 const walk = fc.array(
-  fc.oneof({ weight: 6, arbitrary: offer }, { weight: 6, arbitrary: draw }, { weight: 1, arbitrary: setUp }),
+  fc.oneof(
+    { weight: 6, arbitrary: offer },
+    { weight: 6, arbitrary: draw },
+    { weight: 1, arbitrary: setUp },
+    { weight: 4, arbitrary: fc.constantFrom(pop, pop, backAtOnce, backLater, takeOut) },
+  ),
   { minLength: 10, maxLength: 40 },
 );
 
 test("whatever was done to a queue, the script takes what BullMQ would take, and leaves what BullMQ would leave", async () => {
   const [ours, theirs] = [await database(), await database()];
-  const queues = [(await bullmq(ours)).queue, (await bullmq(theirs)).queue];
+  const bulls = [await bullmq(ours), await bullmq(theirs)];
+  const [queues, backends] = [bulls.map(({ queue }) => queue), bulls.map(({ backend }) => backend)];
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
   // How many were made is told in 32 bits.
   const before = fc.constantFrom(0, 2 ** 32 - 3);
   const walks = fc.asyncProperty(walk, before, async (taken, made) => {
@@ -110,9 +156,12 @@ test("whatever was done to a queue, the script takes what BullMQ would take, and
       await redis.hset(`${QUEUE}:meta`, "opts.maxLenEvents", 1);
       await redis.set(`${QUEUE}:pc`, made);
     }
-    const world: World = { ours, theirs, queues, at: START, count: 0 };
-    for (const { run } of taken) await run(world);
-    expect(await comparable(ours, FOR_OTHERS)).toBe(await comparable(theirs, FOR_OTHERS));
+    const world: World = { ours, theirs, queues, backends, popped: [], at: START, count: 0 };
+    for (const { run } of taken) {
+      vi.setSystemTime(world.at);
+      await run(world);
+    }
+    expect(await exact(ours, FOR_OTHERS)).toBe(await exact(theirs, FOR_OTHERS));
   });
   await fc.assert(walks, { numRuns: 150 });
 });

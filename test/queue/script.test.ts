@@ -38,6 +38,30 @@ test.each([
   expect(await comparable(ours, without)).toBe(await comparable(theirs, without));
 });
 
+test.each([
+  ["at once", 0],
+  ["for later", 60_000],
+])(
+  "an outgoing call is told from another of the same number, and made at Redis' time: %s",
+  async (_, delay) => {
+    const redis = await database();
+    const { queue } = await bullmq(redis);
+    const ms = async () => {
+      const [seconds = 0, micros = 0] = (await redis.time()).map(Number);
+      return seconds * 1000 + Math.floor(micros / 1000);
+    };
+    const before = await ms();
+    for (const push of ["", '"p \\"1\\""']) {
+      await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, delay, push]);
+    }
+    const [callback, pushed] = [await queue.getJob("dlg_0_a.1"), await queue.getJob("dlg_0_a.p1")];
+    expect(callback?.data).toEqual({ delegation_id: "dlg_0_a", ticket: 1 });
+    expect(pushed?.data).toEqual({ delegation_id: "dlg_0_a", ticket: 1, push: 'p "1"' });
+    expect(pushed?.timestamp).toBeGreaterThanOrEqual(before);
+    expect(pushed?.timestamp).toBeLessThanOrEqual(await ms());
+  },
+);
+
 test("a ticket taken is gone, the first of the highest rank, whoever made it", async () => {
   const redis = await database();
   const { queue } = await bullmq(redis);
@@ -91,4 +115,58 @@ test("a queue that somebody gave a rate says when that is over", async () => {
   await queue.removeGlobalRateLimit();
   await redis.del(`${QUEUE}:limiter`);
   expect(await take.run(redis, [QUEUE], [at])).toEqual(["dlg_0_a", 2]);
+});
+
+test("on a plain queue no BullMQ is run, not even beside a ticket that is for later", async () => {
+  const redis = await database();
+  await addTicketScript.run(redis, [QUEUE], ["dlg_0_later", 1, 5, 0, 60_000]);
+  await redis.del(`${QUEUE}:events`);
+  await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
+  expect(await take.run(redis, [QUEUE], [Date.now()])).toEqual(["dlg_0_a", 1]);
+  // It tells its events of all that it does.
+  expect(await redis.exists(`${QUEUE}:events`)).toBe(0);
+});
+
+test.each([
+  ["at once", 0],
+  ["for later", 60_000],
+])("BullMQ keeps few events of a queue that began with a ticket made by the script: %s", async (_, delay) => {
+  const redis = await database();
+  const { queue, backend } = await bullmq(redis);
+  // As when another gateway has dropped it.
+  await queue.obliterate();
+  await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, delay]);
+  await backend.remove("dlg_0_a.1", false);
+  expect(await redis.hget(`${QUEUE}:meta`, "opts.maxLenEvents")).toBe("1");
+});
+
+test("a ticket that the queue refused leaves nothing, and is made when it is offered again", async () => {
+  const redis = await database();
+  await redis.set(`${QUEUE}:pc`, "no number");
+  const offer = () => addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
+  await expect(offer()).rejects.toThrow("the queue refused a ticket");
+  expect(await redis.exists(`${QUEUE}:dlg_0_a.1`)).toBe(0);
+  await redis.del(`${QUEUE}:pc`);
+  await offer();
+  expect(await take.run(redis, [QUEUE], [Date.now()])).toEqual(["dlg_0_a", 1]);
+});
+
+test.each(["xdlg_0_a.1", "dlg_0_a.1x", "dlg_0_a.p1", "dlg_0_a", "dlg_.1"])(
+  "%s is no ticket",
+  async (jobId) => {
+    const redis = await database();
+    const { queue } = await bullmq(redis);
+    await queue.add("alien", {}, { jobId, priority: 1 });
+    expect(await take.run(redis, [QUEUE], [Date.now()])).toEqual(["", ""]);
+  },
+);
+
+test("what is known of one queue is not taken for another's", async () => {
+  const redis = await database();
+  await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
+  await redis.hset(`${QUEUE}:meta`, "paused", 1);
+  const takeBehind = new Script(
+    `#!lua\n${TICKET_LUA}\nticket_take(KEYS[1] .. '2', 1)\nreturn { ticket_take(KEYS[1], 1) or '' }`,
+  );
+  expect(await takeBehind.run(redis, [QUEUE], [])).toEqual([""]);
 });

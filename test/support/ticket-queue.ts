@@ -1,6 +1,6 @@
 /**
  * One agent's queue of tickets on a database of its own, with BullMQ's own objects beside the script's functions.
- * Limit: one agent, `scout`; times and stream ids do not count when two databases are compared.
+ * Limit: one agent, `scout`.
  */
 import { createRedisBackend, type IQueueBackend, Queue } from "bullmq";
 import { Redis } from "ioredis";
@@ -22,6 +22,7 @@ export async function bullmq(redis: Redis) {
   const options = {
     connection: redis,
     prefix: PREFIX,
+    lockDuration: 30_000,
     streams: { events: { maxLen: 1 } },
     skipWaitingForReady: true,
   };
@@ -38,8 +39,16 @@ export async function bullmq(redis: Redis) {
 /** What only BullMQ's Worker, its QueueEvents and jobs without an id of their own need. */
 export const FOR_OTHERS = ["id", "events", "marker"].map((name) => `${QUEUE}:${name}`);
 
-/** A database as text, without what differs from one run to the next, and without BullMQ's name for itself. */
+/** A database as text, whatever the time was. */
 export async function comparable(redis: Redis, without: readonly string[]): Promise<string> {
+  return (await exact(redis, without))
+    .replaceAll(/\d{13}-\d+/g, "<id>")
+    .replaceAll(/\b\d{13}\b/g, "<ms>")
+    .replaceAll(/\b\d{16,}\b/g, "<due>");
+}
+
+/** A database as text, without BullMQ's name for itself. */
+export async function exact(redis: Redis, without: readonly string[]): Promise<string> {
   const state = await dump(redis);
   for (const key of without) delete state[key];
   for (const [key, fields] of Object.entries(state)) {
@@ -48,8 +57,5 @@ export async function comparable(redis: Redis, without: readonly string[]): Prom
     const { timestamp: _, ...opts } = JSON.parse("opts" in fields ? String(fields.opts) : "{}");
     state[key] = [...Object.entries({ ...fields, opts: null }).sort(), ...Object.entries(opts).sort()];
   }
-  return JSON.stringify(state, (_, value) => (Array.isArray(value) && value[0] === "version" ? null : value))
-    .replaceAll(/\d{13}-\d+/g, "<id>")
-    .replaceAll(/\b\d{13}\b/g, "<ms>")
-    .replaceAll(/\b\d{16,}\b/g, "<due>");
+  return JSON.stringify(state, (_, value) => (Array.isArray(value) && value[0] === "version" ? null : value));
 }
