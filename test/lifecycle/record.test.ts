@@ -2,6 +2,7 @@ import { createConnection, createServer } from "node:net";
 import { Redis } from "ioredis";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { readRecord } from "../../src/lifecycle/record.ts";
+import type { MoveName } from "../../src/lifecycle/states.ts";
 import { openDesk } from "../support/desk.ts";
 
 /** A connection to Redis that brings a few bytes at a time, with time for others in between. */
@@ -48,4 +49,28 @@ test("a record is read as it is at one moment, whatever moves while it is asked 
     const [kept] = JSON.parse(record?.json ?? "{}").artifacts;
     expect(record?.version).toBe(before.version + kept.parts.length);
   }
+});
+
+const OF_A_LEASE = ["nonce", "lease_expires_at", "confirm_by"];
+const OF_A_QUESTION = ["interrupt", "interrupt_id", "interrupt_expires_at"];
+const OF_A_REPLY = ["closed_by", "reply_hash"];
+
+test.each<[string, readonly MoveName[], readonly string[]]>([
+  ["it was released", ["lease", "release"], OF_A_LEASE],
+  ["it asks something", ["lease", "interrupt"], OF_A_LEASE],
+  ["it is finished", ["lease", "complete"], OF_A_LEASE],
+  ["it was answered", ["lease", "interrupt", "answer"], OF_A_QUESTION],
+  ["it was canceled while it asked something", ["lease", "interrupt", "cancel"], OF_A_QUESTION],
+  ["somebody else took it", ["lease", "interrupt", "answer", "lease"], OF_A_REPLY],
+])("nothing of what is over stays in a record when %s", async (_, moves, gone) => {
+  const { redis, clock, move, inState } = await openDesk();
+  const id = await inState("submitted");
+  for (const name of moves) {
+    clock.offset_ms += 1_000;
+    const params = name === "lease" ? { confirm_ms: 1_000 } : name === "interrupt" ? { reply_hash: "h" } : {};
+    expect(await move(name, id, params)).toMatchObject({ outcome: "ok" });
+  }
+  expect((await redis.hmget(`{errand:0}:d:${id}`, ...gone)).map((value) => value ?? "")).toEqual(
+    gone.map(() => ""),
+  );
 });

@@ -161,6 +161,12 @@ test.each(["xdlg_0_a.1", "dlg_0_a.1x", "dlg_0_a.p1", "dlg_0_a", "dlg_.1"])(
   },
 );
 
+test("a look at a queue where nothing ever was leaves nothing", async () => {
+  const redis = await database();
+  expect(await take.run(redis, [QUEUE], [Date.now()])).toEqual(["", ""]);
+  expect(await redis.keys("*")).toEqual([]);
+});
+
 test("what is known of one queue is not taken for another's", async () => {
   const redis = await database();
   await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
