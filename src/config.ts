@@ -9,8 +9,15 @@ import { signingKeySchema } from "./schema/signing-key.ts";
 
 export const EXIT_CONFIG = 78;
 
-const port = z.coerce.number().int().min(0).max(65_535);
-const count = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+/** One message for whatever is wrong with it, and that says what is wanted. */
+const count = (min: number, max: number, more = "") =>
+  z
+    .string()
+    .transform((text) => (text.trim() === "" ? Number.NaN : Number(text)))
+    .refine(
+      (value) => Number.isInteger(value) && value >= min && value <= max,
+      `a whole number from ${min} to ${max} is wanted${more}`,
+    );
 const list = z
   .string()
   .transform((text) => text.split(",").map((item) => item.trim()))
@@ -62,7 +69,7 @@ const signingKey = z
 
 const schema = z.strictObject({
   ERRAND_HOST: z.string().min(1).default("127.0.0.1"),
-  ERRAND_PORT: port.default(4180),
+  ERRAND_PORT: count(0, 65_535, "; 0 picks a free port").default(4180),
   ERRAND_DATA_DIR: z.string().min(1).optional(),
   ERRAND_REDIS_URL: redisUrl.optional(),
   ERRAND_REDIS_FSYNC: z.enum(["always", "everysec"]).default("always"),

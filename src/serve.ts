@@ -3,8 +3,10 @@
  * Limit: one gateway in this process; more of them share a Redis through ERRAND_REDIS_URL or the data directory.
  */
 import { chmod, link, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { z } from "zod";
 import { type Gateway, LayoutError, startGateway, urlOf } from "./app.ts";
 import { type Config, ConfigError, EXIT_CONFIG, readConfig } from "./config.ts";
 import { checkServer } from "./redis/check.ts";
@@ -19,6 +21,22 @@ const KEEPER_FIRST_MS = 300;
 const CANNOT_LISTEN = ["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"];
 /** A stop takes less than ten seconds, whatever hangs; the embedded Redis has what is left of them. */
 const STOP_MS = 7_500;
+
+/** Where a gateway says, in its data directory, where it is. */
+const ANNOUNCEMENT = "gateway.json";
+const announcementSchema = z
+  .string()
+  .transform((text, ctx) => {
+    try {
+      const announced: unknown = JSON.parse(text);
+      return announced;
+    } catch {
+      ctx.addIssue({ code: "custom", message: "is not JSON" });
+      return z.NEVER;
+    }
+  })
+  .pipe(z.object({ url: z.string(), port: z.number(), pid: z.number().int().positive() }));
+type Announcement = z.output<typeof announcementSchema>;
 
 interface Storage {
   readonly target: RedisTarget;
@@ -66,11 +84,12 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
 
 async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: AbortSignal): Promise<void> {
   const dataDir = resolve(config.ERRAND_DATA_DIR ?? ".errand");
+  await checkAddress(config, dataDir);
   const storage = await openStorage(config, env, dataDir, log);
   let stoppedAt = Date.now();
   try {
     const operatorToken = config.ERRAND_OPERATOR_TOKEN ?? (await operatorTokenIn(dataDir));
-    const gateway = await start(config, storage, operatorToken, log);
+    const gateway = await start(config, storage, operatorToken, dataDir, log);
     const url = urlOf(config.ERRAND_HOST, gateway.port);
     const where = await announce(dataDir, gateway, url);
     say(`errand is ready at ${url}`);
@@ -148,7 +167,13 @@ async function checkExternal(target: RedisTarget, log: Log): Promise<void> {
   }
 }
 
-async function start(config: Config, storage: Storage, operatorToken: string, log: Log): Promise<Gateway> {
+async function start(
+  config: Config,
+  storage: Storage,
+  operatorToken: string,
+  dataDir: string,
+  log: Log,
+): Promise<Gateway> {
   const { embedded, target } = storage;
   try {
     return await startGateway({
@@ -177,16 +202,42 @@ async function start(config: Config, storage: Storage, operatorToken: string, lo
     });
   } catch (error) {
     if (error instanceof LayoutError) throw new StartError(error.message, EXIT_CONFIG);
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    if (CANNOT_LISTEN.includes(code)) {
-      const address = `${config.ERRAND_HOST}:${config.ERRAND_PORT}`;
-      throw new StartError(
-        `${address} can not be listened on (${code}); stop what is there, or set ERRAND_HOST and ERRAND_PORT (0 picks a free one)`,
-        EXIT_CONFIG,
-      );
-    }
+    await refuseAddress(error, config, dataDir);
     throw error;
   }
+}
+
+/** Before anything is started, or adopted, that would have to be ended again: the likeliest reason not to start. */
+async function checkAddress(config: Config, dataDir: string): Promise<void> {
+  if (config.ERRAND_PORT === 0) return;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const server = createServer((socket) => socket.destroy());
+      server.once("error", reject);
+      server.listen(config.ERRAND_PORT, config.ERRAND_HOST, () => server.close(() => resolve()));
+    });
+  } catch (error) {
+    await refuseAddress(error, config, dataDir);
+    throw error;
+  }
+}
+
+/** Throws a {@link StartError} if that is why nothing can be listened on; returns otherwise. */
+async function refuseAddress(error: unknown, config: Config, dataDir: string): Promise<void> {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (!CANNOT_LISTEN.includes(code)) return;
+  const other = code === "EADDRINUSE" ? await runningOn(dataDir) : null;
+  if (other?.port === config.ERRAND_PORT) {
+    throw new StartError(
+      `a broker already runs on ${dataDir}, at ${other.url} (process ${other.pid}); use it, or stop it, or set ERRAND_PORT for one more beside it (0 picks a free one)`,
+      EXIT_CONFIG,
+    );
+  }
+  const address = `${config.ERRAND_HOST}:${config.ERRAND_PORT}`;
+  throw new StartError(
+    `${address} can not be listened on (${code}); stop what is there, or set ERRAND_HOST and ERRAND_PORT (0 picks a free one)`,
+    EXIT_CONFIG,
+  );
 }
 
 /** Made on first start; whoever can read the data directory is the operator. */
@@ -210,23 +261,25 @@ async function operatorTokenIn(dataDir: string): Promise<string> {
 
 /** Tells the CLI on this machine where we are; gone again after a clean stop. */
 async function announce(dataDir: string, gateway: Gateway, url: string): Promise<string> {
-  const path = join(dataDir, "gateway.json");
-  if (await isOfAnother(path)) return path;
+  const path = join(dataDir, ANNOUNCEMENT);
+  // A second gateway on the same data does not take the CLI away from the first.
+  if (await runningOn(dataDir)) return path;
   await writeFile(path, `${JSON.stringify({ url, port: gateway.port, pid: process.pid })}\n`, {
     mode: 0o600,
   });
   return path;
 }
 
-/** A second gateway on the same data does not take the CLI away from the first. */
-async function isOfAnother(path: string): Promise<boolean> {
-  const pid = Number(/"pid":(\d+)\}/.exec(await readFile(path, "utf8").catch(() => ""))?.[1] ?? 0);
-  if (pid === 0 || pid === process.pid) return false;
+/** The other gateway that announced itself in this data directory, if it still lives. */
+async function runningOn(dataDir: string): Promise<Announcement | null> {
+  const text = await readFile(join(dataDir, ANNOUNCEMENT), "utf8").catch(() => "");
+  const { data } = announcementSchema.safeParse(text);
+  if (data === undefined || data.pid === process.pid) return null;
   try {
-    process.kill(pid, 0);
-    return true;
+    process.kill(data.pid, 0);
+    return data;
   } catch {
-    return false;
+    return null;
   }
 }
 

@@ -175,11 +175,16 @@ describe("start and stop", () => {
       ERRAND_PROT: "1",
       ERRAND_REDIS_FSYNC: "never",
       ERRAND_OPERATOR_TOKEN: "short",
+      ERRAND_SHARDS: "300",
     });
     expect(await run.ended()).toBe(78);
-    for (const name of ["ERRAND_PORT", "ERRAND_PROT", "ERRAND_REDIS_FSYNC", "ERRAND_OPERATOR_TOKEN"]) {
+    for (const name of ["ERRAND_PROT", "ERRAND_REDIS_FSYNC", "ERRAND_OPERATOR_TOKEN"]) {
       expect(run.stderr()).toContain(name);
     }
+    expect(run.stderr()).toContain(
+      "ERRAND_PORT: a whole number from 0 to 65535 is wanted; 0 picks a free port\n",
+    );
+    expect(run.stderr()).toContain("ERRAND_SHARDS: a whole number from 1 to 256 is wanted\n");
     expect(run.stderr()).not.toContain("short");
   });
 
@@ -209,6 +214,22 @@ describe("start and stop", () => {
     const other = errand(freshDir(), ["serve"], { ERRAND_PORT: new URL(url).port });
     expect(await other.ended()).toBe(78);
     expect(other.stderr()).toContain("EADDRINUSE");
+    // Nothing was begun that is broken off.
+    expect(other.stderr().trimEnd().split("\n")).toHaveLength(1);
+  }, 30_000);
+
+  test("a second broker at the address of the first, on the same data, is told of the first", async () => {
+    const dir = freshDir();
+    const { url, child } = await serveIn(dir);
+    const { port } = new URL(url);
+    const second = errand(dir, ["serve"], { ERRAND_PORT: port });
+    expect(await second.ended()).toBe(78);
+    expect(second.stderr()).toMatch(
+      new RegExp(`^errand: a broker already runs on .*, at ${url} \\(process ${child.pid}\\); .*\n$`),
+    );
+    // It still answers, and the CLI still finds it.
+    const listed = errand(dir, ["agent", "list"]);
+    expect(await listed.ended()).toBe(0);
   }, 30_000);
 
   test("an external Redis that is away, or may evict, is refused with what to do", async () => {
