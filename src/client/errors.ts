@@ -15,7 +15,7 @@ export interface LocalProblem {
   readonly details?: Record<string, unknown>;
 }
 
-/** What a refused or lost call throws; its `message` says what failed, in a sentence. */
+/** What a refused or lost call throws; its `message` says what failed, and where it is simple, what to do in code. */
 export class ErrandApiError extends Error {
   override readonly name = "ErrandApiError";
   /**
@@ -39,8 +39,12 @@ export class ErrandApiError extends Error {
   /** The answer as it came (RFC 9457). */
   readonly problem: Problem;
 
-  constructor(problem: Problem, extra: { cause?: unknown; retryAfterMs?: number | undefined } = {}) {
-    super(problem.detail, extra.cause === undefined ? undefined : { cause: extra.cause });
+  constructor(
+    problem: Problem,
+    extra: { cause?: unknown; retryAfterMs?: number | undefined; hint?: string | undefined } = {},
+  ) {
+    const message = extra.hint === undefined ? problem.detail : `${problem.detail} ${extra.hint}`;
+    super(message, extra.cause === undefined ? undefined : { cause: extra.cause });
     this.code = problem.code;
     this.category = problem.category;
     this.status = problem.status;

@@ -187,7 +187,19 @@ export class Http {
     const text = await this.#reading(limit, () => response.text());
     const problem = problemSchema.safeParse(fromJson(text));
     if (!problem.success) throw notOurs(this.url, response.status, "no problem document");
-    throw new ErrandApiError(problem.data, { retryAfterMs: retryAfterMs(response.headers) });
+    throw new ErrandApiError(problem.data, {
+      retryAfterMs: retryAfterMs(response.headers),
+      hint: this.#hintFor(problem.data.code),
+    });
+  }
+
+  /** The remedy in the library's words, where the broker's speak of HTTP and a beginner meets them. */
+  #hintFor(code: string): string | undefined {
+    if (code === "unauthenticated" && this.#token === undefined) {
+      return "Pass { token }, or set ERRAND_TOKEN (it goes to the broker of ERRAND_URL alone).";
+    }
+    if (code === "agent_unknown") return "'errand agent put' makes one, or new Admin().putAgent(name).";
+    return undefined;
   }
 
   /** What reading from the network throws, in the client's words; the caller's own abort passes as it is. */

@@ -1,7 +1,7 @@
 /** Which broker a client speaks to when it is not told, and with whose token. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Delegator } from "../../src/index.ts";
-import { as, startBroker } from "../support/broker.ts";
+import { as, OPERATOR, startBroker } from "../support/broker.ts";
 import { delegationLike, ID, stubBroker } from "./stub-broker.ts";
 
 beforeEach(() => {
@@ -47,5 +47,30 @@ describe("the token", () => {
   test("that is empty counts as none", async () => {
     vi.stubEnv("ERRAND_TOKEN", "");
     expect(await sentTo({})).toBeUndefined();
+  });
+});
+
+describe("what is missing is told in the library's words", () => {
+  test("a token", async () => {
+    const { url } = await startBroker();
+    const delegated = new Delegator({ url }).delegate({ target: "scout", task: "look" });
+    await expect(delegated).rejects.toThrow(
+      /^There is no bearer token\. Pass \{ token \}, or set ERRAND_TOKEN/,
+    );
+  });
+
+  test("but not where one was given", async () => {
+    const { url } = await startBroker();
+    const delegated = new Delegator({ url, token: "wrong" }).delegate({ target: "scout", task: "look" });
+    await expect(delegated).rejects.not.toThrow("ERRAND_TOKEN");
+  });
+
+  test("an agent", async () => {
+    const { url } = await startBroker();
+    const delegated = new Delegator({ url, token: OPERATOR }).delegate({ target: "scout", task: "look" });
+    await expect(delegated).rejects.toMatchObject({
+      message: expect.stringContaining("new Admin().putAgent(name)"),
+      problem: { detail: "There is no agent 'scout'." },
+    });
   });
 });
