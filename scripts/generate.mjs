@@ -12,6 +12,7 @@ import { TOOLS } from "../dist/doors/mcp/tools.js";
 import { API_INFO, openapi } from "../dist/doors/openapi.js";
 import { MOVES } from "../dist/lifecycle/states.js";
 import { A2A_ERRORS } from "../dist/schema/a2a-errors.js";
+import { limitsSchema } from "../dist/schema/agent.js";
 import { CATEGORIES, ERRORS } from "../dist/schema/errors.js";
 import { LIMITS } from "../dist/schema/limits.js";
 import { apiReference } from "./api-reference.mjs";
@@ -122,6 +123,26 @@ ${pages.join("\n\n")}
 `;
 }
 
+/** What each of an agent's limits is of, and what comes beyond it. */
+const AGENT_LIMITS = {
+  max_attempts: ["how often its work is tried", "the delegation fails (`attempts_exhausted`)"],
+  lease_seconds: ["a lease without a heartbeat", "the work goes back, for the next attempt"],
+  max_working: ["leases held at once", "the rest waits"],
+  max_waiting: ["delegations waiting", `\`queue_full\` (${ERRORS.queue_full.status})`],
+  interrupt_ttl_seconds: [
+    "an open question; its own `expires_in_seconds` goes before",
+    "the delegation fails (`interrupt_expired`); `errand redrive dlg_…` asks again",
+  ],
+};
+
+function agentLimits() {
+  return Object.entries(limitsSchema.parse({})).map(([name, value]) => [
+    code(name),
+    value === null ? "any number" : value.toLocaleString("en"),
+    ...AGENT_LIMITS[name],
+  ]);
+}
+
 function limits() {
   const rows = Object.entries(LIMITS).map(([name, { value, unit, what, code: answer }]) => [
     code(name),
@@ -133,10 +154,17 @@ function limits() {
 
 # Limits
 
-What the broker takes, and what it answers beyond that. An agent's own limits (\`max_working\`, \`max_waiting\` and
-the others) are its settings; durations and lengths of single fields are in the API description.
+What the broker takes, and what it answers beyond that. Durations and lengths of single fields are in the API
+description.
 
 ${table(["limit", "how much", "of what", "beyond it"], rows)}
+
+## An agent's own
+
+Its settings, in \`limits\`: \`errand agent put\`, \`new Admin().putAgent(name, { limits })\` or
+\`PUT /v1/agents/{agent}\` sets them, each time all of them anew.
+
+${table(["limit", "default", "of what", "beyond it"], agentLimits())}
 `;
 }
 
