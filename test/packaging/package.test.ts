@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { publint } from "publint";
 import { expect, onTestFinished, test } from "vitest";
 import { freshDir } from "../support/program.ts";
@@ -123,7 +123,8 @@ test(
       /^dist\/(?:[a-z0-9-]+\/)*[a-z0-9-]+\.(?:js|d\.ts|lua|css)$/,
       /^docs\/[a-z0-9-]+\.(?:md|json)$/,
       /^deploy\/[a-z.-]+$/,
-      /^(?:package\.json|README\.md|CHANGELOG\.md|ARCHITECTURE\.md|LICENSE)$/,
+      /^examples\/(?:[a-zA-Z0-9-]+\.(?:md|ts)|python\/[a-z]+\.py)$/,
+      /^(?:package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|ARCHITECTURE\.md|LICENSE)$/,
     ];
     expect(paths.filter((path) => !shapes.some((shape) => shape.test(path)))).toEqual([]);
     expect(paths.filter((path) => /test|\.env|token$|npmrc|\.tgz$/.test(path))).toEqual([]);
@@ -147,6 +148,20 @@ test(
     const manifest = JSON.parse(readFileSync(join(unpacked, "package/package.json"), "utf8"));
     expect(manifest.engines.node).toBe(">=20.19");
     for (const path of Object.values<string>(manifest.bin)) expect(paths).toContain(path);
+
+    const pages = paths.filter((path) => path.endsWith(".md"));
+    const links = pages.flatMap((page) => {
+      const source = readFileSync(join(unpacked, "package", page), "utf8").replaceAll(/^```.*?^```/gms, "");
+      const targets = [...source.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+      const relative = targets.filter((target) => !/^(?:[a-z]+:|#)/.test(target));
+      return relative.map((target) => ({
+        page,
+        target,
+        file: join(dirname(page), target.replace(/#.*/, "")),
+      }));
+    });
+    expect(links.length).toBeGreaterThan(20);
+    expect(links.filter(({ file }) => !paths.includes(file))).toEqual([]);
   },
   PATIENCE,
 );
