@@ -146,7 +146,14 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   // It was there a moment ago: worth a wait of its own.
   const patient = { ...connection, failFast: false };
   const onEvent = watch ? teller(host, options.json === true) : undefined;
-  const ended = await waitFor({ host, connection: patient, id, timeoutSeconds: timeout, onEvent });
+  const ended = await waitFor({
+    host,
+    connection: patient,
+    id,
+    timeoutSeconds: timeout,
+    isNew: true,
+    onEvent,
+  });
   await (options.json ? printJson(host, ended) : printReply(host, ended));
   refuseBadEnd(ended);
 }

@@ -13,6 +13,7 @@ import { endedBadly, InOurWords, Interrupted } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { note, progressText } from "./output.ts";
 import { howToAnswer, questionText } from "./questions.ts";
+import { recoveryFor } from "./recovery.ts";
 import { interruptible } from "./signals.ts";
 import { WaitLine } from "./wait-line.ts";
 
@@ -21,6 +22,8 @@ export interface Wait {
   readonly connection: ConnectionOptions;
   readonly id: string;
   readonly timeoutSeconds?: number | undefined;
+  /** Delegated by this very command, so that nobody was told its id yet. */
+  readonly isNew?: boolean;
   /** Told of each event instead of the line on the terminal. */
   readonly onEvent?: ((event: StreamEvent) => Promise<void>) | undefined;
 }
@@ -29,7 +32,14 @@ export interface Wait {
 const EVENTS_MS = 5000;
 
 /** The finished delegation; throws when the time ran out, when it asks something, or at Ctrl-C. */
-export async function waitFor({ host, connection, id, timeoutSeconds, onEvent }: Wait): Promise<Delegation> {
+export async function waitFor({
+  host,
+  connection,
+  id,
+  timeoutSeconds,
+  isNew,
+  onEvent,
+}: Wait): Promise<Delegation> {
   const line = host.isTty.stderr && !onEvent ? new WaitLine(host.stderr) : undefined;
   const looking = new AbortController();
   const quiet = { ...connection, onRetry: undefined };
@@ -58,11 +68,21 @@ export async function waitFor({ host, connection, id, timeoutSeconds, onEvent }:
     if (error instanceof Interrupted) {
       await note(host, `${id} goes on. See 'errand get ${id} --wait' and 'errand cancel ${id}'.`);
     }
-    throw error;
+    throw about(id, error, isNew);
   } finally {
     looking.abort();
     line?.clear();
   }
+}
+
+/** What ended the wait, with the delegation's id, and the way back to one that goes on. */
+function about(id: string, error: unknown, isNew = false): unknown {
+  if (!(error instanceof ErrandApiError)) return error;
+  const own = error instanceof InOurWords ? error.recovery : recoveryFor(error).replaceAll("<id>", id);
+  const isTold = error instanceof InOurWords || ["wait_ran_out", "delegation_not_found"].includes(error.code);
+  const back = `${id} was accepted and goes on; 'errand get ${id} --wait' waits again.`;
+  const recovery = isNew && !isTold ? `${own} ${back}` : own;
+  return new InOurWords({ ...error.problem, recovery, delegation_id: id }, { cause: error });
 }
 
 /** Throws the error that a bad end stands for: the exit code is its category's. */

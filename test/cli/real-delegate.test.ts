@@ -131,7 +131,7 @@ describe("--wait and --watch", () => {
     await api.agent("scout");
     const timeout = await run(["delegate", "scout", "x", "--wait", "--timeout", "0.3"]);
     expect([timeout.code, timeout.stdout]).toEqual([124, ""]);
-    expect(timeout.stderr).toContain("'errand get <id> --wait' waits again");
+    expect(timeout.stderr).toMatch(/'errand get dlg_\w+ --wait' waits again/);
     const stopped = start(["delegate", "scout", "y", "--watch"]);
     await until(() => stopped.stderr().includes("DELEGATION_SENT"), { timeoutMs: 15_000 });
     stopped.child.kill("SIGINT");

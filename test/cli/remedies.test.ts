@@ -1,0 +1,44 @@
+/** What is said beside a failure: what to do next, with the very delegation in it. Limit: against a stub of a broker. */
+import { describe, expect, test } from "vitest";
+import { type Answer, delegationLike, ID, type Seen, stubBroker } from "../client/stub-broker.ts";
+import { run } from "./fake-host.ts";
+
+/** Accepts work; what is asked about it then is the test's. */
+async function accepting(then: (answer: Answer, request: Seen) => void) {
+  const { url } = await stubBroker((request, answer) => {
+    if (request.path === "/v1/delegations") answer.json(delegationLike(), 202);
+    else then(answer, request);
+  });
+  return { url, token: "t" };
+}
+
+describe("a wait for what was accepted that breaks off", () => {
+  // So long a pause is not waited out: the first failure is the last.
+  const away = (answer: Answer) =>
+    answer.problem(503, "redis_unavailable", "TRANSPORT", { retry_after: 900 });
+
+  test.each(["--wait", "--watch"])("%s says that it goes on, and how to look", async (how) => {
+    const env = await accepting(away);
+    const { code, stdout, stderr } = await run(["delegate", "scout", "x", how], { env });
+    expect([code, stdout]).toEqual([75, ""]);
+    expect(stderr).toContain("about redis_unavailable. Do this. ");
+    expect(stderr).toContain(`${ID} was accepted and goes on; 'errand get ${ID} --wait' waits again.\n`);
+  });
+
+  test("with --json the problem names it", async () => {
+    const env = await accepting(away);
+    const { code, stdout, stderr } = await run(["delegate", "scout", "x", "--wait", "--json"], { env });
+    expect([code, stdout]).toEqual([75, ""]);
+    expect(JSON.parse(stderr)).toMatchObject({
+      code: "redis_unavailable",
+      delegation_id: ID,
+      recovery: expect.stringContaining(`errand get ${ID} --wait`),
+    });
+  });
+
+  test("what is not there any more does not go on", async () => {
+    const env = await accepting((answer) => answer.problem(404, "delegation_not_found", "UPSTREAM"));
+    const { stderr } = await run(["delegate", "scout", "x", "--wait", "--json"], { env });
+    expect(JSON.parse(stderr)).toMatchObject({ delegation_id: ID, recovery: "Do this." });
+  });
+});
