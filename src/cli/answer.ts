@@ -8,6 +8,7 @@ import type { Answer, Answers } from "../client/control.ts";
 import { Delegator } from "../client/delegator.ts";
 import { ErrandApiError, localError } from "../client/errors.ts";
 import type { ConnectionOptions } from "../client/http.ts";
+import type { Delegation } from "../schema/delegation.ts";
 import { answerSchema, decisionSchema } from "../schema/interrupt.ts";
 import { askPerson } from "./ask.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "./context.ts";
@@ -64,10 +65,14 @@ export function addAnswer(program: Command, { host }: Cli): void {
         const { interrupt, target } = await openQuestion(connection, id);
         if (!options.json) await write(host.stderr, `${target} asks, until ${interrupt.expires_at}:\n`);
         const answer = await askPerson(host, interrupt);
-        await told(host, options, delegator.answer(id, interrupt.id, answer).catch(inWords(id)));
+        await told(host, options, delegator.answer(id, interrupt.id, answer).catch(inWords(delegator, id)));
         return;
       }
-      await told(host, options, delegator.answer(id, options.interrupt ?? null, given).catch(inWords(id)));
+      await told(
+        host,
+        options,
+        delegator.answer(id, options.interrupt ?? null, given).catch(inWords(delegator, id)),
+      );
     });
 }
 
@@ -108,7 +113,7 @@ function addDecision(
         throw usageError("the text is empty", "Leave --text out.");
       const delegator = new Delegator(await connect(host, options));
       const how = { text, data, interruptId: interrupt };
-      await told(host, options, delegator[decision](id, how).catch(inWords(id)));
+      await told(host, options, delegator[decision](id, how).catch(inWords(delegator, id)));
     });
 }
 
@@ -155,15 +160,25 @@ async function answersIn(host: CliHost, path: string): Promise<Answers["answers"
 }
 
 async function openQuestion(connection: ConnectionOptions, id: string) {
-  const { state, interrupt, target } = await new Delegator(connection).get(id);
+  const delegation = await new Delegator(connection).get(id);
+  const { state, interrupt, target } = delegation;
   if (interrupt !== null) return { interrupt, target };
-  throw localError({
+  const { problem } = localError({
     code: "interrupt_not_open",
     category: "PROTOCOL",
     detail: `${id} asks nothing: it is ${state}`,
     recovery: `See where it stands with 'errand get ${id}'.`,
   });
+  throw new InOurWords(expired(delegation) ? { ...problem, ...askedAgain(id) } : problem);
 }
+
+const expired = ({ error }: Delegation): boolean => error?.code === "interrupt_expired";
+
+/** Of a question that nobody answered in time. */
+const askedAgain = (id: string) => ({
+  detail: `${id} asks nothing any more: its question expired`,
+  recovery: `'errand redrive ${id}' delegates it anew, and it asks again; its delegator and the operator may.`,
+});
 
 async function told(host: CliHost, { json }: GlobalOptions, answering: ReturnType<Delegator["answer"]>) {
   const delegation = await answering;
@@ -171,15 +186,18 @@ async function told(host: CliHost, { json }: GlobalOptions, answering: ReturnTyp
 }
 
 /** What to do next with this very delegation. */
-function inWords(id: string): (error: unknown) => never {
-  return (error) => {
+function inWords(delegator: Delegator, id: string): (error: unknown) => Promise<never> {
+  return async (error) => {
     if (!(error instanceof ErrandApiError)) throw error;
-    const several = Array.isArray(error.details?.request_ids);
-    if (!several && error.code !== "interrupt_not_open") throw error;
-    const recovery = several
-      ? `Answer all of them at once: 'errand answer ${id} --answers <path>'.`
-      : `See where it stands with 'errand get ${id}'.`;
-    throw new InOurWords({ ...error.problem, recovery }, { cause: error });
+    const { problem } = error;
+    if (Array.isArray(error.details?.request_ids)) {
+      const recovery = `Answer all of them at once: 'errand answer ${id} --answers <path>'.`;
+      throw new InOurWords({ ...problem, recovery }, { cause: error });
+    }
+    if (error.code !== "interrupt_not_open" && error.code !== "already_finished") throw error;
+    const isExpired = await delegator.get(id).then(expired, () => false);
+    const recovery = `See where it stands with 'errand get ${id}'.`;
+    throw new InOurWords({ ...problem, recovery, ...(isExpired && askedAgain(id)) }, { cause: error });
   };
 }
 

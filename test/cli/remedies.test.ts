@@ -1,6 +1,6 @@
 /** What is said beside a failure: what to do next, with the very delegation in it. Limit: against a stub of a broker. */
 import { describe, expect, test } from "vitest";
-import { type Answer, delegationLike, ID, type Seen, stubBroker } from "../client/stub-broker.ts";
+import { type Answer, delegationLike, failedWith, ID, type Seen, stubBroker } from "../client/stub-broker.ts";
 import { run } from "./fake-host.ts";
 
 /** Accepts work; what is asked about it then is the test's. */
@@ -41,4 +41,33 @@ describe("a wait for what was accepted that breaks off", () => {
     const { stderr } = await run(["delegate", "scout", "x", "--wait", "--json"], { env });
     expect(JSON.parse(stderr)).toMatchObject({ delegation_id: ID, recovery: "Do this." });
   });
+});
+
+test.each([
+  ["approve", []],
+  ["answer", ["main"]],
+  ["answer", ["main", "--interrupt", "int_1"]],
+] as const)("%s %j of a question that expired says so, and how it is asked again", async (verb, more) => {
+  const stub = await stubBroker((request, answer) => {
+    if (request.method === "POST") answer.problem(409, "interrupt_not_open", "PROTOCOL");
+    else answer.json(failedWith("TIMEOUT", "interrupt_expired"));
+  });
+  const { code, stderr } = await run([verb, ID, ...more], { env: { url: stub.url, token: "t" } });
+  expect([code, stderr]).toEqual([
+    64,
+    `errand: ${ID} asks nothing any more: its question expired. 'errand redrive ${ID}' delegates it anew, and it asks again; its delegator and the operator may.\n`,
+  ]);
+});
+
+test("a person at the terminal is told as well that the question expired", async () => {
+  const stub = await stubBroker((_request, answer) =>
+    answer.json(failedWith("TIMEOUT", "interrupt_expired")),
+  );
+  const env = { url: stub.url, token: "t" };
+  const { code, stderr } = await run(["answer", ID], {
+    env,
+    tty: { stderr: true },
+    childEnv: { NO_COLOR: "1" },
+  });
+  expect([code, stderr]).toEqual([64, expect.stringContaining(`'errand redrive ${ID}'`)]);
 });
