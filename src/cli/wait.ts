@@ -166,7 +166,7 @@ function asks(delegation: Delegation, interrupt: Interrupt) {
     code: state,
     category: "UPSTREAM",
     detail: `${id} asks: ${questionText(interrupt) || "something"}`,
-    recovery: `Answer with ${howToAnswer(delegation)}; then 'errand get ${id} --wait' waits on.`,
+    recovery: `It is open until ${interrupt.expires_at}. Answer with ${howToAnswer(delegation)}; then 'errand get ${id} --wait' waits on.`,
     details: { delegation_id: id, interrupt },
   });
   return new InOurWords(problem);

@@ -40,8 +40,9 @@ test("an approval from the shell: the agent asks, a list finds it, an approver a
   expect(await delegated.ended()).toBe(1);
   const id = /dlg_\w+/.exec(delegated.stderr())?.[0] ?? "";
   expect(delegated.stdout()).toBe("");
+  const { expires_at } = (await api.get(id)).body.interrupt;
   expect(delegated.stderr()).toBe(
-    `errand: ${id} asks: Deploy? Answer with 'errand answer ${id} "…"', 'errand approve ${id}' or 'errand deny ${id}'; ` +
+    `errand: ${id} asks: Deploy? It is open until ${expires_at}. Answer with 'errand answer ${id} "…"', 'errand approve ${id}' or 'errand deny ${id}'; ` +
       `then 'errand get ${id} --wait' waits on.\n`,
   );
   expect(work.stderr()).toContain(`${id} asks and waits for the answer`);

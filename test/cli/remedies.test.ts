@@ -71,3 +71,16 @@ test("a person at the terminal is told as well that the question expired", async
   });
   expect([code, stderr]).toEqual([64, expect.stringContaining(`'errand redrive ${ID}'`)]);
 });
+
+test("a wait that a question ends says until when it is open", async () => {
+  const env = await accepting((answer) => {
+    const message = { messageId: "q", role: "ROLE_AGENT", parts: [{ text: "which one?" }] };
+    const times = { raised_at: "2026-01-01T00:00:00.000Z", expires_at: "2026-01-01T00:30:00.000Z" };
+    const interrupt = { id: "int_1", kind: "input", requests: [{ request_id: "r", message }], ...times };
+    answer.json(delegationLike({ state: "input_required", interrupt }));
+  });
+  const { stderr } = await run(["delegate", "scout", "x", "--wait"], { env });
+  expect(stderr).toContain(
+    "asks: which one? It is open until 2026-01-01T00:30:00.000Z. Answer with 'errand answer",
+  );
+});
