@@ -65,6 +65,7 @@ function says(type: string, status: string, state: string, extras: Extras): stri
     parts.push(extras.interrupt && quoted(questionText(extras.interrupt)));
     parts.push(status === "answered" && extras.by && `by ${oneLine(extras.by)}`);
     parts.push(extras.retry_at && `again at ${time(extras.retry_at)}`);
+    parts.push(error && `(${reason(error, state)})`);
     parts.push(extras.reason && `(${oneLine(extras.reason, 100)})`);
     parts.push(extras.task_preview && quoted(extras.task_preview));
   }
