@@ -4,7 +4,7 @@
  */
 import { CommanderError } from "commander";
 import { ErrandApiError, localError } from "../client/errors.ts";
-import type { DelegationError } from "../schema/delegation.ts";
+import type { Delegation } from "../schema/delegation.ts";
 import { CATEGORIES, type Category } from "../schema/errors.ts";
 import { recoveryFor } from "./recovery.ts";
 
@@ -41,10 +41,13 @@ export interface Failure {
   readonly error?: ErrandApiError;
 }
 
-/** `command` is who was asked for, as far as it was understood: `errand agent put`. */
-export function toFailure(thrown: unknown, command: string): Failure {
+/**
+ * `command` is who was asked for, as far as it was understood: `errand agent put`; `id` the delegation that it is about,
+ * if it is about one.
+ */
+export function toFailure(thrown: unknown, command: string, id?: string): Failure {
   if (thrown instanceof ErrandApiError) {
-    const error = thrown.code === "usage" ? withHelp(thrown, command) : inOurWords(thrown);
+    const error = thrown.code === "usage" ? withHelp(thrown, command) : inOurWords(thrown, id);
     return { exitCode: exitCodeOf(error.category), error };
   }
   if (thrown instanceof Interrupted) return { exitCode: thrown.exitCode };
@@ -57,13 +60,13 @@ export function toFailure(thrown: unknown, command: string): Failure {
 }
 
 /** A delegation that ended badly, as the error that a command ends with. */
-export function endedBadly(id: string, state: string, error: DelegationError | null): ErrandApiError {
+export function endedBadly({ id, state, target, error }: Delegation): ErrandApiError {
   const recovery = error ? recoveryFor(error) : "See 'errand get <id>'.";
   const { problem } = localError({
     code: error?.code ?? state,
     category: error?.category ?? "UPSTREAM",
     detail: `${id} ${state}${error ? `: ${error.message}` : ""}`,
-    recovery: recovery.replaceAll("<id>", id),
+    recovery: recovery.replaceAll("<id>", id).replaceAll("<agent>", target),
     retryable: error?.retryable ?? false,
   });
   return new InOurWords(problem);
@@ -74,9 +77,11 @@ function isClosedPipe(thrown: unknown): boolean {
   return thrown.code === "EPIPE" || thrown.code === "ERR_STREAM_DESTROYED";
 }
 
-function inOurWords(error: ErrandApiError): ErrandApiError {
+function inOurWords(error: ErrandApiError, given: string | undefined): ErrandApiError {
   if (error instanceof InOurWords) return error;
-  const recovery = recoveryFor(error);
+  const { delegation_id: id = given } = error.problem;
+  const general = recoveryFor(error);
+  const recovery = id === undefined ? general : general.replaceAll("<id>", id);
   if (recovery === error.recovery) return error;
   return new ErrandApiError({ ...error.problem, recovery }, { cause: error.cause });
 }

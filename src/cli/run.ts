@@ -2,6 +2,7 @@
  * `errand`: runs one command and turns whatever happens into an exit code.
  * Limit: it never ends the process; `main.ts` does, with the code it is given.
  */
+import { delegationIdSchema } from "../schema/values.ts";
 import { toFailure } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { complain } from "./output.ts";
@@ -17,6 +18,7 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
     },
   });
   let command = "errand";
+  let id: string | undefined;
   // Whose mistake it was, so that its own help is named.
   for (const one of everyCommand(program)) {
     one.exitOverride((error) => {
@@ -26,6 +28,7 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
   }
   program.hook("preAction", (_program, acting) => {
     command = pathOf(acting);
+    id = delegationIdSchema.safeParse(acting.args[0]).data;
   });
   // A reader of stdout that went away is told by the write that fails; unheard, the event would be fatal.
   for (const stream of [host.stdout, host.stderr]) stream.on("error", () => undefined);
@@ -33,7 +36,7 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
     await program.parseAsync(argv, { from: "user" });
     return exitCode;
   } catch (thrown) {
-    const { exitCode: code, error } = toFailure(thrown, command);
+    const { exitCode: code, error } = toFailure(thrown, command, id);
     if (error) await complain(host, error, wantsJson(argv)).catch(() => undefined);
     return code;
   }

@@ -86,8 +86,8 @@ function about(id: string, error: unknown, isNew = false): unknown {
 }
 
 /** Throws the error that a bad end stands for: the exit code is its category's. */
-export function refuseBadEnd({ id, state, error }: Delegation): void {
-  if (state !== "completed") throw endedBadly(id, state, error);
+export function refuseBadEnd(delegation: Delegation): void {
+  if (delegation.state !== "completed") throw endedBadly(delegation);
 }
 
 /** From the beginning to the end; what fails here the wait's own calls meet too, and say so. */

@@ -220,7 +220,7 @@ describe("cancel", () => {
     expect(lines(delegationSchema, again.stdout)).toMatchObject([{ state: "canceled" }]);
     const late = await run(["cancel", done]);
     expect([late.code, late.stdout]).toEqual([64, ""]);
-    expect(late.stderr).toContain("'errand get <id>'");
+    expect(late.stderr).toContain(`'errand get ${done}'`);
   });
 
   test("takes the children along, or leaves them with --no-cascade", async () => {

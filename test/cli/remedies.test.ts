@@ -1,5 +1,6 @@
 /** What is said beside a failure: what to do next, with the very delegation in it. Limit: against a stub of a broker. */
 import { describe, expect, test } from "vitest";
+import { ERRORS } from "../../src/schema/errors.ts";
 import { type Answer, delegationLike, failedWith, ID, type Seen, stubBroker } from "../client/stub-broker.ts";
 import { run } from "./fake-host.ts";
 
@@ -83,4 +84,42 @@ test("a wait that a question ends says until when it is open", async () => {
   expect(stderr).toContain(
     "asks: which one? It is open until 2026-01-01T00:30:00.000Z. Answer with 'errand answer",
   );
+});
+
+describe("a remedy names the delegation", () => {
+  test.each([
+    [["cancel", ID], "already_finished", `See how it ended with 'errand get ${ID}'`],
+    [["redrive", ID], "wrong_state", `See where it stands with 'errand get ${ID}'`],
+    [["message", ID, "hi"], "already_finished", `'errand get ${ID}'`],
+  ] as const)("%j", async (argv, code, said) => {
+    const stub = await stubBroker((_request, answer) =>
+      answer.problem(409, code, "PROTOCOL", { recovery: ERRORS[code].recovery }),
+    );
+    const { stderr } = await run([...argv], { env: { url: stub.url, token: "t" } });
+    expect(stderr).toContain(said);
+  });
+
+  test.each([
+    [["delegate", "scout", "x"], "--wait"],
+    [["get", ID], "--wait"],
+  ])("%j when the wait ran out", async (argv, how) => {
+    const env = await accepting((answer, request) => {
+      const ms = Number(request.query.get("wait_seconds")) * 1000;
+      setTimeout(() => answer.json(delegationLike()), ms);
+    });
+    const { code, stderr } = await run([...argv, how, "--timeout", "0.1"], { env });
+    expect(code).toBe(124);
+    expect(stderr).toContain(
+      `It goes on: 'errand get ${ID} --wait' waits again, 'errand cancel ${ID}' ends it.\n`,
+    );
+  });
+
+  test("and the agent, where the end of a wait says what to start", async () => {
+    const error = { category: "TIMEOUT", code: "not_picked_up", message: "nobody came", retryable: false };
+    const { recovery } = ERRORS.not_picked_up;
+    const ended = delegationLike({ state: "failed", error: { ...error, recovery } });
+    const env = await accepting((answer) => answer.json(ended));
+    const { stderr } = await run(["delegate", "scout", "x", "--wait"], { env });
+    expect(stderr).toContain(`Start a worker with 'errand work --agent scout', then 'errand redrive ${ID}'.`);
+  });
 });
