@@ -11,7 +11,7 @@ import type { ConnectionOptions } from "../client/http.ts";
 import type { Delegation } from "../schema/delegation.ts";
 import { answerSchema, decisionSchema } from "../schema/interrupt.ts";
 import { askPerson } from "./ask.ts";
-import { type Cli, connect, examples, type GlobalOptions } from "./context.ts";
+import { type Cli, connect, delegationId, examples, type GlobalOptions } from "./context.ts";
 import { InOurWords, usageError } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { print, printJson, write } from "./output.ts";
@@ -39,7 +39,7 @@ export function addAnswer(program: Command, { host }: Cli): void {
   program
     .command("answer")
     .description("answer what a delegation asks; it goes on before new work")
-    .argument("<id>", "the delegation, dlg_…")
+    .argument("<id>", "the delegation, dlg_…", delegationId)
     .argument("[text...]", "the answer; '-' reads it from stdin")
     .option("--text <text>", "the answer, as words do")
     .addOption(new Option("--decision <decision>", "a decision").choices(decisionSchema.options))
@@ -101,7 +101,7 @@ function addDecision(
   program
     .command(decision)
     .description(description)
-    .argument("<id>", "the delegation, dlg_…")
+    .argument("<id>", "the delegation, dlg_…", delegationId)
     .option("--text <text>", "why, or under what condition; the agent gets it")
     .option("--data <json>", "any JSON, for the agent", json)
     .option("--interrupt <id>", INTERRUPT)

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { Delegator } from "../client/delegator.ts";
 import type { Delegation } from "../schema/delegation.ts";
 import { addManyOptions, eachOf, type ManyOptions, manyOf } from "./bulk.ts";
-import { type Cli, connect, examples } from "./context.ts";
+import { type Cli, connect, delegationId, examples } from "./context.ts";
 import { usageError } from "./failure.ts";
 import { print, printJson } from "./output.ts";
 
@@ -18,7 +18,7 @@ export function addCancel(program: Command, { host }: Cli): void {
   const command = program
     .command("cancel")
     .description("cancel a delegation, or many; who works on it is told at once")
-    .argument("[id]", "the delegation, dlg_…")
+    .argument("[id]", "the delegation, dlg_…", delegationId)
     .option("--reason <text>", "why, for whoever watches")
     .option("--no-cascade", "leave alone what was delegated as a part of it");
   addManyOptions(command, false)

@@ -60,6 +60,12 @@ export function valid<T>(schema: z.ZodType<T>): (value: string) => T {
 
 export const agentName = valid(agentNameSchema);
 
+/** Only what cannot be one is told here; which ones there are the broker knows. */
+export function delegationId(value: string): string {
+  if (/^dlg_\w+$/.test(value)) return value;
+  throw new InvalidArgumentError("A delegation's id has the form dlg_…; 'errand list' shows them.");
+}
+
 export function positive(value: string): number {
   const number = Number(value);
   if (!(number > 0 && Number.isFinite(number))) throw new InvalidArgumentError("It takes a positive number.");

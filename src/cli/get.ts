@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { Delegator } from "../client/delegator.ts";
 import { textOf } from "../schema/a2a.ts";
 import type { Delegation } from "../schema/delegation.ts";
-import { type Cli, connect, examples, type GlobalOptions, positive } from "./context.ts";
+import { type Cli, connect, delegationId, examples, type GlobalOptions, positive } from "./context.ts";
 import { usageError } from "./failure.ts";
 import { oneLine, print, printJson, progressText, table } from "./output.ts";
 import { howToAnswer, requestLine } from "./questions.ts";
@@ -20,7 +20,7 @@ export function addGet(program: Command, { host }: Cli): void {
   program
     .command("get")
     .description("show a delegation as it stands, or as it ended")
-    .argument("<id>", "the delegation, dlg_…")
+    .argument("<id>", "the delegation, dlg_…", delegationId)
     .option("--wait", "wait until it is finished; if it ends badly, exit by its error")
     .option(
       "--timeout <seconds>",

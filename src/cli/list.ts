@@ -9,6 +9,7 @@ import {
   agentName,
   type Cli,
   connect,
+  delegationId,
   errorCode,
   examples,
   type GlobalOptions,
@@ -74,7 +75,7 @@ export function addList(program: Command, { host }: Cli): void {
     .option("--limit <n>", `how many at most (default ${DEFAULT_LIMIT})`, wholeBetween(1, 1_000_000))
     .option("--cursor <cursor>", "go on behind an earlier list")
     .option("--all", "all of them")
-    .option("--tree [id]", "with what was delegated under them; or of this one delegation")
+    .option("--tree [id]", "with what was delegated under them; or of this one delegation", delegationId)
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",

@@ -1,7 +1,7 @@
 /** `errand message`: a follow-up to work that waits or is worked at. Limit: no answer; what is asked is answered. */
 import type { Command } from "commander";
 import { Delegator } from "../client/delegator.ts";
-import { type Cli, connect, examples, type GlobalOptions } from "./context.ts";
+import { type Cli, connect, delegationId, examples, type GlobalOptions } from "./context.ts";
 import { print, printJson } from "./output.ts";
 import { readWork, type Sources } from "./task-input.ts";
 
@@ -9,7 +9,7 @@ export function addMessage(program: Command, { host }: Cli): void {
   program
     .command("message")
     .description("say something more to who works on a delegation, or will; it arrives at once")
-    .argument("<id>", "the delegation, dlg_…")
+    .argument("<id>", "the delegation, dlg_…", delegationId)
     .argument("[text...]", "what to say; '-' or nothing reads it from stdin")
     .option("--file <path>", "read it from a file")
     .option("--message-file <path>", "an A2A Message as JSON; '-' is stdin")

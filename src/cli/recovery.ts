@@ -16,7 +16,9 @@ const LOCAL: Readonly<Record<string, string>> = {
 export function recoveryFor({ code, recovery }: { code: string; recovery: string }): string {
   const local = LOCAL[code];
   if (local !== undefined) return local;
-  // An agent may use a code of the table for what it means itself.
-  const row = isErrorCode(code) ? ERRORS[code] : undefined;
-  return row?.recovery === recovery ? (row.cli ?? recovery) : recovery;
+  // An agent may use a code of the table for what it means itself, and codes of its own.
+  for (const row of [isErrorCode(code) ? ERRORS[code] : undefined, ERRORS.agent_error]) {
+    if (row?.recovery === recovery) return row.cli ?? recovery;
+  }
+  return recovery;
 }

@@ -2,14 +2,14 @@
 import type { Command } from "commander";
 import { Delegator } from "../client/delegator.ts";
 import { addManyOptions, eachOf, type ManyOptions, manyOf } from "./bulk.ts";
-import { type Cli, connect, examples } from "./context.ts";
+import { type Cli, connect, delegationId, examples } from "./context.ts";
 import { print, printJson } from "./output.ts";
 
 export function addRedrive(program: Command, { host }: Cli): void {
   const command = program
     .command("redrive")
     .description("delegate anew what failed; prints the new id, for the same one each time")
-    .argument("[id]", "the delegation that failed, dlg_…");
+    .argument("[id]", "the delegation that failed, dlg_…", delegationId);
   addManyOptions(command, true)
     .addHelpText(
       "after",

@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { Delegator } from "../client/delegator.ts";
 import { EVENT_TYPES, type EventType } from "../schema/event.ts";
-import { agentName, type Cli, connect, examples, type GlobalOptions } from "./context.ts";
+import { agentName, type Cli, connect, delegationId, examples, type GlobalOptions } from "./context.ts";
 import { eventLine } from "./event-line.ts";
 import { usageError } from "./failure.ts";
 import { note, painter, print, printJson } from "./output.ts";
@@ -20,7 +20,7 @@ export function addWatch(program: Command, { host }: Cli): void {
   program
     .command("watch")
     .description("print events as they happen: of one delegation until its end, or of all that you may see")
-    .argument("[id]", "one delegation, dlg_…")
+    .argument("[id]", "one delegation, dlg_…", delegationId)
     .option("--target <agent>", "only work for this agent", agentName)
     .option("--delegator <principal>", "only work from this principal, for example caller:ci")
     .option("--context <id>", "only this conversation")

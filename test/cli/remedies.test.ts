@@ -123,3 +123,29 @@ describe("a remedy names the delegation", () => {
     expect(stderr).toContain(`Start a worker with 'errand work --agent scout', then 'errand redrive ${ID}'.`);
   });
 });
+
+test("a code of the agent's own gets the words of a failed agent", async () => {
+  const { recovery } = ERRORS.agent_error;
+  const error = { category: "UPSTREAM", code: "my_own", message: "oops", retryable: false, recovery };
+  const env = await accepting((answer) => answer.json(delegationLike({ state: "failed", error })));
+  const { stderr } = await run(["delegate", "scout", "x", "--wait"], { env });
+  expect(stderr).toBe(
+    `errand: ${ID} failed: oops. That is the agent's own message; 'errand get ${ID}' shows the rest.\n`,
+  );
+});
+
+test.each([
+  ["get"],
+  ["cancel"],
+  ["redrive"],
+  ["watch"],
+  ["answer"],
+  ["approve"],
+  ["message"],
+  ["list", "--tree"],
+])("%s of what is no id says what one looks like, and where to find it", async (...argv) => {
+  const { code, stderr } = await run([...argv, "xyz"], { stdin: "hi" });
+  expect(code).toBe(64);
+  expect(stderr).toContain("'xyz'");
+  expect(stderr).toContain("dlg_…; 'errand list' shows them");
+});
