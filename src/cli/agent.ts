@@ -23,6 +23,7 @@ interface PutOptions extends GlobalOptions {
   readonly maxAttempts?: number;
   readonly maxWorking?: number;
   readonly maxWaiting?: number;
+  readonly interruptTtl?: number;
   readonly file?: string;
 }
 
@@ -97,6 +98,7 @@ function addPut(agent: Command, { host }: Cli): void {
     .option("--max-attempts <n>", "how often work is tried", wholeBetween(1, 100))
     .option("--max-working <n>", "how many leases at once", wholeBetween(1, 1_000_000))
     .option("--max-waiting <n>", "how much work may wait", wholeBetween(1, 10_000_000))
+    .option("--interrupt-ttl <seconds>", "how long its questions stay open (default 1800)", positive)
     .option("--push-to <url>", "the A2A server that the broker hands its work to (default: it is polled for)")
     .option("--file <path>", "the whole agent as JSON; options come on top")
     .addHelpText(
@@ -157,6 +159,7 @@ async function specOf(options: PutOptions): Promise<AgentInput> {
       ...(options.maxAttempts !== undefined && { max_attempts: options.maxAttempts }),
       ...(options.maxWorking !== undefined && { max_working: options.maxWorking }),
       ...(options.maxWaiting !== undefined && { max_waiting: options.maxWaiting }),
+      ...(options.interruptTtl !== undefined && { interrupt_ttl_seconds: options.interruptTtl }),
     },
   };
 }
@@ -193,6 +196,7 @@ function describe({ name, description, delivery, presence, paused, counts, limit
   if (limits) {
     rows.push(["lease", `${limits.lease_seconds} s, ${limits.max_attempts} attempts`]);
     rows.push(["at most", `${limits.max_working ?? "any number"} working, ${limits.max_waiting} waiting`]);
+    rows.push(["questions", `open for ${limits.interrupt_ttl_seconds} s`]);
   }
   return table(rows);
 }

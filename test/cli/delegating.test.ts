@@ -207,11 +207,17 @@ test("agent put sends what was said and leaves the rest to the defaults", async 
     "30",
     "--accepts-from",
     "caller:*",
+    "--interrupt-ttl",
+    "3600",
   ];
   expect((await run(argv, { env: { url: stub.url, token: "t" } })).code).toBe(0);
   expect(stub.seen[0]).toMatchObject({
     method: "PUT",
-    body: { description: "counts", accepts_from: ["caller:*"], limits: { lease_seconds: 30 } },
+    body: {
+      description: "counts",
+      accepts_from: ["caller:*"],
+      limits: { lease_seconds: 30, interrupt_ttl_seconds: 3600 },
+    },
   });
 });
 
