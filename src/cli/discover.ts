@@ -7,6 +7,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { getuid } from "node:process";
 import { z } from "zod";
 import { localError } from "../client/errors.ts";
+import { invalidUrl } from "../client/failures.ts";
 import type { CliHost } from "./host.ts";
 
 export interface Target {
@@ -41,6 +42,7 @@ export interface Found {
 export async function discover(env: CliHost["env"], flags: Flags): Promise<Target> {
   const { url, token, local } = await look(env, flags);
   if (url === undefined) throw noBroker(env.dataDir, local);
+  if (!isHttp(url)) throw invalidUrl(url);
   if (token !== undefined) return { url, token };
   const givenUrl = flags.url ?? env.url;
   throw localError({
@@ -123,6 +125,8 @@ function urlIn(gateway: string | undefined): string | undefined {
     return undefined;
   }
 }
+
+const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:/.test(url);
 
 /** By scheme, host and port as they are written: `localhost` may be someone else than 127.0.0.1. */
 function isSame(url: string, localUrl: string | undefined): boolean {

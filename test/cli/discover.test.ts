@@ -89,6 +89,18 @@ describe("what a person reads", () => {
     expect(stderr).toMatch(/^errand: no broker found: .*errand serve.*\n$/);
   });
 
+  test.each([
+    [{ dataDir: "/nonexistent/data" }, ["--url", "banana"]],
+    [{ dataDir: "/nonexistent/data", url: "banana" }, []],
+    [{ dataDir: "/nonexistent/data", token: "t" }, ["--url", "banana"]],
+  ])("%j %j: a URL that is none, before its token is missed", async (env, argv) => {
+    const { code, stderr } = await run([...argv, "list"], { env });
+    expect([code, stderr]).toEqual([
+      78,
+      "errand: 'banana' is not an http(s) URL. Correct --url or ERRAND_URL, for example http://127.0.0.1:4180.\n",
+    ]);
+  });
+
   test("found, but nothing answers: at once, exit 75", async () => {
     const dataDir = join(await folder(), "data");
     const gone = await stubBroker(() => undefined);
