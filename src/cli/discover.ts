@@ -22,7 +22,8 @@ export interface Local {
 }
 
 const DATA_DIR = ".errand";
-export const START = "Start a broker with 'errand serve', or set ERRAND_URL and ERRAND_TOKEN.";
+export const START =
+  "Start a broker with 'errand serve', or set ERRAND_URL and ERRAND_TOKEN, or ERRAND_DATA_DIR to the data directory that one was started with.";
 const gatewaySchema = z.object({ url: z.url({ protocol: /^https?$/ }) });
 
 interface Flags {

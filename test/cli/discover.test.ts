@@ -89,6 +89,13 @@ describe("what a person reads", () => {
     expect(stderr).toMatch(/^errand: no broker found: .*errand serve.*\n$/);
   });
 
+  test("a broker with a data directory of its own is found by ERRAND_DATA_DIR", async () => {
+    for (const dataDir of [join(await folder(), ".errand"), join(await folder(), "data")]) {
+      const { stderr } = await run(["list"], { env: { dataDir } });
+      expect(stderr).toContain("ERRAND_DATA_DIR");
+    }
+  });
+
   test.each([
     [{ dataDir: "/nonexistent/data" }, ["--url", "banana"]],
     [{ dataDir: "/nonexistent/data", url: "banana" }, []],
