@@ -96,9 +96,9 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
     async (work) => toOutcome(work, await relay(toPort(work, say), remote)),
   );
   await interruptible(async (signal) => {
-    await ensureAgent(new Admin({ ...connection, failFast: true }), options.agent, signal);
+    const isOurs = await ensureAgent(new Admin({ ...connection, failFast: true }), options.agent, signal);
     const { origin } = new URL(options.to);
-    say(`relaying for ${options.agent} to ${origin} as ${id}; Ctrl-C stops.`);
+    if (isOurs) say(`relaying for ${options.agent} to ${origin} as ${id}; Ctrl-C stops.`);
     // A wrong URL is told now, and not with the first work; a server may also be started later.
     remote.open(signal).catch((error: unknown) => {
       if (!signal.aborted) say(`${origin} cannot be relayed to yet: ${toRemoteError(error).message}`);

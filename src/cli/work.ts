@@ -90,8 +90,8 @@ async function work(
   );
   await interruptible(
     async (signal) => {
-      await ensureAgent(new Admin(connection), options.agent, signal);
-      if (!options.quiet && !options.json)
+      const isOurs = await ensureAgent(new Admin(connection), options.agent, signal);
+      if (isOurs && !options.quiet && !options.json)
         await note(host, `working for ${options.agent} as ${id}; Ctrl-C stops.`);
       await agent.run(signal);
       signal.throwIfAborted();

@@ -27,14 +27,14 @@ export function withWorkerOptions(command: Command): Command {
     .option("--quiet", "say nothing but errors");
 }
 
-/** Made with its defaults if there is none. */
-export async function ensureAgent(admin: Admin, name: string, signal: AbortSignal): Promise<void> {
-  try {
-    await admin.getAgent(name, { signal });
-  } catch (error) {
+/** Made with its defaults if there is none. Whether its work is handed to us: the broker's refusal then says why not. */
+export async function ensureAgent(admin: Admin, name: string, signal: AbortSignal): Promise<boolean> {
+  const agent = await admin.getAgent(name, { signal }).catch((error: unknown) => {
     if (!(error instanceof ErrandApiError) || error.code !== "agent_unknown") throw error;
-    await admin.putAgent(name, {}, { signal });
-  }
+    return admin.putAgent(name, {}, { signal });
+  });
+  // Shown to those alone who may lease.
+  return agent.limits !== undefined;
 }
 
 export function defaultWorkerId(): string {

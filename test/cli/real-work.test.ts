@@ -4,10 +4,20 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { as } from "../support/broker.ts";
 import { until } from "../support/until.ts";
 import { lines, setup } from "./real.ts";
 
 const sh = (script: string) => ["sh", "-c", script];
+
+test("the token of another principal: the refusal alone is said", async () => {
+  const { api, url, run } = await setup();
+  await api.agent("scout");
+  const { token } = await as(url, "agent:other");
+  const { code, stdout, stderr } = await run(["work", "--agent", "scout", "--", "cat"], { token });
+  expect([code, stdout]).toEqual([77, ""]);
+  expect(stderr).toMatch(/^errand: Only agent:scout and the operator may .*\n$/);
+});
 
 describe("options", () => {
   test("--concurrency runs so many at once", async () => {
