@@ -203,8 +203,7 @@ const body = withNumbers(readFileSync(new URL("./transition.lua", import.meta.ur
 
 /** With a second key, the target, the last argument is the command of a taker. */
 const text = (flags: string) => `${head(flags)}
-local time = redis.call('TIME')
-local time_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local time_ms = redis_ms()
 local known_settings = {}
 local transition
 function transition(key, ARGV, taker, made)

@@ -20,7 +20,7 @@ function bull(name: string, keys: number): string {
 
 /**
  * Lua functions; `queue` is `<prefix>:<agent>`, `at` ms by Redis' clock:
- * `digits(number)` · a whole number as text.
+ * `digits(number)` · a whole number as text. `redis_ms()` · Redis' time.
  * `ticket_add(queue, id, ticket, priority, returned, delay, at, push)` · twice is once; `push` is JSON text, of an outgoing
  * call only. Lower ranks run first: by priority,
  * returned work before new work of the same priority.
@@ -42,6 +42,12 @@ local function digits(number)
     written[number] = text
   end
   return text
+end
+
+-- Redis' own time, ms: by it the queue goes.
+local function redis_ms()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 
 -- A push is told from a callback of the same number.
@@ -129,9 +135,8 @@ end`;
 /** KEYS: its queue · ARGV: delegation, ticket, priority, 1 when returned, delay ms, push or ''. */
 export const addTicketScript = new Script(`#!lua flags=allow-oom
 ${TICKET_LUA}
-local time = redis.call('TIME')
-local at = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-if not ticket_offer(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1', tonumber(ARGV[5]), at,
+if not ticket_offer(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1', tonumber(ARGV[5]),
+  redis_ms(),
   ARGV[6] ~= '' and ARGV[6] or nil) then
   return redis.error_reply('ERR the queue refused a ticket')
 end
