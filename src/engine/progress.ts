@@ -6,6 +6,7 @@
 import { z } from "zod";
 import type { Entry } from "../events/entry.ts";
 import type { Outcome } from "../lifecycle/writer.ts";
+import type { Leaving } from "../queue/claimers.ts";
 import { leaseIdOf, parseLeaseId } from "../redis/shards.ts";
 import { type Message, messageSchema, withoutLease } from "../schema/a2a.ts";
 import { ErrandError } from "../schema/errors.ts";
@@ -54,7 +55,7 @@ export async function heartbeat(
   principal: Principal,
   leaseId: string,
   request: Heartbeat,
-  signal: AbortSignal,
+  signal: Leaving,
 ): Promise<Beaten> {
   const { id, params } = holder(principal, leaseId);
   const { seen } = request;

@@ -60,10 +60,7 @@ export const leaseRoutes: readonly Route[] = [
     async handle(call, { params: { lease_id }, body }) {
       const { broker, principal } = call;
       // No poll: leases bound it, and a heartbeat that were refused would cost its lease.
-      return json(
-        200,
-        await call.whileHeld(0, ({ signal }) => heartbeat(broker, principal, lease_id, body, signal)),
-      );
+      return json(200, await call.whileHeld(0, (hold) => heartbeat(broker, principal, lease_id, body, hold)));
     },
   }),
   route({
