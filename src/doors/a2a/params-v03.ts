@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { check } from "../route.ts";
+import { base64Schema } from "./base64.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -11,7 +12,6 @@ const object = z.record(z.string(), z.unknown());
 const metadata = { metadata: object.optional() };
 const id = z.string().min(1, "is required");
 const count = z.int().min(0).max(2_147_483_647);
-const base64 = z.string().regex(/^[A-Za-z0-9+/_-]*={0,2}$/, "is no base64");
 
 const part = z.discriminatedUnion("kind", [
   z.looseObject({ kind: z.literal("text"), text: z.string(), ...metadata }),
@@ -19,7 +19,7 @@ const part = z.discriminatedUnion("kind", [
     kind: z.literal("file"),
     file: z
       .looseObject({
-        bytes: base64.optional(),
+        bytes: base64Schema.optional(),
         uri: z.string().optional(),
         mimeType: z.string().optional(),
         name: z.string().optional(),

@@ -4,8 +4,8 @@
  */
 import { z } from "zod";
 import { check } from "../route.ts";
+import { base64Schema } from "./base64.ts";
 
-const BASE64 = /^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?$/;
 const object = z.record(z.string(), z.unknown());
 const strings = z.array(z.string());
 const count = z.int().min(0).max(2_147_483_647);
@@ -22,7 +22,7 @@ const contentsOf = (part: Members): number =>
 const part = z
   .looseObject({
     text: z.string().nullish(),
-    raw: z.string().regex(BASE64, "is no base64").nullish(),
+    raw: base64Schema.nullish(),
     url: z.string().nullish(),
     data: z.unknown().optional(),
     mediaType: z.string().nullish(),
