@@ -98,7 +98,7 @@ function addPut(agent: Command, { host }: Cli): void {
     .option("--max-attempts <n>", "how often work is tried", wholeBetween(1, 100))
     .option("--max-working <n>", "how many leases at once", wholeBetween(1, 1_000_000))
     .option("--max-waiting <n>", "how much work may wait", wholeBetween(1, 10_000_000))
-    .option("--interrupt-ttl <seconds>", "how long its questions stay open (default 1800)", positive)
+    .option("--interrupt-ttl <seconds>", "how long its questions stay open (default 86400)", positive)
     .option("--push-to <url>", "the A2A server that the broker hands its work to (default: it is polled for)")
     .option("--file <path>", "the whole agent as JSON; options come on top")
     .addHelpText(

@@ -30,7 +30,7 @@ export interface DelegateOptions {
   readonly delaySeconds?: number | undefined;
   /** Failed (`deadline_exceeded`) if not finished by then; this or `ttlSeconds`. */
   readonly deadline?: Instant | undefined;
-  /** Failed (`deadline_exceeded`) if not finished so many seconds after it may be handed out. Default 24 h. */
+  /** Failed (`deadline_exceeded`) if not finished so many seconds after it may be handed out. Default 7 days. */
   readonly ttlSeconds?: number | undefined;
   /** Failed (`not_picked_up`) if nobody took it within so many seconds. */
   readonly startWithinSeconds?: number | undefined;

@@ -26,7 +26,10 @@ export interface Question {
 export interface AskOptions {
   /** Default `input`; `auth` asks for a credential or consent (`auth_required`). */
   readonly kind?: "input" | "auth" | undefined;
-  /** Unanswered for so long, the delegation fails (`interrupt_expired`). Default: the agent's setting, 30 min. */
+  /**
+   * Unanswered for so long, the delegation fails (`interrupt_expired`). Default: the agent's setting, 24 h. A question
+   * never stays open past the delegation's deadline.
+   */
   readonly expiresInSeconds?: number | undefined;
 }
 

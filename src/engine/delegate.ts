@@ -20,7 +20,7 @@ import { type MakePush, pushParams } from "./pushes.ts";
 import { refusal } from "./refuse.ts";
 import { adopt, ancestorsOf } from "./tree.ts";
 
-const DEFAULT_TTL_MS = 86_400_000;
+const DEFAULT_TTL_MS = 604_800_000;
 const PREVIEW_BYTES = 100;
 
 /** The first bytes of a text, cut on a character. */

@@ -468,7 +468,7 @@ if from ~= to and (to == 'input_required' or to == 'auth_required') then
   put('interrupt_id', p.interrupt_id)
   put('interrupt', p.interrupt)
   put('interrupt_raised_at', now)
-  put('interrupt_expires_at', now + ttl)
+  put('interrupt_expires_at', math.min(now + ttl, rec.deadline_at))
   tell('interrupt', '{"raised_at":' .. quoted(iso(now)) .. ',"expires_at":' ..
     quoted(iso(rec.interrupt_expires_at)) .. ',' .. string.sub(p.interrupt, 2))
 elseif from ~= to and rec.interrupt_id then

@@ -28,7 +28,7 @@ export const limitsSchema = z.strictObject({
   lease_seconds: z.number().min(1).max(3600).default(60),
   max_working: z.int().min(1).max(1_000_000).nullable().default(null),
   max_waiting: z.int().min(1).max(10_000_000).default(10_000),
-  interrupt_ttl_seconds: z.number().min(1).max(31_536_000).default(1800),
+  interrupt_ttl_seconds: z.number().min(1).max(31_536_000).default(86_400),
 });
 
 export const backoffSchema = z.strictObject({

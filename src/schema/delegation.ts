@@ -145,7 +145,7 @@ export const delegateRequestSchema = z
     delay_seconds: z.number().min(0).max(31_536_000).optional(),
     /** An ISO 8601 instant before the year 9000. */
     not_before: givenInstantSchema.optional(),
-    /** Failed if not finished so many seconds after it may be handed out; this or `deadline`. Default 24 h. */
+    /** Failed if not finished so many seconds after it may be handed out; this or `deadline`. Default 7 days. */
     ttl_seconds: z.number().positive().max(31_536_000).optional(),
     /** An ISO 8601 instant before the year 9000. */
     deadline: givenInstantSchema.optional(),

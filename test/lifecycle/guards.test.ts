@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Command } from "../../src/lifecycle/writer.ts";
+import { client, startBroker } from "../support/broker.ts";
 import { type Desk, openDesk } from "../support/desk.ts";
 import { dump } from "../support/dump.ts";
 
@@ -141,7 +142,7 @@ describe("time", () => {
     ["submitted", { start_within_ms: 1_000 }, 1_001, "not_picked_up"],
     ["submitted", { ttl_ms: 1_000 }, 1_001, "deadline_exceeded"],
     ["working", { ttl_ms: 1_000 }, 1_001, "deadline_exceeded"],
-    ["input_required", {}, 1_800_001, "interrupt_expired"],
+    ["input_required", {}, 86_400_001, "interrupt_expired"],
     ["auth_required", { ttl_ms: 1_000 }, 1_001, "deadline_exceeded"],
   ] as const)("%s with %o fails after %i ms as %s", async (state, submit, after, code) => {
     const desk = await openDesk();
@@ -151,6 +152,29 @@ describe("time", () => {
     expect(await desk.move("due", id)).toMatchObject({ outcome: "ok", move: "expire", state: "failed" });
     const shown = JSON.parse((await desk.read(id))?.json ?? "");
     expect(shown.error).toMatchObject({ code, category: "TIMEOUT" });
+  });
+
+  test.each([
+    [{ ttl_ms: 60_000 }, {}],
+    [{ ttl_ms: 60_000 }, { interrupt_ttl_ms: 3_600_000 }],
+  ])("a question expires with the delegation at the latest: %o, %o", async (submit, more) => {
+    const desk = await openDesk();
+    const id = await desk.inState("submitted", submit);
+    await desk.move("lease", id);
+    await desk.move("interrupt", id, more);
+    const { interrupt, deadline_at } = JSON.parse((await desk.read(id))?.json ?? "");
+    expect(interrupt.expires_at).toBe(deadline_at);
+  });
+
+  test("without settings, a delegation lives for seven days and a question for one", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { id, created_at, deadline_at } = (await api.delegate("scout")).body;
+    expect(Date.parse(deadline_at) - Date.parse(created_at)).toBe(604_800_000);
+    await api.interrupt((await api.lease("scout")).body.leases[0].lease_id);
+    const { raised_at, expires_at } = (await api.get(id)).body.interrupt;
+    expect(Date.parse(expires_at) - Date.parse(raised_at)).toBe(86_400_000);
   });
 
   test("a first lease in time ends start_within for good", async () => {

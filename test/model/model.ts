@@ -10,7 +10,7 @@ import type { Held, Item, ModelAgent, Refusal, Submitted } from "./item.ts";
 /** Time moves in whole units, spans are `n × UNIT + THIRD`; seconds. */
 export const UNIT = 600;
 export const THIRD = 200;
-export const DEFAULT_TTL = 86_400;
+export const DEFAULT_TTL = 604_800;
 /** A ticket that is not where it should be is looked for this much after it is due. */
 const CHECK = 5;
 const FREE_RELEASES = 10;

@@ -39,7 +39,7 @@ export async function openDesk(spec: unknown = {}) {
         delegator: "caller:alice",
         context_id: "ctx",
         priority: 5,
-        ttl_ms: 86_400_000,
+        ttl_ms: 604_800_000,
       },
       lease: { ticket: record?.ticket ?? 1, nonce: nonces.next().value, worker_id: "w" },
       heartbeat: holder,

@@ -41,7 +41,7 @@ const workShape = {
     .positive()
     .max(31_536_000)
     .optional()
-    .describe("Fails if not done by then; 24 h unless given."),
+    .describe("Fails if not done by then; 7 days unless given."),
   start_within_seconds: z
     .number()
     .positive()
