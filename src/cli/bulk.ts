@@ -5,12 +5,15 @@
 import type { Command } from "commander";
 import type { BulkFilter, BulkOptions } from "../client/control.ts";
 import type { Delegation } from "../schema/delegation.ts";
+import type { BulkRefused } from "../schema/interrupt.ts";
 import { givenInstantSchema } from "../schema/values.ts";
-import { agentName, errorCode, type GlobalOptions, valid, wholeBetween } from "./context.ts";
+import { agentName, type Cli, errorCode, type GlobalOptions, valid, wholeBetween } from "./context.ts";
 import { usageError } from "./failure.ts";
-import type { CliHost } from "./host.ts";
 import { note, print, printJson } from "./output.ts";
 import { interruptible } from "./signals.ts";
+
+/** Some were refused; the others are done. */
+const EXIT_REFUSED = 1;
 
 export interface ManyOptions extends GlobalOptions {
   readonly target?: string;
@@ -58,15 +61,20 @@ export function manyOf(id: string | undefined, options: ManyOptions): BulkFilter
 
 /** Prints each as it comes, and how many there were. */
 export async function eachOf(
-  host: CliHost,
+  { host, end }: Cli,
   { json, limit }: ManyOptions,
   run: (how: BulkOptions) => AsyncIterable<Delegation>,
   { line, done }: { readonly line: (one: Delegation) => string; readonly done: string },
 ): Promise<void> {
   let count = 0;
+  const onRefused = (one: BulkRefused) => {
+    end(EXIT_REFUSED);
+    const { delegation_id, code, detail } = one;
+    host.stderr.write(json ? `${JSON.stringify(one)}\n` : `errand: ${delegation_id}: ${code}: ${detail}\n`);
+  };
   try {
     await interruptible(async (signal) => {
-      for await (const one of run({ limit, signal })) {
+      for await (const one of run({ limit, signal, onRefused })) {
         count += 1;
         await (json ? printJson(host, one) : print(host, line(one)));
       }

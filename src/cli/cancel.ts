@@ -14,7 +14,8 @@ interface CancelOptions extends ManyOptions {
 
 const line = ({ state, id }: Delegation) => `${state} ${id}`;
 
-export function addCancel(program: Command, { host }: Cli): void {
+export function addCancel(program: Command, cli: Cli): void {
+  const { host } = cli;
   const command = program
     .command("cancel")
     .description("cancel a delegation, or many; who works on it is told at once")
@@ -39,7 +40,7 @@ export function addCancel(program: Command, { host }: Cli): void {
       }
       const delegator = new Delegator(await connect(host, options));
       if (many) {
-        return eachOf(host, options, (how) => delegator.cancelMany(many, how), { line, done: "canceled" });
+        return eachOf(cli, options, (how) => delegator.cancelMany(many, how), { line, done: "canceled" });
       }
       // Said only when it is not the default: an older broker knows no such field.
       const delegation = await delegator.cancel(id ?? "", reason, cascade ? {} : { cascade });

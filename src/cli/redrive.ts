@@ -5,7 +5,8 @@ import { addManyOptions, eachOf, type ManyOptions, manyOf } from "./bulk.ts";
 import { type Cli, connect, delegationId, examples } from "./context.ts";
 import { print, printJson } from "./output.ts";
 
-export function addRedrive(program: Command, { host }: Cli): void {
+export function addRedrive(program: Command, cli: Cli): void {
+  const { host } = cli;
   const command = program
     .command("redrive")
     .description("delegate anew what failed; prints the new id, for the same one each time")
@@ -25,7 +26,7 @@ export function addRedrive(program: Command, { host }: Cli): void {
       const delegator = new Delegator(await connect(host, options));
       if (many) {
         const words = { line: (one: { id: string }) => one.id, done: "redriven" };
-        return eachOf(host, options, (how) => delegator.redriveMany(many, how), words);
+        return eachOf(cli, options, (how) => delegator.redriveMany(many, how), words);
       }
       const made = await delegator.redrive(id ?? "");
       await (options.json ? printJson(host, made) : print(host, made.id));

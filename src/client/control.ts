@@ -5,7 +5,12 @@
 import * as z from "zod";
 import type { MessageInput } from "../schema/a2a.ts";
 import { type Delegation, delegationSchema, type Interrupt } from "../schema/delegation.ts";
-import type { AnswerBody, AnswerRequestInput } from "../schema/interrupt.ts";
+import {
+  type AnswerBody,
+  type AnswerRequestInput,
+  type BulkRefused,
+  bulkRefusedSchema,
+} from "../schema/interrupt.ts";
 import { localError } from "./errors.ts";
 import { type Http, route } from "./http.ts";
 import { randomKey } from "./random-key.ts";
@@ -43,6 +48,8 @@ export interface BulkFilter {
 export interface BulkOptions extends ControlOptions {
   /** Stop after so many. Default: all. */
   readonly limit?: number | undefined;
+  /** Called for each that was refused; the others are done. */
+  readonly onRefused?: ((refused: BulkRefused) => void) | undefined;
 }
 
 export function post(http: Http, path: string, body: object, signal?: AbortSignal): Promise<Delegation> {
@@ -96,7 +103,11 @@ export function sendMessage(http: Http, id: string, said: string | MessageInput,
   return post(http, route`/v1/delegations/${id}/messages`, { message }, signal);
 }
 
-const bulkSchema = z.object({ delegations: z.array(delegationSchema), next_before: z.string().nullable() });
+const bulkSchema = z.object({
+  delegations: z.array(delegationSchema),
+  refused: z.array(z.object(bulkRefusedSchema.shape)).default([]),
+  next_before: z.string().nullable(),
+});
 /** One page's worth of whole delegations, each up to 3 MiB. */
 const PAGE = 20;
 
@@ -104,9 +115,10 @@ export async function* inBulk(
   http: Http,
   verb: "redrive" | "cancel",
   filter: BulkFilter,
-  { limit = Number.POSITIVE_INFINITY, signal }: BulkOptions,
+  { limit = Number.POSITIVE_INFINITY, signal, onRefused }: BulkOptions,
 ): AsyncGenerator<Delegation, void> {
   let { before } = filter;
+  let reported = new Set<string>();
   for (let left = limit; left > 0; ) {
     const body = { ...filter, ...(before !== undefined && { before }), limit: Math.min(PAGE, left) };
     const page = await http.persist(bulkSchema, {
@@ -115,6 +127,11 @@ export async function* inBulk(
       body,
       signal,
     });
+    // The page begins with the instant of the last one, so one may come again.
+    for (const refused of page.refused) {
+      if (!reported.has(refused.delegation_id)) onRefused?.(refused);
+    }
+    reported = new Set(page.refused.map(({ delegation_id }) => delegation_id));
     yield* page.delegations;
     left -= page.delegations.length;
     const isStuck = page.delegations.length === 0 && page.next_before === before;

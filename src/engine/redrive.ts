@@ -3,15 +3,17 @@
  * refused like any other; asked again then, the same id is tried.
  */
 import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
+import { isOutOfMemory, isUnavailable } from "../redis/connect.ts";
 import { messageInputSchema } from "../schema/a2a.ts";
 import { delegateRequestSchema } from "../schema/delegation.ts";
-import { ErrandError } from "../schema/errors.ts";
+import { ERRORS, ErrandError, type ErrorCode } from "../schema/errors.ts";
 import type { BulkRequest } from "../schema/interrupt.ts";
 import { toInstant } from "../schema/values.ts";
 import { type Principal, requireControl, requireOperator, toPrincipal } from "./access.ts";
 import { cancelIfLive } from "./cancel.ts";
 import type { Broker } from "./context.ts";
 import { submit } from "./delegate.ts";
+import { report } from "./dispatch.ts";
 import { instantOf, list } from "./list.ts";
 import { read } from "./read.ts";
 import { refusal } from "./refuse.ts";
@@ -51,19 +53,20 @@ async function again(broker: Broker, failed: StoredDelegation): Promise<StoredDe
   const earlier = id === newId ? null : await readRecord(broker.redis, broker.shards, id);
   if (earlier) return earlier;
   const parent = failed.parent_id && (await readRecord(broker.redis, broker.shards, failed.parent_id));
-  const request = delegateRequestSchema.parse({
+  const asked = delegateRequestSchema.parse({
     target: failed.target,
     message: messageInputSchema.parse(JSON.parse(failed.message)),
     context_id: failed.context_id,
     priority: failed.priority,
     max_attempts: failed.max_attempts,
-    // As much time as it had.
-    ttl_seconds: (failed.deadline_at - (failed.not_before_at ?? failed.created_at)) / 1000,
     metadata: JSON.parse(failed.metadata),
     ...(failed.callback !== null && { callback: JSON.parse(failed.callback) }),
     // What it was a part of may be over; then it stands by itself.
     ...(parent && !parent.finished && { parent_id: parent.id }),
   });
+  // As much time as it had; a deadline may be further away than a request's ttl_seconds reaches.
+  const ttl_seconds = (failed.deadline_at - (failed.not_before_at ?? failed.created_at)) / 1000;
+  const request = { ...asked, ttl_seconds };
   const traceparent = failed.traceparent ?? undefined;
   const made = await submit(broker, toPrincipal(failed.delegator), request, id, {
     redriveOf: failed.id,
@@ -74,10 +77,30 @@ async function again(broker: Broker, failed: StoredDelegation): Promise<StoredDe
   return record;
 }
 
+/** One that could not be done, and why; the others were. */
+export interface Refused {
+  readonly delegation_id: string;
+  readonly code: ErrorCode;
+  readonly detail: string;
+}
+
 export interface Bulk {
   readonly records: readonly StoredDelegation[];
+  readonly refused: readonly Refused[];
   /** Go on with this `before`; null: there is nothing left. */
   readonly next_before: string | null;
+}
+
+/** Null for an error that the next delegation would meet, too: the agent is gone, the queue full, Redis away. */
+function refusedAs(broker: Broker, delegation_id: string, error: unknown): Refused | null {
+  if (error instanceof ErrandError) {
+    const { category } = ERRORS[error.code];
+    if (category === "TRANSPORT" || category === "CONFIG") return null;
+    return { delegation_id, code: error.code, detail: error.message };
+  }
+  if (isUnavailable(error) || isOutOfMemory(error)) return null;
+  report(broker, error, "one of a bulk request failed");
+  return { delegation_id, code: "internal", detail: ERRORS.internal.title };
 }
 
 /** Delegations looked at in one call. */
@@ -93,6 +116,7 @@ async function inBulk(
 ): Promise<Bulk> {
   await broker.agents.get(request.target);
   const records: StoredDelegation[] = [];
+  const refused: Refused[] = [];
   let before = request.before;
   let cursor: string | undefined;
   for (let page = 0; page < MAX_PAGES; page += 1) {
@@ -105,22 +129,26 @@ async function inBulk(
       limit: 100,
     });
     for (const record of found.records) {
-      if (records.length === request.limit) return { records, next_before: before ?? null };
-      const done = await work(record).catch((error: unknown) => {
-        // What is done already must not be lost with what was refused; that one is tried again from here.
-        if (records.length === 0) throw error;
-        return "stopped" as const;
-      });
-      if (done === "stopped") return { records, next_before: toInstant(record.created_at + 1) };
+      if (records.length === request.limit) return { records, refused, next_before: before ?? null };
+      let done: StoredDelegation | null = null;
+      try {
+        done = await work(record);
+      } catch (error) {
+        const one = refusedAs(broker, record.id, error);
+        // What is done already must not be lost with what stops the rest; that one is tried again from here.
+        if (!one && records.length === 0) throw error;
+        if (!one) return { records, refused, next_before: toInstant(record.created_at + 1) };
+        refused.push(one);
+      }
       if (done) records.push(done);
       before = toInstant(record.created_at + 1);
     }
-    if (found.next_cursor === null) return { records, next_before: null };
+    if (found.next_cursor === null) return { records, refused, next_before: null };
     cursor = found.next_cursor;
     // A page without a hit is a step, too.
     before = toInstant(instantOf(cursor) + 1);
   }
-  return { records, next_before: before ?? null };
+  return { records, refused, next_before: before ?? null };
 }
 
 /** One whose new delegation was refused, or cut short, is still to be redriven. */

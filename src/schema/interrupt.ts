@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { agentMessageInputSchema, messageInputSchema, messageSchema } from "./a2a.ts";
-import { agentNameSchema, checkpointSchema, instantSchema } from "./values.ts";
+import { agentNameSchema, checkpointSchema, delegationIdSchema, instantSchema } from "./values.ts";
 
 const ONE_TEXT = { error: "give at most one of text and message", path: ["text"] };
 const oneText = (body: { text?: unknown; message?: unknown }): boolean =>
@@ -121,3 +121,11 @@ export const bulkRequestSchema = z.strictObject({
   limit: z.int().min(1).max(1000).default(100),
 });
 export type BulkRequest = z.output<typeof bulkRequestSchema>;
+
+/** One delegation of a bulk request that was refused, and why; the others were done. */
+export const bulkRefusedSchema = z.strictObject({
+  delegation_id: delegationIdSchema,
+  code: z.string(),
+  detail: z.string(),
+});
+export type BulkRefused = z.infer<typeof bulkRefusedSchema>;

@@ -61,6 +61,38 @@ test("a redrive that was refused may be asked for again", async () => {
   expect((await api.redrive(id)).status).toBe(202);
 });
 
+test("a redrive has the time that the failed one had, also when its deadline is years away", async () => {
+  const { api, failed } = await setup();
+  const deadline = new Date(Date.now() + 3 * 365 * 86_400_000).toISOString();
+  const id = await failed("broken", { deadline });
+  const again = await api.redrive(id);
+  expect(again.status).toBe(202);
+  const off = Date.parse(again.body.deadline_at) - Date.parse(deadline);
+  expect(off).toBeGreaterThanOrEqual(0);
+  expect(off).toBeLessThan(60_000);
+});
+
+test("in bulk one that is refused, or cannot be read, does not stop the others", async () => {
+  const { url, api, failed, redis, gateway } = await setup();
+  const first = await failed();
+  const bob = await as(url, "caller:bob");
+  const bobs = (await bob.delegate("scout")).body.id;
+  const [lease] = (await api.lease("scout")).body.leases;
+  await api.reply(lease.lease_id, { state: "failed", error: { code: "broken", message: "no" } });
+  const spoilt = await failed();
+  await redis.hset(gateway.broker.shards.ofId(spoilt)?.delegation(spoilt) ?? "", "message", "{broken");
+  const second = await failed();
+  await api.agent("scout", { accepts_from: ["caller:alice"] });
+  const { status, body } = await api.call("POST", "/v1/delegations/redrive", { target: "scout" });
+  expect(status).toBe(202);
+  expect(body.delegations.map((made: { redrive_of: string }) => made.redrive_of)).toEqual([second, first]);
+  expect(body.refused).toMatchObject([
+    { delegation_id: spoilt, code: "internal" },
+    { delegation_id: bobs, code: "not_accepted" },
+  ]);
+  expect(body.next_before).toBeNull();
+});
+
 test("in bulk: the newest first, by code and age, each once, page by page", async () => {
   const { url, api, alice, failed } = await setup();
   const first = await failed("broken");

@@ -8,7 +8,12 @@ import { cancel } from "../../engine/cancel.ts";
 import { message } from "../../engine/message.ts";
 import { type Bulk, cancelMany, redrive, redriveMany } from "../../engine/redrive.ts";
 import { cancelRequestSchema, delegationSchema } from "../../schema/delegation.ts";
-import { answerRequestSchema, bulkRequestSchema, messageRequestSchema } from "../../schema/interrupt.ts";
+import {
+  answerRequestSchema,
+  bulkRefusedSchema,
+  bulkRequestSchema,
+  messageRequestSchema,
+} from "../../schema/interrupt.ts";
 import { delegationIdSchema, instantSchema } from "../../schema/values.ts";
 import { jsonText } from "../answer.ts";
 import { type Route, route } from "../route.ts";
@@ -16,12 +21,13 @@ import { type Route, route } from "../route.ts";
 const params = z.strictObject({ id: delegationIdSchema });
 const bulkSchema = z.strictObject({
   delegations: z.array(delegationSchema),
+  refused: z.array(bulkRefusedSchema),
   next_before: instantSchema.nullable(),
 });
 
-function bulkText({ records, next_before }: Bulk): string {
+function bulkText({ records, ...rest }: Bulk): string {
   const delegations = records.map(({ json }) => json).join(",");
-  return `{"delegations":[${delegations}],"next_before":${JSON.stringify(next_before)}}`;
+  return `{"delegations":[${delegations}],${JSON.stringify(rest).slice(1)}`;
 }
 
 export const controlRoutes: readonly Route[] = [
