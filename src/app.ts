@@ -11,6 +11,7 @@ import { type Listener, listen } from "./doors/listener.ts";
 import type { Extension } from "./doors/mcp/server.ts";
 import { Agents } from "./engine/agents.ts";
 import { deliver } from "./engine/callbacks.ts";
+import { Cascades } from "./engine/cascades.ts";
 import type { Broker } from "./engine/context.ts";
 import { inBackground, report, wake } from "./engine/dispatch.ts";
 import { Egress } from "./engine/egress.ts";
@@ -165,6 +166,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         wake: () => wake(broker, HOOKS_QUEUE),
         onError: (error) => report(broker, error, "callback queue not read"),
       }),
+      cascades: new Cascades(() => broker),
       callbackRetryMs: options.callbackRetryMs ?? retryAfterMs,
       hosts: new HostPlaces(),
       renderPush: (entry, version, context) => renderPush(broker.publicUrl(), entry, version, context),
@@ -275,6 +277,7 @@ async function close(
   // Its leases go back while polls are answered.
   await Promise.all([listener.close(GRACE_MS), broker.houseRelay.stop(HOUSE_RELAY_GRACE_MS)]);
   recovery.stop();
+  broker.cascades.stop();
   await Promise.allSettled(broker.background);
   await broker.hooks.stop(HOOKS_GRACE_MS);
   await broker.egress.close();

@@ -4,6 +4,7 @@
  */
 import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
 import { failure } from "../lifecycle/script.ts";
+import type { Result } from "../lifecycle/writer.ts";
 import { ErrandError } from "../schema/errors.ts";
 import { type Principal, requireControl } from "./access.ts";
 import type { Broker } from "./context.ts";
@@ -27,23 +28,38 @@ export interface CancelOptions {
   readonly cascade: boolean;
 }
 
-/** Cancels in somebody's name, their right to it already known. A second cancel changes nothing. */
-export async function cancelAs(
+/** The move alone; what follows from it is the caller's to see to. */
+export async function cancelMove(
   broker: Broker,
   by: string,
   id: string,
   { reason, cascade }: CancelOptions,
-): Promise<StoredDelegation> {
+  read: boolean,
+): Promise<Result> {
   const said = reason === undefined || reason === "" ? "" : `: ${reason}`;
   const error = JSON.stringify(failure("canceled", `Canceled by ${by}${said}`));
-  const { outcome, record } = await broker.writer.move({
+  const result = await broker.writer.move({
     move: "cancel",
     id,
     params: { cascade: cascade ? by : undefined },
     event: { error, by: JSON.stringify(by) },
     fields: { error },
-    read: true,
+    read,
   });
+  const { outcome } = result;
+  // Its children may have been left alone by a cancel without `cascade`.
+  if (!cascade || outcome.outcome !== "state" || outcome.state !== "canceled") return result;
+  return broker.writer.move({ move: "cascade", id, params: { cascade: by }, read });
+}
+
+/** Cancels in somebody's name, their right to it already known. A second cancel may only reach the children. */
+export async function cancelAs(
+  broker: Broker,
+  by: string,
+  id: string,
+  options: CancelOptions,
+): Promise<StoredDelegation> {
+  const { outcome, record } = await cancelMove(broker, by, id, options, true);
   if (outcome.outcome === "ok" && record) {
     await follow(broker, id, outcome);
     return record;

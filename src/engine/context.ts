@@ -14,6 +14,7 @@ import type { RedisStatus } from "../schema/status.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Agents } from "./agents.ts";
+import type { Cascades } from "./cascades.ts";
 import type { Egress } from "./egress.ts";
 import type { Owed } from "./follow-ups.ts";
 import type { HouseRelay } from "./house-relay.ts";
@@ -52,6 +53,7 @@ export interface Broker {
   readonly told: Told;
   readonly awaited: Awaited;
   readonly hooks: Hooks;
+  readonly cascades: Cascades;
   readonly egress: Egress;
   readonly hosts: HostPlaces;
   readonly renderPush: RenderPush;

@@ -86,7 +86,10 @@ export class Sweep {
       await follow(this.#broker, id, outcome);
     } else if (outcome.outcome === "follow_up") {
       this.#broker.log.info({ delegation_id: id }, "follow-up taken over");
-      await this.#broker.owe(id, outcome);
+      const { cascade, follow_at, untold } = outcome;
+      // A cascade may take long; what is due for others does not wait for it.
+      if (cascade !== undefined) void this.#broker.owe(id, { cascade, follow_at });
+      if (untold) await this.#broker.owe(id, { untold });
     } else if (outcome.outcome === "check") {
       await this.checkTicket(id, outcome.target, outcome.ticket);
     }

@@ -265,6 +265,15 @@ export const MOVES = {
     queue: "drop_ticket",
     doc: "Nobody wants it any more; the holder learns at once.",
   },
+  cascade: {
+    from: ["canceled"],
+    to: [],
+    by: ["delegator", "approver", "operator"],
+    lease: "none",
+    requires: [],
+    event: null,
+    doc: "A later cancel reaches the children that an earlier one left alone.",
+  },
   adopt: {
     from: LIVE,
     to: [],

@@ -171,7 +171,7 @@ if swept and owes() and now >= rec.follow_at then
   rec.follow_at = now + LIMITS.follow_ms
   redis.call('HSET', key, 'follow_at', rec.follow_at)
   redis.call('ZADD', base .. ':due', digits(next_due()), p.id)
-  return answer('follow_up', { cascade = rec.cascade, untold = untold() })
+  return answer('follow_up', { cascade = rec.cascade, follow_at = rec.follow_at, untold = untold() })
 end
 
 if swept then
@@ -281,6 +281,8 @@ elseif move == 'message' then
   if redis.call('HGET', key, 'said:' .. p.message_id) == p.message_hash then return answer('duplicate') end
 elseif move == 'redrive' and rec.redriven_as then
   return answer('redriven', { redriven_as = rec.redriven_as })
+elseif move == 'follow_up' and p.claim and (not rec.cascade or rec.follow_at ~= p.claim) then
+  return answer('taken_over')
 end
 if p.push and redis.call('HEXISTS', key .. ':pushes', p.push) == 0 and
   redis.call('HLEN', key .. ':pushes') >= LIMITS.pushes then
@@ -394,6 +396,7 @@ elseif move == 'redrive' then
   put('redriven_as', p.new_id)
 elseif move == 'follow_up' then
   if p.cascaded then put('cascade', '') end
+  if p.claim then put('follow_at', now + LIMITS.follow_ms) end
   if p.notified then put('notified_seq', math.max(p.notified, rec.notified_seq or 0)) end
 elseif move == 'message' then
   redis.call('HSET', key, 'said:' .. p.message_id, p.message_hash)
@@ -404,7 +407,7 @@ elseif move == 'interrupt' then
 elseif move == 'answer' then
   redis.call('HSET', key, 'answer:' .. p.interrupt_id, p.answers, 'answer_hash:' .. p.interrupt_id, p.answer_hash)
   put('answered', (rec.answered or 0) + 1)
-elseif move == 'cancel' and p.cascade and rec.children then
+elseif (move == 'cancel' or move == 'cascade') and p.cascade and rec.children then
   put('cascade', p.cascade)
   put('follow_at', now + LIMITS.follow_ms)
 end
@@ -584,7 +587,7 @@ end
 
 local done = { move = move, event_id = event_id, ready_at = rec.ready_at, priority = rec.priority,
   ticketed = ticketed, returned = rec.returned == 1, old_ticket = old_ticket, lease_expires_at = rec.lease_expires_at,
-  cascade = rec.cascade, untold = untold() }
+  cascade = rec.cascade, follow_at = rec.cascade and rec.follow_at, untold = untold() }
 if not taker or not ticketed or rec.ready_at > now then return answer('ok', done) end
 
 local reply = answer('ok', done, true)

@@ -75,6 +75,8 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
     lease_expires_at: z.number().optional(),
     /** Its children are to be canceled, in this principal's name. */
     cascade: z.string().optional(),
+    /** When the sweep takes over what is to follow, unless that was put off. */
+    follow_at: z.number().optional(),
     untold: untold.optional(),
   }),
   base.extend({ outcome: z.literal("missing") }),
@@ -91,6 +93,7 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   live.extend({
     outcome: z.literal("follow_up"),
     cascade: z.string().optional(),
+    follow_at: z.number().optional(),
     untold: untold.optional(),
   }),
   live.extend({ outcome: z.literal("ticket") }),
@@ -110,6 +113,8 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   /** It has as many pushes as one may have. */
   live.extend({ outcome: z.literal("pushes") }),
   live.extend({ outcome: z.literal("forgotten") }),
+  /** Somebody else does what was to follow, or has done it. */
+  live.extend({ outcome: z.literal("taken_over") }),
 ]);
 export type Outcome = z.infer<typeof outcomeSchema>;
 export type Moved = Extract<Outcome, { outcome: "ok" }>;

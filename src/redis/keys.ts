@@ -40,7 +40,7 @@ export interface ShardKeys {
   readonly unseen: (id: string) => string;
   /** HASH request_id → JSON answer, of a question of which some is not answered yet; expires. */
   readonly answerParts: (id: string, interrupt: string) => string;
-  /** SET: ids of the delegations made, or about to be made, under it. */
+  /** SET: ids of the delegations made, or about to be made, under it; a cascade takes out what it has canceled. */
   readonly children: (id: string) => string;
   /** HASH push config id → JSON, with its secrets; written by transition.lua, entries taken out by engine/push-steps.ts. */
   readonly pushes: (id: string) => string;

@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
 import { checkHistory } from "../support/history.ts";
+import { until } from "../support/until.ts";
 
 async function setup(options: Parameters<typeof startBroker>[0] = {}) {
   const broker = await startBroker(options);
@@ -44,32 +45,106 @@ test.each([1, 7])("a cancel goes down the tree, across agents, with %i shards", 
   expect((await api.get(grandchild.id)).body.error.message).toContain(child.id);
 });
 
-test("without cascade the children go on, and take no harm from a second cancel", async () => {
+test("without cascade the children go on; a second cancel with it reaches them", async () => {
+  const { agent, alice, handed, state, api } = await setup();
+  const root = await handed(alice, "lead");
+  const child = await handed(agent("lead"), "scout", root.id);
+  const finished = await handed(agent("lead"), "smith", root.id);
+  await agent("smith").reply(finished.lease);
+  const grandchild = await handed(agent("scout"), "clerk", child.id);
+  expect((await alice.cancel(root.id, { cascade: false })).status).toBe(200);
+  expect((await alice.cancel(root.id, { cascade: false })).status).toBe(200);
+  expect(await state(child.id)).toBe("working");
+  const { version } = (await api.get(root.id)).body;
+  expect((await alice.cancel(root.id)).body).toMatchObject({ state: "canceled", version });
+  expect([await state(child.id), await state(grandchild.id)]).toEqual(["canceled", "canceled"]);
+  expect(await state(finished.id)).toBe("completed");
+});
+
+test("a cascade reaches what is below a child that was canceled alone before", async () => {
   const { agent, alice, handed, state } = await setup();
   const root = await handed(alice, "lead");
   const child = await handed(agent("lead"), "scout", root.id);
-  expect((await alice.cancel(root.id, { cascade: false })).status).toBe(200);
-  expect(await state(child.id)).toBe("working");
-  expect((await alice.cancel(root.id)).status).toBe(200);
-  expect((await agent("scout").reply(child.lease)).body.outcome).toBe("matched");
+  const grandchild = await handed(agent("scout"), "clerk", child.id);
+  await agent("lead").cancel(child.id, { cascade: false });
+  expect(await state(grandchild.id)).toBe("working");
+  await alice.cancel(root.id);
+  await until(async () => (await state(grandchild.id)) === "canceled");
 });
 
 test("a cascade that its gateway did not live to finish is finished by the sweep", async () => {
   const { agent, alice, handed, state, clock, gateway } = await setup();
   const root = await handed(alice, "lead");
   const child = await handed(agent("lead"), "scout", root.id);
-  const died = vi.spyOn(gateway.broker.redis, "smembers").mockRejectedValueOnce(new Error("died"));
+  const died = vi.spyOn(gateway.broker.bulk, "srandmember").mockRejectedValueOnce(new Error("died"));
   await alice.cancel(root.id);
   died.mockRestore();
   expect(await state(child.id)).toBe("working");
   clock.offset_ms = 6_000;
   await gateway.sweep.tick();
-  expect(await state(child.id)).toBe("canceled");
+  await until(async () => (await state(child.id)) === "canceled");
+  await Promise.all(gateway.broker.background);
   // Done is done: nothing is owed any more.
-  const looked = vi.spyOn(gateway.broker.redis, "smembers");
+  const looked = vi.spyOn(gateway.broker.bulk, "srandmember");
   clock.offset_ms = 12_000;
   await gateway.sweep.tick();
   expect(looked).not.toHaveBeenCalled();
+});
+
+test("the sweep does not wait for a cascade, however long that takes, nor begins it twice", async () => {
+  const { agent, alice, handed, api, clock, gateway, redis } = await setup();
+  const { broker } = gateway;
+  const root = await handed(alice, "lead");
+  const other = await handed(alice, "smith");
+  // Children that were never made: each costs the cascade its look and a tombstone.
+  const key = broker.shards.ofId(root.id)?.children(root.id) ?? "";
+  const ids = Array.from({ length: 1_000 }, () => broker.shards.newDelegationId("scout"));
+  const child = (await agent("lead").delegate("scout", { parent_id: root.id })).body.id;
+  await redis.sadd(key, ...ids);
+  const { bulk } = broker;
+  const random = bulk.srandmember.bind(bulk);
+  let goOn = () => {};
+  const gate = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  let looks = 0;
+  vi.spyOn(bulk, "srandmember").mockImplementation(async (name, count) => {
+    looks += 1;
+    await gate;
+    return random(name, count);
+  });
+  await alice.cancel(root.id);
+  clock.offset_ms = 70_000;
+  // The cascade stands still and is due again, and so is the other's lease.
+  await gateway.sweep.tick();
+  expect((await api.get(other.id)).body).toMatchObject({ state: "submitted", attempt: 2 });
+  expect(looks).toBe(1);
+  expect((await api.get(child)).body.state).toBe("submitted");
+  goOn();
+  await until(async () => (await redis.exists(key)) === 0);
+  expect((await api.get(child)).body.state).toBe("canceled");
+});
+
+test("a cascade that is under way keeps its claim; one that was taken over ends", async () => {
+  const { agent, alice, handed, clock, gateway, redis } = await setup();
+  const { broker } = gateway;
+  const root = await handed(alice, "lead");
+  await agent("lead").delegate("scout", { parent_id: root.id });
+  const died = vi.spyOn(broker.bulk, "srandmember").mockRejectedValueOnce(new Error("died"));
+  await alice.cancel(root.id);
+  died.mockRestore();
+  const claim = Number(await redis.hget(broker.shards.ofId(root.id)?.delegation(root.id) ?? "", "follow_at"));
+  clock.offset_ms = 3_000;
+  const move = (claimed: number) =>
+    broker.writer.move({ move: "follow_up", id: root.id, params: { claim: claimed } });
+  const { outcome } = await move(claim);
+  expect(outcome).toMatchObject({ outcome: "ok", cascade: "caller:alice" });
+  // Put off: it is not due where it would have been.
+  clock.offset_ms = 6_000;
+  expect((await broker.writer.move({ move: "due", id: root.id })).outcome.outcome).toBe("not_due");
+  clock.offset_ms = 9_000;
+  expect((await broker.writer.move({ move: "due", id: root.id })).outcome.outcome).toBe("follow_up");
+  expect((await move(claim)).outcome.outcome).toBe("taken_over");
 });
 
 test("a child that is registered but not made when its parent is canceled never comes to be", async () => {

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { expect } from "vitest";
 import { isTerminal } from "../../src/schema/delegation.ts";
 import type { Item, Refusal } from "./item.ts";
-import { MAX_DEPTH, type Model, THIRD, UNIT } from "./model.ts";
+import { count, MAX_DEPTH, type Model, THIRD, UNIT } from "./model.ts";
 import { compare, judge, MAX_ATTEMPTS } from "./real.ts";
 import { hasItems, type Pick, pickItem, type Step, step } from "./step.ts";
 
@@ -93,7 +93,8 @@ const cancel = step<{ via: number; pick: Pick; by: string; cascade: boolean }>({
   name: "cancel",
   check: hasItems,
   async run(model, real, args) {
-    const item = pickItem(model, args.pick, ({ state }) => !isTerminal(state));
+    const again = (state: Item["state"]) => args.cascade && state === "canceled";
+    const item = pickItem(model, args.pick, ({ state }) => !isTerminal(state) || again(state));
     const by = principal(args.by, item);
     const legal = item.state === "canceled" ? null : model.mayMove("cancel", item);
     const refusal = model.mayControl(by, item) ?? legal;
@@ -101,6 +102,10 @@ const cancel = step<{ via: number; pick: Pick; by: string; cascade: boolean }>({
     judge(await real.call(args.via, by, "POST", path, { cascade: args.cascade }), refusal);
     await real.settled();
     if (!refusal && item.state !== "canceled") model.cancel(item, args.cascade);
+    else if (!refusal && args.cascade) {
+      count(model.made, "cascade");
+      model.cascade(item);
+    }
     await real.check(item);
     for (const child of item.children) await real.check(child);
   },

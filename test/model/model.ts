@@ -216,8 +216,15 @@ export class Model {
 
   cancel(item: Item, cascade: boolean): void {
     this.move("cancel", item, { error: "canceled" });
-    if (!cascade) return;
-    for (const child of item.children) if (!isTerminal(child.state)) this.cancel(child, true);
+    if (cascade) this.cascade(item);
+  }
+
+  /** What was canceled alone before is gone through, too. */
+  cascade(item: Item): void {
+    for (const child of item.children) {
+      if (!isTerminal(child.state)) this.cancel(child, true);
+      else if (child.state === "canceled") this.cascade(child);
+    }
   }
 
   /** Everything that time asks for. */

@@ -49,6 +49,7 @@ export async function openDesk(spec: unknown = {}) {
       answer: { interrupt_id: "int_1", answer_hash: "h", answers: "{}" },
       message: { message_id: "h", message_hash: "h" },
       adopt: { child_id: "dlg_0_child" },
+      cascade: { cascade: "operator" },
       push: { push: "p", push_config: "{}" },
       redrive: { new_id: "dlg_0_new" },
       release: holder,
