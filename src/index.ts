@@ -2,7 +2,12 @@
  * The library: what users import. Limit: it speaks HTTP to a broker and does not contain one. Nothing here needs
  * Node; what a browser's page does not use, a bundler leaves out.
  */
-export { Admin, type CallOptions, type NewToken } from "./client/admin.ts";
+export {
+  Admin,
+  type CallOptions,
+  type NewToken,
+  type PageOptions,
+} from "./client/admin.ts";
 export { Agent, type AgentOptions } from "./client/agent.ts";
 export type { ChunkOptions } from "./client/artifacts.ts";
 export type { BatchInput, BatchOptions, BatchResult } from "./client/batch.ts";
@@ -50,6 +55,7 @@ export {
 } from "./client/work.ts";
 export { type Artifact, type Message, type MessageInput, type Part, textOf } from "./schema/a2a.ts";
 export type { Agent as AgentInfo, AgentInput, Presence } from "./schema/agent.ts";
+export type { AuditAction, AuditEntry, AuditFilter } from "./schema/audit.ts";
 export type { Callback } from "./schema/callback.ts";
 export {
   type DelegateInput,

@@ -5,6 +5,7 @@
 import { Command } from "commander";
 import { addAgent } from "./agent.ts";
 import { addAnswer, addApprove, addDeny } from "./answer.ts";
+import { addAudit } from "./audit.ts";
 import { addCancel } from "./cancel.ts";
 import { addCompletion } from "./completion.ts";
 import { addGlobalOptions, type Cli, examples } from "./context.ts";
@@ -41,6 +42,7 @@ const COMMANDS = [
   addMcp,
   addAgent,
   addToken,
+  addAudit,
   addDoctor,
   addCompletion,
 ];

@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 import { type Agent as AgentInfo, type AgentInput, agentSchema } from "../schema/agent.ts";
+import { type AuditEntry, type AuditFilter, auditPageSchema } from "../schema/audit.ts";
 import { newTokenSchema, type TokenInfo, tokenSchema } from "../schema/token.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
 
@@ -14,6 +15,11 @@ export type NewToken = z.infer<typeof newTokenSchema>;
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
+}
+
+export interface PageOptions extends CallOptions {
+  /** How many are fetched at a time, 1 to 100; default 100. */
+  readonly pageSize?: number | undefined;
 }
 
 /** Setting up agents and tokens. Most of it is the operator's alone; an agent may see to itself. */
@@ -82,6 +88,18 @@ export class Admin {
   /** Without their secrets. */
   async listTokens({ signal }: CallOptions = {}): Promise<TokenInfo[]> {
     return (await this.#http.persist(tokensSchema, { path: "/v1/tokens", signal })).tokens;
+  }
+
+  /** The audit log, newest first, fetched page by page as the loop asks for it. */
+  async *audit(filter: AuditFilter = {}, options: PageOptions = {}): AsyncGenerator<AuditEntry, void> {
+    let cursor: string | undefined;
+    do {
+      const query = { ...filter, cursor, limit: options.pageSize };
+      const { signal } = options;
+      const page = await this.#http.persist(auditPageSchema, { path: "/v1/audit", query, signal });
+      yield* page.entries;
+      cursor = page.next_cursor ?? undefined;
+    } while (cursor !== undefined);
   }
 
   /** It stops within a second, in open streams and polls too. */

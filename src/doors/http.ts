@@ -22,6 +22,7 @@ import type { Document } from "./openapi-types.ts";
 import { PREFLIGHT_HEADERS } from "./origin.ts";
 import { problemResponse } from "./problem.ts";
 import { agentRoutes } from "./rest/agents.ts";
+import { auditRoutes } from "./rest/audit.ts";
 import { batchRoutes } from "./rest/batch.ts";
 import { controlRoutes } from "./rest/control.ts";
 import { delegationRoutes } from "./rest/delegations.ts";
@@ -39,6 +40,7 @@ export const ROUTES: readonly Route[] = [
   ...eventRoutes,
   ...leaseRoutes,
   ...replyRoutes,
+  ...auditRoutes,
   ...statusRoutes,
 ];
 

@@ -39,6 +39,7 @@ const TAGS: Named<{ segments: readonly string[]; description: string }> = {
   Watching: { segments: ["events"], description: "Events as a stream, or as pages for those who poll." },
   Agents: { segments: ["agents"], description: "Who can be delegated to." },
   Tokens: { segments: ["tokens"], description: "Who may call." },
+  Audit: { segments: ["audit"], description: "Who changed what." },
   Status: { segments: ["status"], description: "How the broker is." },
 };
 

@@ -6,7 +6,8 @@ import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
 import { failure } from "../lifecycle/script.ts";
 import type { Result } from "../lifecycle/writer.ts";
 import { ErrandError } from "../schema/errors.ts";
-import { type Principal, requireControl } from "./access.ts";
+import { type Principal, requireControl, requireOperator } from "./access.ts";
+import { audit } from "./audit.ts";
 import type { Broker } from "./context.ts";
 import { follow } from "./dispatch.ts";
 import { read } from "./read.ts";
@@ -92,9 +93,16 @@ export async function cancelIfLive(
  * Takes an agent away with all that hangs on it; false when it is busy and `force` is off. Every step may be
  * repeated, so a deletion that was cut short is finished by asking for it again.
  */
-export async function removeAgent(broker: Broker, agent: string, force: boolean): Promise<boolean> {
+export async function removeAgent(
+  broker: Broker,
+  principal: Principal,
+  agent: string,
+  force: boolean,
+): Promise<boolean> {
+  requireOperator(principal, "delete agents");
   const { delivery } = (await broker.agents.get(agent)).spec;
   if (!(await broker.agents.close(agent, force))) return false;
+  await audit(broker, principal, "agent.delete", agent, { force });
   await broker.tokens.revokeAll(`agent:${agent}`);
   const options = { reason: "the agent was deleted", cascade: true };
   for (let ids = await broker.agents.live(agent); ids.length > 0; ids = await broker.agents.live(agent)) {

@@ -9,6 +9,7 @@ import { leaseIdOf, randomId } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
 import type { LeaseRequest } from "../schema/lease.ts";
 import { type Principal, requireAgent } from "./access.ts";
+import { audit } from "./audit.ts";
 import type { Broker } from "./context.ts";
 import { follow, report, tell, wake } from "./dispatch.ts";
 
@@ -179,5 +180,6 @@ export async function setPaused(
   }
   await broker.agents.get(agent);
   await broker.agents.setPaused(agent, paused);
+  await audit(broker, principal, paused ? "agent.pause" : "agent.resume", agent);
   if (!paused) wake(broker, agent);
 }

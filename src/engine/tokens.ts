@@ -7,10 +7,13 @@ import { z } from "zod";
 import type { Bus } from "../redis/bus.ts";
 import type { Redis } from "../redis/connect.ts";
 import { keys } from "../redis/keys.ts";
+import { Script } from "../redis/script.ts";
 import { randomId } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
 import type { TokenInfo, TokenRequest } from "../schema/token.ts";
 import { toInstant } from "../schema/values.ts";
+import { type Principal, toPrincipal } from "./access.ts";
+import { AUDIT_LUA, auditArgs } from "./audit.ts";
 
 const PREFIX = "errand_";
 const ID_LENGTH = 10;
@@ -23,6 +26,29 @@ const DROPPED_MS = 120_000;
 const FORGET_AT_ONCE = 100;
 const RECHECK_MS = 200;
 const MAX_TIMER_MS = 2 ** 31 - 1;
+const OPERATOR = toPrincipal("operator");
+
+/** KEYS: tokens, expiring, audit · ARGV: id, JSON, expires at or nothing, then the audit entry. */
+const createScript = new Script(`#!lua flags=allow-oom
+${AUDIT_LUA}
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+if ARGV[3] ~= '' then redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1]) end
+audit(KEYS[3], {unpack(ARGV, 4)}, 0)
+return 1`);
+
+/** KEYS: tokens, expiring, audit · ARGV: id, then the audit entry or nothing · 1 revoked, 0 no such token. */
+const revokeScript = new Script(`#!lua flags=allow-oom
+${AUDIT_LUA}
+local json = redis.call('HGET', KEYS[1], ARGV[1])
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+if not json then return 0 end
+if ARGV[2] then
+  local entry = {unpack(ARGV, 2)}
+  entry[4] = cjson.encode({principal = cjson.decode(json).principal})
+  audit(KEYS[3], entry, 0)
+end
+return 1`);
 
 const storedSchema = z.object({
   hash: z.string(),
@@ -116,18 +142,25 @@ export class Tokens {
     this.#bus.onGap(() => this.#recheckHolds());
   }
 
-  async create(request: TokenRequest): Promise<TokenInfo & { token: string }> {
+  async create(request: TokenRequest, by: Principal = OPERATOR): Promise<TokenInfo & { token: string }> {
     const id = randomId(ID_LENGTH);
     const token = `${PREFIX}${id}${randomId(SECRET_LENGTH)}`;
     const now = Date.now();
     const expires_at =
       request.expires_in_seconds === undefined ? null : now + Math.round(request.expires_in_seconds * 1000);
     const stored: Stored = { hash: hashOf(token), principal: request.principal, created_at: now, expires_at };
-    await this.#redis.hset(keys.tokens, id, JSON.stringify(stored));
-    // Not atomic: one whose expiry was not noted is refused all the same, and only stays in the list.
-    if (expires_at !== null) await this.#redis.zadd(keys.expiring, expires_at, id);
+    const made = describe(id, stored);
+    const entry = auditArgs(by, "token.create", id, {
+      principal: made.principal,
+      expires_at: made.expires_at,
+    });
     await this.#forgetExpired(now);
-    return { ...describe(id, stored), token };
+    await createScript.run(
+      this.#redis,
+      [keys.tokens, keys.expiring, entry.stream],
+      [id, JSON.stringify(stored), expires_at ?? "", ...entry.args],
+    );
+    return { ...made, token };
   }
 
   async list(): Promise<TokenInfo[]> {
@@ -146,17 +179,22 @@ export class Tokens {
   }
 
   /** False when there is no such token. */
-  async revoke(id: string): Promise<boolean> {
-    const removed = await this.#redis.hdel(keys.tokens, id);
+  revoke(id: string, by: Principal = OPERATOR): Promise<boolean> {
+    return this.#revoke(id, auditArgs(by, "token.revoke", id, {}));
+  }
+
+  /** Not in the audit log one by one: what they were revoked for is. */
+  async revokeAll(principal: string): Promise<void> {
+    for (const token of await this.list()) if (token.principal === principal) await this.#revoke(token.id);
+  }
+
+  async #revoke(id: string, entry?: ReturnType<typeof auditArgs>): Promise<boolean> {
+    const names = [keys.tokens, keys.expiring, entry?.stream ?? keys.audit];
+    const revoked = await revokeScript.run(this.#redis, names, [id, ...(entry?.args ?? [])]);
     // At once: what still is to be done may fail.
     this.#drop(id);
     await this.#bus.publish(keys.revoked, id);
-    await this.#redis.zrem(keys.expiring, id);
-    return removed === 1;
-  }
-
-  async revokeAll(principal: string): Promise<void> {
-    for (const token of await this.list()) if (token.principal === principal) await this.revoke(token.id);
+    return revoked === 1;
   }
 
   /**

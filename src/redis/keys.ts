@@ -13,6 +13,10 @@ export const keys = {
   layout: `${COMMON}:layout`,
   /** HASH token id → JSON {hash, principal, created_at, expires_at}. */
   tokens: `${COMMON}:tokens`,
+  /** STREAM: the audit log, what the operator did. */
+  audit: `${COMMON}:audit`,
+  /** STREAM: the audit log, what anybody else did; apart, so that nobody can push out the operator's entries. */
+  auditOthers: `${COMMON}:audit:others`,
   /** ZSET agent → when the last agent of that name was deleted, ms; as long as something of its time is kept. */
   deleted: `${COMMON}:deleted`,
   /** ZSET token id → when it expires, ms; of those that do. */

@@ -80,7 +80,8 @@ export const LIMITS = {
   ),
   wait_seconds: limit(60, "seconds", "a request may wait", "invalid_request"),
   leases: limit(32, "leases", "one poll may take", "invalid_request"),
-  page: limit(1_000, "entries", "a page of events or results; 100 of a list", "invalid_request"),
+  page: limit(1_000, "entries", "a page of events or results", "invalid_request"),
+  list_page: limit(100, "entries", "a page of delegations, agents or audit entries", "invalid_request"),
   page_bytes: limit(
     8 * MIB,
     "bytes",
@@ -93,6 +94,19 @@ export const LIMITS = {
     "(or 4 MiB) buffered for a reader that falls behind; then it is closed and resumes by its cursor",
     null,
   ),
+  audit_entries: limit(
+    10_000,
+    "entries",
+    "kept in the audit log for the operator, and as many for all others together; then the oldest go",
+    null,
+  ),
+  audit_entry_bytes: limit(
+    1 * KIB,
+    "bytes",
+    "the details of an audit entry, as JSON; larger ones are left out",
+    null,
+  ),
+  audit_days: limit(90, "days", "an audit entry is kept at most", null),
 } as const satisfies Record<string, Limit>;
 
 export type LimitName = keyof typeof LIMITS;

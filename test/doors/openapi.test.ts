@@ -144,6 +144,7 @@ test("what a broker answers, on every route, is as the document says", async () 
   const { url, seen, call } = await setup();
   const made = await call("POST", "/v1/tokens", { principal: "caller:alice", expires_in_seconds: 60 });
   await call("GET", "/v1/tokens");
+  await call("GET", "/v1/audit");
   await call("GET", "/v1/status");
   await call("DELETE", `/v1/tokens/${made.body.id}`);
   await call("DELETE", `/v1/tokens/${made.body.id}`);

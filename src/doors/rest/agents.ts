@@ -1,6 +1,6 @@
 /** Agents: created, replaced, read, listed, paused, deleted. Limit: settings are shown to the agent and the operator. */
 import { z } from "zod";
-import { type Principal, requireOperator } from "../../engine/access.ts";
+import type { Principal } from "../../engine/access.ts";
 import type { StoredAgent } from "../../engine/agents.ts";
 import { removeAgent } from "../../engine/cancel.ts";
 import type { Broker } from "../../engine/context.ts";
@@ -98,8 +98,7 @@ export const agentRoutes: readonly Route[] = [
     answers: { 204: null },
     async handle(call, input) {
       const name = input.params.agent;
-      requireOperator(call.principal, "delete agents");
-      if (!(await removeAgent(call.broker, name, input.query.force === "true"))) {
+      if (!(await removeAgent(call.broker, call.principal, name, input.query.force === "true"))) {
         throw new ErrandError("agent_busy", `Agent '${name}' has live delegations.`, {
           details: { counts: await call.broker.agents.counts(name) },
         });

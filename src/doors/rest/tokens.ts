@@ -15,7 +15,7 @@ export const tokenRoutes: readonly Route[] = [
     answers: { 201: newTokenSchema },
     async handle(call, { body }) {
       requireOperator(call.principal, "make tokens");
-      return json(201, await call.broker.tokens.create(body));
+      return json(201, await call.broker.tokens.create(body, call.principal));
     },
   }),
   route({
@@ -36,7 +36,7 @@ export const tokenRoutes: readonly Route[] = [
     answers: { 204: null },
     async handle(call, { params }) {
       requireOperator(call.principal, "revoke tokens");
-      if (!(await call.broker.tokens.revoke(params.id))) {
+      if (!(await call.broker.tokens.revoke(params.id, call.principal))) {
         throw new ErrandError("not_found", `There is no token '${params.id}'.`);
       }
       return nothing(204);

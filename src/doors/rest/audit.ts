@@ -1,0 +1,24 @@
+/** The audit log. Limit: for the operator. */
+import { z } from "zod";
+import { readAudit } from "../../engine/audit.ts";
+import { auditFilterSchema, auditPageSchema } from "../../schema/audit.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import { queryNumber } from "../../schema/values.ts";
+import { json } from "../answer.ts";
+import { type Route, route } from "../route.ts";
+
+export const auditRoutes: readonly Route[] = [
+  route({
+    method: "GET",
+    path: "/v1/audit",
+    summary: "Who changed tokens and agents, erased delegations, or acted in bulk; newest first.",
+    query: auditFilterSchema.extend({
+      cursor: z.string().min(1).max(128).optional(),
+      limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
+    }),
+    answers: { 200: auditPageSchema },
+    async handle(call, { query }) {
+      return json(200, await readAudit(call.broker, call.principal, query));
+    },
+  }),
+];

@@ -1,0 +1,44 @@
+/**
+ * The audit log: who changed tokens and agents, erased delegations, or acted in bulk. Limit: reads and single
+ * delegations are not in it; their events are.
+ */
+import * as z from "zod";
+import { instantSchema, principalSchema } from "./values.ts";
+
+export const auditActionSchema = z.enum([
+  "token.create",
+  "token.revoke",
+  "agent.create",
+  "agent.update",
+  "agent.pause",
+  "agent.resume",
+  "agent.delete",
+  "delegation.erase",
+  "delegations.cancel",
+  "delegations.redrive",
+]);
+export type AuditAction = z.infer<typeof auditActionSchema>;
+
+export const auditEntrySchema = z.strictObject({
+  id: z.string(),
+  at: instantSchema,
+  by: principalSchema,
+  action: auditActionSchema,
+  /** The agent, the token's id or the delegation's id. */
+  subject: z.string(),
+  details: z.record(z.string(), z.unknown()),
+});
+/** One action in the audit log. */
+export type AuditEntry = z.infer<typeof auditEntrySchema>;
+
+export const auditFilterSchema = z.strictObject({
+  action: auditActionSchema.optional(),
+  subject: z.string().min(1).max(256).optional(),
+  by: principalSchema.optional(),
+});
+export type AuditFilter = z.infer<typeof auditFilterSchema>;
+
+export const auditPageSchema = z.strictObject({
+  entries: z.array(auditEntrySchema),
+  next_cursor: z.string().nullable(),
+});
