@@ -3,6 +3,7 @@
  * failure, its latest line as progress. Limit: what goes beyond the bound is counted, not kept.
  */
 import { StringDecoder } from "node:string_decoder";
+import { truncate } from "../schema/text.ts";
 
 /** The first bytes, and how many there were. */
 export class Head {
@@ -75,7 +76,7 @@ export class LatestLine {
   add(chunk: Buffer): string | undefined {
     const lines = (this.#rest + this.#decoder.write(chunk)).split(/[\r\n]+/);
     // Of an endless line the beginning is kept: it is what would be shown.
-    this.#rest = (lines.pop() ?? "").slice(0, this.#maxRest);
+    this.#rest = truncate(lines.pop() ?? "", this.#maxRest);
     return lines.findLast((line) => line.trim() !== "");
   }
 }

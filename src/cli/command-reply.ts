@@ -3,6 +3,7 @@
  * an artifact. Limit: what does not fit into one request (960 KiB as JSON) is cut, and the reply says so.
  */
 import type { Reply } from "../client/work.ts";
+import { truncate } from "../schema/text.ts";
 import { cutBytes, type Head } from "./capture.ts";
 import type { Ended } from "./child.ts";
 import { OUTPUT_ARTIFACT } from "./reply.ts";
@@ -75,6 +76,6 @@ function cutToFit(text: string): string {
     const size = Buffer.byteLength(JSON.stringify(cut));
     if (size <= JSON_MAX) return cut;
     const length = Math.floor(cut.length * (JSON_MAX / size) * 0.99);
-    cut = cut.slice(0, length).replace(/[\ud800-\udbff]$/, "");
+    cut = truncate(cut, length);
   }
 }

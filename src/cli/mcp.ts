@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { ErrandApiError } from "../client/errors.ts";
 import { invalidUrl } from "../client/failures.ts";
+import { withoutTrailingSlashes } from "../schema/text.ts";
 import { type Cli, examples, type GlobalOptions } from "./context.ts";
 import { discover, type Target } from "./discover.ts";
 import type { CliHost } from "./host.ts";
@@ -41,7 +42,7 @@ async function serve(host: CliHost, options: GlobalOptions): Promise<void> {
   const target = async (): Promise<Target> => {
     const { url, token } = await discover(host.env, options);
     if (!URL.canParse(url) || !/^https?:/.test(url)) throw invalidUrl(url);
-    return { url: url.replace(/\/+$/, ""), token };
+    return { url: withoutTrailingSlashes(url), token };
   };
   // A mistake in the configuration is told at once; a broker that is not there yet may come.
   await target().catch((error: unknown) => {

@@ -135,7 +135,8 @@ function remoteUrl(value: string): string {
 }
 
 function header(value: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const [, name, rest] = /^([\w!#$%&'*+.^`|~-]+):\s*([\x20-\x7e]+)$/.exec(value) ?? [];
-  if (name === undefined || rest === undefined) throw usageError("--header takes '<name>: <value>'.");
-  return { ...before, [name.toLowerCase()]: rest };
+  const [, name, rest] = /^([\w!#$%&'*+.^`|~-]+):([\t\x20-\x7e]+)$/.exec(value) ?? [];
+  const said = rest?.trim() ?? "";
+  if (name === undefined || said === "") throw usageError("--header takes '<name>: <value>'.");
+  return { ...before, [name.toLowerCase()]: said };
 }

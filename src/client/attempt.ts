@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { textOf } from "../schema/a2a.ts";
 import { type Lease, replySchema } from "../schema/lease.ts";
+import { truncate } from "../schema/text.ts";
 import { Artifacts } from "./artifacts.ts";
 import { Asker } from "./asker.ts";
 import { Children } from "./children.ts";
@@ -261,7 +262,7 @@ async function outcomeOf(handler: Handler, work: Work): Promise<Reply | Asking |
 
 function thrown(error: unknown): Reply {
   const message = error instanceof Error ? error.message : String(error);
-  return { state: "failed", error: { code: "agent_error", message: message.slice(0, 4096) } };
+  return { state: "failed", error: { code: "agent_error", message: truncate(message, 4096) } };
 }
 
 /** As an A2A Task says it: the broker has no other word for an agent that cancels. */

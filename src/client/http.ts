@@ -4,6 +4,7 @@
  */
 import type * as z from "zod";
 import { problemSchema } from "../schema/errors.ts";
+import { withoutTrailingSlashes } from "../schema/text.ts";
 import { locate } from "./environment.ts";
 import { ErrandApiError, isAway, localError } from "./errors.ts";
 import { failed, invalidUrl, noAnswer, notOurs } from "./failures.ts";
@@ -75,7 +76,7 @@ export function route(fixed: TemplateStringsArray, ...parts: string[]): string {
 
 /** Seconds as a query string takes them: no exponent. */
 export function seconds(value: number): string {
-  return value.toFixed(3).replace(/\.?0+$/, "");
+  return String(Number(value.toFixed(3)));
 }
 
 export class Http {
@@ -88,7 +89,7 @@ export class Http {
   constructor(options: ConnectionOptions) {
     const { url, token } = locate(options);
     if (!URL.canParse(url) || !/^https?:/.test(url)) throw invalidUrl(url);
-    this.url = url.replace(/\/+$/, "");
+    this.url = withoutTrailingSlashes(url);
     this.onRetry = options.onRetry;
     this.#options = options;
     this.#token = token;

@@ -4,6 +4,7 @@
  * CORS answers, so that their pages can read. Limit: no cookies; a page sends its token as everyone does.
  */
 import { ErrandError } from "../schema/errors.ts";
+import { withoutTrailingSlashes } from "../schema/text.ts";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 /** How long a browser may remember a preflight; Chromium's own cap. */
@@ -60,7 +61,7 @@ function toAllowed(entry: string): Allowed {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(entry) || !URL.canParse(entry)) return { host: nameOf(entry) };
   const { origin, hostname } = new URL(entry);
   // Of schemes that the URL standard does not know (an extension's) it makes no origin; browsers send it as it is.
-  return { origin: origin === "null" ? entry.replace(/\/+$/, "") : origin, host: hostname };
+  return { origin: origin === "null" ? withoutTrailingSlashes(entry) : origin, host: hostname };
 }
 
 /**

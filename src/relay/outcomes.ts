@@ -2,6 +2,7 @@
  * What the end of a remote task is to its delegation. Limit: words of the agent pass, those of its software do not.
  */
 import { type Artifact, type Message, textOf } from "../schema/a2a.ts";
+import { truncate } from "../schema/text.ts";
 import type { RelayOutcome } from "./port.ts";
 import type { RemoteError } from "./remote-error.ts";
 
@@ -25,7 +26,7 @@ export function reply(
   }
   const output = artifacts.length > 0 && { artifacts: [...artifacts] };
   const error = state === "failed" && {
-    error: { code: "agent_error", message: cut(text, MAX_MESSAGE) || "The agent's task failed." },
+    error: { code: "agent_error", message: truncate(text, MAX_MESSAGE) || "The agent's task failed." },
   };
   return { kind: "reply", reply: { state, ...(message && { message: bare(message) }), ...output, ...error } };
 }
@@ -60,11 +61,6 @@ export function lost({ message }: RemoteError): RelayOutcome {
 export function tooLarge(): RelayOutcome {
   const message = "The agent's output is larger than a delegation may be.";
   return { kind: "reply", reply: { state: "failed", error: { code: "payload_too_large", message } } };
-}
-
-/** Up to so many characters, none of them halved. */
-export function cut(text: string, max: number): string {
-  return text.slice(0, max).replace(/[\uD800-\uDBFF]$/, "");
 }
 
 /** The task and the conversation of the remote mean nothing on this side. */

@@ -5,13 +5,14 @@
  */
 import { type Message, textOf } from "../schema/a2a.ts";
 import type { State } from "../schema/delegation.ts";
+import { truncate } from "../schema/text.ts";
 import { Asked, keyOf } from "./asked.ts";
 import { patience, patiently, pause } from "./backoff.ts";
 import { FollowUps } from "./follow-ups.ts";
 import { turnsIn } from "./mark.ts";
 import { first, into, isSame } from "./messages.ts";
 import { Notebook } from "./notebook.ts";
-import { canceled, cut, failed, lost, question, reply, tooLarge, waiting } from "./outcomes.ts";
+import { canceled, failed, lost, question, reply, tooLarge, waiting } from "./outcomes.ts";
 import { Output, TooLargeError } from "./output.ts";
 import type { RelayOutcome, RelayPort } from "./port.ts";
 import type { Remote, Session } from "./remote.ts";
@@ -237,7 +238,7 @@ class Run {
     }
     if (state.means === "progress") {
       const said = message ? textOf(message) : "";
-      if (said !== "") this.#port.progress(cut(said, PROGRESS_MAX));
+      if (said !== "") this.#port.progress(truncate(said, PROGRESS_MAX));
       this.#followUps.begin(task?.history ?? []);
       return undefined;
     }

@@ -11,6 +11,7 @@ import {
   RestTransportFactory,
 } from "@a2a-js/sdk/client";
 import type { Message } from "../schema/a2a.ts";
+import { withoutTrailingSlashes } from "../schema/text.ts";
 import { patience, pause } from "./backoff.ts";
 import { type Dial, guardedFetch } from "./guarded-fetch.ts";
 import { isSame } from "./messages.ts";
@@ -98,7 +99,7 @@ export class Remote {
       cardResolver,
       clientConfig: { polling: true },
     });
-    const [base, path] = url.endsWith(".json") ? [url, ""] : [url.replace(/\/*$/, "/"), undefined];
+    const [base, path] = url.endsWith(".json") ? [url, ""] : [`${withoutTrailingSlashes(url)}/`, undefined];
     try {
       const card = await cardResolver.resolve(base, path);
       const client = await factory.createFromAgentCard(card);

@@ -6,11 +6,17 @@ import { type Logger, pino } from "pino";
 
 export type Log = Logger;
 
-const SECRET = /errand_[0-9a-z]{20,}|whsec_[A-Za-z0-9+/=_-]+|(Bearer )[^\s"\\]+/g;
+const TOKEN = /errand_[0-9a-z]+/g;
+/** Shorter ones are names of our own. */
+const TOKEN_LENGTH = "errand_".length + 20;
+const SECRET = /whsec_[A-Za-z0-9+/=_-]+|(Bearer )[^\s"\\]+/g;
+const REDACTED = "[redacted]";
 
 /** Blanks whatever looks like a token; a net under the rule that nobody logs one. */
 export const scrub = (line: string): string =>
-  line.replace(SECRET, (_match, bearer: string | undefined) => `${bearer ?? ""}[redacted]`);
+  line
+    .replace(TOKEN, (match) => (match.length < TOKEN_LENGTH ? match : REDACTED))
+    .replace(SECRET, (_match, bearer: string | undefined) => `${bearer ?? ""}${REDACTED}`);
 
 export function createLog(level: string, write: (line: string) => void): Log {
   return pino(

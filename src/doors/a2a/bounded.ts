@@ -4,6 +4,7 @@
  * estimated upwards, so that they hold for the longer form of 0.3, too.
  */
 import type { Artifact, Message } from "../../schema/a2a.ts";
+import { truncate } from "../../schema/text.ts";
 import { OURS, type TaskJson, type UpdateJson } from "./task.ts";
 
 export const MAX_LINE_BYTES = 3.5 * 1024 * 1024;
@@ -32,7 +33,7 @@ function referenceTo(artifact: Artifact, url: string): Artifact {
   const bytes = Buffer.byteLength(JSON.stringify(artifact));
   return {
     artifactId: rest.artifactId,
-    ...(rest.name !== undefined && { name: rest.name.slice(0, PREVIEW_CHARS) }),
+    ...(rest.name !== undefined && { name: truncate(rest.name, PREVIEW_CHARS) }),
     parts: [{ url, mediaType: "application/a2a+json" }],
     metadata: { ...(weigh(metadata ?? {}, 0) < PREVIEW_CHARS && metadata), truncated: true, bytes },
   };
@@ -46,7 +47,7 @@ function shortened(message: Message): Message {
     role,
     ...(taskId !== undefined && { taskId }),
     ...(contextId !== undefined && { contextId }),
-    parts: [{ text: text.slice(0, PREVIEW_CHARS) }],
+    parts: [{ text: truncate(text, PREVIEW_CHARS) }],
     metadata: { truncated: true },
   };
 }

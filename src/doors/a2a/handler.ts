@@ -35,6 +35,7 @@ import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { type Delegation, delegationSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
+import { truncate } from "../../schema/text.ts";
 import { waitedFor } from "../accepted.ts";
 import { boundedUpdate } from "./bounded.ts";
 import { extendedCard, publicCard } from "./card.ts";
@@ -131,7 +132,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     return this.#kept(async () => {
       const { broker, principal } = this.#scope.call;
       await readTask(this.#scope, id);
-      const reason = typeof metadata?.reason === "string" ? metadata.reason.slice(0, 1024) : undefined;
+      const reason = typeof metadata?.reason === "string" ? truncate(metadata.reason, 1024) : undefined;
       try {
         return toTask(toTaskJson(parsed(await cancel(broker, principal, id, { reason, cascade: true }))));
       } catch (error) {

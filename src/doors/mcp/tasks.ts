@@ -2,13 +2,13 @@
  * A delegation as a task of the Tasks extension, and the methods of that extension. Limit: to be asked for; its
  * status notifications are not sent.
  */
-
 import { answeredParts, answerPart } from "../../engine/answer-parts.ts";
 import { cancel } from "../../engine/cancel.ts";
 import type { Broker } from "../../engine/context.ts";
 import { read } from "../../engine/read.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import { ERRORS, ErrandError, isErrorCode } from "../../schema/errors.ts";
+import { truncate } from "../../schema/text.ts";
 import type { Context } from "./context.ts";
 import { toAnswers, toInputRequests } from "./elicit.ts";
 import { type TaskHandle, type ToolAnswer, toResult } from "./tool.ts";
@@ -51,7 +51,7 @@ function ttlMsOf(broker: Broker, { created_at, deadline_at, finished_at }: Deleg
 
 function messageOf(delegation: Delegation): string {
   const { error, interrupt } = delegation;
-  if (error !== null) return `${error.code}: ${error.message}`.slice(0, 1024);
+  if (error !== null) return truncate(`${error.code}: ${error.message}`, 1024);
   if (interrupt !== null) return `${delegation.target} asks something`;
   return isTerminal(delegation.state) ? `${delegation.target} is done` : stepOf(delegation);
 }

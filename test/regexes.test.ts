@@ -1,0 +1,43 @@
+/** No regular expression of ours takes more than linear time, whatever text it is given. */
+import { check } from "recheck";
+import { expect, test } from "vitest";
+import { regexes } from "./support/regexes.ts";
+
+const FOUND = regexes();
+
+/** Made from names and numbers of our own. */
+const MAY_MAKE = ["engine/pressure.ts", "engine/tokens.ts", "redis/check.ts"];
+
+/** Without repetition, or anchored with one: it cannot backtrack over more than once. */
+function isPlain(source: string, flags: string): boolean {
+  const outside = source.replaceAll(/\\.|\[(?:\\.|[^\\\]])*\]/g, "x").replaceAll(/\(\?[:=!]/g, "(");
+  const repeats = outside.match(/[*+?]|\{\d+(?:,\d*)?\}/g)?.length ?? 0;
+  return (
+    repeats === 0 || (repeats === 1 && !flags.includes("m") && /^\^(?:[^|]|\|(?=[^()]*\)))*$/.test(outside))
+  );
+}
+
+test("each literal is linear", { timeout: 120_000 }, async () => {
+  const { literals } = FOUND;
+  expect(literals.length).toBeGreaterThan(50);
+  const unique = new Map(literals.map((one) => [`/${one.source}/${one.flags}`, one]));
+  const slow: string[] = [];
+  for (const [text, { file, source, flags }] of unique) {
+    if (isPlain(source, flags)) continue;
+    const { status } = await check(source, flags, { timeout: 30_000 });
+    if (status !== "safe") slow.push(`${file}: ${text} is ${status}`);
+  }
+  expect(slow).toEqual([]);
+});
+
+test("none is made of foreign text", () => {
+  expect([...new Set(FOUND.made)]).toEqual(MAY_MAKE);
+});
+
+test("the check itself finds a slow one", async () => {
+  expect(isPlain("^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9_-]{4})*$", "")).toBe(false);
+  expect(isPlain("\\/+$", "")).toBe(false);
+  expect(isPlain("^a|b+$", "")).toBe(false);
+  expect(isPlain("^(?:a|b)[cd]{1,9}$", "")).toBe(true);
+  expect((await check("\\/+$", "")).status).toBe("vulnerable");
+});
