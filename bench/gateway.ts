@@ -37,11 +37,19 @@ export class Gateway {
     this.#operator = operator;
   }
 
-  static async start(stage: Stage): Promise<Gateway> {
+  /** With `before`, at its address and with its token: the restart of a gateway that was killed. */
+  static async start(stage: Stage, before?: Gateway): Promise<Gateway> {
     const remote = new Remote("gateway");
-    const operatorToken = `bench_${randomBytes(16).toString("hex")}`;
+    const operatorToken = before ? before.#operator : `bench_${randomBytes(16).toString("hex")}`;
     const { socket, password } = stage;
-    const port = await remote.ask("start", z.number(), { socket, password, db: 0, operatorToken });
+    const settings = {
+      socket,
+      password,
+      db: 0,
+      operatorToken,
+      port: before ? Number(new URL(before.url).port) : 0,
+    };
+    const port = await remote.ask("start", z.number(), settings);
     return new Gateway(remote, `http://127.0.0.1:${port}`, operatorToken);
   }
 
@@ -65,7 +73,7 @@ export class Gateway {
   async token(principal: string): Promise<string> {
     const { token } = z
       .object({ token: z.string() })
-      .parse(await this.#call("POST", "/v1/tokens", { principal }));
+      .parse(await this.call("POST", "/v1/tokens", { principal }));
     return token;
   }
 
@@ -77,7 +85,7 @@ export class Gateway {
       polls.push(
         ...(await Promise.all(
           names.slice(at, at + AT_ONCE).map(async (agent) => {
-            await this.#call("PUT", `/v1/agents/${agent}`, {});
+            await this.call("PUT", `/v1/agents/${agent}`, {});
             return { agent, token: await this.token(`agent:${agent}`) };
           }),
         )),
@@ -87,7 +95,7 @@ export class Gateway {
   }
 
   read(id: string): Promise<unknown> {
-    return this.#call("GET", `/v1/delegations/${id}`);
+    return this.call("GET", `/v1/delegations/${id}`);
   }
 
   profile(): Promise<void> {
@@ -104,10 +112,20 @@ export class Gateway {
     await this.#remote.end();
   }
 
-  async #call(method: string, path: string, body?: unknown): Promise<unknown> {
+  /** SIGKILL. */
+  async kill(): Promise<void> {
+    await this.#remote.kill();
+  }
+
+  /** As the operator, unless another token is given. */
+  async call(method: string, path: string, body?: unknown, token = this.#operator): Promise<unknown> {
     const response = await fetch(`${this.url}${path}`, {
       method,
-      headers: { authorization: `Bearer ${this.#operator}`, "content-type": "application/json" },
+      headers: {
+        authorization: `Bearer ${token}`,
+        accept: "application/json",
+        "content-type": "application/json",
+      },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);

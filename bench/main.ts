@@ -5,6 +5,7 @@
 import { constants, cpus, totalmem } from "node:os";
 import { type Figure, line, SCENARIOS, type Scenario } from "./figures.ts";
 import { HELP, type Options, readOptions, UsageError, wants, wantsFigure } from "./options.ts";
+import { crowd } from "./scenarios/crowd.ts";
 import { cycle } from "./scenarios/cycle.ts";
 import { agents, kept } from "./scenarios/growth.ts";
 import { idle } from "./scenarios/idle.ts";
@@ -20,6 +21,7 @@ const RUN: Record<
   paced,
   wake,
   idle,
+  crowd,
   agents,
   kept,
 };

@@ -15,6 +15,7 @@ Figures go to standard output, progress to standard error.
   --bytes N           of a task, and of a reply                                      (1024)
   --pollers A,B       idle polls beside the load of the wake-up figures              (1000,5000)
   --streams N         idle event streams                                             (2000)
+  --crowd N           polls, and as many streams, at one gateway that is killed          (5000)
   --agents N          agents that the load is spread over                            (10000)
   --kept N            finished delegations that are kept                             (1000000)
   --profile FILE      write a CPU profile of the gateway under the cycle load, and tell where its time goes
@@ -31,6 +32,7 @@ export interface Options {
   readonly bytes: number;
   readonly pollers: readonly number[];
   readonly streams: number;
+  readonly crowd: number;
   readonly agents: number;
   readonly kept: number;
   readonly profile: string | null;
@@ -41,10 +43,19 @@ const FULL = {
   seconds: "4",
   pollers: "1000,5000",
   streams: "2000",
+  crowd: "5000",
   agents: "10000",
   kept: "1000000",
 };
-const QUICK = { rounds: "2", seconds: "1", pollers: "200", streams: "200", agents: "500", kept: "5000" };
+const QUICK = {
+  rounds: "2",
+  seconds: "1",
+  pollers: "200",
+  streams: "200",
+  crowd: "200",
+  agents: "500",
+  kept: "5000",
+};
 
 export class UsageError extends Error {}
 
@@ -67,6 +78,7 @@ export function readOptions(args: readonly string[]): Options | null {
         bytes: text,
         pollers: text,
         streams: text,
+        crowd: text,
         agents: text,
         kept: text,
         profile: text,
@@ -98,6 +110,7 @@ export function readOptions(args: readonly string[]): Options | null {
     bytes: number("bytes", given.bytes, 64),
     pollers: given.pollers.split(",").map((count) => number("pollers", count)),
     streams: number("streams", given.streams),
+    crowd: number("crowd", given.crowd),
     agents: number("agents", given.agents),
     kept: number("kept", given.kept),
     profile: given.profile ?? null,

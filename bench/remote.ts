@@ -17,7 +17,14 @@ interface Asked {
 /** As `npm start`, the image and the systemd unit start a gateway. */
 const GATEWAY_FLAGS = ["--max-semi-space-size=32"];
 
-export type Program = "gateway" | "submitter" | "worker" | "subscriber" | "bull-submitter" | "bull-worker";
+export type Program =
+  | "gateway"
+  | "submitter"
+  | "worker"
+  | "subscriber"
+  | "crowd"
+  | "bull-submitter"
+  | "bull-worker";
 
 export class Remote {
   readonly #child: ChildProcess;
@@ -64,6 +71,11 @@ export class Remote {
   /** For what answers nothing. */
   async tell(what: string, args: unknown = null): Promise<void> {
     await this.ask(what, z.unknown(), args);
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill("SIGKILL");
+    await this.#exited;
   }
 
   async end(): Promise<void> {

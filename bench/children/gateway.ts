@@ -22,6 +22,7 @@ const settingsSchema = z.object({
   password: z.string(),
   db: z.number(),
   operatorToken: z.string(),
+  port: z.number(),
 });
 
 let gateway: Gateway | undefined;
@@ -29,11 +30,11 @@ const session = new Session();
 
 serve({
   async start(args) {
-    const { operatorToken, ...redis } = settingsSchema.parse(args);
+    const { operatorToken, port, ...redis } = settingsSchema.parse(args);
     gateway = await app.startGateway({
       redis,
       host: "127.0.0.1",
-      port: 0,
+      port,
       operatorToken,
       shards: 1,
       retentionMs: 604_800_000,
