@@ -29,6 +29,7 @@ import { Sweep } from "./engine/sweep.ts";
 import { Tokens } from "./engine/tokens.ts";
 import { Told, type Wakers } from "./engine/told.ts";
 import { Awaited } from "./engine/wait.ts";
+import { Bodies } from "./events/bodies.ts";
 import { Feed } from "./events/feed.ts";
 import { type Clock, type Result, Writer } from "./lifecycle/writer.ts";
 import { Claimers } from "./queue/claimers.ts";
@@ -118,6 +119,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       onWoken: (ms) => metrics.wake.observe(ms / 1000),
     });
     const feed = new Feed(connection("blocking"), shards, log);
+    const bulk = connection("bulk");
     const awaited = new Awaited();
     const count = observer(metrics);
     const wakers: Wakers = {
@@ -135,7 +137,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       gateway,
       redis,
       redisSource: options.redis.socket === undefined ? "external" : "embedded",
-      bulk: connection("bulk"),
+      bulk,
       shards,
       writer: new Writer(redis, shards, clock, options.retentionMs, (command, outcome, record) => {
         count(command, outcome, record);
@@ -144,6 +146,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       tickets,
       claimers,
       feed,
+      bodies: new Bodies(bulk, shards),
       bus,
       agents: new Agents(redis, shards, clock, options.retentionMs),
       tokens: new Tokens(redis, bus, options.operatorToken),

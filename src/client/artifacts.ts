@@ -1,14 +1,15 @@
 /**
- * Output before the reply: chunks of artifacts, in order, each kept once, across cut connections. Limit: holds
- * what was sent under the lease, up to the broker's 3 MiB a delegation.
+ * Output before the reply: chunks of artifacts, in order, each kept once, across cut connections. Limit: one
+ * chunk at a time, so the broker can tell a repeat by the last one's id.
  */
 import * as z from "zod";
 import type { Artifact } from "../schema/a2a.ts";
 import type { Lease } from "../schema/lease.ts";
-import { ErrandApiError, isFull } from "./errors.ts";
+import { isFull } from "./errors.ts";
 import { type Http, route } from "./http.ts";
 import { type LeaseKeeper, LeaseLostError } from "./lease-keeper.ts";
 import type { Outage } from "./outage.ts";
+import { randomKey } from "./random-key.ts";
 
 export interface ChunkOptions {
   /** Default false: it replaces the artifact with its `artifactId`. True adds its parts to it. */
@@ -19,7 +20,10 @@ export interface ChunkOptions {
 
 interface Chunk {
   readonly artifact: Artifact;
-  readonly lastChunk: boolean;
+  readonly append: boolean;
+  readonly last_chunk: boolean;
+  /** The same whenever the chunk is sent again, so the broker keeps it once. */
+  readonly chunk_id: string;
 }
 
 export class Artifacts {
@@ -27,8 +31,8 @@ export class Artifacts {
   readonly #outage: Outage;
   readonly #keeper: LeaseKeeper;
   readonly #path: string;
-  /** What makes up each artifact so far; first what was sent before a question. */
-  readonly #kept: Map<string, readonly Chunk[]>;
+  /** What there is something of to append to: at first, what was sent before a question. */
+  readonly #known: Set<string>;
   #last: Promise<void> = Promise.resolve();
 
   constructor(http: Http, outage: Outage, keeper: LeaseKeeper) {
@@ -37,14 +41,12 @@ export class Artifacts {
     this.#outage = outage;
     this.#keeper = keeper;
     this.#path = route`/v1/leases/${lease_id}/artifacts`;
-    this.#kept = new Map(
-      delegation.artifacts.map((artifact) => [artifact.artifactId, [{ artifact, lastChunk: false }]]),
-    );
+    this.#known = new Set(delegation.artifacts.map(({ artifactId }) => artifactId));
   }
 
   /** One after the other, in the order of asking. Who does not wait for it is spared an unhandled rejection. */
   send(artifact: Artifact, { append = false, lastChunk = false }: ChunkOptions = {}): Promise<void> {
-    const sent = this.#last.then(() => this.#send({ artifact, lastChunk }, append));
+    const sent = this.#last.then(() => this.#send(artifact, append, lastChunk));
     this.#last = sent.catch(() => undefined);
     return sent;
   }
@@ -54,17 +56,20 @@ export class Artifacts {
     return this.#last;
   }
 
-  async #send(chunk: Chunk, append: boolean): Promise<void> {
+  async #send(artifact: Artifact, append: boolean, last_chunk: boolean): Promise<void> {
     const { signal } = this.#keeper;
-    const id = chunk.artifact.artifactId;
-    const chunks = [...(append ? (this.#kept.get(id) ?? []) : []), chunk];
-    let from = chunks.length - 1;
-    for (let failures = 0; from < chunks.length; ) {
+    const { artifactId } = artifact;
+    const chunk = {
+      artifact,
+      append: append && this.#known.has(artifactId),
+      last_chunk,
+      chunk_id: randomKey(),
+    };
+    for (let failures = 0; ; failures += 1) {
       signal.throwIfAborted();
       try {
-        await this.#post(chunks[from], from > 0, signal);
-        from += 1;
-        failures = 0;
+        await this.#post(chunk, signal);
+        break;
       } catch (error) {
         signal.throwIfAborted();
         this.#keeper.judge(error);
@@ -72,17 +77,13 @@ export class Artifacts {
         if (lost !== null) throw new LeaseLostError(lost);
         if (isFull(error)) throw error;
         await this.#outage.backOff(error, failures, signal);
-        // It may be there already; appended again it would be there twice, so the whole is sent anew.
-        if (!(error instanceof ErrandApiError && error.status === 429)) from = 0;
-        failures += 1;
       }
     }
     this.#outage.over();
-    this.#kept.set(id, chunks);
+    this.#known.add(artifactId);
   }
 
-  async #post(chunk: Chunk | undefined, append: boolean, signal: AbortSignal): Promise<void> {
-    const body = { artifact: chunk?.artifact, append, last_chunk: chunk?.lastChunk };
+  async #post(body: Chunk, signal: AbortSignal): Promise<void> {
     await this.#http.request(z.unknown(), { method: "POST", path: this.#path, body, signal });
   }
 }

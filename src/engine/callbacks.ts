@@ -32,7 +32,8 @@ export async function deliver(broker: Broker, { delegation_id, ticket }: TicketD
   const [found] = await broker.redis.xrange(keys.delegationEvents(delegation_id), event_id, event_id);
   if (!found) return null;
   const { url, secret = [], token } = callbackSchema.parse(JSON.parse(record.callback));
-  const entry = toEntry(broker.shards.indexOfId(delegation_id) ?? 0, event_id, found[1]);
+  const stored = toEntry(broker.shards.indexOfId(delegation_id) ?? 0, event_id, found[1]);
+  const entry = await broker.bodies.load(stored);
   const body = toEventJson(entry, event_id);
   const headers = sign(`evt_${delegation_id}_${ticket}`, body, [secret].flat());
   const { delegator } = record;

@@ -2,6 +2,7 @@
  * What the verbs work with: one broker in one process. Limit: wired by app.ts alone; verbs hold no state of
  * their own.
  */
+import type { Bodies } from "../events/bodies.ts";
 import type { Feed } from "../events/feed.ts";
 import type { Clock, Result, Writer } from "../lifecycle/writer.ts";
 import type { Claimers } from "../queue/claimers.ts";
@@ -42,6 +43,7 @@ export interface Broker {
   readonly tickets: Tickets;
   readonly claimers: Claimers<Terms, Result>;
   readonly feed: Feed;
+  readonly bodies: Bodies;
   readonly bus: Bus;
   readonly agents: Agents;
   readonly tokens: Tokens;

@@ -3,6 +3,7 @@
  * the verbs that everybody's calls come to. Limit: what Redis does not answer in the lease's time is left to its expiry.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { randomId } from "../redis/shards.ts";
 import type { RelayOutcome, RelayPort } from "../relay/port.ts";
 import { isFollowUp, type Message } from "../schema/a2a.ts";
 import { isTerminal } from "../schema/delegation.ts";
@@ -210,16 +211,10 @@ export class HouseLease {
   async #artifact({ artifact, append, lastChunk: last_chunk }: Parameters<RelayPort["artifact"]>[0]) {
     const { lease_id } = this.#lease;
     try {
-      return await this.#insist(async () => {
-        try {
-          await addArtifact(this.#broker, this.#principal, lease_id, { artifact, append, last_chunk });
-          return "kept" as const;
-        } catch (error) {
-          // It may be there already; appended again it would stand twice.
-          if (append && isPassing(error) && !isCode(error, "rate_limited")) return "unknown" as const;
-          throw error;
-        }
-      });
+      // Sent again it is the same chunk: it may be there already.
+      const chunk = { artifact, append, last_chunk, chunk_id: randomId(16) };
+      await this.#insist(() => addArtifact(this.#broker, this.#principal, lease_id, chunk));
+      return "kept";
     } catch (error) {
       if (isCode(error, "quota_exceeded")) return "full";
       if (isCode(error, "payload_too_large")) return "too_large";

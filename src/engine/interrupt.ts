@@ -108,11 +108,11 @@ export async function raise(
       interrupt_ttl_ms: question.expires_ms,
       reply_hash,
     },
-    event: { artifacts: artifacts.length === 0 ? undefined : JSON.stringify(artifacts) },
     fields: { checkpoint: question.checkpoint },
     history: requests.map(({ message }) => JSON.stringify(message)),
     bytes: requests.reduce((sum, { options, schema }) => sum + bytesOf(options) + bytesOf(schema), 0),
     artifacts: artifacts.map((artifact) => ({ artifact })),
+    shows: "artifacts",
     read: true,
   });
   return { interrupt_id, outcome, record };

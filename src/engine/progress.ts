@@ -10,11 +10,17 @@ import type { Leaving } from "../queue/claimers.ts";
 import { leaseIdOf, parseLeaseId } from "../redis/shards.ts";
 import { type Message, messageSchema, withoutLease } from "../schema/a2a.ts";
 import { ErrandError } from "../schema/errors.ts";
-import type { artifactRequestSchema, heartbeatRequestSchema, releaseRequestSchema } from "../schema/lease.ts";
+import type {
+  artifactAnswerSchema,
+  artifactRequestSchema,
+  heartbeatRequestSchema,
+  releaseRequestSchema,
+} from "../schema/lease.ts";
 import { toInstant } from "../schema/values.ts";
 import type { Principal } from "./access.ts";
 import type { Broker } from "./context.ts";
 import { follow, tell } from "./dispatch.ts";
+import { bodyHash } from "./idempotency.ts";
 import { refusal } from "./refuse.ts";
 import { waitUntil } from "./wait.ts";
 
@@ -108,30 +114,42 @@ export function checkpointText(checkpoint: Heartbeat["checkpoint"]): string | un
   return checkpoint === null ? "" : JSON.stringify(checkpoint);
 }
 
-/** Sends a piece of output to whoever watches, and keeps it: a chunk replaces what has its id, or is appended. */
+/**
+ * Publishes and keeps a piece of output: a chunk replaces what has its id, or is appended. With a `chunk_id`, the last
+ * chunk sent again is a duplicate.
+ */
 export async function addArtifact(
   broker: Broker,
   principal: Principal,
   leaseId: string,
-  { artifact, append, last_chunk }: ArtifactChunk,
-): Promise<{ expires_at: string }> {
+  { artifact, append, last_chunk, chunk_id }: ArtifactChunk,
+): Promise<z.infer<typeof artifactAnswerSchema>> {
   const { id, params } = holder(principal, leaseId);
   const kept = withoutLease(artifact);
   const { outcome } = await broker.writer.move({
     move: "artifact",
     id,
-    params,
+    params: {
+      ...params,
+      ...(chunk_id !== undefined && {
+        chunk_id,
+        chunk_hash: bodyHash({ artifact: kept, append, last_chunk }),
+      }),
+    },
     event: {
-      artifact: JSON.stringify(kept),
+      chunk_id: chunk_id && JSON.stringify(chunk_id),
       append: JSON.stringify(append),
       last_chunk: JSON.stringify(last_chunk),
     },
     artifacts: [{ artifact: kept, append }],
+    shows: "artifact",
   });
-  if (outcome.outcome !== "ok") throw refusal(outcome, id, leaseId);
+  if (outcome.outcome !== "ok" && outcome.outcome !== "duplicate") throw refusal(outcome, id, leaseId);
   broker.presences.seen(outcome.target);
+  const expires_at = toInstant(outcome.lease_expires_at ?? outcome.now);
+  if (outcome.outcome === "duplicate") return { expires_at, duplicate: true };
   tell(broker, id, outcome);
-  return { expires_at: toInstant(outcome.lease_expires_at ?? outcome.now) };
+  return { expires_at };
 }
 
 /** Gives the delegation back; no attempt is spent. Returns the lease's delegation id. */

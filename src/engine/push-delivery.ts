@@ -2,6 +2,7 @@
  * Telling the receivers of a delegation's push configs of its events, in order, each by a job of its own. Limit: at
  * least once; the receiver tells repeats by `webhook-id`. A receiver that fails for a day is given up.
  */
+import { withoutBodies } from "../events/bodies.ts";
 import { compareIds, type Entry, toEntry } from "../events/entry.ts";
 import { readPage } from "../events/stored.ts";
 import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
@@ -24,7 +25,7 @@ export interface RenderedPush {
 export interface PushContext {
   /** The delegation as it stands now, later than the event; null when it is forgotten. */
   readonly record: () => Promise<StoredDelegation | null>;
-  /** Its events before this one, the first one first. */
+  /** Its events before this one, the first one first, without the bodies of artifacts. */
   readonly before: () => AsyncIterable<Entry>;
 }
 
@@ -102,14 +103,14 @@ async function* eventsBefore(broker: Broker, { id, shard, delegation_id }: Entry
     for (const [event_id, flat] of page.entries) {
       if (compareIds(event_id, id) >= 0) return;
       position = event_id;
-      yield toEntry(shard, event_id, flat);
+      yield withoutBodies(toEntry(shard, event_id, flat));
     }
     if (page.is !== "more") return;
   }
 }
 
 async function render(broker: Broker, config: StoredPush, entry: Entry): Promise<Call[]> {
-  const { contentType, bodies } = await broker.renderPush(entry, config.version, {
+  const { contentType, bodies } = await broker.renderPush(await broker.bodies.load(entry), config.version, {
     record: () => readRecord(broker.redis, broker.shards, entry.delegation_id),
     before: () => eventsBefore(broker, entry),
   });

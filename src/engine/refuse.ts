@@ -24,6 +24,15 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
       });
     case "state":
       return wrongState(delegationId, outcome.state);
+    case "chunk":
+      return new ErrandError(
+        "wrong_state",
+        "The last chunk of this artifact has this chunk_id and another body.",
+        {
+          ...about,
+          recovery: "Give each chunk a chunk_id of its own; send a chunk again just as it was.",
+        },
+      );
     case "interrupt":
       return new ErrandError("interrupt_not_open", "That question is not open.", about);
     case "tombstone":

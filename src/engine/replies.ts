@@ -145,7 +145,6 @@ async function report(
   const progress = text === "" ? undefined : JSON.stringify({ message: preview(text, 4096) });
   const [first, second] = artifacts;
   const pieces = {
-    ...(first && !second ? { artifact: JSON.stringify(first) } : { artifacts: JSON.stringify(artifacts) }),
     append: String(append),
     last_chunk: String(last_chunk),
   };
@@ -156,6 +155,7 @@ async function report(
     event: { progress, ...(first && pieces) },
     fields: { progress },
     artifacts: artifacts.map((artifact) => ({ artifact, append })),
+    shows: second ? "artifacts" : "artifact",
     read: true,
   });
 }

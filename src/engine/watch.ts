@@ -77,10 +77,14 @@ export async function* follow(
   after: Positions,
   signal: AbortSignal,
 ): AsyncGenerator<Followed, void, undefined> {
-  const { bulk: redis, shards, feed, retentionMs: keptMs } = broker;
+  const { bulk: redis, shards, feed, bodies, retentionMs: keptMs } = broker;
   const { source, filter } = subscription;
-  for await (const event of watch({ redis, shards, feed, source, keptMs, after, signal })) {
-    if (!("entry" in event) || wants(filter, event.entry)) yield event;
+  const isWanted = (entry: Entry) => wants(filter, entry);
+  for await (const event of watch({
+    ...{ redis, shards, feed, bodies, source, keptMs, after, signal },
+    wants: isWanted,
+  })) {
+    if (!("entry" in event) || isWanted(event.entry)) yield event;
     else yield { skipped: true, positions: event.positions };
   }
 }
@@ -135,9 +139,12 @@ export async function* followOne(
   after: string,
   signal: AbortSignal,
 ): AsyncGenerator<Watched, void, undefined> {
-  const { redis, shards, feed, retentionMs: keptMs } = broker;
+  const { redis, shards, feed, bodies, retentionMs: keptMs } = broker;
   const source: Source = { kind: "delegation", id: record.id };
-  for await (const event of watch({ redis, shards, feed, source, keptMs, after: [after], signal })) {
+  for await (const event of watch({
+    ...{ redis, shards, feed, bodies, source, keptMs, signal },
+    after: [after],
+  })) {
     yield event;
     if ("entry" in event && TERMINAL_EVENT_TYPES.includes(event.entry.type)) return;
   }

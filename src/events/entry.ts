@@ -21,6 +21,8 @@ export interface Entry {
   /** When the delegation was made, ms. */
   readonly created_at: number;
   readonly more: string;
+  /** Which artifacts' bodies belong to it, as transition.lua wrote it; empty: none, or they are in `more`. */
+  readonly refs: string;
 }
 
 /** Of a stream's entry: one field, whose lines are in the order of transition.lua. JSON text has no line breaks. */
@@ -41,8 +43,13 @@ export function toEntry(shard: number, id: string, [, text = ""]: readonly strin
     context_id: line(8),
     created_at: Number(line(9)),
     more: line(10),
+    refs: line(11),
   };
 }
+
+/** Its characters beside the envelope, with the bodies that it refers to. */
+export const sizeOf = ({ more, refs }: Pick<Entry, "more" | "refs">): number =>
+  more.length + (refs === "" ? 0 : Number.parseInt(refs, 10));
 
 /** The event; `cursor` is the id that a reader resumes by. */
 export function toEventJson(entry: Entry, cursor: string): string {

@@ -5,7 +5,7 @@
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Log } from "../telemetry/log.ts";
-import { compareIds, type Entry, toEntry } from "./entry.ts";
+import { compareIds, type Entry, sizeOf, toEntry } from "./entry.ts";
 import { edges } from "./stored.ts";
 
 /** What a subscriber wants to hear of. */
@@ -131,7 +131,7 @@ export class Feed {
             const entry = toEntry(shard, id, flat);
             this.#deliver(entry);
             count += 1;
-            chars += entry.more.length;
+            chars += sizeOf(entry);
           }
         }
         const fit = Math.floor((BATCH_CHARS * count) / (chars + 1));

@@ -8,7 +8,7 @@ import { Script } from "../redis/script.ts";
 
 /** What one read brings at most: entries, and bytes of them. */
 const READ_ENTRIES = 200;
-const READ_BYTES = 1024 * 1024;
+export const READ_BYTES = 1024 * 1024;
 
 /**
  * `is_missed(key, position)`: entries behind the position were trimmed. They are: it is not the beginning, nothing up

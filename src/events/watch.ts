@@ -6,10 +6,11 @@
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
 import { LIMITS } from "../schema/limits.ts";
+import type { Bodies } from "./bodies.ts";
 import type { Positions } from "./cursor.ts";
-import { compareIds, type Entry, toEntry } from "./entry.ts";
+import { compareIds, type Entry, sizeOf, toEntry } from "./entry.ts";
 import type { Feed, Source } from "./feed.ts";
-import { edges, readPage } from "./stored.ts";
+import { edges, READ_BYTES, readPage } from "./stored.ts";
 
 export type Watched =
   | { readonly entry: Entry; readonly positions: Positions }
@@ -26,6 +27,9 @@ export interface Watch {
   readonly shards: Shards;
   readonly feed: Feed;
   readonly source: Source;
+  readonly bodies: Bodies;
+  /** Whether an event is told with its bodies, or passed over; default: each. */
+  readonly wants?: (entry: Entry) => boolean;
   /** How long an event is told, ms; and how long the feed of a principal outlives its last one. */
   readonly keptMs: number;
   /** Where to start; one position for each shard of {@link shardsOf}. */
@@ -52,15 +56,22 @@ export async function currentPositions(redis: Redis, shards: Shards): Promise<Po
 }
 
 class Buffer {
-  readonly #entries: Entry[] = [];
+  readonly #load: (entry: Entry) => Entry | Promise<Entry>;
+  readonly #entries: { readonly size: number; readonly loaded: Entry | Promise<Entry> }[] = [];
   #chars = 0;
   #wake: (() => void) | null = null;
   ended = false;
 
+  constructor(load: (entry: Entry) => Entry | Promise<Entry>) {
+    this.#load = load;
+  }
+
   push(entry: Entry): void {
-    this.#chars += entry.more.length;
+    const size = sizeOf(entry);
+    this.#chars += size;
     if (this.#entries.length >= MAX_BUFFERED || this.#chars > MAX_BUFFERED_CHARS) this.ended = true;
-    if (!this.ended) this.#entries.push(entry);
+    // Loaded now: what it refers to may soon be replaced.
+    if (!this.ended) this.#entries.push({ size, loaded: this.#load(entry) });
     this.#wake?.();
   }
 
@@ -75,17 +86,35 @@ class Buffer {
         this.#wake = resolve;
       });
     }
-    const entry = this.#entries.shift();
-    this.#chars -= entry?.more.length ?? 0;
-    return entry;
+    const first = this.#entries.shift();
+    if (!first) return undefined;
+    this.#chars -= first.size;
+    return first.loaded;
   }
 }
 
+/** Of so many bytes at most, bodies included; an entry that is larger is by itself. */
+function* inBatches(entries: readonly Entry[]): Generator<Entry[]> {
+  let batch: Entry[] = [];
+  let size = 0;
+  for (const entry of entries) {
+    size += sizeOf(entry);
+    if (size > READ_BYTES && batch.length > 0) {
+      yield batch;
+      batch = [];
+      size = sizeOf(entry);
+    }
+    batch.push(entry);
+  }
+  yield batch;
+}
+
 export async function* watch(options: Watch): AsyncGenerator<Watched, void, undefined> {
-  const { redis, shards, feed, source, signal } = options;
+  const { redis, shards, feed, source, bodies, wants = () => true, signal } = options;
   const indexes = shardsOf(shards, source);
   const positions = [...options.after];
-  const buffer = new Buffer();
+  const load = (entry: Entry) => (wants(entry) ? bodies.load(entry) : entry);
+  const buffer = new Buffer(load);
   const end = () => buffer.end();
   const unsubscribe = feed.subscribe(source, { push: (entry) => buffer.push(entry), gap: end });
   signal.addEventListener("abort", end, { once: true });
@@ -111,7 +140,10 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
         const page = await readPage(redis, stream, positions[at] ?? "0-0", found[at]?.oldest ?? "0-0");
         // Trimmed faster than it is read: whoever resumes by cursor is told so.
         if (page.is === "gap") return;
-        for (const [id, flat] of page.entries) yield advance(toEntry(indexes[at] ?? 0, id, flat));
+        const entries = page.entries.map(([id, flat]) => toEntry(indexes[at] ?? 0, id, flat));
+        for (const batch of inBatches(entries)) {
+          for (const entry of await Promise.all(batch.map(load))) yield advance(entry);
+        }
         more = page.is === "more";
       }
     }

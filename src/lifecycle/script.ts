@@ -121,6 +121,7 @@ const NUMBER_FIELDS = [
     "pace_count",
     "answered",
     "unseen",
+    "places",
   ],
   ...["children", "callbacks", "spoken", "notify_seq", "notified_seq", "follow_at"],
 ];

@@ -12,7 +12,7 @@
 -- ARGV[2]  JSON members for the event, without braces ('' for none)
 -- ARGV[3]  JSON messages for the record's history, comma separated ('' for none)
 -- ARGV[4…] p.fields field, value pairs that the record gets when the move is made; then the JSON of an artifact for
---          each of p.chunks ({id, append})
+--          each of p.chunks ({id, append}), which the event shows as its member p.shows
 -- taker    [agent's key, command JSON] of a `take` for a poll that waits, when the move may bring a ticket for now
 -- made     {id, rec} of the delegation whose ticket was just made, for its taker
 -- Returns  [outcome JSON, the record's shown fields one a line or '', history chunks or [], artifacts as a flat array or [],
@@ -288,6 +288,37 @@ if p.push and redis.call('HEXISTS', key .. ':pushes', p.push) == 0 and
   redis.call('HLEN', key .. ':pushes') >= LIMITS.pushes then
   return answer('pushes')
 end
+-- The hash of artifacts holds each body once; events refer to it. By '@' and id: the artifact's place, its last chunk's
+-- number, its bytes, its first chunk's number and, where the agent named its last chunk, by which fence, chunk_id and
+-- hash. By place and number: a chunk's JSON. A record never uses a place or number twice, so a reference finds its own
+-- body or none. A chunk that is not appended replaces all before it, so only what is kept counts.
+local store = key .. ':artifacts'
+local chunks = move ~= 'retry' and p.chunks
+local growth, whole = 0, nil
+if chunks then
+  whole = {}
+  for i, chunk in ipairs(chunks) do
+    local one = whole[chunk.id]
+    if not one then
+      local known = redis.call('HGET', store, '@' .. chunk.id) or ''
+      local place, last, bytes, first, named = string.match(known, '^(%d+) (%d+) (%d+) ?(%d*) ?(.*)$')
+      one = { place = tonumber(place), last = tonumber(last) or 0, bytes = tonumber(bytes) or 0,
+        first = tonumber(first or '') or 1, named = named }
+      whole[chunk.id] = one
+    end
+    local before, size = chunk.append and one.bytes or 0, #ARGV[3 + 2 * p.fields + i]
+    growth = growth + before + size - one.bytes
+    one.bytes = before + size
+  end
+  if p.chunk_id then
+    local name, named = p.fence .. ' ' .. p.chunk_id .. ' ', whole[chunks[1].id].named or ''
+    if string.sub(named, 1, #name) == name then
+      stay()
+      return answer(named == name .. p.chunk_hash and 'duplicate' or 'chunk', { lease_expires_at = rec.lease_expires_at })
+    end
+  end
+end
+
 local in_pace = rec.pace_at and now - rec.pace_at < 1000
 local beyond = nil
 if needs.quota and rec.version >= LIMITS.delegation_events then
@@ -298,28 +329,6 @@ end
 if beyond then
   if mv.lease == 'extend' then stay() end
   return answer(beyond)
-end
-
--- Artifacts stand in a hash: by '@' and id the artifact's place among them, how many chunks it has and their bytes;
--- by place and number each chunk's JSON. A chunk that is not appended takes the place of all before it, so that only
--- what is kept counts.
-local store = key .. ':artifacts'
-local chunks = move ~= 'retry' and p.chunks
-local growth, whole = 0, nil
-if chunks then
-  whole = {}
-  for i, chunk in ipairs(chunks) do
-    local one = whole[chunk.id]
-    if not one then
-      local known = redis.call('HGET', store, '@' .. chunk.id) or ''
-      local place, count, bytes = string.match(known, '^(%d+) (%d+) (%d+)$')
-      one = { place = place, count = tonumber(count) or 0, bytes = tonumber(bytes) or 0 }
-      whole[chunk.id] = one
-    end
-    local before, size = chunk.append and one.bytes or 0, #ARGV[3 + 2 * p.fields + i]
-    growth = growth + before + size - one.bytes
-    one.bytes = before + size
-  end
 end
 
 local added = move == 'retry' and 0 or #ARGV[3] + (p.bytes or 0) + growth
@@ -360,19 +369,28 @@ if move == 'submit' then
 end
 if added ~= 0 then put('bytes', rec.bytes + added) end
 
+local refs, ref_bytes = nil, 0
 if chunks then
   put('artifact_bytes', (rec.artifact_bytes or 0) + growth)
   put('artifact_fence', rec.fence)
+  refs = {}
   for i, chunk in ipairs(chunks) do
-    local one = whole[chunk.id]
-    one.place = one.place or redis.call('HINCRBY', store, '#', 1)
-    if not chunk.append then
-      for n = 1, one.count do redis.call('HDEL', store, one.place .. ':' .. n) end
-      one.count = 0
+    local one, body = whole[chunk.id], ARGV[3 + 2 * p.fields + i]
+    if not one.place then
+      -- An older version counted the places in the hash.
+      one.place = (rec.places or tonumber(redis.call('HGET', store, '#') or '') or 0) + 1
+      put('places', one.place)
     end
-    one.count = one.count + 1
-    redis.call('HSET', store, one.place .. ':' .. one.count, ARGV[3 + 2 * p.fields + i],
-      '@' .. chunk.id, one.place .. ' ' .. one.count .. ' ' .. one.bytes)
+    if not chunk.append then
+      for n = one.first, one.last do redis.call('HDEL', store, one.place .. ':' .. n) end
+      one.first = one.last + 1
+    end
+    one.last = one.last + 1
+    local named = p.chunk_id and p.fence .. ' ' .. p.chunk_id .. ' ' .. p.chunk_hash or ''
+    redis.call('HSET', store, one.place .. ':' .. one.last, body,
+      '@' .. chunk.id, one.place .. ' ' .. one.last .. ' ' .. one.bytes .. ' ' .. one.first .. ' ' .. named)
+    ref_bytes = ref_bytes + #body
+    refs[i] = '[' .. cjson.encode(chunk.id) .. ',' .. one.place .. ',' .. one.last .. ']'
   end
 end
 
@@ -544,6 +562,10 @@ if mv.event then
   -- One text (events/entry.ts): Redis takes and keeps it far cheaper than a dozen fields.
   local text = table.concat({ mv.event, p.id, digits(rec.version), digits(now), to, status, rec.target, rec.delegator,
     rec.context_id, digits(rec.created_at), table.concat(more, ',') }, '\n')
+  -- Bytes of the bodies; the member they are shown as; artifact, place and number of each.
+  if refs and p.shows then
+    text = text .. '\n' .. digits(ref_bytes) .. ' ["' .. p.shows .. '",' .. table.concat(refs, ',') .. ']'
+  end
   event_id = redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text)
   put('event_id', event_id)
   if calls_back then put('notify:' .. rec.version, event_id) end

@@ -35,6 +35,8 @@ export interface Command {
   /** JSON messages for the history. */
   readonly history?: readonly string[];
   readonly artifacts?: readonly Chunk[];
+  /** The event's member that shows them; absent: it shows none. */
+  readonly shows?: "artifact" | "artifacts" | undefined;
   /** Bytes of the bodies among `fields`; messages and artifacts are counted by themselves. */
   readonly bytes?: number;
   /** Fields that the record gets: text by name, JSON where the field is JSON. */
@@ -86,7 +88,14 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   live.extend({ outcome: z.literal("state") }),
   live.extend({ outcome: z.literal("lease"), reason: z.enum(LEASE_LOST_REASONS).optional() }),
   live.extend({ outcome: z.literal("no_lease") }),
-  live.extend({ outcome: z.literal("duplicate"), interrupt_id: z.string().optional() }),
+  live.extend({
+    outcome: z.literal("duplicate"),
+    interrupt_id: z.string().optional(),
+    /** Of a chunk that is sent again. */
+    lease_expires_at: z.number().optional(),
+  }),
+  /** The last chunk has this `chunk_id`, and another body. */
+  live.extend({ outcome: z.literal("chunk") }),
   /** The question was answered before; `answers` is their JSON text. */
   live.extend({ outcome: z.literal("answered"), answers: z.string() }),
   live.extend({ outcome: z.literal("redriven"), redriven_as: z.string() }),
@@ -251,9 +260,10 @@ export class Writer {
   }
 
   #args(command: Asked, head: Head): string[] {
-    const { artifacts: chunks, history } = command;
+    const { artifacts: chunks, history, shows } = command;
     if (chunks && chunks.length > 0) {
       head.chunks = chunks.map(({ artifact, append = false }) => ({ id: artifact.artifactId, append }));
+      head.shows = shows;
     }
     const args = ["", members(command.event), history?.join(",") ?? ""];
     for (const name in command.fields) {

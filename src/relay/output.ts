@@ -142,7 +142,6 @@ export class Output {
     if (outcome === "too_large") throw new TooLargeError("the artifacts are too large");
     const now = this.#kept.get(artifact.artifactId);
     if (!now) return;
-    if (outcome === "unknown") now.sent = "none";
     if (outcome !== "kept") return;
     // More may have come meanwhile; a replacement has begun anew.
     const grew =

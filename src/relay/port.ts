@@ -7,8 +7,8 @@ import type { InterruptInput } from "../schema/interrupt.ts";
 import type { Lease, ReplyInput } from "../schema/lease.ts";
 import type { Checkpoint } from "../schema/values.ts";
 
-/** `kept`; `unknown`: perhaps, so the whole must take its place; `full`: the delegation takes no more events, only its reply; `too_large`: nor will its reply be taken. */
-export type ArtifactOutcome = "kept" | "unknown" | "full" | "too_large";
+/** `kept`; `full`: the delegation takes no more events, only its reply; `too_large`: nor will its reply be taken. */
+export type ArtifactOutcome = "kept" | "full" | "too_large";
 
 export interface ArtifactChunk {
   readonly artifact: Artifact;

@@ -57,6 +57,16 @@ export const artifactRequestSchema = z.strictObject({
   artifact: artifactSchema,
   append: z.boolean().default(false),
   last_chunk: z.boolean().default(false),
+  /** Makes a repeat safe: compared with that of the last chunk accepted for this artifact on this lease. */
+  chunk_id: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters without spaces")
+    .optional(),
+});
+export const artifactAnswerSchema = z.strictObject({
+  expires_at: instantSchema,
+  /** The chunk is the last one again; nothing was added. */
+  duplicate: z.literal(true).optional(),
 });
 
 export const LEASE_LOST_REASONS = [

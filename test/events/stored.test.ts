@@ -11,7 +11,7 @@ const JSON_ONLY = { accept: "application/json" };
 async function setup(options = {}) {
   const broker = await startBroker({ retentionMs: KEPT_MS, ...options });
   const { redis, gateway } = broker;
-  const { shards, feed, bulk } = gateway.broker;
+  const { shards, feed, bulk, bodies } = gateway.broker;
   /** As many entries of this size, by one call; their ids. */
   const write = async (count: number, chars = 1, stream = STREAM): Promise<string[]> => {
     const more = `"note":"${"x".repeat(chars)}"`;
@@ -22,7 +22,11 @@ async function setup(options = {}) {
   const open = (...after: string[]) => {
     const gone = new AbortController();
     const source = { kind: "all" } as const;
-    const events = watch({ redis: bulk, shards, feed, source, keptMs: KEPT_MS, after, signal: gone.signal });
+    const events = watch({
+      ...{ redis: bulk, shards, feed, bodies, source, after },
+      keptMs: KEPT_MS,
+      signal: gone.signal,
+    });
     return { events, leave: () => gone.abort() };
   };
   return { ...broker, write, open };

@@ -17,7 +17,7 @@ const collectGarbage: () => void = runInNewContext("gc");
 
 async function setup() {
   const { gateway, redis } = await startBroker();
-  const { shards, feed } = gateway.broker;
+  const { shards, feed, bodies } = gateway.broker;
   let seen = 0;
   feed.subscribe({ kind: "all" }, { push: () => (seen += 1), gap: () => {} });
   const open = (after: string) => {
@@ -27,6 +27,7 @@ async function setup() {
       redis: gateway.broker.redis,
       shards,
       feed,
+      bodies,
       source,
       keptMs: 3_600_000,
       after: [after],

@@ -18,10 +18,16 @@ import { toInstant } from "../../schema/values.ts";
 import { type About, aboutOf, artifactsOf, OURS, toStatus, type UpdateJson } from "./task.ts";
 import type { Told } from "./told.ts";
 
+/** An artifact, or what its event says of it once its body was replaced or dropped. */
+const shownSchema = z.union([
+  z.object({ artifactId: z.string(), superseded: z.literal(true) }).strict(),
+  artifactSchema,
+]);
+
 /** What belongs to an event beside its envelope, as far as A2A clients are told of it. */
 const moreSchema = z.object({
-  artifact: artifactSchema.optional(),
-  artifacts: z.array(artifactSchema).optional(),
+  artifact: shownSchema.optional(),
+  artifacts: z.array(shownSchema).optional(),
   append: z.boolean().optional(),
   last_chunk: z.boolean().optional(),
   progress: progressSchema.optional(),
@@ -46,6 +52,13 @@ export const mayForget = ({ status }: Pick<Entry, "status">): boolean =>
 
 export const isEnd = ({ type }: Pick<Entry, "type">): boolean => TERMINAL_EVENT_TYPES.includes(type);
 
+/** An artifact whose content is gone. An event keeps its number of updates, by which a push goes on behind a failure. */
+const emptied = (artifactId: string, why: "dropped" | "superseded"): Artifact => ({
+  artifactId,
+  parts: [{ text: "" }],
+  metadata: { [why]: true },
+});
+
 /** `ended` is the record behind an end. */
 export function toUpdates(entry: Entry, told: Told, ended?: Delegation): UpdateJson[] {
   const more = moreSchema.parse(JSON.parse(`{${entry.more}}`));
@@ -59,13 +72,14 @@ export function toUpdates(entry: Entry, told: Told, ended?: Delegation): UpdateJ
 
   for (const artifact of [...(more.artifact ? [more.artifact] : []), ...(more.artifacts ?? [])]) {
     const append = more.append ?? false;
-    told.note(artifact, append);
-    tell(artifact, append, more.last_chunk ?? !append);
+    const shown = "superseded" in artifact ? emptied(artifact.artifactId, "superseded") : artifact;
+    told.note(shown, append);
+    tell(shown, append, more.last_chunk ?? !append);
   }
   if (forgets(entry.status, more)) {
     // There is no update that takes an artifact away; one without content, and marked, comes closest.
     for (const artifactId of told.drop()) {
-      tell({ artifactId, parts: [{ text: "" }], metadata: { dropped: true } }, false, true);
+      tell(emptied(artifactId, "dropped"), false, true);
     }
   }
   for (const artifact of ended ? artifactsOf(ended) : []) {

@@ -9,6 +9,7 @@ import { reply } from "../../engine/stitch.ts";
 import { delegationSchema } from "../../schema/delegation.ts";
 import { interruptRequestSchema, raisedSchema } from "../../schema/interrupt.ts";
 import {
+  artifactAnswerSchema,
   artifactRequestSchema,
   heartbeatRequestSchema,
   heartbeatSchema,
@@ -18,7 +19,7 @@ import {
   replyRequestSchema,
   replySchema,
 } from "../../schema/lease.ts";
-import { agentNameSchema, instantSchema, leaseIdSchema } from "../../schema/values.ts";
+import { agentNameSchema, leaseIdSchema } from "../../schema/values.ts";
 import { json, jsonText } from "../answer.ts";
 import type { Call } from "../call.ts";
 import { type Route, route } from "../route.ts";
@@ -69,7 +70,7 @@ export const leaseRoutes: readonly Route[] = [
     summary: "Send a piece of output before the reply; it is streamed and kept.",
     params,
     body: artifactRequestSchema,
-    answers: { 200: z.strictObject({ expires_at: instantSchema }) },
+    answers: { 200: artifactAnswerSchema },
     async handle(call, { params: { lease_id }, body }) {
       return json(200, await addArtifact(call.broker, call.principal, lease_id, body));
     },

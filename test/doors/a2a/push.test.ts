@@ -273,6 +273,7 @@ test("artifacts of an attempt that is over are taken away again", async () => {
   const { lease } = await leaseOf(agent);
   const artifact = { artifactId: "draft", parts: [{ text: "x" }] };
   await agent.call("POST", `/v1/leases/${lease}/artifacts`, { artifact });
+  await until(() => receiver.received.length === 3);
   await agent.release(lease);
   await until(() => receiver.received.length === 5);
   const last = updates(receiver.received).slice(2);

@@ -1,0 +1,99 @@
+/**
+ * Puts the bodies of artifacts into the events that refer to them: an artifact is stored once, its events name place and
+ * number. A body that was replaced or dropped since leaves `{artifactId, superseded: true}`.
+ * Limit: what many readers load at once is held as long as one of them holds the event.
+ */
+import { z } from "zod";
+import type { Redis } from "../redis/connect.ts";
+import type { Shards } from "../redis/shards.ts";
+import type { Entry } from "./entry.ts";
+
+/** The member that shows them; then each artifact's id, its place in the record's hash, and the chunk's number. */
+const refsSchema = z.tuple(
+  [z.enum(["artifact", "artifacts"])],
+  z.tuple([z.string(), z.int().min(1), z.int().min(1)]),
+);
+
+function refsOf({ refs }: Entry) {
+  const [shows, ...chunks] = refsSchema.parse(JSON.parse(refs.slice(refs.indexOf(" ") + 1)));
+  return { shows, chunks };
+}
+
+type Chunk = ReturnType<typeof refsOf>["chunks"][number];
+const fieldOf = ([, place, number]: Chunk): string => `${place}:${number}`;
+
+function fill(entry: Entry, bodyOf: (field: string) => string | null | undefined): Entry {
+  const { shows, chunks } = refsOf(entry);
+  const texts = chunks.map(
+    (chunk) => bodyOf(fieldOf(chunk)) ?? JSON.stringify({ artifactId: chunk[0], superseded: true }),
+  );
+  const member = shows === "artifact" ? `"artifact":${texts[0]}` : `"artifacts":[${texts.join(",")}]`;
+  return { ...entry, refs: "", more: entry.more === "" ? member : `${member},${entry.more}` };
+}
+
+/** The event as one whose bodies are all gone: enough for who needs to know of which artifacts it tells. */
+export const withoutBodies = (entry: Entry): Entry => (entry.refs === "" ? entry : fill(entry, () => null));
+
+interface Asked {
+  readonly entry: Entry;
+  readonly resolve: (entry: Entry) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class Bodies {
+  readonly #redis: Redis;
+  readonly #shards: Shards;
+  /** The feed gives one object to all its subscribers: the first to ask loads for all. */
+  readonly #loaded = new WeakMap<Entry, Promise<Entry>>();
+  #asked: Asked[] = [];
+
+  /** `redis` is the connection of lists and replays. */
+  constructor(redis: Redis, shards: Shards) {
+    this.#redis = redis;
+    this.#shards = shards;
+  }
+
+  /** What is asked for in one go is read in one go; an event without references is there already. */
+  load(entry: Entry): Entry | Promise<Entry> {
+    if (entry.refs === "") return entry;
+    const known = this.#loaded.get(entry);
+    if (known) return known;
+    const loaded = new Promise<Entry>((resolve, reject) => {
+      if (this.#asked.length === 0) queueMicrotask(() => void this.#read());
+      this.#asked.push({ entry, resolve, reject });
+    });
+    // A subscriber that left before does not look at it any more.
+    loaded.catch(() => {});
+    this.#loaded.set(entry, loaded);
+    return loaded;
+  }
+
+  async #read(): Promise<void> {
+    const asked = this.#asked;
+    this.#asked = [];
+    const byDelegation = new Map<string, Asked[]>();
+    for (const one of asked) {
+      const { delegation_id: id } = one.entry;
+      const some = byDelegation.get(id);
+      if (some) some.push(one);
+      else byDelegation.set(id, [one]);
+    }
+    await Promise.all(
+      [...byDelegation].map(async ([id, some]) => {
+        try {
+          const bodies = await this.#bodies(id, some);
+          for (const { entry, resolve } of some) resolve(fill(entry, (field) => bodies.get(field)));
+        } catch (error) {
+          for (const { reject } of some) reject(error);
+        }
+      }),
+    );
+  }
+
+  async #bodies(id: string, asked: readonly Asked[]): Promise<Map<string, string | null>> {
+    const fields = [...new Set(asked.flatMap(({ entry }) => refsOf(entry).chunks.map(fieldOf)))];
+    const keys = this.#shards.ofId(id);
+    const found = keys && fields.length > 0 ? await this.#redis.hmget(keys.artifacts(id), ...fields) : [];
+    return new Map(fields.map((field, at) => [field, found[at] ?? null]));
+  }
+}
