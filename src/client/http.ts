@@ -4,7 +4,7 @@
  */
 import type * as z from "zod";
 import { problemSchema } from "../schema/errors.ts";
-import { withoutTrailingSlashes } from "../schema/text.ts";
+import { wellFormedJson, withoutTrailingSlashes } from "../schema/text.ts";
 import { locate } from "./environment.ts";
 import { ErrandApiError, isAway, localError } from "./errors.ts";
 import { failed, invalidUrl, noAnswer, notOurs } from "./failures.ts";
@@ -178,7 +178,7 @@ export class Http {
           ...(call.body !== undefined && { "content-type": "application/json" }),
           ...call.headers,
         },
-        ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+        ...(call.body !== undefined && { body: toJson(call) }),
         redirect: "manual",
         signal: limit.signal,
       }),
@@ -219,6 +219,12 @@ export class Http {
     this.#everReached ||= failure.code !== "unreachable";
     return failure;
   }
+}
+
+/** What an agent says has its half characters repaired: refused for one, finished work would be lost. */
+function toJson({ path, body }: Call): string {
+  const json = JSON.stringify(body);
+  return path.startsWith("/v1/leases/") ? wellFormedJson(json) : json;
 }
 
 function fromJson(text: string): unknown {

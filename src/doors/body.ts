@@ -1,11 +1,12 @@
 /**
- * A request body, from bytes to plain JSON: UTF-8, well-formed, not too deep, nothing that reaches a
- * prototype. Limit: what the members mean is the route's schema's to say.
+ * A request body, from bytes to plain JSON: UTF-8, well-formed, not too deep, no half characters, nothing that reaches
+ * a prototype. Limit: what the members mean is the route's schema's to say.
  */
 import type { IncomingMessage } from "node:http";
 import { parse } from "secure-json-parse";
 import { ErrandError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
+import { halvesIn, mayHoldHalves, wellFormed } from "../schema/text.ts";
 
 type Incoming = Pick<IncomingMessage, "headers" | "destroyed" | "on" | "off">;
 
@@ -48,13 +49,40 @@ export function readBody(incoming: Incoming, maxBytes: number): Promise<Uint8Arr
   });
 }
 
+export interface BodyRules {
+  /** Half characters become U+FFFD; else they are refused. */
+  readonly repairs?: boolean | undefined;
+  /** Called with what was parsed before half characters are refused, so that a refusal can name its request. */
+  readonly parsed?: (body: unknown) => void;
+}
+
+const MAX_ISSUES = 50;
+
 /** An absent body is `{}`. */
-export function parseBody(bytes: Uint8Array, contentType: string | undefined): unknown {
+export function parseBody(
+  bytes: Uint8Array,
+  contentType: string | undefined,
+  rules: BodyRules = {},
+): unknown {
   if (bytes.byteLength === 0) return {};
   if (contentType !== undefined && !/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType)) {
     throw new ErrandError("unsupported_media_type", "The body must be JSON.");
   }
-  return parseJson(decode(bytes));
+  const text = decode(bytes);
+  const body = parseJson(text);
+  rules.parsed?.(body);
+  if (!mayHoldHalves(text)) return body;
+  if (rules.repairs) return wellFormed(body);
+  requireWellFormed(body);
+  return body;
+}
+
+function requireWellFormed(body: unknown): void {
+  const reason = "holds half a character (a lone surrogate): cut text between characters";
+  const issues = halvesIn(body, MAX_ISSUES).map((path) => ({ path, reason }));
+  const [first] = issues;
+  if (!first) return;
+  throw new ErrandError("invalid_request", `${first.path || "The body"}: ${reason}`, { details: { issues } });
 }
 
 function decode(bytes: Uint8Array): string {

@@ -78,7 +78,7 @@ class DirectExchange implements Inbound {
   async #admitted(params: unknown, query: string): Promise<Admitted> {
     this.#foreign = this.#gate.guard(this.header("origin"), this.header("host"));
     this.#label = this.#route.path;
-    return this.#gate.admit(this, params, query === "" ? NO_QUERY : queriesOf(query));
+    return this.#gate.admit(this, params, query === "" ? NO_QUERY : queriesOf(query), this.#route);
   }
 
   #run({ call, raw }: Admitted): Promise<void> {

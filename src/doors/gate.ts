@@ -10,7 +10,7 @@ import { parseBody, readBody } from "./body.ts";
 import { Call, Ends } from "./call.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
 import { toErrandError } from "./problem.ts";
-import type { RawInput } from "./route.ts";
+import type { RawInput, Route } from "./route.ts";
 
 /** A request as it came. */
 export interface Inbound {
@@ -84,9 +84,10 @@ export class Gate {
     inbound: Inbound,
     params: unknown,
     queries: Readonly<Record<string, readonly string[]>>,
+    { notes }: Pick<Route, "notes">,
   ): Promise<Admitted> {
     const { call, bytes } = await this.enter(inbound);
-    const body = parseBody(bytes, inbound.header("content-type"));
+    const body = parseBody(bytes, inbound.header("content-type"), notes);
     return { call, raw: { params, query: single(queries), body } };
   }
 

@@ -117,7 +117,7 @@ export function createDoor(options: DoorOptions): Door {
   app.get("/docs", () => docsPage(describeApi()));
 
   for (const route of ROUTES) {
-    app.on(route.method, honoPath(route), (c) => handle(c, route.path, route.run));
+    app.on(route.method, honoPath(route), (c) => handle(c, route));
   }
 
   for (const mount of [
@@ -155,10 +155,10 @@ export function createDoor(options: DoorOptions): Door {
     return RESPONSE_ALREADY_SENT;
   }
 
-  async function handle(c: Context<Env>, path: string, run: Route["run"]): Promise<Response> {
-    c.set("route", path);
-    const { call, raw } = await gate.admit(inboundOf(c), c.req.param(), c.req.queries());
-    return deliver(c, await run(call, raw));
+  async function handle(c: Context<Env>, route: Route): Promise<Response> {
+    c.set("route", route.path);
+    const { call, raw } = await gate.admit(inboundOf(c), c.req.param(), c.req.queries(), route);
+    return deliver(c, await route.run(call, raw));
   }
 
   async function pass(c: Context<Env>, { path, handle: answer }: Mount): Promise<Response> {

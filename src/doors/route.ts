@@ -30,6 +30,8 @@ export interface Notes {
   readonly gives?: readonly AnswerHeader[];
   /** Its 200 comes as server-sent events, too. */
   readonly streams?: true;
+  /** Half characters in its body become U+FFFD; elsewhere they are refused. */
+  readonly repairs?: true;
 }
 
 interface Spec<P, Q, B> {

@@ -1,15 +1,16 @@
 /**
  * One lease that a gateway holds for a push agent, and the relay's port over it: beats, progress, artifacts, the end, by
- * the verbs that everybody's calls come to. Limit: what Redis does not answer in the lease's time is left to its expiry.
+ * the verbs that everybody's calls come to. Half characters in what the agent says become U+FFFD. Limit: what Redis does not answer in the lease's time is left to its expiry.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { randomId } from "../redis/shards.ts";
 import type { RelayOutcome, RelayPort } from "../relay/port.ts";
-import { isFollowUp, type Message } from "../schema/a2a.ts";
+import { artifactSchema, isFollowUp, type Message } from "../schema/a2a.ts";
 import { isTerminal } from "../schema/delegation.ts";
 import { ErrandError } from "../schema/errors.ts";
 import { interruptRequestSchema } from "../schema/interrupt.ts";
 import { type Lease, replyRequestSchema } from "../schema/lease.ts";
+import { wellFormed } from "../schema/text.ts";
 import { type Principal, toPrincipal } from "./access.ts";
 import type { Broker } from "./context.ts";
 import { report } from "./dispatch.ts";
@@ -83,7 +84,8 @@ export class HouseLease {
         await this.#insist(() => this.#beat({ checkpoint }), false);
       },
       progress: (message) => this.#say(message),
-      artifact: (chunk) => this.#artifact(chunk),
+      artifact: (chunk) =>
+        this.#artifact({ ...chunk, artifact: artifactSchema.parse(wellFormed(chunk.artifact)) }),
       onMessage: (listener) => {
         this.#listeners.push(listener);
         for (const message of this.#messages) listener(message);
@@ -119,12 +121,13 @@ export class HouseLease {
       case "reply":
         return this.#reply(outcome.reply);
       case "ask": {
-        const asked = interruptRequestSchema.parse(outcome.interrupt);
+        const asked = interruptRequestSchema.parse(wellFormed(outcome.interrupt));
         await interrupt(broker, this.#principal, lease_id, asked);
         return;
       }
       case "release": {
-        const { delaySeconds: delay_seconds, reason } = outcome;
+        const { delaySeconds: delay_seconds } = outcome;
+        const reason = outcome.reason.toWellFormed();
         await release(broker, this.#principal, lease_id, { delay_seconds, reason });
         return;
       }
@@ -135,7 +138,7 @@ export class HouseLease {
         });
         return;
       case "canceled": {
-        const { text } = outcome;
+        const text = outcome.text?.toWellFormed();
         const message: Message | undefined =
           text === undefined
             ? undefined
@@ -147,7 +150,12 @@ export class HouseLease {
   }
 
   async #reply(body: unknown): Promise<void> {
-    await reply(this.#broker, this.#principal, this.#lease.lease_id, replyRequestSchema.parse(body));
+    await reply(
+      this.#broker,
+      this.#principal,
+      this.#lease.lease_id,
+      replyRequestSchema.parse(wellFormed(body)),
+    );
   }
 
   /** Held heartbeats, one after the other, so that a cancel and a follow-up arrive at once. */
@@ -224,7 +232,7 @@ export class HouseLease {
 
   /** At most two a second, the latest wins. */
   #say(message: string): void {
-    this.#progress = message;
+    this.#progress = message.toWellFormed();
     if (this.#timer !== undefined) return;
     const dueMs = Math.max(0, this.#saidAt + PROGRESS_EVERY_MS - performance.now());
     this.#timer = setTimeout(() => {

@@ -9,6 +9,7 @@ import type { Shards } from "../redis/shards.ts";
 import type { Artifact } from "../schema/a2a.ts";
 import { stateSchema } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
+import { wellFormedJson } from "../schema/text.ts";
 import { type StoredDelegation, storedFromLines, toFields } from "./record.ts";
 import { inFlightScript, newWorkScript } from "./script.ts";
 import { MOVE_NAMES, MOVES, type Move, type MoveName } from "./states.ts";
@@ -146,6 +147,10 @@ function isReply(answer: unknown): answer is Reply {
   return texts && (lists.length === 3 || lists.length === 4) && lists.every(Array.isArray);
 }
 
+/** Without the id that stands before it, where there is one; see transition.lua. */
+const followUpIn = (text: string): string =>
+  text.startsWith("{") ? text : text.slice(text.indexOf("\n") + 1);
+
 export interface Result {
   readonly outcome: Outcome;
   /** The record, when the command asked for it and it exists; as the taker left it when it took this very ticket. */
@@ -282,7 +287,8 @@ export class Writer {
     if (JITTERED.has(move)) head.random = Math.random();
     head.read = read;
     head.fields ??= 0;
-    return JSON.stringify(head);
+    // The script decodes it, and refuses half a character, whichever way that got here.
+    return wellFormedJson(JSON.stringify(head));
   }
 
   async #run(
@@ -304,9 +310,9 @@ export class Writer {
         ? storedFromLines(id, record, { history, artifacts: toFields(artifacts) })
         : null;
     this.#observe(command, outcome, stored);
-    if (!taken) return { outcome, record: stored, unseen };
+    if (!taken) return { outcome, record: stored, unseen: unseen.map(followUpIn) };
     const took = this.#result(taken, TAKE);
     const newer = took.record?.id === id ? took.record : null;
-    return { outcome, record: stored ?? newer, unseen, taken: took };
+    return { outcome, record: stored ?? newer, unseen: unseen.map(followUpIn), taken: took };
   }
 }

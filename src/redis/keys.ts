@@ -40,7 +40,7 @@ export interface ShardKeys {
   readonly history: (id: string) => string;
   /** HASH: artifacts in chunks; how, transition.lua says. */
   readonly artifacts: (id: string) => string;
-  /** LIST: JSON follow-ups that its holder has not seen, oldest first. */
+  /** LIST: follow-ups that its holder has not seen, oldest first: the id as JSON, a line break, the message as JSON. */
   readonly unseen: (id: string) => string;
   /** HASH request_id → JSON answer, of a question of which some is not answered yet; expires. */
   readonly answerParts: (id: string, interrupt: string) => string;

@@ -12,3 +12,42 @@ const HALF_AT_END = /[\uD800-\uDBFF]$/;
 export function truncate(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, max).replace(HALF_AT_END, "");
 }
+
+/** How JSON writes a half character, also behind an escaped backslash: cheap to look for, and nearly always absent. */
+const HALF_ESCAPE = /\\u[dD][89a-fA-F]/;
+
+/** Whether JSON text may hold a lone surrogate: half a character, as a cut between two code units leaves it. */
+export const mayHoldHalves = (json: string): boolean => HALF_ESCAPE.test(json);
+
+/** A JSON value, whose half characters are U+FFFD, in member names too. Limit: as deep as the stack. */
+export function wellFormed(value: unknown): unknown {
+  if (typeof value === "string") return value.toWellFormed();
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(wellFormed);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name.toWellFormed(), wellFormed(member)]),
+  );
+}
+
+/** JSON text without half characters. */
+export const wellFormedJson = (json: string): string =>
+  mayHoldHalves(json) ? JSON.stringify(wellFormed(JSON.parse(json))) : json;
+
+/** Where a JSON value holds half characters, by path, at most `max` of them. */
+export function halvesIn(value: unknown, max: number): string[] {
+  const found: string[] = [];
+  const look = (one: unknown, path: string): void => {
+    if (found.length >= max) return;
+    if (typeof one === "string") {
+      if (!one.isWellFormed()) found.push(path);
+    } else if (typeof one === "object" && one !== null) {
+      for (const [name, member] of Object.entries(one)) {
+        const inner = path === "" ? name.toWellFormed() : `${path}.${name.toWellFormed()}`;
+        if (!name.isWellFormed() && found.length < max) found.push(inner);
+        look(member, inner);
+      }
+    }
+  };
+  look(value, "");
+  return found;
+}

@@ -31,6 +31,12 @@ const envelopeSchema = z.looseObject({
 });
 const idSchema = z.object({ id: z.union([z.string(), z.int()]) });
 
+/** Fit to be repeated. */
+const idOf = (body: unknown): Id => {
+  const id = idSchema.safeParse(body).data?.id ?? null;
+  return typeof id === "string" ? id.toWellFormed() : id;
+};
+
 /** An error of JSON-RPC itself. */
 class EnvelopeError extends Error {
   override readonly name = "EnvelopeError";
@@ -84,8 +90,11 @@ export async function rpc(
   };
   try {
     const { call, bytes } = await exchange.enter();
-    const body = parseBody(bytes, exchange.header("content-type"));
-    id = idSchema.safeParse(body).data?.id ?? null;
+    const body = parseBody(bytes, exchange.header("content-type"), {
+      parsed: (whole) => {
+        id = idOf(whole);
+      },
+    });
     const version = versionOf(exchange.header("a2a-version"), exchange.query["A2A-Version"]?.[0]);
     const { method, params } = openEnvelope(body, version);
     const scope = new Scope(call, exchange.params.agent, signer, version === "1.0" ? params : undefined);

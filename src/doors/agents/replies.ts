@@ -15,6 +15,8 @@ export const replyRoutes: readonly Route[] = [
     params: z.strictObject({ agent: agentNameSchema }),
     body: z.record(z.string(), z.unknown()),
     answers: { 200: replySchema },
+    // Somebody else's software: refused, finished work would be lost.
+    notes: { repairs: true },
     async handle(call, { params: { agent }, raw }) {
       const { address, action } = parseA2aReply(raw);
       const { outcome, record } = await stitch(call.broker, call.principal, agent, address, action, raw);
