@@ -162,7 +162,7 @@ ${table(["limit", "how much", "of what", "beyond it"], rows)}
 ## An agent's own
 
 Its settings, in \`limits\`: \`errand agent put\`, \`new Admin().putAgent(name, { limits })\` or
-\`PUT /v1/agents/{agent}\` sets them, each time all of them anew.
+\`PATCH /v1/agents/{agent}\` changes those that are given; \`PUT\` resets the others to their defaults.
 
 ${table(["limit", "default", "of what", "beyond it"], agentLimits())}
 `;

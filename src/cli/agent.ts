@@ -2,7 +2,14 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { Admin } from "../client/admin.ts";
-import { type Agent, type AgentInput, agentRequestSchema } from "../schema/agent.ts";
+import {
+  type Agent,
+  type AgentChange,
+  type AgentPatch,
+  agentPatchSchema,
+  backoffPatchSchema,
+  limitsPatchSchema,
+} from "../schema/agent.ts";
 import {
   agentName,
   type Cli,
@@ -25,6 +32,8 @@ interface PutOptions extends GlobalOptions {
   readonly maxWaiting?: number;
   readonly interruptTtl?: number;
   readonly file?: string;
+  readonly reset?: string[];
+  readonly replace?: boolean;
 }
 
 export function addAgent(program: Command, cli: Cli): void {
@@ -90,7 +99,7 @@ function addGetAgent(agent: Command, { host }: Cli): void {
 function addPut(agent: Command, { host }: Cli): void {
   agent
     .command("put")
-    .description("create an agent, or replace it whole: what is not said gets its default")
+    .description("create an agent, or change the settings that are given and leave the others as they are")
     .argument("<name>", "the agent", agentName)
     .option("--description <text>", "what it does")
     .option("--accepts-from <principals...>", "who may delegate to it, for example caller:* (default: all)")
@@ -100,20 +109,26 @@ function addPut(agent: Command, { host }: Cli): void {
     .option("--max-waiting <n>", "how much work may wait", wholeBetween(1, 10_000_000))
     .option("--interrupt-ttl <seconds>", "how long its questions stay open (default 86400)", positive)
     .option("--push-to <url>", "the A2A server that the broker hands its work to (default: it is polled for)")
-    .option("--file <path>", "the whole agent as JSON; options come on top")
+    .option("--file <path>", "settings as JSON; options come on top, and null resets one to its default")
+    .option("--reset <settings...>", "reset to their defaults, for example accepts_from limits.max_working")
+    .option("--replace", "replace the whole agent: settings that are not given are reset to their defaults")
     .addHelpText(
       "after",
       examples(
         'errand agent put scout --description "counts words"',
         "errand agent put builder --lease 300 --max-working 4 --accepts-from caller:ci agent:*",
+        "errand agent put builder --lease 600 --reset accepts_from",
         "errand agent put scout --push-to https://a2a.example/agents/scout",
       ),
     )
     .action(async (name: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<PutOptions>();
-      const spec = await specOf(options);
-      const made = await new Admin(await connect(host, options)).putAgent(name, spec);
-      await (options.json ? printJson(host, made) : print(host, describe(made)));
+      const admin = new Admin(await connect(host, options));
+      const settings = await settingsOf(options);
+      const put = await (options.replace
+        ? admin.replaceAgent(name, settings)
+        : admin.putAgent(name, settings));
+      await (options.json ? printJson(host, put) : print(host, `${describe(put)}\n${changesOf(put)}`));
     });
 }
 
@@ -146,25 +161,54 @@ function addDelete(agent: Command, { host }: Cli): void {
     });
 }
 
-async function specOf(options: PutOptions): Promise<AgentInput> {
-  const base = options.file === undefined ? {} : await specIn(options.file);
-  return {
-    ...base,
-    ...(options.description !== undefined && { description: options.description }),
-    ...(options.pushTo !== undefined && { delivery: { mode: "push", url: options.pushTo } }),
-    ...(options.acceptsFrom !== undefined && { accepts_from: options.acceptsFrom }),
+async function settingsOf(options: PutOptions): Promise<AgentPatch> {
+  const file = options.file === undefined ? {} : await settingsIn(options.file);
+  const resets = resetsOf(options.reset ?? []);
+  const base = {
+    ...resets,
+    ...file,
+    ...(resets.limits && { limits: { ...resets.limits, ...file.limits } }),
+    ...(resets.backoff && { backoff: { ...resets.backoff, ...file.backoff } }),
+  };
+  const given = {
+    description: options.description,
+    delivery: options.pushTo === undefined ? undefined : { mode: "push", url: options.pushTo },
+    accepts_from: options.acceptsFrom,
     limits: {
-      ...base.limits,
-      ...(options.lease !== undefined && { lease_seconds: options.lease }),
-      ...(options.maxAttempts !== undefined && { max_attempts: options.maxAttempts }),
-      ...(options.maxWorking !== undefined && { max_working: options.maxWorking }),
-      ...(options.maxWaiting !== undefined && { max_waiting: options.maxWaiting }),
-      ...(options.interruptTtl !== undefined && { interrupt_ttl_seconds: options.interruptTtl }),
+      lease_seconds: options.lease,
+      max_attempts: options.maxAttempts,
+      max_working: options.maxWorking,
+      max_waiting: options.maxWaiting,
+      interrupt_ttl_seconds: options.interruptTtl,
     },
   };
+  const limits = Object.values(given.limits).some((value) => value !== undefined) ? given.limits : undefined;
+  // Absent members stay absent; a `null` of the file stays one.
+  return { ...base, ...defined({ ...given, limits: limits && { ...base.limits, ...defined(limits) } }) };
 }
 
-async function specIn(path: string): Promise<AgentInput> {
+const defined = (members: object): object =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+
+const GROUPS = { limits: limitsPatchSchema.shape, backoff: backoffPatchSchema.shape };
+
+/** `--reset accepts_from limits.max_working` as a patch; the name of a group is all of its settings. */
+function resetsOf(paths: readonly string[]): AgentPatch {
+  const patch: Record<string, Record<string, null> | null> = {};
+  for (const path of paths) {
+    const [group = "", member] = path.split(".");
+    const members = group === "limits" || group === "backoff" ? Object.keys(GROUPS[group]) : undefined;
+    const named = member === undefined ? members : [member];
+    patch[group] = named
+      ? { ...patch[group], ...Object.fromEntries(named.map((name) => [name, null])) }
+      : null;
+  }
+  const parsed = agentPatchSchema.safeParse(patch);
+  if (parsed.success) return parsed.data;
+  throw usageError("--reset takes names of settings, for example accepts_from or limits.max_working");
+}
+
+async function settingsIn(path: string): Promise<AgentPatch> {
   let value: unknown;
   try {
     value = JSON.parse(await readFile(path, "utf8"));
@@ -173,10 +217,20 @@ async function specIn(path: string): Promise<AgentInput> {
       `${path} is not a readable JSON file (${error instanceof Error ? error.message : error})`,
     );
   }
-  const parsed = agentRequestSchema.safeParse(value);
+  const parsed = agentPatchSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   throw usageError(`${path} is not an agent: ${issue?.path.join(".") || "whole"}: ${issue?.message}`);
+}
+
+/** What a change did, a line for each kind. */
+function changesOf({ name, created, changed, reset }: AgentChange): string {
+  if (created) return `created ${name}`;
+  const lines = [
+    ...(changed.length > 0 ? [`changed ${changed.join(", ")}`] : []),
+    ...(reset.length > 0 ? [`reset to the default: ${reset.join(", ")}`] : []),
+  ];
+  return lines.length === 0 ? "nothing changed" : lines.join("\n");
 }
 
 function describe({ name, description, delivery, presence, paused, counts, limits, accepts_from }: Agent) {

@@ -3,10 +3,23 @@
  * Limit: one call each, no state of its own; who may do what is decided by the token.
  */
 import * as z from "zod";
-import { type Agent as AgentInfo, type AgentInput, agentSchema } from "../schema/agent.ts";
+import {
+  type AgentChange,
+  type Agent as AgentInfo,
+  type AgentPatch,
+  agentChangeSchema,
+  agentSchema,
+} from "../schema/agent.ts";
 import { type AuditEntry, type AuditFilter, auditPageSchema } from "../schema/audit.ts";
+import { mergePatch } from "../schema/merge-patch.ts";
 import { newTokenSchema, type TokenInfo, tokenSchema } from "../schema/token.ts";
+import { ErrandApiError } from "./errors.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
+
+/** Of PATCH and PUT in turn, while others create and delete the agent. */
+const MAX_ROUNDS = 5;
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof ErrandApiError && error.code === code;
 
 const agentsSchema = z.object({ agents: z.array(agentSchema) });
 const tokensSchema = z.object({ tokens: z.array(tokenSchema) });
@@ -41,10 +54,46 @@ export class Admin {
     return this.#http.persist(agentSchema, { path: route`/v1/agents/${name}`, signal });
   }
 
-  /** Creates the agent or replaces it whole: what `spec` leaves out gets its default. */
-  putAgent(name: string, spec: AgentInput = {}, { signal }: CallOptions = {}): Promise<AgentInfo> {
+  /**
+   * Creates the agent, or changes the settings that are given and leaves the others as they are; `null` resets one to
+   * its default. Safe to call at every start of a worker. The answer says what was changed and what was reset.
+   *
+   * @example
+   * ```ts
+   * await admin.putAgent("scout", { limits: { max_working: 1 }, accepts_from: null });
+   * ```
+   */
+  async putAgent(
+    name: string,
+    settings: AgentPatch = {},
+    { signal }: CallOptions = {},
+  ): Promise<AgentChange> {
     const path = route`/v1/agents/${name}`;
-    return this.#http.persist(agentSchema, { method: "PUT", path, body: spec, signal });
+    const put = (method: "PUT" | "PATCH", body: unknown, headers = {}) =>
+      this.#http.persist(agentChangeSchema, { method, path, body, headers, signal });
+    for (let round = 1; ; round += 1) {
+      try {
+        return await put("PATCH", settings);
+      } catch (error) {
+        if (!hasCode(error, "agent_unknown")) throw error;
+      }
+      try {
+        return await put("PUT", mergePatch({}, settings), { "if-none-match": "*" });
+      } catch (error) {
+        // Somebody else created it meanwhile; a worker that starts beside this one, say.
+        if (!hasCode(error, "precondition_failed") || round === MAX_ROUNDS) throw error;
+      }
+    }
+  }
+
+  /**
+   * Creates the agent, or replaces all of its settings: those that `settings` leaves out are reset to their defaults,
+   * restrictions like `accepts_from` too.
+   */
+  replaceAgent(name: string, settings: AgentPatch = {}, { signal }: CallOptions = {}): Promise<AgentChange> {
+    const path = route`/v1/agents/${name}`;
+    const body = mergePatch({}, settings);
+    return this.#http.persist(agentChangeSchema, { method: "PUT", path, body, signal });
   }
 
   /** `force` cancels its live delegations; without it they are a reason to refuse (`agent_busy`). */

@@ -42,7 +42,7 @@ export interface ConnectionOptions {
 }
 
 export interface Call {
-  readonly method?: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Made by {@link route}. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;

@@ -68,7 +68,7 @@ export class Gate {
     const token = bearerOf(inbound.header("authorization"));
     const first = await broker.tokens.identify(token);
     const askedAt = performance.now();
-    const hasBody = method === "POST" || method === "PUT";
+    const hasBody = method === "POST" || method === "PUT" || method === "PATCH";
     const bytes = hasBody && incoming ? await readBody(incoming, maxBodyBytes) : new Uint8Array();
     // Unread, it would keep the end of the connection from being noticed.
     if (!hasBody) incoming?.resume();

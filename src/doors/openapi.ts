@@ -52,6 +52,14 @@ const REQUEST_HEADERS: Record<RequestHeader, { description: string; schema: Sche
     description: "`wait=N` lets the answer wait up to N seconds, at most 60.",
     schema: { type: "string", examples: ["wait=30"] },
   },
+  "If-Match": {
+    description: "Change it only while it has this ETag, or `*`: only if it exists. Else 412.",
+    schema: { type: "string", examples: ['"1764000000000-3"'] },
+  },
+  "If-None-Match": {
+    description: "`*` creates, and changes nothing that exists: then 412.",
+    schema: { type: "string", examples: ["*"] },
+  },
   traceparent: {
     description: "W3C trace context; handed to the agent with the lease.",
     schema: { type: "string", pattern: "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$" },
@@ -63,6 +71,10 @@ const REQUEST_HEADERS: Record<RequestHeader, { description: string; schema: Sche
 };
 
 const ANSWER_HEADERS: Record<AnswerHeader | "Retry-After" | "WWW-Authenticate" | "x-request-id", Header> = {
+  ETag: {
+    description: "Names this state of the agent's settings, for If-Match.",
+    schema: { type: "string" },
+  },
   Location: { description: "The path of the delegation.", schema: { type: "string" } },
   "Idempotency-Replayed": {
     description: "There when an earlier request with this key made the delegation.",
@@ -77,12 +89,13 @@ const headers = (...names: (keyof typeof ANSWER_HEADERS)[]): Named<Ref> =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 const sorted = <T>(named: Named<T>): Named<T> =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)));
-const takesBody = ({ method }: Route): boolean => method === "POST" || method === "PUT";
+const takesBody = ({ method }: Route): boolean => method === "POST" || method === "PUT" || method === "PATCH";
 
 /** Statuses that only some routes refuse with; the others are for all. */
 const FITS: Readonly<Record<number, (route: Route) => boolean>> = {
   404: ({ schemas }) => Object.keys(schemas).length > 0,
   409: ({ method }) => method !== "GET",
+  412: ({ notes }) => notes?.takes?.includes("If-Match") === true,
   413: takesBody,
   415: takesBody,
   422: takesBody,
@@ -142,6 +155,7 @@ function describe(route: Route, shelf: Shelf): Operation {
       }),
     },
   ]);
+  const body = schemas.body && { schema: shelf.show(schemas.body, "input") };
   const refused = STATUSES.filter((status) => FITS[status]?.(route) ?? true).map((status) => [
     status,
     { $ref: `#/components/responses/Problem${status}` },
@@ -151,15 +165,20 @@ function describe(route: Route, shelf: Shelf): Operation {
     tags: [tagOf(path)],
     summary,
     ...(parameters.length > 0 && { parameters }),
-    ...(schemas.body && {
+    ...(body && {
       requestBody: {
-        required: !schemas.body.safeParse({}).success,
-        content: { "application/json": { schema: shelf.show(schemas.body, "input") } },
+        required: schemas.body?.safeParse({}).success !== true,
+        content: Object.fromEntries(
+          (route.method === "PATCH" ? PATCH_TYPES : JSON_TYPE).map((type) => [type, body]),
+        ),
       },
     }),
     responses: Object.fromEntries([...done, ...refused]),
   };
 }
+
+const JSON_TYPE = ["application/json"];
+const PATCH_TYPES = ["application/merge-patch+json", ...JSON_TYPE];
 
 const EVENT_STREAM: Schema = {
   type: "string",

@@ -15,6 +15,8 @@ const MAY_SEND = [
   "Authorization",
   "Content-Type",
   "Idempotency-Key",
+  "If-Match",
+  "If-None-Match",
   "Last-Event-ID",
   "MCP-Protocol-Version",
   "Mcp-Method",
@@ -96,7 +98,7 @@ export function corsHeaders(origin: string): Record<string, string> {
 
 /** The answer to the question that a browser asks before it sends a token or JSON elsewhere. */
 export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
-  "access-control-allow-methods": "GET, POST, PUT, DELETE",
+  "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
   "access-control-allow-headers": MAY_SEND,
   "access-control-max-age": String(PREFLIGHT_SECONDS),
 };

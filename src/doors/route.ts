@@ -21,8 +21,14 @@ export interface RawInput {
   readonly body: unknown;
 }
 
-export type RequestHeader = "Idempotency-Key" | "Prefer" | "traceparent" | "Last-Event-ID";
-export type AnswerHeader = "Location" | "Idempotency-Replayed";
+export type RequestHeader =
+  | "Idempotency-Key"
+  | "Prefer"
+  | "traceparent"
+  | "Last-Event-ID"
+  | "If-Match"
+  | "If-None-Match";
+export type AnswerHeader = "ETag" | "Location" | "Idempotency-Replayed";
 
 /** What a caller can use beyond the schemas; for the API description. */
 export interface Notes {
@@ -35,7 +41,7 @@ export interface Notes {
 }
 
 interface Spec<P, Q, B> {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** OpenAPI form, `/v1/agents/{agent}`. */
   readonly path: string;
   readonly summary: string;
@@ -49,7 +55,7 @@ interface Spec<P, Q, B> {
 }
 
 export interface Route {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly summary: string;
   readonly schemas: { params?: z.ZodType; query?: z.ZodType; body?: z.ZodType };

@@ -2,6 +2,8 @@
  * Agents as they are stored: one hash each, the document and the numbers that the script needs.
  * Limit: look-ups are cached for a second, so a change takes that long to reach the other gateways.
  */
+import { isDeepStrictEqual } from "node:util";
+import { z } from "zod";
 import { agentNumbers } from "../lifecycle/script.ts";
 import type { Clock } from "../lifecycle/writer.ts";
 import type { Redis } from "../redis/connect.ts";
@@ -16,6 +18,8 @@ export interface StoredAgent {
   readonly name: string;
   readonly spec: AgentSpec;
   readonly paused: boolean;
+  /** Counts the changes of its settings. */
+  readonly version: number;
   readonly created_at: number;
   readonly updated_at: number;
 }
@@ -32,18 +36,21 @@ const CACHE_MS = 1_000;
 const SLACK_MS = 86_400_000;
 
 /**
- * KEYS: agent, names, names of push agents · ARGV: name, clock offset, 1 for push, field, value … · 1 created,
- * 0 replaced, -1 being deleted.
+ * KEYS: agent, names, names of push agents · ARGV: name, clock offset, 1 for push, the tag that it must have (empty: there
+ * is none), field, value … · 1 written, 0 another tag, -1 being deleted.
  */
 const putScript = new Script(`#!lua
-if redis.call('HGET', KEYS[1], 'deleting') then return -1 end
+local stored = redis.call('HMGET', KEYS[1], 'created_at', 'version', 'deleting')
+if stored[3] then return -1 end
+local version = stored[2] or '0'
+if ARGV[4] ~= (stored[1] and stored[1] .. '-' .. version or '') then return 0 end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + ARGV[2]
-local created = redis.call('HSETNX', KEYS[1], 'created_at', now)
-redis.call('HSET', KEYS[1], 'updated_at', now, unpack(ARGV, 4))
+if not stored[1] then redis.call('HSET', KEYS[1], 'created_at', now) end
+redis.call('HSET', KEYS[1], 'updated_at', now, 'version', version + 1, unpack(ARGV, 5))
 redis.call('SADD', KEYS[2], ARGV[1])
 redis.call(ARGV[3] == '1' and 'SADD' or 'SREM', KEYS[3], ARGV[1])
-return created`);
+return 1`);
 
 /** KEYS: agent · ARGV: field, value · writes to an agent that exists, and to no other. */
 const setScript = new Script(`#!lua
@@ -58,6 +65,16 @@ if ARGV[1] ~= '1' and not redis.call('HGET', KEYS[1], 'deleting') then
 end
 redis.call('HSET', KEYS[1], 'deleting', 1)
 return 1`);
+
+/** As it was stored, maybe when there was no bound yet on the whole. */
+const storedSpecSchema = z.strictObject(agentRequestSchema.shape);
+
+/** Names one state of an agent's settings; one of the same name that was made again has others. */
+export const tagOf = (agent: Pick<StoredAgent, "created_at" | "version">): string =>
+  `${agent.created_at}-${agent.version}`;
+
+/** Every round somebody's change is written. */
+const MAX_ROUNDS = 100;
 
 const LIVE = ["submitted", "working", "interrupted"] as const;
 
@@ -79,14 +96,20 @@ export class Agents {
   async find(name: string): Promise<StoredAgent | null> {
     const cached = this.#cache.get(name);
     if (cached !== undefined) return cached;
+    return this.read(name);
+  }
+
+  /** As it stands now. */
+  async read(name: string): Promise<StoredAgent | null> {
     const fields = await this.#redis.hgetall(this.#shards.ofAgent(name).agent(name));
     const agent: StoredAgent | null =
       fields.doc === undefined
         ? null
         : {
             name,
-            spec: agentRequestSchema.parse(JSON.parse(fields.doc)),
+            spec: storedSpecSchema.parse(JSON.parse(fields.doc)),
             paused: fields.paused === "1",
+            version: Number(fields.version ?? 0),
             created_at: Number(fields.created_at),
             updated_at: Number(fields.updated_at),
           };
@@ -100,29 +123,52 @@ export class Agents {
     return agent;
   }
 
-  async put(name: string, spec: AgentSpec): Promise<{ created: boolean }> {
+  /** Creates it or replaces its settings. */
+  async put(name: string, spec: AgentSpec): Promise<void> {
+    await this.change(name, () => spec);
+  }
+
+  /**
+   * Writes what `next` makes of the settings as they stand; changes at the same time follow each other, none is lost.
+   * Returns the agent before, null when there was none. Nothing is written when nothing differs.
+   */
+  async change(name: string, next: (before: StoredAgent | null) => AgentSpec): Promise<StoredAgent | null> {
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      const before = await this.read(name);
+      const spec = next(before);
+      if (before && isDeepStrictEqual(before.spec, spec)) return before;
+      if (await this.#write(name, spec, before)) return before;
+    }
+    throw new ErrandError("overloaded", `Agent '${name}' is being changed by too many at once.`, {
+      retry_after_seconds: 1,
+    });
+  }
+
+  /** False when somebody else wrote since. */
+  async #write(name: string, spec: AgentSpec, before: StoredAgent | null): Promise<boolean> {
     const keys = this.#shards.ofAgent(name);
     const fields = Object.entries(agentNumbers(spec)).flatMap(([key, value]) => [key, value ?? ""]);
-    const created = await putScript.run(
+    const written = await putScript.run(
       this.#redis,
       [keys.agent(name), keys.agents, keys.pushAgents],
       [
         name,
         this.#clock.offset_ms,
         spec.delivery.mode === "push" ? 1 : 0,
+        before ? tagOf(before) : "",
         "doc",
         JSON.stringify(spec),
         ...fields,
       ],
     );
     this.#cache.delete(name);
-    if (created === -1) {
+    if (written === -1) {
       throw new ErrandError(
         "agent_busy",
         `Agent '${name}' is being deleted; delete it again to finish that.`,
       );
     }
-    return { created: created === 1 };
+    return written === 1;
   }
 
   async setPaused(name: string, paused: boolean): Promise<void> {

@@ -1,40 +1,154 @@
 /**
- * Making and changing an agent. Limit: where the broker calls out to is the operator's to say, as is that it stops.
+ * Creating and changing an agent: replaced whole, or merged with a patch. Limit: only the operator may change where the
+ * broker calls out to.
  */
-import type { AgentSpec, Delivery } from "../schema/agent.ts";
+import { type AgentPatch, type AgentSpec, agentRequestSchema, type Delivery } from "../schema/agent.ts";
 import { ErrandError } from "../schema/errors.ts";
+import { mergePatch } from "../schema/merge-patch.ts";
 import { type Principal, requireAgent } from "./access.ts";
+import { type StoredAgent, tagOf } from "./agents.ts";
+import { audit } from "./audit.ts";
 import type { Broker } from "./context.ts";
 import { wake } from "./dispatch.ts";
+
+/** What must hold for a change to happen, as the headers say it. */
+export interface Conditions {
+  readonly ifMatch?: string | undefined;
+  readonly ifNoneMatch?: string | undefined;
+}
+
+export interface Changed {
+  readonly agent: StoredAgent;
+  readonly created: boolean;
+  /** Paths of the settings that have a new value. */
+  readonly changed: readonly string[];
+  /** Paths of the settings that went back to their default. */
+  readonly reset: readonly string[];
+}
 
 const POLL: Delivery = { mode: "poll" };
 const urlOf = (delivery: Delivery): string | undefined =>
   delivery.mode === "push" ? delivery.url : undefined;
 
-export async function putAgent(
+/** Creates the agent, or replaces all of its settings. */
+export function putAgent(
   broker: Broker,
   principal: Principal,
   name: string,
   spec: AgentSpec,
-): Promise<{ created: boolean }> {
+  conditions: Conditions = {},
+): Promise<Changed> {
+  return changeAgent(broker, principal, name, conditions, () => spec);
+}
+
+/** Merges a patch into the settings of an agent that exists. */
+export function patchAgent(
+  broker: Broker,
+  principal: Principal,
+  name: string,
+  patch: AgentPatch,
+  conditions: Conditions = {},
+): Promise<Changed> {
+  return changeAgent(broker, principal, name, conditions, (before) => {
+    if (!before) throw new ErrandError("agent_unknown", `There is no agent '${name}'.`);
+    return merged(before.spec, patch);
+  });
+}
+
+function merged(spec: AgentSpec, patch: AgentPatch): AgentSpec {
+  // The members of another mode are not those of the new one.
+  const base = patch.delivery ? { ...spec, delivery: undefined } : spec;
+  return checked(mergePatch(base, patch));
+}
+
+function checked(value: unknown): AgentSpec {
+  const parsed = agentRequestSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), reason: message }));
+  throw new ErrandError("invalid_request", `${issues[0]?.path || "The agent"}: ${issues[0]?.reason}`, {
+    details: { issues },
+  });
+}
+
+async function changeAgent(
+  broker: Broker,
+  principal: Principal,
+  name: string,
+  conditions: Conditions,
+  next: (before: StoredAgent | null) => AgentSpec,
+): Promise<Changed> {
   requireAgent(principal, name, "change it");
-  const before = (await broker.agents.find(name))?.spec.delivery ?? POLL;
-  const url = urlOf(spec.delivery);
-  const moves = url !== urlOf(before);
-  if (moves && principal.kind !== "operator") {
+  let moves = false;
+  let url: string | undefined;
+  let after: AgentSpec | undefined;
+  const before = await broker.agents.change(name, (standing) => {
+    const spec = next(standing);
+    requireConditions(name, standing, conditions);
+    url = urlOf(spec.delivery);
+    moves = url !== urlOf(standing?.spec.delivery ?? POLL);
+    if (moves && principal.kind !== "operator") {
+      throw new ErrandError(
+        "forbidden",
+        `Only the operator may change how work is delivered to agent '${name}'.`,
+        { recovery: "Send `delivery` as it stands, or ask the operator." },
+      );
+    }
+    if (url !== undefined) broker.egress.requireCallable(url, "delivery.url");
+    after = spec;
+    return spec;
+  });
+  // Also what an earlier call wrote and did not live to publish.
+  if (moves || broker.houseRelay.has(name) !== (url !== undefined)) await broker.houseRelay.changed(name);
+  const agent = await broker.agents.get(name);
+  const difference = before ? differenceOf(before.spec, after ?? agent.spec) : { changed: [], reset: [] };
+  const isChanged = difference.changed.length + difference.reset.length > 0;
+  if (!before) await audit(broker, principal, "agent.create", name);
+  else if (isChanged) await audit(broker, principal, "agent.update", name, difference);
+  // More may be handed out now.
+  if (before && isChanged) wake(broker, name);
+  return { agent, created: before === null, ...difference };
+}
+
+function requireConditions(name: string, standing: StoredAgent | null, conditions: Conditions): void {
+  const { ifMatch, ifNoneMatch } = conditions;
+  if (ifMatch !== undefined && !(standing && isNamed(standing, ifMatch))) {
     throw new ErrandError(
-      "forbidden",
-      `Only the operator may change how work is delivered to agent '${name}'.`,
+      "precondition_failed",
+      standing
+        ? `Agent '${name}' has changed: its ETag is "${tagOf(standing)}".`
+        : `There is no agent '${name}'.`,
+    );
+  }
+  if (ifNoneMatch !== undefined && standing && isNamed(standing, ifNoneMatch)) {
+    throw new ErrandError(
+      "precondition_failed",
+      `Agent '${name}' exists: its ETag is "${tagOf(standing)}".`,
       {
-        recovery: "Send `delivery` as it stands, or ask the operator.",
+        recovery: "Change it with PATCH, or replace it without If-None-Match.",
       },
     );
   }
-  if (url !== undefined) broker.egress.requireCallable(url, "delivery.url");
-  const put = await broker.agents.put(name, spec);
-  // What an earlier call wrote and did not live to tell is told now.
-  if (moves || broker.houseRelay.has(name) !== (url !== undefined)) await broker.houseRelay.changed(name);
-  // More may be handed out now.
-  if (!put.created) wake(broker, name);
-  return put;
+}
+
+/** Whether a header of ETags, or `*`, names it. A weak tag names nothing. */
+const isNamed = (agent: StoredAgent, header: string): boolean =>
+  header.split(",").some((tag) => ["*", `"${tagOf(agent)}"`].includes(tag.trim()));
+
+/** Settings as paths and JSON: `limits.max_working`. */
+function pathsOf({ limits, backoff, ...rest }: AgentSpec): Map<string, string> {
+  const of = (group: string, members: object) =>
+    Object.entries(members).map(([name, value]) => [`${group}${name}`, JSON.stringify(value)] as const);
+  return new Map([...of("", rest), ...of("limits.", limits), ...of("backoff.", backoff)]);
+}
+
+const DEFAULTS = pathsOf(agentRequestSchema.parse({}));
+
+function differenceOf(before: AgentSpec, after: AgentSpec): Pick<Changed, "changed" | "reset"> {
+  const old = pathsOf(before);
+  const differing = [...pathsOf(after)].filter(([path, value]) => value !== old.get(path));
+  const isDefault = ([path, value]: readonly [string, string]) => DEFAULTS.get(path) === value;
+  return {
+    changed: differing.filter((entry) => !isDefault(entry)).map(([path]) => path),
+    reset: differing.filter(isDefault).map(([path]) => path),
+  };
 }

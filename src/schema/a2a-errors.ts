@@ -41,6 +41,7 @@ export const A2A_ERRORS = {
   interrupt_not_open: "UnsupportedOperationError",
   agent_busy: "UnsupportedOperationError",
   wrong_state: "UnsupportedOperationError",
+  precondition_failed: "UnsupportedOperationError",
   payload_too_large: "INVALID_ARGUMENT",
   unsupported_media_type: "ContentTypeNotSupportedError",
   idempotency_conflict: "RequestMalformedError",

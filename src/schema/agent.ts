@@ -3,6 +3,7 @@
  * Limit: where a push agent's server is, is shown to the agent and the operator alone.
  */
 import * as z from "zod";
+import { LIMITS } from "./limits.ts";
 import { agentNameSchema, instantSchema, principalPatternSchema } from "./values.ts";
 
 export const presenceSchema = z.strictObject({
@@ -45,18 +46,53 @@ export const deliverySchema = z.discriminatedUnion("mode", [
 ]);
 export type Delivery = z.infer<typeof deliverySchema>;
 
-export const agentRequestSchema = z.strictObject({
-  description: z.string().max(4096).default(""),
-  skills: z.array(skillSchema).max(100).default([]),
-  version: z.string().max(64).default("1"),
-  accepts_from: z.array(principalPatternSchema).max(1000).default(["*"]),
-  delivery: deliverySchema.default({ mode: "poll" }),
-  limits: limitsSchema.prefault({}),
-  backoff: backoffSchema.prefault({}),
-});
+export const agentRequestSchema = z
+  .strictObject({
+    description: z.string().max(4096).default(""),
+    skills: z.array(skillSchema).max(100).default([]),
+    version: z.string().max(64).default("1"),
+    accepts_from: z.array(principalPatternSchema).max(1000).default(["*"]),
+    delivery: deliverySchema.default({ mode: "poll" }),
+    limits: limitsSchema.prefault({}),
+    backoff: backoffSchema.prefault({}),
+  })
+  .refine(
+    (spec) => new TextEncoder().encode(JSON.stringify(spec)).length <= LIMITS.agent_bytes.value,
+    `the agent may have ${LIMITS.agent_bytes.value} bytes as JSON`,
+  );
 export type AgentSpec = z.output<typeof agentRequestSchema>;
 /** An agent as it is set up; everything has a default. */
 export type AgentInput = z.input<typeof agentRequestSchema>;
+
+const settings = agentRequestSchema.shape;
+
+export const limitsPatchSchema = z.strictObject({
+  max_attempts: limitsSchema.shape.max_attempts.unwrap().nullish(),
+  lease_seconds: limitsSchema.shape.lease_seconds.unwrap().nullish(),
+  max_working: limitsSchema.shape.max_working.unwrap().nullish(),
+  max_waiting: limitsSchema.shape.max_waiting.unwrap().nullish(),
+  interrupt_ttl_seconds: limitsSchema.shape.interrupt_ttl_seconds.unwrap().nullish(),
+});
+
+export const backoffPatchSchema = z.strictObject({
+  initial_ms: backoffSchema.shape.initial_ms.unwrap().nullish(),
+  factor: backoffSchema.shape.factor.unwrap().nullish(),
+  max_ms: backoffSchema.shape.max_ms.unwrap().nullish(),
+  jitter: backoffSchema.shape.jitter.unwrap().nullish(),
+});
+
+/** A JSON Merge Patch (RFC 7396): what is absent stays, `null` resets to the default, arrays are replaced whole. */
+export const agentPatchSchema = z.strictObject({
+  description: settings.description.unwrap().nullish(),
+  skills: settings.skills.unwrap().nullish(),
+  version: settings.version.unwrap().nullish(),
+  accepts_from: settings.accepts_from.unwrap().nullish(),
+  delivery: deliverySchema.nullish(),
+  limits: limitsPatchSchema.nullish(),
+  backoff: backoffPatchSchema.nullish(),
+});
+/** What of an agent to change: what is absent stays, `null` resets to the default, arrays are replaced whole. */
+export type AgentPatch = z.input<typeof agentPatchSchema>;
 
 export const agentSchema = z.strictObject({
   name: agentNameSchema,
@@ -81,5 +117,14 @@ export const agentSchema = z.strictObject({
   /** Where it is an A2A server: the address of its card. */
   a2a_card_url: z.string(),
 });
+export const agentChangeSchema = agentSchema.extend({
+  created: z.boolean(),
+  /** Settings that have a new value now, as paths: `limits.max_working`. */
+  changed: z.array(z.string()),
+  /** Settings that went back to their default. */
+  reset: z.array(z.string()),
+});
+/** An agent, and what the call changed. */
+export type AgentChange = z.infer<typeof agentChangeSchema>;
 /** An agent as the broker knows it; `limits` and `accepts_from` are shown to itself and the operator alone. */
 export type Agent = z.infer<typeof agentSchema>;

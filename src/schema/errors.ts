@@ -149,6 +149,12 @@ export const ERRORS = {
     false,
     "See where it stands with 'errand get <id>'.",
   ),
+  precondition_failed: row(
+    "PROTOCOL",
+    412,
+    "If-Match or If-None-Match does not hold",
+    "Read the agent, look at what has changed, and try again with its present ETag.",
+  ),
   payload_too_large: row(
     "PROTOCOL",
     413,

@@ -94,6 +94,7 @@ export const LIMITS = {
     "(or 4 MiB) buffered for a reader that falls behind; then it is closed and resumes by its cursor",
     null,
   ),
+  agent_bytes: limit(64 * KIB, "bytes", "the settings of one agent, as JSON", "invalid_request"),
   audit_entries: limit(
     10_000,
     "entries",

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { agentSchema } from "../../src/schema/agent.ts";
+import { agentChangeSchema, agentSchema } from "../../src/schema/agent.ts";
 import { newTokenSchema, tokenSchema } from "../../src/schema/token.ts";
 import { as } from "../support/broker.ts";
 import { lines, problemIn, setup } from "./real.ts";
@@ -16,8 +16,11 @@ test("an agent is put, shown, listed and deleted", async () => {
   expect(put).toMatchObject({ code: 0, stderr: "" });
   expect(put.stdout).toMatch(/^description +from a file$/m);
   expect(put.stdout).toMatch(/^lease +30 s, 7 attempts$/m);
+  expect(put.stdout).toMatch(/\ncreated scout\n$/);
   const json = await run(["agent", "put", "second", "--accepts-from", "caller:*", "agent:scout", "--json"]);
-  expect(lines(agentSchema, json.stdout)).toMatchObject([{ accepts_from: ["caller:*", "agent:scout"] }]);
+  expect(lines(agentChangeSchema, json.stdout)).toMatchObject([
+    { accepts_from: ["caller:*", "agent:scout"] },
+  ]);
 
   expect((await run(["agent", "get", "scout"])).stdout).toMatch(/^agent +scout$/m);
   const one = await run(["agent", "get", "scout", "--json"]);
@@ -44,6 +47,31 @@ test("an agent is put, shown, listed and deleted", async () => {
   expect((await run(["agent", "lst"])).stderr).toBe(
     "errand: unknown command 'lst' (Did you mean list?). See 'errand agent --help'.\n",
   );
+});
+
+test("put keeps a restriction that it does not name; --reset and --replace lift it and say so", async () => {
+  const { run } = await setup();
+  await run(["agent", "put", "locked", "--accepts-from", "caller:ci", "--max-working", "1"]);
+  const put = await run(["agent", "put", "locked", "--interrupt-ttl", "259200"]);
+  expect(put).toMatchObject({ code: 0, stderr: "" });
+  expect(put.stdout).toMatch(/^accepts from +caller:ci$/m);
+  expect(put.stdout).toMatch(/^at most +1 working/m);
+  expect(put.stdout).toMatch(/\nchanged limits.interrupt_ttl_seconds\n$/);
+  const same = await run(["agent", "put", "locked", "--interrupt-ttl", "259200"]);
+  expect(same.stdout).toMatch(/\nnothing changed\n$/);
+  const reset = await run(["agent", "put", "locked", "--lease", "30", "--reset", "limits.max_working"]);
+  expect(reset.stdout).toMatch(/\nchanged limits.lease_seconds\nreset to the default: limits.max_working\n$/);
+  expect(reset.stdout).toMatch(/^accepts from +caller:ci$/m);
+  expect((await run(["agent", "put", "locked", "--reset", "limit"])).code).toBe(64);
+  const replaced = await run(["agent", "put", "locked", "--replace", "--description", "open", "--json"]);
+  expect(lines(agentChangeSchema, replaced.stdout)).toMatchObject([
+    {
+      created: false,
+      accepts_from: ["*"],
+      changed: ["description"],
+      reset: ["accepts_from", "limits.lease_seconds", "limits.interrupt_ttl_seconds"],
+    },
+  ]);
 });
 
 test("a token is made, works, is listed without its secret, and revoked", async () => {

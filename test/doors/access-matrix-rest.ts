@@ -8,6 +8,7 @@ POST /v1/tokens                                403    403    403    403    403  
 GET /v1/tokens                                 403    403    403    403    403      403    ok       401
 DELETE /v1/tokens/:id                          403    403    403    403    403      403    ok       401
 PUT /v1/agents/:agent                          403    ok     403    403    403      403    ok       401
+PATCH /v1/agents/:agent                        403    ok     403    403    403      403    ok       401
 GET /v1/agents/:agent                          ok     ok     ok     ok     ok       ok     ok       401
 GET /v1/agents                                 ok     ok     ok     ok     ok       ok     ok       401
 DELETE /v1/agents/:agent                       403    403    403    403    403      403    ok       401
@@ -33,6 +34,7 @@ POST /v1/leases/:lease_id/interrupt            403    ok     404    403    403  
 POST /v1/leases/:lease_id/release              403    ok     404    403    403      403    ok       401
 POST /v1/leases/:lease_id/reply                403    ok     404    403    403      403    ok       401
 POST /v1/agents/:agent/replies                 403    ok     403    403    403      403    ok       401
+GET /v1/audit                                  403    403    403    403    403      403    ok       401
 GET /v1/status                                 ok     ok     ok     ok     ok       ok     ok       401
 GET /metrics                                   403    403    403    403    403      ok     ok       401
 GET /healthz                                   ok     ok     ok     ok     ok       ok     ok       ok
@@ -56,6 +58,7 @@ const NEEDS: Readonly<Record<string, Need>> = {
   "POST /v1/tokens": { body: () => ({ principal: "caller:new" }) },
   "DELETE /v1/tokens/:id": { stage: "spare" },
   "PUT /v1/agents/:agent": { body: empty },
+  "PATCH /v1/agents/:agent": { body: empty },
   "DELETE /v1/agents/:agent": { stage: "spare" },
   "POST /v1/agents/:agent/pause": { stage: "spare" },
   "POST /v1/agents/:agent/resume": { stage: "spare" },

@@ -123,6 +123,10 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     await api.delegate("scout");
     return api.call("DELETE", "/v1/agents/scout");
   },
+  async precondition_failed() {
+    const { api } = await setup();
+    return api.call("PUT", "/v1/agents/scout", {}, { "if-none-match": "*" });
+  },
   async payload_too_large() {
     const { api } = await setup({ maxBodyBytes: 4_096 });
     return api.delegate("scout", { task: "x".repeat(5_000) });

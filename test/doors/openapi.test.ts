@@ -145,6 +145,7 @@ test("what a broker answers, on every route, is as the document says", async () 
   const made = await call("POST", "/v1/tokens", { principal: "caller:alice", expires_in_seconds: 60 });
   await call("GET", "/v1/tokens");
   await call("GET", "/v1/audit");
+  await call("PATCH", "/v1/agents/no-such", {});
   await call("GET", "/v1/status");
   await call("DELETE", `/v1/tokens/${made.body.id}`);
   await call("DELETE", `/v1/tokens/${made.body.id}`);

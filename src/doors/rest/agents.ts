@@ -1,15 +1,22 @@
 /** Agents: created, replaced, read, listed, paused, deleted. Limit: settings are shown to the agent and the operator. */
 import { z } from "zod";
 import type { Principal } from "../../engine/access.ts";
-import type { StoredAgent } from "../../engine/agents.ts";
+import { type StoredAgent, tagOf } from "../../engine/agents.ts";
 import { removeAgent } from "../../engine/cancel.ts";
 import type { Broker } from "../../engine/context.ts";
 import { setPaused } from "../../engine/lease.ts";
-import { putAgent } from "../../engine/put-agent.ts";
-import { type Agent, agentRequestSchema, agentSchema } from "../../schema/agent.ts";
+import { type Changed, patchAgent, putAgent } from "../../engine/put-agent.ts";
+import {
+  type Agent,
+  agentChangeSchema,
+  agentPatchSchema,
+  agentRequestSchema,
+  agentSchema,
+} from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { agentNameSchema, toInstant } from "../../schema/values.ts";
-import { json, nothing } from "../answer.ts";
+import { type Answer, json, nothing } from "../answer.ts";
+import type { Call } from "../call.ts";
 import { a2aCardUrl } from "../links.ts";
 import { type Route, route } from "../route.ts";
 
@@ -35,6 +42,19 @@ async function show(broker: Broker, principal: Principal, agent: StoredAgent): P
   };
 }
 
+const etag = (agent: StoredAgent): Record<string, string> => ({ etag: `"${tagOf(agent)}"` });
+const conditional = { takes: ["If-Match", "If-None-Match"], gives: ["ETag"] } as const;
+
+const conditionsOf = (call: Call) => ({
+  ifMatch: call.header("if-match"),
+  ifNoneMatch: call.header("if-none-match"),
+});
+
+async function answerTo(call: Call, { agent, created, changed, reset }: Changed): Promise<Answer> {
+  const shown = await show(call.broker, call.principal, agent);
+  return json(created ? 201 : 200, { ...shown, created, changed, reset }, etag(agent));
+}
+
 const pausing = (verb: "pause" | "resume", summary: string): Route =>
   route({
     method: "POST",
@@ -53,15 +73,27 @@ export const agentRoutes: readonly Route[] = [
   route({
     method: "PUT",
     path: "/v1/agents/{agent}",
-    summary: "Create an agent, or replace the whole of its settings.",
+    summary: "Create an agent, or replace all of its settings; what is left out is reset to its default.",
     params,
     body: agentRequestSchema,
-    answers: { 200: agentSchema, 201: agentSchema },
-    async handle(call, input) {
-      const name = input.params.agent;
-      const { created } = await putAgent(call.broker, call.principal, name, input.body);
-      const agent = await call.broker.agents.get(name);
-      return json(created ? 201 : 200, await show(call.broker, call.principal, agent));
+    answers: { 200: agentChangeSchema, 201: agentChangeSchema },
+    notes: conditional,
+    async handle(call, { params: { agent }, body }) {
+      const put = await putAgent(call.broker, call.principal, agent, body, conditionsOf(call));
+      return answerTo(call, put);
+    },
+  }),
+  route({
+    method: "PATCH",
+    path: "/v1/agents/{agent}",
+    summary: "Change some settings of an agent (JSON Merge Patch, RFC 7396); null resets one to its default.",
+    params,
+    body: agentPatchSchema,
+    answers: { 200: agentChangeSchema },
+    notes: conditional,
+    async handle(call, { params: { agent }, body }) {
+      const patched = await patchAgent(call.broker, call.principal, agent, body, conditionsOf(call));
+      return answerTo(call, patched);
     },
   }),
   route({
@@ -70,9 +102,10 @@ export const agentRoutes: readonly Route[] = [
     summary: "An agent, who polls for it and how much waits.",
     params,
     answers: { 200: agentSchema },
+    notes: { gives: ["ETag"] },
     async handle(call, input) {
       const agent = await call.broker.agents.get(input.params.agent);
-      return json(200, await show(call.broker, call.principal, agent));
+      return json(200, await show(call.broker, call.principal, agent), etag(agent));
     },
   }),
   route({
