@@ -23,7 +23,9 @@ const agent = new Agent(
 
     // Until here it runs once more for each answer; what must happen once comes behind the last question.
     const answer = await work.ask(`Release ${version}?`, { options: ["approve", "deny"] });
-    if (answer.decision !== "approve") return { state: "rejected", text: `not released: ${answer.text}` };
+    if (answer.decision !== "approve") {
+      return { state: "rejected", text: `not released: ${answer.text || "no reason given"}` };
+    }
 
     work.progress("releasing");
     return [`released ${version}`, ...notes].join("; ");

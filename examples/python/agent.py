@@ -140,8 +140,8 @@ class Work:
         return text_of(self.lease["delegation"]["message"])
 
     def ask(self, request_id, text, **more):
-        """The text of the answer; until there is one, this run ends here, and the answer starts the handler again.
-        more: kind ("input" or "auth"), options, schema, expires_in_seconds."""
+        """The text of the answer, None when it has none, as a bare decision; until there is an answer, this run ends
+        here, and the answer starts the handler again. more: kind ("input" or "auth"), options, schema, expires_in_seconds."""
         if request_id not in self.answers:
             body = {"kind": "input", "request_id": request_id, "text": text, **more}
             raised = self.insist(lambda: self.send("interrupt", body))  # asked twice is asked once [17]
@@ -149,7 +149,11 @@ class Work:
                 self.end(ASKED)
                 raise Ended(ASKED)
             self.answers[request_id] = raised["answers"][request_id]["message"]
-        return text_of(self.answers[request_id])
+        return text_of(self.answers[request_id]) or None
+
+    def decision(self, request_id):
+        """Of what was asked: "approve", "deny", or None when the answer is no decision."""
+        return self.answers[request_id]["metadata"].get("decision")
 
     def follow_ups(self):
         """The texts of what was said since the last call, the oldest first."""
@@ -371,6 +375,8 @@ def count_words(work, pause, ask):
     if not lines:
         raise Failure("rejected", "no_text", "there is no text to count")
     what = work.ask("what", "Count what?", options=["words", "characters"]) if ask else "words"
+    if ask and work.decision("what") == "deny":
+        raise Failure("rejected", "denied", f"not to be counted: {what or 'no reason given'}")
     while len(counts) < len(lines):
         line = lines[len(counts)]
         work.progress(message=f"line {len(counts) + 1}", done=len(counts), total=len(lines))

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { Work } from "../client/work.ts";
 
 export interface CommandFiles {
-  /** One JSON object: `{request_id: {text, decision?, data?, message}}`. */
+  /** One JSON object: `{request_id: {text?, decision?, data?, by?, at?, message}}`. */
   readonly answers: string;
   /** An A2A Message a line, the oldest first; it grows while the command runs. */
   readonly messages: string;
@@ -21,8 +21,8 @@ export async function layOut(task: Pick<Work, "answers" | "onMessage">): Promise
   const folder = await mkdtemp(join(tmpdir(), "errand-work-"));
   const answers = join(folder, "answers.json");
   const messages = join(folder, "messages.jsonl");
-  const said = [...task.answers].map(([id, { text, decision, data, message }]) => {
-    return [id, { text, decision, data, message }];
+  const said = [...task.answers].map(([id, { text, decision, data, by, at, message }]) => {
+    return [id, { ...(text !== "" && { text }), decision, data, by, at, message }];
   });
   await writeFile(answers, `${JSON.stringify(Object.fromEntries(said))}\n`);
   await writeFile(messages, "");

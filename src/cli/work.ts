@@ -35,9 +35,10 @@ later. Ctrl-C gives the work back.
 A question is what the command printed on stdout before it ended with 79; or, when its last line is JSON like
 {"interrupt": {"text": "Which?", "options": ["a", "b"]}}, that, with the fields of POST /v1/leases/{id}/interrupt:
 kind, text, message, request_id, options, schema, requests, expires_in_seconds. The answer runs the command again,
-from the top and with the same stdin; then ERRAND_ANSWER has the newest answer's text (up to 32 KiB),
-ERRAND_DECISION is approve or deny if it was a decision, and ERRAND_ANSWERS_FILE names a JSON file with all answers
-so far: {"<request_id>": {"text", "decision", "data", "message"}}. Follow-ups are lines of the file
+from the top and with the same stdin. Then ERRAND_DECISION is approve or deny if the newest answer is a decision, and
+ERRAND_ANSWER is its text (up to 32 KiB) if it has one: each is unset when it was not given, so a bare deny sets no
+ERRAND_ANSWER. ERRAND_ANSWERS_FILE names a JSON file with all answers so far:
+{"<request_id>": {"text"?, "decision"?, "data"?, "by", "at", "message"}}. Follow-ups are lines of the file
 ERRAND_MESSAGES_FILE, one A2A Message as JSON each; they are added while the command runs.
 `;
 
@@ -54,7 +55,7 @@ export function addWork(program: Command, { host }: Cli): void {
       "after",
       examples(
         "errand work --agent scout -- wc -w",
-        "errand work --agent deployer -- sh -c '[ \"$ERRAND_DECISION\" ] || { echo Deploy?; exit 79; }; ./deploy'",
+        "errand work --agent deployer -- sh -c 'case \"$ERRAND_DECISION\" in approve) ./deploy ;; deny) exit 1 ;; *) echo Deploy?; exit 79 ;; esac'",
         "errand work --agent builder --concurrency 4 --lease 30 -- sh -c 'make \"$ERRAND_TASK\"'",
       ),
     )
@@ -152,7 +153,8 @@ function envFor(
     ERRAND_LEASE_ID: task.leaseId,
     ERRAND_ATTEMPT: String(task.attempt),
     ERRAND_CONTEXT_ID: task.delegation.context_id,
-    ...(answer && fits(answer.text) && { ERRAND_ANSWER: answer.text }),
+    // Never "", which a shell takes for an answer.
+    ...(answer && answer.text !== "" && fits(answer.text) && { ERRAND_ANSWER: answer.text }),
     ...(answer?.decision && { ERRAND_DECISION: answer.decision }),
     ERRAND_ANSWERS_FILE: files.answers,
     ERRAND_MESSAGES_FILE: files.messages,

@@ -39,10 +39,16 @@ export interface Answered {
   readonly interruptId: string;
   /** Given by `approve` and `deny`. */
   readonly decision: "approve" | "deny" | undefined;
-  /** The text of the answer; of a decision without words, the decision. */
+  /** The words of the answer; empty when there are none, as with a bare decision. */
   readonly text: string;
   /** The answer's data, any JSON. */
   readonly data: unknown;
+  /** The principal that answered, such as `approver:ann`. */
+  readonly by: string | undefined;
+  /** When, an ISO 8601 instant. */
+  readonly at: string | undefined;
+  /** Its content is not shown: it answers an `auth` question, and only the holder of the lease sees it. */
+  readonly redacted: boolean;
   /** The answer as it stands in the history. */
   readonly message: Message;
 }
@@ -92,10 +98,20 @@ export function toInterrupt(
 }
 
 export function toAnswered(interruptId: string, requestId: string, message: Message): Answered {
-  const said = message.metadata?.decision;
+  const { decision: said, by, at, redacted } = message.metadata ?? {};
   const decision = said === "approve" || said === "deny" ? said : undefined;
   const data = message.parts.findLast((part) => "data" in part)?.data;
-  return { requestId, interruptId, decision, text: textOf(message), data, message };
+  return {
+    requestId,
+    interruptId,
+    decision,
+    text: textOf(message),
+    data,
+    by: typeof by === "string" ? by : undefined,
+    at: typeof at === "string" ? at : undefined,
+    redacted: redacted === true,
+    message,
+  };
 }
 
 /** What was answered so far, by request id, the newest last. */

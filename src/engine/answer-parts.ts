@@ -15,9 +15,13 @@ import type { Broker } from "./context.ts";
 import { read } from "./read.ts";
 import { notFound } from "./refuse.ts";
 
-/** KEYS[1] the parts · ARGV: for how long, ms, then request_id, answer … · all parts, as HGETALL has them. */
+/**
+ * KEYS: the parts, the record · ARGV: for how long, ms, the question's id, then request_id, answer … · all parts, as
+ * HGETALL has them. Parts are erased with their question; kept behind it, nothing would erase them.
+ */
 const keepScript = new Script(`#!lua
-for i = 2, #ARGV, 2 do redis.call('HSETNX', KEYS[1], ARGV[i], ARGV[i + 1]) end
+if redis.call('HGET', KEYS[2], 'interrupt_id') ~= ARGV[2] then return {} end
+for i = 3, #ARGV, 2 do redis.call('HSETNX', KEYS[1], ARGV[i], ARGV[i + 1]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return redis.call('HGETALL', KEYS[1])`);
 
@@ -29,6 +33,9 @@ function keysOf(broker: Broker, id: string): ShardKeys {
   if (!keys) throw notFound(id);
   return keys;
 }
+
+const notOpen = (delegation_id: string): ErrandError =>
+  new ErrandError("interrupt_not_open", "That question is not open.", { delegation_id });
 
 /** The requests of this question that were answered already, while others were not. */
 export async function answeredParts(
@@ -53,12 +60,7 @@ export async function answerPart(
   requireControl(principal, record, "answer its questions");
   const { interrupt_id } = given;
   const open = record.interrupt === null ? null : storedInterrupt.parse(JSON.parse(record.interrupt));
-  if (open?.id !== interrupt_id) {
-    throw new ErrandError("interrupt_not_open", "That question is not open.", {
-      delegation_id: id,
-      delegation_valid: !record.finished,
-    });
-  }
+  if (open?.id !== interrupt_id) throw notOpen(id);
   const wanted = open.requests.map(({ request_id }) => request_id);
   const fitting = Object.entries(given.answers).filter(([request_id]) => wanted.includes(request_id));
   if (wanted.length === 1 && fitting.length === 1) {
@@ -67,17 +69,19 @@ export async function answerPart(
   if (fitting.length === 0) return record;
   const key = keysOf(broker, id).answerParts(id, interrupt_id);
   const parts = fitting.flatMap(([request_id, one]) => [request_id, JSON.stringify(one)]);
+  const names = [key, keysOf(broker, id).delegation(id)];
   const kept = toFields(
-    partsSchema.parse(await keepScript.run(broker.redis, [key], [broker.retentionMs, ...parts])),
+    partsSchema.parse(
+      await keepScript.run(broker.redis, names, [broker.retentionMs, interrupt_id, ...parts]),
+    ),
   );
+  if (kept.size === 0) throw notOpen(id);
   if (kept.size < wanted.length) return record;
   const answers = Object.fromEntries(
     [...kept].map(([request_id, json]) => [request_id, answerSchema.parse(JSON.parse(json))]),
   );
   try {
-    const answered = await answer(broker, principal, id, { interrupt_id, answers });
-    await broker.redis.del(key);
-    return answered;
+    return await answer(broker, principal, id, { interrupt_id, answers });
   } catch (error) {
     // Kept, they would be refused again with whatever came: the question is asked anew.
     if (error instanceof ErrandError && error.code === "payload_too_large") await broker.redis.del(key);

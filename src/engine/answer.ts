@@ -1,21 +1,24 @@
 /**
  * Answering an open question: the delegation goes back to its agent, before new work, with the answer in its
- * history. Limit: all requests of a question are answered at once.
+ * history. What answers an `auth` question is a secret: the history shows that there was an answer, and the lease alone
+ * carries it. Limit: all requests of a question are answered at once.
  */
+import { randomBytes } from "node:crypto";
 import type { StoredDelegation } from "../lifecycle/record.ts";
-import type { Message } from "../schema/a2a.ts";
+import { type Message, textOf } from "../schema/a2a.ts";
 import { interruptSchema } from "../schema/delegation.ts";
 import { ErrandError } from "../schema/errors.ts";
 import type { AnswerInput, AnswerRequest, GivenAnswer } from "../schema/interrupt.ts";
 import { type Principal, requireControl } from "./access.ts";
 import type { Broker } from "./context.ts";
+import { preview } from "./delegate.ts";
 import { follow } from "./dispatch.ts";
 import { bodyHash } from "./idempotency.ts";
-import { toUserMessage, withoutAnswer } from "./interrupt.ts";
+import { OF_ANSWERS, toUserMessage, withoutAnswer } from "./interrupt.ts";
 import { read } from "./read.ts";
 import { refusal } from "./refuse.ts";
 
-const storedInterrupt = interruptSchema.pick({ id: true, requests: true });
+const storedInterrupt = interruptSchema.pick({ id: true, kind: true, requests: true });
 
 /** Throws `interrupt_not_open` when it is another's, or spent with another answer; the same answer again is none. */
 export async function answer(
@@ -29,8 +32,18 @@ export async function answer(
   const { interrupt_id } = request;
   const open = before.interrupt === null ? null : storedInterrupt.parse(JSON.parse(before.interrupt));
   // Of a question that is not open only the hash counts: was it this very answer that closed it?
-  const given = open?.id === interrupt_id ? byRequest(request, open.requests) : {};
-  const answers = Object.entries(given).map(([request_id, one]) => toAnswer(interrupt_id, request_id, one));
+  const given = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
+  const by = principal.text;
+  // The script puts the time in its place: no text from outside can contain it.
+  const stamp = randomBytes(16).toString("hex");
+  const answers = given.map(([request_id, one]) =>
+    toAnswer({ interrupt_id, request_id, by, at: stamp }, one),
+  );
+  const hasContent = answers.some(({ given: { message } }) => message.parts.length > 0);
+  const secret = open?.kind === "auth" && hasContent;
+  const givenJson = JSON.stringify(
+    Object.fromEntries(answers.map(({ request_id, given }) => [request_id, given])),
+  );
   const { outcome, record } = await broker.writer.move({
     move: "answer",
     id,
@@ -39,18 +52,14 @@ export async function answer(
       // Opened meanwhile, it would be closed with no answer.
       only_repeat: open?.id !== interrupt_id || undefined,
       answer_hash: bodyHash(request),
-      answers: JSON.stringify(
-        Object.fromEntries(answers.map(({ request_id, given }) => [request_id, given])),
-      ),
+      answer_outline: outlineHash(request, by),
+      answers: givenJson,
+      secret: secret || undefined,
+      stamp,
     },
-    event: {
-      interrupt_id: JSON.stringify(interrupt_id),
-      by: JSON.stringify(principal.text),
-      answers: JSON.stringify(
-        Object.fromEntries(answers.map(({ request_id, given: { decision } }) => [request_id, { decision }])),
-      ),
-    },
-    history: answers.map(({ given: { message } }) => JSON.stringify(message)),
+    event: eventOf(interrupt_id, by, answers, secret),
+    history: answers.map(({ given: { message } }) => JSON.stringify(secret ? redacted(message) : message)),
+    ...(secret && { bytes: Buffer.byteLength(givenJson) }),
     read: true,
   });
   if (outcome.outcome === "ok" && record) {
@@ -61,23 +70,25 @@ export async function answer(
   throw refusal(outcome, id);
 }
 
+/** In the order of asking, so that a reader can match them. */
 function byRequest(
   { answers, interrupt_id: _id, ...single }: AnswerRequest,
   requests: readonly { readonly request_id: string }[],
-): Record<string, AnswerInput> {
+): [request_id: string, given: AnswerInput][] {
   const wanted = requests.map(({ request_id }) => request_id);
   const [only = ""] = wanted;
-  if (answers === undefined && wanted.length === 1) return { [only]: single };
-  const given = Object.keys(answers ?? {});
+  if (answers === undefined && wanted.length === 1) return [[only, single]];
+  const given = answers ?? {};
+  const names = Object.keys(given);
   const issues = [
     ...wanted
-      .filter((one) => !given.includes(one))
+      .filter((one) => !names.includes(one))
       .map((one) => ({ path: `answers.${one}`, reason: "missing" })),
-    ...given
+    ...names
       .filter((one) => !wanted.includes(one))
       .map((one) => ({ path: `answers.${one}`, reason: "nothing was asked under this request_id" })),
   ];
-  if (issues.length === 0) return answers ?? {};
+  if (issues.length === 0) return wanted.flatMap((one) => (given[one] ? [[one, given[one]]] : []));
   throw new ErrandError(
     "invalid_request",
     "Every request of the question is answered at once, and no other.",
@@ -87,25 +98,72 @@ function byRequest(
   );
 }
 
-/** As it stands in the history, and as the agent gets it when it asks again. */
-function toAnswer(interrupt_id: string, request_id: string, { decision, text, message, data }: AnswerInput) {
+interface Heading {
+  readonly interrupt_id: string;
+  readonly request_id: string;
+  /** The principal that answers. */
+  readonly by: string;
+  readonly at: string;
+}
+
+interface Composed {
+  readonly request_id: string;
+  readonly given: GivenAnswer & { readonly message: Message };
+}
+
+/** As the agent gets it, and as it stands in the history unless it is a secret. */
+function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInput): Composed {
   const parts: Message["parts"] = [...(message?.parts ?? (text === undefined ? [] : [{ text }]))];
   if (data !== undefined) parts.push({ data });
-  if (parts.length === 0 && decision !== undefined) parts.push({ text: decision });
+  const { interrupt_id, request_id, by, at } = heading;
   const said = toUserMessage({
     ...message,
     parts,
     metadata: {
-      ...withoutAnswer(message?.metadata),
+      ...withoutAnswer(message?.metadata, OF_ANSWERS),
       interrupt_id,
       request_id,
       ...(decision && { decision }),
+      by,
+      at,
     },
   });
-  const given: GivenAnswer = {
-    ...(decision && { decision }),
-    message: said,
-    ...(data !== undefined && { data }),
-  };
+  const given = { ...(decision && { decision }), message: said, ...(data !== undefined && { data }) };
   return { request_id, given };
+}
+
+/** In the place of a secret: who answered which question, when, and whether it was approved. */
+function redacted({ messageId, role, metadata = {} }: Message): Message {
+  const { interrupt_id, request_id, decision, by, at } = metadata;
+  const shown = { interrupt_id, request_id, ...(decision !== undefined && { decision }), by, at };
+  return { messageId, role, parts: [], metadata: { ...shown, redacted: true } };
+}
+
+/** Of a single answer at the top as well, where most readers look. */
+function eventOf(interrupt_id: string, by: string, answers: readonly Composed[], secret: boolean) {
+  const shown = answers.map(({ request_id, given: { decision, message } }) => {
+    const text = secret ? "" : textOf(message);
+    const one = {
+      ...(decision && { decision }),
+      ...(text !== "" && { answer_preview: preview(text) }),
+      ...(secret && { redacted: true }),
+    };
+    return [request_id, one] as const;
+  });
+  const [first, second] = shown;
+  const { decision, answer_preview, redacted: isRedacted } = (!second && first?.[1]) || {};
+  return {
+    interrupt_id: JSON.stringify(interrupt_id),
+    by: JSON.stringify(by),
+    decision: decision && JSON.stringify(decision),
+    answer_preview: answer_preview && JSON.stringify(answer_preview),
+    redacted: isRedacted ? "true" : undefined,
+    answers: JSON.stringify(Object.fromEntries(shown)),
+  };
+}
+
+/** Recognizes a repeat once the secret is erased: who answered what, and how it was decided. */
+function outlineHash({ interrupt_id, decision, answers = {} }: AnswerRequest, by: string): string {
+  const decisions = Object.entries(answers).map(([request_id, one]) => [request_id, one.decision ?? null]);
+  return bodyHash({ interrupt_id, by, decision, answers: Object.fromEntries(decisions) });
 }

@@ -148,13 +148,16 @@ export async function interrupt(
 }
 
 /** Says which question a message answers; the broker's alone to set. */
-const OF_ANSWERS: readonly string[] = ["interrupt_id", "request_id", "decision"];
+const MARKS_ANSWER = ["interrupt_id", "request_id", "decision"] as const;
+/** All that the broker says of an answer in its metadata. */
+export const OF_ANSWERS: readonly string[] = [...MARKS_ANSWER, "by", "at", "redacted"];
 
 export function withoutAnswer(
   metadata: Record<string, unknown> | undefined,
+  names: readonly string[] = MARKS_ANSWER,
 ): Record<string, unknown> | undefined {
   if (metadata === undefined) return undefined;
-  return Object.fromEntries(Object.entries(metadata).filter(([name]) => !OF_ANSWERS.includes(name)));
+  return Object.fromEntries(Object.entries(metadata).filter(([name]) => !names.includes(name)));
 }
 
 /** A message that somebody says to the agent: an id if it has none, and always the user's role. */

@@ -137,7 +137,9 @@ async function take(broker: Broker, terms: Terms, brought?: Result): Promise<Loo
     if (outcome.outcome !== "ok" || !record) continue;
     const { id, fence } = record;
     tell(broker, id, outcome);
-    return { found: { delegation_id: id, fence, json: leaseJson(record, leaseIdOf(id, fence)) } };
+    return {
+      found: { delegation_id: id, fence, json: leaseJson(record, leaseIdOf(id, fence), outcome.secrets) },
+    };
   }
 }
 

@@ -4,14 +4,32 @@
  */
 import { z } from "zod";
 import { type Message, messageSchema } from "../schema/a2a.ts";
+import { givenAnswersSchema } from "../schema/interrupt.ts";
 import { toInstant } from "../schema/values.ts";
-import type { StoredDelegation } from "./record.ts";
+import { type StoredDelegation, toFields } from "./record.ts";
 
 const historySchema = z.array(messageSchema);
 
 /** The messages of a delegation's history, oldest first. */
 export function historyOf(record: StoredDelegation): Message[] {
   return record.history.length === 0 ? [] : historySchema.parse(JSON.parse(`[${record.history.join(",")}]`));
+}
+
+/** With the answers that only the holder of its lease may see, in their places. */
+function withSecrets(record: StoredDelegation, secrets: readonly string[]): StoredDelegation {
+  const fields = toFields(secrets);
+  const history = historyOf(record).map((message) => {
+    const { interrupt_id, request_id, redacted } = message.metadata ?? {};
+    const kept = redacted === true ? fields.get(`answers:${interrupt_id}`) : undefined;
+    return (kept && givenAnswersSchema.parse(JSON.parse(kept))[`${request_id}`]?.message) ?? message;
+  });
+  return record.withHistory(history.map((message) => JSON.stringify(message)));
+}
+
+/** A message without content is none in A2A: then its decision is the content, as data. */
+function partsOf({ parts, metadata }: Message): Message["parts"] {
+  const decision = metadata?.decision;
+  return parts.length > 0 || decision === undefined ? parts : [{ data: { decision } }];
 }
 
 /** The newest answer; answers to several requests of one question are one message. */
@@ -23,7 +41,7 @@ function newestAnswer(record: StoredDelegation): Message | undefined {
   const last = answers.at(-1);
   if (!last) return undefined;
   const together = answers.filter(({ metadata }) => metadata?.interrupt_id === last.metadata?.interrupt_id);
-  return { ...last, parts: together.flatMap(({ parts }) => parts) };
+  return { ...last, parts: together.flatMap(partsOf) };
 }
 
 /** The message that the agent gets, as JSON text: it has a contextId and never a taskId. */
@@ -40,8 +58,13 @@ function messageJson(record: StoredDelegation, lease_id: string): string {
   return JSON.stringify({ ...said, contextId: context_id, metadata });
 }
 
-/** A lease as it is handed out, as JSON text. */
-export function leaseJson(record: StoredDelegation, lease_id: string): string {
+/** A lease as it is handed out, as JSON text; `secrets` as the script keeps them. */
+export function leaseJson(
+  stored: StoredDelegation,
+  lease_id: string,
+  secrets: readonly string[] = [],
+): string {
+  const record = secrets.length === 0 ? stored : withSecrets(stored, secrets);
   const expires_at = toInstant(record.lease_expires_at ?? 0);
   const head = `{"lease_id":"${lease_id}","expires_at":"${expires_at}","attempt":${record.attempt}`;
   const trace = record.traceparent === null ? "" : `,"traceparent":${JSON.stringify(record.traceparent)}`;

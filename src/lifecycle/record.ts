@@ -55,6 +55,8 @@ export interface StoredDelegation {
   readonly event_id: string;
   /** The delegation as it is shown, as JSON text. */
   readonly json: string;
+  /** The same with other texts in its history. */
+  withHistory(history: readonly string[]): StoredDelegation;
 }
 
 /** As it stands in Redis, with what only callbacks need. */
@@ -259,6 +261,10 @@ class Stored implements StoredDelegation {
   get json(): string {
     this.#json ??= this.#toJson();
     return this.#json;
+  }
+
+  withHistory(history: readonly string[]): StoredDelegation {
+    return new Stored(this.id, this.#lines, { ...this.#lists, history });
   }
 
   #toJson(): string {

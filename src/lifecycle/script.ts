@@ -122,6 +122,7 @@ const NUMBER_FIELDS = [
     "answered",
     "unseen",
     "places",
+    "secret_bytes",
   ],
   ...["children", "callbacks", "spoken", "notify_seq", "notified_seq", "follow_at"],
 ];

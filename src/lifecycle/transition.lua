@@ -183,6 +183,7 @@ if swept then
     for _, name in ipairs(indexes()) do redis.call('ZREM', name, p.id) end
     redis.call('ZREM', base .. ':due', p.id)
     redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children',
+      key .. ':secrets',
       key .. ':pushes', key .. ':pushed')
     return answer('forgotten')
   end
@@ -242,7 +243,10 @@ end
 -- A question that is not open is told as such in every state, and the same answer again changes nothing.
 if needs.interrupt and (p.only_repeat or rec.interrupt_id ~= p.interrupt_id) then
   local hash = redis.call('HGET', key, 'answer_hash:' .. p.interrupt_id)
-  return answer(hash and hash == p.answer_hash and 'duplicate' or 'interrupt')
+  local same = hash and (hash == p.answer_hash or hash == p.answer_outline)
+  local whole = rec.secret_bytes and redis.call('HGET', key .. ':secrets', 'hash:' .. p.interrupt_id)
+  if whole then same = whole == p.answer_hash end
+  return answer(same and 'duplicate' or 'interrupt')
 end
 
 if rec.state then
@@ -273,6 +277,9 @@ end
 
 if move == 'interrupt' then
   local answers = redis.call('HGET', key, 'answer:' .. p.interrupt_id)
+  if not answers and rec.secret_bytes then
+    answers = redis.call('HGET', key .. ':secrets', 'answers:' .. p.interrupt_id)
+  end
   if answers then
     stay()
     return answer('answered', { answers = answers })
@@ -329,6 +336,13 @@ end
 if beyond then
   if mv.lease == 'extend' then stay() end
   return answer(beyond)
+end
+
+-- The time of a move is known here alone: it replaces the stamp, a random text, in what is kept.
+if p.stamp then
+  local at = iso(now)
+  ARGV[3] = (string.gsub(ARGV[3], p.stamp, at))
+  p.answers = (string.gsub(p.answers, p.stamp, at))
 end
 
 local added = move == 'retry' and 0 or #ARGV[3] + (p.bytes or 0) + growth
@@ -425,7 +439,14 @@ elseif move == 'message' then
 elseif move == 'interrupt' then
   redis.call('HSET', key, 'asked:' .. p.fence, cjson.encode({ id = p.interrupt_id, hash = p.reply_hash }))
 elseif move == 'answer' then
-  redis.call('HSET', key, 'answer:' .. p.interrupt_id, p.answers, 'answer_hash:' .. p.interrupt_id, p.answer_hash)
+  -- A secret is kept apart and erased at the end; the outline, which then recognizes a repeat, says nothing of it.
+  if p.secret then
+    redis.call('HSET', key .. ':secrets', 'answers:' .. p.interrupt_id, p.answers, 'hash:' .. p.interrupt_id, p.answer_hash)
+    put('secret_bytes', (rec.secret_bytes or 0) + p.bytes)
+  else
+    redis.call('HSET', key, 'answer:' .. p.interrupt_id, p.answers)
+  end
+  redis.call('HSET', key, 'answer_hash:' .. p.interrupt_id, p.secret and p.answer_outline or p.answer_hash)
   put('answered', (rec.answered or 0) + 1)
 elseif (move == 'cancel' or move == 'cascade') and p.cascade and rec.children then
   put('cascade', p.cascade)
@@ -498,6 +519,7 @@ if from ~= to and (to == 'input_required' or to == 'auth_required') then
   tell('interrupt', '{"raised_at":' .. quoted(iso(now)) .. ',"expires_at":' ..
     quoted(iso(rec.interrupt_expires_at)) .. ',' .. string.sub(p.interrupt, 2))
 elseif from ~= to and rec.interrupt_id then
+  redis.call('DEL', key .. ':answers:' .. rec.interrupt_id)
   put('interrupt_id', '')
   put('interrupt', '')
   put('interrupt_expires_at', '')
@@ -542,6 +564,11 @@ if terminal then
   if to == 'completed' then tell('duration_ms', digits(now - rec.created_at)) end
   tell('attempt', digits(rec.attempt))
   if rec.unseen then redis.call('DEL', key .. ':unseen') end
+  if rec.secret_bytes then
+    redis.call('DEL', key .. ':secrets')
+    put('bytes', rec.bytes - rec.secret_bytes)
+    put('secret_bytes', '')
+  end
 end
 
 local calls_back = false
@@ -615,6 +642,7 @@ end
 local done = { move = move, event_id = event_id, ready_at = rec.ready_at, priority = rec.priority,
   ticketed = ticketed, returned = rec.returned == 1, old_ticket = old_ticket, lease_expires_at = rec.lease_expires_at,
   cascade = rec.cascade, follow_at = rec.cascade and rec.follow_at, untold = untold() }
+if mv.lease == 'grant' and rec.secret_bytes then done.secrets = redis.call('HGETALL', key .. ':secrets') end
 if not taker or not ticketed or rec.ready_at > now then return answer('ok', done) end
 
 local reply = answer('ok', done, true)

@@ -81,6 +81,8 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
     /** When the sweep takes over what is to follow, unless that was put off. */
     follow_at: z.number().optional(),
     untold: untold.optional(),
+    /** With a lease: what `auth` questions were answered, as the script keeps it, for its holder alone. */
+    secrets: z.array(z.string()).optional(),
   }),
   base.extend({ outcome: z.literal("missing") }),
   base.extend({ outcome: z.literal("no_agent") }),

@@ -42,8 +42,10 @@ export interface ShardKeys {
   readonly artifacts: (id: string) => string;
   /** LIST: follow-ups that its holder has not seen, oldest first: the id as JSON, a line break, the message as JSON. */
   readonly unseen: (id: string) => string;
-  /** HASH request_id → JSON answer, of a question of which some is not answered yet; expires. */
+  /** HASH request_id → JSON answer, of a question of which some is not answered yet; goes with the question. */
   readonly answerParts: (id: string, interrupt: string) => string;
+  /** HASH: answers to `auth` questions, for the holder of the lease alone; `answers:` and `hash:` and the question's id. */
+  readonly secrets: (id: string) => string;
   /** SET: ids of the delegations made, or about to be made, under it; a cascade takes out what it has canceled. */
   readonly children: (id: string) => string;
   /** HASH push config id → JSON, with its secrets; written by transition.lua, entries taken out by engine/push-steps.ts. */
@@ -89,6 +91,7 @@ export function shardKeys(shard: number): ShardKeys {
     artifacts: (id) => `${base}:d:${id}:artifacts`,
     unseen: (id) => `${base}:d:${id}:unseen`,
     answerParts: (id, interrupt) => `${base}:d:${id}:answers:${interrupt}`,
+    secrets: (id) => `${base}:d:${id}:secrets`,
     children: (id) => `${base}:d:${id}:children`,
     pushes: (id) => `${base}:d:${id}:pushes`,
     pushed: (id) => `${base}:d:${id}:pushed`,

@@ -74,6 +74,31 @@ test("an approval from the shell: the agent asks, a list finds it, an approver a
 });
 
 describe("a command that asks", () => {
+  test.each([
+    [["deny"], "deny none"],
+    [["deny", "--text", "not on a Friday"], "deny not on a Friday"],
+    [["answer", "--text", "main"], "none main"],
+    [["answer", "--data", "7"], "none none"],
+  ])(
+    "gets by environment what the answer has, and no more: %o",
+    async ([command = "", ...more], expected) => {
+      const { api, run, worker, dir } = await setup();
+      const script = `grep -q request_id "$ERRAND_ANSWERS_FILE" || { echo 'Which branch?'; exit 79; }
+      cp "$ERRAND_ANSWERS_FILE" answers; echo "\${ERRAND_DECISION-none} \${ERRAND_ANSWER-none}"`;
+      await worker("pusher", ...sh(script));
+      const { id } = (await api.delegate("pusher")).body;
+      await api.get(id, "?wait_seconds=30");
+      expect((await run([command, id, ...more])).code).toBe(0);
+      const { reply } = (await api.get(id, "?wait_seconds=30")).body;
+      expect(reply.parts).toEqual([{ text: expected }]);
+      const [said] = Object.values<Record<string, unknown>>(
+        JSON.parse(readFileSync(join(dir, "answers"), "utf8")),
+      );
+      expect(said).toMatchObject({ by: "operator", at: expect.stringMatching(/Z$/) });
+      expect(said?.text).toBe(more[0] === "--text" ? more[1] : undefined);
+    },
+  );
+
   test("by a JSON line gets all answers so far in a file, the newest in its environment, and its task again", async () => {
     const { api, run, worker, dir } = await setup();
     const script = `

@@ -98,7 +98,9 @@ test("the same words may be asked again later, and are another question then", a
   expect((await scout.interrupt(lease, { text: "Go on?" })).body.interrupt_id).toBe(first);
   const back = await next();
   expect((await scout.interrupt(lease, { text: "Go on?" })).body.interrupt_id).toBe(first);
-  expect(back.request.params.message.parts).toEqual([{ text: "approve" }]);
+  // No word that nobody wrote; the envelope, for A2A servers, has to have a part.
+  expect(back.delegation.history.at(-1).parts).toEqual([]);
+  expect(back.request.params.message.parts).toEqual([{ data: { decision: "approve" } }]);
   expect(back.request.params.message.metadata.decision).toBe("approve");
   const second = (await scout.interrupt(back.lease_id, { text: "Go on?" })).body;
   expect(second.answers).toBeUndefined();
@@ -132,7 +134,13 @@ test("several requests are answered all at once, or not at all", async () => {
   const [, , host, token] = back.delegation.history;
   expect([host.metadata.request_id, token.metadata]).toEqual([
     "host",
-    { interrupt_id, request_id: "token", decision: "approve" },
+    {
+      interrupt_id,
+      request_id: "token",
+      decision: "approve",
+      by: "caller:alice",
+      at: expect.stringMatching(/^20.*Z$/),
+    },
   ]);
   const again = await scout.interrupt(back.lease_id, { kind: "auth", requests });
   expect(again.body.answers).toMatchObject({ token: { decision: "approve", data: { secret: 7 } } });
@@ -152,8 +160,31 @@ test("who may answer: the delegator, approvers, the operator; not the agent, not
     200,
   );
   const event = (await api.events(id)).body.events.at(-1);
-  expect(event).toMatchObject({ status: "answered", by: "approver:ann", interrupt_id });
-  expect((await alice.get(id)).body.state).toBe("submitted");
+  expect(event).toMatchObject({ status: "answered", by: "approver:ann", decision: "deny", interrupt_id });
+  expect(event).not.toHaveProperty("answer_preview");
+  const { state, history } = (await alice.get(id)).body;
+  expect(state).toBe("submitted");
+  expect(history.at(-1).metadata).toMatchObject({ by: "approver:ann", at: event.at });
+});
+
+test("the event of an answer has who, how it was decided, and the beginning of the words", async () => {
+  const { api, alice, scout, leased } = await setup();
+  const { id, lease } = await leased();
+  const { interrupt_id } = (await scout.interrupt(lease, { request_id: "go", text: "May I?" })).body;
+  const claimed = { by: "caller:mallory", at: "never", redacted: true, mine: 1 };
+  const message = { parts: [{ text: "x".repeat(200) }], metadata: claimed };
+  await alice.answer(id, interrupt_id, { decision: "approve", message });
+  const event = (await api.events(id)).body.events.at(-1);
+  const shown = { decision: "approve", answer_preview: "x".repeat(100) };
+  expect(event).toMatchObject({ ...shown, by: "caller:alice", answers: { go: shown } });
+  expect((await alice.get(id)).body.history.at(-1).metadata).toEqual({
+    mine: 1,
+    interrupt_id,
+    request_id: "go",
+    decision: "approve",
+    by: "caller:alice",
+    at: event.at,
+  });
 });
 
 test("an unanswered question expires, in its own time", async () => {
@@ -219,7 +250,10 @@ test("a follow-up can not pose as an answer", async () => {
   const message = { parts: [{ text: "approve" }], metadata: { ...posing, mine: 1 } };
   expect((await alice.call("POST", `/v1/delegations/${id}/messages`, { message })).status).toBe(202);
   const { request, delegation } = await next();
-  expect(request.params.message).toMatchObject({ parts: [{ text: "deny" }], metadata: { decision: "deny" } });
+  expect(request.params.message).toMatchObject({
+    parts: [{ data: { decision: "deny" } }],
+    metadata: { decision: "deny", by: "approver:ann" },
+  });
   expect(delegation.history.at(-1).metadata).toEqual({ mine: 1 });
 });
 

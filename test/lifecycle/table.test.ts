@@ -5,12 +5,12 @@ import { type State, stateSchema } from "../../src/schema/delegation.ts";
 import { openDesk } from "../support/desk.ts";
 import { dump } from "../support/dump.ts";
 
-const DAY_MS = 86_400_000;
+const WEEK_MS = 604_800_000;
 /** Moves that time alone asks for: made by the sweep's `due`, when this much has passed. */
 const BY_TIME: Partial<Record<MoveName, { after_ms: number; attempts: number }>> = {
   lapse: { after_ms: 61_000, attempts: 3 },
   exhaust: { after_ms: 61_000, attempts: 1 },
-  expire: { after_ms: DAY_MS + 1_000, attempts: 3 },
+  expire: { after_ms: WEEK_MS + 1_000, attempts: 3 },
 };
 
 describe.each(MOVE_NAMES)("%s", (name) => {

@@ -118,9 +118,10 @@ async function a2a(url: string, token: string, binding: Binding): Promise<Delega
     async answer(id, { interrupt_id, requests }, said) {
       const isOne = said.length === 1;
       const parts = said.flatMap(({ text, decision }, at) =>
-        // There is no message without a part.
-        say(text ?? decision ?? "").parts.map((part) => ({
+        say(text ?? "").parts.map((part) => ({
           ...part,
+          // There is no message without a part.
+          ...(text === undefined && { content: { $case: "data" as const, value: { decision } } }),
           metadata: isOne
             ? undefined
             : { request_id: requests[at]?.request_id, ...(decision && { decision }) },

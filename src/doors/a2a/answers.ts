@@ -39,7 +39,12 @@ export const interruptNamed = (message: Said): string | undefined =>
 const isPlainData = (part: Part): boolean =>
   "data" in part && part.mediaType === undefined && part.filename === undefined;
 
-function toAnswer(message: Said, parts: Part[], decision: AnswerInput["decision"]): AnswerInput {
+/** How a decision without words travels in A2A; see `partsOf` in task.ts. */
+const isDecisionAlone = ({ data }: Part, decision: AnswerInput["decision"]): boolean =>
+  decision !== undefined && JSON.stringify(data) === JSON.stringify({ decision });
+
+function toAnswer(message: Said, sent: Part[], decision: AnswerInput["decision"]): AnswerInput {
+  const parts = sent.filter((part) => !isDecisionAlone(part, decision));
   const plain = parts.filter(isPlainData);
   const [data] = plain;
   const rest = data && plain.length === 1 ? parts.filter((part) => part !== data) : parts;

@@ -111,9 +111,18 @@ function questionOf({ id, requests }: Interrupt): Message {
 
 const placed = (message: Message, { id, contextId }: Pick<About, "id" | "contextId">): Message => ({
   ...message,
+  parts: partsOf(message),
   taskId: id,
   contextId,
 });
+
+/** A2A has no message without a part: an answer that has no words, or keeps them secret, says so as data. */
+function partsOf({ parts, metadata }: Message): Part[] {
+  const { interrupt_id, decision, redacted } = metadata ?? {};
+  if (parts.length > 0 || interrupt_id === undefined) return parts;
+  const data = { ...(decision !== undefined && { decision }), ...(redacted === true && { redacted }) };
+  return Object.keys(data).length === 0 ? parts : [{ data }];
+}
 
 /** Where the agent sent no artifact, its reply is one: messages are no place for results. */
 export function artifactsOf({ state, artifacts, reply }: Delegation): readonly Artifact[] {

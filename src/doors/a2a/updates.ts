@@ -39,6 +39,9 @@ const moreSchema = z.object({
   /** The record's artifacts are gone with this event. */
   artifacts_dropped: z.boolean().optional(),
   by: z.string().optional(),
+  decision: z.string().optional(),
+  answer_preview: z.string().optional(),
+  redacted: z.boolean().optional(),
 });
 type More = z.infer<typeof moreSchema>;
 

@@ -89,17 +89,26 @@ export const saidSchema = contentSchema.extend({
   interrupt_id: z.string().optional(),
   request_id: z.string().optional(),
   decision: z.string().optional(),
+  /** Who answered, and when. */
+  by: z.string().optional(),
+  at: z.string().optional(),
+  /** Its content is for the holder of the lease alone. */
+  redacted: z.boolean().optional(),
 });
 export type Said = z.infer<typeof saidSchema>;
 
 export function saidOf(message: Message, room: Room): Said {
-  const { interrupt_id, request_id, decision } = message.metadata ?? {};
+  const { interrupt_id, request_id, decision, by, at, redacted } = message.metadata ?? {};
+  const isAnswer = typeof interrupt_id === "string";
   const head = {
     role: message.role === "ROLE_USER" ? ("user" as const) : ("agent" as const),
     message_id: message.messageId,
-    ...(typeof interrupt_id === "string" && { interrupt_id }),
+    ...(isAnswer && { interrupt_id }),
     ...(typeof request_id === "string" && { request_id }),
     ...(typeof decision === "string" && { decision }),
+    ...(isAnswer && typeof by === "string" && { by }),
+    ...(isAnswer && typeof at === "string" && { at }),
+    ...(isAnswer && redacted === true && { redacted }),
   };
   room.spend(JSON.stringify(head));
   return { ...head, ...contentOf(message, room) };
@@ -115,3 +124,14 @@ export const wordsOf = ({ text, truncated, data = [], urls = [] }: Content): str
   ...urls,
   ...(truncated === true ? ["[cut]"] : []),
 ];
+
+/** One line for each message: who, how it was decided, the words. */
+export function saidLine({ role, decision, by, at, redacted, ...content }: Said): string {
+  const who = by === undefined ? role : `${role} (${by}${at === undefined ? "" : `, ${at}`})`;
+  const words = [
+    ...(decision === undefined ? [] : [`[${decision}]`]),
+    ...(redacted === true ? ["[redacted]"] : []),
+    ...wordsOf(content),
+  ];
+  return `${who}: ${words.join("\n")}`;
+}

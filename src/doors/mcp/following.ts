@@ -17,7 +17,7 @@ import { ErrandError } from "../../schema/errors.ts";
 import { answerRequestSchema, answerSchema, decisionSchema } from "../../schema/interrupt.ts";
 import { delegationIdSchema } from "../../schema/values.ts";
 import { check } from "../route.ts";
-import { newestSaid, Room, saidOf, saidSchema } from "./content.ts";
+import { newestSaid, Room, saidLine, saidOf, saidSchema } from "./content.ts";
 import { type Tool, type ToolAnswer, tool } from "./tool.ts";
 import { delegationOf, SHOWN, type Summary, summarize, summarySchema, summaryShape, toText } from "./view.ts";
 import { DEFAULT_WAIT_SECONDS, waitFor, waitSchema } from "./wait.ts";
@@ -89,7 +89,7 @@ export const followingTools: readonly Tool[] = [
       const room = new Room(SHOWN.full);
       const task = saidOf(delegation.message, room);
       const history = newestSaid(delegation.history, room);
-      const said = [task, ...history].map(({ role, text }) => `${role}: ${text}`).join("\n");
+      const said = [task, ...history].map(saidLine).join("\n");
       return {
         text: `${toText(data)}\nWhat was said:\n${said}`,
         data: { ...data, task: task.text, history },

@@ -21,7 +21,7 @@ import {
 } from "../../schema/lease.ts";
 import { agentNameSchema, leaseIdSchema } from "../../schema/values.ts";
 import { check } from "../route.ts";
-import { newestSaid, Room, saidOf, saidSchema, wordsOf } from "./content.ts";
+import { newestSaid, Room, saidLine, saidOf, saidSchema, wordsOf } from "./content.ts";
 import type { Context } from "./context.ts";
 import { type Tool, tool } from "./tool.ts";
 import { SHOWN } from "./view.ts";
@@ -75,10 +75,7 @@ function toWork({ json }: GrantedLease, bytes: number): Work {
 
 function workText(work: Work): string {
   const { lease_id: id, expires_at, delegation_id, delegator, attempt, task, history = [] } = work;
-  const said = history.map(
-    ({ role, decision, ...content }) =>
-      `- ${role}: ${decision ? `[${decision}] ` : ""}${wordsOf(content).join("\n")}`,
-  );
+  const said = history.map((one) => `- ${saidLine(one)}`);
   const isCut =
     work.history_omitted !== undefined || [task, ...history].some(({ truncated }) => truncated === true);
   return [
