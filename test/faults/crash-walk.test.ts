@@ -1,11 +1,17 @@
-/** Kills a gateway before each of its commands to Redis, one after the other, in every verb that writes. */
+/**
+ * Kills a gateway before each of its commands to Redis, one after the other, in every verb that writes. Every second
+ * time that work waits, its tickets are lost as well: the sweep has to make them again.
+ */
 import { describe, expect, test } from "vitest";
 import { client, startBroker } from "../support/broker.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
+import { loseTicket } from "../support/lose-ticket.ts";
 
 type Api = ReturnType<typeof client>;
 interface Verb {
+  /** Leaves work that waits, at whatever command the gateway dies. */
+  readonly waits?: true;
   /** Brings a delegation to where the verb applies; its id and lease, if it needs them. */
   readonly prepare: (api: Api) => Promise<{ id: string; lease: string }>;
   /** The request during which the gateway dies. */
@@ -28,10 +34,10 @@ const leased = async (api: Api) => {
 };
 
 const VERBS: Record<string, Verb> = {
-  delegate: { prepare: nothing, act: (api) => api.delegate("scout") },
+  delegate: { waits: true, prepare: nothing, act: (api) => api.delegate("scout") },
   lease: { prepare: submitted, act: (api) => api.lease("scout", { wait_seconds: 1 }) },
   progress: { prepare: leased, act: (api, { lease }) => api.heartbeat(lease, { progress: { done: 1 } }) },
-  release: { prepare: leased, act: (api, { lease }) => api.release(lease) },
+  release: { waits: true, prepare: leased, act: (api, { lease }) => api.release(lease) },
   complete: { prepare: leased, act: (api, { lease }) => api.reply(lease) },
   "reply with next": {
     prepare: leased,
@@ -57,6 +63,8 @@ describe.each(Object.entries(VERBS))("%s", (_name, verb) => {
     await api.agent("scout", AGENT);
     let survived = false;
     let kills = 0;
+    let losses = 0;
+    let spared = true;
 
     for (let n = 1; !survived; n += 1) {
       expect(n).toBeLessThan(MAX_COMMANDS);
@@ -71,16 +79,34 @@ describe.each(Object.entries(VERBS))("%s", (_name, verb) => {
       if (!survived) kills += 1;
       await victim.kill();
 
+      const waiting = await waitingIds(broker);
+      const lost = spared ? waiting : [];
+      if (waiting.length > 0) spared = !spared;
+      for (const id of lost) await loseTicket(broker.gateway.broker, id);
+      const madeBefore = await madeAgain(broker);
       const accepted = answer?.status === 202 ? String(answer.body.id) : made.id;
       await drive(broker, api);
+      expect(await madeAgain(broker)).toBeGreaterThanOrEqual(madeBefore + lost.length);
+      losses += lost.length;
       for (const id of await allIds(broker)) checkHistory(await eventsOf(api, id), "finished");
       if (accepted !== "") expect((await api.get(accepted)).status).toBe(200);
       await broker.redis.del("{errand:0}:events");
       for (const id of await allIds(broker)) await broker.redis.del(`{errand:0}:d:${id}`);
     }
     expect(kills).toBeGreaterThan(0);
+    if (verb.waits) expect(losses).toBeGreaterThan(0);
   }, 120_000);
 });
+
+function waitingIds({ redis }: Awaited<ReturnType<typeof startBroker>>): Promise<string[]> {
+  return redis.zrange("{errand:0}:live:scout:submitted", "0", "-1");
+}
+
+/** How many tickets the surviving gateway made again so far. */
+async function madeAgain({ gateway }: Awaited<ReturnType<typeof startBroker>>): Promise<number> {
+  const { values } = await gateway.broker.metrics.ticketsRemade.get();
+  return values[0]?.value ?? 0;
+}
 
 async function allIds(broker: Awaited<ReturnType<typeof startBroker>>): Promise<string[]> {
   const keys = await broker.redis.keys("{errand:0}:d:*");

@@ -65,6 +65,8 @@ export interface Item {
   readyAt: number;
   /** Its ticket can be popped; else it is delayed. */
   queued: boolean;
+  /** Its ticket is gone from the queue; the next sweep makes it again. */
+  lost: boolean;
   /** Smaller is older; what one sweep queued shares a place. */
   place: number;
   returned: boolean;

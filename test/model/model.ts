@@ -106,6 +106,7 @@ export class Model {
       lease: null,
       readyAt,
       queued: false,
+      lost: false,
       place: 0,
       returned: false,
       releases: 0,
@@ -154,6 +155,7 @@ export class Model {
       item.returned = move.returned ?? false;
       item.readyAt = this.now + delay;
       item.queued = delay === 0;
+      item.lost = false;
       item.place = this.#nextPlace();
     }
     if (error !== undefined) item.error = error;
@@ -173,6 +175,11 @@ export class Model {
     if (!lease) throw new Error("no lease");
     lease.expiresAt = this.now + lease.seconds;
     lease.confirmBy = null;
+  }
+
+  lose(item: Item): void {
+    item.queued = false;
+    item.lost = true;
   }
 
   /** Of several that one sweep queued, any may be first. */
@@ -234,8 +241,11 @@ export class Model {
       const { version } = item;
       this.#sweepOne(item);
       if (item.version !== version) item.place = place;
-      if (item.state === "submitted" && !item.queued && this.now >= item.readyAt + CHECK) {
+      const isDue = item.lost || this.now >= item.readyAt + CHECK;
+      if (item.state === "submitted" && !item.queued && isDue) {
+        if (item.lost) count(this.made, "made again");
         item.queued = true;
+        item.lost = false;
         item.place = place;
       }
     }

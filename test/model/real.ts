@@ -10,6 +10,7 @@ import type { DelegationEvent } from "../../src/schema/event.ts";
 import { as, OPERATOR, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
 import { keepAlive, type Speak, type Told } from "../support/kept-alive.ts";
+import { lookSoon, loseTicket } from "../support/lose-ticket.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import type { Item, ModelAgent, Refusal } from "./item.ts";
@@ -119,6 +120,13 @@ export class Real {
     await this.settled();
   }
 
+  async loseTicket(via: number, { id }: Item): Promise<void> {
+    const broker = this.#gateways[via % this.#gateways.length]?.broker.broker;
+    if (!broker) throw new RangeError("no gateway");
+    expect(await loseTicket(broker, id)).toBe(true);
+    await lookSoon(broker, id);
+  }
+
   /** What goes on behind the answers is done. */
   async settled(): Promise<void> {
     for (const { broker } of this.#gateways) {
@@ -191,6 +199,8 @@ export class Real {
 export const codeOf = ({ body }: Told): string => body.code ?? body.error.details[0].metadata.code;
 
 const seconds = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
+/** Every span is whole thirds; a deadline that cuts one off takes the time that passed under the run as well. */
+const inThirds = (span: number): number => Math.round(span / THIRD) * THIRD;
 
 function line({ type, status, at, retry_at }: DelegationEvent): string {
   const later = typeof retry_at === "string" ? `+${seconds(at, retry_at)}` : "";
@@ -213,7 +223,8 @@ export function compare(item: Item, body: Told["body"]): void {
     delegator: body.delegator,
     parent_id: body.parent_id,
     lives: seconds(body.created_at, body.deadline_at),
-    asks: body.interrupt === null ? null : seconds(body.interrupt.raised_at, body.interrupt.expires_at),
+    asks:
+      body.interrupt === null ? null : inThirds(seconds(body.interrupt.raised_at, body.interrupt.expires_at)),
   }).toEqual({
     state: item.state,
     version: item.version,

@@ -1,9 +1,10 @@
 /** What happens to everybody in a walk: time, the sweep, settings of agents. Limit: agents are deleted at its end only. */
 import * as fc from "fast-check";
-import { agentIndex, nameOf, via } from "./delegator-steps.ts";
+import { agentIndex, nameOf, pick, via } from "./delegator-steps.ts";
+import type { Item } from "./item.ts";
 import { DEFAULT_TTL, type Model, UNIT } from "./model.ts";
 import { judge, type Real } from "./real.ts";
-import { type Step, step } from "./step.ts";
+import { type Pick, pickItem, type Step, step } from "./step.ts";
 
 const pass = step<{ via: number; units: number; swept: boolean }>({
   name: "pass",
@@ -48,6 +49,19 @@ const limit = step<{ agent: number; maxWorking: number | null; maxWaiting: numbe
   },
 });
 
+/** Its ticket goes, as if Redis had lost the write; the next sweep has to notice. */
+const lose = step<{ via: number; pick: Pick }>({
+  name: "lose ticket",
+  check: (model) => model.items.some(isQueued),
+  async run(model, real, { via, pick }) {
+    const item = pickItem(model, pick, isQueued);
+    if (!isQueued(item)) return;
+    await real.loseTicket(via, item);
+    model.lose(item);
+  },
+});
+const isQueued = ({ state, queued }: Item): boolean => state === "submitted" && queued;
+
 const agent = agentIndex;
 
 /** With how often they come. */
@@ -59,6 +73,7 @@ export const timeSteps: readonly [number, fc.Arbitrary<Step>][] = [
       .map(pass),
   ],
   [2, fc.record({ via }).map(sweep)],
+  [2, fc.record({ via, pick }).map(lose)],
   [
     2,
     fc

@@ -34,6 +34,7 @@ const EVERYWHERE = [
   "asked again",
   "again with the answer",
   "replied again",
+  "made again",
 ];
 const PATIENCE_MS = 180_000 + RUNS * 1_000;
 

@@ -1,0 +1,26 @@
+/** Loses tickets, as a Redis that forgot a write or a hand in BullMQ's keys would. Limit: of what waits. */
+import type { Broker } from "../../src/engine/context.ts";
+
+type Losing = Pick<Broker, "redis" | "shards" | "tickets">;
+
+/** Takes the ticket of a waiting delegation out of its queue, whatever state it is in there; false if none waits. */
+export async function loseTicket({ redis, shards, tickets }: Losing, id: string): Promise<boolean> {
+  const key = keysOf(shards, id).delegation(id);
+  const [state, target, ticket] = await redis.hmget(key, "state", "target", "ticket");
+  if (state !== "submitted" || !target) return false;
+  await tickets.discard(target, { delegation_id: id, ticket: Number(ticket) });
+  return true;
+}
+
+/** Makes the next sweep look for the ticket, however long it has been looking in vain. */
+export async function lookSoon({ redis, shards }: Losing, id: string): Promise<void> {
+  const keys = keysOf(shards, id);
+  await redis.hset(keys.delegation(id), "check_at", "1");
+  await redis.zadd(keys.due, "1", id);
+}
+
+function keysOf(shards: Losing["shards"], id: string) {
+  const keys = shards.ofId(id);
+  if (!keys) throw new RangeError(`no shard has ${id}`);
+  return keys;
+}
