@@ -25,6 +25,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   bench   run the benchmarks: --help tells which
   test    run the tests: vitest run [args...]
   model   walk further than the tests do: [--runs 5000] [--seed N] [--path P] [--replay R]
+  mutants break the sources on purpose, and see that a test fails each time: --help tells more
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
   build   compile src to dist
@@ -65,6 +66,10 @@ const TASKS = {
     for (const [name, value] of Object.entries(values)) process.env[`MODEL_${name.toUpperCase()}`] = value;
     await build();
     await run(bin("vitest"), ["run", "test/model"]);
+  },
+  async mutants(args) {
+    await build();
+    await run(process.execPath, ["scripts/mutants.mjs", ...args]);
   },
   check,
   async fix() {

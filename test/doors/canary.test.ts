@@ -249,6 +249,23 @@ describe("an exception inside the broker", () => {
     },
   );
 
+  test("what looks like a credential is blanked, wherever it stands in what is logged", async () => {
+    const { url, gateway, log } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const alice = await as(url, "caller:alice");
+    const secrets = [alice.token, "whsec_C2FuYXJpZW52b2dlbA==", "Bearer opaque-but-secret"];
+    const thrown = Object.assign(new Error(`the call with ${secrets.join(" and ")} failed`), {
+      command: { name: "hset", args: secrets },
+    });
+    vi.spyOn(gateway.broker.writer, "move").mockRejectedValueOnce(thrown);
+    const answer = await api.delegate("scout");
+    const line = log.find((one) => one.includes(answer.body.request_id)) ?? "";
+    expect(line).toContain("the call with [redacted] and [redacted] and Bearer [redacted] failed");
+    for (const secret of [alice.token, "whsec_C2", "opaque-but-secret"])
+      expect(log.join("")).not.toContain(secret);
+  });
+
   test("an outcome that no verb expects is told as little of", async () => {
     const { url, gateway, log } = await startBroker();
     const api = client(url);

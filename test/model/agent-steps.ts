@@ -186,7 +186,9 @@ async function raised(
   const requests = (body.interrupt?.requests ?? []).map((one: { request_id: string }) => one.request_id);
   const question: AskedQuestion = { ...asked, requests, answer: null };
   model.move("interrupt", item, { to: asked.kind === "input" ? "input_required" : "auth_required" });
-  item.open = { question, lasts: expires, expiresAt: model.now + expires };
+  // No question outlives its delegation.
+  const lasts = Math.min(expires, item.deadlineAt - model.now);
+  item.open = { question, lasts, expiresAt: model.now + lasts };
   item.questions.push(question);
   item.asked.set(fence, question);
   item.history += requests.length;

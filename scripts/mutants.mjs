@@ -1,0 +1,158 @@
+#!/usr/bin/env node
+/**
+ * Breaks the sources on purpose, one defect at a time, in a copy of the tree, and runs the tests that must notice.
+ * Limit: in-process tests only; dist is copied as it was built.
+ */
+import { spawn } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const HELP = `npm run mutants -- [options] [part of a name...]
+
+  --list         print the mutants and end
+  --no-baseline  do not run the tests on the unbroken sources first
+  --json FILE    write the outcome to a file
+
+Exit code 0: every mutant was killed. 1: one survived, is stale, or its tests did not run. 2: the tests fail unbroken.
+`;
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const TIMEOUT_MS = 300_000;
+
+/** What is broken: `from` in `file` becomes `to`, and a test of `tests` whose name holds `only` must fail. */
+const MUTANTS = JSON.parse(readFileSync(join(ROOT, "scripts/mutants.json"), "utf8"));
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    list: { type: "boolean" },
+    "no-baseline": { type: "boolean" },
+    json: { type: "string" },
+    help: { type: "boolean", short: "h" },
+  },
+});
+const chosen = MUTANTS.filter(
+  ({ name }) => positionals.length === 0 || positionals.some((part) => name.includes(part)),
+);
+if (values.help) process.stdout.write(HELP);
+else if (values.list)
+  for (const { name, file, tests } of chosen) say(`${name}  (${file}; ${tests.join(", ")})`);
+else process.exitCode = await main();
+
+async function main() {
+  const copy = await copyTree();
+  const end = () => rmSync(copy, { recursive: true, force: true });
+  process.once("exit", end);
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
+  if (!values["no-baseline"]) {
+    const seconds = watch();
+    const { outcome, output } = await runTests(copy, {
+      tests: [...new Set(chosen.flatMap(({ tests }) => tests))],
+    });
+    if (outcome !== "green") {
+      say(output);
+      say("The tests fail on the unbroken sources: fix them first.");
+      return 2;
+    }
+    say(`baseline green (${seconds()} s)`);
+  }
+  const results = [];
+  for (const mutant of chosen) {
+    const seconds = watch();
+    const result = { name: mutant.name, is: await judge(copy, mutant), seconds: seconds() };
+    results.push(result);
+    say(`${result.is.padEnd(9)} ${String(result.seconds).padStart(4)} s  ${mutant.name}`);
+  }
+  if (values.json) writeFileSync(values.json, `${JSON.stringify(results, null, 2)}\n`);
+  const left = results.filter(({ is }) => is !== "killed");
+  say(`${results.length - left.length} of ${results.length} killed`);
+  return left.length === 0 ? 0 : 1;
+}
+
+/** killed, survived; stale: the text is not there exactly once; broken: no test ran. */
+async function judge(copy, mutant) {
+  const path = join(copy, mutant.file);
+  const text = readFileSync(path, "utf8");
+  if (text.split(mutant.from).length !== 2) return "stale";
+  writeFileSync(
+    path,
+    text.replace(mutant.from, () => mutant.to),
+  );
+  try {
+    const { outcome } = await runTests(copy, mutant);
+    return { red: "killed", green: "survived", none: "broken" }[outcome];
+  } finally {
+    writeFileSync(path, text);
+  }
+}
+
+/** red: a test failed; green: all passed; none: none ran. A run that hangs is red: its tests would time out. */
+async function runTests(copy, { tests, only }) {
+  const report = join(copy, "report.json");
+  rmSync(report, { force: true });
+  const args = ["run", ...tests, "--reporter=json", `--outputFile=${report}`, "--bail=1"];
+  if (only) args.push("-t", only);
+  const { output, late } = await run(join(ROOT, "node_modules/.bin/vitest"), args, copy);
+  if (late) return { outcome: "red", output };
+  const { numPassedTests = 0, numFailedTests = 0 } = existsSync(report)
+    ? JSON.parse(readFileSync(report, "utf8"))
+    : {};
+  const outcome = numFailedTests > 0 ? "red" : numPassedTests > 0 ? "green" : "none";
+  return { outcome, output };
+}
+
+/** The files as they stand, committed or not; dependencies and the build are shared. */
+async function copyTree() {
+  const copy = mkdtempSync(join(tmpdir(), "errand-mutants-"));
+  const { output } = await run("git", ["ls-files", "-co", "--exclude-standard"], ROOT);
+  for (const file of output.split("\n").filter(Boolean)) {
+    if (!existsSync(join(ROOT, file))) continue;
+    mkdirSync(dirname(join(copy, file)), { recursive: true });
+    cpSync(join(ROOT, file), join(copy, file));
+  }
+  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+  if (existsSync(join(ROOT, "dist"))) cpSync(join(ROOT, "dist"), join(copy, "dist"), { recursive: true });
+  return copy;
+}
+
+function run(command, args, cwd) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, stdio: ["ignore", "pipe", "pipe"], detached: true });
+    let output = "";
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      // Its workers as well.
+      process.kill(-child.pid, "SIGKILL");
+    }, TIMEOUT_MS);
+    const stop = () => process.kill(-child.pid, "SIGKILL");
+    process.once("exit", stop);
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
+    child.once("error", reject);
+    child.once("close", () => {
+      clearTimeout(timer);
+      process.off("exit", stop);
+      resolve({ output, late });
+    });
+  });
+}
+
+function watch() {
+  const began = Date.now();
+  return () => Math.round((Date.now() - began) / 1000);
+}
+
+function say(line) {
+  process.stdout.write(`${line}\n`);
+}
