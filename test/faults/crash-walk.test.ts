@@ -95,7 +95,7 @@ describe.each(Object.entries(VERBS))("%s", (_name, verb) => {
     }
     expect(kills).toBeGreaterThan(0);
     if (verb.waits) expect(losses).toBeGreaterThan(0);
-  }, 120_000);
+  }, 240_000);
 });
 
 function waitingIds({ redis }: Awaited<ReturnType<typeof startBroker>>): Promise<string[]> {
