@@ -26,6 +26,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   test    run the tests: vitest run [args...]
   model   walk further than the tests do: [--runs 5000] [--seed N] [--path P] [--replay R]
   mutants break the sources on purpose, and see that a test fails each time: --help tells more
+  chaos   break everything while it works, and check what everybody saw: --help tells how
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
   build   compile src to dist
@@ -70,6 +71,10 @@ const TASKS = {
   async mutants(args) {
     await build();
     await run(process.execPath, ["scripts/mutants.mjs", ...args]);
+  },
+  async chaos(args) {
+    await build();
+    await run(process.execPath, ["--import", "tsx", "test/chaos/main.ts", ...args]);
   },
   check,
   async fix() {

@@ -1,0 +1,170 @@
+/** The checker is checked: legal histories are clean, and each kind of damage is found by its rule. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { check, RULES, type RuleName } from "./check/check.ts";
+import { type Draft, histories, SECRET } from "./generate.ts";
+
+const first = <T>(items: readonly T[]): T => {
+  const [item] = items;
+  if (item === undefined) throw new Error("nothing there");
+  return item;
+};
+
+/** By rule: what is done to a clean history. */
+const DAMAGE: Record<RuleName, (history: Draft) => void> = {
+  lost: ({ dump, stored, finals }) => {
+    const { id } = first(dump.records);
+    dump.records.shift();
+    stored.delete(id);
+    for (const final of finals) if (final.id === id) Object.assign(final, { found: false });
+  },
+  doubled: ({ calls }) => {
+    calls.push({ ...first(calls), id: "dlg_0_other" });
+  },
+  phantom: ({ dump }) => {
+    first(dump.records).key = "nobody's";
+  },
+  unfinished: ({ dump }) => {
+    first(dump.records).state = "working";
+  },
+  uncanceled: ({ calls, dump }) => {
+    const { id, state } = first(dump.records);
+    if (state === "canceled") first(dump.records).state = "completed";
+    calls.push({ proc: "p", op: "cancel", id, start: 1, end: 2, result: "ok" });
+  },
+  gap: ({ stored }) => {
+    first([...stored.values()]).shift();
+  },
+  "two-ends": ({ stored }) => {
+    const events = first([...stored.values()]);
+    const last = events.at(-1);
+    if (last) events.push({ ...last, seq: events.length + 1 });
+  },
+  "illegal-move": ({ stored }) => {
+    Object.assign(first(first([...stored.values()])), { type: "DELEGATION_STATUS", status: "leased" });
+  },
+  fork: ({ events }) => {
+    first(events).hash = "another";
+  },
+  missed: ({ events }) => {
+    events.pop();
+  },
+  repeated: ({ events }) => {
+    events.push(first(events));
+  },
+  reset: ({ resets }) => {
+    resets.push({ t: 1, proc: "s", row: "reset", sub: "s", cursor: "1" });
+  },
+  "foreign-read": ({ calls }) => {
+    calls.push({ proc: "p", op: "foreign", as: "caller:bob", start: 1, end: 2, result: "ok", status: 200 });
+  },
+  fence: ({ calls }) => {
+    const grant = { id: "dlg_0_0", lease: "lse_0_9", fence: 9, attempt: 1, granted_at: 1 };
+    for (const granted_at of [1, 2]) {
+      calls.push({
+        proc: "p",
+        op: "lease",
+        start: 1,
+        end: 2,
+        result: "ok",
+        grants: [{ ...grant, granted_at }],
+      });
+    }
+  },
+  "stale-lease": ({ calls }) => {
+    const grant = { id: "dlg_0_0", lease: "lse_0_9", fence: 9, attempt: 1, granted_at: 10 ** 9 };
+    calls.push({ proc: "p", op: "lease", start: 1, end: 2, result: "ok", grants: [grant] });
+    calls.push({ proc: "p", op: "heartbeat", id: "dlg_0_0", fence: 1, start: 3, end: 4, result: "ok" });
+  },
+  "two-replies": ({ calls }) => {
+    for (const lease of ["lse_0_1", "lse_0_2"]) {
+      const reply = {
+        id: "dlg_0_0",
+        lease,
+        fence: 9,
+        wants: "completed",
+        outcome: "matched",
+        state: "completed",
+      };
+      calls.push({ proc: "p", op: "reply", start: 1, end: 2, result: "ok", ...reply });
+    }
+  },
+  "lost-reply": ({ calls }) => {
+    const reply = { id: "dlg_0_0", lease: "lse_0_9", fence: 9, wants: "completed", text: "something else" };
+    calls.push({ proc: "p", op: "reply", start: 1, end: 2, result: "ok", outcome: "matched", ...reply });
+  },
+  mismatch: ({ finals }) => {
+    first(finals).hash = "another";
+  },
+  ticket: ({ waiting }) => {
+    waiting.tickets.pop();
+  },
+  "delivery-forged": ({ deliveries }) => {
+    deliveries.push({ ...first(deliveries), genuine: false });
+  },
+  undelivered: ({ deliveries }) => {
+    deliveries.pop();
+  },
+  "a2a-order": ({ a2a }) => {
+    a2a.push(first(a2a), { ...first(a2a), state: "TASK_STATE_WORKING" });
+  },
+  "internal-error": ({ calls }) => {
+    calls.push({ proc: "p", op: "read", start: 1, end: 2, result: "info", status: 500, code: "internal" });
+  },
+  leak: ({ logs }) => {
+    logs.push({ source: "gateway-0", line: `{"msg":"signed with ${SECRET}"}` });
+  },
+  died: ({ deaths }) => {
+    deaths.push("gateway-0 ended by itself (1)");
+  },
+};
+
+const rulesOf = (history: Draft): string[] => check(history).violations.map(({ rule }) => rule);
+
+describe("the checker", () => {
+  it("finds nothing in legal histories", () => {
+    fc.assert(
+      fc.property(histories, (history) => {
+        expect(check(history).violations).toEqual([]);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("has a rule and a damage for each name", () => {
+    expect(Object.keys(DAMAGE).sort()).toEqual(Object.keys(RULES).sort());
+  });
+
+  it.each(Object.entries(DAMAGE))("finds %s", (rule, damage) => {
+    fc.assert(
+      fc.property(histories, (history) => {
+        damage(history);
+        expect(rulesOf(history)).toContain(rule);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("takes an acknowledgement for void only with everysec, and only just before Redis was killed", () => {
+    fc.assert(
+      fc.property(histories, fc.constantFrom(-10_000, -500, 10_000), (history, before) => {
+        DAMAGE.lost(history);
+        const { end } = first(history.calls);
+        history.faults.push({
+          t: end - before,
+          proc: "n",
+          row: "fault",
+          fault: "redis-kill",
+          on: "redis",
+          phase: "begin",
+        });
+        expect(rulesOf(history)).toContain("lost");
+        history.fsync = "everysec";
+        const { violations, losses } = check(history);
+        const rules = (before === -500 ? losses : violations).map(({ rule }) => rule);
+        expect(rules).toContain("lost");
+      }),
+      { numRuns: 50 },
+    );
+  });
+});

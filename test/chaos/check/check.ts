@@ -1,0 +1,48 @@
+/** The checker: every rule over one history. Pure; what it takes and gives is data. */
+import type { History } from "../history.ts";
+import { doubled, lost, phantom, uncanceled, unfinished } from "./accepted.ts";
+import { fork, gap, illegalMove, twoEnds } from "./events.ts";
+import { type Facts, toFacts, type Violation } from "./facts.ts";
+import { mismatch, ticket } from "./finals.ts";
+import { fence, lostReply, staleLease, twoReplies } from "./leases.ts";
+import { judge, type Verdict } from "./loss.ts";
+import { a2aOrder, died, forgedDelivery, internalError, leak, undelivered } from "./outside.ts";
+import { foreignRead, missed, repeated, reset } from "./subscribers.ts";
+
+/** By the name that its violations carry. */
+export const RULES = {
+  lost,
+  doubled,
+  phantom,
+  unfinished,
+  uncanceled,
+  gap,
+  "two-ends": twoEnds,
+  "illegal-move": illegalMove,
+  fork,
+  missed,
+  repeated,
+  reset,
+  "foreign-read": foreignRead,
+  fence,
+  "stale-lease": staleLease,
+  "two-replies": twoReplies,
+  "lost-reply": lostReply,
+  mismatch,
+  ticket,
+  "delivery-forged": forgedDelivery,
+  undelivered,
+  "a2a-order": a2aOrder,
+  "internal-error": internalError,
+  leak,
+  died,
+} as const satisfies Record<string, (facts: Facts) => Violation[]>;
+export type RuleName = keyof typeof RULES;
+
+export function check(history: History): Verdict {
+  const facts = toFacts(history);
+  return judge(
+    history,
+    Object.values(RULES).flatMap((rule) => rule(facts)),
+  );
+}

@@ -1,0 +1,63 @@
+/** The history from the angles that the rules look from. Limit: built once; the rules only read. */
+import type { Call, FinalRead, History, StoredRecord } from "../history.ts";
+import type { RowOf } from "../rows.ts";
+
+/** A lease that was handed out, as its holder learned of it. */
+export interface Grant {
+  readonly id: string;
+  readonly lease: string;
+  readonly fence: number;
+  readonly granted_at: number;
+  /** When the holder had it. */
+  readonly known: number;
+}
+
+export interface Violation {
+  readonly rule: string;
+  readonly id: string;
+  readonly what: string;
+  /**
+   * When the observation was made that the broker does not keep to. It is void, and no violation, if Redis lost what
+   * was acknowledged then (see loss.ts); absent where no loss is an excuse.
+   */
+  readonly at?: number;
+}
+
+export interface Facts {
+  readonly history: History;
+  readonly records: ReadonlyMap<string, StoredRecord>;
+  readonly finals: ReadonlyMap<string, readonly FinalRead[]>;
+  /** By delegation, in the order in which their holders had them. */
+  readonly grants: ReadonlyMap<string, readonly Grant[]>;
+  readonly calls: (op: string) => readonly Call[];
+  /** By subscriber, in the order of arrival. */
+  readonly sightings: ReadonlyMap<string, readonly RowOf<"event">[]>;
+}
+
+function groupBy<T>(items: Iterable<T>, nameOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const name = nameOf(item);
+    const group = groups.get(name);
+    if (group) group.push(item);
+    else groups.set(name, [item]);
+  }
+  return groups;
+}
+
+export function toFacts(history: History): Facts {
+  const byOp = groupBy(history.calls, ({ op }) => op);
+  const grants: Grant[] = [];
+  for (const call of byOp.get("lease") ?? []) {
+    for (const grant of call.grants ?? []) grants.push({ ...grant, known: call.end });
+  }
+  grants.sort((a, b) => a.known - b.known);
+  return {
+    history,
+    records: new Map(history.dump.records.map((record) => [record.id, record])),
+    finals: groupBy(history.finals, ({ id }) => id),
+    grants: groupBy(grants, ({ id }) => id),
+    calls: (op) => byOp.get(op) ?? [],
+    sightings: groupBy(history.events, ({ sub }) => sub),
+  };
+}

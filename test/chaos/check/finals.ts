@@ -1,0 +1,42 @@
+/** Rules about the end: every gateway shows what Redis holds, and every record that waits has its ticket. */
+import type { Facts, Violation } from "./facts.ts";
+
+/** All gateways show the same, and it is what Redis holds. */
+export function mismatch({ finals, records }: Facts): Violation[] {
+  const violations: Violation[] = [];
+  for (const [id, reads] of finals) {
+    const hashes = new Set(reads.map(({ hash }) => hash));
+    if (hashes.size > 1) {
+      violations.push({ rule: "mismatch", id, what: `gateways show ${hashes.size} different delegations` });
+    }
+    const record = records.get(id);
+    for (const { gateway, found, state, version } of reads) {
+      if (
+        found === (record !== undefined) &&
+        (!record || (record.state === state && record.version === version))
+      ) {
+        continue;
+      }
+      const there = record ? `${record.state} ${record.version}` : "nothing";
+      const shown = found ? `${state} ${version}` : "nothing";
+      violations.push({ rule: "mismatch", id, what: `${gateway} shows ${shown}, Redis holds ${there}` });
+    }
+  }
+  return violations;
+}
+
+/** A record that waits has its newest ticket, and a ticket has its record. */
+export function ticket({ history: { waiting } }: Facts): Violation[] {
+  const tickets = new Set(waiting.tickets);
+  const ids = new Set(waiting.records.map(({ id }) => id));
+  const without = waiting.records.flatMap(({ id, state, ticket: n }) =>
+    state === "submitted" && !tickets.has(`${id}.${n}`)
+      ? [{ rule: "ticket", id, what: `it waits, but ticket ${n} is in no queue` }]
+      : [],
+  );
+  const orphans = waiting.tickets.flatMap((name) => {
+    const [id = ""] = name.split(".");
+    return ids.has(id) ? [] : [{ rule: "ticket", id, what: `ticket ${name} has no record` }];
+  });
+  return [...without, ...orphans];
+}

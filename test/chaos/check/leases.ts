@@ -1,0 +1,106 @@
+/** Rules about leases and replies: one holder, growing fences, one accepted reply. */
+import type { Call } from "../history.ts";
+import type { Facts, Grant, Violation } from "./facts.ts";
+
+/** Of one delegation no two grants have the same fence, and later grants have greater ones. */
+export function fence({ grants }: Facts): Violation[] {
+  const violations: Violation[] = [];
+  for (const [id, all] of grants) {
+    const byTime = [...all].sort((a, b) => a.granted_at - b.granted_at || a.known - b.known);
+    let newest: Grant | undefined;
+    for (const grant of byTime) {
+      if (newest !== undefined && grant.fence <= newest.fence && grant.granted_at > newest.granted_at) {
+        const what = `fence ${grant.fence} was granted after ${newest.fence}`;
+        violations.push({ rule: "fence", id, what, at: newest.known });
+      }
+      newest = grant;
+    }
+    const first = new Map<number, Grant>();
+    for (const grant of all) {
+      const before = first.get(grant.fence);
+      if (before !== undefined && before.granted_at === grant.granted_at) {
+        violations.push({
+          rule: "fence",
+          id,
+          what: `fence ${grant.fence} was granted twice`,
+          at: before.known,
+        });
+      }
+      first.set(grant.fence, grant);
+    }
+  }
+  return violations;
+}
+
+/** Calls that go by a lease; an interrupt and a reply may be repeated on the lease that they ended. */
+const BY_LEASE = ["heartbeat", "artifact", "release", "reply"];
+
+/** After a newer lease was granted, an older one is worth nothing. */
+export function staleLease({ calls, grants }: Facts): Violation[] {
+  return BY_LEASE.flatMap(calls).flatMap(({ result, id = "", fence: own = 0, start, op }) => {
+    if (result !== "ok") return [];
+    const newer = grants.get(id)?.find((grant) => grant.fence > own && grant.known < start);
+    if (newer === undefined) return [];
+    const what = `${op} by fence ${own} was accepted after ${newer.fence} was granted`;
+    return [{ rule: "stale-lease", id, what, at: newer.known }];
+  });
+}
+
+/**
+ * Whether a reply ended its delegation. `duplicate` says that this very reply was accepted before; of one that asked for
+ * a retry it says nothing about where the delegation stands because of it.
+ */
+function ended({ result, wants, outcome, state }: Call): boolean {
+  if (result !== "ok") return false;
+  return wants !== "retry" || (outcome === "matched" && state === "failed");
+}
+
+function accepted({ calls }: Facts): Map<string, Call[]> {
+  const byId = new Map<string, Call[]>();
+  for (const call of calls("reply")) {
+    if (!ended(call) || call.id === undefined) continue;
+    const known = byId.get(call.id);
+    if (known) known.push(call);
+    else byId.set(call.id, [call]);
+  }
+  return byId;
+}
+
+/** One reply ends it. */
+export function twoReplies(facts: Facts): Violation[] {
+  const violations: Violation[] = [];
+  for (const [id, replies] of accepted(facts)) {
+    const leases = new Set(replies.map(({ lease }) => lease));
+    const matched = replies.filter(({ outcome }) => outcome === "matched");
+    const at = Math.min(...replies.map(({ end }) => end));
+    if (leases.size > 1) {
+      violations.push({
+        rule: "two-replies",
+        id,
+        what: `replies by ${leases.size} leases were accepted`,
+        at,
+      });
+    } else if (matched.length > 1) {
+      violations.push({ rule: "two-replies", id, what: `${matched.length} replies were the first`, at });
+    }
+  }
+  return violations;
+}
+
+/** The reply that was accepted is the one that is kept. */
+export function lostReply(facts: Facts): Violation[] {
+  const violations: Violation[] = [];
+  for (const [id, replies] of accepted(facts)) {
+    const [kept] = facts.finals.get(id) ?? [];
+    // Gone altogether: that is another rule's.
+    if (kept === undefined || !kept.found) continue;
+    for (const { wants, text = "", end, fence: own } of replies) {
+      const state = wants === "retry" ? "failed" : wants;
+      const same = kept.state === state && (state !== "completed" || kept.reply === text);
+      if (same) continue;
+      const what = `the reply of fence ${own} (${state}) was accepted; kept is ${kept.state} "${kept.reply}"`;
+      violations.push({ rule: "lost-reply", id, what, at: end });
+    }
+  }
+  return violations;
+}

@@ -1,0 +1,64 @@
+/** Rules about what leaves the broker otherwise: callbacks, A2A streams, error answers, logs, processes. */
+import { isTerminal, stateSchema } from "../../../src/schema/delegation.ts";
+import type { Facts, Violation } from "./facts.ts";
+
+/** What is delivered is signed, and tells of an event that is kept. */
+export function forgedDelivery({ history }: Facts): Violation[] {
+  return history.deliveries.flatMap(({ id, seq, genuine, kind, t }) => {
+    if (!genuine) return [{ rule: "delivery-forged", id, what: `a ${kind} was not signed as it has to be` }];
+    const stored = history.stored.get(id);
+    if (stored?.some((event) => event.seq === seq) === true) return [];
+    return [
+      { rule: "delivery-forged", id, what: `a ${kind} told of event ${seq}, which is not kept`, at: t },
+    ];
+  });
+}
+
+/** Work with a callback tells of its end. */
+export function undelivered({ history, calls, records }: Facts): Violation[] {
+  const told = new Set(
+    history.deliveries.filter(({ state }) => isTerminal(stateSchema.parse(state))).map(({ id }) => id),
+  );
+  return calls("delegate").flatMap(({ result, via, id = "" }) =>
+    result === "ok" && via === "callback" && records.has(id) && !told.has(id)
+      ? [{ rule: "undelivered", id, what: "nobody was called back about its end" }]
+      : [],
+  );
+}
+
+/** An A2A stream shows nothing behind the end. */
+export function a2aOrder({ history }: Facts): Violation[] {
+  const ended = new Set<string>();
+  return history.a2a.flatMap(({ stream, id, state }) => {
+    if (ended.has(stream)) return [{ rule: "a2a-order", id, what: `stream ${stream} went on with ${state}` }];
+    if (ENDED.has(state)) ended.add(stream);
+    return [];
+  });
+}
+const ENDED = new Set(["COMPLETED", "FAILED", "CANCELED", "REJECTED"].map((state) => `TASK_STATE_${state}`));
+
+/** Whatever breaks, nothing is answered with a bug. */
+export function internalError({ history }: Facts): Violation[] {
+  return history.calls.flatMap(({ op, id = "", code, status }) =>
+    code === "internal" || status === 500
+      ? [{ rule: "internal-error", id, what: `${op} was answered ${status} ${code}` }]
+      : [],
+  );
+}
+
+const STACK = /^\s+at .+:\d+:\d+\)?$|"stack":|\\n\s+at .+:\d+:\d+/;
+
+/** No token, secret or stack in a log. */
+export function leak({ history }: Facts): Violation[] {
+  return history.logs.flatMap(({ source, line }) => {
+    const secret = history.secrets.some((one) => line.includes(one));
+    if (!secret && !STACK.test(line)) return [];
+    // The line itself is not repeated: it holds what must not be shown.
+    return [{ rule: "leak", id: "", what: `${source} logged a ${secret ? "secret" : "stack"}` }];
+  });
+}
+
+/** No gateway ends unasked, and one that is asked ends cleanly. */
+export function died({ history }: Facts): Violation[] {
+  return history.deaths.map((what) => ({ rule: "died", id: "", what }));
+}

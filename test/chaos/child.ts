@@ -1,0 +1,140 @@
+/**
+ * A process that the nemesis may kill, stop and end, and that is started again when it is gone. Limit: its error output
+ * goes to a file; it dies with the supervisor.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface Command {
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Redis may be away while a gateway starts; it ends then, and is started again. */
+const AGAIN_MS = 250;
+/** CONTRACT: a stop takes at most 10 s. */
+const STOP_MS = 10_500;
+
+export class Child {
+  readonly name: string;
+  readonly #command: (life: number) => Command;
+  readonly #log: string;
+  #child: ChildProcess | undefined;
+  #lives = 0;
+  #wanted = false;
+  /** The ends that were asked for. */
+  #expected = false;
+  /** What went wrong with its ends. */
+  readonly deaths: string[] = [];
+  /** Set once it works; an end before that is a start that failed. */
+  isReady: () => Promise<boolean> = async () => true;
+  #ready = false;
+
+  constructor(name: string, log: string, command: (life: number) => Command) {
+    this.name = name;
+    this.#log = log;
+    this.#command = command;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  isGone(): boolean {
+    return this.#child === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  /** It may end by itself from here on. */
+  dismiss(): void {
+    this.#wanted = false;
+    this.#expected = true;
+  }
+
+  /** Starts it, and keeps it running. */
+  start(): void {
+    this.#wanted = true;
+    this.#spawn();
+  }
+
+  #spawn(): void {
+    const { args, env } = this.#command(this.#lives);
+    this.#lives += 1;
+    this.#expected = false;
+    this.#ready = false;
+    const log = openSync(this.#log, "a");
+    const child = spawn(process.execPath, args, { env, stdio: ["ignore", log, log, "ipc"] });
+    closeSync(log);
+    this.#child = child;
+    // Sent to a process that just died, an order is lost.
+    child.on("error", () => undefined);
+    child.once("exit", (code, signal) => void this.#ended(child, code, signal));
+  }
+
+  async #ended(child: ChildProcess, code: number | null, signal: NodeJS.Signals | null): Promise<void> {
+    if (this.#ready && !this.#expected) this.deaths.push(`${this.name} ended by itself (${code ?? signal})`);
+    if (!this.#wanted || child !== this.#child) return;
+    await sleep(this.#expected ? 0 : AGAIN_MS);
+    if (this.#wanted && child === this.#child) this.#spawn();
+  }
+
+  /** Resolves when it works again. */
+  async ready(timeoutMs = 60_000): Promise<void> {
+    const end = performance.now() + timeoutMs;
+    for (;;) {
+      const child = this.#child;
+      if (await this.isReady().catch(() => false)) {
+        if (child === this.#child) this.#ready = true;
+        return;
+      }
+      if (performance.now() > end) throw new Error(`${this.name} is not ready after ${timeoutMs} ms`);
+      await sleep(50);
+    }
+  }
+
+  send(order: string): void {
+    if (this.#child?.connected) this.#child.send(order, () => undefined);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  /** Killed; the next one is started at once. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (!child || this.isGone()) return;
+    this.#expected = true;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+
+  /** Asked to end; it has ten seconds. */
+  async terminate(): Promise<void> {
+    const child = this.#child;
+    if (!child || this.isGone()) return;
+    const wasReady = this.#ready;
+    this.#expected = true;
+    const exited = once(child, "exit");
+    child.kill("SIGCONT");
+    child.kill("SIGTERM");
+    const waited = new AbortController();
+    const late = sleep(STOP_MS, "late", { signal: waited.signal }).catch(() => "");
+    if ((await Promise.race([exited, late])) === "late") {
+      this.deaths.push(`${this.name} did not end within 10 s of SIGTERM`);
+      child.kill("SIGKILL");
+      await exited;
+    } else if (wasReady && child.exitCode !== 0) {
+      this.deaths.push(`${this.name} ended by SIGTERM with ${child.exitCode ?? child.signalCode}`);
+    }
+    waited.abort();
+  }
+
+  /** For good. */
+  async stop(how: "kill" | "terminate"): Promise<void> {
+    this.#wanted = false;
+    this.signal("SIGCONT");
+    await this[how]();
+  }
+}

@@ -1,0 +1,63 @@
+/** Reads Redis itself: every record and every ticket. Limit: scans, so nothing may move that it is compared with. */
+import { z } from "zod";
+import { Shards } from "../../src/redis/shards.ts";
+import type { Dump, StoredRecord } from "./history.ts";
+import { keyOf } from "./setup.ts";
+import type { Stage } from "./stage.ts";
+
+const messageSchema = z.looseObject({ parts: z.array(z.looseObject({ text: z.string().optional() })) });
+const FIELDS = ["state", "version", "ticket", "fence", "target", "delegator", "message"] as const;
+const QUEUES = ["wait", "paused", "prioritized", "delayed", "active"] as const;
+
+async function scan(stage: Stage, pattern: string): Promise<string[]> {
+  const names = new Set<string>();
+  let cursor = "0";
+  do {
+    const [next, found] = await stage.redis.client.scan(cursor, "MATCH", pattern, "COUNT", 1_000);
+    for (const name of found) names.add(name);
+    cursor = next;
+  } while (cursor !== "0");
+  return [...names];
+}
+
+export async function dump(stage: Stage): Promise<Dump> {
+  const { client } = stage.redis;
+  const records: StoredRecord[] = [];
+  const tickets: string[] = [];
+  for (const { base, queuePrefix } of new Shards(stage.options.shards).all) {
+    const prefix = `${base}:d:`;
+    const keys = (await scan(stage, `${prefix}dlg_*`)).filter(
+      (name) => !name.slice(prefix.length).includes(":"),
+    );
+    for (let at = 0; at < keys.length; at += 500) {
+      const some = keys.slice(at, at + 500);
+      const values = await Promise.all(some.map((name) => client.hmget(name, ...FIELDS)));
+      for (const [index, name] of some.entries()) {
+        const [state, version, ticket, fence, target, delegator, message] = values[index] ?? [];
+        const text = messageSchema.parse(JSON.parse(message ?? '{"parts":[]}')).parts[0]?.text ?? "";
+        records.push({
+          id: name.slice(prefix.length),
+          state: state ?? "",
+          version: Number(version),
+          ticket: Number(ticket),
+          fence: Number(fence),
+          target: target ?? "",
+          delegator: delegator ?? "",
+          key: keyOf(text),
+        });
+      }
+    }
+    for (const queue of QUEUES) {
+      for (const name of await scan(stage, `${queuePrefix}:*:${queue}`)) {
+        // Callbacks have a queue too, whose jobs look the same.
+        if (name.startsWith(`${queuePrefix}:~`)) continue;
+        const list =
+          queue === "prioritized" || queue === "delayed"
+            ? client.zrange(name, "0", "-1")
+            : client.lrange(name, 0, -1);
+        for (const ticket of await list) if (ticket.startsWith("dlg_")) tickets.push(ticket);
+      }
+    }
+  }
+  return { records, tickets };
+}

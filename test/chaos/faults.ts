@@ -1,0 +1,160 @@
+/**
+ * What the nemesis can break, as data: how often, on what, how it begins and how it ends. Limit: one fault at a time on
+ * one target; nothing here draws numbers.
+ */
+import type { Child } from "./child.ts";
+import type { Stage } from "./stage.ts";
+
+/** Waits for as long as the fault lasts; shorter when the run is stopped. */
+type Last = () => Promise<void>;
+
+interface Fault {
+  readonly weight: number;
+  /** For how long, in seconds. */
+  readonly lasts: readonly [number, number];
+  readonly targets: (stage: Stage) => readonly string[];
+  readonly run: (stage: Stage, target: string, last: Last) => Promise<void>;
+}
+
+const gatewayNames = (stage: Stage): string[] => stage.gateways.map(({ name }) => name);
+const gateway = (stage: Stage, name: string) => {
+  const found = stage.gateways.find((one) => one.name === name);
+  if (!found) throw new Error(`no ${name}`);
+  return found;
+};
+const workerNames =
+  (...roles: readonly string[]) =>
+  (stage: Stage): string[] =>
+    stage.workers.filter(({ role }) => roles.includes(role)).map(({ child }) => child.name);
+const child = (stage: Stage, name: string): Child => {
+  const found = stage.workers.find((one) => one.child.name === name)?.child ?? gateway(stage, name).child;
+  return found;
+};
+const REDIS = () => ["redis"];
+
+const stopped: Fault["run"] = async (stage, target, last) => {
+  child(stage, target).signal("SIGSTOP");
+  await last();
+  child(stage, target).signal("SIGCONT");
+};
+const killed: Fault["run"] = async (stage, target) => {
+  await child(stage, target).kill();
+};
+const linked =
+  (kind: Parameters<Stage["gateways"][number]["link"]["fault"]>[0]): Fault["run"] =>
+  async (stage, target, last) => {
+    const { link } = gateway(stage, target);
+    await link.fault(kind);
+    await last();
+    await link.heal();
+  };
+const clock =
+  (ms: number): Fault["run"] =>
+  async (stage, target, last) => {
+    gateway(stage, target).child.send(`clock ${ms}`);
+    await last();
+    gateway(stage, target).child.send("clock 0");
+  };
+
+const SHORT = [0, 0] as const;
+
+export const FAULTS = {
+  "gateway-kill": {
+    weight: 8,
+    lasts: SHORT,
+    targets: gatewayNames,
+    run: async (stage, target) => {
+      await killed(stage, target, async () => undefined);
+      await gateway(stage, target).child.ready();
+    },
+  },
+  "gateway-stop": { weight: 5, lasts: [1, 8], targets: gatewayNames, run: stopped },
+  "gateway-end": {
+    weight: 5,
+    lasts: SHORT,
+    targets: gatewayNames,
+    run: async (stage, target) => {
+      await gateway(stage, target).child.terminate();
+      await gateway(stage, target).child.ready();
+    },
+  },
+  "gateways-roll": {
+    weight: 2,
+    lasts: SHORT,
+    targets: () => ["all gateways"],
+    run: async (stage) => {
+      for (const { child } of stage.gateways) {
+        await child.terminate();
+        await child.ready();
+      }
+    },
+  },
+  "redis-kill": {
+    weight: 6,
+    lasts: [0, 2],
+    targets: REDIS,
+    run: async (stage, _, last) => {
+      await stage.redis.end("SIGKILL");
+      await last();
+      await stage.redis.start();
+    },
+  },
+  "redis-stop": {
+    weight: 4,
+    lasts: [1, 10],
+    targets: REDIS,
+    run: async (stage, _, last) => {
+      stage.redis.signal("SIGSTOP");
+      await last();
+      stage.redis.signal("SIGCONT");
+    },
+  },
+  "redis-end": {
+    weight: 2,
+    lasts: [0, 2],
+    targets: REDIS,
+    run: async (stage, _, last) => {
+      await stage.redis.end("SIGTERM");
+      await last();
+      await stage.redis.start();
+    },
+  },
+  "link-refuse": { weight: 4, lasts: [1, 8], targets: gatewayNames, run: linked("refuse") },
+  "link-hold": { weight: 4, lasts: [1, 15], targets: gatewayNames, run: linked("hold") },
+  "link-swallow": { weight: 4, lasts: [1, 15], targets: gatewayNames, run: linked("swallow") },
+  "link-swallow-answers": { weight: 4, lasts: [1, 8], targets: gatewayNames, run: linked("swallow-answers") },
+  "link-delay": { weight: 4, lasts: [2, 10], targets: gatewayNames, run: linked("delay") },
+  "link-cut": {
+    weight: 4,
+    lasts: SHORT,
+    targets: gatewayNames,
+    run: async (stage, target) => gateway(stage, target).link.cut(),
+  },
+  "link-tear": {
+    weight: 4,
+    lasts: SHORT,
+    targets: gatewayNames,
+    run: async (stage, target) => gateway(stage, target).link.tear(),
+  },
+  "clock-ahead": { weight: 2, lasts: [5, 20], targets: gatewayNames, run: clock(300_000) },
+  "clock-behind": { weight: 2, lasts: [5, 20], targets: gatewayNames, run: clock(-300_000) },
+  "worker-kill": { weight: 6, lasts: SHORT, targets: workerNames("agent", "library", "mcp"), run: killed },
+  "worker-stop": { weight: 5, lasts: [2, 9], targets: workerNames("agent", "library", "mcp"), run: stopped },
+  "worker-end": {
+    weight: 3,
+    lasts: SHORT,
+    targets: workerNames("agent", "library", "mcp"),
+    run: async (stage, target) => child(stage, target).terminate(),
+  },
+  "subscriber-kill": { weight: 4, lasts: SHORT, targets: workerNames("subscriber"), run: killed },
+  "subscriber-stop": { weight: 3, lasts: [1, 10], targets: workerNames("subscriber"), run: stopped },
+  "delegator-kill": { weight: 3, lasts: SHORT, targets: workerNames("delegator", "a2a"), run: killed },
+  "delegator-stop": { weight: 2, lasts: [1, 6], targets: workerNames("delegator", "a2a"), run: stopped },
+  "receiver-kill": { weight: 2, lasts: SHORT, targets: workerNames("receiver"), run: killed },
+  "receiver-stop": { weight: 1, lasts: [1, 6], targets: workerNames("receiver"), run: stopped },
+  "server-kill": { weight: 2, lasts: SHORT, targets: workerNames("server"), run: killed },
+  "server-stop": { weight: 1, lasts: [1, 6], targets: workerNames("server"), run: stopped },
+} as const satisfies Record<string, Fault>;
+
+export type FaultName = keyof typeof FAULTS;
+export const FAULT_NAMES = Object.keys(FAULTS).filter((name): name is FaultName => name in FAULTS);

@@ -1,0 +1,231 @@
+/** The end of a run: all is put right, everything ends by itself, and is read through every gateway and from Redis. */
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { isTerminal, stateSchema } from "../../src/schema/delegation.ts";
+import { until } from "../support/until.ts";
+import { toFacts } from "./check/facts.ts";
+import { ticket } from "./check/finals.ts";
+import { undelivered } from "./check/outside.ts";
+import { missed } from "./check/subscribers.ts";
+import { dump } from "./dump.ts";
+import { assemble, type Dump, type FinalRead, type History, readRows, type StoredEvent } from "./history.ts";
+import { hashOf } from "./roles/subscriber.ts";
+import type { Row } from "./rows.ts";
+import { keyOf, SHELF } from "./setup.ts";
+import type { Stage } from "./stage.ts";
+
+/** The longest that a lease, a backoff, a ticket made again and a callback tried again take together. */
+const QUIET_MS = 90_000;
+/** What the sweep needs to make a lost ticket again. */
+const TICKETS_MS = 15_000;
+/** A receiver that was away is called again after half a minute at the latest. */
+const CATCH_UP_MS = 45_000;
+const AT_ONCE = 24;
+
+export async function endRun(stage: Stage, say: (line: string) => void): Promise<History> {
+  say("healing");
+  await stage.heal();
+  for (const { child } of stage.workers) child.send("quiet");
+  say("waiting until all work but the shelf's is done");
+  await waitUntil(
+    stage,
+    ({ records }) => records.every((one) => one.target === SHELF || isOver(one.state)),
+    QUIET_MS,
+  );
+  const waiting = await ticketed(stage);
+  say("waiting until the shelf is empty");
+  for (const { child } of stage.workers) child.send("shelf");
+  await waitUntil(stage, ({ records }) => records.every(({ state }) => isOver(state)), QUIET_MS);
+  const last = await dump(stage);
+  say(`reading ${last.records.length} delegations through ${stage.gateways.length} gateways`);
+  const stored = await readEvents(stage, last);
+  const finals = await readFinals(stage, last);
+  say("waiting until subscribers and receivers have everything");
+  await caughtUp(stage, stored, last);
+  for (const { child } of stage.workers) {
+    child.dismiss();
+    child.send("finish");
+  }
+  await until(() => stage.workers.every(({ child }) => child.isGone()), { timeoutMs: 15_000 }).catch(
+    () => undefined,
+  );
+  return {
+    ...assemble(rowsOf(stage)),
+    ...{ fsync: stage.options.fsync, stored, finals, waiting, dump: last },
+    logs: logsOf(stage),
+    secrets: stage.secrets,
+    deaths: [...stage.gateways.flatMap(({ child }) => child.deaths), ...stage.troubles],
+  };
+}
+
+const isOver = (state: string): boolean => isTerminal(stateSchema.parse(state));
+
+/** Or until it takes too long: the checker says then what is missing. */
+async function waitUntil(stage: Stage, holds: (dump: Dump) => boolean, timeoutMs: number): Promise<void> {
+  const end = performance.now() + timeoutMs;
+  while (!holds(await dump(stage)) && performance.now() < end) await stage.pause(300);
+}
+
+async function ticketed(stage: Stage): Promise<Dump> {
+  const end = performance.now() + TICKETS_MS;
+  for (;;) {
+    const waiting = await dump(stage);
+    const facts = toFacts({ ...EMPTY, waiting });
+    if (ticket(facts).length === 0 || performance.now() > end) return waiting;
+    await stage.pause(300);
+  }
+}
+
+const NOTHING: Dump = { records: [], tickets: [] };
+const EMPTY: History = {
+  ...{
+    fsync: "always",
+    calls: [],
+    events: [],
+    subscribes: [],
+    resets: [],
+    deliveries: [],
+    a2a: [],
+    faults: [],
+  },
+  ...{ stored: new Map(), finals: [], waiting: NOTHING, dump: NOTHING, logs: [], secrets: [], deaths: [] },
+};
+
+async function inTurns<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const rest = items.values();
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const item of rest) await work(item);
+    }),
+  );
+}
+
+async function get(stage: Stage, url: string): Promise<{ status: number; text: string }> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const response = await fetch(url, {
+        headers: { authorization: `Bearer ${stage.operatorToken}`, accept: "application/json" },
+        signal: AbortSignal.timeout(10_000),
+      });
+      const text = await response.text();
+      if (response.status < 500 || tries === 20) return { status: response.status, text };
+    } catch (error) {
+      if (tries === 20) throw error;
+    }
+    await stage.pause(200);
+  }
+}
+
+const pageSchema = z.object({
+  events: z.array(
+    z.looseObject({
+      id: z.string(),
+      type: z.string(),
+      seq: z.number(),
+      state: z.string(),
+      status: z.string().optional(),
+    }),
+  ),
+  cursor: z.string(),
+});
+
+async function readEvents(stage: Stage, { records }: Dump): Promise<Map<string, StoredEvent[]>> {
+  const all = new Map<string, StoredEvent[]>();
+  let turn = 0;
+  await inTurns(records, async ({ id }) => {
+    turn += 1;
+    const { url } = stage.gateways[turn % stage.gateways.length] ?? { url: "" };
+    const events: StoredEvent[] = [];
+    for (let after = "0"; ; ) {
+      const { status, text } = await get(
+        stage,
+        `${url}/v1/delegations/${id}/events?limit=1000&after=${after}`,
+      );
+      if (status !== 200) break;
+      const page = pageSchema.parse(JSON.parse(text));
+      for (const event of page.events) {
+        const { seq, type, state, status: what = "" } = event;
+        events.push({ seq, type, state, status: what, hash: hashOf(event) });
+      }
+      if (page.events.length === 0) break;
+      after = page.cursor;
+    }
+    all.set(id, events);
+  });
+  return all;
+}
+
+const finalSchema = z.looseObject({
+  state: z.string(),
+  version: z.number(),
+  message: z.looseObject({ parts: z.array(z.looseObject({ text: z.string().optional() })) }),
+  reply: z
+    .looseObject({ parts: z.array(z.looseObject({ text: z.string().optional() })).optional() })
+    .nullable(),
+});
+
+async function readFinals(stage: Stage, { records }: Dump): Promise<FinalRead[]> {
+  const reads: FinalRead[] = [];
+  await inTurns(
+    records.flatMap(({ id }) => stage.gateways.map((gateway) => ({ id, ...gateway }))),
+    async ({ id, url, name: gateway }) => {
+      const { status, text } = await get(stage, `${url}/v1/delegations/${id}`);
+      const none = {
+        gateway,
+        id,
+        found: false,
+        state: "",
+        version: 0,
+        key: "",
+        reply: "",
+        hash: String(status),
+      };
+      if (status !== 200) {
+        reads.push(none);
+        return;
+      }
+      const { state, version, message, reply } = finalSchema.parse(JSON.parse(text));
+      const hash = createHash("sha1").update(text).digest("base64url");
+      const said = reply?.parts?.[0]?.text ?? "";
+      reads.push({
+        ...none,
+        found: true,
+        state,
+        version,
+        key: keyOf(message.parts[0]?.text ?? ""),
+        reply: said,
+        hash,
+      });
+    },
+  );
+  return reads;
+}
+
+function* rowsOf(stage: Stage): Generator<Row> {
+  const directory = join(stage.directory, "history");
+  for (const name of readdirSync(directory)) yield* readRows(join(directory, name));
+}
+
+/** Until the rules about them have nothing to say, or it takes too long. */
+async function caughtUp(stage: Stage, stored: History["stored"], last: Dump): Promise<void> {
+  const end = performance.now() + CATCH_UP_MS;
+  for (;;) {
+    const facts = toFacts({ ...EMPTY, ...assemble(rowsOf(stage)), stored, dump: last });
+    const missing = missed(facts).length + undelivered(facts).length;
+    if (missing === 0 || performance.now() > end) return;
+    await stage.pause(500);
+  }
+}
+
+function logsOf(stage: Stage): History["logs"] {
+  const directory = join(stage.directory, "logs");
+  return readdirSync(directory)
+    .filter((name) => name.startsWith("gateway"))
+    .flatMap((name) =>
+      readFileSync(join(directory, name), "utf8")
+        .split("\n")
+        .map((line) => ({ source: name, line })),
+    );
+}

@@ -1,0 +1,134 @@
+/** What a run leaves behind, as the checker takes it. Limit: read once, at the end; nothing here judges. */
+import { readFileSync } from "node:fs";
+import { type Facts, type Row, type RowOf, rowSchema } from "./rows.ts";
+
+/** A call with both its ends; without an answer it is `info`. */
+export interface Call extends Facts {
+  readonly proc: string;
+  readonly op: string;
+  readonly start: number;
+  /** Infinity where no answer came. */
+  readonly end: number;
+  readonly result: "ok" | "fail" | "info";
+}
+
+/** An event as the broker keeps it, without its cursor. */
+export interface StoredEvent {
+  readonly seq: number;
+  readonly type: string;
+  readonly status: string;
+  readonly state: string;
+  readonly hash: string;
+}
+
+/** One delegation as one gateway shows it at the end. */
+export interface FinalRead {
+  readonly gateway: string;
+  readonly id: string;
+  readonly found: boolean;
+  readonly state: string;
+  readonly version: number;
+  readonly key: string;
+  readonly reply: string;
+  /** Of the whole answer. */
+  readonly hash: string;
+}
+
+/** A record as it stands in Redis. */
+export interface StoredRecord {
+  readonly id: string;
+  readonly state: string;
+  readonly version: number;
+  readonly ticket: number;
+  readonly fence: number;
+  readonly target: string;
+  readonly delegator: string;
+  /** Of the task's text. */
+  readonly key: string;
+}
+
+/** Records and tickets at one moment. */
+export interface Dump {
+  readonly records: readonly StoredRecord[];
+  /** `<delegation id>.<n>`, of every agent's queue. */
+  readonly tickets: readonly string[];
+}
+
+export interface LogLine {
+  readonly source: string;
+  readonly line: string;
+}
+
+export interface History extends Recorded {
+  readonly fsync: "always" | "everysec";
+  /** Stored events by delegation, read at the end. */
+  readonly stored: ReadonlyMap<string, readonly StoredEvent[]>;
+  readonly finals: readonly FinalRead[];
+  /** While some work waits on purpose, and at the end. */
+  readonly waiting: Dump;
+  readonly dump: Dump;
+  readonly logs: readonly LogLine[];
+  /** What must not stand in a log. */
+  readonly secrets: readonly string[];
+  /** Gateways that ended though nobody ended them, and ends that were not clean. */
+  readonly deaths: readonly string[];
+}
+
+/** What the processes wrote themselves. */
+export interface Recorded {
+  readonly calls: readonly Call[];
+  readonly events: readonly RowOf<"event">[];
+  readonly subscribes: readonly RowOf<"subscribe">[];
+  readonly resets: readonly RowOf<"reset">[];
+  readonly deliveries: readonly RowOf<"delivery">[];
+  readonly a2a: readonly RowOf<"a2a">[];
+  readonly faults: readonly RowOf<"fault">[];
+}
+
+/** Joins the rows of all processes. */
+export function assemble(rows: Iterable<Row>): Recorded {
+  const open = new Map<string, Call>();
+  const calls: Call[] = [];
+  const events: RowOf<"event">[] = [];
+  const subscribes: RowOf<"subscribe">[] = [];
+  const resets: RowOf<"reset">[] = [];
+  const deliveries: RowOf<"delivery">[] = [];
+  const a2a: RowOf<"a2a">[] = [];
+  const faults: RowOf<"fault">[] = [];
+  for (const row of rows) {
+    if (row.row === "event") events.push(row);
+    else if (row.row === "subscribe") subscribes.push(row);
+    else if (row.row === "reset") resets.push(row);
+    else if (row.row === "delivery") deliveries.push(row);
+    else if (row.row === "a2a") a2a.push(row);
+    else if (row.row === "fault") faults.push(row);
+    else {
+      const { t, row: _row, n, phase, proc, op, ...facts } = row;
+      const name = `${proc}/${n}`;
+      const known = open.get(name);
+      if (phase === "invoke") {
+        const call: Call = { ...facts, proc, op, start: t, end: Number.POSITIVE_INFINITY, result: "info" };
+        open.set(name, call);
+        calls.push(call);
+      } else if (known) {
+        Object.assign(known, facts, { end: t, result: phase });
+        open.delete(name);
+      }
+    }
+  }
+  return { calls, events, subscribes, resets, deliveries, a2a, faults };
+}
+
+/** The rows of a file; a line that its process did not live to finish is left out. */
+export function* readRows(path: string): Generator<Row> {
+  for (const line of readFileSync(path, "utf8").split("\n")) {
+    if (line === "") continue;
+    let value: unknown;
+    try {
+      value = JSON.parse(line);
+    } catch {
+      continue;
+    }
+    yield rowSchema.parse(value);
+  }
+}

@@ -1,0 +1,53 @@
+/** A seeded generator: the same seed and name give the same numbers. Limit: not for secrets. */
+import { createHash } from "node:crypto";
+
+export class Random {
+  #state: number;
+
+  /** Each name has a sequence of its own, so that one more draw somewhere moves nothing elsewhere. */
+  constructor(seed: number, name: string) {
+    this.#state = createHash("sha256").update(`${seed}/${name}`).digest().readUInt32LE(0);
+  }
+
+  /** From 0 to below 1 (mulberry32). */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0;
+    let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  }
+
+  between(low: number, high: number): number {
+    return low + (high - low) * this.next();
+  }
+
+  int(low: number, high: number): number {
+    return Math.floor(this.between(low, high + 1));
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability;
+  }
+
+  pick<T>(items: readonly T[]): T {
+    const item = items[Math.floor(this.next() * items.length)];
+    if (item === undefined) throw new RangeError("nothing to pick from");
+    return item;
+  }
+
+  /** One of the names, each as likely as its weight. */
+  weighted<N extends string>(weights: Readonly<Record<N, number>>): N {
+    const names: N[] = [];
+    let total = 0;
+    for (const name in weights) {
+      names.push(name);
+      total += weights[name];
+    }
+    let rest = this.next() * total;
+    for (const name of names) {
+      rest -= weights[name];
+      if (rest < 0) return name;
+    }
+    return this.pick(names);
+  }
+}

@@ -1,0 +1,68 @@
+/** A Redis with an append-only file, to be killed, stopped and started again on its data. Limit: a unix socket. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { type Launched, launch, probe } from "../../src/redis/embedded-server.ts";
+import { testRedisBinary } from "../support/redis-server.ts";
+import { until } from "../support/until.ts";
+
+export class RedisProcess {
+  readonly socket: string;
+  /** Past every bad link. */
+  readonly client: Redis;
+  readonly #directory: string;
+  readonly #config: string;
+  #server: Launched | undefined;
+
+  constructor(directory: string, fsync: "always" | "everysec") {
+    this.#directory = directory;
+    this.socket = join(directory, "redis.sock");
+    mkdirSync(join(directory, "redis"), { recursive: true });
+    this.#config = [
+      `dir ${JSON.stringify(join(directory, "redis"))}`,
+      `logfile ${JSON.stringify(join(directory, "redis.log"))}`,
+      "appendonly yes",
+      `appendfsync ${fsync}`,
+      'save ""',
+      "maxmemory 1gb",
+      "maxmemory-policy noeviction",
+      `unixsocket ${JSON.stringify(this.socket)}`,
+      "",
+    ].join("\n");
+    this.client = new Redis({ path: this.socket, lazyConnect: true, maxRetriesPerRequest: null });
+    this.client.on("error", () => undefined);
+  }
+
+  get pid(): number | undefined {
+    return this.#server?.pid;
+  }
+
+  async start(): Promise<void> {
+    const server = await launch(await testRedisBinary(), this.#config, join(this.#directory, "lock"));
+    this.#server = server;
+    await until(
+      async () => {
+        const exit = server.exit();
+        if (exit !== undefined) throw new Error(`Redis ended (${exit.code}): ${exit.stderr}`);
+        return (await probe(this.socket, "none")).state === "ready";
+      },
+      { what: "Redis", timeoutMs: 60_000 },
+    );
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#server?.kill(signal);
+  }
+
+  /** By this signal; resolves when it is gone. */
+  async end(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
+    this.#server?.kill("SIGCONT");
+    this.#server?.kill(signal);
+    await this.#server?.exited;
+  }
+
+  async close(): Promise<void> {
+    this.client.disconnect();
+    await this.end("SIGKILL");
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * Workers over plain HTTP, for every poll agent. What each does with a piece of work is drawn from the seed and the
+ * work's own key, whoever gets it. Limit: leases of seconds, so that what is left lying lapses within the run.
+ */
+import * as z from "zod";
+import { Random } from "../random.ts";
+import type { Facts } from "../rows.ts";
+import { keyOf, SHELF } from "../setup.ts";
+import type { Part } from "./part.ts";
+
+const SLOTS = 6;
+const POLL_SECONDS = 3;
+
+const grantSchema = z.object({
+  lease_id: z.string(),
+  attempt: z.number(),
+  delegation: z.looseObject({
+    id: z.string(),
+    lease: z.object({ granted_at: z.string() }),
+    message: z.looseObject({ parts: z.array(z.looseObject({ text: z.string().optional() })) }),
+    history: z.array(z.looseObject({ role: z.string(), metadata: z.looseObject({}).optional() })),
+  }),
+});
+export const grantsSchema = z.object({ leases: z.array(grantSchema) });
+type Grant = z.infer<typeof grantSchema>;
+
+export const fenceOf = (lease: string): number => Number(lease.slice(lease.lastIndexOf("_") + 1));
+
+export const grantFacts = (body: unknown): Facts => ({
+  grants: grantsSchema.parse(body).leases.map(({ lease_id, attempt, delegation }) => ({
+    id: delegation.id,
+    lease: lease_id,
+    fence: fenceOf(lease_id),
+    attempt,
+    granted_at: Date.parse(delegation.lease.granted_at),
+  })),
+});
+
+const DEEDS = {
+  quick: 55,
+  steady: 14,
+  pieces: 8,
+  ask: 7,
+  retry: 4,
+  twice: 4,
+  fail: 2,
+  reject: 1,
+  release: 3,
+  silent: 1,
+  late: 1,
+} as const;
+
+export async function runAgent(part: Part): Promise<void> {
+  const { agents } = part.setup;
+  await Promise.all(
+    Array.from({ length: SLOTS }, async (_, slot) => {
+      const agent = agents[slot % agents.length];
+      if (agent !== undefined) await serve(part, agent, slot);
+    }).concat(shelf(part)),
+  );
+}
+
+async function shelf(part: Part): Promise<void> {
+  while (!part.shelf && !part.finished) await part.sleep(100);
+  await serve(part, SHELF, 99);
+}
+
+async function serve(part: Part, agent: string, slot: number): Promise<void> {
+  const { proc, leaseSeconds } = part.setup;
+  while (!part.finished) {
+    const answer = await part.call(
+      "lease",
+      { target: agent },
+      {
+        as: `agent:${agent}`,
+        path: `/v1/agents/${agent}/leases`,
+        holdSeconds: POLL_SECONDS,
+        body: {
+          wait_seconds: POLL_SECONDS,
+          max: part.random.chance(0.2) ? 3 : 1,
+          lease_seconds: leaseSeconds,
+          worker_id: `${proc}.${slot}`,
+          ...(part.random.chance(0.3) && { confirm_within_seconds: 1 }),
+        },
+      },
+      grantFacts,
+    );
+    if (answer.phase !== "ok") await part.sleep(part.random.between(50, 300));
+    else await Promise.all(grantsSchema.parse(answer.body).leases.map((grant) => work(part, agent, grant)));
+  }
+}
+
+async function work(part: Part, agent: string, grant: Grant): Promise<void> {
+  const { delegation, lease_id: lease } = grant;
+  const { id } = delegation;
+  const key = keyOf(delegation.message.parts[0]?.text ?? "");
+  const fence = fenceOf(lease);
+  const facts = { id, lease, fence, key };
+  const random = new Random(part.setup.seed, `${key}/${fence}`);
+  const as = `agent:${agent}`;
+  const path = (verb: string) => `/v1/leases/${lease}/${verb}`;
+  const answered = delegation.history.some(({ metadata }) => metadata?.interrupt_id !== undefined);
+
+  const drawn = random.weighted(DEEDS);
+  const deed = drawn === "ask" && (answered || fence > 2) ? "quick" : drawn;
+
+  const heartbeat = (body: object = {}) =>
+    part.call("heartbeat", facts, { as, path: path("heartbeat"), body });
+  const reply = (state: string, more: object = {}) => {
+    const text = `${state} ${key} ${fence}`;
+    return part.insist(
+      "reply",
+      { ...facts, text, wants: deed === "retry" ? "retry" : state },
+      { as, path: path("reply"), body: { state, text, ...more } },
+      replyFacts,
+    );
+  };
+
+  switch (deed) {
+    case "steady":
+      for (let done = 1; done <= random.int(1, 4); done += 1) {
+        await part.sleep(random.between(200, part.setup.leaseSeconds * 400));
+        const { phase } = await heartbeat({ progress: { message: `step ${done}`, done } });
+        if (phase === "fail") return;
+      }
+      await reply("completed");
+      return;
+    case "pieces":
+      for (let piece = 0; piece < random.int(1, 4); piece += 1) {
+        const artifact = { artifactId: "a", parts: [{ text: `${key} ${piece}` }] };
+        const { phase } = await part.call("artifact", facts, {
+          as,
+          path: path("artifacts"),
+          body: { artifact, append: piece > 0 },
+        });
+        if (phase === "fail") return;
+      }
+      await reply("completed");
+      return;
+    case "ask": {
+      const body = { kind: random.chance(0.8) ? "input" : "auth", text: "May I?", request_id: "may" };
+      await part.insist("interrupt", facts, { as, path: path("interrupt"), body });
+      return;
+    }
+    case "retry":
+      await reply("failed", { error: { code: "flaky", message: "try again", retryable: true } });
+      return;
+    case "twice":
+      await Promise.all([reply("completed"), reply("completed")]);
+      await reply("completed");
+      return;
+    case "fail":
+      await reply("failed", { error: { code: "broken", message: "it does not go", retryable: false } });
+      return;
+    case "reject":
+      await reply("rejected");
+      return;
+    case "release":
+      await part.insist("release", facts, { as, path: path("release"), body: { reason: "not now" } });
+      return;
+    case "silent":
+      await heartbeat();
+      return;
+    case "late":
+      await part.sleep(part.setup.leaseSeconds * 1000 + random.between(1_000, 3_000));
+      await reply("completed");
+      return;
+    default:
+      await part.sleep(random.between(0, 80));
+      await reply("completed");
+  }
+}
+
+const repliedSchema = z.object({ outcome: z.string(), delegation: z.looseObject({ state: z.string() }) });
+export function replyFacts(body: unknown): Facts {
+  const { outcome, delegation } = repliedSchema.parse(body);
+  return { outcome, state: delegation.state };
+}

@@ -1,0 +1,35 @@
+/** Receives callbacks and push notifications, and verifies them. Limit: answers some with an error, to get them again. */
+import { createServer } from "node:http";
+import { z } from "zod";
+import { CallbackError, verifyCallback } from "../../../src/client/callback.ts";
+import type { Part } from "./part.ts";
+
+const toldSchema = z.looseObject({
+  delegation_id: z.string().optional(),
+  seq: z.number().optional(),
+  state: z.string().optional(),
+});
+
+export async function runReceiver(part: Part): Promise<void> {
+  const { receiver } = part.setup;
+  const server = createServer(async (request, response) => {
+    response.on("error", () => undefined);
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    if (part.random.chance(0.05)) return void response.writeHead(503).end();
+    let genuine = true;
+    try {
+      verifyCallback(body, request.headers, [receiver.secret]);
+    } catch (error) {
+      if (!(error instanceof CallbackError)) throw error;
+      // The gateway's clock may be minutes wrong on purpose, and the receiver must refuse it then.
+      if (error.code === "old") return void response.writeHead(400).end();
+      genuine = false;
+    }
+    const { delegation_id: id = "", seq = 0, state = "failed" } = toldSchema.parse(JSON.parse(body));
+    part.recorder.note({ row: "delivery", kind: "callback", id, seq, state, genuine });
+    response.writeHead(204).end();
+  });
+  server.listen(receiver.port, "127.0.0.1");
+  while (!part.finished) await part.sleep(500);
+}

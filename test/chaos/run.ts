@@ -1,0 +1,60 @@
+/** One run: load, faults, the end, the verdict. Limit: what it leaves on disk is deleted unless it is to be kept. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { check, type RuleName } from "./check/check.ts";
+import type { Verdict } from "./check/loss.ts";
+import { endRun } from "./final.ts";
+import type { History } from "./history.ts";
+import { Nemesis } from "./nemesis.ts";
+import type { Options } from "./options.ts";
+import { Stage } from "./stage.ts";
+import { type Summary, summarize } from "./summary.ts";
+
+export interface Run {
+  readonly options: Options;
+  readonly history: History;
+  readonly verdict: Verdict;
+  readonly summary: Summary;
+  /** Where the history is, if it was kept. */
+  readonly kept: string | null;
+}
+
+export interface RunHooks {
+  readonly say: (line: string) => void;
+  /** About every second, while it runs. */
+  readonly progress?: (line: string) => void;
+  /** Ends the load early; what happened so far is checked. */
+  readonly stop?: AbortSignal;
+}
+
+export async function runChaos(options: Options, { say, progress, stop }: RunHooks): Promise<Run> {
+  const startedAt = performance.now();
+  const stage = await Stage.open(options);
+  let keep = options.keep;
+  try {
+    say(`seed ${options.seed}: ${options.minutes} min in ${stage.directory}`);
+    const nemesis = new Nemesis(stage);
+    const over = AbortSignal.any([AbortSignal.timeout(options.minutes * 60_000), ...(stop ? [stop] : [])]);
+    const load = nemesis.run(over);
+    while (!over.aborted) {
+      await sleep(1_000, undefined, { signal: over }).catch(() => undefined);
+      const seconds = Math.round((performance.now() - startedAt) / 1000);
+      const faults = [...nemesis.counts.values()].reduce((sum, count) => sum + count, 0);
+      progress?.(`${seconds} s, ${faults} faults${nemesis.now}`);
+    }
+    await load;
+    const history = await endRun(stage, say);
+    const verdict = check(history);
+    keep ||= verdict.violations.length > 0;
+    const summary = summarize(history, (performance.now() - startedAt) / 1000);
+    return { options, history, verdict, summary, kept: keep ? stage.directory : null };
+  } finally {
+    await stage.close(keep);
+  }
+}
+
+/** Violations by rule. */
+export function byRule(verdict: Verdict): Map<RuleName | string, number> {
+  const counts = new Map<string, number>();
+  for (const { rule } of verdict.violations) counts.set(rule, (counts.get(rule) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,86 @@
+/** The figures of a run. Limit: counts and times only; whether they are right is the checker's. */
+import { voidAt } from "./check/loss.ts";
+import type { Call, History } from "./history.ts";
+
+export interface Summary {
+  readonly seconds: number;
+  readonly delegations: number;
+  readonly events: number;
+  readonly sightings: number;
+  readonly leases: number;
+  readonly faults: Readonly<Record<string, number>>;
+  readonly calls: Readonly<
+    Record<string, { readonly ok: number; readonly fail: number; readonly info: number }>
+  >;
+  /** How delegations ended. */
+  readonly ends: Readonly<Record<string, number>>;
+  readonly deliveries: number;
+  /** Of submits that were accepted at once, in ms. */
+  readonly accepted_ms: { readonly p50: number; readonly p99: number; readonly max: number };
+  /** The longest that a submit went without any answer, in ms. */
+  readonly unanswered_ms: number;
+  /** From the end of a fault of Redis or its network to the next accepted submit, in ms. */
+  readonly recovered_ms: { readonly p50: number; readonly max: number };
+  /** Replies by a lease that was lost. */
+  readonly late_replies: number;
+  /** Answers to calls that Redis lost later, as documented; with everysec. */
+  readonly void_acknowledgements: number;
+}
+
+export function quantile(values: readonly number[], q: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return Math.round((sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0) * 10) / 10;
+}
+
+function count<T>(items: Iterable<T>, nameOf: (item: T) => string): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const item of items) counts[nameOf(item)] = (counts[nameOf(item)] ?? 0) + 1;
+  return counts;
+}
+
+const OF_REDIS = /^(?:redis|link)-/;
+
+export function summarize(history: History, seconds: number): Summary {
+  const { calls, faults, dump, stored } = history;
+  const submits = calls.filter(({ op }) => op === "delegate");
+  const accepted = submits.filter(({ result }) => result === "ok");
+  const times = accepted.map(({ start, end }) => end - start);
+  const answers = accepted.map(({ end }) => end).sort((a, b) => a - b);
+  const recoveries = faults
+    .filter(({ fault, phase }) => phase === "end" && OF_REDIS.test(fault))
+    .flatMap(({ t }) => {
+      const next = answers.find((end) => end > t);
+      return next === undefined ? [] : [next - t];
+    });
+  const ops: Record<string, { ok: number; fail: number; info: number }> = {};
+  for (const { op, result } of calls) {
+    const row = ops[op] ?? { ok: 0, fail: 0, info: 0 };
+    row[result] += 1;
+    ops[op] = row;
+  }
+  const isVoid = voidAt(history);
+  return {
+    seconds: Math.round(seconds),
+    delegations: dump.records.length,
+    events: [...stored.values()].reduce((sum, events) => sum + events.length, 0),
+    sightings: history.events.length,
+    leases: calls.reduce((sum, { grants = [] }) => sum + grants.length, 0),
+    faults: count(
+      faults.filter(({ phase }) => phase === "begin"),
+      ({ fault }) => fault,
+    ),
+    calls: ops,
+    ends: count(dump.records, ({ state }) => state),
+    deliveries: history.deliveries.length,
+    accepted_ms: { p50: quantile(times, 0.5), p99: quantile(times, 0.99), max: quantile(times, 1) },
+    unanswered_ms: Math.round(Math.max(0, ...submits.flatMap(waited))),
+    recovered_ms: { p50: quantile(recoveries, 0.5), max: quantile(recoveries, 1) },
+    late_replies: calls.filter(({ op, code }) => op === "reply" && code === "lease_lost").length,
+    void_acknowledgements: accepted.filter(
+      ({ id, end }) => id !== undefined && isVoid(end) && !stored.has(id),
+    ).length,
+  };
+}
+
+/** Of a call that was answered or given up by a process that lived on. */
+const waited = ({ start, end }: Call): number[] => (Number.isFinite(end) ? [end - start] : []);
