@@ -28,6 +28,7 @@ import { Recovery, Unheard } from "./engine/recover.ts";
 import { Sweep } from "./engine/sweep.ts";
 import { Tokens } from "./engine/tokens.ts";
 import { Told, type Wakers } from "./engine/told.ts";
+import { Turns } from "./engine/turns.ts";
 import { Awaited } from "./engine/wait.ts";
 import { Bodies } from "./events/bodies.ts";
 import { Feed } from "./events/feed.ts";
@@ -80,6 +81,8 @@ export interface Gateway {
   readonly port: number;
   readonly broker: Broker;
   readonly sweep: Sweep;
+  /** Connections that hold something their readers have not taken. */
+  readonly unread: () => number;
   /** Clean end within ten seconds: polls answered, streams closed, what is in flight finished. */
   readonly close: () => Promise<void>;
 }
@@ -169,6 +172,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         wake: () => wake(broker, HOOKS_QUEUE),
         onError: (error) => report(broker, error, "callback queue not read"),
       }),
+      turns: new Turns(),
       cascades: new Cascades(() => broker),
       callbackRetryMs: options.callbackRetryMs ?? retryAfterMs,
       hosts: new HostPlaces(),
@@ -213,10 +217,16 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       unready: () => unready(redis),
       mcpExtension: options.mcpExtension,
     });
-    const listener = await listen(door, options.host, options.port);
+    const listener = await listen(
+      door,
+      options.host,
+      options.port,
+      () => performance.now() + clock.offset_ms,
+    );
     port = listener.port;
     return {
       port: listener.port,
+      unread: listener.unread,
       broker,
       sweep,
       close: once(() => close(broker, listener, sweep, recovery, stopping, open)),

@@ -3,6 +3,7 @@
  * all of it. Limit: JSON and empty answers; streams go the usual way.
  */
 import type { ServerResponse } from "node:http";
+import { CHUNK_BYTES, type Outflow } from "./outflow.ts";
 
 export class Answer {
   readonly status: number;
@@ -16,24 +17,37 @@ export class Answer {
     this.headers = headers;
   }
 
-  /** `common` are headers of every answer. */
-  writeTo(outgoing: ServerResponse, common: Readonly<Record<string, string>>): void {
+  /** `common` are headers of every answer; a large one is sent through `outflow`, on the account of `owner`. */
+  writeTo(
+    outgoing: ServerResponse,
+    common: Readonly<Record<string, string>>,
+    outflow: Outflow,
+    owner: () => string,
+  ): void {
     const { status, text, headers } = this;
     if (text === null) {
       outgoing.writeHead(status, { ...common, ...headers }).end();
       return;
     }
     const bytes = Buffer.byteLength(text);
-    outgoing
-      .writeHead(status, {
-        "content-type": "application/json",
-        "content-length": String(bytes),
-        ...common,
-        ...headers,
-      })
-      // Plain ASCII needs no room for longer characters: Node takes three bytes for each of a UTF-8 text.
-      .end(text, bytes === text.length ? "latin1" : "utf8");
+    // Plain ASCII needs no room for longer characters: Node takes three bytes for each of a UTF-8 text.
+    const encoding = bytes === text.length ? "latin1" : "utf8";
+    outgoing.writeHead(status, {
+      "content-type": "application/json",
+      "content-length": String(bytes),
+      ...common,
+      ...headers,
+    });
+    if (bytes <= CHUNK_BYTES) outgoing.end(text, encoding);
+    else outflow.send(outgoing, Buffer.from(text, encoding), owner());
   }
+}
+
+/** An answer of the web's form whose body is a text; a stream, or one without a body, stays what it is. */
+export async function withText(response: Response): Promise<Answer | Response> {
+  const type = response.headers.get("content-type") ?? "";
+  if (response.body === null || /^text\/event-stream/i.test(type)) return response;
+  return new Answer(response.status, await response.text(), Object.fromEntries(response.headers));
 }
 
 /** JSON text that is ready to go. */

@@ -9,6 +9,7 @@ import type { Identity, TokenHold } from "../engine/tokens.ts";
 import type { Leaver, Leaving } from "../queue/claimers.ts";
 import { ErrandError } from "../schema/errors.ts";
 import type { Inbound } from "./gate.ts";
+import type { Outflow } from "./outflow.ts";
 
 /** A reason of our own: the standard one is an exception, with a stack to be made. */
 const ENDED = "the request is over";
@@ -43,10 +44,12 @@ export class Call {
   readonly #inbound: Inbound;
   readonly #identity: Identity;
   readonly #ends: Ends;
+  readonly #outflow: Outflow;
   #principal: Principal | undefined;
 
-  constructor(broker: Broker, inbound: Inbound, identity: Identity, ends: Ends) {
+  constructor(broker: Broker, inbound: Inbound, identity: Identity, ends: Ends, outflow: Outflow) {
     this.broker = broker;
+    this.#outflow = outflow;
     this.#inbound = inbound;
     this.#identity = identity;
     this.#ends = ends;
@@ -133,6 +136,11 @@ export class Call {
     };
     outgoing.once("close", closed);
     socket.once("close", closed);
+  }
+
+  /** Waits until so many bytes may be held for the reader of a stream; the result gives them back. */
+  room(bytes: number): Promise<() => void> {
+    return this.#outflow.room(this.principal.text, bytes, () => this.cut());
   }
 
   /** Cuts the connection: its reader has stopped reading. */

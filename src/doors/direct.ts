@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { TrieRouter } from "hono/router/trie-router";
 import type { Answer } from "./answer.ts";
+import type { Call } from "./call.ts";
 import type { Admitted, Gate, Inbound } from "./gate.ts";
 import { problemAnswer } from "./problem.ts";
 import type { Route } from "./route.ts";
@@ -49,6 +50,7 @@ class DirectExchange implements Inbound {
   readonly #route: Route;
   /** The origin of another site that was let in. */
   #foreign: string | undefined;
+  #call: Call | undefined;
   /** Who is kept out has come to no route. */
   #label = "other";
 
@@ -82,6 +84,7 @@ class DirectExchange implements Inbound {
   }
 
   #run({ call, raw }: Admitted): Promise<void> {
+    this.#call = call;
     return this.#route.run(call, raw).then(
       (given) => this.#send(() => this.#plain(given)),
       (error: unknown) => this.#refuse(error),
@@ -105,7 +108,7 @@ class DirectExchange implements Inbound {
   #send(answer: () => Answer): void {
     try {
       const found = answer();
-      found.writeTo(this.outgoing, this.#gate.headers(this.requestId, this.#foreign));
+      this.#gate.write(found, this, this.#foreign, this.#call);
       this.#gate.count(this.method, this.#label, found.status);
     } catch {
       this.outgoing.destroy();

@@ -6,9 +6,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Broker } from "../engine/context.ts";
 import { randomId } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
+import type { Answer } from "./answer.ts";
 import { parseBody, readBody } from "./body.ts";
 import { Call, Ends } from "./call.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
+import { Outflow } from "./outflow.ts";
 import { toErrandError } from "./problem.ts";
 import type { RawInput, Route } from "./route.ts";
 
@@ -47,11 +49,20 @@ const AT_ONCE_MS = 100;
 export class Gate {
   /** Throws for an origin or a host that is not let in; the origin where it is another site's. */
   readonly guard: (origin: string | undefined, host: string | undefined) => string | undefined;
+  readonly outflow: Outflow;
   readonly #options: GateOptions;
   readonly #ends = new Ends();
 
   constructor(options: GateOptions) {
     this.#options = options;
+    const { clock, log, metrics } = options.broker;
+    this.outflow = new Outflow({
+      now: () => performance.now() + clock.offset_ms,
+      onCut: (owner, bytes) => {
+        metrics.cutAnswers.inc();
+        log.warn({ owner, bytes }, "an answer that was not read was cut: too much is unread");
+      },
+    });
     this.guard = originGuard(options.host, options.allowedOrigins);
     options.stopping.addEventListener("abort", () => this.#ends.endAll());
   }
@@ -76,7 +87,7 @@ export class Gate {
     this.#requireRunning();
     const isLate = performance.now() - askedAt > AT_ONCE_MS;
     const identity = isLate ? await broker.tokens.identify(token) : first;
-    return { call: new Call(broker, inbound, identity, this.#ends), bytes };
+    return { call: new Call(broker, inbound, identity, this.#ends, this.outflow), bytes };
   }
 
   /** For a route of the table: lets a caller in, and makes of the request what the route takes. */
@@ -103,6 +114,14 @@ export class Gate {
       ...(stopping.aborted && { connection: "close" }),
       ...(foreign !== undefined && corsHeaders(foreign)),
     };
+  }
+
+  /** Writes an answer to the connection; what is large counts as unread by the caller, or by the address without one. */
+  write(answer: Answer, inbound: Inbound, foreign: string | undefined, call?: Call): void {
+    const { outgoing, requestId } = inbound;
+    if (!outgoing) return;
+    const owner = () => call?.principal.text ?? `address ${outgoing.req.socket.remoteAddress}`;
+    answer.writeTo(outgoing, this.headers(requestId, foreign), this.outflow, owner);
   }
 
   refusal(error: unknown, requestId: string, method: string): ErrandError {

@@ -10,7 +10,8 @@ import { a2aDoor } from "./a2a/door.ts";
 import type { Signer } from "./a2a/signing.ts";
 import { leaseRoutes } from "./agents/leases.ts";
 import { replyRoutes } from "./agents/replies.ts";
-import { Answer } from "./answer.ts";
+import { Answer, withText } from "./answer.ts";
+import type { Call } from "./call.ts";
 import { createDirect, type Direct, honoPath, headerOf as incomingHeader } from "./direct.ts";
 import { docsPage } from "./docs-page.ts";
 import type { Mount } from "./exchange.ts";
@@ -113,8 +114,8 @@ export function createDoor(options: DoorOptions): Door {
     const reason = stopping.aborted ? "shutting down" : await options.unready();
     return reason === null ? c.json({ status: "ready" }) : c.json({ status: "not_ready", reason }, 503);
   });
-  app.get("/openapi.json", (c) => c.json(describeApi()));
-  app.get("/docs", () => docsPage(describeApi()));
+  app.get("/openapi.json", async (c) => deliver(c, await withText(c.json(describeApi()))));
+  app.get("/docs", async (c) => deliver(c, await withText(docsPage(describeApi()))));
 
   for (const route of ROUTES) {
     app.on(route.method, honoPath(route), (c) => handle(c, route));
@@ -135,7 +136,8 @@ export function createDoor(options: DoorOptions): Door {
     if (!/^(?:operator|viewer:.+)$/.test(identity.principal)) {
       throw new ErrandError("forbidden", "Only viewers and the operator may read the metrics.");
     }
-    return c.body(await broker.metrics.text(), 200, { "content-type": broker.metrics.contentType });
+    const type = { "content-type": broker.metrics.contentType };
+    return deliver(c, new Answer(200, await broker.metrics.text(), type));
   });
 
   const inboundOf = (c: Context<Env>): Inbound => ({
@@ -146,11 +148,12 @@ export function createDoor(options: DoorOptions): Door {
     outgoing: c.env?.outgoing,
   });
 
-  function deliver(c: Context<Env>, answer: Answer | Response): Response {
+  function deliver(c: Context<Env>, answer: Answer | Response, call?: Call): Response {
     if (!(answer instanceof Answer)) return answer;
-    const { incoming, outgoing } = inboundOf(c);
+    const inbound = inboundOf(c);
+    const { incoming, outgoing } = inbound;
     if (!outgoing || incoming?.method === "HEAD") return new Response(answer.text, answer);
-    answer.writeTo(outgoing, commonHeaders(c));
+    gate.write(answer, inbound, c.get("foreign"), call);
     c.set("sent", answer.status);
     return RESPONSE_ALREADY_SENT;
   }
@@ -158,12 +161,13 @@ export function createDoor(options: DoorOptions): Door {
   async function handle(c: Context<Env>, route: Route): Promise<Response> {
     c.set("route", route.path);
     const { call, raw } = await gate.admit(inboundOf(c), c.req.param(), c.req.queries(), route);
-    return deliver(c, await route.run(call, raw));
+    return deliver(c, await route.run(call, raw), call);
   }
 
   async function pass(c: Context<Env>, { path, handle: answer }: Mount): Promise<Response> {
     c.set("route", path.replaceAll(/:(\w+)/g, "{$1}"));
     const fixed = path.endsWith("/*") ? path.slice(0, -1).split("/").length - 1 : null;
+    let call: Call | undefined;
     const exchange = {
       method: c.req.method,
       params: c.req.param(),
@@ -171,9 +175,14 @@ export function createDoor(options: DoorOptions): Door {
       query: c.req.queries(),
       requestId: c.get("requestId"),
       header: (name: string) => headerOf(c, name),
-      enter: () => gate.enter(inboundOf(c)),
+      enter: async () => {
+        const entered = await gate.enter(inboundOf(c));
+        call = entered.call;
+        return entered;
+      },
     };
-    return deliver(c, await answer(exchange));
+    const given = await answer(exchange);
+    return deliver(c, given instanceof Response ? await withText(given) : given, call);
   }
   function unserved(error: unknown): Response {
     const requestId = gate.newRequestId();

@@ -1,19 +1,30 @@
 /** The HTTP server: plain requests go the direct way, all others through Hono. Limit: HTTP/1.1; TLS is a proxy's. */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { Door } from "./http.ts";
+import { Line } from "./line.ts";
 
 /** How long a kept connection without a request stays open once the gateway stops. */
 const IDLE_GRACE_MS = 300;
 
+/** How often it looks for readers that stand still. */
+const LOOK_MS = 2_000;
+
 export interface Listener {
   readonly port: number;
+  /** Connections that hold something their readers have not taken. */
+  readonly unread: () => number;
   /** Stops accepting, lets what is in flight end, then cuts what is left. */
   readonly close: (graceMs: number) => Promise<void>;
 }
 
-export function listen({ app, direct, unserved }: Door, host: string, port: number): Promise<Listener> {
+export function listen(
+  { app, direct, unserved }: Door,
+  host: string,
+  port: number,
+  now: () => number = () => performance.now(),
+): Promise<Listener> {
   return new Promise((resolve, reject) => {
     const rest = getRequestListener(app.fetch, { hostname: host, errorHandler: unserved });
     const server = createServer(
@@ -24,33 +35,39 @@ export function listen({ app, direct, unserved }: Door, host: string, port: numb
         keepAliveTimeout: 65_000,
       },
       (request, response) => {
-        if (!direct(request, response)) void rest(request, response);
+        const line = lines.get(request.socket);
+        if (!line) return;
+        response.on("close", answered);
+        const begun = line.begin(() => {
+          if (request.socket.destroyed) return;
+          if (!direct(request, response)) void rest(request, response);
+        });
+        if (!begun) request.socket.destroy();
       },
     );
     server.once("error", reject);
     // Node closes only connections that have had a request; ones that never sent any would be waited for.
-    const answering = new Map<Socket, number>();
+    const lines = new Map<Socket, Line>();
     // One function for all: thousands of polls would have a closure each.
     function gone(this: Socket): void {
-      answering.delete(this);
+      lines.delete(this);
     }
     function answered(this: ServerResponse): void {
-      const { socket } = this.req;
-      if (answering.has(socket)) answering.set(socket, (answering.get(socket) ?? 1) - 1);
+      lines.get(this.req.socket)?.end();
     }
     server.on("connection", (socket: Socket) => {
-      answering.set(socket, 0);
+      lines.set(socket, new Line());
       // Each request that waits listens for its end, and any number may wait on one connection.
       socket.setMaxListeners(0);
       socket.on("close", gone);
     });
-    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-      const { socket } = request;
-      answering.set(socket, (answering.get(socket) ?? 0) + 1);
-      response.on("close", answered);
-    });
+    const stalls = setInterval(() => {
+      const at = now();
+      for (const [socket, line] of lines) if (line.isStalled(socket, at)) socket.destroy();
+    }, LOOK_MS).unref();
+    server.on("close", () => clearInterval(stalls));
     const cut = (busyToo: boolean) => {
-      for (const [socket, busy] of answering) {
+      for (const [socket, { busy }] of lines) {
         if (busyToo) socket.destroy();
         else if (busy === 0) socket.destroySoon();
       }
@@ -70,7 +87,8 @@ export function listen({ app, direct, unserved }: Door, host: string, port: numb
       });
     server.listen(port, host, () => {
       const address = server.address();
-      resolve({ port: typeof address === "object" && address !== null ? address.port : port, close });
+      const unread = () => [...lines.keys()].filter(({ writableLength }) => writableLength > 0).length;
+      resolve({ port: typeof address === "object" && address !== null ? address.port : port, unread, close });
     });
   });
 }

@@ -46,7 +46,7 @@ export async function* toFrames(events: AsyncIterable<Followed>): AsyncGenerator
 type StreamHold = Pick<Hold, "signal" | "release">;
 
 /** What a stream needs of its {@link Call}. */
-export type Reader = Pick<Call, "cut" | "requestId"> & {
+export type Reader = Pick<Call, "cut" | "requestId" | "room"> & {
   readonly hold: (quota: Quota) => StreamHold;
   readonly broker: Pick<Broker, "log" | "metrics">;
 };
@@ -110,6 +110,8 @@ class Pump {
   #wroteAt = Date.now();
   #pulling = false;
   #closed = false;
+  /** Of the room that the frame on its way takes. */
+  #giveBack: () => void = () => {};
   canceled = false;
 
   constructor(call: Reader, hold: StreamHold, open: (signal: AbortSignal) => AsyncIterable<Frame | Mark>) {
@@ -128,6 +130,7 @@ class Pump {
   /** The text of the next frame or comment; null at the end. */
   async next(): Promise<string | null> {
     this.#pulling = true;
+    this.#giveBack();
     try {
       const step = await this.#take();
       if (step === undefined) return this.#comment();
@@ -137,6 +140,9 @@ class Pump {
       }
       if ("failed" in step) throw step.failed;
       this.#reached = null;
+      const giveBack = await this.#call.room(step.frame.json.length);
+      if (this.#closed) giveBack();
+      else this.#giveBack = giveBack;
       this.#ask();
       return encode(step.frame);
     } catch (error) {
@@ -206,6 +212,7 @@ class Pump {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#watchdog);
+    this.#giveBack();
     this.#hold.release();
     this.#gone.abort();
     this.#call.broker.metrics.streams.dec();

@@ -28,6 +28,7 @@ import type { Quotas } from "./quotas.ts";
 import type { Unheard } from "./recover.ts";
 import type { Tokens } from "./tokens.ts";
 import type { Told, Wakers } from "./told.ts";
+import type { Turns } from "./turns.ts";
 import type { Awaited } from "./wait.ts";
 
 export interface Broker {
@@ -56,6 +57,8 @@ export interface Broker {
   readonly awaited: Awaited;
   readonly hooks: Hooks;
   readonly cascades: Cascades;
+  /** For what reads much. */
+  readonly turns: Turns;
   readonly egress: Egress;
   readonly hosts: HostPlaces;
   readonly renderPush: RenderPush;

@@ -10,6 +10,7 @@ import { ErrandError } from "../schema/errors.ts";
 import type { LeaseRequest } from "../schema/lease.ts";
 import { type Principal, requireAgent } from "./access.ts";
 import { audit } from "./audit.ts";
+import { PAGE_BYTES } from "./bulk.ts";
 import type { Broker } from "./context.ts";
 import { follow, report, tell, wake } from "./dispatch.ts";
 
@@ -42,9 +43,10 @@ export async function lease(
   try {
     let grant = await asking.claim();
     while (grant === "held" && request.wait_seconds > 0) grant = await asking.claimOnceMoved();
-    while (grant !== null && grant !== "held") {
+    for (let size = 0; grant !== null && grant !== "held"; ) {
       granted.push(grant);
-      if (granted.length >= request.max || signal.aborted) break;
+      size += grant.json.length;
+      if (granted.length >= request.max || size >= PAGE_BYTES || signal.aborted) break;
       grant = (await asking.look()).found;
     }
   } catch (error) {

@@ -141,11 +141,16 @@ function errorCode({ error }: { readonly error: string | null }): string | null 
   return error === null ? null : delegationErrorSchema.parse(JSON.parse(error)).code;
 }
 
-export async function list(
-  broker: Broker,
-  principal: Principal,
-  query: ListQuery,
-): Promise<{ records: StoredDelegation[]; next_cursor: string | null }> {
+export function list(broker: Broker, principal: Principal, query: ListQuery): Promise<ListPage> {
+  return broker.turns.run(principal, () => page(broker, principal, query));
+}
+
+export interface ListPage {
+  readonly records: StoredDelegation[];
+  readonly next_cursor: string | null;
+}
+
+async function page(broker: Broker, principal: Principal, query: ListQuery): Promise<ListPage> {
   const found = await find(broker, principal, query);
   const read = await readWhole(
     broker,

@@ -45,19 +45,25 @@ const isBehind = (place: Place, { at, id }: Place): boolean =>
   at < place.at || (at === place.at && id < place.id);
 
 /** `total` counts what was looked at; it is all there is unless more follows behind a thousand. */
-export async function recent(
-  broker: Broker,
-  principal: Principal,
-  query: RecentQuery,
-): Promise<{ records: StoredDelegation[]; next_cursor: string | null; total: number }> {
+export function recent(broker: Broker, principal: Principal, query: RecentQuery): Promise<RecentPage> {
+  return broker.turns.run(principal, () => page(broker, principal, query));
+}
+
+export interface RecentPage {
+  readonly records: StoredDelegation[];
+  readonly next_cursor: string | null;
+  readonly total: number;
+}
+
+async function page(broker: Broker, principal: Principal, query: RecentQuery): Promise<RecentPage> {
   const { from, behind } = parseCursor(query.cursor);
   const { found, next } = await stretch(broker, principal, query, from);
   found.sort((a, b) => (isBehind(changedAt(a), changedAt(b)) ? -1 : 1));
   const left = found.filter((outline) => isBehind(behind, changedAt(outline)));
-  const page = left.slice(0, Math.min(query.limit, fitting(left)));
-  const last = page.at(-1);
-  const records = await readWhole(broker, page);
-  if (last && page.length < left.length) {
+  const shown = left.slice(0, Math.min(query.limit, fitting(left)));
+  const last = shown.at(-1);
+  const records = await readWhole(broker, shown);
+  if (last && shown.length < left.length) {
     return { records, next_cursor: `${written(from)}.${written(changedAt(last))}`, total: found.length };
   }
   return { records, next_cursor: next && `${written(next)}.${written(NEWEST)}`, total: found.length };

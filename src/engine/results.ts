@@ -28,10 +28,26 @@ export async function results(
   };
   const page = await collect(
     (signal) => follow(broker, subscription, after, signal),
-    options,
+    { ...options, turn: () => broker.turns.take(principal) },
     (event) => ("entry" in event ? { id: event.entry.delegation_id, positions: event.positions } : undefined),
   );
   const ids = [...new Set(page.items.map(({ id }) => id))];
+  if (ids.length === 0) return { records: [], positions: page.positions ?? after };
+  return broker.turns.run(principal, () => shown(broker, page, ids, after));
+}
+
+interface Found {
+  readonly items: readonly { readonly id: string; readonly positions: Positions }[];
+  readonly positions: Positions | undefined;
+}
+
+/** As many of them as one answer holds. */
+async function shown(
+  broker: Broker,
+  page: Found,
+  ids: readonly string[],
+  after: Positions,
+): Promise<{ records: StoredDelegation[]; positions: Positions }> {
   const outlines = await readOutlines(broker.bulk, broker.shards, ids);
   const count = fitting(outlines);
   const left = new Set(ids.slice(count));

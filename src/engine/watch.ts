@@ -89,6 +89,14 @@ export async function* follow(
   }
 }
 
+export interface CollectOptions {
+  readonly wait_seconds: number;
+  readonly limit: number;
+  readonly signal: AbortSignal;
+  /** Waits for the reader's turn to read what is stored; the result ends it. */
+  readonly turn: () => Promise<() => void>;
+}
+
 /**
  * A page for who polls: what is stored behind the cursor, up to `limit` and {@link PAGE_BYTES}; when nothing is, the
  * first events to come within `wait_seconds`. `take` makes of an event what the page holds, or nothing; `sizeOf` says
@@ -96,7 +104,7 @@ export async function* follow(
  */
 export async function collect<T>(
   events: (signal: AbortSignal) => AsyncIterable<Followed>,
-  options: { wait_seconds: number; limit: number; signal: AbortSignal },
+  options: CollectOptions,
   take: (event: Followed) => T | undefined,
   sizeOf: (item: T) => number = () => 0,
 ): Promise<{ items: T[]; positions: Positions | undefined }> {
@@ -108,7 +116,9 @@ export async function collect<T>(
   let patience: NodeJS.Timeout | undefined;
   options.signal.addEventListener("abort", stop, { once: true });
   if (options.signal.aborted) stop();
+  let endTurn = () => {};
   try {
+    endTurn = await options.turn();
     for await (const event of events(enough.signal)) {
       const item = "caught_up" in event ? undefined : take(event);
       if (item !== undefined) {
@@ -119,6 +129,7 @@ export async function collect<T>(
       }
       positions = event.positions;
       if ("caught_up" in event) {
+        endTurn();
         if (items.length > 0 || options.wait_seconds === 0) break;
         patience = setTimeout(stop, options.wait_seconds * 1000);
       }
@@ -126,6 +137,7 @@ export async function collect<T>(
       if (items.length >= options.limit || (patience && items.length > 0)) break;
     }
   } finally {
+    endTurn();
     clearTimeout(patience);
     options.signal.removeEventListener("abort", stop);
   }

@@ -88,6 +88,42 @@ export const LIMITS = {
     "(about) a page of events, results or a list; then it ends early, and its cursor is where it came to",
     null,
   ),
+  unread_bytes: limit(
+    32 * MIB,
+    "bytes",
+    "answers above 64 KiB that the readers of one principal left unread at one gateway; beyond it the one that has stood still for longest is cut, and a stream waits",
+    null,
+  ),
+  gateway_unread_bytes: limit(
+    256 * MIB,
+    "bytes",
+    "the same of all principals at one gateway; it is cut where most is unread",
+    null,
+  ),
+  stalled_seconds: limit(
+    30,
+    "seconds",
+    "a connection whose reader takes nothing of an answer (and one second more for each 64 KiB that wait for it); then it is closed",
+    null,
+  ),
+  reads: limit(
+    2,
+    "lists and pages",
+    "of events or results read at once at one gateway for one principal, six for all; more wait for their turn, fairly between principals",
+    null,
+  ),
+  reads_waiting: limit(
+    1_000,
+    "lists and pages",
+    "waiting for their turn at one gateway for one principal",
+    "quota_exceeded",
+  ),
+  pipelined: limit(
+    64,
+    "requests",
+    "waiting on one connection behind one that is not answered yet; beyond it the connection is closed",
+    null,
+  ),
   buffered_events: limit(
     1_000,
     "events",

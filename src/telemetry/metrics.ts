@@ -31,6 +31,11 @@ export class Metrics {
   ]);
   readonly ticketsRemade = this.#counter("errand_tickets_remade_total", "Lost tickets made again", []);
   readonly handedBack = this.#counter("errand_leases_handed_back_total", "Leases whose reader was gone", []);
+  readonly cutAnswers = this.#counter(
+    "errand_answers_cut_total",
+    "Answers cut because their readers left too much unread",
+    [],
+  );
   readonly callbacks = this.#counter(
     "errand_callbacks_total",
     "Calls to delegators, by what became of them",

@@ -4,11 +4,14 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { jsonText } from "../../src/doors/answer.ts";
+import { Outflow } from "../../src/doors/outflow.ts";
+
+const outflow = new Outflow({ now: () => 0, onCut: () => {} });
 
 /** The bytes of what is answered to one request. */
 async function onTheWire(text: string): Promise<Buffer> {
   const server = createServer((_, outgoing) =>
-    jsonText(200, text).writeTo(outgoing, { connection: "close" }),
+    jsonText(200, text).writeTo(outgoing, { connection: "close" }, outflow, () => "caller:alice"),
   );
   onTestFinished(() => void server.close());
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -27,6 +30,7 @@ test.each([
   ["longer characters", '{"text":"€ 你 😀"}'],
   ["half a pair", '"\ud83d"'],
   ["nothing", ""],
+  ["much", JSON.stringify("é€".repeat(200_000))],
 ])("%s is sent as UTF-8, with its length in bytes", async (_, text) => {
   const bytes = await onTheWire(text);
   const end = bytes.indexOf("\r\n\r\n");

@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import { LIMITS } from "../../src/schema/limits.ts";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 import { until } from "../support/until.ts";
 
@@ -36,33 +38,56 @@ test("HEAD is answered by the head alone, and the connection goes on", async () 
   await until(() => text().includes('"name":"scout"'));
 });
 
-test("a poll that waits behind another request on its connection keeps what it was given", async () => {
+test("a request waits for its turn behind one on its connection, and is given nothing before", async () => {
   const { api, open, gateway } = await setup();
   const first = (await api.delegate("scout")).body.id;
   const [held] = (await api.lease("scout")).body.leases;
   const { send, text } = open();
   send("GET", `/v1/delegations/${first}?wait_seconds=20`);
   send("POST", "/v1/agents/scout/leases", { wait_seconds: 20 });
-  await until(() => gateway.broker.claimers.parked() === 1);
+  send("GET", "/v1/agents/scout");
+  const principal = { text: "operator" };
+  await until(() => gateway.broker.quotas.held(principal, "polls") === 1);
   const second = (await api.delegate("scout")).body.id;
-  await until(async () => (await api.get(second)).body.state === "working");
+  // Work goes to a poll that can be answered.
+  const [other] = (await api.lease("scout")).body.leases;
+  expect(other.delegation.id).toBe(second);
+  expect(gateway.broker.claimers.parked()).toBe(0);
   await api.reply(held.lease_id);
-  await until(() => text().includes('"lease_id"'));
+  await until(() => gateway.broker.claimers.parked() === 1);
+  expect(text()).not.toContain('"name":"scout"');
+  const third = (await api.delegate("scout")).body.id;
+  await until(() => text().includes('"name":"scout"'));
   const lease = /"lease_id":"(\w+)"/.exec(text())?.[1] ?? "";
+  expect(lease.replace(/^lse_|_1$/g, "")).toBe(third.replace("dlg_", ""));
   expect((await api.heartbeat(lease)).status).toBe(200);
 });
 
 test("a poll behind another request whose client leaves takes nothing with it", async () => {
   const { api, open, gateway } = await setup();
   const first = (await api.delegate("scout")).body.id;
-  await api.lease("scout");
+  const [held] = (await api.lease("scout")).body.leases;
   const { socket, send } = open();
   send("GET", `/v1/delegations/${first}?wait_seconds=20`);
   send("POST", "/v1/agents/scout/leases", { wait_seconds: 20 });
-  await until(() => gateway.broker.claimers.parked() === 1);
+  const principal = { text: "operator" };
+  await until(() => gateway.broker.quotas.held(principal, "polls") === 1);
   socket.destroy();
-  await until(() => gateway.broker.claimers.parked() === 0);
+  await until(() => gateway.broker.quotas.held(principal, "polls") === 0);
+  await api.reply(held.lease_id);
   const second = (await api.delegate("scout")).body.id;
   const [lease] = (await api.lease("scout")).body.leases;
   expect([lease.delegation.id, lease.attempt]).toEqual([second, 1]);
+});
+
+test("a connection with too many requests waiting is closed", async () => {
+  const { open, api } = await setup();
+  const { id } = (await api.delegate("scout")).body;
+  const { socket, send } = open();
+  const closed = once(socket, "close");
+  socket.on("error", () => {});
+  send("GET", `/v1/delegations/${id}?wait_seconds=20`);
+  for (let n = 0; n <= LIMITS.pipelined.value; n += 1) send("GET", "/v1/agents/scout");
+  await closed;
+  expect((await api.get(id)).status).toBe(200);
 });

@@ -1,6 +1,7 @@
 /** What holds a request while it takes long, and the token it does so with. Limit: the connection's own end is in leaks.test.ts and hand-off.test.ts. */
 import { expect, test } from "vitest";
 import { Call, Ends } from "../../src/doors/call.ts";
+import { Outflow } from "../../src/doors/outflow.ts";
 import { toPrincipal } from "../../src/engine/access.ts";
 import { startBroker } from "../support/broker.ts";
 import { until } from "../support/until.ts";
@@ -10,6 +11,7 @@ const ALICE = toPrincipal("caller:alice");
 async function setup() {
   const { broker } = (await startBroker()).gateway;
   const ends = new Ends();
+  const outflow = new Outflow({ now: () => 0, onCut: () => {} });
   const inbound = {
     requestId: "req_1",
     method: "POST",
@@ -19,7 +21,7 @@ async function setup() {
   };
   const enter = async () => {
     const { token, id } = await broker.tokens.create({ principal: ALICE.text });
-    const call = new Call(broker, inbound, await broker.tokens.identify(token), ends);
+    const call = new Call(broker, inbound, await broker.tokens.identify(token), ends, outflow);
     return { call, revoke: () => broker.tokens.revoke(id) };
   };
   return { broker, enter, ends, stop: () => ends.endAll(), ...(await enter()) };

@@ -32,6 +32,7 @@ describe("an idle stream, its time moved by the test", () => {
       broker: { log: createLog("silent", () => {}), metrics: new Metrics() },
       hold: () => ({ signal: new AbortController().signal, release: () => {}, throwIfRevoked: () => {} }),
       cut,
+      room: async () => () => {},
     };
     const generate = async function* (signal: AbortSignal) {
       while (!signal.aborted) {

@@ -21,10 +21,11 @@ describe("a page for who polls", () => {
       else signal.addEventListener("abort", () => resolve(), { once: true });
     });
   }
+  const turn = async () => () => {};
   const page = async (events: readonly Followed[], options = {}) =>
     collect(
       (signal) => quiet(events, signal),
-      { wait_seconds: LONG_S, limit: 100, signal: new AbortController().signal, ...options },
+      { wait_seconds: LONG_S, limit: 100, signal: new AbortController().signal, turn, ...options },
       (event) => ("entry" in event ? event.entry.id : undefined),
     );
 

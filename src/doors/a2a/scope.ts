@@ -58,7 +58,13 @@ export class Scope {
   reader(): Reader {
     const { call } = this;
     const { broker, requestId } = call;
-    return { broker, requestId, cut: () => call.cut(), hold: (quota) => this.#place ?? call.hold(quota) };
+    return {
+      broker,
+      requestId,
+      cut: () => call.cut(),
+      room: (bytes) => call.room(bytes),
+      hold: (quota) => this.#place ?? call.hold(quota),
+    };
   }
 
   /** Where this agent is an A2A server. */

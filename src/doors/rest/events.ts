@@ -75,8 +75,9 @@ export const eventRoutes: readonly Route[] = [
         given === undefined ? await now(broker) : parseCursor(given, broker.shards.count);
       const open = (signal: AbortSignal) => follow(broker, subscription, positions, signal);
       if (wantsStream(call)) return sse(call, (signal) => toFrames(open(signal)));
+      const turn = () => broker.turns.take(call.principal);
       const page = await call.whileHeld(wait_seconds, ({ signal }) =>
-        collect(open, { wait_seconds, limit, signal }, toFrame, sizeOf),
+        collect(open, { wait_seconds, limit, signal, turn }, toFrame, sizeOf),
       );
       return jsonText(200, pageText(page.items, page.positions ?? positions));
     },
@@ -107,7 +108,8 @@ export const eventRoutes: readonly Route[] = [
         });
       }
       // A snapshot is an answer; only a reader who has one waits for more.
-      const patience = { wait_seconds: first.length > 0 ? 0 : wait_seconds, limit };
+      const turn = () => broker.turns.take(call.principal);
+      const patience = { wait_seconds: first.length > 0 ? 0 : wait_seconds, limit, turn };
       const page = await call.whileHeld(patience.wait_seconds, ({ signal }) =>
         collect(open, { ...patience, signal }, toFrame, sizeOf),
       );
