@@ -37,7 +37,8 @@ import { Claimers } from "./queue/claimers.ts";
 import { HOOKS_QUEUE, Hooks } from "./queue/hooks.ts";
 import { Tickets } from "./queue/tickets.ts";
 import { Bus } from "./redis/bus.ts";
-import { connect, type Redis, type RedisTarget } from "./redis/connect.ts";
+import type { Redis, RedisTarget } from "./redis/connect.ts";
+import { Connections } from "./redis/connections.ts";
 import { keys } from "./redis/keys.ts";
 import { randomId, Shards } from "./redis/shards.ts";
 import type { SigningKey } from "./schema/signing-key.ts";
@@ -101,28 +102,22 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { log } = options;
   const clock = options.clock ?? { offset_ms: 0 };
   const shards = new Shards(options.shards);
-  const open: Redis[] = [];
-  const connection = (role: Parameters<typeof connect>[1]): Redis => {
-    const redis = connect(options.redis, role);
-    redis.on("error", (error: Error) => log.debug({ role, err: error.message }, "redis connection error"));
-    open.push(redis);
-    return redis;
-  };
+  const gateway = randomId(10);
+  const connections = new Connections(options.redis, gateway, log);
   let { port } = options;
-  const redis = connection("commands");
+  const redis = connections.open("commands");
   if (options.onRedisLost) redis.on("close", options.onRedisLost);
   try {
     await checkLayout(redis, options.shards);
-    const gateway = randomId(10);
     const metrics = new Metrics();
-    const bus = new Bus(connection("subscriber"), redis);
+    const bus = new Bus(connections.open("subscriber"), redis);
     const tickets = new Tickets(redis, shards, log);
     const claimers = new Claimers<Terms, Result>({
       onError: (error) => report(broker, error, "queue not read"),
       onWoken: (ms) => metrics.wake.observe(ms / 1000),
     });
-    const feed = new Feed(connection("blocking"), shards, log);
-    const bulk = connection("bulk");
+    const feed = new Feed(connections.open("blocking"), shards, log);
+    const bulk = connections.open("bulk");
     const awaited = new Awaited();
     const count = observer(metrics);
     const wakers: Wakers = {
@@ -139,6 +134,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       awaited,
       gateway,
       redis,
+      connections,
       redisSource: options.redis.socket === undefined ? "external" : "embedded",
       bulk,
       shards,
@@ -214,7 +210,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       allowedOrigins: options.allowedOrigins,
       signer: options.cardSigningKey ? new Signer(options.cardSigningKey) : null,
       stopping: stopping.signal,
-      unready: () => unready(redis),
+      unready: () => unready(connections),
       mcpExtension: options.mcpExtension,
     });
     const listener = await listen(
@@ -229,10 +225,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       unread: listener.unread,
       broker,
       sweep,
-      close: once(() => close(broker, listener, sweep, recovery, stopping, open)),
+      close: once(() => close(broker, listener, sweep, recovery, stopping, connections)),
     };
   } catch (error) {
-    for (const one of open) one.disconnect();
+    connections.close();
     throw error;
   }
 }
@@ -245,8 +241,10 @@ export function urlOf(host: string, port: number): string {
 }
 
 async function checkLayout(redis: Redis, shards: number): Promise<void> {
-  await redis.hsetnx(keys.layout, "shards", shards);
-  const stored = await redis.hget(keys.layout, "shards");
+  // Written once only, so that a full Redis does not keep a gateway from starting.
+  const known = await redis.hget(keys.layout, "shards");
+  if (known === null) await redis.hsetnx(keys.layout, "shards", shards);
+  const stored = known ?? (await redis.hget(keys.layout, "shards"));
   if (Number(stored) !== shards) {
     throw new LayoutError(
       `The data is laid out for ERRAND_SHARDS=${stored}, not ${shards}. Start with ${stored}; changing it needs an empty Redis.`,
@@ -270,11 +268,11 @@ async function listenForWakes(broker: Broker): Promise<void> {
   });
 }
 
-async function unready(redis: Redis): Promise<string | null> {
-  if (redis.status !== "ready") return `redis is ${redis.status}`;
-  return redis.ping().then(
+/** Reading is not enough: a replica, or a Redis whose disk is full, still answers a ping. */
+function unready(connections: Connections): Promise<string | null> {
+  return connections.writable().then(
     () => null,
-    (error: unknown) => `redis does not answer: ${error instanceof Error ? error.message : "unknown"}`,
+    (error: unknown) => `Redis takes no writes: ${error instanceof Error ? error.message : "unknown"}`,
   );
 }
 
@@ -284,7 +282,7 @@ async function close(
   sweep: Sweep,
   recovery: Recovery,
   stopping: AbortController,
-  open: readonly Redis[],
+  connections: Connections,
 ): Promise<void> {
   stopping.abort();
   // Its leases go back while polls are answered.
@@ -298,7 +296,7 @@ async function close(
   broker.pressure.stop();
   await broker.presences.stop().catch((error: unknown) => report(broker, error, "presence not removed"));
   await broker.feed.stop();
-  for (const redis of open) redis.disconnect();
+  connections.close();
 }
 
 function once(work: () => Promise<void>): () => Promise<void> {

@@ -11,7 +11,7 @@ export type Instant = Date | string;
 
 export interface DelegateOptions {
   /**
-   * Up to 255 printable ASCII characters; the same key finds the same delegation for 24 h. Default: a new random
+   * Up to 255 printable ASCII characters; the same key finds the same delegation for as long as it is kept, and for 24 h at least (`already_finished` once it is deleted). Default: a new random
    * one for each call. Give your own to find the delegation again after a crash of your own.
    */
   readonly idempotencyKey?: string | undefined;

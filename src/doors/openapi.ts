@@ -45,7 +45,8 @@ const TAGS: Named<{ segments: readonly string[]; description: string }> = {
 
 const REQUEST_HEADERS: Record<RequestHeader, { description: string; schema: Schema }> = {
   "Idempotency-Key": {
-    description: "The same key and body answer with the first delegation; kept for 24 hours.",
+    description:
+      "The same key and body answer with the first delegation, as long as its record is kept and 24 hours at least; 409 already_finished once the record is deleted.",
     schema: { type: "string", minLength: 1, maxLength: 255 },
   },
   Prefer: {

@@ -2,12 +2,14 @@
  * Errors on the wire: problem+json from the one error table. Limit: what is not an expected refusal is an
  * `internal` with a request id, its cause in the log and nowhere else.
  */
-import { isOutOfMemory, isUnavailable } from "../redis/connect.ts";
+import { classify } from "../redis/errors.ts";
 import { ERRORS, ErrandError, toProblem } from "../schema/errors.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type Answer, jsonText } from "./answer.ts";
 
 const RETRY_AFTER_SECONDS = 1;
+/** `details.outcome` of a request that changed nothing, and never will. */
+export const NOT_EXECUTED = "not_executed";
 
 /**
  * An expected refusal, or the translation of what Redis did; anything else becomes `internal`. `method` is the
@@ -15,14 +17,21 @@ const RETRY_AFTER_SECONDS = 1;
  */
 export function toErrandError(error: unknown, log: Log, requestId: string, method = "POST"): ErrandError {
   if (error instanceof ErrandError && error.code !== "internal") return error;
-  if (isUnavailable(error)) {
+  const trouble = classify(error);
+  if (trouble?.code === "redis_unavailable") {
     const reads = method === "GET" || method === "HEAD";
-    return new ErrandError("redis_unavailable", "The broker's storage did not answer in time.", {
-      ...(reads ? { recovery: ERRORS.overloaded.recovery } : { details: { outcome: "unknown" } }),
+    const refused = trouble.executed === "no";
+    const said = refused
+      ? "The broker's storage refuses requests at present; nothing was written."
+      : "The broker's storage did not answer in time.";
+    return new ErrandError("redis_unavailable", said, {
+      ...(reads
+        ? { recovery: ERRORS.overloaded.recovery }
+        : { details: { outcome: refused ? NOT_EXECUTED : "unknown" } }),
       retry_after_seconds: RETRY_AFTER_SECONDS,
     });
   }
-  if (isOutOfMemory(error)) {
+  if (trouble?.code === "overloaded") {
     return new ErrandError("overloaded", "The broker's storage is full; nothing was written.", {
       retry_after_seconds: 5,
     });

@@ -8,7 +8,7 @@ import { agentNumbers } from "../lifecycle/script.ts";
 import type { Clock } from "../lifecycle/writer.ts";
 import type { Redis } from "../redis/connect.ts";
 import { keys as common } from "../redis/keys.ts";
-import { Script } from "../redis/script.ts";
+import { Script, writeEvenIfFull } from "../redis/script.ts";
 import type { Shards } from "../redis/shards.ts";
 import { type AgentSpec, agentRequestSchema } from "../schema/agent.ts";
 import { ErrandError } from "../schema/errors.ts";
@@ -32,14 +32,15 @@ export interface Counts {
 }
 
 const CACHE_MS = 1_000;
-/** How much later than its time the sweep may forget something. */
-const SLACK_MS = 86_400_000;
+/** A delegation of a deleted agent may live on for as long as its deadline; more names than this are not worth keeping. */
+const DELETED_MS = 400 * 86_400_000;
+const MAX_DELETED = 100_000;
 
 /**
  * KEYS: agent, names, names of push agents · ARGV: name, clock offset, 1 for push, the tag that it must have (empty: there
  * is none), field, value … · 1 written, 0 another tag, -1 being deleted.
  */
-const putScript = new Script(`#!lua
+const putScript = new Script(`#!lua flags=allow-oom
 local stored = redis.call('HMGET', KEYS[1], 'created_at', 'version', 'deleting')
 if stored[3] then return -1 end
 local version = stored[2] or '0'
@@ -53,7 +54,7 @@ redis.call(ARGV[3] == '1' and 'SADD' or 'SREM', KEYS[3], ARGV[1])
 return 1`);
 
 /** KEYS: agent · ARGV: field, value · writes to an agent that exists, and to no other. */
-const setScript = new Script(`#!lua
+const setScript = new Script(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return 1`);
@@ -75,6 +76,15 @@ export const tagOf = (agent: Pick<StoredAgent, "created_at" | "version">): strin
 
 /** Every round somebody's change is written. */
 const MAX_ROUNDS = 100;
+
+/** KEYS: names of deleted agents · ARGV: name, clock offset, kept for, ms, how many at most. */
+const deletedScript = new Script(`#!lua flags=allow-oom
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + ARGV[2]
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3])
+redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - ARGV[4])
+return 1`);
 
 const LIVE = ["submitted", "working", "interrupted"] as const;
 
@@ -192,7 +202,7 @@ export class Agents {
   async setUnreached(name: string, at: number | null): Promise<void> {
     const key = this.#shards.ofAgent(name).unreached;
     if (at === null) await this.#redis.hdel(key, name);
-    else await this.#redis.hsetnx(key, name, at);
+    else await writeEvenIfFull(this.#redis, "HSETNX", key, name, at);
   }
 
   async counts(name: string): Promise<Counts> {
@@ -242,10 +252,11 @@ export class Agents {
   async forget(name: string): Promise<void> {
     const keys = this.#shards.ofAgent(name);
     await Promise.all(this.#shards.all.map((shard) => this.#redis.del(shard.feed(`agent:${name}`))));
-    const now = Date.now() + this.#clock.offset_ms;
-    await this.#redis.zadd(common.deleted, now, name);
-    // Of an older one's time nothing is kept any more that could be seen.
-    await this.#redis.zremrangebyscore(common.deleted, "-inf", now - this.#retention_ms - SLACK_MS);
+    await deletedScript.run(
+      this.#redis,
+      [common.deleted],
+      [name, this.#clock.offset_ms, Math.max(DELETED_MS, this.#retention_ms), MAX_DELETED],
+    );
     await this.#redis.hdel(keys.seen, name);
     await this.#redis.hdel(keys.unreached, name);
     await this.#redis.srem(keys.pushAgents, name);
@@ -254,10 +265,16 @@ export class Agents {
     this.#cache.delete(name);
   }
 
+  /** When the last agent of this name was deleted, ms; null: none was. */
+  async deletedAt(name: string): Promise<number | null> {
+    const at = await this.#redis.zscore(common.deleted, name);
+    return at === null ? null : Number(at);
+  }
+
   /** Since when an agent of this name sees what concerns it, ms: its own making, or the end of the last one. */
   async since(name: string): Promise<number> {
     const agent = await this.find(name);
     if (agent) return agent.created_at;
-    return Number((await this.#redis.zscore(common.deleted, name)) ?? 0);
+    return (await this.deletedAt(name)) ?? 0;
   }
 }

@@ -10,6 +10,7 @@ import type { Hooks } from "../queue/hooks.ts";
 import type { Tickets } from "../queue/tickets.ts";
 import type { Bus } from "../redis/bus.ts";
 import type { Redis } from "../redis/connect.ts";
+import type { Connections } from "../redis/connections.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { RedisStatus } from "../schema/status.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -35,6 +36,7 @@ export interface Broker {
   /** Random name of this process among the gateways. */
   readonly gateway: string;
   readonly redis: Redis;
+  readonly connections: Connections;
   /** Where that Redis comes from: the broker's own, or one that is given. */
   readonly redisSource: RedisStatus["source"];
   /** For lists and replays: what they bring stands in nobody else's way. */

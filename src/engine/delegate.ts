@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
 import type { Command, Result } from "../lifecycle/writer.ts";
-import { isOutOfMemory } from "../redis/connect.ts";
+import { isOutOfMemory } from "../redis/errors.ts";
 import { randomId } from "../redis/shards.ts";
 import { textOf } from "../schema/a2a.ts";
 import type { DelegateRequest } from "../schema/delegation.ts";
@@ -55,6 +55,16 @@ const milliseconds = (seconds: number | undefined): number | undefined =>
 const instant = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : Date.parse(text);
 
+/** From now until its deadline. */
+function lifetimeMs(request: DelegateRequest, now: number): number {
+  const start = Math.max(
+    now,
+    instant(request.not_before) ?? now + (milliseconds(request.delay_seconds) ?? 0),
+  );
+  const end = instant(request.deadline) ?? start + (milliseconds(request.ttl_seconds) ?? DEFAULT_TTL_MS);
+  return Math.max(0, end - now);
+}
+
 function requireFuture(request: DelegateRequest, now: number): void {
   const deadline = instant(request.deadline);
   const start = instant(request.not_before) ?? now + (milliseconds(request.delay_seconds) ?? 0);
@@ -69,6 +79,8 @@ export interface DelegateOptions {
   readonly idempotencyKey?: string | undefined;
   /** What the key stands for: the body as it came. */
   readonly body?: unknown;
+  /** The reservation's name, for the record. */
+  readonly keyName?: string | undefined;
   /** The failed delegation whose place it takes. */
   readonly redriveOf?: string | undefined;
   /** Told of all that happens to it, from its first event on. */
@@ -94,30 +106,34 @@ export async function delegate(
     if (!record) throw refusal({ outcome: "missing", now: 0 }, newId);
     return { record, replayed: false };
   }
-  const find = (id: string) => readRecord(broker.redis, broker.shards, id);
-  const reservation = await reserve({
-    redis: broker.redis,
-    keptMs: broker.retentionMs,
-    principal: principal.text,
-    key: options.idempotencyKey,
-    body: options.body ?? request,
-    newId,
-    exists: async (id) => (await find(id)) !== null,
-  });
-  // Found before anything else is asked: what was accepted once stays so, whatever has changed since.
-  const earlier = reservation.id === newId ? null : await find(reservation.id);
-  if (earlier) {
-    await soon(offerAgain(broker, earlier));
-    return { record: earlier, replayed: true };
-  }
-  try {
-    const made = await submit(broker, principal, request, reservation.id, options);
-    const record = made ?? (await find(reservation.id));
-    if (!record) throw refusal({ outcome: "missing", now: 0 }, reservation.id);
-    return { record, replayed: made === null };
-  } catch (error) {
-    if (error instanceof ErrandError) await reservation.refuse();
-    throw error;
+  for (;;) {
+    const reservation = await reserve({
+      redis: broker.redis,
+      longestMs: lifetimeMs(request, Date.now() + broker.clock.offset_ms) + broker.retentionMs,
+      principal: principal.text,
+      key: options.idempotencyKey,
+      body: options.body ?? request,
+      newId,
+      find: (id) => readRecord(broker.redis, broker.shards, id),
+      recordKey: (id) => broker.shards.ofId(id)?.delegation(id) ?? "",
+      deletedAt: async () => (principal.kind === "agent" ? broker.agents.deletedAt(principal.name) : null),
+      requireRoom: () => broker.pressure.requireRoom(),
+    });
+    const { id, earlier } = reservation;
+    // Found before anything else is asked: what was accepted once stays so, whatever has changed since.
+    if (earlier) {
+      await soon(offerAgain(broker, earlier));
+      return { record: earlier, replayed: true };
+    }
+    try {
+      const made = await submit(broker, principal, request, id, { ...options, keyName: reservation.name });
+      const record = made ?? (await readRecord(broker.redis, broker.shards, id));
+      // Nothing made and nothing there: the id was voided meanwhile, and the key stands for something else.
+      if (record) return { record, replayed: made === null };
+    } catch (error) {
+      if (error instanceof ErrandError) await reservation.refuse();
+      throw error;
+    }
   }
 }
 
@@ -140,7 +156,10 @@ async function offerAgain(broker: Broker, record: StoredDelegation): Promise<voi
   });
 }
 
-/** Null when there is a delegation of this id already: somebody with the same reservation was quicker. */
+/**
+ * Null when it is not made: there is a delegation of this id already, of somebody with the same reservation who was
+ * quicker, or the id was voided.
+ */
 export async function submit(
   broker: Broker,
   principal: Principal,
@@ -186,11 +205,12 @@ export async function submit(
       ancestors: ancestors.length === 0 ? undefined : JSON.stringify(ancestors),
       callback: callback && JSON.stringify(callback),
       redrive_of: options.redriveOf,
+      idempotency: options.keyName,
     },
     bytes: Buffer.byteLength(json),
     read: true,
   });
-  if (outcome.outcome === "exists") return null;
+  if (outcome.outcome === "exists" || outcome.outcome === "voided") return null;
   if (outcome.outcome !== "ok" || !record) throw refusal(outcome, id);
   broker.metrics.accept.observe((performance.now() - startedAt) / 1000);
   await follow(broker, id, outcome, taken !== undefined);

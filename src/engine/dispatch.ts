@@ -104,6 +104,8 @@ async function isCapped(broker: Broker, agent: string): Promise<boolean> {
   return (found?.spec.limits.max_working ?? null) !== null;
 }
 
+/** While Redis is away, which is logged once, its consequences are details. */
 export function report(broker: Broker, error: unknown, what: string): void {
-  broker.log.warn({ err: error instanceof Error ? error.message : "unknown" }, what);
+  const level = broker.connections.failed(error) ? "debug" : "warn";
+  broker.log[level]({ err: error instanceof Error ? error.message : "unknown" }, what);
 }

@@ -1,23 +1,48 @@
 /**
- * Idempotency keys: the same key and body of a principal lead to the same delegation, whoever asks, however often.
- * Limit: kept for a day, or as long as delegations are if that is shorter; a key that was only ever refused may be used anew.
+ * Idempotency keys: the same key and body of a principal lead to the same delegation, however often they are sent.
+ * Limit: a key lives until its delegation's record is deleted, and at least 24 h; one that was only ever refused may be
+ * used for another body.
  *
- * A reservation names the delegation's id before there is one, so it can be repeated at every step: whoever
- * finds it submits under that id, and the script makes one record of it.
+ * A reservation names the delegation's id before there is one, so it can be repeated at every step: each request that
+ * finds it submits under that id, and the script makes one record of it. Its text is `<hash of the body> <id> <mark>`:
+ * - no mark: the submit is under way, done, or was cut short;
+ * - `refused`: the submit was refused, and the key is free for another body, unless this one is tried again first;
+ * - `voiding`: another body takes the key; first the id is voided, so that no submit still under way can use it;
+ * - `gone <created at>`: the delegation's record was deleted.
  */
 import { hash as digest } from "node:crypto";
+import type { StoredDelegation } from "../lifecycle/record.ts";
 import type { Redis } from "../redis/connect.ts";
+import { isOutOfMemory } from "../redis/errors.ts";
 import { keys } from "../redis/keys.ts";
 import { Script } from "../redis/script.ts";
 import { ErrandError } from "../schema/errors.ts";
+import { refusal } from "./refuse.ts";
 
 const KEPT_MS = 86_400_000;
+/** Beyond the latest end that a delegation can have: the sweep may be late, clocks differ. */
+const SLACK_MS = 86_400_000;
+/** A submit that read the key before its record was deleted is refused for so long. */
+const GONE_MS = 60_000;
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** KEYS[1] the reservation · ARGV: what it must still say, what it shall say, for how long, ms · 1 when it does. */
-const exchangeScript = new Script(`#!lua
+/** KEYS[1] the key · ARGV: what it must still say, what it shall say, for how long, ms · 1 when it does. */
+const exchangeScript = new Script(`#!lua flags=allow-oom
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1`);
+
+/** KEYS[1] the key · ARGV: the delegation's id, created at, for how long it is kept, ms. */
+const retireScript = new Script(`#!lua flags=allow-oom
+local hash, id = string.match(redis.call('GET', KEYS[1]) or '', '^(%S+) (%S+)')
+if id == ARGV[1] then redis.call('SET', KEYS[1], hash .. ' ' .. id .. ' gone ' .. ARGV[2], 'PX', ARGV[3]) end
+return 1`);
+
+/** KEYS[1] where the record would be · ARGV: for how long its id stays void, ms · 0 when there is a record. */
+const voidScript = new Script(`#!lua flags=allow-oom
+if redis.call('HEXISTS', KEYS[1], 'state') == 1 then return 0 end
+redis.call('HSET', KEYS[1], 'voided', 1)
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return 1`);
 
 /** A body's hash, whatever the order of its members. */
@@ -36,53 +61,118 @@ function sortedJson(value: unknown): string {
 
 export interface Reservation {
   readonly id: string;
+  /** The key's name, for the record: whoever deletes that retires the key. */
+  readonly name: string;
+  /** What an earlier request with this key made. */
+  readonly earlier: StoredDelegation | null;
   /** The submit was refused: another body may take the key. */
   readonly refuse: () => Promise<void>;
 }
 
-/**
- * Reserves `newId` for this key, or returns the id it already stands for. Throws `idempotency_conflict` when
- * it stands for another body. `exists` tells whether a delegation is there.
- */
-export async function reserve(options: {
+export interface ReserveOptions {
   readonly redis: Redis;
-  /** How long finished delegations are kept: a key that outlived its delegation would make it again. */
-  readonly keptMs: number;
+  /** How long after now the delegation's record can stand at most, ms. */
+  readonly longestMs: number;
   readonly principal: string;
   readonly key: string;
   readonly body: unknown;
   readonly newId: string;
-  readonly exists: (id: string) => Promise<boolean>;
-}): Promise<Reservation> {
-  const { redis, principal, key, body, newId, exists } = options;
-  const keptMs = Math.min(KEPT_MS, options.keptMs);
+  readonly find: (id: string) => Promise<StoredDelegation | null>;
+  /** Where the record of an id would be. */
+  readonly recordKey: (id: string) => string;
+  /** When the last agent of the principal's name was deleted, ms; null: never, or it is no agent. */
+  readonly deletedAt: () => Promise<number | null>;
+  /** Throws while nothing new is accepted. */
+  readonly requireRoom: () => void;
+}
+
+/**
+ * Reserves `newId` for this key, or returns what it already stands for. Throws `idempotency_conflict` when it stands for
+ * another body, and `already_finished` when its delegation is deleted.
+ */
+export async function reserve(options: ReserveOptions): Promise<Reservation> {
+  const { redis, key, newId, find } = options;
   if (!KEY.test(key)) {
     throw new ErrandError("invalid_request", "The Idempotency-Key is not usable.", {
       details: { issues: [{ path: "Idempotency-Key", reason: "1 to 255 printable ASCII characters" }] },
     });
   }
-  const name = keys.idempotency(digest("sha256", `${principal}\n${key}`, "base64url"));
-  const hash = bodyHash(body);
-  const exchange = (from: string, to: string) => exchangeScript.run(redis, [name], [from, to, keptMs]);
-  const reservation = (id: string): Reservation => ({
+  const name = digest("sha256", `${options.principal}\n${key}`, "base64url");
+  const place = keys.idempotency(name);
+  const hash = bodyHash(options.body);
+  const keptMs = Math.max(KEPT_MS, Math.round(options.longestMs) + SLACK_MS);
+  const exchange = async (from: string, to: string, ms = keptMs): Promise<boolean> =>
+    (await exchangeScript.run(redis, [place], [from, to, ms])) === 1;
+  const reservation = (id: string, earlier: StoredDelegation | null = null): Reservation => ({
     id,
+    name,
+    earlier,
     refuse: async () => {
-      await exchange(`${hash} ${id}`, `${hash} ${id} refused`);
+      await exchange(`${hash} ${id}`, `${hash} ${id} refused`, KEPT_MS);
     },
   });
-
   const wanted = `${hash} ${newId}`;
+
   for (;;) {
-    const held = await redis.set(name, wanted, "PX", keptMs, "NX", "GET");
+    const held = await take(options, place, wanted, keptMs);
     if (held === null) return reservation(newId);
-    const [heldHash, id = "", refused] = held.split(" ");
-    if (heldHash === hash) return reservation(id);
-    if (refused === undefined || (await exists(id))) {
-      throw new ErrandError("idempotency_conflict", "This Idempotency-Key stands for another body.", {
-        delegation_id: id,
-      });
+    const [heldHash, id = "", mark = "", created = ""] = held.split(" ");
+    const earlier = await find(id);
+    const made = earlier?.created_at ?? (mark === "gone" ? Number(created) : null);
+    if (made !== null) {
+      if (made < ((await options.deletedAt()) ?? 0)) {
+        // An earlier agent of this name used it; this one has no keys.
+        if (await exchange(held, wanted)) return reservation(newId);
+        continue;
+      }
+      if (heldHash !== hash) throw conflict(id);
+      if (earlier) return reservation(id, earlier);
+      throw refusal({ outcome: "deleted", now: 0 }, id);
     }
-    // Only ever refused, and nothing came of it: the key is free, unless somebody else is quicker.
-    if ((await exchange(held, wanted)) === 1) return reservation(newId);
+    if (heldHash === hash && mark === "") return reservation(id);
+    if (heldHash === hash && mark === "refused") {
+      // No longer free for another body: that one would be made besides this one.
+      if (await exchange(held, `${hash} ${id}`)) return reservation(id);
+      continue;
+    }
+    if (mark === "" && (await options.deletedAt()) === null) throw conflict(id);
+    const voiding = `${heldHash} ${id} voiding`;
+    if (mark !== "voiding" && !(await exchange(held, voiding))) continue;
+    const isVoid = (await voidScript.run(redis, [options.recordKey(id)], [KEPT_MS])) === 1;
+    if (!(await exchange(voiding, isVoid ? wanted : `${heldHash} ${id}`))) continue;
+    if (isVoid) return reservation(newId);
   }
+}
+
+/** Null when the key is ours now, else what it says. Reading works at full memory; what was accepted stays accepted. */
+async function take(
+  { redis, requireRoom }: ReserveOptions,
+  place: string,
+  wanted: string,
+  keptMs: number,
+): Promise<string | null> {
+  try {
+    requireRoom();
+    return await redis.set(place, wanted, "PX", keptMs, "NX", "GET");
+  } catch (error) {
+    if (!(error instanceof ErrandError) && !isOutOfMemory(error)) throw error;
+    const held = await redis.get(place);
+    if (held === null) throw error;
+    return held;
+  }
+}
+
+const conflict = (delegation_id: string): ErrandError =>
+  new ErrandError("idempotency_conflict", "This Idempotency-Key stands for another body.", { delegation_id });
+
+/**
+ * Before a record is deleted: its key says from then on that it is gone, until 24 h after the submit. `name` is the
+ * record's field `idempotency`. Safe to repeat.
+ */
+export async function retireKey(
+  redis: Redis,
+  { name, id, created_at, now }: { name: string; id: string; created_at: number; now: number },
+): Promise<void> {
+  const left = Math.max(GONE_MS, created_at + KEPT_MS - now);
+  await retireScript.run(redis, [keys.idempotency(name)], [id, created_at, left]);
 }

@@ -6,6 +6,7 @@
 import type { Claimers } from "../queue/claimers.ts";
 import type { Redis } from "../redis/connect.ts";
 import { keys } from "../redis/keys.ts";
+import { writeEvenIfFull } from "../redis/script.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Presence } from "../schema/agent.ts";
 import { toInstant } from "../schema/values.ts";
@@ -138,15 +139,19 @@ export class Presences {
       pollers[name] = this.#claimers.waiting(name);
     }
     await Promise.all([
-      ...[...seen].map(([key, fields]) => this.#redis.hset(key, fields)),
-      this.#redis.hset(keys.pollers(this.#gateway), pollers),
+      ...[...seen].map(([key, fields]) => this.#set(key, fields)),
+      this.#set(keys.pollers(this.#gateway), pollers),
       this.#redis.pexpire(keys.pollers(this.#gateway), GATEWAY_TTL_MS),
     ]);
   }
 
+  #set(key: string, fields: Readonly<Record<string, number>>): Promise<void> {
+    return writeEvenIfFull(this.#redis, "HSET", key, ...Object.entries(fields).flat());
+  }
+
   async #beat(): Promise<void> {
     const now = Date.now();
-    await this.#redis.zadd(keys.gateways, now, this.#gateway);
+    await writeEvenIfFull(this.#redis, "ZADD", keys.gateways, now, this.#gateway);
     await this.#redis.zremrangebyscore(keys.gateways, "-inf", now - GATEWAY_TTL_MS * 4);
     await this.#redis.pexpire(keys.pollers(this.#gateway), GATEWAY_TTL_MS);
   }

@@ -4,7 +4,7 @@
  * Limit: in memory; what a dying process leaves is the sweep's.
  */
 import type { TicketData, TicketOrder } from "../queue/tickets.ts";
-import { isUnavailable } from "../redis/connect.ts";
+import { isUnavailable } from "../redis/errors.ts";
 import { Script } from "../redis/script.ts";
 import type { Broker } from "./context.ts";
 import { report, wake } from "./dispatch.ts";

@@ -37,6 +37,12 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
       return new ErrandError("interrupt_not_open", "That question is not open.", about);
     case "tombstone":
       return new ErrandError("already_finished", "The parent was canceled meanwhile.", about);
+    case "deleted":
+      return new ErrandError(
+        "already_finished",
+        `Delegation ${delegationId} is finished, and its record was deleted.`,
+        { ...about, delegation_valid: false },
+      );
     case "no_agent":
       return new ErrandError("agent_unknown", "There is no such agent.");
     case "too_large":

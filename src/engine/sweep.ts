@@ -2,10 +2,12 @@
  * The sweep: carries out what time asks for (leases that lapse, deadlines, events too old) and makes lost tickets again.
  * Limit: it decides nothing; the script does, by Redis' clock. Any number of gateways may sweep at once.
  */
+import type { Result } from "../lifecycle/writer.ts";
 import type { ShardKeys } from "../redis/keys.ts";
 import { Script } from "../redis/script.ts";
 import type { Broker } from "./context.ts";
 import { follow, report } from "./dispatch.ts";
+import { retireKey } from "./idempotency.ts";
 
 /**
  * KEYS[1] due, KEYS[2] the shard's events · ARGV: clock offset, how many, for how long the taken ones are left to us,
@@ -80,7 +82,7 @@ export class Sweep {
   }
 
   async #handle(id: string): Promise<void> {
-    const { outcome } = await this.#broker.writer.move({ move: "due", id });
+    const { outcome } = await this.#due(id);
     if (outcome.outcome === "ok") {
       this.#broker.log.info({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
       await follow(this.#broker, id, outcome);
@@ -93,6 +95,17 @@ export class Sweep {
     } else if (outcome.outcome === "check") {
       await this.checkTicket(id, outcome.target, outcome.ticket);
     }
+  }
+
+  /** A record that was submitted with an idempotency key is deleted once the key says that it is. */
+  async #due(id: string): Promise<Result> {
+    const { writer, redis } = this.#broker;
+    const result = await writer.move({ move: "due", id });
+    const { outcome } = result;
+    if (outcome.outcome !== "keyed") return result;
+    const { idempotency: name, created_at, now } = outcome;
+    await retireKey(redis, { name, id, created_at, now });
+    return writer.move({ move: "due", id, params: { key_retired: true } });
   }
 
   /**

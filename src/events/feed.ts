@@ -3,6 +3,7 @@
  * where the streams stood when it was started; what came before is replay's.
  */
 import type { Redis } from "../redis/connect.ts";
+import { isUnavailable } from "../redis/errors.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Log } from "../telemetry/log.ts";
 import { compareIds, type Entry, sizeOf, toEntry } from "./entry.ts";
@@ -139,7 +140,8 @@ export class Feed {
         failures = 0;
       } catch (error) {
         if (!this.#running) return;
-        this.#log.warn({ err: error instanceof Error ? error.message : "unknown" }, "feed interrupted");
+        const level = isUnavailable(error) ? "debug" : "warn";
+        this.#log[level]({ err: error instanceof Error ? error.message : "unknown" }, "feed interrupted");
         failures += 1;
         await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** failures, 1_000)));
       }

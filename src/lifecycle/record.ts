@@ -328,8 +328,9 @@ export async function readRecord(redis: Redis, shards: Shards, id: string): Prom
   if (!keys) return null;
   const names = [keys.delegation(id), keys.history(id), keys.artifacts(id)];
   const [flat, history, artifacts] = readSchema.parse(await readScript.run(redis, names, []));
-  if (flat.length === 0) return null;
   const fields = toFields(flat);
+  // A deleted one may leave a mark in its place.
+  if (!fields.has("state")) return null;
   const lines = SHOWN.map((name) => fields.get(name) ?? "");
   const stored = new Stored(id, lines, { history, artifacts: toFields(artifacts) });
   const notify = [...fields].filter(([name]) => name.startsWith("notify:"));

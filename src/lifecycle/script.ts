@@ -20,6 +20,8 @@ export const NUMBERS = {
   check_max_ms: 300_000,
   /** What is owed besides the record is left to its gateway this long; then the sweep sees to it. */
   follow_ms: 5_000,
+  /** A submit that is under way while its delegation's record is deleted is refused for so long. */
+  deleted_ms: 600_000,
   /** Releases without a pause; further ones back off. */
   free_releases: 10,
   delegation_bytes: LIMITS.delegation_bytes.value,

@@ -23,12 +23,13 @@ local base = p.base
 local now = time_ms + p.clock
 local mv
 
-local rec
+local rec, stands
 if p.take then
   rec = {}
 elseif p.move == 'submit' then
   -- That it is new is almost always so.
-  rec = redis.call('EXISTS', key) == 1 and read_record(key) or {}
+  stands = redis.call('EXISTS', key) == 1
+  rec = stands and read_record(key) or {}
 else
   rec = read_record(key)
 end
@@ -180,11 +181,18 @@ if swept then
       redis.call('ZADD', base .. ':due', digits(next_due()), p.id)
       return answer('not_due')
     end
+    local idempotency = redis.call('HGET', key, 'idempotency')
+    if idempotency and not p.key_retired then return answer('keyed', { idempotency = idempotency }) end
     for _, name in ipairs(indexes()) do redis.call('ZREM', name, p.id) end
     redis.call('ZREM', base .. ':due', p.id)
     redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children',
       key .. ':secrets',
       key .. ':pushes', key .. ':pushed')
+    if idempotency then
+      -- A retry that read the key before it was retired may yet submit under this id.
+      redis.call('HSET', key, 'deleted', 1)
+      redis.call('PEXPIRE', key, LIMITS.deleted_ms)
+    end
     return answer('forgotten')
   end
   move, failure = due_move()
@@ -212,6 +220,8 @@ local needs = mv.needs
 
 if needs.unused then
   if rec.state then return answer('exists') end
+  -- What stands there instead of a record says why there is to be none; see engine/idempotency.ts.
+  if stands then return answer(redis.call('HEXISTS', key, 'voided') == 1 and 'voided' or 'deleted') end
   -- The taker asks for the last three.
   local agent = settings('created_at', 'deleting', 'max_attempts', 'max_waiting', 'paused', 'max_working', 'lease_ms')
   if not agent.created_at or agent.deleting then return answer('no_agent') end

@@ -127,6 +127,12 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   live.extend({ outcome: z.literal("forgotten") }),
   /** Somebody else does what was to follow, or has done it. */
   live.extend({ outcome: z.literal("taken_over") }),
+  /** It is to be deleted; the idempotency key of this name is to be retired before. */
+  live.extend({ outcome: z.literal("keyed"), idempotency: z.string() }),
+  /** No delegation of this id can come to be: another body took its idempotency key. */
+  base.extend({ outcome: z.literal("voided") }),
+  /** The delegation of this id was deleted. */
+  base.extend({ outcome: z.literal("deleted") }),
 ]);
 export type Outcome = z.infer<typeof outcomeSchema>;
 export type Moved = Extract<Outcome, { outcome: "ok" }>;

@@ -52,8 +52,13 @@ function options(role: Role): Options {
 /** A connection that sends little by itself would not notice that it is dead. */
 const PING_MS = 1_000;
 
-export function connect(target: RedisTarget, role: Role): Redis {
-  const redis = open(target, role);
+/** `reconnectOnError`: whether an error that Redis answered with asks for a new connection. */
+export function connect(
+  target: RedisTarget,
+  role: Role,
+  reconnectOnError?: (error: Error) => boolean,
+): Redis {
+  const redis = open(target, role, reconnectOnError && { reconnectOnError });
   if (role === "bulk" || role === "subscriber") {
     const ping = setInterval(() => {
       if (redis.status === "ready") redis.ping().catch(() => {});
@@ -63,8 +68,8 @@ export function connect(target: RedisTarget, role: Role): Redis {
   return redis;
 }
 
-function open(target: RedisTarget, role: Role): Redis {
-  const base = { ...options(role), ...(target.db !== undefined && { db: target.db }) };
+function open(target: RedisTarget, role: Role, more: Options | undefined): Redis {
+  const base = { ...options(role), ...more, ...(target.db !== undefined && { db: target.db }) };
   if (target.socket !== undefined) {
     return new Redis({ ...base, path: target.socket, ...(target.password && { password: target.password }) });
   }
@@ -75,20 +80,12 @@ function open(target: RedisTarget, role: Role): Redis {
   return new Redis(url, base);
 }
 
-/** Errors that mean "Redis did not answer", as opposed to "Redis refused". */
-export function isUnavailable(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return (
-    /Command timed out|Connection is closed|Stream isn't writeable|Socket (?:timeout|closed)|max retries/i.test(
-      error.message,
-    ) ||
-    /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|MISCONF)\b/.test(error.message) ||
-    ("code" in error &&
-      ["ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOENT", "ETIMEDOUT"].includes(String(error.code)))
-  );
-}
-
-/** Redis is out of memory: new work is refused, work in flight goes on. */
-export function isOutOfMemory(error: unknown): boolean {
-  return error instanceof Error && /\bOOM\b/.test(error.message);
+/** How people name it: host and port, or the socket. A URL may carry a password, so it is never shown. */
+export function placeOf({ url, socket }: RedisTarget): string {
+  if (socket !== undefined) return socket;
+  const address = url ?? "redis://127.0.0.1:6379";
+  if (address.startsWith("unix:"))
+    return address.slice("unix:".length).replace(/^\/\//, "").replace(/\?.*$/, "");
+  const parsed = URL.canParse(address) ? new URL(address) : null;
+  return parsed ? `${parsed.hostname}:${parsed.port || "6379"}` : "ERRAND_REDIS_URL";
 }

@@ -27,6 +27,8 @@ export const keys = {
   pollers: (gateway: string) => `${COMMON}:pollers:${gateway}`,
   /** STRING: what an Idempotency-Key stands for, by a hash of principal and key; in a slot of its own. */
   idempotency: (hash: string) => `errand:idempotency:${hash}`,
+  /** STRING: proof that this gateway may write; expires. */
+  writable: (gateway: string) => `${COMMON}:writable:${gateway}`,
   /** PUB/SUB: token ids that were revoked. */
   revoked: `${COMMON}:revoked`,
 } as const;
@@ -34,7 +36,10 @@ export const keys = {
 export interface ShardKeys {
   /** The hash tag; the script derives the keys below from it. */
   readonly base: string;
-  /** HASH: the record, written by transition.lua alone. */
+  /**
+   * HASH: the record, written by transition.lua alone. Without a state it is none, but a mark that there is to be none
+   * (engine/idempotency.ts); expires.
+   */
   readonly delegation: (id: string) => string;
   /** LIST: JSON messages, oldest first; an element may hold several, comma separated. */
   readonly history: (id: string) => string;

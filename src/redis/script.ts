@@ -26,6 +26,19 @@ export class Script {
   }
 }
 
+const anyScript = new Script(`#!lua flags=allow-oom
+return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))`);
+
+/** One small write that has to work at full memory, too: what keeps a broker running, or lets it free memory. */
+export async function writeEvenIfFull(
+  redis: Redis,
+  command: "HSET" | "HSETNX" | "ZADD",
+  key: string,
+  ...args: readonly (string | number)[]
+): Promise<void> {
+  await anyScript.run(redis, [key], [command, ...args]);
+}
+
 /** A value as a Lua literal, for the generated head of a script. */
 export function toLua(value: unknown): string {
   if (value === null || value === undefined) return "nil";

@@ -1,9 +1,11 @@
-import { describe, expect, test } from "vitest";
+import type { Redis } from "ioredis";
+import { describe, expect, test, vi } from "vitest";
+import type { Gateway, GatewayOptions } from "../../src/app.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { dump } from "../support/dump.ts";
 
-async function setup(spec: unknown = {}) {
-  const broker = await startBroker();
+async function setup(spec: unknown = {}, options: Partial<GatewayOptions> = {}) {
+  const broker = await startBroker(options);
   const api = client(broker.url);
   await api.agent("scout", spec);
   const send = (key: string, body: Record<string, unknown> = {}, by = api, headers = {}) =>
@@ -118,26 +120,160 @@ test("a key whose delegation came to be is not free, though a request with it wa
   expect(await send("k")).toMatchObject({ status: 200, body: { id } });
 });
 
-test.each([
-  [60_000, 60_000],
-  [30 * 86_400_000, 86_400_000],
-])(
-  "with a retention of %i ms a key is kept for %i ms, also where it changes hands",
-  async (retentionMs, kept) => {
-    const { url, redis } = await startBroker({ retentionMs });
-    const api = client(url);
-    await api.agent("scout", { limits: { max_waiting: 1 } });
-    const send = (key: string, task: string) => api.delegate("scout", { task }, { "idempotency-key": key });
-    const left = async () =>
-      Promise.all((await redis.keys("errand:idempotency:*")).map((name) => redis.pttl(name)));
-    await send("k", "once");
-    await send("refused", "once");
-    await send("refused", "other");
-    const times = await left();
-    expect(times).toHaveLength(2);
-    for (const ms of times) {
-      expect(ms).toBeLessThanOrEqual(kept);
-      expect(ms).toBeGreaterThan(kept - 30_000);
-    }
-  },
-);
+const DAY_MS = 86_400_000;
+const keysOf = (redis: Redis) => redis.keys("errand:idempotency:*");
+
+describe("a key lives as long as its delegation's record, and a day at least", () => {
+  /** A delegation with the key `k`, finished, and the record deleted when the retention is over. */
+  async function finish({ api, send, gateway, clock }: Awaited<ReturnType<typeof setup>>, afterMs: number) {
+    const { id } = (await send("k")).body;
+    const [lease] = (await api.lease("scout")).body.leases;
+    await api.reply(lease.lease_id);
+    clock.offset_ms += afterMs;
+    await gateway.sweep.tick();
+    expect((await api.get(id)).status).toBe(404);
+    return id;
+  }
+
+  test("while it may still live: to its deadline, and the retention time behind it", async () => {
+    const { send, redis } = await setup({}, { retentionMs: 60_000 });
+    await send("k", { ttl_seconds: 3 * 86_400 });
+    const [name = ""] = await keysOf(redis);
+    expect(await redis.pttl(name)).toBeGreaterThan(3 * DAY_MS + 60_000);
+    expect(await redis.pttl(name)).toBeLessThan(4 * DAY_MS + 120_000);
+  });
+
+  test("once its record is deleted the replay says so, and makes no second delegation", async () => {
+    const broker = await setup({}, { retentionMs: 60_000 });
+    const { send, redis, count } = broker;
+    const id = await finish(broker, 61_000);
+    const [name = ""] = await keysOf(redis);
+    const left = await redis.pttl(name);
+    expect(left).toBeLessThan(DAY_MS - 60_000);
+    expect(left).toBeGreaterThan(DAY_MS - 120_000);
+    const gone = {
+      status: 409,
+      body: { code: "already_finished", delegation_id: id, delegation_valid: false },
+    };
+    expect(await send("k")).toMatchObject(gone);
+    expect(await send("k", { task: "other" })).toMatchObject({
+      status: 422,
+      body: { code: "idempotency_conflict", delegation_id: id },
+    });
+    // A retry that read the key before it was retired.
+    await redis.set(name, ((await redis.get(name)) ?? "").split(" gone")[0] ?? "");
+    expect(await send("k")).toMatchObject(gone);
+    expect(await count()).toBe(0);
+  });
+
+  test("a record deleted after more than a day takes its key with it", async () => {
+    const broker = await setup({}, { retentionMs: 2 * DAY_MS });
+    await finish(broker, 2 * DAY_MS + 1_000);
+    const [name = ""] = await keysOf(broker.redis);
+    expect(await broker.redis.pttl(name)).toBeLessThanOrEqual(60_000);
+  });
+
+  test("a key that was only refused lives a day", async () => {
+    const { api, send, redis } = await setup({ limits: { max_waiting: 1 } });
+    await api.delegate("scout");
+    await send("k");
+    const [name = ""] = await keysOf(redis);
+    expect(await redis.pttl(name)).toBeLessThanOrEqual(DAY_MS);
+  });
+});
+
+describe("an agent that was deleted and created again has no keys", () => {
+  async function reborn(before: "submitted" | "reserved") {
+    const broker = await setup();
+    const { url, api, send, redis } = broker;
+    await api.agent("writer");
+    const { id } = (await send("k", {}, await as(url, "agent:writer"))).body;
+    if (before === "reserved") await redis.del(`{errand:0}:d:${id}`);
+    await api.call("DELETE", "/v1/agents/writer?force=true");
+    await api.agent("writer");
+    return { ...broker, id, writer: await as(url, "agent:writer") };
+  }
+
+  test("it is not given the earlier agent's delegation", async () => {
+    const { send, writer, id } = await reborn("submitted");
+    const own = await send("k", {}, writer);
+    expect(own.status).toBe(202);
+    expect(own.body.id).not.toBe(id);
+    expect((await send("k", {}, writer)).body.id).toBe(own.body.id);
+  });
+
+  test.each(["submitted", "reserved"] as const)("nor refused for another body: %s", async (before) => {
+    const { send, writer } = await reborn(before);
+    expect((await send("k", { task: "other" }, writer)).status).toBe(202);
+  });
+});
+
+describe("a key that was refused changes hands", () => {
+  test("not while the first body is tried again", async () => {
+    const broker = await setup({ limits: { max_waiting: 1 } });
+    const { api, send, count, gateway } = broker;
+    await api.delegate("scout");
+    await send("k");
+    await api.agent("scout");
+    // The retry has read the mark and is about to submit.
+    const { held, release } = holdSubmit(gateway);
+    const retry = send("k");
+    await held;
+    expect((await send("k", { task: "other" })).body.code).toBe("idempotency_conflict");
+    release();
+    expect((await retry).status).toBe(202);
+    expect(await count()).toBe(2);
+  });
+
+  test("with what is under way for it made void", async () => {
+    const { api, send, count, gateway } = await setup();
+    const { held, release } = holdSubmit(gateway);
+    const slow = send("k");
+    await held;
+    await api.agent("scout", { accepts_from: [] });
+    expect((await send("k")).body.code).toBe("not_accepted");
+    await api.agent("scout");
+    const other = await send("k", { task: "other" });
+    expect(other.status).toBe(202);
+    release();
+    expect(await slow).toMatchObject({ status: 422, body: { delegation_id: other.body.id } });
+    expect(await count()).toBe(1);
+  });
+
+  test.each([
+    ["once", 202],
+    ["other", 202],
+  ])("and a gateway that died in between leaves it to the next request: %s", async (task, status) => {
+    const { api, send, redis, count } = await setup({ limits: { max_waiting: 1 } });
+    await api.delegate("scout");
+    await send("k");
+    await api.agent("scout");
+    const [name = ""] = await keysOf(redis);
+    await redis.set(name, ((await redis.get(name)) ?? "").replace("refused", "voiding"));
+    expect((await send("k", { task })).status).toBe(status);
+    expect((await send("k", { task: "third" })).body.code).toBe("idempotency_conflict");
+    expect(await count()).toBe(2);
+  });
+});
+
+/** The next submit waits before it is sent. */
+function holdSubmit({ broker }: Gateway) {
+  const { writer } = broker;
+  const [held, reached] = signal();
+  const [released, release] = signal();
+  const original = writer.move.bind(writer);
+  vi.spyOn(writer, "move").mockImplementationOnce(async (...args) => {
+    reached();
+    await released;
+    return original(...args);
+  });
+  return { held, release };
+}
+
+function signal(): [promise: Promise<void>, resolve: () => void] {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return [promise, resolve];
+}

@@ -17,6 +17,8 @@ export interface BadLink {
   readonly heal: () => Promise<void>;
   /** Resets what is open. */
   readonly cut: () => void;
+  /** Where new connections lead; what is open stays where it is, as behind an address that moved. */
+  readonly lead: (socketPath: string) => void;
   /** Resets each connection in the middle of its next answer. */
   readonly tear: () => void;
   readonly close: () => void;
@@ -35,6 +37,7 @@ interface Link {
 export async function openBadLink(socketPath: string, delayMs = 300): Promise<BadLink> {
   const links = new Set<Link>();
   let fault: Fault | null = null;
+  let target = socketPath;
 
   const apply = (link: Link) => {
     if (fault === "hold") {
@@ -71,7 +74,7 @@ export async function openBadLink(socketPath: string, delayMs = 300): Promise<Ba
   };
   // Half-open: a lost connection does not even answer a goodbye.
   const server = createServer({ allowHalfOpen: true }, (near) => {
-    const far = createConnection({ path: socketPath, allowHalfOpen: true });
+    const far = createConnection({ path: target, allowHalfOpen: true });
     const link: Link = { near, far, lost: null, torn: false, late: [] };
     links.add(link);
     const cut = () => {
@@ -121,6 +124,9 @@ export async function openBadLink(socketPath: string, delayMs = 300): Promise<Ba
       }
     },
     cut: reset,
+    lead(path) {
+      target = path;
+    },
     tear() {
       for (const link of links) link.torn = true;
     },

@@ -1,0 +1,134 @@
+/**
+ * A gateway's connections to Redis, and whether Redis serves it: "away" and "back" are logged once each, a server that
+ * is no longer the master is left, readiness asks for a write. Limit: one Redis; a hint, never a guard: commands are
+ * sent whatever it says.
+ */
+import type { Log } from "../telemetry/log.ts";
+import { connect, placeOf, type Redis, type RedisTarget, type Role } from "./connect.ts";
+import { classify } from "./errors.ts";
+import { keys } from "./keys.ts";
+import { Script } from "./script.ts";
+
+/** Ends free memory, so a broker whose Redis is full is ready: what it must refuse, it refuses by itself. */
+const writeScript = new Script(`#!lua flags=allow-oom
+redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])
+return 1`);
+
+const MARK_MS = 10_000;
+const ASK_AGAIN_MS = 500;
+
+export class Connections {
+  readonly #target: RedisTarget;
+  readonly #gateway: string;
+  readonly #log: Log;
+  readonly #open: Redis[] = [];
+  #commands: Redis | null = null;
+  #lastError: Error | null = null;
+  #wasReady = false;
+  #awaySince: number | null = null;
+  #asking: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #reconnectedAt = Number.NEGATIVE_INFINITY;
+  #closed = false;
+
+  constructor(target: RedisTarget, gateway: string, log: Log) {
+    this.#target = target;
+    this.#gateway = gateway;
+    this.#log = log;
+  }
+
+  open(role: Role): Redis {
+    const redis = connect(this.#target, role, (error) => this.#onRefusal(error));
+    redis.on("error", (error: Error) => {
+      this.#lastError = error;
+      this.#log.debug({ role, err: error.message }, "redis connection error");
+    });
+    this.#open.push(redis);
+    if (role === "commands") this.#watch(redis);
+    return redis;
+  }
+
+  /** A command failed for want of Redis: false when that is not why. */
+  failed(error: unknown): boolean {
+    if (classify(error)?.code !== "redis_unavailable") return false;
+    if (error instanceof Error) this.#away(error);
+    return true;
+  }
+
+  /** Resolves when Redis takes a write; rejects with the reason. Concurrent callers share one. */
+  writable(): Promise<void> {
+    this.#asking ??= this.#write().finally(() => {
+      this.#asking = null;
+    });
+    return this.#asking;
+  }
+
+  close(): void {
+    this.#closed = true;
+    if (this.#timer) clearTimeout(this.#timer);
+    for (const redis of this.#open) redis.disconnect();
+  }
+
+  #watch(commands: Redis): void {
+    this.#commands = commands;
+    commands.on("close", () => {
+      if (this.#wasReady) this.#away(this.#lastError ?? new Error("the connection was closed"));
+    });
+    commands.on("ready", () => {
+      this.#wasReady = true;
+      this.#lastError = null;
+      if (this.#awaySince !== null) this.#askWhetherBack();
+    });
+  }
+
+  async #write(): Promise<void> {
+    const commands = this.#commands;
+    if (commands?.status !== "ready") {
+      const why = this.#lastError?.message ?? `the connection is ${commands?.status ?? "not open"}`;
+      throw new Error(why);
+    }
+    await writeScript.run(commands, [keys.writable(this.#gateway)], [MARK_MS]);
+  }
+
+  #away(error: Error): void {
+    if (this.#closed || this.#awaySince !== null) return;
+    this.#awaySince = performance.now();
+    this.#log.warn({ redis: placeOf(this.#target), err: error.message }, "Redis is away");
+    this.#askAgain();
+  }
+
+  #askAgain(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    if (!this.#closed) this.#timer = setTimeout(() => this.#askWhetherBack(), ASK_AGAIN_MS).unref();
+  }
+
+  #askWhetherBack(): void {
+    this.writable().then(
+      () => {
+        if (this.#awaySince === null) return;
+        const away_ms = Math.round(performance.now() - this.#awaySince);
+        this.#awaySince = null;
+        this.#log.info({ redis: placeOf(this.#target), away_ms }, "Redis is back");
+      },
+      () => this.#askAgain(),
+    );
+  }
+
+  /**
+   * An error may ask for a new connection: the address may lead elsewhere by now. The others connect again too, because
+   * a blocking read or a subscription would never hear that its server was replaced.
+   */
+  #onRefusal(error: Error): false {
+    const every = classify(error)?.reconnectMs ?? null;
+    const now = performance.now();
+    if (every === null || now - this.#reconnectedAt < every) return false;
+    this.#reconnectedAt = now;
+    this.#lastError = error;
+    this.#log.debug({ err: error.message }, "Redis refuses; connecting again");
+    // After this answer was handled: its own connection is the driver's to close.
+    setImmediate(() => {
+      for (const redis of this.#open) if (redis.status === "ready") redis.disconnect(true);
+    });
+    return false;
+  }
+}

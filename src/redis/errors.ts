@@ -1,0 +1,99 @@
+/**
+ * What an error of Redis, or of the connection to it, means: the one table that the answer to a client, the reconnect
+ * and the log derive from. Limit: an error that is not in the table is a bug, and counts as `internal`.
+ */
+
+export interface RedisErrorClass {
+  /** The code of the answer that a client gets. */
+  readonly code: "redis_unavailable" | "overloaded";
+  /** `no`: Redis refused the command before it did anything. `unknown`: the answer never came. */
+  readonly executed: "no" | "unknown";
+  /**
+   * The connection may lead to a server that is no longer the master: connect again, at most once in this many ms, so
+   * that reads can go on meanwhile. Null: the server is the right one.
+   */
+  readonly reconnectMs: number | null;
+}
+
+const refused = (reconnectMs: number | null = null): RedisErrorClass => ({
+  code: "redis_unavailable",
+  executed: "no",
+  reconnectMs,
+});
+
+/** By the word that Redis puts first. */
+export const REDIS_ERRORS = {
+  /** A replica: after a fail-over behind one address, the old master. */
+  READONLY: refused(1_000),
+  /** A blocking read ended because the master became a replica. */
+  UNBLOCKED: refused(1_000),
+  /** A replica that lost its master, and serves nothing stale. */
+  MASTERDOWN: refused(1_000),
+  /** `min-replicas-to-write`: a master cut off from its replicas, perhaps replaced by now. */
+  NOREPLICAS: refused(5_000),
+  /** The slot is served elsewhere. */
+  MOVED: refused(5_000),
+  ASK: refused(5_000),
+  CLUSTERDOWN: refused(5_000),
+  TRYAGAIN: refused(),
+  /** The password changed, or the server forgot who we are. */
+  NOAUTH: refused(5_000),
+  WRONGPASS: refused(5_000),
+  /** It reads its data after a restart. */
+  LOADING: refused(),
+  /** A script of somebody else runs for too long. */
+  BUSY: refused(),
+  /** It cannot persist: the disk is full, or broken. */
+  MISCONF: refused(),
+  OOM: { code: "overloaded", executed: "no", reconnectMs: null },
+} as const satisfies Record<string, RedisErrorClass>;
+
+type Prefix = keyof typeof REDIS_ERRORS;
+
+/** Errors without a word of their own. */
+const PHRASES: readonly (readonly [phrase: string, class_: RedisErrorClass])[] = [
+  ["max number of clients reached", refused(1_000)],
+  ["Script killed by user", refused()],
+];
+
+/** The driver's own errors: it gave up, and nobody knows what became of the command. */
+const DRIVER =
+  /Command timed out|Connection is closed|Stream isn't writeable|Socket (?:timeout|closed)|max retries/i;
+const ERRNOS: ReadonlySet<string> = new Set([
+  ...["ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "EPIPE", "ENOENT", "ETIMEDOUT"],
+  ...["EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN", "EMFILE", "ENFILE"],
+]);
+const UNANSWERED: RedisErrorClass = { code: "redis_unavailable", executed: "unknown", reconnectMs: null };
+
+const isPrefix = (word: string): word is Prefix => Object.hasOwn(REDIS_ERRORS, word);
+
+/** Redis puts the word first; older servers put the place in the script before it. */
+function prefixOf(message: string): Prefix | undefined {
+  for (const part of message.split(": ")) {
+    const word = /^@?-?([A-Z]+)\b/.exec(part)?.[1];
+    if (word !== undefined && isPrefix(word)) return word;
+  }
+  return undefined;
+}
+
+/** Null for what is no trouble of Redis': a bug, or a refusal that the caller handles. */
+export function classify(error: unknown): RedisErrorClass | null {
+  if (!(error instanceof Error)) return null;
+  const { message } = error;
+  if (error.name !== "ReplyError") {
+    const isOurs = DRIVER.test(message) || ("code" in error && ERRNOS.has(String(error.code)));
+    return isOurs ? UNANSWERED : null;
+  }
+  const prefix = prefixOf(message);
+  if (prefix !== undefined) return REDIS_ERRORS[prefix];
+  return PHRASES.find(([phrase]) => message.includes(phrase))?.[1] ?? null;
+}
+
+/** Redis does not answer, or refuses everybody. */
+export const isUnavailable = (error: unknown): boolean => classify(error)?.code === "redis_unavailable";
+
+/** Redis is out of memory: new work is refused, work in flight goes on. */
+export const isOutOfMemory = (error: unknown): boolean => classify(error)?.code === "overloaded";
+
+/** The command did nothing, and never will. */
+export const isRefused = (error: unknown): boolean => classify(error)?.executed === "no";

@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+import { as, client, request, startBroker } from "../support/broker.ts";
+import { insist } from "../support/insist.ts";
+import { startProxy } from "../support/proxy.ts";
+import { startPair, startServer } from "../support/redis-pair.ts";
+import { subscribe } from "../support/subscriber.ts";
+import { until } from "../support/until.ts";
+
+const BACK_MS = 5_000;
+const linesOf = (log: readonly string[], text: string) => log.filter((line) => line.includes(`"${text}"`));
+const readyAt = (url: string) => request(url, "GET", "/readyz", { token: null });
+
+test("after a fail-over behind one address the gateway finds the new master, and says so once", async () => {
+  const { master, replica, failOver } = await startPair();
+  const proxy = await startProxy(master.socket);
+  const { url, log } = await startBroker({ redis: { url: `redis://127.0.0.1:${proxy.port}` } });
+  const api = client(url);
+  await api.agent("scout");
+  const { token } = await as(url, "agent:scout");
+  const { id } = (await api.delegate("scout", { task: "before" })).body;
+  const stream = subscribe([url], token);
+  await until(() => stream.events.length === 1);
+  await api.agent("idle");
+  const parked = insist(() => api.lease("idle", { wait_seconds: 30 }), 30_000);
+
+  // What is open stays with the old master, which is a replica now.
+  proxy.lead(replica.socket);
+  await failOver();
+  const idempotent = { "idempotency-key": "after" };
+  const after = await insist(() => api.delegate("scout", { task: "after" }, idempotent), BACK_MS);
+  expect(after.status).toBe(202);
+  await until(async () => (await readyAt(url)).status === 200, { timeoutMs: BACK_MS });
+  const { leases } = (await api.lease("scout", { max: 32 })).body;
+  expect(leases.map(({ delegation }: { delegation: { id: string } }) => delegation.id)).toEqual([
+    id,
+    after.body.id,
+  ]);
+  // The feed and the wakes reach the new master, too.
+  await until(() => stream.events.some(({ data }) => data.delegation_id === after.body.id));
+  const woken = await insist(() => api.delegate("idle"));
+  expect((await parked).body.leases[0].delegation.id).toBe(woken.body.id);
+  await until(() => linesOf(log, "Redis is back").length === 1);
+  const [away] = linesOf(log, "Redis is away");
+  expect(JSON.parse(away ?? "{}")).toMatchObject({ redis: `127.0.0.1:${proxy.port}`, level: 40 });
+  expect(away).toMatch(/READONLY|UNBLOCKED/);
+  expect(linesOf(log, "Redis is away")).toHaveLength(1);
+}, 30_000);
+
+test("a master without its replicas refuses with 503 and is not ready, and both pass with the replica's return", async () => {
+  const { socket, redis } = await startServer();
+  const { url } = await startBroker({ redis: { socket } });
+  const api = client(url);
+  await api.agent("scout");
+  await redis.config("SET", "min-replicas-to-write", "1");
+  const refused = await api.delegate("scout");
+  expect(refused).toMatchObject({ status: 503, body: { code: "redis_unavailable" } });
+  expect(refused.body.details.outcome).toBe("not_executed");
+  const ready = await readyAt(url);
+  expect(ready.status).toBe(503);
+  expect(ready.body.reason).toContain("NOREPLICAS");
+  expect((await api.call("GET", "/v1/agents/scout")).status).toBe(200);
+  await redis.config("SET", "min-replicas-to-write", "0");
+  await until(async () => (await readyAt(url)).status === 200);
+  expect((await insist(() => api.delegate("scout"))).status).toBe(202);
+});
+
+test("a Redis that is busy with somebody's script: 503, and all works again when it ends", async () => {
+  const { socket, redis } = await startServer(["busy-reply-threshold 20"]);
+  const { url } = await startBroker({ redis: { socket } });
+  const api = client(url);
+  await api.agent("scout");
+  const other = redis.duplicate();
+  other.on("error", () => {});
+  const looping = other.eval("while true do end", 0).catch(() => null);
+  await until(async () =>
+    (await redis.set("k", "v").catch((error: Error) => error.message))?.startsWith("BUSY"),
+  );
+  const refused = await api.delegate("scout");
+  expect(refused).toMatchObject({ status: 503, body: { code: "redis_unavailable" } });
+  expect((await readyAt(url)).status).toBe(503);
+  await redis.call("SCRIPT", "KILL");
+  await looping;
+  other.disconnect();
+  expect((await insist(() => api.delegate("scout"))).status).toBe(202);
+  await until(async () => (await readyAt(url)).status === 200);
+});
+
+test("a full Redis is ready: work in flight ends", async () => {
+  const { socket, redis } = await startServer();
+  const { url, another } = await startBroker({ redis: { socket } });
+  const api = client(url);
+  await api.agent("scout");
+  await redis.config("SET", "maxmemory", "1");
+  expect((await readyAt(url)).status).toBe(200);
+  expect(await until(async () => (await api.delegate("scout")).status === 503)).toBe(true);
+  // And another gateway starts on it.
+  expect((await readyAt((await another({ redis: { socket } })).url)).status).toBe(200);
+});
