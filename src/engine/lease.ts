@@ -160,17 +160,26 @@ export async function handBack(broker: Broker, leases: readonly GrantedLease[]):
   broker.metrics.handedBack.inc(leases.length);
   for (const { delegation_id, fence } of leases) {
     try {
-      const { outcome } = await broker.writer.move({
-        move: "unconfirm",
-        id: delegation_id,
-        params: { fence },
-        event: { reason: '"connection_lost"' },
-      });
-      if (outcome.outcome === "ok") await follow(broker, delegation_id, outcome);
+      await giveBack(broker, { delegation_id, fence });
     } catch (error) {
-      report(broker, error, "lease not handed back; it will lapse");
+      broker.unheard.handBack({ delegation_id, fence });
+      report(broker, error, "lease not handed back yet");
     }
   }
+}
+
+/** A lease, as far as giving it back needs it. */
+export type LeaseRef = Pick<GrantedLease, "delegation_id" | "fence">;
+
+/** Resolves once the lease is known to be gone, whatever ended it. */
+export async function giveBack(broker: Broker, { delegation_id, fence }: LeaseRef): Promise<void> {
+  const { outcome } = await broker.writer.move({
+    move: "unconfirm",
+    id: delegation_id,
+    params: { fence },
+    event: { reason: '"connection_lost"' },
+  });
+  if (outcome.outcome === "ok") await follow(broker, delegation_id, outcome);
 }
 
 export async function setPaused(

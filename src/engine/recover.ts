@@ -1,6 +1,6 @@
 /**
- * What was under way when Redis fell silent: a ticket to be made, a lease to be granted, and the answer never came.
- * Once Redis is back they are made or given back, so that the work does not wait for the sweep.
+ * What was under way when Redis fell silent: a ticket to be made, a lease to be granted or handed back, and the answer
+ * never came. Once Redis is back they are made or given back, so that the work does not wait for the sweep.
  * Limit: in memory; what a dying process leaves is the sweep's.
  */
 import type { TicketData, TicketOrder } from "../queue/tickets.ts";
@@ -8,7 +8,7 @@ import { isUnavailable } from "../redis/errors.ts";
 import { Script } from "../redis/script.ts";
 import type { Broker } from "./context.ts";
 import { report, wake } from "./dispatch.ts";
-import { handBack } from "./lease.ts";
+import { giveBack, handBack, type LeaseRef } from "./lease.ts";
 
 const EVERY_MS = 500;
 /** A command that Redis had when it fell silent may be carried out after it speaks again. */
@@ -46,8 +46,8 @@ export class Recovery {
 
   start(): void {
     this.#timer = setInterval(() => {
-      const { grants, offers } = this.#broker.unheard;
-      if (!this.#running && grants.size + offers.length > 0) void this.#run();
+      const { grants, offers, handBacks } = this.#broker.unheard;
+      if (!this.#running && grants.size + offers.length + handBacks.length > 0) void this.#run();
     }, EVERY_MS).unref();
   }
 
@@ -69,6 +69,7 @@ export class Recovery {
         },
       );
     }
+    await this.#handBack();
     for (const [agent, grants] of [...unheard.grants]) {
       const looked = await this.#giveBack(agent, grants).then(
         () => true,
@@ -83,6 +84,21 @@ export class Recovery {
       if (!looked) break;
     }
     this.#running = false;
+  }
+
+  /** In order, until Redis does not answer: the rest would only wait for it, too. */
+  async #handBack(): Promise<void> {
+    const { unheard } = this.#broker;
+    for (let lease = unheard.handBacks[0]; lease !== undefined; lease = unheard.handBacks[0]) {
+      try {
+        await giveBack(this.#broker, lease);
+      } catch (error) {
+        report(this.#broker, error, "lease not handed back yet");
+        // What Redis refuses it would refuse for ever; the lease lapses.
+        if (isUnavailable(error)) return;
+      }
+      unheard.handBacks.shift();
+    }
   }
 
   /** What was granted after all goes back; nobody has it. */
@@ -126,6 +142,7 @@ interface Offer {
 
 /** More than this is left to the sweep. */
 const MAX_OFFERS = 10_000;
+const MAX_HAND_BACKS = 10_000;
 const MAX_GRANTS = 1_000;
 
 /** What could not be found out. */
@@ -134,6 +151,13 @@ export class Unheard {
   readonly grants = new Map<string, readonly Grant[]>();
   /** Tickets of which it is not known whether the queue has them; twice is once. */
   readonly offers: Offer[] = [];
+
+  /** Leases of which it is not known whether they went back; twice is once. */
+  readonly handBacks: LeaseRef[] = [];
+
+  handBack(lease: LeaseRef): void {
+    if (this.handBacks.length < MAX_HAND_BACKS) this.handBacks.push(lease);
+  }
 
   grant(agent: string, nonce: string): void {
     const known = this.grants.get(agent) ?? [];

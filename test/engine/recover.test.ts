@@ -1,5 +1,6 @@
 /** Leases whose grant nobody heard of. Limit: what silence does to them is in faults/. */
 import { afterEach, expect, test, vi } from "vitest";
+import { handBack } from "../../src/engine/lease.ts";
 import { Unheard } from "../../src/engine/recover.ts";
 import { client, startBroker } from "../support/broker.ts";
 import { until } from "../support/until.ts";
@@ -21,6 +22,37 @@ test("a lease that nobody heard of goes back, however many were granted after it
   broker.unheard.grant("scout", "lost");
   await until(async () => (await api.get(id)).body.state === "submitted");
   expect((await api.lease("scout")).body.leases[0]).toMatchObject({ attempt: 1, delegation: { id } });
+});
+
+test("a hand-back that failed is tried again until the lease is known to be gone", async () => {
+  const { url, gateway } = await startBroker();
+  const { broker } = gateway;
+  const api = client(url);
+  await api.agent("scout");
+  const ids = [(await api.delegate("scout")).body.id, (await api.delegate("scout")).body.id];
+  const { leases } = (await api.lease("scout", { max: 2 })).body;
+  // The second one was replied to after all.
+  await api.reply(leases[1].lease_id);
+  const failures = ["Command timed out", "Connection is closed.", "Command timed out"];
+  const original = broker.writer.move.bind(broker.writer);
+  vi.spyOn(broker.writer, "move").mockImplementation((...args) => {
+    const failure = args[0].move === "unconfirm" ? failures.shift() : undefined;
+    return failure === undefined ? original(...args) : Promise.reject(new Error(failure));
+  });
+  await handBack(
+    broker,
+    ids.map((delegation_id) => ({ delegation_id, fence: 1, json: "" })),
+  );
+  expect(broker.unheard.handBacks).toHaveLength(2);
+  await until(() => broker.unheard.handBacks.length === 0);
+  expect((await api.get(ids[0])).body).toMatchObject({ state: "submitted", attempt: 1 });
+  expect((await api.get(ids[1])).body.state).toBe("completed");
+});
+
+test("hand-backs that wait for Redis are bounded", () => {
+  const unheard = new Unheard();
+  for (let n = 0; n < 10_100; n += 1) unheard.handBack({ delegation_id: `dlg_0_${n}`, fence: 1 });
+  expect(unheard.handBacks).toHaveLength(10_000);
 });
 
 test("grants are looked for as long as Redis is silent, for a while after, and none that came meanwhile is forgotten", () => {
