@@ -3,7 +3,7 @@
  * refused like any other; asked again then, the same id is tried.
  */
 import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
-import { isOutOfMemory, isUnavailable } from "../redis/connect.ts";
+import { isOutOfMemory, isUnavailable } from "../redis/errors.ts";
 import { messageInputSchema } from "../schema/a2a.ts";
 import { delegateRequestSchema } from "../schema/delegation.ts";
 import { ERRORS, ErrandError, type ErrorCode } from "../schema/errors.ts";
