@@ -1,6 +1,6 @@
 /**
- * `errand answer`, `approve`, `deny`: what a delegation asked, answered. Limit: one delegation at a time; answers are
- * not checked against the options and the schema of the question.
+ * `errand answer`: what a delegation asked, answered. Limit: one delegation at a time; answers are not checked against
+ * the options and the schema of the question.
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { z } from "zod";
@@ -17,18 +17,15 @@ import type { CliHost } from "./host.ts";
 import { print, printJson, write } from "./output.ts";
 import { jsonFrom, textFrom } from "./task-input.ts";
 
-interface SayOptions extends GlobalOptions {
+interface AnswerOptions extends GlobalOptions {
   readonly text?: string;
   readonly data?: unknown;
   readonly interrupt?: string;
-}
-
-interface AnswerOptions extends SayOptions {
   readonly decision?: "approve" | "deny";
   readonly answers?: string;
 }
 
-const INTERRUPT = "only this question, int_…; not what it may ask meanwhile (default: the open one)";
+export const INTERRUPT = "only this question, int_…; not what it may ask meanwhile (default: the open one)";
 const MEANS = "Give it as words, or with --text, --decision, --data or --answers.";
 
 const ABOUT = `
@@ -43,7 +40,7 @@ export function addAnswer(program: Command, { host }: Cli): void {
     .argument("[text...]", "the answer; '-' reads it from stdin")
     .option("--text <text>", "the answer, as words do")
     .addOption(new Option("--decision <decision>", "a decision").choices(decisionSchema.options))
-    .option("--data <json>", "any JSON, for the agent", json)
+    .option("--data <json>", "any JSON, for the agent", jsonOption)
     .option("--answers <path>", "answers to several requests, as JSON; '-' is stdin")
     .option("--interrupt <id>", INTERRUPT)
     .addHelpText("after", ABOUT)
@@ -73,47 +70,6 @@ export function addAnswer(program: Command, { host }: Cli): void {
         options,
         delegator.answer(id, options.interrupt ?? null, given).catch(inWords(delegator, id)),
       );
-    });
-}
-
-export function addApprove(program: Command, cli: Cli): void {
-  addDecision(program, cli, "approve", "say yes to what a delegation asks; it goes on before new work", [
-    "errand approve dlg_…",
-    'errand approve dlg_… --text "but only on staging"',
-    "errand list --state input_required --json | jq -r .id | xargs -n 1 errand approve",
-  ]);
-}
-
-export function addDeny(program: Command, cli: Cli): void {
-  addDecision(program, cli, "deny", "say no to what a delegation asks; its agent goes on with that", [
-    "errand deny dlg_…",
-    'errand deny dlg_… --text "not on a Friday"',
-  ]);
-}
-
-function addDecision(
-  program: Command,
-  { host }: Cli,
-  decision: "approve" | "deny",
-  description: string,
-  lines: readonly string[],
-): void {
-  program
-    .command(decision)
-    .description(description)
-    .argument("<id>", "the delegation, dlg_…", delegationId)
-    .option("--text <text>", "why, or under what condition; the agent gets it")
-    .option("--data <json>", "any JSON, for the agent", json)
-    .option("--interrupt <id>", INTERRUPT)
-    .addHelpText("after", examples(...lines))
-    .action(async (id: string, _options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<SayOptions>();
-      const { text, data, interrupt } = options;
-      if (text !== undefined && text.trim() === "")
-        throw usageError("the text is empty", "Leave --text out.");
-      const delegator = new Delegator(await connect(host, options));
-      const how = { text, data, interruptId: interrupt };
-      await told(host, options, delegator[decision](id, how).catch(inWords(delegator, id)));
     });
 }
 
@@ -182,11 +138,11 @@ const askedAgain = (id: string) => ({
 
 async function told(host: CliHost, { json }: GlobalOptions, answering: ReturnType<Delegator["answer"]>) {
   const delegation = await answering;
-  await (json ? printJson(host, delegation) : print(host, `${delegation.state} ${delegation.id}`));
+  await (json ? printJson(host, delegation) : print(host, `answered ${delegation.id}`));
 }
 
 /** What to do next with this very delegation. */
-function inWords(delegator: Delegator, id: string): (error: unknown) => Promise<never> {
+export function inWords(delegator: Delegator, id: string): (error: unknown) => Promise<never> {
   return async (error) => {
     if (!(error instanceof ErrandApiError)) throw error;
     const { problem } = error;
@@ -201,7 +157,7 @@ function inWords(delegator: Delegator, id: string): (error: unknown) => Promise<
   };
 }
 
-function json(value: string): unknown {
+export function jsonOption(value: string): unknown {
   try {
     return JSON.parse(value);
   } catch {

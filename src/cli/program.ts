@@ -4,11 +4,12 @@
  */
 import { Command } from "commander";
 import { addAgent } from "./agent.ts";
-import { addAnswer, addApprove, addDeny } from "./answer.ts";
+import { addAnswer } from "./answer.ts";
 import { addAudit } from "./audit.ts";
 import { addCancel } from "./cancel.ts";
 import { addCompletion } from "./completion.ts";
 import { addGlobalOptions, type Cli, examples } from "./context.ts";
+import { addApprove, addDeny } from "./decide.ts";
 import { addDelegate } from "./delegate.ts";
 import { addDoctor } from "./doctor.ts";
 import { addGet } from "./get.ts";

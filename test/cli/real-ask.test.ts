@@ -57,7 +57,7 @@ test("an approval from the shell: the agent asks, a list finds it, an approver a
   );
   expect(await run(["approve", id, "--text", "but gently"], { token })).toEqual({
     code: 0,
-    stdout: `submitted ${id}\n`,
+    stdout: `approved ${id}\n`,
     stderr: "",
   });
   expect(await run(["get", id, "--wait", "--reply"])).toEqual({
@@ -181,7 +181,7 @@ describe("an answer", () => {
       const id = await asking(setting, { text: "?" });
       expect(await run(["answer", id, ...args])).toEqual({
         code: 0,
-        stdout: `submitted ${id}\n`,
+        stdout: `answered ${id}\n`,
         stderr: "",
       });
       return (await answered(setting, id))[0];
@@ -255,7 +255,7 @@ describe("at a terminal", () => {
       childEnv: { NO_COLOR: "1" },
       stdin: "2\n approve \n\n17\nbecause\n",
     });
-    expect(ended).toMatchObject({ code: 0, stdout: `submitted ${id}\n` });
+    expect(ended).toMatchObject({ code: 0, stdout: `answered ${id}\n` });
     expect(ended.stderr).toMatch(/^asker-\S+ asks, until 20/);
     expect(ended.stderr).toContain(
       '\n1/4 branch\nWhich branch?\nchoose\n  1) main\n  2) {"tag":7}\nanswer (1 to 2, or words): ',
@@ -308,7 +308,7 @@ describe("at a terminal", () => {
     await closed;
     expect(child.exitCode).toBe(0);
     expect(screen).toContain("Which branch?");
-    expect(screen).toContain(`submitted ${id}`);
+    expect(screen).toContain(`answered ${id}`);
     expect(await answered(setting, id)).toMatchObject([{ parts: [{ text: "main" }] }]);
   });
 });
