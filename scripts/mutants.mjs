@@ -102,7 +102,7 @@ async function runTests(copy, { tests, only }) {
   const report = join(copy, "report.json");
   rmSync(report, { force: true });
   const args = ["run", ...tests, "--reporter=json", `--outputFile=${report}`, "--bail=1"];
-  if (only) args.push("-t", only);
+  if (only) args.push("-t", only.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   const { output, late } = await run(join(ROOT, "node_modules/.bin/vitest"), args, copy);
   if (late) return { outcome: "red", output };
   const { numPassedTests = 0, numFailedTests = 0 } = existsSync(report)

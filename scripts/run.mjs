@@ -25,6 +25,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   bench   run the benchmarks: --help tells which
   test    run the tests: vitest run [args...]
   model   walk further than the tests do: [--runs 5000] [--seed N] [--path P] [--replay R]
+  nodes   run the tests on each supported version of Node: [--node 20,22] [args...]
   mutants break the sources on purpose, and see that a test fails each time: --help tells more
   chaos   break everything while it works, and check what everybody saw: --help tells how
   check   all that CI checks: format and lint, types, build, tests, package
@@ -67,6 +68,10 @@ const TASKS = {
     for (const [name, value] of Object.entries(values)) process.env[`MODEL_${name.toUpperCase()}`] = value;
     await build();
     await run(bin("vitest"), ["run", "test/model"]);
+  },
+  async nodes(args) {
+    await build();
+    await run(process.execPath, ["scripts/nodes.mjs", ...args]);
   },
   async mutants(args) {
     await build();

@@ -10,6 +10,10 @@ describe("the lease is fenced", () => {
     const id = await desk.inState("working");
     await desk.move("release", id);
     await desk.move("lease", id);
+    // While a newer one lives, too.
+    for (const move of ["heartbeat", "complete", "release"] as const) {
+      expect(await desk.move(move, id, { fence: 1 })).toMatchObject({ outcome: "lease", reason: "released" });
+    }
     desk.clock.offset_ms = 61_000;
     await desk.move("due", id);
     desk.clock.offset_ms = 0;
