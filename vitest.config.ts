@@ -4,8 +4,9 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/redis-server.ts"],
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    // They end what hangs. A busy machine may take ten times as long as a quiet one.
+    testTimeout: 60_000,
+    hookTimeout: 90_000,
     // Most of it waits, so several files at once hardly disturb each other, even on two cores.
     maxWorkers: 4,
   },

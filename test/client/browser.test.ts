@@ -191,7 +191,7 @@ describe.skipIf(CHROMIUM === undefined)("in Chromium, on a page of another origi
     const run = await open("ops.test");
     expect(await run("isSecureContext")).toBe(false);
     expect(await run(`delegating(${JSON.stringify(connection)})`)).toEqual(DONE);
-  }, 60_000);
+  }, 120_000);
 
   test("from an origin that is not allowed it says where to look", async () => {
     const { script } = await bundle();
@@ -202,7 +202,7 @@ describe.skipIf(CHROMIUM === undefined)("in Chromium, on a page of another origi
       code: "unreachable",
       recovery: expect.stringContaining("ERRAND_ALLOWED_ORIGINS"),
     });
-  }, 60_000);
+  }, 120_000);
 });
 
 function portOf(address: AddressInfo | string | null): AddressInfo {

@@ -155,4 +155,4 @@ test("odd requests are answered and counted alike", async () => {
     if (answers[0] !== answers[1]) differ[name] = answers;
   }
   expect(differ).toEqual({});
-}, 60_000);
+}, 120_000);

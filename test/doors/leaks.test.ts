@@ -70,4 +70,4 @@ test("polls, waits and streams leave nothing behind, however they end", async ()
     expect([...claimers.agents()], end).toEqual([]);
     expect((await metrics.text()).match(/^errand_streams\S* (\d+)$/m)?.[1] ?? "0", end).toBe("0");
   }
-}, 60_000);
+}, 120_000);

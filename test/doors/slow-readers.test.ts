@@ -57,7 +57,7 @@ test("answers that nobody reads are bounded for a caller, and then closed", asyn
   };
   await until(closed, { timeoutMs: 30_000, what: "all of them closed" });
   expect((await api.call("GET", "/v1/agents/scout")).status).toBe(200);
-}, 90_000);
+}, 120_000);
 
 test("without a token, too, and in small answers: a connection that is not read is closed", async () => {
   const { asking, clock, unread } = await setup();
@@ -71,4 +71,4 @@ test("without a token, too, and in small answers: a connection that is not read 
     return unread() === 0;
   };
   await until(closed, { timeoutMs: 30_000 });
-}, 90_000);
+}, 120_000);

@@ -68,7 +68,7 @@ test("shows delegations from sent to their end, and exits 0 when each ended as e
   expect(output.match(/DELEGATION_(?:COMPLETE|FAILED) /g)).toHaveLength(6);
   expect(await demo.left()).toEqual([]);
   await expect(fetch(`${brokerIn(output)}/healthz`)).rejects.toThrow("fetch failed");
-}, 70_000);
+}, 120_000);
 
 test("an interrupt in the middle of the work ends all that was started", async () => {
   const demo = await startDemo();
@@ -82,4 +82,4 @@ test("an interrupt in the middle of the work ends all that was started", async (
   expect(demo.output()).not.toContain("did not end cleanly");
   expect(await demo.left()).toEqual([]);
   await expect(fetch(`${brokerIn(demo.output())}/healthz`)).rejects.toThrow("fetch failed");
-}, 70_000);
+}, 120_000);

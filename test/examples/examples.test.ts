@@ -62,7 +62,7 @@ test("echo says back what it is told, and goes when asked to", async () => {
   echo.child.kill("SIGTERM");
   expect(await echo.ended).toBe(0);
   expect(echo.out()).toBe("echo is looking for work\n");
-}, 40_000);
+}, 120_000);
 
 describe("shell", () => {
   test("streams what a command prints, and fails with what it complains of", async () => {
@@ -90,7 +90,7 @@ describe("shell", () => {
     ]) {
       await until(() => shell.out().includes(line), { ...PATIENT, what: line });
     }
-  }, 40_000);
+  }, 120_000);
 
   test("kills the command when the delegation is canceled", async () => {
     const { url, agent, delegator } = await desk("shell");
@@ -103,7 +103,7 @@ describe("shell", () => {
     await delegator.cancel(id);
     await until(() => shell.out().includes("stopped: canceled"), PATIENT);
     await until(() => !isAlive(pid), { ...PATIENT, what: "the command's end" });
-  }, 40_000);
+  }, 120_000);
 });
 
 test("an A2A server that knows nothing of the broker asks and deploys, behind the relay", async () => {
@@ -126,7 +126,7 @@ test("an A2A server that knows nothing of the broker asks and deploys, behind th
     }, PATIENT);
     expect([done.state, done.reply && textOf(done.reply)]).toEqual([state, said]);
   }
-}, 60_000);
+}, 120_000);
 
 test("release asks, an approver of its own answers, and another process goes on with the answer", async () => {
   const { url, agent, delegator } = await desk("release");
@@ -167,7 +167,7 @@ test("release asks, an approver of its own answers, and another process goes on 
   }
   answering.child.kill("SIGTERM");
   expect(await answering.ended, answering.out()).toBe(0);
-}, 60_000);
+}, 120_000);
 
 test("mcp-pair: one delegates and answers, the other polls, asks and completes, by tools alone", async () => {
   const { url, agent, caller } = await desk("greeter");
@@ -186,7 +186,7 @@ test("mcp-pair: one delegates and answers, the other polls, asks and completes, 
   );
   const { body } = await caller.call("GET", "/v1/delegations");
   expect(body.delegations).toMatchObject([{ state: "completed", attempt: 1, delegator: "caller:alice" }]);
-}, 40_000);
+}, 120_000);
 
 test("fan-out gathers the results of all that it sent, failures included, and of nothing else", async () => {
   const { url, agent, caller, delegator } = await desk("shell");
@@ -203,7 +203,7 @@ test("fan-out gathers the results of all that it sent, failures included, and of
     "seq 3: 3 lines",
   ]);
   expect(lines.at(-1)).toBe("2 done, 1 failed");
-}, 40_000);
+}, 120_000);
 
 test("an A2A client has an agent that polls release, after its approval", async () => {
   const { url, agent, caller } = await desk("release");
@@ -225,7 +225,7 @@ test("an A2A client has an agent that polls release, after its approval", async 
   const denying = example("a2a-client.ts", ["release", "v2.0.0", "deny"], url, caller.token);
   expect(await denying.ended, denying.out()).toBe(1);
   expect(denying.out().trimEnd().split("\n").at(-1)).toBe("REJECTED: not released: deny");
-}, 60_000);
+}, 120_000);
 
 test("watcher prints every event once, and goes on where it was ended", async () => {
   const { url, agent, delegator } = await desk("scout");
@@ -260,7 +260,7 @@ test("watcher prints every event once, and goes on where it was ended", async ()
     "2 scout DELEGATION_STATUS leased",
     "3 scout DELEGATION_COMPLETE completed",
   ]);
-}, 60_000);
+}, 120_000);
 
 function isAlive(pid: number): boolean {
   try {

@@ -28,7 +28,7 @@ test("a delegation that was accepted is told as such, though it can not be waite
   expect([status, body.state, body.target]).toEqual([202, "submitted", "scout"]);
   expect(headers.get("location")).toBe(`/v1/delegations/${body.id}`);
   expect((await direct.get(body.id)).status).toBe(200);
-}, 30_000);
+}, 120_000);
 
 test("the metrics are told without the queues'", async () => {
   const { proxy, api, url } = await setup();

@@ -44,7 +44,7 @@ test("after a fail-over behind one address the gateway finds the new master, and
   expect(JSON.parse(away ?? "{}")).toMatchObject({ redis: `127.0.0.1:${proxy.port}`, level: 40 });
   expect(away).toMatch(/READONLY|UNBLOCKED/);
   expect(linesOf(log, "Redis is away")).toHaveLength(1);
-}, 30_000);
+}, 120_000);
 
 test("a master without its replicas refuses with 503 and is not ready, and both pass with the replica's return", async () => {
   const { socket, redis } = await startServer();

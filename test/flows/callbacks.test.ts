@@ -203,7 +203,7 @@ test("a delegator with many hosts that do not answer keeps half the places", asy
   expect(calls()).toBe(10);
   release();
   await until(() => calls() === 30, { timeoutMs: 30_000 });
-}, 60_000);
+}, 120_000);
 
 test("a host that does not answer keeps a few places, and the calls to others go on", async () => {
   const { api, leased } = await setup();
@@ -224,4 +224,4 @@ test("a host that does not answer keeps a few places, and the calls to others go
   await until(() => new Set(slow.received.map(({ headers }) => headers["webhook-id"])).size === 30, {
     timeoutMs: 30_000,
   });
-}, 60_000);
+}, 120_000);

@@ -48,7 +48,7 @@ test("three terminals: work, delegate --wait prints the answer, watch shows ever
 
   work.child.kill("SIGINT");
   expect(await work.ended()).toBe(130);
-}, 60_000);
+}, 120_000);
 
 describe("errand work", () => {
   test("a command that fails fails the delegation with its last words", async () => {
@@ -59,7 +59,7 @@ describe("errand work", () => {
     const delegate = errand(dir, ["delegate", "scout", "try", "--wait"]);
     expect(await delegate.ended()).toBe(1);
     expect(delegate.stderr()).toContain("oh no");
-  }, 30_000);
+  }, 120_000);
 
   test("a cancel ends the command at once; Ctrl-C gives the work back", async () => {
     const dir = freshDir();
@@ -81,7 +81,7 @@ describe("errand work", () => {
     // At once when it was at work; through confirm_within_seconds when the lease was still on its way to it.
     await until(async () => (await api.get(second)).body.state === "submitted", { timeoutMs: 10_000 });
     expect((await api.get(second)).body.attempt).toBe(1);
-  }, 30_000);
+  }, 120_000);
 });
 
 describe("start and stop", () => {
@@ -101,7 +101,7 @@ describe("start and stop", () => {
     expect(Date.now() - stoppedAt).toBeLessThan(10_000);
     expect(redisOf(dir)).toEqual([]);
     expect(existsSync(join(dir, ".errand", "gateway.json"))).toBe(false);
-  }, 30_000);
+  }, 120_000);
 
   test("kill -9 leaves no Redis behind, and the next start has everything that was accepted", async () => {
     const dir = freshDir();
@@ -118,7 +118,7 @@ describe("start and stop", () => {
     const again = client(second.url, second.token);
     for (const id of ids) expect((await again.get(id)).body.state).toBe("submitted");
     expect((await again.lease("scout", { max: 32 })).body.leases).toHaveLength(32);
-  }, 60_000);
+  }, 120_000);
 
   test("a second broker on the same data directory shares its Redis, and outlives the first", async () => {
     const dir = freshDir();
@@ -136,7 +136,7 @@ describe("start and stop", () => {
     expect((await client(second.url, second.token).get(id)).body.state).toBe("submitted");
     second.child.kill("SIGTERM");
     expect(await second.ended()).toBe(0);
-  }, 60_000);
+  }, 120_000);
 
   test("Redis that is killed comes back by itself; meanwhile 503, with what to do", async () => {
     const dir = freshDir();
@@ -159,7 +159,7 @@ describe("start and stop", () => {
     child.kill("SIGTERM");
     expect(await ended()).toBe(0);
     expect(Date.now() - stoppedAt).toBeLessThan(3_000);
-  }, 60_000);
+  }, 120_000);
 
   test("private things are private", async () => {
     const dir = freshDir();
@@ -167,7 +167,7 @@ describe("start and stop", () => {
     const mode = (name: string) => (statSync(join(dir, ".errand", name)).mode & 0o777).toString(8);
     expect([mode(""), mode("operator-token"), mode("gateway.json")]).toEqual(["700", "600", "600"]);
     expect(readFileSync(join(dir, ".errand", ".gitignore"), "utf8")).toBe("*\n");
-  }, 30_000);
+  }, 120_000);
 
   test("all problems of the configuration are told at once, with exit code 78", async () => {
     const run = errand(freshDir(), ["serve"], {
@@ -192,7 +192,7 @@ describe("start and stop", () => {
     const run = errand(freshDir(), ["serve"], { ERRAND_HOST: "192.0.2.1", ERRAND_PORT: "0" });
     expect(await run.ended()).toBe(78);
     expect(run.stderr()).toContain("ERRAND_HOST");
-  }, 30_000);
+  }, 120_000);
 
   test("another number of shards than the data's refuses to start", async () => {
     const dir = freshDir();
@@ -206,7 +206,7 @@ describe("start and stop", () => {
     const second = errand(dir, ["serve"], { ERRAND_PORT: "0", ERRAND_SHARDS: "2" });
     expect(await second.ended()).toBe(78);
     expect(second.stderr()).toContain("ERRAND_SHARDS=4");
-  }, 30_000);
+  }, 120_000);
 
   test("a port that is taken is told as such", async () => {
     const dir = freshDir();
@@ -216,7 +216,7 @@ describe("start and stop", () => {
     expect(other.stderr()).toContain("EADDRINUSE");
     // Nothing was begun that is broken off.
     expect(other.stderr().trimEnd().split("\n")).toHaveLength(1);
-  }, 30_000);
+  }, 120_000);
 
   test("a second broker at the address of the first, on the same data, is told of the first", async () => {
     const dir = freshDir();
@@ -230,7 +230,7 @@ describe("start and stop", () => {
     // It still answers, and the CLI still finds it.
     const listed = errand(dir, ["agent", "list"]);
     expect(await listed.ended()).toBe(0);
-  }, 30_000);
+  }, 120_000);
 
   test("an external Redis that is away, or may evict, is refused with what to do", async () => {
     const dir = freshDir();
@@ -247,7 +247,7 @@ describe("start and stop", () => {
     redis.disconnect();
     expect(code).toBe(78);
     expect(cache.stderr()).toContain("maxmemory-policy is allkeys-lru");
-  }, 30_000);
+  }, 120_000);
 });
 
 describe("what a command prints", () => {
@@ -269,5 +269,5 @@ describe("what a command prints", () => {
     const flood = errand(dir, ["delegate", "flood", "x", "--wait"]);
     expect(await flood.ended()).toBe(0);
     expect(flood.stderr()).toMatch(/the reply was cut by its agent: \d+ of 3000000 bytes/);
-  }, 30_000);
+  }, 120_000);
 });

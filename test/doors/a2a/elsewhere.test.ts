@@ -53,5 +53,5 @@ describe.each(BINDINGS)("%s", (binding) => {
     expect(stateOf(await later.cancelTask({ tenant: "", id: other.id, metadata: undefined }))).toBe(
       "CANCELED",
     );
-  }, 60_000);
+  }, 120_000);
 });

@@ -102,7 +102,7 @@ test("a gateway is killed: the client resumes at another with nothing missed, th
   await rest.ended;
   expect(rebuilt(rest.events).artifacts).toEqual({ x: ["one", "two", "three"] });
   expect(rest.lines()).toEqual(["task WORKING", "artifact x three", "COMPLETED done"]);
-}, 60_000);
+}, 120_000);
 
 const textsOf = (parts: readonly Part[]): string[] =>
   parts.map(({ content }) => (content?.$case === "text" ? content.value : "?"));

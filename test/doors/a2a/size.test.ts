@@ -39,7 +39,7 @@ describe.each(BINDINGS)("%s", (binding) => {
     expect(given.length).toBeGreaterThan(0);
     const whole = await client.getTask({ tenant: "", id });
     expect(whole.artifacts.slice(0, 3).map(({ parts }) => textOf(parts))).toEqual([text, text, text]);
-  }, 60_000);
+  }, 120_000);
 });
 
 test("a reference leads to the whole task", async () => {
@@ -59,7 +59,7 @@ test("a reference leads to the whole task", async () => {
   expect((await response.json()).artifacts[0].parts).toHaveLength(90_000);
   await agent.reply(lease);
   await live.ended;
-}, 60_000);
+}, 120_000);
 
 const URL_OF = "http://broker/a2a/scout/rest/tasks/x";
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));

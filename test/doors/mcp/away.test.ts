@@ -37,7 +37,7 @@ test("an outcome that is not known can be found out with the key that the error 
   const second = await call({ idempotency_key });
   expect(second.data).toMatchObject({ delegation_id: first.data.delegation_id, replayed: true });
   expect((await api.call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
-}, 30_000);
+}, 120_000);
 
 test("neither tokens nor anything that is said reaches the log", async () => {
   const { url, log } = await startBroker();

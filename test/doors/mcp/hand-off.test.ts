@@ -91,5 +91,5 @@ describe.each(ERAS)("in the %s era", (era) => {
     await until(async () => (await working()) === 0, { what: "the leases' end" });
     const { leases } = (await api.lease("scout", { max: 8 })).body;
     expect(leases.map(({ attempt }: { attempt: number }) => attempt)).toEqual(sent.map(() => 1));
-  }, 30_000);
+  }, 120_000);
 });

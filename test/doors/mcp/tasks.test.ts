@@ -80,7 +80,7 @@ test("the extension's client takes a delegation from working over a question to 
   expect(outcome.result.structuredContent).toMatchObject({ state: "completed", reply: { text: "painted" } });
   expect(asked).toEqual(["Which colour?"]);
   expect(seen.some((one) => one.startsWith("input_required"))).toBe(true);
-}, 60_000);
+}, 120_000);
 
 test("the extension's client cancels one", async () => {
   const here = await desk();
@@ -91,7 +91,7 @@ test("the extension's client cancels one", async () => {
   await execution.cancel();
   expect((await lost).body).toMatchObject({ code: "lease_lost", details: { reason: "canceled" } });
   expect((await execution.settle()).outcome.status).toBe("cancelled");
-}, 60_000);
+}, 120_000);
 
 test("a task is there before its handle, and carries what the delegation knows", async () => {
   const { start, get, scout, lease, clock, gateway } = await desk();
@@ -359,7 +359,7 @@ test("the time that it takes tells nothing either", async () => {
   const median = (times: number[]) => times.sort((x, y) => x - y)[times.length >> 1] ?? 0;
   const [foreign = 0, unknown = 0] = [...took.values()].map(median);
   expect(Math.abs(foreign - unknown)).toBeLessThan(Math.max(1.5, 0.5 * Math.min(foreign, unknown)));
-}, 40_000);
+}, 120_000);
 
 test("a client that does not declare tasks gets none, and may not ask for any", async () => {
   const { url, alice, start, scout, lease } = await desk();
