@@ -71,7 +71,7 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
     .option("--priority <n>", "0 to 9, higher first (default 5)", wholeBetween(0, 9))
     .option("--context <id>", "the conversation it belongs to", valid(contextIdSchema))
     .option("--delay <seconds>", "start no sooner than this", positive)
-    .option("--ttl <seconds>", "fail it if it is not finished by then (default: a day)", positive)
+    .option("--ttl <seconds>", "fail it if it is not finished by then (default: seven days)", positive)
     .option("--start-within <seconds>", "fail it if nobody took it by then", positive)
     .option("--max-attempts <n>", "how often it is tried (default: the agent's)", wholeBetween(1, 100))
     .option("--meta <key=value>", "metadata that the agent gets; may be repeated", keyValue)

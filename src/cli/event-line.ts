@@ -9,8 +9,10 @@ const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined)
 
 /** What the several statuses carry beside the envelope. */
 const extrasSchema = z.object({
+  answer_preview: optional(z.string()),
   attempt: optional(z.number()),
   by: optional(z.string()),
+  decision: optional(z.string()),
   duration_ms: optional(z.number()),
   error: optional(z.object({ code: z.string(), message: z.string() })),
   interrupt: optional(interruptSchema),
@@ -21,6 +23,7 @@ const extrasSchema = z.object({
   retry_at: optional(z.string()),
   task_preview: optional(z.string()),
   reason: optional(z.string()),
+  redacted: optional(z.boolean()),
 });
 type Extras = z.infer<typeof extrasSchema>;
 
@@ -63,13 +66,23 @@ function says(type: string, status: string, state: string, extras: Extras): stri
     parts.push(progress?.done !== undefined && `${progress.done}/${progress.total ?? "?"}`);
     parts.push(progress?.message && quoted(progress.message));
     parts.push(extras.interrupt && quoted(questionText(extras.interrupt)));
-    parts.push(status === "answered" && extras.by && `by ${oneLine(extras.by)}`);
+    if (status === "answered") parts.push(...answered(extras));
     parts.push(extras.retry_at && `again at ${time(extras.retry_at)}`);
     parts.push(error && `(${reason(error, state)})`);
     parts.push(extras.reason && `(${oneLine(extras.reason, 100)})`);
     parts.push(extras.task_preview && quoted(extras.task_preview));
   }
   return parts.filter(Boolean).join(" ");
+}
+
+/** Who answered, and what. */
+function answered({ by, decision, answer_preview, redacted }: Extras) {
+  return [
+    by && `by ${oneLine(by)}`,
+    decision && oneLine(decision),
+    answer_preview && quoted(answer_preview),
+    redacted && "(a secret)",
+  ];
 }
 
 function reason({ code, message }: { code: string; message: string }, state: string): string {

@@ -5,16 +5,24 @@ import { textOf } from "../schema/a2a.ts";
 import type { Delegation } from "../schema/delegation.ts";
 import { type Cli, connect, delegationId, examples, type GlobalOptions, positive } from "./context.ts";
 import { usageError } from "./failure.ts";
+import { historyRows } from "./history.ts";
+import type { CliHost } from "./host.ts";
 import { oneLine, print, printJson, progressText, table } from "./output.ts";
 import { howToAnswer, requestLine } from "./questions.ts";
 import { printReply } from "./reply.ts";
+import { standingRows } from "./standing.ts";
 import { refuseBadEnd, waitFor } from "./wait.ts";
 
 interface GetOptions extends GlobalOptions {
   readonly wait?: boolean;
   readonly timeout?: number;
   readonly reply?: boolean;
+  readonly history?: boolean;
 }
+
+/** Of questions and answers the newest are shown; all of them with --history. */
+const SAID = 6;
+const SAID_MAX = 200;
 
 export function addGet(program: Command, { host }: Cli): void {
   program
@@ -28,10 +36,12 @@ export function addGet(program: Command, { host }: Cli): void {
       positive,
     )
     .option("--reply", "print the reply alone, as 'errand delegate --wait' does")
+    .option("--history", "print follow-ups, questions and answers whole: who answered, and when")
     .addHelpText(
       "after",
       examples(
         "errand get dlg_… --wait",
+        "errand get dlg_… --history",
         "errand get dlg_… --reply > output.bin",
         "errand get dlg_… --json | jq .state",
       ),
@@ -43,17 +53,25 @@ export function addGet(program: Command, { host }: Cli): void {
       const delegation = options.wait
         ? await waitFor({ host, connection, id, timeoutSeconds: options.timeout })
         : await new Delegator(connection).get(id);
-      if (options.json) await printJson(host, delegation);
+      if (options.history && options.reply) throw usageError("give either --history or --reply");
+      if (options.history) await printHistory(host, delegation, options.json);
+      else if (options.json) await printJson(host, delegation);
       else if (options.reply) await printReply(host, delegation);
-      else await print(host, describe(delegation));
+      else await print(host, describe(delegation, await standingRows(connection, delegation)));
       if (options.wait || options.reply) refuseBadEnd(delegation);
     });
 }
 
-function describe(delegation: Delegation): string {
+/** With --json one message a line, as it stands. */
+async function printHistory(host: CliHost, { history }: Delegation, json = false): Promise<void> {
+  if (json) for (const message of history) await printJson(host, message);
+  else if (history.length > 0) await print(host, table(historyRows(history, Number.POSITIVE_INFINITY)));
+}
+
+function describe(delegation: Delegation, standing: readonly (readonly [string, string])[]): string {
   const { id, state, target, delegator, context_id, attempt, max_attempts, lease, progress, error } =
     delegation;
-  const rows = [
+  const rows: (readonly string[])[] = [
     ["delegation", id],
     ["state", state],
     ["target", target],
@@ -69,6 +87,12 @@ function describe(delegation: Delegation): string {
   const done = progress && progressText(progress);
   if (done) rows.push(["progress", done]);
   const { interrupt } = delegation;
+  const said = historyRows(delegation.history, SAID_MAX);
+  // The open question is shown below, with what it takes to answer it.
+  const past = said.slice(0, said.length - (interrupt?.requests.length ?? 0));
+  if (past.length > SAID)
+    rows.push(["said", `${past.length - SAID} more before: 'errand get ${id} --history'`]);
+  rows.push(...past.slice(-SAID));
   for (const request of interrupt?.requests ?? []) {
     rows.push(["asks", requestLine(request, interrupt?.requests.length === 1)]);
   }
@@ -77,6 +101,7 @@ function describe(delegation: Delegation): string {
     rows.push(["answer with", howToAnswer(delegation)]);
   }
   if (delegation.finished_at) rows.push(["finished", delegation.finished_at]);
+  rows.push(...standing);
   for (const { artifactId, name, parts } of delegation.artifacts) {
     rows.push([
       "artifact",

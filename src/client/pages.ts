@@ -4,7 +4,8 @@
  */
 import { z } from "zod";
 import { delegationSchema, type State } from "../schema/delegation.ts";
-import { type ConnectionOptions, Http, seconds } from "./http.ts";
+import { eventPageSchema, type StreamEvent } from "../schema/event.ts";
+import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
 
 /** One of the first four is the index; the others filter within it. */
 export interface ListQuery {
@@ -53,5 +54,12 @@ export class Pages {
       signal,
       holdSeconds: waitSeconds,
     });
+  }
+
+  /** The first events of a delegation, the oldest first. */
+  async events(id: string, limit: number, signal?: AbortSignal): Promise<StreamEvent[]> {
+    const path = route`/v1/delegations/${id}/events`;
+    const query = { after: "0", limit };
+    return (await this.#http.persist(eventPageSchema, { path, query, signal })).events;
   }
 }

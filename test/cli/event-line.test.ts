@@ -30,3 +30,12 @@ test("a next attempt says why the last one failed", () => {
   const line = eventLine({ ...WAITING, status: "retrying", attempt: 2, error }, COLOURLESS);
   expect(line).toContain("retrying attempt 2 again at 10:00:05.000 (command_failed: exit status 75 no disk)");
 });
+
+test("an answer says by whom, how it was decided, and how it begins", () => {
+  const answered = { ...WAITING, status: "answered", by: "approver:ann" };
+  const line = eventLine({ ...answered, decision: "approve", answer_preview: "but\ngently" }, COLOURLESS);
+  expect(line).toContain('answered by approver:ann approve "but gently"');
+  expect(eventLine({ ...answered, redacted: true }, COLOURLESS)).toContain(
+    "answered by approver:ann (a secret)",
+  );
+});

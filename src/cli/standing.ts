@@ -1,0 +1,89 @@
+/**
+ * Why a delegation stands where it stands: who worked on it, what it waits for, how the last attempt ended. Limit: of
+ * what has more than a few hundred events only what the record and the agent say.
+ */
+import { z } from "zod";
+import { Admin } from "../client/admin.ts";
+import { ErrandApiError } from "../client/errors.ts";
+import type { ConnectionOptions } from "../client/http.ts";
+import { Pages } from "../client/pages.ts";
+import type { Agent } from "../schema/agent.ts";
+import { type Delegation, isTerminal } from "../schema/delegation.ts";
+import type { StreamEvent } from "../schema/event.ts";
+import { oneLine, took } from "./output.ts";
+
+const MOST_EVENTS = 300;
+
+const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
+const moreSchema = z.object({
+  status: optional(z.string()),
+  worker_id: optional(z.string()),
+  retry_at: optional(z.string()),
+  error: optional(z.object({ code: z.string(), message: z.string() })),
+  reason: optional(z.string()),
+});
+type More = z.infer<typeof moreSchema>;
+
+/** Rows beside what the record says; none where they cannot be had, for they are only for the eye. */
+export async function standingRows(
+  connection: ConnectionOptions,
+  delegation: Delegation,
+): Promise<[string, string][]> {
+  const { state, created_at, finished_at } = delegation;
+  const [events, agent] = await Promise.all([
+    eventsOf(connection, delegation),
+    state === "submitted" ? agentOf(connection, delegation) : undefined,
+  ]);
+  const rows: [string, string][] = [];
+  const worker = events.findLast(({ worker_id }) => worker_id !== undefined)?.worker_id;
+  if (worker !== undefined && state !== "working") rows.push(["worker", `${oneLine(worker)}, the last one`]);
+  const ended = events.findLast(({ status }) => ENDS.includes(status ?? ""));
+  if (ended && !isTerminal(state)) rows.push(["before", howEnded(ended)]);
+  const why = state === "submitted" ? whyWaiting(delegation, ended, agent) : undefined;
+  if (why !== undefined) rows.push(["waits", why]);
+  if (finished_at) rows.push(["took", took(Date.parse(finished_at) - Date.parse(created_at))]);
+  return rows;
+}
+
+/** How an attempt ends that is not the last. */
+const ENDS: readonly string[] = ["retrying", "lease_expired", "released"];
+
+function howEnded({ status, error, reason }: More): string {
+  if (error) return `it failed: ${oneLine(error.code)}: ${oneLine(error.message, 200)}`;
+  if (status === "lease_expired") return "the worker stopped responding";
+  return `the worker gave it back${reason === undefined ? "" : `: ${oneLine(reason, 200)}`}`;
+}
+
+function whyWaiting(
+  { target, not_before_at }: Delegation,
+  ended: More | undefined,
+  agent: Agent | undefined,
+) {
+  const isAhead = (instant: string | null | undefined): instant is string =>
+    Date.parse(instant ?? "") > Date.now();
+  if (isAhead(not_before_at)) return `until ${not_before_at}, as it was asked`;
+  if (isAhead(ended?.retry_at)) return `until ${oneLine(ended.retry_at)}, then it is tried again`;
+  if (agent === undefined) return undefined;
+  if (agent.paused) return `${target} is paused: 'errand agent resume ${target}' (operator)`;
+  const { state, last_seen_at } = agent.presence;
+  if (state !== "online") {
+    return `nobody is polling for ${target}${last_seen_at === null ? "" : `, last at ${last_seen_at}`}`;
+  }
+  return `for a worker of ${target}: ${agent.counts.working} working, ${agent.counts.waiting} waiting`;
+}
+
+async function eventsOf(connection: ConnectionOptions, { id, version }: Delegation): Promise<More[]> {
+  if (version > MOST_EVENTS) return [];
+  const events = await quietly(new Pages(connection).events(id, MOST_EVENTS));
+  return (events ?? []).map((event: StreamEvent) => moreSchema.parse(event));
+}
+
+const agentOf = (connection: ConnectionOptions, { target }: Delegation): Promise<Agent | undefined> =>
+  quietly(new Admin(connection).getAgent(target));
+
+function quietly<T>(asking: Promise<T>): Promise<T | undefined> {
+  return asking.catch((error: unknown) => {
+    if (error instanceof ErrandApiError) return undefined;
+    throw error;
+  });
+}
