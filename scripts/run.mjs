@@ -28,6 +28,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   nodes   run the tests on each supported version of Node: [--node 20,22] [args...]
   mutants break the sources on purpose, and see that a test fails each time: --help tells more
   chaos   break everything while it works, and check what everybody saw: --help tells how
+  fuzz    send more spoiled requests than the tests do: [--runs 20000] [--seed N] [--path P]
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
   build   compile src to dist
@@ -80,6 +81,18 @@ const TASKS = {
   async chaos(args) {
     await build();
     await run(process.execPath, ["--import", "tsx", "test/chaos/main.ts", ...args]);
+  },
+  async fuzz(args) {
+    const options = {
+      runs: { type: "string", default: "20000" },
+      seed: { type: "string", default: String(Date.now() % 2 ** 31) },
+      path: { type: "string" },
+    };
+    const { values } = parseArgs({ args, options });
+    for (const [name, value] of Object.entries(values)) process.env[`FUZZ_${name.toUpperCase()}`] = value;
+    say(`fuzz: seed ${values.seed}`);
+    await build();
+    await run(bin("vitest"), ["run", "test/fuzz"]);
   },
   check,
   async fix() {

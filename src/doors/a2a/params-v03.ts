@@ -47,7 +47,11 @@ const pushConfig = z.looseObject({
   url: z.string().min(1, "is required"),
   token: z.string().optional(),
   authentication: z
-    .looseObject({ schemes: z.array(z.string()), credentials: z.string().optional() })
+    .looseObject({
+      // The first is used; the SDK would print the others.
+      schemes: z.array(z.string()).transform((schemes) => schemes.slice(0, 1)),
+      credentials: z.string().optional(),
+    })
     .optional(),
 });
 
@@ -66,7 +70,8 @@ export const sendV03 = z.looseObject({
 
 const task = z.looseObject({ id, ...metadata });
 
-const PARAMS = {
+/** Params by method. */
+export const PARAMS_V03 = {
   "message/send": sendV03,
   "message/stream": sendV03,
   "tasks/get": task.extend({ historyLength: count.optional() }),
@@ -79,9 +84,9 @@ const PARAMS = {
   "agent/getAuthenticatedExtendedCard": z.unknown().optional(),
 } as const satisfies Record<string, z.ZodType>;
 
-type MethodV03 = keyof typeof PARAMS;
+type MethodV03 = keyof typeof PARAMS_V03;
 
-export const isMethodV03 = (name: string): name is MethodV03 => Object.hasOwn(PARAMS, name);
+export const isMethodV03 = (name: string): name is MethodV03 => Object.hasOwn(PARAMS_V03, name);
 
 /** Members that are null count as absent: some senders write every optional one. */
 const withoutNulls = (value: unknown): unknown => {
@@ -99,7 +104,7 @@ const withoutNulls = (value: unknown): unknown => {
 
 /** Throws `invalid_request` with every problem and its place. */
 export const checkParamsV03 = (method: MethodV03, params: unknown): unknown =>
-  check<unknown>(PARAMS[method], withoutNulls(params), "params");
+  check<unknown>(PARAMS_V03[method], withoutNulls(params), "params");
 
 export const checkSendV03 = (params: unknown): Members =>
   check<Members>(sendV03, withoutNulls(params), "body");

@@ -1,0 +1,166 @@
+/** Requests to every door, made from the schemas that the doors check by. Limit: valid ones; mutations.ts spoils them. */
+import * as fc from "fast-check";
+import { z } from "zod";
+import { PARAMS } from "../../src/doors/a2a/params.ts";
+import { PARAMS_V03 } from "../../src/doors/a2a/params-v03.ts";
+import { ROUTES } from "../../src/doors/http.ts";
+import { TOOLS } from "../../src/doors/mcp/tools.ts";
+import type { Route } from "../../src/doors/route.ts";
+import { artifactSchema, messageSchema } from "../../src/schema/a2a.ts";
+import { A2A_STATES } from "../../src/schema/a2a-task.ts";
+import { MODERN } from "../support/mcp.ts";
+import { toValue, valuesOf } from "./values.ts";
+
+export type DoorName = "rest" | "rpc" | "a2a-rest" | "mcp";
+
+export interface Ask {
+  readonly door: DoorName;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+const recordSchema = z.record(z.string(), z.unknown());
+const recordOf = (arbitrary: fc.Arbitrary<unknown>) =>
+  arbitrary.map((value) => recordSchema.parse(value ?? {}));
+const nothing = fc.constant({});
+
+const asQuery = (query: Readonly<Record<string, unknown>>): string => {
+  const text = Object.entries(query)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${encodeURIComponent(String(value).toWellFormed())}`)
+    .join("&");
+  return text === "" ? "" : `?${text}`;
+};
+
+const inPath = (value: unknown): string =>
+  // A placeholder stays one.
+  encodeURIComponent(String(value).toWellFormed()).replace(/^%7B(\w+)%7D$/, "{$1}");
+
+function restAsk({ method, path, schemas: { params, query, body } }: Route): fc.Arbitrary<Ask> {
+  return fc
+    .record({
+      params: params ? recordOf(valuesOf(params)) : nothing,
+      query: query ? recordOf(valuesOf(query)) : nothing,
+      body: body ? valuesOf(body) : fc.constant(undefined),
+    })
+    .map((made) => ({
+      door: "rest" as const,
+      method,
+      path:
+        path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+          inPath(z.record(z.string(), z.unknown()).parse(made.params)[name]),
+        ) + asQuery(made.query),
+      headers: {},
+      body: made.body,
+    }));
+}
+
+const rpcAsk = (version: string, method: string, schema: z.ZodType): fc.Arbitrary<Ask> =>
+  valuesOf(schema).map((params) => ({
+    door: "rpc" as const,
+    method: "POST",
+    path: "/a2a/scout/rpc",
+    headers: { "a2a-version": version },
+    body: { jsonrpc: "2.0", id: 1, method, params },
+  }));
+
+/** Verb, path and what is in the body. */
+const A2A_REST: readonly (readonly [version: string, verb: string, path: string, body: z.ZodType | null])[] =
+  [
+    ["1.0", "POST", "message:send", PARAMS.SendMessage],
+    ["1.0", "POST", "message:stream", PARAMS.SendStreamingMessage],
+    ["1.0", "GET", "tasks/{id}", null],
+    ["1.0", "GET", "tasks?pageSize=5", null],
+    ["1.0", "POST", "tasks/{id}:cancel", PARAMS.CancelTask],
+    ["1.0", "POST", "tasks/{id}/pushNotificationConfigs", PARAMS.CreateTaskPushNotificationConfig],
+    ["1.0", "GET", "tasks/{id}/pushNotificationConfigs", null],
+    ["0.3", "POST", "v1/message:send", PARAMS_V03["message/send"]],
+    ["0.3", "POST", "v1/message:stream", PARAMS_V03["message/stream"]],
+    ["0.3", "GET", "v1/tasks/{id}", null],
+    ["0.3", "POST", "v1/tasks/{id}:cancel", PARAMS_V03["tasks/cancel"]],
+    ["0.3", "POST", "v1/tasks/{id}/pushNotificationConfigs", PARAMS_V03["tasks/pushNotificationConfig/set"]],
+  ];
+
+const a2aRestAsks = A2A_REST.map(([version, method, path, body]) =>
+  (body ? valuesOf(body) : fc.constant(undefined)).map((made) => ({
+    door: "a2a-rest" as const,
+    method,
+    path: `/a2a/scout/rest/${path}`,
+    headers: { "a2a-version": version },
+    body: made,
+  })),
+);
+
+const META = {
+  "io.modelcontextprotocol/protocolVersion": MODERN,
+  "io.modelcontextprotocol/clientInfo": { name: "fuzz", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+
+const mcpAsk = (era: "modern" | "legacy", method: string, params: fc.Arbitrary<unknown>): fc.Arbitrary<Ask> =>
+  recordOf(params).map((made) => ({
+    door: "mcp" as const,
+    method: "POST",
+    path: "/mcp",
+    headers: {
+      accept: "application/json, text/event-stream",
+      ...(era === "modern"
+        ? {
+            "mcp-protocol-version": MODERN,
+            "mcp-method": method,
+            ...(typeof made.name === "string" && { "mcp-name": made.name }),
+          }
+        : { "mcp-protocol-version": "2025-11-25", "mcp-session-id": "{session}" }),
+    },
+    body: { jsonrpc: "2.0", id: 1, method, params: era === "modern" ? { ...made, _meta: META } : made },
+  }));
+
+const mcpAsks = (["modern", "legacy"] as const).flatMap((era) => [
+  ...TOOLS.map(({ name, inputSchema }) =>
+    mcpAsk(
+      era,
+      "tools/call",
+      toValue(inputSchema).map((made) => ({ name, arguments: made })),
+    ),
+  ),
+  mcpAsk(era, "tools/list", nothing),
+  mcpAsk(era, "tasks/get", fc.constant({ taskId: "{id}" })),
+]);
+
+const replyAsk: fc.Arbitrary<Ask> = fc
+  .record({
+    state: fc.constantFrom(...Object.keys(A2A_STATES)),
+    message: valuesOf(messageSchema),
+    artifacts: fc.array(valuesOf(artifactSchema), { maxLength: 2 }),
+  })
+  .map(({ state, message, artifacts }) => ({
+    door: "rest" as const,
+    method: "POST",
+    path: "/v1/agents/scout/replies",
+    headers: {},
+    body: {
+      jsonrpc: "2.0",
+      id: "{lease}",
+      result: { task: { id: "t", status: { state, message }, artifacts } },
+    },
+  }));
+
+const group = (asks: readonly fc.Arbitrary<Ask>[]) => fc.oneof(...asks);
+
+/** Each door as often as the others. */
+export const asks: fc.Arbitrary<Ask> = fc.oneof(
+  { weight: 4, arbitrary: group(ROUTES.map(restAsk)) },
+  { weight: 1, arbitrary: replyAsk },
+  {
+    weight: 1,
+    arbitrary: group(Object.entries(PARAMS).map(([name, schema]) => rpcAsk("1.0", name, schema))),
+  },
+  {
+    weight: 1,
+    arbitrary: group(Object.entries(PARAMS_V03).map(([name, schema]) => rpcAsk("0.3", name, schema))),
+  },
+  { weight: 2, arbitrary: group(a2aRestAsks) },
+  { weight: 2, arbitrary: group(mcpAsks) },
+);
