@@ -85,7 +85,7 @@ export function placeOf({ url, socket }: RedisTarget): string {
   if (socket !== undefined) return socket;
   const address = url ?? "redis://127.0.0.1:6379";
   if (address.startsWith("unix:"))
-    return address.slice("unix:".length).replace(/^\/\//, "").replace(/\?.*$/, "");
+    return address.slice("unix:".length).replace(/^\/\//, "").replace(/\?.*/s, "");
   const parsed = URL.canParse(address) ? new URL(address) : null;
   return parsed ? `${parsed.hostname}:${parsed.port || "6379"}` : "ERRAND_REDIS_URL";
 }
