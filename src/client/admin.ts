@@ -8,6 +8,7 @@ import {
   type Agent as AgentInfo,
   type AgentPatch,
   agentChangeSchema,
+  agentPageSchema,
   agentSchema,
 } from "../schema/agent.ts";
 import { type AuditEntry, type AuditFilter, auditPageSchema } from "../schema/audit.ts";
@@ -16,12 +17,14 @@ import { newTokenSchema, type TokenInfo, tokenSchema } from "../schema/token.ts"
 import { ErrandApiError } from "./errors.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
 
+/** A broker of an earlier version has no pages: all agents are in its one answer. */
+const pageSchema = agentPageSchema.extend({ next_cursor: z.string().nullable().default(null) });
+
 /** Of PATCH and PUT in turn, while others create and delete the agent. */
 const MAX_ROUNDS = 5;
 const hasCode = (error: unknown, code: string): boolean =>
   error instanceof ErrandApiError && error.code === code;
 
-const agentsSchema = z.object({ agents: z.array(agentSchema) });
 const tokensSchema = z.object({ tokens: z.array(tokenSchema) });
 /** A token with its secret (`token`), which is shown this once; `expires_at` is an ISO 8601 instant, or null. */
 export type NewToken = z.infer<typeof newTokenSchema>;
@@ -44,9 +47,23 @@ export class Admin {
     this.#http = new Http(options);
   }
 
-  /** All of them, with presence and counts. */
-  async listAgents({ signal }: CallOptions = {}): Promise<AgentInfo[]> {
-    return (await this.#http.persist(agentsSchema, { path: "/v1/agents", signal })).agents;
+  /** Agents by name, with presence and counts, fetched page by page as the loop asks for them. */
+  async *agents(options: PageOptions = {}): AsyncGenerator<AgentInfo, void> {
+    const { pageSize, signal } = options;
+    let cursor: string | undefined;
+    do {
+      const query = { cursor, limit: pageSize };
+      const page = await this.#http.persist(pageSchema, { path: "/v1/agents", query, signal });
+      yield* page.agents;
+      cursor = page.next_cursor ?? undefined;
+    } while (cursor !== undefined);
+  }
+
+  /** All of {@link Admin.agents} at once. */
+  async listAgents(options: PageOptions = {}): Promise<AgentInfo[]> {
+    const all: AgentInfo[] = [];
+    for await (const agent of this.agents(options)) all.push(agent);
+    return all;
   }
 
   /** Throws `agent_unknown`. */

@@ -37,7 +37,7 @@ const DELETED_MS = 400 * 86_400_000;
 const MAX_DELETED = 100_000;
 
 /**
- * KEYS: agent, names, names of push agents · ARGV: name, clock offset, 1 for push, the tag that it must have (empty: there
+ * KEYS: agent, names, names of push agents, names in order · ARGV: name, clock offset, 1 for push, the tag that it must have (empty: there
  * is none), field, value … · 1 written, 0 another tag, -1 being deleted.
  */
 const putScript = new Script(`#!lua flags=allow-oom
@@ -50,6 +50,7 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + AR
 if not stored[1] then redis.call('HSET', KEYS[1], 'created_at', now) end
 redis.call('HSET', KEYS[1], 'updated_at', now, 'version', version + 1, unpack(ARGV, 5))
 redis.call('SADD', KEYS[2], ARGV[1])
+redis.call('ZADD', KEYS[4], 0, ARGV[1])
 redis.call(ARGV[3] == '1' and 'SADD' or 'SREM', KEYS[3], ARGV[1])
 return 1`);
 
@@ -73,6 +74,19 @@ const storedSpecSchema = z.strictObject(agentRequestSchema.shape);
 /** Names one state of an agent's settings; one of the same name that was made again has others. */
 export const tagOf = (agent: Pick<StoredAgent, "created_at" | "version">): string =>
   `${agent.created_at}-${agent.version}`;
+
+type Fields = { readonly doc: string } & {
+  readonly [field in "paused" | "version" | "created_at" | "updated_at"]?: string | undefined;
+};
+
+export const toStored = (name: string, fields: Fields): StoredAgent => ({
+  name,
+  spec: storedSpecSchema.parse(JSON.parse(fields.doc)),
+  paused: fields.paused === "1",
+  version: Number(fields.version ?? 0),
+  created_at: Number(fields.created_at),
+  updated_at: Number(fields.updated_at),
+});
 
 /** Every round somebody's change is written. */
 const MAX_ROUNDS = 100;
@@ -112,17 +126,7 @@ export class Agents {
   /** As it stands now. */
   async read(name: string): Promise<StoredAgent | null> {
     const fields = await this.#redis.hgetall(this.#shards.ofAgent(name).agent(name));
-    const agent: StoredAgent | null =
-      fields.doc === undefined
-        ? null
-        : {
-            name,
-            spec: storedSpecSchema.parse(JSON.parse(fields.doc)),
-            paused: fields.paused === "1",
-            version: Number(fields.version ?? 0),
-            created_at: Number(fields.created_at),
-            updated_at: Number(fields.updated_at),
-          };
+    const agent = fields.doc === undefined ? null : toStored(name, { ...fields, doc: fields.doc });
     this.#cache.set(name, agent);
     return agent;
   }
@@ -160,7 +164,7 @@ export class Agents {
     const fields = Object.entries(agentNumbers(spec)).flatMap(([key, value]) => [key, value ?? ""]);
     const written = await putScript.run(
       this.#redis,
-      [keys.agent(name), keys.agents, keys.pushAgents],
+      [keys.agent(name), keys.agents, keys.pushAgents, keys.agentNames],
       [
         name,
         this.#clock.offset_ms,
@@ -184,12 +188,6 @@ export class Agents {
   async setPaused(name: string, paused: boolean): Promise<void> {
     await setScript.run(this.#redis, [this.#shards.ofAgent(name).agent(name)], ["paused", paused ? 1 : 0]);
     this.#cache.delete(name);
-  }
-
-  /** All names, sorted. */
-  async names(): Promise<string[]> {
-    const sets = await Promise.all(this.#shards.all.map((keys) => this.#redis.smembers(keys.agents)));
-    return sets.flat().sort();
   }
 
   /** Those whose work the broker hands to a server. */
@@ -260,6 +258,8 @@ export class Agents {
     await this.#redis.hdel(keys.seen, name);
     await this.#redis.hdel(keys.unreached, name);
     await this.#redis.srem(keys.pushAgents, name);
+    await this.#redis.del(keys.workers(name));
+    await this.#redis.zrem(keys.agentNames, name);
     await this.#redis.srem(keys.agents, name);
     await this.#redis.del(keys.agent(name));
     this.#cache.delete(name);

@@ -5,6 +5,7 @@
 import type { Observe } from "../lifecycle/writer.ts";
 import { isTerminal } from "../schema/delegation.ts";
 import type { Metrics, QueueDepth } from "../telemetry/metrics.ts";
+import { allAgents } from "./agent-pages.ts";
 import type { Broker } from "./context.ts";
 
 /** Counts every outcome of the writer. */
@@ -34,17 +35,11 @@ export function observer(metrics: Metrics): Observe {
 /** Depth and age of every queue that holds anything. */
 export async function queueDepths(broker: Broker): Promise<QueueDepth[]> {
   const now = Date.now() + broker.clock.offset_ms;
-  const depths = await Promise.all(
-    (await broker.agents.names()).map(async (agent) => {
-      const keys = broker.shards.ofAgent(agent);
-      const [waiting, working, first] = await Promise.all([
-        broker.redis.zcount(keys.live(agent, "submitted"), "-inf", now),
-        broker.redis.zcard(keys.live(agent, "working")),
-        broker.redis.zrange(keys.live(agent, "submitted"), "0", "0", "WITHSCORES"),
-      ]);
-      const oldest_seconds = waiting > 0 ? Math.max(0, now - Number(first[1] ?? now)) / 1000 : 0;
-      return { agent, waiting, working, oldest_seconds };
-    }),
-  );
-  return depths.filter(({ waiting, working }) => waiting + working > 0);
+  const depths: QueueDepth[] = [];
+  for await (const { name, counts, oldest_at } of allAgents(broker, 500)) {
+    const { waiting, working } = counts;
+    const oldest_seconds = waiting > 0 ? Math.max(0, now - (oldest_at ?? now)) / 1000 : 0;
+    if (waiting + working > 0) depths.push({ agent: name, waiting, working, oldest_seconds });
+  }
+  return depths;
 }

@@ -75,8 +75,34 @@ export class Presences {
       this.#redis.hget(this.#shards.ofAgent(agent).seen, agent),
       ...others,
     ]);
-    const pollers = counts.reduce((sum, count) => sum + Number(count ?? 0), this.#claimers.waiting(agent));
-    const at = this.#dirty.has(agent) ? Date.now() : Number(lastSeen ?? 0);
+    const pollers = counts.reduce((sum, count) => sum + Number(count ?? 0), 0);
+    return this.#toPolled(agent, Number(lastSeen ?? 0), pollers);
+  }
+
+  /** Of many agents, with one command for each other gateway; what the caller has read of them is given. */
+  async ofAll(
+    bulk: Redis,
+    agents: readonly {
+      readonly name: string;
+      readonly seen: number | null;
+      readonly unreached: number | null;
+    }[],
+  ): Promise<Presence[]> {
+    if (agents.length === 0) return [];
+    const names = agents.map(({ name }) => name);
+    const others = await Promise.all(
+      (await this.#others()).map((gateway) => bulk.hmget(keys.pollers(gateway), ...names)),
+    );
+    return agents.map(({ name, seen, unreached }, index) => {
+      if (this.#isPushed(name)) return toPushed(seen, unreached);
+      const pollers = others.reduce((sum, counts) => sum + Number(counts[index] ?? 0), 0);
+      return this.#toPolled(name, seen ?? 0, pollers);
+    });
+  }
+
+  #toPolled(agent: string, lastSeen: number, elsewhere: number): Presence {
+    const pollers = elsewhere + this.#claimers.waiting(agent);
+    const at = this.#dirty.has(agent) ? Date.now() : lastSeen;
     const age = Date.now() - at;
     const state = pollers > 0 || age < ONLINE_MS ? "online" : age < STALE_MS ? "stale" : "offline";
     return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers };
@@ -89,9 +115,7 @@ export class Presences {
       this.#redis.hget(seen, agent),
       this.#redis.hget(unreached, agent),
     ]);
-    const at = Number(since ?? lastSeen ?? 0);
-    const state = since === null ? "online" : Date.now() - at < STALE_MS ? "stale" : "offline";
-    return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers: 0 };
+    return toPushed(Number(lastSeen ?? 0), since === null ? null : Number(since));
   }
 
   /**
@@ -155,4 +179,10 @@ export class Presences {
     await this.#redis.zremrangebyscore(keys.gateways, "-inf", now - GATEWAY_TTL_MS * 4);
     await this.#redis.pexpire(keys.pollers(this.#gateway), GATEWAY_TTL_MS);
   }
+}
+
+function toPushed(lastSeen: number | null, unreachedSince: number | null): Presence {
+  const at = unreachedSince ?? lastSeen ?? 0;
+  const state = unreachedSince === null ? "online" : Date.now() - at < STALE_MS ? "stale" : "offline";
+  return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers: 0 };
 }

@@ -75,6 +75,10 @@ export interface ShardKeys {
   readonly agent: (name: string) => string;
   /** SET: the names of this shard's agents. */
   readonly agents: string;
+  /** ZSET: the same names, all with score 0, in their order. */
+  readonly agentNames: string;
+  /** ZSET worker id → when it was last seen, ms; of an agent, bounded, expires. */
+  readonly workers: (agent: string) => string;
   /** SET: those of them whose work the broker hands to a server. */
   readonly pushAgents: string;
   /** HASH agent → since when its server cannot be reached, ms; of push agents. */
@@ -109,6 +113,8 @@ export function shardKeys(shard: number): ShardKeys {
     live: (agent, state) => `${base}:live:${agent}:${state}`,
     agent: (name) => `${base}:agent:${name}`,
     agents: `${base}:agents`,
+    agentNames: `${base}:agents:names`,
+    workers: (agent) => `${base}:workers:${agent}`,
     pushAgents: `${base}:push_agents`,
     unreached: `${base}:unreached`,
     seen: `${base}:seen`,

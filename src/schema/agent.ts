@@ -117,6 +117,11 @@ export const agentSchema = z.strictObject({
   /** Where it is an A2A server: the address of its card. */
   a2a_card_url: z.string(),
 });
+export const agentPageSchema = z.strictObject({
+  agents: z.array(agentSchema),
+  next_cursor: z.string().nullable(),
+});
+
 export const agentChangeSchema = agentSchema.extend({
   created: z.boolean(),
   /** Settings that have a new value now, as paths: `limits.max_working`. */

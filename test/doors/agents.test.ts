@@ -1,11 +1,12 @@
 /** Creating, merging and replacing agents: what stays, what is reset, and who loses a race. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Admin } from "../../src/client/admin.ts";
 import { auditPageSchema } from "../../src/schema/audit.ts";
 import { as, client, OPERATOR, request, startBroker } from "../support/broker.ts";
+import { until } from "../support/until.ts";
 
-async function setup() {
-  const broker = await startBroker();
+async function setup(options: Parameters<typeof startBroker>[0] = {}) {
+  const broker = await startBroker(options);
   const admin = client(broker.url);
   const patch = (name: string, body: unknown, headers?: Record<string, string>) =>
     admin.call("PATCH", `/v1/agents/${name}`, body, headers);
@@ -188,4 +189,81 @@ test("the library creates without a race, merges, and writes nothing when nothin
     details: { reset: ["accepts_from", "limits.max_attempts"] },
   });
   expect(entries.at(-1)).toMatchObject({ action: "agent.create", by: "operator" });
+});
+
+test("agents come in pages by name, over all shards, whatever wrote their names", async () => {
+  const { url, admin, redis } = await setup({ shards: 3 });
+  const names = Array.from({ length: 23 }, (_, n) => `a${String(n).padStart(2, "0")}`);
+  await Promise.all(names.map((name) => admin.agent(name)));
+  // As an earlier version left it.
+  for (const shard of [0, 1, 2]) await redis.del(`{errand:${shard}}:agents:names`);
+  const seen: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const query: string = cursor === null ? "" : `&cursor=${cursor}`;
+    const { status, body } = await admin.call("GET", `/v1/agents?limit=10${query}`);
+    expect(status).toBe(200);
+    seen.push(...body.agents.map(({ name }: { name: string }) => name));
+    cursor = body.next_cursor;
+  } while (cursor !== null);
+  expect(seen).toEqual(names);
+  await admin.call("DELETE", "/v1/agents/a07");
+  const library = new Admin({ url, token: OPERATOR });
+  const rest: string[] = [];
+  for await (const { name } of library.agents({ pageSize: 9 })) rest.push(name);
+  expect(rest).toEqual(names.filter((name) => name !== "a07"));
+  expect((await library.listAgents()).map(({ name }) => name)).toEqual(rest);
+  for (const wrong of ["limit=101", "cursor=A", "other=1"]) {
+    expect((await admin.call("GET", `/v1/agents?${wrong}`)).status).toBe(400);
+  }
+});
+
+test("an agent in a list is as it is by itself, with presence of every gateway", async () => {
+  const { admin, another, gateway } = await setup();
+  const second = await another();
+  await admin.agent("scout", { limits: { max_working: 1 } });
+  for (let n = 0; n < 3; n += 1) await admin.delegate("scout");
+  await admin.delegate("scout", { delay_seconds: 60 });
+  await admin.lease("scout");
+  await admin.agent("idle");
+  const parked = client(second.url).lease("idle", { wait_seconds: 20 });
+  await until(async () => (await gateway.broker.presences.of("idle")).pollers === 1);
+  const { body } = await admin.call("GET", "/v1/agents");
+  expect(body.agents).toMatchObject([
+    { name: "idle", presence: { state: "online", pollers: 1 } },
+    {
+      name: "scout",
+      presence: { state: "online" },
+      counts: { waiting: 2, delayed: 1, working: 1, interrupted: 0 },
+    },
+  ]);
+  for (const listed of body.agents) {
+    expect((await admin.call("GET", `/v1/agents/${listed.name}`)).body).toEqual({
+      ...listed,
+      presence: expect.objectContaining({ state: listed.presence.state }),
+    });
+  }
+  await second.gateway.close();
+  await parked.catch(() => undefined);
+});
+
+test("a list costs a few commands on the connection for large reads, however many agents there are", async () => {
+  const { admin, gateway, redis } = await setup();
+  await admin.agent("a0");
+  const doc = await redis.hgetall("{errand:0}:agent:a0");
+  const fill = redis.pipeline();
+  for (let n = 1; n < 2_000; n += 1) {
+    fill.hset(`{errand:0}:agent:a${n}`, doc);
+    fill.sadd("{errand:0}:agents", `a${n}`);
+  }
+  await fill.exec();
+  await admin.call("GET", "/v1/agents?limit=1");
+  const { broker } = gateway;
+  const commands = vi.spyOn(broker.redis, "sendCommand");
+  const bulk = vi.spyOn(broker.bulk, "sendCommand");
+  const lists = await Promise.all(Array.from({ length: 20 }, () => admin.call("GET", "/v1/agents")));
+  expect(lists.map(({ body }) => body.agents.length)).toEqual(lists.map(() => 100));
+  // Beside them the token, the other gateways and a beat.
+  expect(commands.mock.calls.length).toBeLessThan(20);
+  expect(bulk.mock.calls.length).toBeLessThanOrEqual(20 * 3);
 });

@@ -125,7 +125,7 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
   },
   async precondition_failed() {
     const { api } = await setup();
-    return api.call("PUT", "/v1/agents/scout", {}, { "if-none-match": "*" });
+    return api.call("PUT", "/v1/agents/scout", {}, { "if-match": '"old"' });
   },
   async payload_too_large() {
     const { api } = await setup({ maxBodyBytes: 4_096 });

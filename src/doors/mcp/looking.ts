@@ -1,15 +1,20 @@
 /** Tools that look around: who is there, and how the broker is. Limit: settings of agents are not shown. */
 import * as z from "zod";
+import { agentPage, type ListedAgent } from "../../engine/agent-pages.ts";
 import type { StoredAgent } from "../../engine/agents.ts";
 import { status } from "../../engine/status.ts";
-import { type Presence, presenceSchema } from "../../schema/agent.ts";
+import { presenceSchema } from "../../schema/agent.ts";
 import { statusSchema } from "../../schema/status.ts";
+import { agentNameSchema } from "../../schema/values.ts";
 import { API_INFO } from "../openapi.ts";
 import { Room } from "./content.ts";
 import { type Tool, tool } from "./tool.ts";
 
 const READERS = ["agent", "caller", "approver", "viewer", "operator"] as const;
 const MOST = 50;
+/** Agents read at a time, and looked at in one call. */
+const PAGE = 100;
+const SCAN = 1_000;
 /** Bytes of descriptions and skills, by all that are shown together; few have more each. */
 const SHOWN_BYTES = 32_768;
 const NAME_BYTES = 128;
@@ -64,7 +69,7 @@ export const lookingTools: readonly Tool[] = [
     name: "discover_agents",
     title: "Find agents",
     description:
-      "Which agents there are, what they are for, and whether anybody works for them now: online (polls), stale (was there some minutes ago), offline (delegations wait until somebody comes). Up to 50, in short where they are many; narrow with query.",
+      "Which agents there are, what they are for, and whether anybody works for them now: online (polls), stale (was there some minutes ago), offline (delegations wait until somebody comes). Up to 50 at a time, in short where they are many; narrow with query, or go on with cursor.",
     for: READERS,
     reads: true,
     input: {
@@ -74,37 +79,41 @@ export const lookingTools: readonly Tool[] = [
         .optional()
         .describe("Words that name, description or skills must have, all of them."),
       online_only: z.boolean().default(false),
+      cursor: agentNameSchema.optional().describe("next_cursor of the call before, to go on behind it."),
     },
-    output: { agents: z.array(foundSchema), omitted: z.int() },
-    async handle({ broker }, { query = "", online_only }) {
+    output: { agents: z.array(foundSchema), omitted: z.int(), next_cursor: z.string().nullable() },
+    async handle({ broker }, { query = "", online_only, cursor }) {
       const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-      const known = await Promise.all((await broker.agents.names()).map((name) => broker.agents.find(name)));
-      const fitting = known
-        .filter((agent) => agent !== null)
-        .filter(({ name, spec: { description, skills } }) => {
-          const said = JSON.stringify([name, description, skills]).toLowerCase();
-          return words.every((word) => said.includes(word));
-        });
-      const chosen: { agent: StoredAgent; presence: Presence }[] = [];
+      const fits = ({ name, spec: { description, skills }, presence }: ListedAgent): boolean => {
+        const said = JSON.stringify([name, description, skills]).toLowerCase();
+        return words.every((word) => said.includes(word)) && (!online_only || presence.state === "online");
+      };
+      const chosen: ListedAgent[] = [];
       let omitted = 0;
-      for (const agent of fitting) {
-        if (chosen.length === MOST) {
-          omitted += 1;
-          continue;
-        }
-        const presence = await broker.presences.of(agent.name);
-        if (!online_only || presence.state === "online") chosen.push({ agent, presence });
+      let after: string | undefined = cursor;
+      let next: string | null = null;
+      for (let scanned = 0; scanned < SCAN; scanned += PAGE) {
+        const page = await agentPage(broker, { after, limit: PAGE });
+        const found = page.agents.filter(fits);
+        chosen.push(...found.slice(0, MOST - chosen.length));
+        omitted += found.length;
+        after = page.next ?? undefined;
+        next = page.next;
+        if (page.next === null) break;
       }
-      const agents: Found[] = [];
-      for (const { agent, presence } of chosen) {
-        const { name, paused } = agent;
-        const { waiting, working } = await broker.agents.counts(name);
-        const profile = profileOf(agent, SHOWN_BYTES / chosen.length);
-        agents.push({ name, ...profile, paused, presence, waiting, working });
-      }
-      const more = omitted === 0 ? "" : `\n${omitted} more: narrow with query.`;
+      omitted -= chosen.length;
+      const next_cursor = omitted > 0 ? (chosen.at(-1)?.name ?? null) : next;
+      const agents = chosen.map((agent): Found => {
+        const { name, paused, presence, counts } = agent;
+        const { waiting, working } = counts;
+        return { name, ...profileOf(agent, SHOWN_BYTES / chosen.length), paused, presence, waiting, working };
+      });
+      const more =
+        next_cursor === null
+          ? ""
+          : `\n${omitted > 0 ? `${omitted} more` : "There may be more"}: narrow with query, or go on with cursor "${next_cursor}".`;
       const text = agents.length === 0 ? "No agent fits." : agents.map(lineOf).join("\n");
-      return { text: `${text}${more}`, data: { agents, omitted } };
+      return { text: `${text}${more}`, data: { agents, omitted, next_cursor } };
     },
   }),
   tool({

@@ -1,6 +1,7 @@
 /** Agents: created, replaced, read, listed, paused, deleted. Limit: settings are shown to the agent and the operator. */
 import { z } from "zod";
 import type { Principal } from "../../engine/access.ts";
+import { agentPage, type ListedAgent } from "../../engine/agent-pages.ts";
 import { type StoredAgent, tagOf } from "../../engine/agents.ts";
 import { removeAgent } from "../../engine/cancel.ts";
 import type { Broker } from "../../engine/context.ts";
@@ -9,12 +10,14 @@ import { type Changed, patchAgent, putAgent } from "../../engine/put-agent.ts";
 import {
   type Agent,
   agentChangeSchema,
+  agentPageSchema,
   agentPatchSchema,
   agentRequestSchema,
   agentSchema,
 } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { agentNameSchema, toInstant } from "../../schema/values.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import { agentNameSchema, queryNumber, toInstant } from "../../schema/values.ts";
 import { type Answer, json, nothing } from "../answer.ts";
 import type { Call } from "../call.ts";
 import { a2aCardUrl } from "../links.ts";
@@ -23,9 +26,14 @@ import { type Route, route } from "../route.ts";
 const params = z.strictObject({ agent: agentNameSchema });
 
 async function show(broker: Broker, principal: Principal, agent: StoredAgent): Promise<Agent> {
-  const { name, spec } = agent;
-  const own = principal.kind === "operator" || (principal.kind === "agent" && principal.name === name);
+  const { name } = agent;
   const [presence, counts] = await Promise.all([broker.presences.of(name), broker.agents.counts(name)]);
+  return shown(broker, principal, { ...agent, presence, counts });
+}
+
+function shown(broker: Broker, principal: Principal, agent: Omit<ListedAgent, "oldest_at">): Agent {
+  const { name, spec, presence, counts } = agent;
+  const own = principal.kind === "operator" || (principal.kind === "agent" && principal.name === name);
   return {
     name,
     description: spec.description,
@@ -111,15 +119,15 @@ export const agentRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/v1/agents",
-    summary: "All agents, by name.",
-    answers: { 200: z.strictObject({ agents: z.array(agentSchema) }) },
-    async handle(call) {
-      const names = await call.broker.agents.names();
-      const found = await Promise.all(names.map((name) => call.broker.agents.find(name)));
-      const agents = found.filter((agent) => agent !== null);
-      return json(200, {
-        agents: await Promise.all(agents.map((agent) => show(call.broker, call.principal, agent))),
-      });
+    summary: "Agents by name, a page at a time.",
+    query: z.strictObject({
+      cursor: agentNameSchema.optional(),
+      limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
+    }),
+    answers: { 200: agentPageSchema },
+    async handle({ broker, principal }, { query: { cursor, limit } }) {
+      const { agents, next } = await agentPage(broker, { after: cursor, limit });
+      return json(200, { agents: agents.map((agent) => shown(broker, principal, agent)), next_cursor: next });
     },
   }),
   route({
