@@ -54,7 +54,14 @@ export {
   type Work,
 } from "./client/work.ts";
 export { type Artifact, type Message, type MessageInput, type Part, textOf } from "./schema/a2a.ts";
-export type { Agent as AgentInfo, AgentChange, AgentInput, AgentPatch, Presence } from "./schema/agent.ts";
+export type {
+  Agent as AgentInfo,
+  AgentChange,
+  AgentInput,
+  AgentPatch,
+  Presence,
+  Worker,
+} from "./schema/agent.ts";
 export type { AuditAction, AuditEntry, AuditFilter } from "./schema/audit.ts";
 export type { Callback } from "./schema/callback.ts";
 export {

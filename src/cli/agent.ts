@@ -1,4 +1,4 @@
-/** `errand agent`: list, get, put, pause, resume, delete. Limit: one agent a call. */
+/** `errand agent`: list, get, workers, put, pause, resume, delete. Limit: one agent a call. */
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { Admin } from "../client/admin.ts";
@@ -46,6 +46,7 @@ export function addAgent(program: Command, cli: Cli): void {
     );
   addList(agent, cli);
   addGetAgent(agent, cli);
+  addWorkers(agent, cli);
   addPut(agent, cli);
   addPausing(
     agent,
@@ -93,6 +94,31 @@ function addGetAgent(agent: Command, { host }: Cli): void {
       const options = command.optsWithGlobals<GlobalOptions>();
       const found = await new Admin(await connect(host, options)).getAgent(name);
       await (options.json ? printJson(host, found) : print(host, describe(found)));
+    });
+}
+
+function addWorkers(agent: Command, { host }: Cli): void {
+  agent
+    .command("workers")
+    .description("who works for an agent: when each worker was seen last, and what it holds")
+    .argument("<name>", "the agent", agentName)
+    .addHelpText(
+      "after",
+      examples("errand agent workers scout", "errand agent workers scout --json | jq -r .id"),
+    )
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const workers = await new Admin(await connect(host, options)).listWorkers(name);
+      if (options.json) {
+        for (const worker of workers) await printJson(host, worker);
+        return;
+      }
+      const { bold } = painter(host, "stdout");
+      const [head = "", ...rows] = table([
+        ["WORKER", "LAST SEEN", "WORKS ON"],
+        ...workers.map(({ id, last_seen_at, delegations }) => [id, last_seen_at, delegations.join(" ")]),
+      ]).split("\n");
+      await print(host, [bold(head), ...rows].join("\n"));
     });
 }
 

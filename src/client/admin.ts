@@ -10,6 +10,8 @@ import {
   agentChangeSchema,
   agentPageSchema,
   agentSchema,
+  type Worker,
+  workersSchema,
 } from "../schema/agent.ts";
 import { type AuditEntry, type AuditFilter, auditPageSchema } from "../schema/audit.ts";
 import { mergePatch } from "../schema/merge-patch.ts";
@@ -69,6 +71,12 @@ export class Admin {
   /** Throws `agent_unknown`. */
   getAgent(name: string, { signal }: CallOptions = {}): Promise<AgentInfo> {
     return this.#http.persist(agentSchema, { path: route`/v1/agents/${name}`, signal });
+  }
+
+  /** Who works for it: when each worker was seen last, and what it holds. Up to 1 000, newest first. */
+  async listWorkers(name: string, { signal }: CallOptions = {}): Promise<Worker[]> {
+    const path = route`/v1/agents/${name}/workers`;
+    return (await this.#http.persist(workersSchema, { path, signal })).workers;
   }
 
   /**

@@ -37,7 +37,7 @@ export async function lease(
 ): Promise<GrantedLease[]> {
   requireAgent(principal, agent, "work for it");
   await broker.agents.get(agent);
-  broker.presences.seen(agent);
+  broker.presences.seen(agent, request.worker_id ?? agent);
   const asking = new Asking(broker, agent, request, signal);
   const granted: GrantedLease[] = [];
   try {
@@ -52,7 +52,7 @@ export async function lease(
   } catch (error) {
     if (granted.length === 0) throw error;
   } finally {
-    broker.presences.seen(agent);
+    broker.presences.seen(agent, request.worker_id ?? agent);
   }
   if (!signal.aborted || granted.length === 0) return granted;
   // Nobody is there to take them any more.

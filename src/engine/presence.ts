@@ -11,6 +11,7 @@ import type { Shards } from "../redis/shards.ts";
 import type { Presence } from "../schema/agent.ts";
 import { toInstant } from "../schema/values.ts";
 import type { Log } from "../telemetry/log.ts";
+import { SeenWorkers } from "./workers.ts";
 
 const FLUSH_MS = 1_000;
 const BEAT_MS = 5_000;
@@ -29,6 +30,7 @@ export class Presences {
   readonly #log: Log;
   readonly #isPushed: (agent: string) => boolean;
   readonly #dirty = new Set<string>();
+  readonly #workers = new SeenWorkers();
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #glances = new Map<string, { presence: Promise<Presence>; until: number }>();
   #gateways: { names: string[]; until: number } = { names: [], until: 0 };
@@ -63,9 +65,10 @@ export class Presences {
     ]);
   }
 
-  /** The agent polled, left a poll, or used a lease. */
-  seen(agent: string): void {
+  /** The agent polled, left a poll, or used a lease; the worker is known of a poll. */
+  seen(agent: string, worker_id?: string): void {
     this.#dirty.add(agent);
+    if (worker_id !== undefined) this.#workers.note(agent, worker_id);
   }
 
   async of(agent: string): Promise<Presence> {
@@ -166,6 +169,7 @@ export class Presences {
       ...[...seen].map(([key, fields]) => this.#set(key, fields)),
       this.#set(keys.pollers(this.#gateway), pollers),
       this.#redis.pexpire(keys.pollers(this.#gateway), GATEWAY_TTL_MS),
+      this.#workers.write(this.#redis, this.#shards),
     ]);
   }
 

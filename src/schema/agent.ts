@@ -122,6 +122,22 @@ export const agentPageSchema = z.strictObject({
   next_cursor: z.string().nullable(),
 });
 
+export const workerSchema = z.strictObject({
+  /** Its `worker_id`; the agent's name where it gave none. */
+  id: z.string(),
+  last_seen_at: instantSchema,
+  /** What it holds leases of. */
+  delegations: z.array(z.string()),
+});
+/** A process that works for an agent. */
+export type Worker = z.infer<typeof workerSchema>;
+
+export const workersSchema = z.strictObject({
+  workers: z.array(workerSchema),
+  /** There are more than are shown. */
+  truncated: z.boolean(),
+});
+
 export const agentChangeSchema = agentSchema.extend({
   created: z.boolean(),
   /** Settings that have a new value now, as paths: `limits.max_working`. */

@@ -131,6 +131,8 @@ export const LIMITS = {
     null,
   ),
   agent_bytes: limit(64 * KIB, "bytes", "the settings of one agent, as JSON", "invalid_request"),
+  workers: limit(1_000, "workers", "of one agent are remembered, and as many leases shown", null),
+  worker_seconds: limit(86_400, "seconds", "a worker is remembered after it polled last", null),
   audit_entries: limit(
     10_000,
     "entries",

@@ -145,13 +145,14 @@ test("what a broker answers, on every route, is as the document says", async () 
   const made = await call("POST", "/v1/tokens", { principal: "caller:alice", expires_in_seconds: 60 });
   await call("GET", "/v1/tokens");
   await call("GET", "/v1/audit");
-  await call("PATCH", "/v1/agents/no-such", {});
   await call("GET", "/v1/status");
   await call("DELETE", `/v1/tokens/${made.body.id}`);
   await call("DELETE", `/v1/tokens/${made.body.id}`);
 
   const skill = { id: "dig", name: "Dig", description: "Digs.", tags: ["x"], examples: ["dig here"] };
   await call("PUT", "/v1/agents/scout", {});
+  await call("PATCH", "/v1/agents/scout", { version: "2" });
+  await call("GET", "/v1/agents/scout/workers");
   const settings = { description: "d", skills: [skill], limits: { max_waiting: 3 }, backoff: { jitter: 0 } };
   await call("PUT", "/v1/agents/scout", { ...settings, delivery: { mode: "poll" }, accepts_from: ["*"] });
   for (const verb of ["pause", "resume"]) await call("POST", `/v1/agents/scout/${verb}`);

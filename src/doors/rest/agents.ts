@@ -7,6 +7,7 @@ import { removeAgent } from "../../engine/cancel.ts";
 import type { Broker } from "../../engine/context.ts";
 import { setPaused } from "../../engine/lease.ts";
 import { type Changed, patchAgent, putAgent } from "../../engine/put-agent.ts";
+import { workersOf } from "../../engine/workers.ts";
 import {
   type Agent,
   agentChangeSchema,
@@ -14,6 +15,7 @@ import {
   agentPatchSchema,
   agentRequestSchema,
   agentSchema,
+  workersSchema,
 } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
@@ -114,6 +116,16 @@ export const agentRoutes: readonly Route[] = [
     async handle(call, input) {
       const agent = await call.broker.agents.get(input.params.agent);
       return json(200, await show(call.broker, call.principal, agent), etag(agent));
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/agents/{agent}/workers",
+    summary: "Who works for an agent: when each was seen last, and what it holds.",
+    params,
+    answers: { 200: workersSchema },
+    async handle(call, input) {
+      return json(200, await workersOf(call.broker, call.principal, input.params.agent));
     },
   }),
   route({

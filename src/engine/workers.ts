@@ -1,0 +1,106 @@
+/**
+ * The workers of an agent: who polled lately, and who holds which work. Polls are noted in the background, leases are
+ * read from their records. Limit: bounded in number and time; nothing decides by it.
+ */
+import type { Redis } from "../redis/connect.ts";
+import { Script } from "../redis/script.ts";
+import type { Shards } from "../redis/shards.ts";
+import type { Worker } from "../schema/agent.ts";
+import { ErrandError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
+import { toInstant } from "../schema/values.ts";
+import { type Principal, seesAll } from "./access.ts";
+import type { Broker } from "./context.ts";
+
+const MOST = LIMITS.workers.value;
+const KEPT_MS = LIMITS.worker_seconds.value * 1000;
+/** Of all agents, between two writes; more are left out. */
+const MAX_NOTED = 10_000;
+
+/** Workers that polled this gateway since the last write. */
+export class SeenWorkers {
+  #noted = new Map<string, Map<string, number>>();
+  #size = 0;
+
+  note(agent: string, worker_id: string): void {
+    const workers = this.#noted.get(agent) ?? new Map<string, number>();
+    if (!workers.has(worker_id)) {
+      if (this.#size === MAX_NOTED) return;
+      this.#size += 1;
+    }
+    this.#noted.set(agent, workers.set(worker_id, Date.now()));
+  }
+
+  async write(redis: Redis, shards: Shards): Promise<void> {
+    if (this.#size === 0) return;
+    const noted = this.#noted;
+    this.#noted = new Map();
+    this.#size = 0;
+    const pipeline = redis.pipeline();
+    for (const [agent, workers] of noted) {
+      const key = shards.ofAgent(agent).workers(agent);
+      pipeline.zadd(key, ...[...workers].flatMap(([worker_id, at]) => [at, worker_id]));
+      pipeline.zremrangebyrank(key, 0, -MOST - 1);
+      pipeline.pexpire(key, KEPT_MS);
+    }
+    await pipeline.exec();
+  }
+}
+
+/** KEYS: workers, live working set · ARGV: base, most, polled since · polls, then a row of each lease: id, worker, seen. */
+const workersScript = new Script(`#!lua flags=no-writes
+local polls = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[3], '+inf', 'WITHSCORES')
+local leases = {}
+for _, id in ipairs(redis.call('ZREVRANGE', KEYS[2], 0, ARGV[2] - 1)) do
+  local rec = redis.call('HMGET', ARGV[1] .. ':d:' .. id, 'worker_id', 'lease_expires_at', 'lease_ms')
+  if rec[1] then
+    leases[#leases + 1] = id
+    leases[#leases + 1] = rec[1]
+    leases[#leases + 1] = string.format('%.0f', (tonumber(rec[2]) or 0) - (tonumber(rec[3]) or 0))
+  end
+end
+return {polls, leases, redis.call('ZCARD', KEYS[2])}`);
+
+export interface Workers {
+  readonly workers: readonly Worker[];
+  /** More work is held than was looked at. */
+  readonly truncated: boolean;
+}
+
+/** Newest first. For the agent itself and for those who see everything. */
+export async function workersOf(broker: Broker, principal: Principal, agent: string): Promise<Workers> {
+  if (!seesAll(principal) && !(principal.kind === "agent" && principal.name === agent)) {
+    throw new ErrandError(
+      "forbidden",
+      `Only agent:${agent}, approvers, viewers and the operator may see its workers.`,
+    );
+  }
+  await broker.agents.get(agent);
+  const keys = broker.shards.ofAgent(agent);
+  const reply = await workersScript.run(
+    broker.bulk,
+    [keys.workers(agent), keys.live(agent, "working")],
+    [keys.base, MOST, Date.now() - KEPT_MS],
+  );
+  const [polls, leases, working] = Array.isArray(reply) ? reply : [];
+  const found = new Map<string, { seen: number; delegations: string[] }>();
+  const at = (id: string, seen: number) => {
+    const worker = found.get(id) ?? { seen: 0, delegations: [] };
+    worker.seen = Math.max(worker.seen, seen);
+    found.set(id, worker);
+    return worker;
+  };
+  for (const [id = "", seen] of groups(polls, 2)) at(id, Number(seen));
+  for (const [delegation = "", id = "", seen] of groups(leases, 3))
+    at(id, Number(seen)).delegations.push(delegation);
+  const workers = [...found]
+    .sort(([, a], [, b]) => b.seen - a.seen)
+    .slice(0, MOST)
+    .map(([id, { seen, delegations }]) => ({ id, last_seen_at: toInstant(seen), delegations }));
+  return { workers, truncated: Number(working) > MOST || found.size > MOST };
+}
+
+function groups(list: unknown, size: number): string[][] {
+  const values = Array.isArray(list) ? list.map(String) : [];
+  return Array.from({ length: values.length / size }, (_, n) => values.slice(n * size, (n + 1) * size));
+}
