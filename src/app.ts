@@ -32,7 +32,7 @@ import { Turns } from "./engine/turns.ts";
 import { Awaited } from "./engine/wait.ts";
 import { Bodies } from "./events/bodies.ts";
 import { Feed } from "./events/feed.ts";
-import { type Clock, type Result, Writer } from "./lifecycle/writer.ts";
+import { type Clock, type Observe, type Result, Writer } from "./lifecycle/writer.ts";
 import { Claimers } from "./queue/claimers.ts";
 import { HOOKS_QUEUE, Hooks } from "./queue/hooks.ts";
 import { Tickets } from "./queue/tickets.ts";
@@ -120,6 +120,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const bulk = connections.open("bulk");
     const awaited = new Awaited();
     const count = observer(metrics);
+    const pressure = new Pressure(redis);
+    const observe: Observe = (command, outcome, record) => {
+      count(command, outcome, record);
+      if (record && outcome.outcome === "ok") awaited.give(record);
+    };
     const wakers: Wakers = {
       wake: (agent, drain) => {
         claimers.wake(agent, drain);
@@ -138,10 +143,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       redisSource: options.redis.socket === undefined ? "external" : "embedded",
       bulk,
       shards,
-      writer: new Writer(redis, shards, clock, options.retentionMs, (command, outcome, record) => {
-        count(command, outcome, record);
-        if (record && outcome.outcome === "ok") awaited.give(record);
-      }),
+      writer: new Writer(redis, shards, clock, options.retentionMs, observe, pressure),
       tickets,
       claimers,
       feed,
@@ -152,7 +154,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       presences: new Presences(redis, shards, claimers, gateway, log, (agent) =>
         broker.houseRelay.has(agent),
       ),
-      pressure: new Pressure(redis),
+      pressure,
       quotas: new Quotas(options.quotas),
       unheard: new Unheard(),
       wakers,

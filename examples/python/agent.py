@@ -106,8 +106,7 @@ class Broker:
         except (OSError, http.client.HTTPException, ValueError):
             problem = None
         refusal = Refused(error.code, problem if isinstance(problem, dict) else {})
-        passes = error.code in (408, 429) or error.code >= 500
-        if not passes or refusal.details.get("quota") == "delegation_events":
+        if error.code not in (408, 429) and error.code < 500:
             return refusal
         after = error.headers.get("Retry-After", "")
         return Away(f"it answered {error.code}", error.code, float(after) if after.isdigit() else 0.0)

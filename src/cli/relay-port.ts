@@ -1,6 +1,6 @@
 /** The relay's port over the library: what it does with a lease, and how its outcome is said. Limit: shapes. */
 
-import { ErrandApiError } from "../client/errors.ts";
+import { ErrandApiError, isFull } from "../client/errors.ts";
 import { LeaseLostError } from "../client/lease-keeper.ts";
 import type { Outcome, Work } from "../client/work.ts";
 import type { RelayOutcome, RelayPort } from "../relay/port.ts";
@@ -30,7 +30,7 @@ export function toPort(work: Work, say: (line: string) => void): RelayPort {
         return "kept";
       } catch (error) {
         if (!(error instanceof ErrandApiError)) throw error;
-        if (error.code === "quota_exceeded") return "full";
+        if (isFull(error)) return "full";
         if (error.code === "payload_too_large") return "too_large";
         throw error;
       }

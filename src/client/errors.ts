@@ -82,7 +82,10 @@ export function isAway(error: ErrandApiError): boolean {
   return error.status >= 502 && error.status <= 504;
 }
 
+/** The second is what brokers before 1.1 say. */
+const FULL: readonly string[] = ["limit_reached", "quota_exceeded"];
+
 /** The delegation takes no more, and will not later either; a 429 for haste passes. */
 export function isFull(error: unknown): boolean {
-  return error instanceof ErrandApiError && error.code === "quota_exceeded";
+  return error instanceof ErrandApiError && FULL.includes(error.code);
 }

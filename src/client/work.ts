@@ -63,7 +63,7 @@ export interface Work {
    * Sends a piece of output before the reply; it is streamed to who watches and kept with the delegation. Chunks
    * arrive in the order of asking and once each, whatever breaks on the way; the reply waits for them. Resolves
    * when the broker has it. Throws {@link LeaseLostError}, or an {@link ErrandApiError}: `payload_too_large`
-   * beyond 1 MiB a chunk or 3 MiB a delegation, `quota_exceeded` when the delegation has too many events.
+   * beyond 1 MiB a chunk or 3 MiB a delegation, `limit_reached` when the delegation has too many events.
    *
    * @example
    * ```ts

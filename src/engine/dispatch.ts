@@ -43,7 +43,7 @@ export function tell(broker: Broker, id: string, { untold, event_id }: Moved): v
 }
 
 /** Ends without a word of the agent. */
-const UNSAID: readonly string[] = ["cancel", "expire", "exhaust"];
+const UNSAID: readonly string[] = ["cancel", "expire", "exhaust", "give_up"];
 
 /** `taken`: a poll has looked for its ticket in the same step. */
 export async function follow(broker: Broker, id: string, moved: Moved, taken = false): Promise<void> {

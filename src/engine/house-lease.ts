@@ -224,7 +224,7 @@ export class HouseLease {
       await this.#insist(() => addArtifact(this.#broker, this.#principal, lease_id, chunk));
       return "kept";
     } catch (error) {
-      if (isCode(error, "quota_exceeded")) return "full";
+      if (isCode(error, "limit_reached")) return "full";
       if (isCode(error, "payload_too_large")) return "too_large";
       throw error;
     }

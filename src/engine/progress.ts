@@ -47,6 +47,7 @@ export interface Beaten {
   readonly expires_at: string;
   /** Follow-ups that the holder has not seen, oldest first. */
   readonly messages: readonly Message[];
+  readonly progress_dropped?: true | undefined;
 }
 
 const messagesSchema = z.array(messageSchema);
@@ -82,6 +83,7 @@ export async function heartbeat(
   const answer = (outcome: Beat) => ({
     expires_at: toInstant(outcome.lease_expires_at ?? outcome.now),
     messages: messagesSchema.parse(JSON.parse(`[${outcome.unseen.join(",")}]`)),
+    ...(outcome.progress_dropped && { progress_dropped: outcome.progress_dropped }),
   });
   const kept = checkpointText(request.checkpoint);
   if (request.wait_seconds === 0) return answer(await beat(request.progress, kept));
@@ -102,7 +104,8 @@ export async function heartbeat(
     await waiting.done;
     clearTimeout(cut);
     // Whoever has left, or may no more, does not hold it any longer for that.
-    return answer(signal.aborted ? first : await beat());
+    const { progress_dropped } = first;
+    return answer(signal.aborted ? first : { ...(await beat()), progress_dropped });
   } finally {
     waiting.stop();
   }

@@ -51,22 +51,27 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
         "Message, history, artifacts and reply of a delegation may have 3 MiB together.",
         about,
       );
-    case "quota":
+    case "memory":
       return new ErrandError(
-        "quota_exceeded",
-        `Delegation ${delegationId} has had as many events as one may have.`,
+        "overloaded",
+        "The broker's storage is full; only what ends or returns work is taken.",
         {
           ...about,
-          retry_after_seconds: 60,
-          details: { quota: "delegation_events", limit: LIMITS.delegation_events.value },
+          retry_after_seconds: 5,
         },
       );
-    case "pushes":
+    case "limit": {
+      const { value, unit } = LIMITS[outcome.limit];
+      const most = `${value.toLocaleString("en")} ${unit}`;
       return new ErrandError(
-        "quota_exceeded",
-        `Delegation ${delegationId} has as many push configs as one may have; delete one first.`,
-        { ...about, retry_after_seconds: 60, details: { quota: "pushes", limit: LIMITS.pushes.value } },
+        "limit_reached",
+        `Delegation ${delegationId} has reached its limit of ${most}.`,
+        {
+          ...about,
+          details: { limit: outcome.limit, maximum: value },
+        },
       );
+    }
     case "pace":
       return new ErrandError("rate_limited", "Progress comes faster than is taken; send less often.", {
         ...about,

@@ -1,6 +1,6 @@
 /**
  * The text of transition.lua with the head that is generated from the state table and the error table.
- * Limit: two scripts, one body: new work is refused when memory is short, work in flight is not.
+ * Limit: two scripts, one body: Redis refuses what grows when its memory is full, and never what ends or returns.
  */
 import { readFileSync } from "node:fs";
 import { TICKET_LUA } from "../queue/script.ts";
@@ -24,8 +24,12 @@ export const NUMBERS = {
   deleted_ms: 600_000,
   /** Releases without a pause; further ones back off. */
   free_releases: 10,
+  /** Hand-offs that fail without a pause: a reader that is cut comes back at once. */
+  free_handoffs: 100,
   delegation_bytes: LIMITS.delegation_bytes.value,
   delegation_events: LIMITS.delegation_events.value,
+  event_bytes: LIMITS.event_bytes.value,
+  children: LIMITS.children.value,
   progress_per_second: LIMITS.progress_per_second.value,
   pushes: LIMITS.pushes.value,
   /** What a feed is kept beyond its newest event at most. */
@@ -81,6 +85,8 @@ function luaRow({
   returned,
   spends,
   forgets,
+  degrades_to,
+  worn_out,
 }: Move) {
   const letter = ends && letterOf(ends);
   return {
@@ -96,6 +102,8 @@ function luaRow({
     returned,
     spends,
     forgets,
+    degrades_to,
+    worn_out,
   };
 }
 
@@ -125,6 +133,9 @@ const NUMBER_FIELDS = [
     "unseen",
     "places",
     "secret_bytes",
+    "event_bytes",
+    "handoffs",
+    "unpublished",
   ],
   ...["children", "callbacks", "spoken", "notify_seq", "notified_seq", "follow_at"],
 ];
@@ -215,5 +226,6 @@ ${body}
 end
 return (transition(KEYS[1], ARGV, KEYS[2] and { KEYS[2], ARGV[#ARGV] } or nil))`;
 
-export const newWorkScript = new Script(text(""));
+/** For the moves that the state table calls `new` or `grows`. */
+export const growingScript = new Script(text(""));
 export const inFlightScript = new Script(text(" flags=allow-oom"));

@@ -14,7 +14,7 @@ type Actor = "door" | "delegator" | "approver" | "operator" | "agent" | "stitche
  * `unused` no record has this id · `holder` the caller's lease is the living one · `ticket` the ticket is
  * the record's newest · `ready` its time has come · `open` neither paused nor at max_working ·
  * `interrupt` this question is the open one · `due` its time is up · `attempts_left` / `attempts_spent` ·
- * `quota` it has not had as many events as one may have · `pace` nor as many in this second.
+ * `quota` neither the number nor the bytes of its events have reached their limit · `pace` nor those of this second.
  */
 export type Guard =
   | "unused"
@@ -43,14 +43,23 @@ export interface Move {
   readonly status?: string;
   /** What the queue does next: a new ticket, or the old one dropped. */
   readonly queue?: "ticket" | "drop_ticket" | "consume_ticket";
-  /** When the new ticket is due: at once, as asked, or after the agent's backoff. */
-  readonly delay?: "asked" | "backoff" | "release";
+  /** When the new ticket is due: at once, as asked, or after the agent's backoff; releases and failed hand-offs back off after many. */
+  readonly delay?: "asked" | "backoff" | "release" | "handoff";
   /** Goes back before new work of its priority. */
   readonly returned?: true;
   /** Costs an attempt. */
   readonly spends?: true;
   /** Drops the artifacts that were sent so far: whoever works next starts anew. */
   readonly forgets?: true;
+  /** Beyond its `quota` it is made as this move, which writes no event. */
+  readonly degrades_to?: "heartbeat";
+  /** Beyond the event limit it spends an attempt; when none is left, this move takes its place. */
+  readonly worn_out?: "give_up";
+  /**
+   * What it does to memory: `new` work is refused from 75 % of maxmemory on, what `grows` a delegation from 90 % on.
+   * Absent: it ends, frees, returns or leases, and is taken at any time.
+   */
+  readonly memory?: "new" | "grows";
   readonly doc: string;
 }
 
@@ -68,6 +77,7 @@ export const MOVES = {
     event: "DELEGATION_SENT",
     queue: "ticket",
     delay: "asked",
+    memory: "new",
     doc: "A door accepted it; from here it can not be lost.",
   },
   message: {
@@ -78,6 +88,7 @@ export const MOVES = {
     requires: ["quota"],
     event: "DELEGATION_STATUS",
     status: "message",
+    memory: "grows",
     doc: "A follow-up for the agent, kept in the history.",
   },
   lease: {
@@ -108,6 +119,8 @@ export const MOVES = {
     requires: ["holder", "quota", "pace"],
     event: "DELEGATION_STATUS",
     status: "progress",
+    degrades_to: "heartbeat",
+    memory: "grows",
     doc: "The holder says how far it is.",
   },
   artifact: {
@@ -118,6 +131,7 @@ export const MOVES = {
     requires: ["holder", "quota", "pace"],
     event: "DELEGATION_STATUS",
     status: "artifact",
+    memory: "grows",
     doc: "A piece of output, before the reply.",
   },
   interrupt: {
@@ -129,6 +143,7 @@ export const MOVES = {
     requires: ["holder", "quota"],
     event: "DELEGATION_STATUS",
     status: "interrupted",
+    memory: "grows",
     doc: "The agent needs input or a credential; the delegation is parked.",
   },
   answer: {
@@ -156,7 +171,8 @@ export const MOVES = {
     delay: "release",
     returned: true,
     forgets: true,
-    doc: "The holder gives it back; no attempt is spent.",
+    worn_out: "give_up",
+    doc: "The holder gives it back; no attempt is spent, but beyond the event limit.",
   },
   unconfirm: {
     from: ["working"],
@@ -168,10 +184,21 @@ export const MOVES = {
     event: "DELEGATION_STATUS",
     status: "released",
     queue: "ticket",
-    delay: "release",
+    delay: "handoff",
     returned: true,
     forgets: true,
-    doc: "The lease never reached its holder; no attempt is spent.",
+    worn_out: "give_up",
+    doc: "The lease never reached its holder; no attempt is spent, but beyond the event limit.",
+  },
+  give_up: {
+    from: ["working"],
+    to: ["failed"],
+    by: ["agent", "gateway", "sweep"],
+    lease: "drop",
+    ends: "released",
+    requires: ["holder", "attempts_spent"],
+    event: "DELEGATION_FAILED",
+    doc: "It was given back beyond the event limit, and no attempt is left.",
   },
   lapse: {
     from: ["working"],
@@ -281,6 +308,7 @@ export const MOVES = {
     lease: "none",
     requires: [],
     event: null,
+    memory: "grows",
     doc: "A child is about to be delegated under it; a cancel will reach it.",
   },
   redrive: {
@@ -308,6 +336,7 @@ export const MOVES = {
     lease: "none",
     requires: [],
     event: null,
+    memory: "grows",
     doc: "Its events from here on are POSTed to a URL; of one that is over, the last.",
   },
   reticket: {

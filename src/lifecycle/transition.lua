@@ -109,15 +109,51 @@ end
 -- Canceling its children, telling of its events: kept on the record until it is done, so that it is done whoever dies.
 -- `callbacks` says who is told: 1 its callback, of questions and the end; 2 its pushes, of everything; 3 both.
 local function untold()
-  if (rec.notify_seq or 0) > (rec.notified_seq or 0) then return { seq = rec.notify_seq, to = rec.callbacks } end
+  if not rec.unpublished and (rec.notify_seq or 0) > (rec.notified_seq or 0) then return { seq = rec.notify_seq, to = rec.callbacks } end
 end
 local function owes() return rec.cascade ~= nil or (rec.notify_seq or 0) > (rec.notified_seq or 0) end
+
+-- One event, one id, in the shard's stream, the delegation's own, and the feeds of its two principals. The record keeps
+-- the id of its newest event: a snapshot is as new as that. Without `at`, it is one that could not be published before.
+local function publish(text, calls_back, at)
+  local event_id = redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text)
+  redis.call('XADD', key .. ':events', event_id, 'e', text)
+  -- A delegation's events that follow close on its first lean on what that left to spare, if its feed is still there.
+  local renew = p.move == 'submit' or not at or at - rec.created_at >= LIMITS.feed_spare_ms
+  local function feed(principal)
+    local name = base .. ':feed:' .. principal
+    if renew or not redis.call('XADD', name, 'NOMKSTREAM', event_id, 'e', text) then
+      redis.call('XADD', name, 'MINID', '~', digits(math.max(0, time_ms - p.retention_ms)), event_id, 'e', text)
+      redis.call('PEXPIRE', name, digits(p.retention_ms + LIMITS.feed_spare_ms))
+    end
+  end
+  feed(rec.delegator)
+  if rec.delegator ~= 'agent:' .. rec.target then feed('agent:' .. rec.target) end
+  if calls_back then
+    local seq = string.match(text, '^[^\n]*\n[^\n]*\n(%d+)')
+    redis.call('HSET', key, 'event_id', event_id, 'notify:' .. seq, event_id)
+  else
+    redis.call('HSET', key, 'event_id', event_id)
+  end
+  return event_id
+end
+
+-- Events whose streams failed, in their order; they are tried again with every move, and by the sweep.
+local function publish_pending()
+  local pending = key .. ':unpublished'
+  for _, one in ipairs(redis.call('LRANGE', pending, 0, -1)) do
+    publish(string.sub(one, 2), string.sub(one, 1, 1) == '1')
+    redis.call('LPOP', pending)
+  end
+  redis.call('HDEL', key, 'unpublished')
+  rec.unpublished = nil
+end
 
 -- When the sweep has to look at it next: a finished one when it has been kept long enough.
 local function next_due()
   local due = is_terminal(rec.state) and rec.finished_at + p.retention_ms or rec.deadline_at
   local function sooner(at) if at and at < due then due = at end end
-  if owes() then sooner(rec.follow_at) end
+  if rec.unpublished then sooner(now + LIMITS.follow_ms) elseif owes() then sooner(rec.follow_at) end
   if is_terminal(rec.state) then return due end
   if rec.state == 'submitted' then
     sooner(rec.check_at)
@@ -168,7 +204,9 @@ if move ~= 'submit' and not rec.state then
   return answer('missing')
 end
 
-if swept and owes() and now >= rec.follow_at then
+if rec.unpublished then pcall(publish_pending) end
+
+if swept and not rec.unpublished and owes() and now >= rec.follow_at then
   rec.follow_at = now + LIMITS.follow_ms
   redis.call('HSET', key, 'follow_at', rec.follow_at)
   redis.call('ZADD', base .. ':due', digits(next_due()), p.id)
@@ -186,8 +224,7 @@ if swept then
     for _, name in ipairs(indexes()) do redis.call('ZREM', name, p.id) end
     redis.call('ZREM', base .. ':due', p.id)
     redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children',
-      key .. ':secrets',
-      key .. ':pushes', key .. ':pushed')
+      key .. ':secrets', key .. ':pushes', key .. ':pushed', key .. ':unpublished')
     if idempotency then
       -- A retry that read the key before it was retired may yet submit under this id.
       redis.call('HSET', key, 'deleted', 1)
@@ -303,7 +340,11 @@ elseif move == 'follow_up' and p.claim and (not rec.cascade or rec.follow_at ~= 
 end
 if p.push and redis.call('HEXISTS', key .. ':pushes', p.push) == 0 and
   redis.call('HLEN', key .. ':pushes') >= LIMITS.pushes then
-  return answer('pushes')
+  return answer('limit', { limit = 'pushes' })
+end
+if move == 'adopt' and redis.call('SCARD', key .. ':children') >= LIMITS.children and
+  redis.call('SISMEMBER', key .. ':children', p.child_id) == 0 then
+  return answer('limit', { limit = 'children' })
 end
 -- The hash of artifacts holds each body once; events refer to it. By '@' and id: the artifact's place, its last chunk's
 -- number, its bytes, its first chunk's number and, where the agent named its last chunk, by which fence, chunk_id and
@@ -337,16 +378,26 @@ if chunks then
 end
 
 local in_pace = rec.pace_at and now - rec.pace_at < 1000
-local beyond = nil
-if needs.quota and rec.version >= LIMITS.delegation_events then
-  beyond = 'quota'
-elseif needs.pace and in_pace and rec.pace_count >= LIMITS.progress_per_second then
-  beyond = 'pace'
-end
-if beyond then
+local limit = rec.version >= LIMITS.delegation_events and 'delegation_events' or
+  (rec.event_bytes or 0) >= LIMITS.event_bytes and 'event_bytes' or nil
+local dropped, spends = nil, mv.spends
+if limit and mv.worn_out then
+  if rec.attempt < rec.max_attempts then
+    spends = true
+  else
+    move, failure = mv.worn_out, 'attempts_exhausted'
+  end
+elseif limit and needs.quota and mv.degrades_to and not chunks then
+  dropped, move = mv.status, mv.degrades_to
+elseif limit and needs.quota then
   if mv.lease == 'extend' then stay() end
-  return answer(beyond)
+  return answer('limit', { limit = limit })
+elseif needs.pace and in_pace and rec.pace_count >= LIMITS.progress_per_second then
+  stay()
+  return answer('pace')
 end
+mv = row(move)
+needs = mv.needs
 
 -- The time of a move is known here alone: it replaces the stamp, a random text, in what is kept.
 if p.stamp then
@@ -518,7 +569,7 @@ elseif mv.lease == 'drop' and from == 'working' then
   end
 end
 
-if mv.spends then put('attempt', rec.attempt + 1) end
+if spends then put('attempt', rec.attempt + 1) end
 
 if from ~= to and (to == 'input_required' or to == 'auth_required') then
   local ttl = p.interrupt_ttl_ms or settings('interrupt_ttl_ms').interrupt_ttl_ms
@@ -536,16 +587,20 @@ elseif from ~= to and rec.interrupt_id then
 end
 
 if mv.queue == 'ticket' then
-  local delay = 0
+  local delay, round = 0, -1
   if mv.delay == 'asked' then
     delay = p.delay_ms or 0
     if p.not_before_at then delay = math.max(0, p.not_before_at - now) end
+  elseif mv.delay == 'backoff' then
+    round = rec.attempt - 2
   elseif mv.delay == 'release' then
     put('releases', rec.releases + 1)
-    delay = p.delay_ms or 0
+    delay, round = p.delay_ms or 0, rec.releases - LIMITS.free_releases - 1
+  elseif mv.delay == 'handoff' then
+    put('handoffs', (rec.handoffs or 0) + 1)
+    round = rec.handoffs - LIMITS.free_handoffs - 1
   end
-  local round = mv.delay == 'backoff' and rec.attempt - 2 or rec.releases - LIMITS.free_releases - 1
-  if mv.delay == 'backoff' or (mv.delay == 'release' and round >= 0) then
+  if round >= 0 then
     local b = settings('backoff_initial_ms', 'backoff_factor', 'backoff_max_ms', 'backoff_jitter')
     local backoff = math.min(b.backoff_max_ms, b.backoff_initial_ms * b.backoff_factor ^ math.min(round, 64))
     delay = math.max(delay, math.floor(backoff * (1 + b.backoff_jitter * (2 * p.random - 1))))
@@ -555,7 +610,7 @@ if mv.queue == 'ticket' then
   if move ~= 'reticket' then put('returned', mv.returned and 1 or 0) end
   put('check_at', math.max(now, rec.ready_at) + LIMITS.check_ms)
   if delay > 0 and move ~= 'submit' then tell('retry_at', quoted(iso(rec.ready_at))) end
-  if mv.spends or mv.lease == 'drop' then tell('attempt', digits(rec.attempt)) end
+  if spends or mv.lease == 'drop' then tell('attempt', digits(rec.attempt)) end
   if move == 'submit' then
     put('not_before_at', delay > 0 and rec.ready_at or '')
     put('deadline_at', p.deadline_at or rec.ready_at + p.ttl_ms)
@@ -592,37 +647,27 @@ end
 
 -- What a failed attempt brought is told by its event; the record keeps only what ended the delegation.
 if move ~= 'retry' then
-  for i = 4, 2 + 2 * p.fields, 2 do set[#set + 1], set[#set + 2] = ARGV[i], ARGV[i + 1] end
+  for i = 4, 2 + 2 * p.fields, 2 do
+    if ARGV[i] ~= dropped then set[#set + 1], set[#set + 2] = ARGV[i], ARGV[i + 1] end
+  end
 end
 
--- One event, one id, in the shard's stream, the delegation's own, and the feeds of its two principals. The
--- record keeps the id of its newest event: a snapshot is as new as that.
-
-local event_id
+local event
 if mv.event then
   put('version', rec.version + 1)
+  local members = table.concat(more, ',')
   -- One text (events/entry.ts): Redis takes and keeps it far cheaper than a dozen fields.
-  local text = table.concat({ mv.event, p.id, digits(rec.version), digits(now), to, status, rec.target, rec.delegator,
-    rec.context_id, digits(rec.created_at), table.concat(more, ',') }, '\n')
+  event = table.concat({ mv.event, p.id, digits(rec.version), digits(now), to, status, rec.target, rec.delegator,
+    rec.context_id, digits(rec.created_at), members }, '\n')
   -- Bytes of the bodies; the member they are shown as; artifact, place and number of each.
   if refs and p.shows then
-    text = text .. '\n' .. digits(ref_bytes) .. ' ["' .. p.shows .. '",' .. table.concat(refs, ',') .. ']'
+    event = event .. '\n' .. digits(ref_bytes) .. ' ["' .. p.shows .. '",' .. table.concat(refs, ',') .. ']'
   end
-  event_id = redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text)
-  put('event_id', event_id)
-  if calls_back then put('notify:' .. rec.version, event_id) end
-  redis.call('XADD', key .. ':events', event_id, 'e', text)
-  -- A delegation's events that follow close on its first lean on what that left to spare, if its feed is still there.
-  local renew = move == 'submit' or now - rec.created_at >= LIMITS.feed_spare_ms
-  local function feed(principal)
-    local name = base .. ':feed:' .. principal
-    if renew or not redis.call('XADD', name, 'NOMKSTREAM', event_id, 'e', text) then
-      redis.call('XADD', name, 'MINID', '~', digits(math.max(0, time_ms - p.retention_ms)), event_id, 'e', text)
-      redis.call('PEXPIRE', name, digits(p.retention_ms + LIMITS.feed_spare_ms))
-    end
+  -- What counts among the bodies of the delegation does not count again. Leases are bounded by what ends them.
+  local counted = #members - #ARGV[3] - (p.bytes or 0)
+  if mv.event == 'DELEGATION_STATUS' and mv.lease ~= 'grant' and counted > 0 then
+    put('event_bytes', (rec.event_bytes or 0) + counted)
   end
-  feed(rec.delegator)
-  if rec.delegator ~= 'agent:' .. rec.target then feed('agent:' .. rec.target) end
 end
 
 if ARGV[3] ~= '' and move ~= 'retry' then
@@ -642,6 +687,21 @@ if from ~= to then
   if not terminal then redis.call('ZADD', live_set(to), digits(to == 'submitted' and rec.ready_at or now), p.id) end
 end
 
+-- Streams come after the record: an error between leaves a move whose event is still to come, never an event without
+-- its move.
+local event_id
+if event then
+  local fine
+  if not rec.unpublished then fine, event_id = pcall(publish, event, calls_back, now) end
+  if not fine then
+    event_id = nil
+    redis.call('RPUSH', key .. ':unpublished', (calls_back and '1' or '0') .. event)
+    redis.call('HSET', key, 'unpublished', 1)
+    redis.call('ZADD', base .. ':due', digits(now + LIMITS.follow_ms), p.id)
+    rec.unpublished = 1
+  end
+end
+
 -- All is said and written: should the queue refuse, the gateway makes the ticket, or the sweep.
 local ticketed
 if mv.queue == 'ticket' then
@@ -651,7 +711,8 @@ end
 
 local done = { move = move, event_id = event_id, ready_at = rec.ready_at, priority = rec.priority,
   ticketed = ticketed, returned = rec.returned == 1, old_ticket = old_ticket, lease_expires_at = rec.lease_expires_at,
-  cascade = rec.cascade, follow_at = rec.cascade and rec.follow_at, untold = untold() }
+  cascade = rec.cascade, follow_at = rec.cascade and rec.follow_at, untold = untold(),
+  progress_dropped = dropped and true }
 if mv.lease == 'grant' and rec.secret_bytes then done.secrets = redis.call('HGETALL', key .. ':secrets') end
 if not taker or not ticketed or rec.ready_at > now then return answer('ok', done) end
 

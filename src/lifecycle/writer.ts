@@ -4,14 +4,16 @@
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
+import { isOutOfMemory } from "../redis/errors.ts";
 import type { ShardKeys } from "../redis/keys.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Artifact } from "../schema/a2a.ts";
 import { stateSchema } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
+import { LIMITS } from "../schema/limits.ts";
 import { wellFormedJson } from "../schema/text.ts";
 import { type StoredDelegation, storedFromLines, toFields } from "./record.ts";
-import { inFlightScript, newWorkScript } from "./script.ts";
+import { growingScript, inFlightScript } from "./script.ts";
 import { MOVE_NAMES, MOVES, type Move, type MoveName } from "./states.ts";
 
 /** Milliseconds added to Redis' clock; a test moves it, production leaves it at 0. */
@@ -64,6 +66,9 @@ const live = base.required().extend({ id: z.string().optional() });
 const untold = z.object({ seq: z.number(), to: z.int().min(1).max(3) });
 export type Untold = z.infer<typeof untold>;
 
+/** The limits of one delegation that refuse a move; they do not pass with time. */
+const CAPS = ["delegation_events", "event_bytes", "pushes", "children"] as const;
+
 export const outcomeSchema = z.discriminatedUnion("outcome", [
   live.extend({
     outcome: z.literal("ok"),
@@ -76,6 +81,8 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
     /** It has a new ticket in the queue; false: the queue refused, so it is still to be made. */
     ticketed: z.boolean().optional(),
     lease_expires_at: z.number().optional(),
+    /** The move extended the lease and nothing else: its delegation, or the memory, has no room for the progress. */
+    progress_dropped: z.literal(true).optional(),
     /** Its children are to be canceled, in this principal's name. */
     cascade: z.string().optional(),
     /** When the sweep takes over what is to follow, unless that was put off. */
@@ -120,10 +127,11 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   /** Its parent was canceled before it came to be. */
   base.extend({ outcome: z.literal("tombstone") }),
   base.extend({ outcome: z.literal("too_large") }),
-  live.extend({ outcome: z.literal("quota") }),
+  /** Memory is short, and the move would take more of it. */
+  base.extend({ outcome: z.literal("memory") }),
+  /** The delegation has as much of it as it may have. */
+  live.extend({ outcome: z.literal("limit"), limit: z.enum(CAPS) }),
   live.extend({ outcome: z.literal("pace") }),
-  /** It has as many pushes as one may have. */
-  live.extend({ outcome: z.literal("pushes") }),
   live.extend({ outcome: z.literal("forgotten") }),
   /** Somebody else does what was to follow, or has done it. */
   live.extend({ outcome: z.literal("taken_over") }),
@@ -199,11 +207,22 @@ const TAKE = { move: "lease", read: true } as const;
 const JITTERED: ReadonlySet<string> = new Set([
   ...MOVE_NAMES.filter((name) => {
     const { delay }: Move = MOVES[name];
-    return delay === "backoff" || delay === "release";
+    return delay === "backoff" || delay === "release" || delay === "handoff";
   }),
   "fail",
   "due",
 ]);
+
+const rowOf = ({ move }: Pick<Command, "move">): Partial<Move> => (move === "due" ? {} : MOVES[move]);
+const memoryOf = (command: Pick<Command, "move">): Move["memory"] => rowOf(command).memory;
+
+/** Whether it is taken at the ceiling; new work has a mark of its own, below. */
+function isSmall(command: Command): boolean {
+  const memory = memoryOf(command);
+  if (memory !== undefined) return memory === "new";
+  const { event, fields, history, artifacts } = command;
+  return JSON.stringify({ event, fields, history, artifacts }).length <= LIMITS.ceiling_bytes.value;
+}
 
 const takeHead = ({ base }: Pick<ShardKeys, "base">, { agent, ...params }: Taker): Head => ({
   ...params,
@@ -213,6 +232,12 @@ const takeHead = ({ base }: Pick<ShardKeys, "base">, { agent, ...params }: Taker
   base,
 });
 
+/** Whether memory is so short that nothing may grow. */
+export interface Ceiling {
+  readonly isReached: () => boolean;
+}
+const NO_CEILING: Ceiling = { isReached: () => false };
+
 export type Observe = (command: Asked, outcome: Outcome, record: StoredDelegation | null) => void;
 
 export class Writer {
@@ -221,19 +246,54 @@ export class Writer {
   readonly #clock: Clock;
   readonly #retention_ms: number;
   readonly #observe: Observe;
+  readonly #ceiling: Ceiling;
   readonly #underWay = new Map<string, Promise<Result>>();
 
   /** `observe` hears of every outcome, with the record where it was read. */
-  constructor(redis: Redis, shards: Shards, clock: Clock, retentionMs: number, observe: Observe = () => {}) {
+  constructor(
+    redis: Redis,
+    shards: Shards,
+    clock: Clock,
+    retentionMs: number,
+    observe: Observe = () => {},
+    ceiling: Ceiling = NO_CEILING,
+  ) {
     this.#redis = redis;
     this.#shards = shards;
     this.#clock = clock;
     this.#retention_ms = retentionMs;
     this.#observe = observe;
+    this.#ceiling = ceiling;
   }
 
   /** With `taker`, the ticket that the move leaves is taken in the same step, or the one that stands before it. */
   async move(command: Command, taker?: Taker): Promise<Result> {
+    if (this.#ceiling.isReached() && !isSmall(command)) return this.#withoutGrowing(command);
+    try {
+      return await this.#move(command, taker);
+    } catch (error) {
+      // Redis' own limit; new work is refused by its verb.
+      if (memoryOf(command) !== "grows" || !isOutOfMemory(error)) throw error;
+      return await this.#withoutGrowing(command);
+    }
+  }
+
+  /** As far as it goes without more memory: a holder that reports progress keeps its lease. */
+  async #withoutGrowing(command: Command): Promise<Result> {
+    const { degrades_to, status: dropped } = rowOf(command);
+    if (degrades_to === undefined || command.artifacts?.length) {
+      return { outcome: { outcome: "memory", now: 0 }, record: null, unseen: [] };
+    }
+    const kept = Object.entries(command.fields ?? {}).filter(([name]) => name !== dropped);
+    const less = { ...command, move: degrades_to, event: {}, fields: Object.fromEntries(kept) };
+    const result = await this.#move(less);
+    const { outcome } = result;
+    if (outcome.outcome !== "ok") return result;
+    const done: Moved = { ...outcome, progress_dropped: true };
+    return { ...result, outcome: done };
+  }
+
+  async #move(command: Command, taker?: Taker): Promise<Result> {
     const shard = this.#shards.ofId(command.id);
     if (!shard) return { outcome: { outcome: "missing", now: 0 }, record: null, unseen: [] };
     const keys = [shard.delegation(command.id)];
@@ -304,7 +364,7 @@ export class Writer {
     args: readonly string[],
     command: Asked & { readonly id?: string },
   ): Promise<Result> {
-    const script = command.move === "submit" ? newWorkScript : inFlightScript;
+    const script = memoryOf(command) === undefined ? inFlightScript : growingScript;
     return this.#result(await script.run(this.#redis, keys, args), command);
   }
 

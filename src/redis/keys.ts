@@ -57,6 +57,8 @@ export interface ShardKeys {
   readonly pushes: (id: string) => string;
   /** HASH: how far each of them is told; by `at:`, `job:`, `since:` and `part:` and its id. See engine/push-steps.ts. */
   readonly pushed: (id: string) => string;
+  /** LIST: events that could not be written to their streams yet, oldest first; nearly never there. */
+  readonly unpublished: (id: string) => string;
   /** STRING: this child shall not come to be, its parent was canceled; expires. */
   readonly tombstone: (id: string) => string;
   /** STREAM: the delegation's events, kept as long as the record. */
@@ -104,6 +106,7 @@ export function shardKeys(shard: number): ShardKeys {
     children: (id) => `${base}:d:${id}:children`,
     pushes: (id) => `${base}:d:${id}:pushes`,
     pushed: (id) => `${base}:d:${id}:pushed`,
+    unpublished: (id) => `${base}:d:${id}:unpublished`,
     tombstone: (id) => `${base}:tombstone:${id}`,
     list: (index) => `${base}:list:${index}`,
     delegationEvents: (id) => `${base}:d:${id}:events`,

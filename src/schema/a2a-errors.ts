@@ -42,6 +42,7 @@ export const A2A_ERRORS = {
   agent_busy: "UnsupportedOperationError",
   wrong_state: "UnsupportedOperationError",
   precondition_failed: "UnsupportedOperationError",
+  limit_reached: "UnsupportedOperationError",
   payload_too_large: "INVALID_ARGUMENT",
   unsupported_media_type: "ContentTypeNotSupportedError",
   idempotency_conflict: "RequestMalformedError",

@@ -155,6 +155,14 @@ export const ERRORS = {
     "If-Match or If-None-Match does not hold",
     "Read the agent, look at what has changed, and try again with its present ETag.",
   ),
+  limit_reached: row(
+    "PROTOCOL",
+    409,
+    "A limit of the delegation is reached",
+    "This does not pass. details.limit names the limit; put the rest into the reply, or delegate it separately.",
+    false,
+    "This does not pass: put the rest into the reply, or delegate it separately.",
+  ),
   payload_too_large: row(
     "PROTOCOL",
     413,

@@ -51,6 +51,8 @@ export const heartbeatRequestSchema = z.strictObject({
 export const heartbeatSchema = z.strictObject({
   expires_at: instantSchema,
   messages: z.array(messageSchema),
+  /** The lease is extended, and the progress was not kept: the delegation's events, or the memory, are at their limit. */
+  progress_dropped: z.literal(true).optional(),
 });
 
 export const artifactRequestSchema = z.strictObject({

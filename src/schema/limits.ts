@@ -41,8 +41,14 @@ export const LIMITS = {
   delegation_events: limit(
     10_000,
     "events",
-    "a delegation; from then on progress, artifacts, questions and follow-ups are refused, its end never",
-    "quota_exceeded",
+    "one delegation; then artifacts, questions and follow-ups are refused, progress is dropped, each release spends an attempt; its end is never refused",
+    "limit_reached",
+  ),
+  event_bytes: limit(
+    MIB,
+    "bytes of event text",
+    "one delegation, beside what `delegation_bytes` counts; beyond it as beyond `delegation_events`",
+    "limit_reached",
   ),
   progress_per_second: limit(
     100,
@@ -51,7 +57,21 @@ export const LIMITS = {
     "rate_limited",
   ),
   tree_depth: limit(8, "delegations", "one under the other", "delegation_loop"),
-  pushes: limit(10, "push notification configs", "one delegation", "quota_exceeded"),
+  pushes: limit(10, "push notification configs", "one delegation", "limit_reached"),
+  children: limit(20_000, "children", "one delegation, by `parent_id`", "limit_reached"),
+  memory_new_work: limit(75, "percent", "of Redis' `maxmemory`; then new work is refused", "overloaded"),
+  memory_ceiling: limit(
+    90,
+    "percent",
+    "of Redis' `maxmemory`; then follow-ups, artifacts, questions, push configs and children are refused and progress is dropped; work still ends, returns and is leased",
+    "overloaded",
+  ),
+  ceiling_bytes: limit(
+    64 * KIB,
+    "bytes",
+    "a reply or answer that is taken while memory is above `memory_ceiling`",
+    "overloaded",
+  ),
   batch: limit(100, "delegations", "one batch", "invalid_request"),
   artifacts: limit(1_000, "artifacts", "one reply or A2A Task", "invalid_request"),
   polls: limit(

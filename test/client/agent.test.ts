@@ -119,23 +119,29 @@ describe("one delegation", () => {
   });
 });
 
-test("an artifact that the delegation has no room for is refused, not tried for ever", async () => {
-  const stub = await stubBroker((request, answer) => {
-    const verb = request.path.split("/").at(-1);
-    if (verb === "leases") answer.json({ leases: stub.to("/leases").length === 1 ? [leaseLike()] : [] });
-    else if (verb === "artifacts") answer.problem(429, "quota_exceeded", "TRANSPORT", { retry_after: 1 });
-    else if (verb === "reply") answer.json({ outcome: "matched", delegation: completedWith("") });
-    else if (request.body.wait_seconds === undefined) answer.json(HEARTBEAT);
-  });
-  let refused: unknown;
-  const { agent } = agentAt(stub.url, async ({ artifact }) => {
-    refused = await artifact({ artifactId: "a", parts: [] }).catch((error: unknown) => error);
-  });
-  void agent.run();
-  await until(() => stub.to("/reply").length > 0, { what: "the reply" });
-  expect(refused).toMatchObject({ code: "quota_exceeded" });
-  expect(stub.to("/artifacts")).toHaveLength(1);
-});
+test.each([
+  [409, "limit_reached"],
+  [429, "quota_exceeded"],
+])(
+  "an artifact that the delegation has no room for is refused, not tried for ever (%i %s)",
+  async (status, code) => {
+    const stub = await stubBroker((request, answer) => {
+      const verb = request.path.split("/").at(-1);
+      if (verb === "leases") answer.json({ leases: stub.to("/leases").length === 1 ? [leaseLike()] : [] });
+      else if (verb === "artifacts") answer.problem(status, code, "TRANSPORT", { retry_after: 1 });
+      else if (verb === "reply") answer.json({ outcome: "matched", delegation: completedWith("") });
+      else if (request.body.wait_seconds === undefined) answer.json(HEARTBEAT);
+    });
+    let refused: unknown;
+    const { agent } = agentAt(stub.url, async ({ artifact }) => {
+      refused = await artifact({ artifactId: "a", parts: [] }).catch((error: unknown) => error);
+    });
+    void agent.run();
+    await until(() => stub.to("/reply").length > 0, { what: "the reply" });
+    expect(refused).toMatchObject({ code });
+    expect(stub.to("/artifacts")).toHaveLength(1);
+  },
+);
 
 describe("heartbeats", () => {
   test("are held for a third of the lease and renewed by themselves", async () => {

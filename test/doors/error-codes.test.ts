@@ -170,6 +170,12 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     await redis.hset(`{errand:0}:d:${id}`, full);
     return api.heartbeat(lease, { progress: { done: 1 } });
   },
+  async limit_reached() {
+    const { api, leased, redis } = await setup();
+    const { id } = await leased();
+    await redis.hset(`{errand:0}:d:${id}`, "version", LIMITS.delegation_events.value);
+    return api.message(id, "more");
+  },
   async quota_exceeded() {
     const { url } = await setup({ quotas: { streams: 0 } });
     return (await as(url, "caller:alice")).call("GET", "/v1/events", undefined, {

@@ -60,15 +60,26 @@ test("a delegation that has had all its events takes no more progress, but ends"
   const { id, lease } = await leased();
   await redis.hset(record(id), "version", LIMITS.delegation_events.value);
   const before = await dumpButLease(redis);
-  const refused = await api.heartbeat(lease, { progress: { done: 1 } });
-  expect([refused.status, refused.body.code, refused.body.details]).toEqual([
-    429,
-    "quota_exceeded",
-    { quota: "delegation_events", limit: LIMITS.delegation_events.value },
+  const beaten = await api.heartbeat(lease, { progress: { done: 1 } });
+  expect([beaten.status, beaten.body]).toEqual([
+    200,
+    { expires_at: expect.any(String), messages: [], progress_dropped: true },
   ]);
-  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+  const artifact = { artifactId: "a", parts: [{ text: "x" }] };
+  for (const refused of [
+    await api.call("POST", `/v1/leases/${lease}/artifacts`, { artifact }),
+    await api.message(id, "more"),
+    await api.interrupt(lease, { text: "?" }),
+  ]) {
+    expect([refused.status, refused.body.code, refused.body.retryable, refused.body.details]).toEqual([
+      409,
+      "limit_reached",
+      false,
+      { limit: "delegation_events", maximum: LIMITS.delegation_events.value },
+    ]);
+  }
   expect(await dumpButLease(redis)).toEqual(before);
-  expect((await api.heartbeat(lease)).status).toBe(200);
+  expect((await api.heartbeat(lease, { checkpoint: { at: 1 } })).body.progress_dropped).toBeUndefined();
   expect((await api.reply(lease)).body.delegation.state).toBe("completed");
 });
 

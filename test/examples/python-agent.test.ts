@@ -210,11 +210,9 @@ describe("the agent in Python", () => {
   conforms([10], "does not repeat what the delegation has no room for, and still replies", async () => {
     const { relay, start, delegate, ended } = await setup();
     const id = await delegate("one line");
-    const full = { code: "quota_exceeded", details: { quota: "delegation_events", limit: 10_000 } };
+    const full = { code: "limit_reached", details: { limit: "delegation_events", maximum: 10_000 } };
     relay.fault = ({ path, body }) =>
-      path.endsWith("/artifacts") || body.progress
-        ? { status: 429, headers: { "retry-after": "60" }, body: full }
-        : undefined;
+      path.endsWith("/artifacts") || body.progress ? { status: 409, body: full } : undefined;
     start();
     expect(await ended(id)).toMatchObject({ state: "failed", error: { code: "agent_error" } });
     expect(relay.to("/artifacts")).toHaveLength(1);

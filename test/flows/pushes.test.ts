@@ -236,7 +236,10 @@ test("there are so many of one delegation, listed by pages; one more of the same
   const id = await made();
   const most = LIMITS.pushes.value;
   for (let n = 0; n < most; n += 1) await push(id, { id: `p${n}`, url: `http://127.0.0.1:1/${n}` });
-  await expect(push(id, { url: "http://127.0.0.1:1/" })).rejects.toMatchObject({ code: "quota_exceeded" });
+  await expect(push(id, { url: "http://127.0.0.1:1/" })).rejects.toMatchObject({
+    code: "limit_reached",
+    context: { details: { limit: "pushes", maximum: most } },
+  });
   await push(id, { id: "p0", url: "http://127.0.0.1:1/other" });
   const seen: string[] = [];
   let cursor: string | undefined;

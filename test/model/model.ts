@@ -212,8 +212,9 @@ export class Model {
   }
 
   release(item: Item, asked: number, by: "release" | "unconfirm" = "release"): void {
-    item.releases += 1;
-    const round = item.releases - FREE_RELEASES - 1;
+    // A walk has fewer hand-offs that fail than are free.
+    if (by === "release") item.releases += 1;
+    const round = by === "release" ? item.releases - FREE_RELEASES - 1 : -1;
     this.move(by, item, { delay: Math.max(asked, round >= 0 ? this.backoff(round) : 0) });
   }
 

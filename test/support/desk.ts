@@ -54,6 +54,7 @@ export async function openDesk(spec: unknown = {}) {
       redrive: { new_id: "dlg_0_new" },
       release: holder,
       unconfirm: holder,
+      give_up: holder,
       retry: { ...holder, reply_hash: "h" },
       complete: { ...holder, reply_hash: "h" },
       reject: { ...holder, reply_hash: "h" },
