@@ -16,6 +16,8 @@ export interface GatewayProcess {
   readonly kill: () => Promise<void>;
 }
 
+const WRONG_CLOCK = new URL("../chaos/preload.ts", import.meta.url).href;
+
 export async function startGatewayProcess(
   db: number,
   options: {
@@ -24,15 +26,21 @@ export async function startGatewayProcess(
     redis?: RedisTarget;
     logLevel?: string;
     callbackAllow?: string[];
+    /** How wrong its clock goes. */
+    clockMs?: number;
   } = {},
 ): Promise<GatewayProcess> {
-  const { sweepEveryMs = 0, port = 0, logLevel = "warn", callbackAllow } = options;
+  const { sweepEveryMs = 0, port = 0, logLevel = "warn", callbackAllow, clockMs } = options;
   const { redis = { socket: inject("redisSocket"), db } } = options;
   const settings = { redis, operatorToken: OPERATOR, sweepEveryMs, port, logLevel, callbackAllow };
   const child = fork(
     fileURLToPath(new URL("./child-gateway.ts", import.meta.url)),
     [JSON.stringify(settings)],
-    { execArgv: ["--import", "tsx"], stdio: ["ignore", "inherit", "inherit", "ipc"] },
+    {
+      execArgv: ["--import", "tsx", ...(clockMs === undefined ? [] : ["--import", WRONG_CLOCK])],
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+      env: { ...process.env, ...(clockMs !== undefined && { CHAOS_CLOCK_MS: String(clockMs) }) },
+    },
   );
   const isAlive = () => child.exitCode === null && child.signalCode === null;
   const kill = async () => {
