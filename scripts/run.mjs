@@ -29,6 +29,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   mutants break the sources on purpose, and see that a test fails each time: --help tells more
   chaos   break everything while it works, and check what everybody saw: --help tells how
   fuzz    send more spoiled requests than the tests do: [--runs 20000] [--seed N] [--path P]
+  soak    a steady load for long, to see that memory, keys and descriptors stay flat: --help tells how
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
   build   compile src to dist
@@ -93,6 +94,10 @@ const TASKS = {
     say(`fuzz: seed ${values.seed}`);
     await build();
     await run(bin("vitest"), ["run", "test/fuzz"]);
+  },
+  async soak(args) {
+    await build();
+    await run(process.execPath, ["--import", "tsx", "test/chaos/soak.ts", ...args]);
   },
   check,
   async fix() {

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface Command {
@@ -88,7 +88,10 @@ export class Child {
         if (child === this.#child) this.#ready = true;
         return;
       }
-      if (performance.now() > end) throw new Error(`${this.name} is not ready after ${timeoutMs} ms`);
+      if (performance.now() > end) {
+        const said = readFileSync(this.#log, "utf8").slice(-2_000);
+        throw new Error(`${this.name} is not ready after ${timeoutMs} ms. Its log ends with: ${said}`);
+      }
       await sleep(50);
     }
   }

@@ -1,37 +1,202 @@
 /**
- * Broken brokers: a copy of the build in which one thing is wrong, and the rule of the checker that has to see it.
- * Limit: the text that is replaced must be there, so a defect that no longer applies is noticed.
+ * Broken brokers: copies of the build in which one thing is wrong, and the rule of the checker that has to see it. Nothing
+ * in the product knows of them. Limit: what is replaced must be there, so a defect that no longer applies is noticed.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RuleName } from "./check/check.ts";
+import type { Options } from "./options.ts";
 
-interface Defect {
+interface Change {
   readonly file: string;
-  readonly find: string;
+  readonly find: RegExp;
   readonly replace: string;
-  readonly rule: RuleName;
 }
 
-export const DEFECTS = {
-  "skips-a-seq": {
-    file: "lifecycle/transition.lua",
-    find: "put('version', rec.version + 1)",
-    replace: "put('version', rec.version + (rec.version == 2 and 2 or 1))",
-    rule: "gap",
+export interface Defect {
+  readonly what: string;
+  readonly changes: readonly Change[];
+  /** What the run needs beside the usual to meet it. */
+  readonly with?: Partial<Options>;
+}
+
+const LUA = "lifecycle/transition.lua";
+const defect = (
+  what: string,
+  file: string,
+  find: RegExp,
+  replace: string,
+  more?: Partial<Options>,
+): Defect => ({
+  what,
+  changes: [{ file, find, replace }],
+  ...(more && { with: more }),
+});
+
+/** By the rule that sees it. */
+export const DEFECTS: Record<RuleName, Defect> = {
+  lost: defect(
+    "forgets what is finished after 1.5 s",
+    LUA,
+    /rec\.finished_at \+ p\.retention_ms or/,
+    "rec.finished_at + 1500 or",
+  ),
+  doubled: defect(
+    "ignores the idempotency key",
+    "doors/rest/delegations.js",
+    /idempotencyKey: call\.header\("idempotency-key"\)/,
+    "idempotencyKey: undefined",
+  ),
+  phantom: defect(
+    "stores another task than it was given",
+    LUA,
+    /\n-- Indexes: what is live/,
+    "\nif move == 'submit' then redis.call('HSET', key, 'message', (string.gsub(redis.call('HGET', key, 'message'), 'chaos ', 'chaos x', 1))) end\n$&",
+  ),
+  unfinished: defect("never ends a lease", LUA, /if now >= rec\.lease_expires_at then/, "if false then", {
+    deed: "silent",
+  }),
+  uncanceled: defect(
+    "says canceled and does nothing",
+    "engine/cancel.js",
+    /move: "cancel"/,
+    'move: "follow_up"',
+  ),
+  gap: defect(
+    "skips a number",
+    LUA,
+    /put\('version', rec\.version \+ 1\)/,
+    "put('version', rec.version + (rec.version == 2 and 2 or 1))",
+  ),
+  "two-ends": defect("cancels what is finished", "lifecycle/states.js", /(cancel: \{\s+from: )LIVE/, "$1ANY"),
+  "illegal-move": defect(
+    "calls a lease by another name",
+    LUA,
+    /local status = mv\.status or ''/,
+    "local status = mv.status == 'leased' and 'taken' or mv.status or ''",
+  ),
+  fork: defect(
+    "shows an event now so, now otherwise",
+    "events/entry.js",
+    /const at = toInstant\(entry\.at\)/,
+    "const at = toInstant(entry.at + (Math.random() < 0.2 ? 1 : 0))",
+  ),
+  missed: defect(
+    "drops an event on its way to subscribers",
+    "events/feed.js",
+    /this\.#positions\[entry\.shard\] = entry\.id;/,
+    "$& if (entry.seq === 2 && Math.random() < 0.5) return;",
+  ),
+  repeated: defect(
+    "sends an event twice",
+    "doors/stream.js",
+    /if \(frame\)\s+yield frame;/,
+    "if (frame) { yield frame; if (Math.random() < 0.1) yield frame; }",
+  ),
+  reset: defect(
+    "resets a reader for no reason",
+    "doors/stream.js",
+    /if \("reset" in event\)/,
+    'if ("reset" in event || Math.random() < 0.05)',
+  ),
+  "foreign-read": defect(
+    "lets everybody see everything",
+    "engine/access.js",
+    /if \(seesAll\(principal\)\)/,
+    "if (true)",
+  ),
+  fence: defect(
+    "grants every lease under the same fence",
+    LUA,
+    /put\('fence', rec\.fence \+ 1\)/,
+    "put('fence', math.max(rec.fence, 1))",
+    { deed: "release" },
+  ),
+  "stale-lease": defect(
+    "takes any lease for the living one",
+    LUA,
+    /not \(rec\.state == 'working' and rec\.fence == p\.fence\)/,
+    "not (rec.state == 'working')",
+    { deed: "late", faults: [], rate: 6 },
+  ),
+  "two-replies": defect(
+    "takes a repeated reply for a new one",
+    "engine/stitch.js",
+    /outcome: "duplicate", record/,
+    'outcome: "matched", record',
+    { deed: "twice" },
+  ),
+  "lost-reply": defect(
+    "keeps no reply",
+    LUA,
+    /if move ~= 'retry' then(\s+for i = 4)/,
+    "if move ~= 'retry' and move ~= 'complete' then$1",
+  ),
+  mismatch: defect(
+    "shows at each gateway something else",
+    "lifecycle/record.js",
+    /json\(LINE\.task_preview, '""'\)/,
+    "JSON.stringify(String(process.pid))",
+  ),
+  ticket: {
+    what: "loses tickets, and does not look for them",
+    changes: [
+      {
+        file: LUA,
+        find: /ticketed = ticket_offer\(/,
+        replace: "ticketed = move == 'submit' or ticket_offer(",
+      },
+      { file: LUA, find: /if now >= rec\.check_at then return 'check' end/, replace: "" },
+    ],
   },
-} as const satisfies Record<string, Defect>;
+  "delivery-forged": defect(
+    "signs something else",
+    "engine/callbacks.js",
+    /\.sign\(id, now, body\)/,
+    '.sign(id, now, body + " ")',
+  ),
+  undelivered: defect(
+    "calls nobody back",
+    LUA,
+    /calls_back = rec\.callbacks ~= 2 and/,
+    "calls_back = false and",
+  ),
+  "a2a-order": defect(
+    "repeats on an A2A stream",
+    "doors/a2a/streamed.js",
+    /yield \{ json: JSON\.stringify\(step\.value\) \};/,
+    "{ $& $& }",
+  ),
+  "internal-error": defect(
+    "fails at reading now and then",
+    "engine/read.js",
+    /if \(!record\)/,
+    'if (Math.random() < 0.1) throw new TypeError("broken on purpose");\n    $&',
+  ),
+  leak: defect(
+    "logs its operator's token",
+    "serve.js",
+    /(errand is ready at \$\{url\})/,
+    "$1 $${operatorToken}",
+  ),
+  died: defect(
+    "ends by itself",
+    "serve.js",
+    /say\(`errand is ready/,
+    "setTimeout(() => process.exit(3), 5000); $&",
+  ),
+};
 
-export const isDefect = (name: string): name is keyof typeof DEFECTS => Object.hasOwn(DEFECTS, name);
+export const isDefect = (name: string): name is RuleName => Object.hasOwn(DEFECTS, name);
 
-export function spoil(dist: string, name: keyof typeof DEFECTS): void {
-  const { file, find, replace } = DEFECTS[name];
-  const path = join(dist, file);
-  const text = readFileSync(path, "utf8");
-  if (!text.includes(find))
-    throw new Error(`${name}: ${file} no longer holds "${find}"; write the defect again.`);
-  writeFileSync(
-    path,
-    text.replace(find, () => replace),
-  );
+/** The files of the build in that directory as the defect has them. Throws where it finds nothing to change. */
+export function spoiled(dist: string, name: RuleName): Map<string, string> {
+  const files = new Map<string, string>();
+  for (const { file, find, replace } of DEFECTS[name].changes) {
+    const path = join(dist, file);
+    const text = files.get(path) ?? readFileSync(path, "utf8");
+    if (!find.test(text)) throw new Error(`${file} no longer has ${find}: write the defect "${name}" again.`);
+    files.set(path, text.replace(find, replace));
+  }
+  return files;
 }

@@ -16,28 +16,23 @@ import type { Row } from "./rows.ts";
 import { keyOf, SHELF } from "./setup.ts";
 import type { Stage } from "./stage.ts";
 
-/** The longest that a lease, a backoff, a ticket made again and a callback tried again take together. */
-const QUIET_MS = 90_000;
-/** What the sweep needs to make a lost ticket again. */
-const TICKETS_MS = 15_000;
-/** A receiver that was away is called again after half a minute at the latest. */
-const CATCH_UP_MS = 45_000;
 const AT_ONCE = 24;
 
 export async function endRun(stage: Stage, say: (line: string) => void): Promise<History> {
   say("healing");
   await stage.heal();
   for (const { child } of stage.workers) child.send("quiet");
+  const quietMs = stage.options.patienceSeconds * 1000;
   say("waiting until all work but the shelf's is done");
   await waitUntil(
     stage,
     ({ records }) => records.every((one) => one.target === SHELF || isOver(one.state)),
-    QUIET_MS,
+    quietMs,
   );
   const waiting = await ticketed(stage);
   say("waiting until the shelf is empty");
   for (const { child } of stage.workers) child.send("shelf");
-  await waitUntil(stage, ({ records }) => records.every(({ state }) => isOver(state)), QUIET_MS);
+  await waitUntil(stage, ({ records }) => records.every(({ state }) => isOver(state)), quietMs);
   const last = await dump(stage);
   say(`reading ${last.records.length} delegations through ${stage.gateways.length} gateways`);
   const stored = await readEvents(stage, last);
@@ -69,7 +64,7 @@ async function waitUntil(stage: Stage, holds: (dump: Dump) => boolean, timeoutMs
 }
 
 async function ticketed(stage: Stage): Promise<Dump> {
-  const end = performance.now() + TICKETS_MS;
+  const end = performance.now() + stage.options.patienceSeconds * 200;
   for (;;) {
     const waiting = await dump(stage);
     const facts = toFacts({ ...EMPTY, waiting });
@@ -210,7 +205,7 @@ function* rowsOf(stage: Stage): Generator<Row> {
 
 /** Until the rules about them have nothing to say, or it takes too long. */
 async function caughtUp(stage: Stage, stored: History["stored"], last: Dump): Promise<void> {
-  const end = performance.now() + CATCH_UP_MS;
+  const end = performance.now() + stage.options.patienceSeconds * 500;
   for (;;) {
     const facts = toFacts({ ...EMPTY, ...assemble(rowsOf(stage)), stored, dump: last });
     const missing = missed(facts).length + undelivered(facts).length;

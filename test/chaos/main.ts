@@ -1,9 +1,10 @@
 /** `npm run chaos`: see --help. Exits 0 when the checker found nothing, 1 when it did, 64 when it was asked wrongly. */
 
+import { breakBrokers } from "./break-brokers.ts";
 import { FAULT_NAMES } from "./faults.ts";
 import { DEFAULTS, readOptions, UsageError } from "./options.ts";
-import { screen } from "./report.ts";
-import { byRule, runChaos } from "./run.ts";
+import { screen, writeReport } from "./report.ts";
+import { runChaos } from "./run.ts";
 
 const HELP = `npm run chaos -- [options]
 
@@ -22,7 +23,7 @@ and checks the history of what everybody saw. The seed decides what can be decid
   --lease S         seconds of a lease (${DEFAULTS.leaseSeconds})
   --every S         seconds between two faults, about (${DEFAULTS.every})
   --faults A,B      of these alone: ${FAULT_NAMES.join(", ")}
-  --defect NAME     break the broker itself, to see the checker find it
+  --defect NAME     break the broker itself, to see the rule of that name find it; all for one after the other
   --report FILE     write the report into that Markdown file, between <!-- chaos:begin --> and <!-- chaos:end -->
   --keep            keep the history; it is kept anyway when something was found
 `;
@@ -46,13 +47,16 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const live = process.stderr.isTTY;
   const progress = (line: string) => live && process.stderr.write(`\r\u001b[K${line}`);
-  const run = await runChaos(options, {
-    say: (line) => say(live ? `\r\u001b[K${line}` : line),
+  const hooks = {
+    say: (line: string) => say(live ? `\r\u001b[K${line}` : line),
     progress,
     stop: stop.signal,
-  });
+  };
+  if (options.defect !== null) return breakBrokers(options, hooks);
+  const run = await runChaos(options, hooks);
   process.stdout.write(screen(run));
-  return byRule(run.verdict).size === 0 ? 0 : 1;
+  if (options.report !== null) writeReport(options.report, run);
+  return run.found.size === 0 ? 0 : 1;
 }
 
 try {

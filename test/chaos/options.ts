@@ -20,6 +20,12 @@ export interface Options {
   readonly every: number;
   /** Faults to draw from; all of them when empty. */
   readonly faults: readonly string[];
+  /** What the workers over plain HTTP do with all their work, instead of drawing it. */
+  readonly deed: string | null;
+  /** How long everything may take to end by itself, once it can. */
+  readonly patienceSeconds: number;
+  /** No history and no idempotency keys, which would only grow. */
+  readonly soak: boolean;
   /** A broken broker by its name, to see the checker find it. */
   readonly defect: string | null;
   readonly report: string | null;
@@ -41,6 +47,9 @@ export const DEFAULTS: Options = {
   retentionSeconds: 86_400,
   every: 3,
   faults: [],
+  deed: null,
+  patienceSeconds: 90,
+  soak: false,
   defect: null,
   report: null,
   keep: false,

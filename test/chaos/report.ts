@@ -1,5 +1,7 @@
-/** What a run shows at its end: one screen. */
-import { byRule, type Run } from "./run.ts";
+/** What a run shows at its end: one screen, or a section of a Markdown file that grows with every run. */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { cpus } from "node:os";
+import type { Run } from "./run.ts";
 
 const SHOWN = 12;
 
@@ -10,12 +12,12 @@ const list = (counts: Readonly<Record<string, number>>): string =>
     .map(([name, count]) => `${name} ${count}`)
     .join(", ");
 
-export function screen({ options, summary, verdict, kept }: Run): string {
+export function screen({ options, summary, verdict, found, kept }: Run): string {
   const { seed, minutes, fsync, shards, gateways, rate } = options;
   const violations = verdict.violations
     .slice(0, SHOWN)
     .map(({ rule, id, what }) => `  ${rule}: ${id} ${what}`);
-  const rules = [...byRule(verdict)].map(([rule, count]) => `${rule} ${count}`).join(", ");
+  const rules = [...found].map(([rule, count]) => `${rule} ${count}`).join(", ");
   const clean = verdict.violations.length === 0;
   return [
     `chaos: seed ${seed}, ${minutes} min, ${fsync}, ${shards} shard${shards === 1 ? "" : "s"}, ${gateways} gateways, ${rate}/s`,
@@ -50,4 +52,47 @@ export function screen({ options, summary, verdict, kept }: Run): string {
     ...(kept === null ? [] : [`history: ${kept}`]),
     "",
   ].join("\n");
+}
+
+const BEGIN = "<!-- chaos:begin -->";
+const END = "<!-- chaos:end -->";
+
+const HEAD = [
+  "| seed | min | fsync | shards | gateways | delegations | events | seen | leases | faults | submit p50 / p99 ms | longest without answer | accepted after a Redis fault, p50 / max ms | lost | result |",
+  "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+];
+
+/** The run as a row of the table. */
+function row({ options, summary, verdict }: Run): string {
+  const { seed, minutes, fsync, shards, gateways } = options;
+  const { accepted_ms, unanswered_ms, recovered_ms } = summary;
+  const faults = Object.values(summary.faults).reduce((a, b) => a + b, 0);
+  const lost = fsync === "everysec" ? `${summary.void_acknowledgements} acknowledged` : "0";
+  const result = verdict.violations.length === 0 ? "clean" : `${verdict.violations.length} violations`;
+  const cells = [
+    ...[seed, minutes, fsync, shards, gateways, summary.delegations, summary.events, summary.sightings],
+    ...[summary.leases, faults, `${accepted_ms.p50} / ${accepted_ms.p99}`, `${unanswered_ms} ms`],
+    ...[`${recovered_ms.p50} / ${recovered_ms.max}`, lost, result],
+  ];
+  return `| ${cells.join(" | ")} |`;
+}
+
+/** A run of the same seed, minutes, fsync, shards and gateways takes the place of the one before. */
+function same(a: string, b: string): boolean {
+  const head = (text: string) => text.split("|").slice(1, 6).join("|");
+  return head(a) === head(b);
+}
+
+export function writeReport(path: string, run: Run): void {
+  const page = existsSync(path) ? readFileSync(path, "utf8") : `${BEGIN}\n${END}\n`;
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error(`${path} has no ${BEGIN} … ${END} to write between.`);
+  const mine = row(run);
+  const kept = page
+    .slice(begin, end)
+    .split("\n")
+    .filter((text) => /^\| \d/.test(text) && !same(text, mine));
+  const machine = `${cpus().length} cores (${cpus()[0]?.model.trim()}), Node ${process.version}`;
+  const section = [BEGIN, `Measured on ${machine}.`, "", ...HEAD, ...kept, mine, ""].join("\n");
+  writeFileSync(path, page.slice(0, begin) + section + page.slice(end));
 }

@@ -1,6 +1,6 @@
 /** One run: load, faults, the end, the verdict. Limit: what it leaves on disk is deleted unless it is to be kept. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { check, type RuleName } from "./check/check.ts";
+import { check } from "./check/check.ts";
 import type { Verdict } from "./check/loss.ts";
 import { endRun } from "./final.ts";
 import type { History } from "./history.ts";
@@ -13,6 +13,8 @@ export interface Run {
   readonly options: Options;
   readonly history: History;
   readonly verdict: Verdict;
+  /** Violations by rule. */
+  readonly found: ReadonlyMap<string, number>;
   readonly summary: Summary;
   /** Where the history is, if it was kept. */
   readonly kept: string | null;
@@ -44,16 +46,22 @@ export async function runChaos(options: Options, { say, progress, stop }: RunHoo
     await load;
     const history = await endRun(stage, say);
     const verdict = check(history);
-    keep ||= verdict.violations.length > 0;
+    keep ||= verdict.violations.length > 0 && options.defect === null;
     const summary = summarize(history, (performance.now() - startedAt) / 1000);
-    return { options, history, verdict, summary, kept: keep ? stage.directory : null };
+    return {
+      options,
+      history,
+      verdict,
+      found: byRule(verdict),
+      summary,
+      kept: keep ? stage.directory : null,
+    };
   } finally {
     await stage.close(keep);
   }
 }
 
-/** Violations by rule. */
-export function byRule(verdict: Verdict): Map<RuleName | string, number> {
+function byRule(verdict: Verdict): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { rule } of verdict.violations) counts.set(rule, (counts.get(rule) ?? 0) + 1);
   return counts;

@@ -29,6 +29,12 @@ export const setupSchema = z.object({
   /** Delegations a second, by this process. */
   rate: z.number(),
   leaseSeconds: z.number(),
+  /** Polls of a worker over plain HTTP. */
+  slots: z.number(),
+  /** What workers do with all their work, instead of drawing it. */
+  deed: z.string().nullable(),
+  /** Whether submits have an idempotency key. */
+  keyed: z.boolean(),
   /** Where callbacks go, and how they are signed. */
   receiver: z.object({ url: z.string(), port: z.number(), secret: z.string() }),
   /** Where the push agent's server listens. */

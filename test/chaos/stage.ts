@@ -14,7 +14,7 @@ import { Admin } from "../../src/client/admin.ts";
 import { type BadLink, openBadLink } from "../support/bad-link.ts";
 import { bundle } from "./bundle.ts";
 import { Child } from "./child.ts";
-import { DEFECTS, isDefect, spoil } from "./defects.ts";
+import { DEFECTS, isDefect, spoiled } from "./defects.ts";
 import type { Options } from "./options.ts";
 import { Recorder } from "./recorder.ts";
 import { RedisProcess } from "./redis-process.ts";
@@ -100,7 +100,7 @@ export class Stage {
     cpSync(join(ROOT, "dist"), join(copy, "dist"), { recursive: true });
     copyFileSync(join(ROOT, "package.json"), join(copy, "package.json"));
     symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
-    spoil(join(copy, "dist"), defect);
+    for (const [path, text] of spoiled(join(copy, "dist"), defect)) writeFileSync(path, text);
     return join(copy, "dist/main.js");
   }
 
@@ -123,7 +123,7 @@ export class Stage {
       args: ["--import", preload, main, "serve"],
       env,
     }));
-    child.isReady = async () => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) })).ok;
+    child.isReady = async () => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5_000) })).ok;
     this.gateways.push({ name, url, child, link });
     child.start();
   }
@@ -168,12 +168,18 @@ export class Stage {
       for (let n = 0; n < count; n += 1) {
         const proc = `${role}-${n}`;
         const setup: Omit<Setup, "life"> = {
-          ...{ proc, role, seed: options.seed, history: this.historyOf(proc) },
+          ...{ proc, role, seed: options.seed, keyed: !options.soak },
+          history: options.soak ? "/dev/null" : this.historyOf(proc),
           gateways: this.gateways.map(({ url }) => url),
           tokens: tokens(n),
           agents: POLL_AGENTS,
-          rate: role === "delegator" ? options.rate / options.delegators : Math.max(0.5, options.rate / 12),
+          rate:
+            role === "delegator"
+              ? options.rate / options.delegators
+              : Math.min(2, Math.max(0.5, options.rate / 12)),
           leaseSeconds: options.leaseSeconds,
+          slots: options.soak ? 120 : 12,
+          deed: options.deed,
           receiver,
           serverPort,
         };

@@ -8,7 +8,6 @@ import type { Facts } from "../rows.ts";
 import { keyOf, SHELF } from "../setup.ts";
 import type { Part } from "./part.ts";
 
-const SLOTS = 6;
 const POLL_SECONDS = 3;
 
 const grantSchema = z.object({
@@ -51,9 +50,9 @@ const DEEDS = {
 } as const;
 
 export async function runAgent(part: Part): Promise<void> {
-  const { agents } = part.setup;
+  const { agents, slots } = part.setup;
   await Promise.all(
-    Array.from({ length: SLOTS }, async (_, slot) => {
+    Array.from({ length: slots }, async (_, slot) => {
       const agent = agents[slot % agents.length];
       if (agent !== undefined) await serve(part, agent, slot);
     }).concat(shelf(part)),
@@ -62,7 +61,7 @@ export async function runAgent(part: Part): Promise<void> {
 
 async function shelf(part: Part): Promise<void> {
   while (!part.shelf && !part.finished) await part.sleep(100);
-  await serve(part, SHELF, 99);
+  await serve(part, SHELF, -1);
 }
 
 async function serve(part: Part, agent: string, slot: number): Promise<void> {
@@ -101,7 +100,7 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
   const path = (verb: string) => `/v1/leases/${lease}/${verb}`;
   const answered = delegation.history.some(({ metadata }) => metadata?.interrupt_id !== undefined);
 
-  const drawn = random.weighted(DEEDS);
+  const drawn = part.setup.deed ?? random.weighted(DEEDS);
   const deed = drawn === "ask" && (answered || fence > 2) ? "quick" : drawn;
 
   const heartbeat = (body: object = {}) =>

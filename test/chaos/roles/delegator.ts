@@ -44,13 +44,14 @@ async function submitting(part: Part, callers: readonly [string, string]): Promi
 /** One delegation, until it is accepted or refused; its id. */
 async function one(part: Part, as: string, key: string): Promise<string | undefined> {
   const { random, setup } = part;
-  const way = random.weighted(WAYS);
+  // The library and the batch always have keys.
+  const way = setup.keyed ? random.weighted(WAYS) : "rest";
   const target = random.weighted({
     ...Object.fromEntries(setup.agents.map((agent) => [agent, 80 / setup.agents.length])),
     [LIBRARY_AGENT]: 10,
     [PUSH_AGENT]: 4,
     [MCP_AGENT]: 3,
-    [SHELF]: 1,
+    [SHELF]: 3,
   });
   const task = taskOf(key, "x".repeat(random.chance(0.05) ? random.int(1_000, 20_000) : random.int(10, 400)));
   const input = {
@@ -65,12 +66,15 @@ async function one(part: Part, as: string, key: string): Promise<string | undefi
   const facts = { as, key, target, via: way };
   if (way === "library") return byLibrary(part, as, key, input, facts);
   if (way === "batch") return byBatch(part, as, key, input, facts);
-  const headers = { "idempotency-key": key, ...(random.chance(0.1) && { prefer: "wait=2" }) };
+  const headers = {
+    ...(setup.keyed && { "idempotency-key": key }),
+    ...(random.chance(0.1) && { prefer: "wait=2" }),
+  };
   const request = { as, path: "/v1/delegations", headers, body: input, holdSeconds: 2 };
-  const { phase, body } = await part.insist("delegate", facts, request, shown);
+  const { phase, body } = await part[setup.keyed ? "insist" : "call"]("delegate", facts, request, shown);
   if (phase !== "ok") return undefined;
   // Who asks twice is told of one.
-  if (random.chance(0.05)) await part.call("delegate", facts, request, shown);
+  if (setup.keyed && random.chance(0.12)) await part.call("delegate", facts, request, shown);
   return shownSchema.parse(body).id;
 }
 
