@@ -4,6 +4,7 @@
  */
 import { createRedisBackend, type IQueueBackend, Job, type JobJson, Queue } from "bullmq";
 import type { Redis } from "../redis/connect.ts";
+import { writeEvenIfFull } from "../redis/script.ts";
 import { randomId, type Shards } from "../redis/shards.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Look } from "./claimers.ts";
@@ -169,7 +170,9 @@ export class Tickets {
   /** Forgets an agent's whole queue. */
   async drop(agent: string): Promise<void> {
     const { backend } = this.#of(agent);
-    await backend.pause(true);
+    // As BullMQ's own pause, which obliterate asks for, but at full memory, too.
+    const queue = `${this.#shards.ofAgent(agent).queuePrefix}:${agent}`;
+    await writeEvenIfFull(this.#redis, "HSET", `${queue}:meta`, "paused", 1);
     while ((await backend.obliterate({ force: true, count: 1000 })) > 0);
     this.#queues.delete(agent);
   }

@@ -1,6 +1,7 @@
 /**
  * Many delegations in one request, each accepted or refused on its own. Limit: one after the other, so that equal
- * priorities keep their order; the whole is bounded by the size of a body.
+ * priorities keep their order; the whole is bounded by the size of a body, and in time: once Redis does not answer, or
+ * after 10 s, the rest is refused untried.
  */
 import { z } from "zod";
 import { delegate } from "../../engine/delegate.ts";
@@ -9,7 +10,7 @@ import { batchRequestSchema, delegateRequestSchema, delegationSchema } from "../
 import { ErrandError, problemSchema, toProblem } from "../../schema/errors.ts";
 import { jsonText } from "../answer.ts";
 import type { Call } from "../call.ts";
-import { toErrandError } from "../problem.ts";
+import { NOT_EXECUTED, toErrandError } from "../problem.ts";
 import { check, type Route, route } from "../route.ts";
 import { traceparentOf } from "../trace.ts";
 
@@ -18,8 +19,16 @@ const resultSchema = z.union([
   z.strictObject({ status: z.int(), error: problemSchema }),
 ]);
 
-/** The text of one result. A key for the whole batch stands for each by its place. */
-async function one(call: Call, item: Record<string, unknown>, place: number): Promise<string> {
+const BATCH_MS = 10_000;
+
+interface Result {
+  /** JSON text. */
+  readonly text: string;
+  readonly error?: ErrandError;
+}
+
+/** One result. A key for the whole batch stands for each by its place. */
+async function one(call: Call, item: Record<string, unknown>, place: number): Promise<Result> {
   const { broker, principal, requestId } = call;
   try {
     const { idempotency_key, ...body } = item;
@@ -36,16 +45,26 @@ async function one(call: Call, item: Record<string, unknown>, place: number): Pr
       check(delegateRequestSchema, body, "body"),
       { idempotencyKey: key, body, traceparent: traceparentOf(call.header("traceparent")) },
     );
-    return `{"status":${replayed ? 200 : 202},"delegation":${record.json}}`;
+    return { text: `{"status":${replayed ? 200 : 202},"delegation":${record.json}}` };
   } catch (error) {
-    const refused = toErrandError(error, broker.log, requestId);
-    const problem = toProblem(refused, requestId);
-    const { retry_after_seconds } = refused.context;
-    // There is no header for one of many.
-    const details =
-      retry_after_seconds === undefined ? {} : { details: { ...problem.details, retry_after_seconds } };
-    return JSON.stringify({ status: problem.status, error: { ...problem, ...details } });
+    return refusal(toErrandError(error, broker.log, requestId), requestId);
   }
+}
+
+function refusal(error: ErrandError, requestId: string): Result {
+  const problem = toProblem(error, requestId);
+  const { retry_after_seconds } = error.context;
+  // There is no header for one of many.
+  const details =
+    retry_after_seconds === undefined ? {} : { details: { ...problem.details, retry_after_seconds } };
+  return { text: JSON.stringify({ status: problem.status, error: { ...problem, ...details } }), error };
+}
+
+function untried(code: "redis_unavailable" | "overloaded", why: string): ErrandError {
+  return new ErrandError(code, `Not tried: ${why}.`, {
+    retry_after_seconds: 1,
+    details: { outcome: NOT_EXECUTED },
+  });
 }
 
 export const batchRoutes: readonly Route[] = [
@@ -58,7 +77,17 @@ export const batchRoutes: readonly Route[] = [
     notes: { takes: ["Idempotency-Key", "traceparent"] },
     async handle(call, { body }) {
       const results: string[] = [];
-      for (const [place, item] of body.delegations.entries()) results.push(await one(call, item, place));
+      const until = performance.now() + BATCH_MS;
+      let stop: ErrandError | null = null;
+      for (const [place, item] of body.delegations.entries()) {
+        const { text, error } = stop ? refusal(stop, call.requestId) : await one(call, item, place);
+        results.push(text);
+        if (error?.code === "redis_unavailable") {
+          stop ??= untried("redis_unavailable", "the broker's storage did not answer an earlier one");
+        } else if (performance.now() > until) {
+          stop ??= untried("overloaded", `the batch took longer than ${BATCH_MS / 1000} s`);
+        }
+      }
       return jsonText(200, `{"results":[${results.join(",")}]}`);
     },
   }),
