@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Preflight } from "./cli/host.ts";
 import { ConfigError, readConfig } from "./config.ts";
 import { checkServer, serverStatus } from "./redis/check.ts";
-import { connect } from "./redis/connect.ts";
+import { connect, reasonOf } from "./redis/connect.ts";
 import { findRedisServer } from "./redis/find-server.ts";
 
 export function preflight(env: NodeJS.ProcessEnv): Preflight {
@@ -31,13 +31,16 @@ async function external(url: string) {
   // It may carry a password.
   const where = url.startsWith("unix:") || !URL.canParse(url) ? "ERRAND_REDIS_URL" : new URL(url).host;
   const redis = connect({ url }, "commands");
-  redis.on("error", () => undefined);
+  const reason = reasonOf(redis);
   try {
     const { product, version } = await serverStatus(redis);
     return { detail: `external: ${product} ${version} at ${where}`, ...(await checkServer(redis)) };
   } catch (error) {
-    const why = error instanceof Error ? error.message : "unknown";
-    return { detail: `external, at ${where}`, refused: [`it does not answer (${why})`], warnings: [] };
+    return {
+      detail: `external, at ${where}`,
+      refused: [`it does not answer (${reason(error)})`],
+      warnings: [],
+    };
   } finally {
     redis.disconnect();
   }

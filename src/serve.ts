@@ -2,7 +2,7 @@
  * Runs a broker until it is told to stop: configuration, Redis (embedded or external), the gateway, signals.
  * Limit: one gateway in this process; more of them share a Redis through ERRAND_REDIS_URL or the data directory.
  */
-import { chmod, link, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
@@ -10,8 +10,9 @@ import { z } from "zod";
 import { type Gateway, LayoutError, startGateway, urlOf } from "./app.ts";
 import { type Config, ConfigError, EXIT_CONFIG, readConfig } from "./config.ts";
 import { checkServer } from "./redis/check.ts";
-import { connect, type RedisTarget } from "./redis/connect.ts";
+import { connect, type RedisTarget, reasonOf } from "./redis/connect.ts";
 import { type EmbeddedRedis, startEmbedded } from "./redis/embedded.ts";
+import { secureDataDir } from "./redis/embedded-home.ts";
 import { findRedisServer } from "./redis/find-server.ts";
 import { randomId } from "./redis/shards.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
@@ -91,7 +92,7 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
     const operatorToken = config.ERRAND_OPERATOR_TOKEN ?? (await operatorTokenIn(dataDir));
     const gateway = await start(config, storage, operatorToken, dataDir, log);
     const url = urlOf(config.ERRAND_HOST, gateway.port);
-    const where = await announce(dataDir, gateway, url);
+    const where = await announce(dataDir, gateway, url, log, stop);
     say(`errand is ready at ${url}`);
     if (config.ERRAND_OPERATOR_TOKEN === undefined) {
       say(`the operator's token is in ${join(dataDir, "operator-token")}; the CLI finds it by itself`);
@@ -117,8 +118,7 @@ async function openStorage(
   if (config.ERRAND_REDIS_URL !== undefined) {
     const target = { url: config.ERRAND_REDIS_URL };
     try {
-      await mkdir(dataDir, { recursive: true, mode: 0o700 });
-      await writeFile(join(dataDir, ".gitignore"), "*\n");
+      await secureDataDir(dataDir);
     } catch (error) {
       throw new StartError(
         `ERRAND_DATA_DIR: ${error instanceof Error ? error.message : "not usable"}`,
@@ -150,16 +150,15 @@ async function openStorage(
 
 async function checkExternal(target: RedisTarget, log: Log): Promise<void> {
   const redis = connect(target, "commands");
-  redis.on("error", (error: Error) => log.debug({ err: error.message }, "redis connection error"));
+  const reason = reasonOf(redis);
   try {
     const { refused, warnings } = await checkServer(redis);
     for (const warning of warnings) log.warn(`Redis: ${warning}`);
     if (refused.length > 0) throw new StartError(`Redis: ${refused.join("; ")}`, EXIT_CONFIG);
   } catch (error) {
     if (error instanceof StartError) throw error;
-    const why = error instanceof Error ? error.message : "unknown";
     throw new StartError(
-      `ERRAND_REDIS_URL does not answer (${why}); check that it is up and the URL is right`,
+      `ERRAND_REDIS_URL does not answer (${reason(error)}); check that it is up and the URL is right`,
       EXIT_TRANSPORT,
     );
   } finally {
@@ -196,7 +195,7 @@ async function start(
         setTimeout(() => {
           embedded
             ?.ensure()
-            .catch((error: unknown) => log.warn({ err: String(error) }, "Redis is not back yet"));
+            .catch((error: unknown) => log.debug({ err: String(error) }, "Redis is not back yet"));
         }, KEEPER_FIRST_MS).unref();
       },
     });
@@ -260,15 +259,43 @@ async function operatorTokenIn(dataDir: string): Promise<string> {
 }
 
 /** Tells the CLI on this machine where we are; gone again after a clean stop. */
-async function announce(dataDir: string, gateway: Gateway, url: string): Promise<string> {
+async function announce(
+  dataDir: string,
+  gateway: Gateway,
+  url: string,
+  log: Log,
+  stop: AbortSignal,
+): Promise<string> {
   const path = join(dataDir, ANNOUNCEMENT);
-  // A second gateway on the same data does not take the CLI away from the first.
-  if (await runningOn(dataDir)) return path;
-  await writeFile(path, `${JSON.stringify({ url, port: gateway.port, pid: process.pid })}\n`, {
-    mode: 0o600,
-  });
+  const write = async () => {
+    // A second gateway on the same data does not take the CLI away from the first.
+    if (await runningOn(dataDir)) return;
+    await writeFile(path, `${JSON.stringify({ url, port: gateway.port, pid: process.pid })}\n`, {
+      mode: 0o600,
+    });
+  };
+  try {
+    await write();
+  } catch (error) {
+    if (!isTooManyFiles(error)) throw error;
+    // Thousands may have connected the moment it listened. It serves them; the CLI finds it a little later.
+    log.warn(
+      "too many open files: raise the limit (LimitNOFILE, ulimit -n) to more than the connections that are expected",
+    );
+    const timer = setInterval(() => {
+      if (stop.aborted) clearInterval(timer);
+      else
+        write().then(
+          () => clearInterval(timer),
+          () => undefined,
+        );
+    }, 1_000).unref();
+  }
   return path;
 }
+
+const isTooManyFiles = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && (error.code === "EMFILE" || error.code === "ENFILE");
 
 /** The other gateway that announced itself in this data directory, if it still lives. */
 async function runningOn(dataDir: string): Promise<Announcement | null> {

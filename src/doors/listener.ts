@@ -45,7 +45,8 @@ export function listen(
         if (!begun) request.socket.destroy();
       },
     );
-    server.once("error", reject);
+    // Also once it listens: an accept that fails (too many open files) ends nothing.
+    server.on("error", reject);
     // Node closes only connections that have had a request; ones that never sent any would be waited for.
     const lines = new Map<Socket, Line>();
     // One function for all: thousands of polls would have a closure each.

@@ -80,6 +80,15 @@ function open(target: RedisTarget, role: Role, more: Options | undefined): Redis
   return new Redis(url, base);
 }
 
+/** What the connection itself says of why it fails; the commands that wait for it only say that they gave up. */
+export function reasonOf(redis: Redis): (error: unknown) => string {
+  let last: NodeJS.ErrnoException | null = null;
+  redis.on("error", (error: Error) => {
+    last = error;
+  });
+  return (error) => last?.message || last?.code || (error instanceof Error ? error.message : "unknown");
+}
+
 /** How people name it: host and port, or the socket. A URL may carry a password, so it is never shown. */
 export function placeOf({ url, socket }: RedisTarget): string {
   if (socket !== undefined) return socket;

@@ -15,7 +15,8 @@ export type Home = {
   readonly password: string;
 };
 
-export async function prepareHome(dataDir: string, runtimeDir: string | undefined): Promise<Home> {
+/** The data directory, private to this user, whatever Redis is used: the operator's token is in it. Its real path. */
+export async function secureDataDir(dataDir: string): Promise<string> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const root = await realpath(dataDir);
   const { uid, mode } = await stat(root);
@@ -24,6 +25,11 @@ export async function prepareHome(dataDir: string, runtimeDir: string | undefine
   }
   if ((mode & 0o077) !== 0) await chmod(root, 0o700);
   await writeFile(join(root, ".gitignore"), "*\n", { flag: "wx" }).catch(() => undefined);
+  return root;
+}
+
+export async function prepareHome(dataDir: string, runtimeDir: string | undefined): Promise<Home> {
+  const root = await secureDataDir(dataDir);
   const data = join(root, "redis");
   await mkdir(data, { recursive: true, mode: 0o700 });
   return {

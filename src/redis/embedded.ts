@@ -2,9 +2,10 @@
  * The embedded Redis: a child on a unix socket that dies with its parent, of which there is one per data directory.
  * Whoever starts second adopts it. Limit: POSIX only; that an adopted one died is noticed at the next `ensure()`.
  */
-import { readFile } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Home, prepareHome } from "./embedded-home.ts";
+import { logSince, readLoad } from "./embedded-log.ts";
 import {
   configOf,
   type Exit,
@@ -57,6 +58,9 @@ class Keeper implements EmbeddedRedis {
   #pid: number | undefined;
   #attempt: Promise<void> | undefined;
   #failures = 0;
+  /** Size of Redis' log when it was last started. */
+  #logFrom = 0;
+  #lastTrouble = "";
 
   constructor(options: EmbeddedOptions, home: Home) {
     this.#options = options;
@@ -111,6 +115,10 @@ class Keeper implements EmbeddedRedis {
     const { log, binary, fsync } = this.#options;
     const deadline = Date.now() + LOCK_PATIENCE_MS;
     for (let round = 0; ; round += 1) {
+      this.#logFrom = await stat(this.#home.logfile).then(
+        ({ size }) => size,
+        () => 0,
+      );
       const child = await launch(await binary(), configOf(this.#home, fsync), this.#home.lock);
       try {
         if (await this.#settle(child)) return;
@@ -172,7 +180,9 @@ class Keeper implements EmbeddedRedis {
       log("info", "adopted the Redis that already runs on this data directory", { pid });
       return;
     }
+    this.#lastTrouble = "";
     log("info", "Redis is ready", { pid, socket: this.socket });
+    void this.#reportLoad();
     const since = Date.now();
     void child.exited.then(({ code, signal }) => {
       this.#child = undefined;
@@ -189,19 +199,38 @@ class Keeper implements EmbeddedRedis {
       try {
         return await this.ensure();
       } catch (error) {
-        if (!this.#stopping.signal.aborted) {
-          this.#options.log("error", "Redis could not be started again", { reason: String(error) });
+        const reason = String(error);
+        // Said once: it may be tried for hours.
+        if (!this.#stopping.signal.aborted && reason !== this.#lastTrouble) {
+          this.#options.log("error", "Redis could not be started again", { reason });
         }
+        this.#lastTrouble = reason;
       }
     }
   }
 
+  async #reportLoad(): Promise<void> {
+    const { truncated } = readLoad(await logSince(this.#home.logfile, this.#logFrom).catch(() => ""));
+    if (truncated === null) return;
+    this.#options.log(
+      "warn",
+      "the append-only file ended in the middle of a write, which was dropped; with fsync always it was not acknowledged",
+      truncated,
+    );
+  }
+
   async #obituary(exit: Exit): Promise<string> {
-    const { logfile } = this.#home;
-    const tail = async () =>
-      (await readFile(logfile, "utf8").catch(() => "")).trim().split("\n").slice(-4).join("\n");
+    const { logfile, data } = this.#home;
+    const written = await logSince(logfile, this.#logFrom).catch(() => "");
     const how = exit.code === null ? (exit.signal ?? "not run") : `exit code ${exit.code}`;
-    const last = (exit.stderr.trim() || (await tail())).replaceAll(this.password, "…");
-    return `Redis ended while starting (${how}); see ${logfile}.\n${last}`;
+    const tail = written.trim().split("\n").slice(-4).join("\n");
+    const last = (exit.stderr.trim() || tail).replaceAll(this.password, "…");
+    const { damaged } = readLoad(written);
+    const hint =
+      damaged === null
+        ? ""
+        : `\nThe append-only file is damaged (${damaged}). Copy ${data}, then restore a backup, or run ` +
+          "'redis-check-aof --fix' on the manifest in its appendonlydir, which drops all that was written behind the damage.";
+    return `Redis ended while starting (${how}); see ${logfile}.\n${last}${hint}`;
   }
 }

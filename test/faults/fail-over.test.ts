@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { as, client, request, startBroker } from "../support/broker.ts";
 import { insist } from "../support/insist.ts";
 import { startProxy } from "../support/proxy.ts";
@@ -45,6 +45,29 @@ test("after a fail-over behind one address the gateway finds the new master, and
   expect(away).toMatch(/READONLY|UNBLOCKED/);
   expect(linesOf(log, "Redis is away")).toHaveLength(1);
 }, 120_000);
+
+test("Redis going away is one line in the log, and its return another", async () => {
+  const proxy = await startProxy(inject("redisSocket"));
+  const { another, db, log } = await startBroker();
+  const target = { url: `redis://127.0.0.1:${proxy.port}/${db}` };
+  const { url } = await another({ redis: target, sweepEveryMs: 50 });
+  const api = client(url);
+  await api.agent("scout");
+  const parked = api.lease("scout", { wait_seconds: 20 });
+  log.length = 0;
+  await proxy.fault("refuse");
+  await until(() => linesOf(log, "Redis is away").length === 1);
+  for (let n = 0; n < 5; n += 1) expect((await api.delegate("scout")).status).toBe(503);
+  await until(() => linesOf(log, "sweep interrupted").length > 5);
+  await proxy.heal();
+  await until(() => linesOf(log, "Redis is back").length === 1);
+  const { id } = (await insist(() => api.delegate("scout"))).body;
+  expect((await parked).body.leases?.[0]?.delegation.id ?? id).toBe(id);
+  const said = log.map((line): { level: number; msg: string; redis?: string } => JSON.parse(line));
+  const loud = said.filter(({ level }) => level >= 40);
+  expect(loud).toEqual([expect.objectContaining({ msg: "Redis is away", redis: `127.0.0.1:${proxy.port}` })]);
+  expect(JSON.stringify(loud)).toContain("ECONN");
+});
 
 test("a master without its replicas refuses with 503 and is not ready, and both pass with the replica's return", async () => {
   const { socket, redis } = await startServer();

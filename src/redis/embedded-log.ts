@@ -1,0 +1,43 @@
+/**
+ * What the log of the embedded Redis says of its append-only file. Limit: a bit that flipped within a value is not
+ * noticed by anybody: commands in the file have no checksum.
+ */
+import { open } from "node:fs/promises";
+
+export interface LoadReport {
+  /** The end of the file was cut off in the middle of a command, and dropped. */
+  readonly truncated: { readonly file: string; readonly offset: number } | null;
+  /** The file that Redis could not read. */
+  readonly damaged: string | null;
+}
+
+export function readLoad(text: string): LoadReport {
+  const cut = /Truncating the AOF (\S+) at offset (\d+)/.exec(text);
+  const damaged =
+    /(?:Bad file format reading|Unexpected end of file reading) the append only file (\S+?)[:.]? /.exec(
+      text,
+    ) ??
+    /(?:Error reading the RDB preamble of the AOF file|Error reading the append only file) (\S+?),/.exec(
+      text,
+    );
+  return {
+    truncated: cut ? { file: cut[1] ?? "", offset: Number(cut[2]) } : null,
+    damaged: damaged?.[1] ?? (/RDB CRC error|Wrong RDB checksum/.test(text) ? "the base file" : null),
+  };
+}
+
+const MAX_BYTES = 65_536;
+
+/** What was written since the log had this size; the end of it, if that is much. */
+export async function logSince(path: string, from: number): Promise<string> {
+  const file = await open(path, "r").catch(() => null);
+  if (!file) return "";
+  try {
+    const { size } = await file.stat();
+    const start = Math.max(size < from ? 0 : from, size - MAX_BYTES);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start);
+    return buffer.toString("utf8", 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,105 @@
+/** A disk that is full, on a small tmpfs. Limit: mounting takes root; elsewhere these are skipped. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { startEmbedded } from "../../src/redis/embedded.ts";
+import { client, request, startBroker } from "../support/broker.ts";
+import { insist } from "../support/insist.ts";
+import { startServer } from "../support/redis-pair.ts";
+import { testRedisBinary } from "../support/redis-server.ts";
+import { until } from "../support/until.ts";
+
+const MIB = 1024 * 1024;
+
+/** A directory with so much room, or null where that cannot be made. */
+function smallDisk(bytes: number): string | null {
+  const dir = mkdtempSync(join(tmpdir(), "errand-disk-"));
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${bytes}`, "tmpfs", dir], { stdio: "ignore" });
+    return dir;
+  } catch {
+    rmdirSync(dir);
+    return null;
+  }
+}
+
+function unmount(dir: string): void {
+  execFileSync("umount", ["-l", dir]);
+  rmdirSync(dir);
+}
+
+const probe = process.platform === "linux" ? smallDisk(MIB) : null;
+if (probe !== null) unmount(probe);
+
+/** Takes all the room that is left; the answer gives it back. */
+function fill(dir: string): () => void {
+  const path = join(dir, "filler");
+  writeFileSync(path, "");
+  for (const size of [256 * 1024, 4096]) {
+    try {
+      for (;;) writeFileSync(path, Buffer.alloc(size), { flag: "a" });
+    } catch {
+      // Full, as far as this size goes.
+    }
+  }
+  return () => rmSync(path);
+}
+
+const ready = (url: string) => request(url, "GET", "/readyz", { token: null });
+const big = { task: "x".repeat(64 * 1024) };
+
+test.skipIf(probe === null)("with everysec a full disk is 503, and room is enough to go on", async () => {
+  const dir = smallDisk(8 * MIB) ?? "";
+  onTestFinished(() => unmount(dir));
+  const { socket } = await startServer(["appendonly yes", "appendfsync everysec"], dir);
+  const { url } = await startBroker({ redis: { socket } });
+  const api = client(url);
+  await api.agent("scout");
+  const { id } = (await api.delegate("scout")).body;
+  const makeRoom = fill(dir);
+  const refused = await until(async () => {
+    const answer = await api.delegate("scout", big);
+    return answer.status === 503 ? answer : null;
+  });
+  expect(refused.body).toMatchObject({ code: "redis_unavailable", details: { outcome: "not_executed" } });
+  const unready = await ready(url);
+  expect([unready.status, unready.body.reason]).toEqual([503, expect.stringContaining("MISCONF")]);
+  expect((await api.get(id)).status).toBe(200);
+  makeRoom();
+  await until(async () => (await ready(url)).status === 200);
+  expect((await insist(() => api.delegate("scout"))).status).toBe(202);
+});
+
+test.skipIf(probe === null)(
+  "with always Redis ends rather than acknowledge; with room it is back, and nothing acknowledged is lost",
+  async () => {
+    const dir = smallDisk(8 * MIB) ?? "";
+    onTestFinished(() => unmount(dir));
+    const logged: string[] = [];
+    const embedded = await startEmbedded({
+      dataDir: join(dir, "data"),
+      fsync: "always",
+      binary: testRedisBinary,
+      log: (_level, message) => logged.push(message),
+    });
+    onTestFinished(() => embedded.stop());
+    const { url } = await startBroker({ redis: { socket: embedded.socket, password: embedded.password } });
+    const api = client(url);
+    await api.agent("scout");
+    const accepted: string[] = [];
+    const makeRoom = fill(dir);
+    await until(async () => {
+      const answer = await api.delegate("scout", big).catch(() => null);
+      if (answer?.status === 202) accepted.push(answer.body.id);
+      return answer?.status === 503;
+    });
+    await until(() => logged.includes("Redis ended unexpectedly and is started again"));
+    makeRoom();
+    const after = await insist(() => api.delegate("scout"));
+    expect(after.status).toBe(202);
+    for (const id of accepted) expect((await insist(() => api.get(id))).status).toBe(200);
+  },
+  30_000,
+);

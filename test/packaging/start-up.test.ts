@@ -1,0 +1,72 @@
+/** What the program does before and while it begins to serve. Limit: the built program. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdirSync, statSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { request } from "../support/broker.ts";
+import { errand, freshDir, serveIn } from "../support/program.ts";
+import { startServer } from "../support/redis-pair.ts";
+import { until } from "../support/until.ts";
+
+const modeOf = (path: string): number => statSync(path).mode & 0o777;
+
+test("with a Redis of one's own the data directory is private, too", async () => {
+  const cwd = freshDir();
+  const dataDir = join(cwd, ".errand");
+  mkdirSync(dataDir);
+  chmodSync(dataDir, 0o755);
+  const { socket } = await startServer();
+  await serveIn(cwd, { ERRAND_REDIS_URL: `unix:${socket}` });
+  expect(modeOf(dataDir).toString(8)).toBe("700");
+  expect(modeOf(join(dataDir, "operator-token")).toString(8)).toBe("600");
+}, 40_000);
+
+test("more connections than it may open end nothing: with room it serves again", async () => {
+  const cwd = freshDir();
+  const { socket } = await startServer();
+  const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+  const clean = Object.entries(process.env).filter(([name]) => !name.startsWith("ERRAND_"));
+  const child = spawn("sh", ["-c", 'ulimit -n 500; exec "$0" "$@"', process.execPath, main, "serve"], {
+    cwd,
+    env: {
+      ...Object.fromEntries(clean),
+      ERRAND_PORT: "0",
+      ERRAND_REDIS_URL: `unix:${socket}`,
+    },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk) => {
+    said += chunk;
+  });
+  const exited = once(child, "exit");
+  onTestFinished(async () => {
+    child.kill("SIGTERM");
+    await exited;
+  });
+  const url = await until(() => /ready at (\S+)/.exec(said)?.[1] ?? child.exitCode !== null, {
+    timeoutMs: 20_000,
+  });
+  if (typeof url !== "string") throw new Error(`it did not start: ${said}`);
+  const port = Number(new URL(url).port);
+  const sockets: Socket[] = Array.from({ length: 700 }, () => {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => {});
+    return socket;
+  });
+  const open = () => sockets.filter(({ destroyed }) => !destroyed).length;
+  // What is beyond the limit is closed at once.
+  await until(() => open() < 500);
+  for (const socket of sockets) socket.destroy();
+  await until(async () => (await request(url, "GET", "/healthz", { token: null })).status === 200);
+  expect(child.exitCode).toBeNull();
+}, 40_000);
+
+test("a Redis that is not there is named, with the reason", async () => {
+  const run = errand(freshDir(), ["serve"], { ERRAND_REDIS_URL: "redis://127.0.0.1:1", ERRAND_PORT: "0" });
+  expect(await run.ended()).toBe(75);
+  expect(run.stderr()).toContain("ECONNREFUSED 127.0.0.1:1");
+}, 40_000);

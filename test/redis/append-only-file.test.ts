@@ -1,0 +1,68 @@
+/** What a damaged append-only file does to a start. Limit: with the private Redis; one of your own says it in its log. */
+import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { expect, onTestFinished, test } from "vitest";
+import { type EmbeddedRedis, startEmbedded } from "../../src/redis/embedded.ts";
+import { readLoad } from "../../src/redis/embedded-log.ts";
+import { testRedisBinary } from "../support/redis-server.ts";
+import { until } from "../support/until.ts";
+
+async function setup() {
+  const dataDir = await mkdtemp(join(tmpdir(), "errand-aof-"));
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  const logged: string[] = [];
+  const start = () =>
+    startEmbedded({
+      dataDir,
+      fsync: "always",
+      binary: testRedisBinary,
+      log: (level, message, fields) => logged.push(`${level} ${message} ${JSON.stringify(fields)}`),
+    });
+  const keys = async ({ socket, password }: EmbeddedRedis, work: (redis: Redis) => Promise<unknown>) => {
+    const redis = new Redis({ path: socket, password });
+    const answer = await work(redis);
+    redis.disconnect();
+    return answer;
+  };
+  const first = await start();
+  await keys(first, async (redis) => {
+    for (let n = 0; n < 100; n += 1) await redis.set(`key:${n}`, "x".repeat(100));
+  });
+  await first.stop();
+  const folder = join(dataDir, "redis", "appendonlydir");
+  const name = (await readdir(folder)).find((one) => one.endsWith(".incr.aof")) ?? "";
+  return { start, keys, logged, file: join(folder, name) };
+}
+
+test("a file whose end is cut off is loaded, and the log says what was dropped", async () => {
+  const { start, keys, logged, file } = await setup();
+  const { length } = await readFile(file);
+  await truncate(file, length - 20);
+  const redis = await start();
+  onTestFinished(() => redis.stop());
+  expect(await keys(redis, (one) => one.dbsize())).toBe(99);
+  const said = await until(() => logged.find((line) => line.includes("ended in the middle of a write")));
+  expect(said).toMatch(/^warn .*"offset":\d+/);
+});
+
+test("a file that is damaged in the middle refuses to start, and the error says what to do", async () => {
+  const { start, file } = await setup();
+  const bytes = await readFile(file);
+  // The byte that begins a command.
+  bytes[bytes.indexOf("*3", Math.floor(bytes.length / 2))] = 0x2b;
+  await writeFile(file, bytes);
+  await expect(start()).rejects.toThrow(/append-only file is damaged .*\.incr\.aof.*redis-check-aof --fix/s);
+});
+
+test("an ordinary start has nothing to report", async () => {
+  const { start, logged } = await setup();
+  const redis = await start();
+  await redis.stop();
+  expect(logged.filter((line) => line.startsWith("warn"))).toEqual([]);
+  expect(readLoad("* DB loaded from append only file: 0.001 seconds")).toEqual({
+    truncated: null,
+    damaged: null,
+  });
+});
