@@ -12,6 +12,7 @@ import { Script, writeEvenIfFull } from "../redis/script.ts";
 import type { Shards } from "../redis/shards.ts";
 import { type AgentSpec, agentRequestSchema } from "../schema/agent.ts";
 import { ErrandError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
 import { Cache } from "./cache.ts";
 
 export interface StoredAgent {
@@ -38,7 +39,7 @@ const MAX_DELETED = 100_000;
 
 /**
  * KEYS: agent, names, names of push agents, names in order · ARGV: name, clock offset, 1 for push, the tag that it must have (empty: there
- * is none), field, value … · 1 written, 0 another tag, -1 being deleted.
+ * is none), how many there may be, field, value … · 1 written, 0 another tag, -1 being deleted, -2 too many.
  */
 const putScript = new Script(`#!lua flags=allow-oom
 local stored = redis.call('HMGET', KEYS[1], 'created_at', 'version', 'deleting')
@@ -47,8 +48,11 @@ local version = stored[2] or '0'
 if ARGV[4] ~= (stored[1] and stored[1] .. '-' .. version or '') then return 0 end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + ARGV[2]
-if not stored[1] then redis.call('HSET', KEYS[1], 'created_at', now) end
-redis.call('HSET', KEYS[1], 'updated_at', now, 'version', version + 1, unpack(ARGV, 5))
+if not stored[1] then
+  if redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[5]) then return -2 end
+  redis.call('HSET', KEYS[1], 'created_at', now)
+end
+redis.call('HSET', KEYS[1], 'updated_at', now, 'version', version + 1, unpack(ARGV, 6))
 redis.call('SADD', KEYS[2], ARGV[1])
 redis.call('ZADD', KEYS[4], 0, ARGV[1])
 redis.call(ARGV[3] == '1' and 'SADD' or 'SREM', KEYS[3], ARGV[1])
@@ -170,6 +174,7 @@ export class Agents {
         this.#clock.offset_ms,
         spec.delivery.mode === "push" ? 1 : 0,
         before ? tagOf(before) : "",
+        LIMITS.agents.value,
         "doc",
         JSON.stringify(spec),
         ...fields,
@@ -181,6 +186,13 @@ export class Agents {
         "agent_busy",
         `Agent '${name}' is being deleted; delete it again to finish that.`,
       );
+    }
+    if (written === -2) {
+      const maximum = LIMITS.agents.value;
+      throw new ErrandError("limit_reached", `There are ${maximum} agents already; no more may be created.`, {
+        details: { limit: "agents", maximum },
+        recovery: "Delete agents that are no longer used.",
+      });
     }
     return written === 1;
   }

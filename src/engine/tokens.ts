@@ -10,6 +10,7 @@ import { keys } from "../redis/keys.ts";
 import { Script } from "../redis/script.ts";
 import { randomId } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
 import type { TokenInfo, TokenRequest } from "../schema/token.ts";
 import { toInstant } from "../schema/values.ts";
 import { type Principal, toPrincipal } from "./access.ts";
@@ -28,12 +29,16 @@ const RECHECK_MS = 200;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const OPERATOR = toPrincipal("operator");
 
-/** KEYS: tokens, expiring, audit · ARGV: id, JSON, expires at or nothing, then the audit entry. */
+/**
+ * KEYS: tokens, expiring, audit · ARGV: id, JSON, expires at or nothing, how many there may be, then the audit entry ·
+ * 1 made, 0 too many.
+ */
 const createScript = new Script(`#!lua flags=allow-oom
 ${AUDIT_LUA}
+if redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[4]) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 if ARGV[3] ~= '' then redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1]) end
-audit(KEYS[3], {unpack(ARGV, 4)}, 0)
+audit(KEYS[3], {unpack(ARGV, 5)}, 0)
 return 1`);
 
 /** KEYS: tokens, expiring, audit · ARGV: id, then the audit entry or nothing · 1 revoked, 0 no such token. */
@@ -155,11 +160,18 @@ export class Tokens {
       expires_at: made.expires_at,
     });
     await this.#forgetExpired(now);
-    await createScript.run(
+    const maximum = LIMITS.tokens.value;
+    const written = await createScript.run(
       this.#redis,
       [keys.tokens, keys.expiring, entry.stream],
-      [id, JSON.stringify(stored), expires_at ?? "", ...entry.args],
+      [id, JSON.stringify(stored), expires_at ?? "", maximum, ...entry.args],
     );
+    if (written !== 1) {
+      throw new ErrandError("limit_reached", `There are ${maximum} tokens already; no more may be made.`, {
+        details: { limit: "tokens", maximum },
+        recovery: "Revoke tokens that are no longer used, and give new ones an expiry.",
+      });
+    }
     return { ...made, token };
   }
 

@@ -150,6 +150,8 @@ export const LIMITS = {
     "(or 4 MiB) buffered for a reader that falls behind; then it is closed and resumes by its cursor",
     null,
   ),
+  agents: limit(10_000, "agents", "one shard; changes of those that exist go on", "limit_reached"),
+  tokens: limit(10_000, "tokens", "live at a time, of all principals", "limit_reached"),
   agent_bytes: limit(64 * KIB, "bytes", "the settings of one agent, as JSON", "invalid_request"),
   workers: limit(1_000, "workers", "of one agent are remembered, and as many leases shown", null),
   worker_seconds: limit(86_400, "seconds", "a worker is remembered after it polled last", null),
