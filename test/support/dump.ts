@@ -7,7 +7,7 @@ import type { Redis } from "ioredis";
 export async function dump(redis: Redis): Promise<Record<string, unknown>> {
   const all: Record<string, unknown> = {};
   for (const key of (await redis.keys("*")).sort()) {
-    if (/:(?:pollers:.*|gateways|seen)$/.test(key)) continue;
+    if (/:(?:pollers:.*|workers:.*|gateways|seen)$/.test(key)) continue;
     const type = await redis.type(key);
     if (type === "hash") all[key] = await redis.hgetall(key);
     else if (type === "zset") all[key] = await redis.zrange(key, "0", "-1", "WITHSCORES");
