@@ -73,7 +73,10 @@ const MAX_ISSUES = 50;
 export function check<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const issues = result.error.issues.slice(0, MAX_ISSUES).flatMap((issue) => toIssues(issue, where));
+  const issues = result.error.issues
+    .slice(0, MAX_ISSUES)
+    .flatMap((issue) => toIssues(issue, where))
+    .slice(0, MAX_ISSUES);
   const first = issues[0];
   throw new ErrandError(
     "invalid_request",

@@ -3,6 +3,8 @@
  * Limit: only the fields that the broker reads are checked; the rest passes through untouched.
  */
 import * as z from "zod";
+import { LIMITS } from "./limits.ts";
+import { fewOf } from "./values.ts";
 
 const messageIdSchema = z.string().min(1).max(255);
 /** Made by somebody else's software: refusing it would lose finished work. */
@@ -42,7 +44,7 @@ export type Message = z.infer<typeof messageSchema>;
 export const messageInputSchema = messageSchema.extend({
   messageId: messageIdSchema.optional(),
   role: z.enum(["ROLE_USER", "ROLE_AGENT"]).optional(),
-  parts: z.array(partSchema).min(1),
+  parts: fewOf(partSchema, 1, LIMITS.parts.value),
 });
 
 /** A Message as it may be sent: the broker makes `messageId` and `role` if they are absent. */
@@ -53,7 +55,7 @@ export const agentMessageInputSchema = messageInputSchema.extend({ messageId: ag
 
 /** As an agent replies: absent, null or empty parts are legal. */
 export const replyMessageInputSchema = agentMessageInputSchema.extend({
-  parts: z.array(partSchema).nullish(),
+  parts: fewOf(partSchema, 0, LIMITS.parts.value).nullish(),
 });
 
 export const artifactSchema = z.looseObject({
@@ -65,6 +67,9 @@ export const artifactSchema = z.looseObject({
 });
 /** An A2A 1.0 Artifact in its JSON form: output beside the reply. `artifactId` is the agent's own choice. */
 export type Artifact = z.infer<typeof artifactSchema>;
+
+/** As an agent sends it. */
+export const artifactInputSchema = artifactSchema.extend({ parts: fewOf(partSchema, 0, LIMITS.parts.value) });
 
 /** Whether a message of a delegation's history is a follow-up: said to the agent, and no answer. */
 export function isFollowUp({ role, metadata }: Message): boolean {

@@ -3,7 +3,7 @@
  * who may use it is decided by the token.
  */
 import * as z from "zod";
-import { artifactSchema, messageSchema, replyMessageInputSchema } from "./a2a.ts";
+import { artifactInputSchema, messageSchema, replyMessageInputSchema } from "./a2a.ts";
 import { delegationSchema, progressSchema } from "./delegation.ts";
 import { LIMITS } from "./limits.ts";
 import { checkpointSchema, instantSchema, leaseIdSchema, waitSecondsSchema } from "./values.ts";
@@ -56,7 +56,7 @@ export const heartbeatSchema = z.strictObject({
 });
 
 export const artifactRequestSchema = z.strictObject({
-  artifact: artifactSchema,
+  artifact: artifactInputSchema,
   append: z.boolean().default(false),
   last_chunk: z.boolean().default(false),
   /** Makes a repeat safe: compared with that of the last chunk accepted for this artifact on this lease. */
@@ -91,7 +91,7 @@ export const replyRequestSchema = z
     state: z.enum(["completed", "failed", "rejected"]),
     text: z.string().optional(),
     message: replyMessageInputSchema.optional(),
-    artifacts: z.array(artifactSchema).max(LIMITS.artifacts.value).optional(),
+    artifacts: z.array(artifactInputSchema).max(LIMITS.artifacts.value).optional(),
     error: z
       .strictObject({
         code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, "a code is snake_case, up to 64 characters"),

@@ -73,6 +73,7 @@ export const LIMITS = {
     "overloaded",
   ),
   batch: limit(100, "delegations", "one batch", "invalid_request"),
+  parts: limit(10_000, "parts", "one message or artifact, as sent", "invalid_request"),
   artifacts: limit(1_000, "artifacts", "one reply or A2A Task", "invalid_request"),
   polls: limit(
     1_000,

@@ -43,6 +43,16 @@ export const leaseIdSchema = z
   .string()
   .regex(/^lse_[0-9a-z]{1,3}_[0-9a-z]{26}_[0-9]{1,9}$/, "not a lease id");
 
+/**
+ * A list of foreign items that is refused by its length before all of its items are looked at: a megabyte holds hundreds
+ * of thousands of wrong ones, and each costs microseconds.
+ */
+export const fewOf = <T extends z.ZodType>(item: T, min: number, max: number) =>
+  z.preprocess(
+    (list: z.input<T>[]) => (Array.isArray(list) && list.length > max ? list.slice(0, max + 1) : list),
+    z.array(item).min(min).max(max),
+  );
+
 /** What the holder of a lease keeps with the delegation for whoever holds it next. */
 export const checkpointSchema = z
   .record(z.string(), z.unknown())

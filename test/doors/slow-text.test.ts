@@ -60,6 +60,7 @@ const HEADERS = [
 /** For each request, on average, of this whole process: quadratic work on 100 KB takes seconds. */
 const MOST_CPU_MS = 150;
 const ONCE_MOST_CPU_MS = 2_000;
+const MOST_LIST_MS = 1_200;
 
 async function setup() {
   const desk = await a2aDesk();
@@ -208,4 +209,35 @@ test("in headers, paths and queries", { timeout: 120_000 }, async () => {
       ...paths(text).map((path) => [path, () => send("GET", path, { accept: "application/json" })] as const),
     ]),
   );
+});
+
+test("in lists and names: a megabyte of wrong ones is refused by its length, with a short answer", async () => {
+  const { url } = await setup();
+  const many = (count: number, one: (index: number) => string) =>
+    Array.from({ length: count }, (_, index) => one(index)).join(",");
+  const parts = `[${many(300_000, () => "{}")}]`;
+  const rpc = (method: string, message: string) =>
+    `{"jsonrpc":"2.0","id":1,"method":"${method}","params":{"message":${message}}}`;
+  const bodies: [string, string, string][] = [
+    ["/v1/delegations", "1.0", `{"target":"scout","message":{"parts":${parts}}}`],
+    ["/v1/delegations", "1.0", `{"target":"scout","task":"x",${many(90_000, (index) => `"k${index}":1`)}}`],
+    ["/a2a/scout/rpc", "1.0", rpc("SendMessage", `{"messageId":"m","role":"ROLE_USER","parts":${parts}}`)],
+    ["/a2a/scout/rpc", "0.3", rpc("message/send", `{"messageId":"m","role":"user","parts":${parts}}`)],
+  ];
+  for (const [path, version, body] of bodies) {
+    const startedAt = process.cpuUsage();
+    const answer = await fetch(`${url}${path}`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${OPERATOR}`,
+        "content-type": "application/json",
+        "a2a-version": version,
+      },
+      body,
+    });
+    const text = await answer.text();
+    expect(text).toMatch(/invalid_request|-32602/);
+    expect(text.length).toBeLessThan(20_000);
+    expect(process.cpuUsage(startedAt).user / 1_000).toBeLessThan(MOST_LIST_MS);
+  }
 });

@@ -3,6 +3,8 @@
  * over.
  */
 import { z } from "zod";
+import { LIMITS } from "../../schema/limits.ts";
+import { fewOf } from "../../schema/values.ts";
 import { check } from "../route.ts";
 import { base64Schema } from "./base64.ts";
 
@@ -34,7 +36,7 @@ const message = z.looseObject({
   kind: z.literal("message").optional(),
   messageId: z.string().min(1, "is required").max(255),
   role: z.enum(["user", "agent"], { error: "must be user or agent" }),
-  parts: z.array(part).min(1, "holds at least one part"),
+  parts: fewOf(part, 1, LIMITS.parts.value),
   contextId: z.string().optional(),
   taskId: z.string().optional(),
   extensions: z.array(z.string()).optional(),

@@ -3,6 +3,8 @@
  * over, as the protocol asks, and null counts as absent.
  */
 import { z } from "zod";
+import { LIMITS } from "../../schema/limits.ts";
+import { fewOf } from "../../schema/values.ts";
 import { check } from "../route.ts";
 import { base64Schema } from "./base64.ts";
 
@@ -34,7 +36,7 @@ const part = z
 const message = z.looseObject({
   messageId: z.string().min(1, "is required").max(255),
   role: z.enum(["ROLE_USER", "ROLE_AGENT"], { error: "must be ROLE_USER or ROLE_AGENT" }),
-  parts: z.array(part).min(1, "holds at least one part"),
+  parts: fewOf(part, 1, LIMITS.parts.value),
   contextId: z.string().nullish(),
   taskId: z.string().nullish(),
   metadata: object.nullish(),
