@@ -124,7 +124,7 @@ test(
       /^docs\/[a-z0-9-]+\.(?:md|json)$/,
       /^deploy\/[a-z.-]+$/,
       /^examples\/(?:[a-zA-Z0-9-]+\.(?:md|ts)|python\/[a-z]+\.py)$/,
-      /^(?:package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|ARCHITECTURE\.md|LICENSE)$/,
+      /^(?:package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|ARCHITECTURE\.md|LICENSE)$/,
     ];
     expect(paths.filter((path) => !shapes.some((shape) => shape.test(path)))).toEqual([]);
     expect(paths.filter((path) => /test|\.env|token$|npmrc|\.tgz$/.test(path))).toEqual([]);
