@@ -149,8 +149,8 @@ function addPut(agent: Command, { host }: Cli): void {
     )
     .action(async (name: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<PutOptions>();
-      const admin = new Admin(await connect(host, options));
       const settings = await settingsOf(options);
+      const admin = new Admin(await connect(host, options));
       const put = await (options.replace
         ? admin.replaceAgent(name, settings)
         : admin.putAgent(name, settings));

@@ -14,7 +14,8 @@ const NEVER_CONNECTED = [
   "UND_ERR_CONNECT_TIMEOUT",
 ];
 /** No HTTP, a certificate that is not trusted, a port that fetch refuses: the same next time. */
-const NOT_HTTP = /^(?:HPE_|ERR_SSL|ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|bad port$)/;
+const NOT_HTTP =
+  /^(?:HPE_|HTTPParserError$|ERR_SSL|ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|bad port$)/;
 const UNKNOWN = { outcome: "unknown" };
 
 export function invalidUrl(url: string): ErrandApiError {
@@ -100,6 +101,8 @@ function causeOf(error: unknown): { readonly code?: string; readonly said?: stri
   let said: string | undefined;
   for (let at = error; at instanceof Error; at = at.cause) {
     if ("code" in at && typeof at.code === "string") return { code: at.code };
+    // Node 24 gives what is no HTTP a name, and no code.
+    if (at.name === "HTTPParserError") return { code: at.name };
     said = at.message;
   }
   return said === undefined ? {} : { said };
