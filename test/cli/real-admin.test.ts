@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { agentChangeSchema, agentSchema } from "../../src/schema/agent.ts";
+import { auditEntrySchema } from "../../src/schema/audit.ts";
 import { newTokenSchema, tokenSchema } from "../../src/schema/token.ts";
 import { as } from "../support/broker.ts";
 import { lines, problemIn, setup } from "./real.ts";
@@ -72,6 +73,23 @@ test("put keeps a restriction that it does not name; --reset and --replace lift 
       reset: ["accepts_from", "limits.lease_seconds", "limits.interrupt_ttl_seconds"],
     },
   ]);
+});
+
+test("the audit log and the workers of an agent are printed, and as JSON lines", async () => {
+  const { run, api } = await setup();
+  await api.agent("scout");
+  await api.call("POST", "/v1/agents/scout/pause");
+  expect((await run(["audit"])).stdout).toMatch(
+    /^AT +BY +ACTION +SUBJECT +DETAILS\n\S+ +operator +agent.pause +scout +\{\}\n\S+ +operator +agent.create +scout/,
+  );
+  const one = await run(["audit", "--action", "agent.create", "--limit", "1", "--json"]);
+  expect(lines(auditEntrySchema, one.stdout)).toMatchObject([{ action: "agent.create", subject: "scout" }]);
+  await api.call("POST", "/v1/agents/scout/resume");
+  const { id } = (await api.delegate("scout")).body;
+  await api.lease("scout", { worker_id: "w1" });
+  expect((await run(["agent", "workers", "scout"])).stdout).toMatch(
+    new RegExp(`^WORKER +LAST SEEN +WORKS ON\nw1 +\\S+ +${id}\n$`),
+  );
 });
 
 test("a token is made, works, is listed without its secret, and revoked", async () => {
