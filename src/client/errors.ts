@@ -30,7 +30,7 @@ export class ErrandApiError extends Error {
   readonly retryable: boolean;
   /** What to do next, in a sentence. */
   readonly recovery: string;
-  /** For example `issues` (path and reason each), or `outcome: "unknown"` where the call may have had its effect. */
+  /** For example `issues` (path and reason each), or `outcome`: `"unknown"` where the call may have had its effect, `"not_executed"` where it had none. */
   readonly details: Record<string, unknown> | undefined;
   /** What to quote to the broker's operator. */
   readonly requestId: string | undefined;
