@@ -1,10 +1,11 @@
 /** `errand list`: delegations, newest first. Limit: the broker looks through a bounded number of them a page. */
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
+import { z } from "zod";
 import { Delegator } from "../client/delegator.ts";
 import type { ConnectionOptions } from "../client/http.ts";
 import { Pages } from "../client/pages.ts";
 import { type Delegation, LIVE_STATES, type State, TERMINAL_STATES } from "../schema/delegation.ts";
-import { contextIdSchema, principalSchema } from "../schema/values.ts";
+import { contextIdSchema, givenInstantSchema, principalSchema } from "../schema/values.ts";
 import {
   agentName,
   type Cli,
@@ -27,7 +28,10 @@ interface ListOptions extends GlobalOptions {
   readonly target?: string;
   readonly delegator?: string;
   readonly context?: string;
-  readonly state?: State;
+  readonly state?: readonly State[];
+  readonly since?: string;
+  readonly until?: string;
+  readonly query?: string;
   readonly errorCode?: string;
   readonly limit?: number;
   readonly cursor?: string;
@@ -41,11 +45,21 @@ const NARROWING = [
   "delegator",
   "context",
   "state",
+  "since",
+  "until",
+  "query",
   "errorCode",
   "limit",
   "cursor",
   "all",
 ] as const satisfies readonly (keyof ListOptions)[];
+const STATES = [...LIVE_STATES, ...TERMINAL_STATES];
+const instant = valid(givenInstantSchema);
+const stateListSchema = z
+  .string()
+  .transform((text) => text.split(","))
+  .pipe(z.array(z.enum(STATES, `a state is one of ${STATES.join(", ")}; several are separated by commas`)));
+const states = valid(stateListSchema);
 const DEFAULT_LIMIT = 20;
 const PAGE = 100;
 
@@ -64,9 +78,10 @@ export function addList(program: Command, { host }: Cli): void {
       valid(principalSchema),
     )
     .option("--context <id>", "only this conversation", valid(contextIdSchema))
-    .addOption(
-      new Option("--state <state>", "only in this state").choices([...LIVE_STATES, ...TERMINAL_STATES]),
-    )
+    .option("--state <states>", `only in this state, or one of several: ${STATES.join(", ")}`, states)
+    .option("--since <instant>", "only made then or later, for example 2026-01-31T08:00:00Z", instant)
+    .option("--until <instant>", "only made before", instant)
+    .option("-q, --query <text>", "only with this in the first 100 bytes of the task, in capitals or not")
     .option(
       "--error-code <code>",
       "only what ended with this error, for example attempts_exhausted",
@@ -80,7 +95,8 @@ export function addList(program: Command, { host }: Cli): void {
     .addHelpText(
       "after",
       examples(
-        "errand list --target scout --state working",
+        "errand list --target scout --state working,input_required",
+        "errand list --since 2026-01-31T08:00:00Z -q deploy",
         "errand list --tree dlg_…",
         "errand list --state failed --error-code attempts_exhausted --all --json | jq -r .id",
       ),
@@ -98,8 +114,8 @@ export function addList(program: Command, { host }: Cli): void {
 
 /** A page at a time; the cursor of the next one, if there is any. */
 async function* pagesOf(connection: ConnectionOptions, options: ListOptions, signal: AbortSignal) {
-  const { target, delegator, context, state, errorCode: error_code } = options;
-  const filter = { target, delegator, context_id: context, state, error_code };
+  const { target, delegator, context, state, since, until, query: q, errorCode: error_code } = options;
+  const filter = { target, delegator, context_id: context, state, since, until, q, error_code };
   const pages = new Pages(connection);
   let wanted = options.all ? Number.POSITIVE_INFINITY : (options.limit ?? DEFAULT_LIMIT);
   let cursor: string | null | undefined = options.cursor;

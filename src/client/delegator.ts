@@ -46,6 +46,9 @@ import { readEvents } from "./sse.ts";
 import { breathe, TimeLimit } from "./timing.ts";
 import { type Branch, readTree } from "./tree.ts";
 
+/** A broker of the version before does not say how far it came. */
+const pageSchema = delegationPageSchema.partial({ scanned_to: true });
+
 const delegatedSchema = delegationSchema.extend({ presence: presenceSchema.optional() });
 /** With the target's presence where the broker sends it, so that a caller sees that nobody is polling. */
 export type Delegated = z.infer<typeof delegatedSchema>;
@@ -188,10 +191,11 @@ export class Delegator {
   /** Delegations that you may see, newest first, fetched page by page as the loop asks for them. */
   async *list(filter: DelegationFilter = {}, options: ListOptions = {}): AsyncGenerator<Delegation, void> {
     const { pageSize, signal } = options;
+    const state = typeof filter.state === "object" ? filter.state.join(",") : filter.state;
     let cursor: string | undefined;
     do {
-      const query = { ...filter, cursor, limit: pageSize };
-      const page = await this.#http.persist(delegationPageSchema, { path: "/v1/delegations", query, signal });
+      const query = { ...filter, state, cursor, limit: pageSize };
+      const page = await this.#http.persist(pageSchema, { path: "/v1/delegations", query, signal });
       yield* page.delegations;
       cursor = page.next_cursor ?? undefined;
     } while (cursor !== undefined);

@@ -3,18 +3,12 @@
  * Limit: no state of its own; the cursor of a page is to be given back for the next one.
  */
 import { z } from "zod";
-import { delegationSchema, type State } from "../schema/delegation.ts";
+import { type DelegationFilter, delegationSchema } from "../schema/delegation.ts";
 import { eventPageSchema, type StreamEvent } from "../schema/event.ts";
 import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
 
 /** One of the first four is the index; the others filter within it. */
-export interface ListQuery {
-  readonly target?: string | undefined;
-  readonly delegator?: string | undefined;
-  readonly context_id?: string | undefined;
-  readonly parent_id?: string | undefined;
-  readonly state?: State | undefined;
-  readonly error_code?: string | undefined;
+export interface ListQuery extends DelegationFilter {
   /** `next_cursor` of the page before. */
   readonly cursor?: string | undefined;
   /** 1 to 100; default 20. */
@@ -30,7 +24,12 @@ export interface ResultsQuery {
   readonly limit?: number | undefined;
 }
 
-const listSchema = z.object({ delegations: z.array(delegationSchema), next_cursor: z.string().nullable() });
+const listSchema = z.object({
+  delegations: z.array(delegationSchema),
+  next_cursor: z.string().nullable(),
+  /** All that was made then or later was looked at; null: all there is, or a broker that does not say. */
+  scanned_to: z.string().nullable().default(null),
+});
 const resultsSchema = z.object({ results: z.array(delegationSchema), cursor: z.string() });
 export type ResultsPage = z.infer<typeof resultsSchema>;
 
@@ -43,7 +42,8 @@ export class Pages {
 
   /** What the caller may see, newest first; a page may be short, or empty, and still have a next one. */
   list(query: ListQuery, signal?: AbortSignal): Promise<z.infer<typeof listSchema>> {
-    return this.#http.persist(listSchema, { path: "/v1/delegations", query: { ...query }, signal });
+    const state = typeof query.state === "object" ? query.state.join(",") : query.state;
+    return this.#http.persist(listSchema, { path: "/v1/delegations", query: { ...query, state }, signal });
   }
 
   /** What the caller delegated that finished or asks something since the cursor, oldest first. */

@@ -5,7 +5,7 @@
 import { type Outline, readOutlines } from "../lifecycle/outline.ts";
 import type { StoredDelegation } from "../lifecycle/record.ts";
 import type { ShardKeys } from "../redis/keys.ts";
-import { delegationErrorSchema } from "../schema/delegation.ts";
+import { delegationErrorSchema, type State } from "../schema/delegation.ts";
 import { ErrandError } from "../schema/errors.ts";
 import { canSee, type Principal, seesAll } from "./access.ts";
 import { fitting, readWhole } from "./bulk.ts";
@@ -16,11 +16,14 @@ export interface ListQuery {
   readonly delegator?: string | undefined;
   readonly context_id?: string | undefined;
   readonly parent_id?: string | undefined;
-  /** A state, or `live` for all that are not finished. */
-  readonly state?: string | undefined;
+  readonly state?: readonly State[] | undefined;
   readonly error_code?: string | undefined;
+  /** Made at this instant or later. */
+  readonly since?: string | undefined;
   /** Made before this instant. */
-  readonly before?: string | undefined;
+  readonly until?: string | undefined;
+  /** A part of the preview, in capitals or not. */
+  readonly q?: string | undefined;
   readonly cursor?: string | undefined;
   readonly limit: number;
 }
@@ -35,9 +38,9 @@ export interface Place {
   readonly id: string;
 }
 
-function toPlace({ cursor, before }: ListQuery): Place {
+function toPlace({ cursor, until }: ListQuery): Place {
   if (cursor === undefined) {
-    return { at: before === undefined ? Number.POSITIVE_INFINITY : Date.parse(before), id: "" };
+    return { at: until === undefined ? Number.POSITIVE_INFINITY : Date.parse(until), id: "" };
   }
   const match = /^(\d{1,16})\.(dlg_[0-9a-z_]+)$/.exec(cursor);
   if (match) return { at: Number(match[1]), id: match[2] ?? "" };
@@ -53,7 +56,7 @@ export const instantOf = (cursor: string): number => toPlace({ cursor, limit: 1 
 interface Plan {
   readonly indexes: readonly string[];
   readonly shards: readonly ShardKeys[];
-  /** Nothing older concerns the caller; ms. */
+  /** Nothing older concerns the caller, or is asked for; ms. */
   readonly oldest: number;
   /** Records looked at, at most. */
   readonly most: number;
@@ -73,10 +76,12 @@ function narrowest(query: ListQuery): string | undefined {
 export async function toPlan(broker: Broker, principal: Principal, query: ListQuery): Promise<Plan> {
   const narrow = narrowest(query);
   const shards = query.target !== undefined ? [broker.shards.ofAgent(query.target)] : broker.shards.all;
-  if (seesAll(principal)) return { indexes: [narrow ?? "all"], shards, oldest: 0, most: SCAN };
+  const since = query.since === undefined ? 0 : Date.parse(query.since);
+  if (seesAll(principal)) return { indexes: [narrow ?? "all"], shards, oldest: since, most: SCAN };
   const own = [`delegator:${principal.text}`];
   if (principal.kind === "agent") own.push(`target:${principal.name}`);
-  const oldest = principal.kind === "agent" ? await broker.agents.since(principal.name) : 0;
+  const madeAt = principal.kind === "agent" ? await broker.agents.since(principal.name) : 0;
+  const oldest = Math.max(since, madeAt);
   if (narrow !== undefined) {
     if (own.includes(narrow)) return { indexes: [narrow], shards, oldest, most: SCAN };
     const sizes = await Promise.all(shards.map((shard) => broker.bulk.zcard(shard.list(narrow))));
@@ -125,14 +130,13 @@ export async function matches(
   broker: Broker,
   principal: Principal,
   query: ListQuery,
-  record: Omit<Outline, "bytes" | "updated_at">,
+  record: Omit<Outline, "bytes" | "updated_at" | "task_preview">,
 ): Promise<boolean> {
   if (query.target !== undefined && query.target !== record.target) return false;
   if (query.delegator !== undefined && query.delegator !== record.delegator) return false;
   if (query.context_id !== undefined && query.context_id !== record.context_id) return false;
   if (query.parent_id !== undefined && query.parent_id !== record.parent_id) return false;
-  const state = query.state === "live" && !record.finished ? "live" : record.state;
-  if (query.state !== undefined && query.state !== state) return false;
+  if (query.state !== undefined && !query.state.includes(record.state)) return false;
   if (query.error_code !== undefined && query.error_code !== errorCode(record)) return false;
   return canSee(broker, principal, record);
 }
@@ -148,6 +152,8 @@ export function list(broker: Broker, principal: Principal, query: ListQuery): Pr
 export interface ListPage {
   readonly records: StoredDelegation[];
   readonly next_cursor: string | null;
+  /** When the oldest that was looked at was made, ms; null when all were. */
+  readonly scanned_to: number | null;
 }
 
 async function page(broker: Broker, principal: Principal, query: ListQuery): Promise<ListPage> {
@@ -159,7 +165,11 @@ async function page(broker: Broker, principal: Principal, query: ListQuery): Pro
   // As they stand now: one may have moved on since it was found.
   const still = await Promise.all(read.map((record) => matches(broker, principal, query, record)));
   const { next } = found;
-  return { records: read.filter((_, at) => still[at]), next_cursor: next && `${next.at}.${next.id}` };
+  return {
+    records: read.filter((_, at) => still[at]),
+    next_cursor: next && `${next.at}.${next.id}`,
+    scanned_to: next && next.at,
+  };
 }
 
 interface Hit {
@@ -175,17 +185,23 @@ async function find(
 ): Promise<{ hits: Hit[]; next: Place | null }> {
   const plan = await toPlan(broker, principal, query);
   const hits: Hit[] = [];
+  const part = query.q?.toLowerCase();
   let place = toPlace(query);
   for (let scanned = 0; scanned < plan.most; ) {
     const places = await scan(broker, plan, place);
     const ids = places.map(({ id }) => id);
     const outlines = await readOutlines(broker.bulk, broker.shards, ids, {
       errors: query.error_code !== undefined,
+      previews: part !== undefined,
     });
     for (const [at, outline] of outlines.entries()) {
       place = places[at] ?? place;
       scanned += 1;
-      if (outline && (await matches(broker, principal, query, outline))) hits.push({ place, outline });
+      const isHit =
+        outline !== null &&
+        (part === undefined || outline.task_preview.toLowerCase().includes(part)) &&
+        (await matches(broker, principal, query, outline));
+      if (isHit) hits.push({ place, outline });
       if (hits.length === query.limit) return cut(hits, place);
     }
     if (places.length < BATCH) return cut(hits, null);

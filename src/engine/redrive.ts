@@ -5,7 +5,7 @@
 import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
 import { isOutOfMemory, isUnavailable } from "../redis/errors.ts";
 import { messageInputSchema } from "../schema/a2a.ts";
-import { delegateRequestSchema } from "../schema/delegation.ts";
+import { delegateRequestSchema, LIVE_STATES, type State } from "../schema/delegation.ts";
 import { ERRORS, ErrandError, type ErrorCode } from "../schema/errors.ts";
 import type { BulkRequest } from "../schema/interrupt.ts";
 import { toInstant } from "../schema/values.ts";
@@ -111,7 +111,7 @@ async function inBulk(
   broker: Broker,
   principal: Principal,
   request: BulkRequest,
-  state: "failed" | "live",
+  state: readonly State[],
   work: (record: StoredDelegation) => Promise<StoredDelegation | null>,
 ): Promise<Bulk> {
   await broker.agents.get(request.target);
@@ -124,7 +124,7 @@ async function inBulk(
       target: request.target,
       error_code: request.error_code,
       state,
-      before,
+      until: before,
       cursor,
       limit: 100,
     });
@@ -158,7 +158,7 @@ async function isRedriven(broker: Broker, { redriven_as }: StoredDelegation): Pr
 
 export async function redriveMany(broker: Broker, principal: Principal, request: BulkRequest): Promise<Bulk> {
   requireOperator(principal, "redrive in bulk");
-  return inBulk(broker, principal, request, "failed", async (record) =>
+  return inBulk(broker, principal, request, ["failed"], async (record) =>
     (await isRedriven(broker, record)) ? null : again(broker, record),
   );
 }
@@ -166,7 +166,7 @@ export async function redriveMany(broker: Broker, principal: Principal, request:
 export async function cancelMany(broker: Broker, principal: Principal, request: BulkRequest): Promise<Bulk> {
   requireOperator(principal, "cancel in bulk");
   const options = { reason: "canceled in bulk", cascade: true };
-  return inBulk(broker, principal, request, "live", (record) =>
+  return inBulk(broker, principal, request, LIVE_STATES, (record) =>
     cancelIfLive(broker, principal.text, record.id, options),
   );
 }

@@ -8,6 +8,7 @@ import { failure } from "../lifecycle/script.ts";
 import type { Outcome } from "../lifecycle/writer.ts";
 import { leaseIdOf, parseLeaseId } from "../redis/shards.ts";
 import { type Artifact, type Message, textOf, withoutLease } from "../schema/a2a.ts";
+import { isTerminal } from "../schema/delegation.ts";
 import { ErrandError } from "../schema/errors.ts";
 import type { ReplyRequest } from "../schema/lease.ts";
 import { type Principal, requireAgent } from "./access.ts";
@@ -166,11 +167,12 @@ const unknown = (why: string): ErrandError =>
 function refuse(outcome: Outcome, id: string, fence: number, agent: string, address: Address): ErrandError {
   if (outcome.outcome === "missing" || outcome.target !== agent)
     return unknown("Nothing is known by its id.");
-  // A delegation that was never leased, or was since, is not this reply's to end.
   if (outcome.outcome === "no_lease" && address.by === "delegation") {
-    return new ErrandError("lease_lost", `Delegation ${id} is not working on its first lease.`, {
+    return new ErrandError("lease_lost", `Delegation ${id} was never leased.`, {
       delegation_id: id,
-      details: { reason: "released" },
+      ...(outcome.state && { delegation_valid: !isTerminal(outcome.state) }),
+      details: { reason: "not_leased" },
+      recovery: "Lease it first, and send the lease_id with the reply.",
     });
   }
   if (outcome.outcome === "no_lease") return unknown("There is no such lease.");

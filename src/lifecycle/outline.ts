@@ -2,6 +2,7 @@
  * What a list has to know of a record before it is worth reading whole. Limit: `bytes` counts the bodies as the script
  * does; what is shown of them may be twice as long.
  */
+import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
 import { isTerminal, type State, stateSchema } from "../schema/delegation.ts";
@@ -18,9 +19,13 @@ export interface Outline {
   /** The error's JSON text. */
   readonly error: string | null;
   readonly finished: boolean;
+  /** Empty where it was not asked for. */
+  readonly task_preview: string;
   /** Bytes of message, history, artifacts and reply, as JSON. */
   readonly bytes: number;
 }
+
+const previewSchema = z.string();
 
 const FIELDS = [
   "state",
@@ -33,18 +38,20 @@ const FIELDS = [
   "bytes",
 ];
 
-/** In the order of the ids; null where there is no such record (any more). Errors only where they are asked for. */
+/** In the order of the ids; null where there is no such record (any more). Errors and previews where they are asked for. */
 export async function readOutlines(
   redis: Redis,
   shards: Shards,
   ids: readonly string[],
-  options: { readonly errors?: boolean } = {},
+  options: { readonly errors?: boolean; readonly previews?: boolean } = {},
 ): Promise<(Outline | null)[]> {
-  const fields = options.errors ? [...FIELDS, "error"] : FIELDS;
+  // Both in their places; what is not asked for is a field that no record has.
+  const fields = [...FIELDS, options.errors ? "error" : "-", options.previews ? "task_preview" : "-"];
   const read = async (id: string): Promise<Outline | null> => {
     const keys = shards.ofId(id);
     const row = keys ? await redis.hmget(keys.delegation(id), ...fields) : [];
-    const [stored, target, delegator, context_id, parent_id, created_at, updated_at, bytes, error] = row;
+    const [stored, target, delegator, context_id, parent_id, created_at, updated_at, bytes, error, preview] =
+      row;
     if (!stored) return null;
     const state = stateSchema.parse(stored);
     return {
@@ -59,6 +66,7 @@ export async function readOutlines(
       error: error || null,
       finished: isTerminal(state),
       bytes: Number(bytes ?? 0),
+      task_preview: preview ? previewSchema.parse(JSON.parse(preview)) : "",
     };
   };
   return Promise.all(ids.map(read));

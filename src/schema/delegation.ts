@@ -188,18 +188,34 @@ export const delegationFilterSchema = z.strictObject({
   delegator: principalSchema.optional(),
   context_id: contextIdSchema.optional(),
   parent_id: delegationIdSchema.optional(),
-  state: stateSchema.optional(),
+  /** One or several, separated by commas. */
+  state: z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(z.array(stateSchema))
+    .optional(),
   error_code: z
     .string()
     .regex(/^[a-z][a-z0-9_]{0,63}$/)
     .optional(),
+  /** Made then or later. */
+  since: givenInstantSchema.optional(),
+  /** Made before. */
+  until: givenInstantSchema.optional(),
+  /** A part of the preview of the task, in capitals or not. */
+  q: z.string().min(1).max(100).optional(),
 });
 /** Which delegations to list; what is given must all hold. */
-export type DelegationFilter = z.input<typeof delegationFilterSchema>;
+export interface DelegationFilter extends Omit<z.input<typeof delegationFilterSchema>, "state"> {
+  /** One or several of them. */
+  readonly state?: State | readonly State[] | undefined;
+}
 
 export const delegationPageSchema = z.strictObject({
   delegations: z.array(delegationSchema),
   next_cursor: z.string().nullable(),
+  /** All that was made then or later was looked at; null: all there is. */
+  scanned_to: instantSchema.nullable(),
 });
 
 /** A caller's inbox, behind a cursor and up to one. */

@@ -78,6 +78,7 @@ export const LEASE_LOST_REASONS = [
   "released",
   "interrupted",
   "retried",
+  "not_leased",
 ] as const;
 export type LeaseLostReason = (typeof LEASE_LOST_REASONS)[number];
 

@@ -296,3 +296,33 @@ test("what is finished is forgotten after the retention time: record, lists and 
   expect((await redis.keys("*")).filter((key) => key.includes(id) || key.includes(":list:"))).toEqual([]);
   expect((await alice.call("GET", "/v1/results", undefined, JSON_ONLY)).body.results).toEqual([]);
 });
+
+test("are narrowed by several states, by when they were made, and by a part of the preview", async () => {
+  const { alice, admin, finish } = await setup();
+  const made: string[] = [];
+  for (const task of ["Deploy the site", "Write a note", "deploy the DOCS €"]) {
+    made.push(String((await alice.delegate("scout", { task })).body.id));
+  }
+  await finish("scout");
+  const listed = async (query: string) => {
+    const { status, body } = await alice.call("GET", `/v1/delegations?${query}`);
+    expect(status).toBe(200);
+    return { ids: idsOf(body), scanned_to: body.scanned_to };
+  };
+  const [first = "", second = "", third = ""] = made;
+  expect((await listed("state=completed,canceled")).ids).toEqual([first]);
+  expect((await listed("state=completed,submitted")).ids).toEqual([third, second, first]);
+  expect((await listed("q=DEPLOY")).ids).toEqual([third, first]);
+  expect((await listed("q=docs%20%E2%82%AC&state=submitted")).ids).toEqual([third]);
+  expect(await listed("q=nothing")).toEqual({ ids: [], scanned_to: null });
+  const at = async (id: string) => String((await admin.get(id)).body.created_at);
+  const [firstAt, thirdAt] = [await at(first), await at(third)];
+  expect((await listed(`since=${thirdAt}`)).ids).toContain(third);
+  expect((await listed(`until=${firstAt}`)).ids).toEqual([]);
+  const page = await listed("limit=1");
+  expect(page).toEqual({ ids: [third], scanned_to: thirdAt });
+  for (const wrong of ["state=done", "state=working,", "since=yesterday", "q="]) {
+    const { body } = await alice.call("GET", `/v1/delegations?${wrong}`);
+    expect([wrong, body.code]).toEqual([wrong, "invalid_request"]);
+  }
+});

@@ -218,7 +218,7 @@ describe("a reply changes nothing", () => {
     const before = await dump(redis);
     expect(await send(message("early", { metadata: { delegation_id: id } }))).toMatchObject({
       status: 409,
-      body: { code: "lease_lost" },
+      body: { code: "lease_lost", delegation_valid: true, details: { reason: "not_leased" } },
     });
     expect(await dump(redis)).toEqual(before);
   });

@@ -13,10 +13,11 @@ export async function listTasks(
   params: ListTasksRequest,
 ): Promise<{ records: StoredDelegation[]; nextPageToken: string; pageSize: number; totalSize: number }> {
   const pageSize = params.pageSize ?? PAGE;
+  const state = fromA2aState(taskStateToJSON(params.status))?.state;
   const { records, next_cursor, total } = await recent(call.broker, call.principal, {
     target: agent,
     context_id: params.contextId || undefined,
-    state: fromA2aState(taskStateToJSON(params.status))?.state,
+    state: state && [state],
     changed_since: params.statusTimestampAfter ? Date.parse(params.statusTimestampAfter) : undefined,
     cursor: params.pageToken || undefined,
     limit: pageSize,

@@ -12,10 +12,10 @@ import { readWhenReady } from "../../engine/read.ts";
 import { results } from "../../engine/results.ts";
 import { formatCursor, parseCursor } from "../../events/cursor.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
-import { delegationFilterSchema } from "../../schema/delegation.ts";
+import { delegationFilterSchema, stateSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { answerRequestSchema, answerSchema, decisionSchema } from "../../schema/interrupt.ts";
-import { delegationIdSchema } from "../../schema/values.ts";
+import { delegationIdSchema, toInstant } from "../../schema/values.ts";
 import { check } from "../route.ts";
 import { newestSaid, Room, saidLine, saidOf, saidSchema } from "./content.ts";
 import { type Tool, type ToolAnswer, tool } from "./tool.ts";
@@ -133,17 +133,29 @@ export const followingTools: readonly Tool[] = [
       delegator: delegationFilterSchema.shape.delegator.describe("Only those of this principal."),
       context_id: delegationFilterSchema.shape.context_id,
       parent_id: delegationFilterSchema.shape.parent_id,
-      state: delegationFilterSchema.shape.state,
+      state: stateSchema.or(z.array(stateSchema).min(1)).optional().describe("One, or several."),
       error_code: delegationFilterSchema.shape.error_code,
+      since: delegationFilterSchema.shape.since.describe("Only those made then or later."),
+      until: delegationFilterSchema.shape.until.describe("Only those made before."),
+      q: delegationFilterSchema.shape.q.describe(
+        "Only those whose task begins with a text that has this in it.",
+      ),
       cursor: z.string().min(1).max(256).optional(),
       limit,
     },
-    output: { tasks: z.array(summarySchema), next_cursor: z.string().nullable() },
-    async handle({ broker, principal }, { agent: target, ...query }) {
-      const { records, next_cursor } = await list(broker, principal, { target, ...query });
+    output: {
+      tasks: z.array(summarySchema),
+      next_cursor: z.string().nullable(),
+      scanned_to: z.string().nullable(),
+    },
+    async handle({ broker, principal }, { agent: target, state, ...query }) {
+      const states = typeof state === "string" ? [state] : state;
+      const page = await list(broker, principal, { target, state: states, ...query });
+      const { records, next_cursor } = page;
+      const scanned_to = page.scanned_to && toInstant(page.scanned_to);
       const tasks = records.map(brief);
       const more = next_cursor === null ? "" : `\n\nMore with cursor ${next_cursor}`;
-      return { text: `${lines(tasks, "None.")}${more}`, data: { tasks, next_cursor } };
+      return { text: `${lines(tasks, "None.")}${more}`, data: { tasks, next_cursor, scanned_to } };
     },
   }),
   tool({

@@ -14,7 +14,13 @@ import {
   resultPageSchema,
 } from "../../schema/delegation.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import { delegationIdSchema, pageQuery, queryNumber, waitSecondsSchema } from "../../schema/values.ts";
+import {
+  delegationIdSchema,
+  pageQuery,
+  queryNumber,
+  toInstant,
+  waitSecondsSchema,
+} from "../../schema/values.ts";
 import { waitedFor } from "../accepted.ts";
 import { jsonText } from "../answer.ts";
 import { preferredWait } from "../prefer.ts";
@@ -27,7 +33,8 @@ export const delegationRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/delegations",
-    summary: "Delegate a task or a message to an agent; with `Prefer: wait=N`, wait for its end.",
+    summary:
+      "Delegate a task or a message to an agent; with `Prefer: wait=N`, wait for its end. The answer tells the state as it is: a waiting poll may have taken the work, so a 202 may say `working`.",
     body: delegateRequestSchema,
     answers: { 200: acceptedDelegationSchema, 202: acceptedDelegationSchema },
     notes: {
@@ -90,9 +97,10 @@ export const delegationRoutes: readonly Route[] = [
     }),
     answers: { 200: delegationPageSchema },
     async handle(call, { query }) {
-      const { records, next_cursor } = await list(call.broker, call.principal, query);
+      const { records, next_cursor, scanned_to } = await list(call.broker, call.principal, query);
       const delegations = records.map(({ json }) => json).join(",");
-      return jsonText(200, `{"delegations":[${delegations}],"next_cursor":${JSON.stringify(next_cursor)}}`);
+      const rest = { next_cursor, scanned_to: scanned_to && toInstant(scanned_to) };
+      return jsonText(200, `{"delegations":[${delegations}],${JSON.stringify(rest).slice(1)}`);
     },
   }),
   route({
