@@ -11,6 +11,7 @@ import { addCompletion } from "./completion.ts";
 import { addGlobalOptions, type Cli, examples } from "./context.ts";
 import { addApprove, addDeny } from "./decide.ts";
 import { addDelegate } from "./delegate.ts";
+import { addDelete } from "./delete.ts";
 import { addDoctor } from "./doctor.ts";
 import { addGet } from "./get.ts";
 import { addList } from "./list.ts";
@@ -38,6 +39,7 @@ const COMMANDS = [
   addMessage,
   addCancel,
   addRedrive,
+  addDelete,
   addWork,
   addRelay,
   addMcp,

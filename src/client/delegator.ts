@@ -209,6 +209,14 @@ export class Delegator {
   }
 
   /**
+   * Erases a finished delegation at once: record, events, history, artifacts. One that is live throws `wrong_state`.
+   * What is gone throws `delegation_not_found`, as what never was.
+   */
+  async delete(id: string, { signal }: ControlOptions = {}): Promise<void> {
+    await this.#http.persist(z.unknown(), { method: "DELETE", path: route`/v1/delegations/${id}`, signal });
+  }
+
+  /**
    * Answers what the delegation asks (`interrupt`); it goes back to its agent before new work. `interruptId` is the
    * question's id, or null for the one that is open. Several requests are answered all at once:
    * `{ answers: { host: "db1", token: { data } } }`. The same answer again is no error.

@@ -10,6 +10,7 @@ import { ERRORS, ErrandError, type ErrorCode } from "../schema/errors.ts";
 import type { BulkRequest } from "../schema/interrupt.ts";
 import { toInstant } from "../schema/values.ts";
 import { type Principal, requireControl, requireOperator, toPrincipal } from "./access.ts";
+import { audit } from "./audit.ts";
 import { cancelIfLive } from "./cancel.ts";
 import type { Broker } from "./context.ts";
 import { submit } from "./delegate.ts";
@@ -158,15 +159,30 @@ async function isRedriven(broker: Broker, { redriven_as }: StoredDelegation): Pr
 
 export async function redriveMany(broker: Broker, principal: Principal, request: BulkRequest): Promise<Bulk> {
   requireOperator(principal, "redrive in bulk");
-  return inBulk(broker, principal, request, ["failed"], async (record) =>
+  const bulk = await inBulk(broker, principal, request, ["failed"], async (record) =>
     (await isRedriven(broker, record)) ? null : again(broker, record),
   );
+  await note(broker, principal, "delegations.redrive", request, bulk);
+  return bulk;
 }
 
 export async function cancelMany(broker: Broker, principal: Principal, request: BulkRequest): Promise<Bulk> {
   requireOperator(principal, "cancel in bulk");
   const options = { reason: "canceled in bulk", cascade: true };
-  return inBulk(broker, principal, request, LIVE_STATES, (record) =>
+  const bulk = await inBulk(broker, principal, request, LIVE_STATES, (record) =>
     cancelIfLive(broker, principal.text, record.id, options),
   );
+  await note(broker, principal, "delegations.cancel", request, bulk);
+  return bulk;
+}
+
+async function note(
+  broker: Broker,
+  principal: Principal,
+  action: "delegations.redrive" | "delegations.cancel",
+  { target, error_code, before }: BulkRequest,
+  { records }: Bulk,
+): Promise<void> {
+  if (records.length > 0)
+    await audit(broker, principal, action, target, { error_code, before, count: records.length });
 }

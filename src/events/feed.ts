@@ -163,10 +163,9 @@ export class Feed {
   async #closeGap(): Promise<void> {
     this.#wasCut = false;
     for (const [shard, keys] of this.#shards.all.entries()) {
-      const { first, last } = await edges(this.#redis, keys.events);
       const position = this.#positions[shard] ?? "0-0";
-      const trimmed = first !== null && position !== "0-0" && compareIds(first, position) > 0;
-      if (!trimmed && compareIds(last, position) >= 0) continue;
+      const { missed, last } = await edges(this.#redis, keys.events, position);
+      if (!missed && compareIds(last, position) >= 0) continue;
       this.#positions[shard] = last;
       this.#begin();
       for (const sinks of this.#sinks.values()) for (const sink of sinks) sink.gap();

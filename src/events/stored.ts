@@ -11,8 +11,9 @@ const READ_ENTRIES = 200;
 export const READ_BYTES = 1024 * 1024;
 
 /**
- * `is_missed(key, position)`: entries behind the position were trimmed. They are: it is not the beginning, nothing up
- * to it is kept, and the stream has lost some and has had later ones.
+ * `is_missed(key, position, oldest)`: entries behind the position were trimmed. They are: it is not the beginning,
+ * nothing up to it is kept, and the stream has lost some and has had later ones. Erased events (`:erased` counts them)
+ * are not missed; behind a position that is older than what is kept they may hide trimmed ones, so there they count.
  */
 const MISSED = `#!lua flags=no-writes
 local function info(key)
@@ -32,11 +33,14 @@ local function is_before(one, other)
   local other_ms, other_seq = parts(other)
   return ms < other_ms or (ms == other_ms and seq < other_seq)
 end
-local function is_missed(key, position)
+local function is_missed(key, position, oldest)
   if position == '0-0' or not none_up_to(key, position) then return false end
   local found = info(key)
   local added = found['entries-added']
-  return added ~= nil and added > found['length'] and is_before(position, found['last-generated-id'])
+  if added == nil or not is_before(position, found['last-generated-id']) then return false end
+  local lost = added - found['length']
+  if is_before(position, oldest) then return lost > 0 end
+  return lost > tonumber(redis.call('HGET', string.match(key, '^{[^}]*}') .. ':erased', key) or 0)
 end
 `;
 
@@ -45,11 +49,12 @@ const edgesScript = new Script(`${MISSED}
 local key, position, kept = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
 first = first and first[1] or ''
-local missed, oldest = is_missed(key, position), '0-0'
+local missed, oldest = false, '0-0'
 if kept then
   local time = redis.call('TIME')
   local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
   oldest = string.format('%.0f-0', math.max(0, now - kept))
+  missed = is_missed(key, position, oldest)
   if position ~= '0-0' and not missed then
     local began = first == '' and now or parts(first)
     if is_before(position, oldest) then
@@ -58,6 +63,8 @@ if kept then
     -- Before it there may have been another, that went as a whole.
     if ARGV[3] == '1' and none_up_to(key, position) and parts(position) <= began - kept then missed = true end
   end
+else
+  missed = is_missed(key, position, oldest)
 end
 return { first, info(key)['last-generated-id'] or '0-0', oldest, missed and 1 or 0 }`);
 
@@ -65,7 +72,7 @@ return { first, info(key)['last-generated-id'] or '0-0', oldest, missed and 1 or
 const pageScript = new Script(`${MISSED}
 local key, position, oldest = KEYS[1], ARGV[1], ARGV[2]
 local entries, size, most = {}, 0, tonumber(ARGV[3])
-if is_missed(key, position) then return { 'gap', entries } end
+if is_missed(key, position, oldest) then return { 'gap', entries } end
 local start = is_before(position, oldest) and oldest or '(' .. position
 while #entries < most do
   -- A few at a time: what does not fit is read for nothing.

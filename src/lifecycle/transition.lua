@@ -197,30 +197,50 @@ if p.take then
 end
 
 local move, failure = p.move, nil
-local swept = move == 'due'
+local swept, erased = move == 'due', move == 'erase'
 
 if move ~= 'submit' and not rec.state then
   redis.call('ZREM', base .. ':due', p.id)
   return answer('missing')
 end
 
+if erased and not is_terminal(rec.state) then return answer('state') end
+
 if rec.unpublished then pcall(publish_pending) end
 
-if swept and not rec.unpublished and owes() and now >= rec.follow_at then
+if owes() and (erased or (swept and not rec.unpublished and now >= rec.follow_at)) then
   rec.follow_at = now + LIMITS.follow_ms
   redis.call('HSET', key, 'follow_at', rec.follow_at)
   redis.call('ZADD', base .. ':due', digits(next_due()), p.id)
   return answer('follow_up', { cascade = rec.cascade, follow_at = rec.follow_at, untold = untold() })
 end
 
-if swept then
+-- Takes its events out of the streams that outlive it. How many are counted, so that they do not pass for trimmed ones.
+local function erase_events()
+  local streams = { base .. ':events', base .. ':feed:' .. rec.delegator }
+  if rec.delegator ~= 'agent:' .. rec.target then streams[3] = base .. ':feed:agent:' .. rec.target end
+  local from, some = '-', nil
+  repeat
+    some = redis.call('XRANGE', key .. ':events', from, '+', 'COUNT', 100)
+    local ids = {}
+    for i, entry in ipairs(some) do ids[i] = entry[1] end
+    for _, stream in ipairs(#ids > 0 and streams or {}) do
+      local count = redis.call('XDEL', stream, unpack(ids))
+      if count > 0 then redis.call('HINCRBY', base .. ':erased', stream, count) end
+    end
+    from = '(' .. (ids[#ids] or '')
+  until #some < 100
+end
+
+if swept or erased then
   if is_terminal(rec.state) then
-    if now < next_due() then
+    if swept and now < next_due() then
       redis.call('ZADD', base .. ':due', digits(next_due()), p.id)
       return answer('not_due')
     end
     local idempotency = redis.call('HGET', key, 'idempotency')
     if idempotency and not p.key_retired then return answer('keyed', { idempotency = idempotency }) end
+    if erased then erase_events() end
     for _, name in ipairs(indexes()) do redis.call('ZREM', name, p.id) end
     redis.call('ZREM', base .. ':due', p.id)
     redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children',

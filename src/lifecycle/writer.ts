@@ -28,8 +28,8 @@ export interface Chunk {
 }
 
 export interface Command {
-  /** A move of the table, or `due`: whatever time asks for. */
-  readonly move: MoveName | "due";
+  /** A move of the table; `due`: whatever time asks for; `erase`: what is finished goes, and its events with it. */
+  readonly move: MoveName | "due" | "erase";
   readonly id: string;
   /** Numbers and short strings that the move takes; see transition.lua. */
   readonly params?: Readonly<Record<string, string | number | boolean | undefined>>;
@@ -213,7 +213,8 @@ const JITTERED: ReadonlySet<string> = new Set([
   "due",
 ]);
 
-const rowOf = ({ move }: Pick<Command, "move">): Partial<Move> => (move === "due" ? {} : MOVES[move]);
+const rowOf = ({ move }: Pick<Command, "move">): Partial<Move> =>
+  move === "due" || move === "erase" ? {} : MOVES[move];
 const memoryOf = (command: Pick<Command, "move">): Move["memory"] => rowOf(command).memory;
 
 /** Whether it is taken at the ceiling; new work has a mark of its own, below. */

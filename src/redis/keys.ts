@@ -65,6 +65,8 @@ export interface ShardKeys {
   readonly delegationEvents: (id: string) => string;
   /** STREAM: every event of the shard, short; the live feed of the gateways. */
   readonly events: string;
+  /** HASH: a stream of the two kinds below → how many events were erased from it; written by transition.lua. */
+  readonly erased: string;
   /** STREAM: the events of one principal, trimmed by age. */
   readonly feed: (principal: string) => string;
   /** ZSET delegation id → created at, ms: `all`, `target:…`, `delegator:…`, `context:…`, `parent:…`. */
@@ -111,6 +113,7 @@ export function shardKeys(shard: number): ShardKeys {
     list: (index) => `${base}:list:${index}`,
     delegationEvents: (id) => `${base}:d:${id}:events`,
     events: `${base}:events`,
+    erased: `${base}:erased`,
     feed: (principal) => `${base}:feed:${principal}`,
     due: `${base}:due`,
     live: (agent, state) => `${base}:live:${agent}:${state}`,

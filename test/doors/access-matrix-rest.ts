@@ -24,6 +24,7 @@ POST /v1/delegations/:id/cancel                ok     403    404    404    ok   
 POST /v1/delegations/:id/answer                ok     403    404    404    ok       403    ok       401
 POST /v1/delegations/:id/messages              ok     403    404    404    ok       403    ok       401
 POST /v1/delegations/:id/redrive               ok     403    404    404    403      403    ok       401
+DELETE /v1/delegations/:id                     ok     403    404    404    403      403    ok       401
 POST /v1/delegations/redrive                   403    403    403    403    403      403    ok       401
 POST /v1/delegations/cancel                    403    403    403    403    403      403    ok       401
 GET /v1/events                                 sees   sees   blind  blind  sees     sees   sees     401
@@ -74,6 +75,7 @@ const NEEDS: Readonly<Record<string, Need>> = {
   },
   "POST /v1/delegations/:id/messages": { stage: "working", body: () => ({ text: "more" }) },
   "POST /v1/delegations/:id/redrive": { stage: "failed" },
+  "DELETE /v1/delegations/:id": { stage: "failed" },
   "POST /v1/delegations/redrive": { stage: "failed", body: () => ({ target: "scout" }) },
   "POST /v1/delegations/cancel": { stage: "spare", body: () => ({ target: "spare" }) },
   "POST /v1/agents/:agent/leases": { body: () => ({ wait_seconds: 0 }) },

@@ -131,6 +131,7 @@ export function client(url: string, token: string | null = OPERATOR) {
     answer: (id: string, interrupt_id: string, more: Record<string, unknown> = {}) =>
       call("POST", `/v1/delegations/${id}/answer`, { interrupt_id, ...more }),
     message: (id: string, text: string) => call("POST", `/v1/delegations/${id}/messages`, { text }),
+    erase: (id: string) => call("DELETE", `/v1/delegations/${id}`),
     redrive: (id: string) => call("POST", `/v1/delegations/${id}/redrive`),
     events: (id: string, query = "?after=0") =>
       call("GET", `/v1/delegations/${id}/events${query}`, undefined, { accept: "application/json" }),

@@ -1,6 +1,7 @@
 /** Delegating, reading, waiting and canceling. Limit: a list's filters apply within a bounded scan. */
 import { z } from "zod";
 import { delegate } from "../../engine/delegate.ts";
+import { erase } from "../../engine/erase.ts";
 import { list } from "../../engine/list.ts";
 import { readWhenReady, shownWhole } from "../../engine/read.ts";
 import { results } from "../../engine/results.ts";
@@ -22,7 +23,7 @@ import {
   waitSecondsSchema,
 } from "../../schema/values.ts";
 import { waitedFor } from "../accepted.ts";
-import { jsonText } from "../answer.ts";
+import { jsonText, nothing } from "../answer.ts";
 import { preferredWait } from "../prefer.ts";
 import { type Route, route } from "../route.ts";
 import { traceparentOf } from "../trace.ts";
@@ -85,6 +86,18 @@ export const delegationRoutes: readonly Route[] = [
         readWhenReady(call.broker, call.principal, id, { wait_seconds, after_version, signal }),
       );
       return jsonText(200, shownWhole(call.principal, record));
+    },
+  }),
+  route({
+    method: "DELETE",
+    path: "/v1/delegations/{id}",
+    summary:
+      "Erase a finished delegation at once: record, events, history and artifacts. Its delegator and the operator may.",
+    params,
+    answers: { 204: null },
+    async handle(call, { params: { id } }) {
+      await erase(call.broker, call.principal, id);
+      return nothing(204);
     },
   }),
   route({

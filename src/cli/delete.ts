@@ -1,0 +1,26 @@
+/** `errand delete`: erases finished delegations. Limit: one after the other; the first that is refused ends it. */
+import type { Command } from "commander";
+import { Delegator } from "../client/delegator.ts";
+import { type Cli, connect, delegationId, examples, type GlobalOptions } from "./context.ts";
+import { print, printJson } from "./output.ts";
+import { interruptible } from "./signals.ts";
+
+const ids = (value: string, before: readonly string[] = []): string[] => [...before, delegationId(value)];
+
+export function addDelete(program: Command, { host }: Cli): void {
+  program
+    .command("delete")
+    .description("erase finished delegations at once, with their events, history and artifacts")
+    .argument("<ids...>", "the delegations, dlg_…", ids)
+    .addHelpText("after", examples("errand delete dlg_…"))
+    .action(async (given: readonly string[], _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const delegator = new Delegator(await connect(host, options));
+      await interruptible(async (signal) => {
+        for (const id of given) {
+          await delegator.delete(id, { signal });
+          await (options.json ? printJson(host, { id }) : print(host, `erased ${id}`));
+        }
+      });
+    });
+}

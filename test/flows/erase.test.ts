@@ -1,0 +1,95 @@
+import { expect, test, vi } from "vitest";
+import { as, client, startBroker } from "../support/broker.ts";
+import { dump } from "../support/dump.ts";
+import { until } from "../support/until.ts";
+
+const SECRET = "canary-5d1f";
+const JSON_ONLY = { accept: "application/json" };
+
+async function setup() {
+  const broker = await startBroker();
+  const api = client(broker.url);
+  await api.agent("scout");
+  const alice = await as(broker.url, "caller:alice");
+  /** One that left something everywhere. */
+  const finished = async (headers?: Record<string, string>) => {
+    const made = await alice.delegate("scout", { task: SECRET }, headers);
+    const id = String(made.body.id);
+    const [lease] = (await api.lease("scout")).body.leases;
+    await api.call("POST", `/v1/leases/${lease.lease_id}/artifacts`, {
+      artifact: { artifactId: "a", parts: [{ text: SECRET }] },
+    });
+    await alice.message(id, SECRET);
+    await api.reply(lease.lease_id, { text: SECRET });
+    return id;
+  };
+  const eventsAfter = async (cursor: string) =>
+    (await alice.call("GET", `/v1/events?after=${cursor}`, undefined, JSON_ONLY)).body;
+  return { ...broker, api, alice, finished, eventsAfter };
+}
+
+test("what is finished is erased at once, everywhere, and by nobody else", async () => {
+  const { url, api, alice, finished, redis } = await setup();
+  const live = String((await alice.delegate("scout")).body.id);
+  expect((await alice.erase(live)).body).toMatchObject({ status: 409, code: "wrong_state" });
+  await alice.cancel(live);
+  const id = await finished({ "idempotency-key": "once" });
+  const bob = await as(url, "caller:bob");
+  expect((await bob.erase(id)).body).toMatchObject({ status: 404, code: "delegation_not_found" });
+  expect((await (await as(url, "agent:scout")).erase(id)).body.code).toBe("forbidden");
+  expect((await (await as(url, "approver:ann")).erase(id)).body.code).toBe("forbidden");
+  expect((await alice.erase(id)).status).toBe(204);
+  const left = JSON.stringify(await dump(redis));
+  expect(left).not.toContain(SECRET);
+  expect((await alice.get(id)).status).toBe(404);
+  expect((await alice.events(id)).status).toBe(404);
+  expect((await alice.erase(id)).body.code).toBe("delegation_not_found");
+  expect((await alice.call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
+  // The key does not make it again.
+  const again = await alice.delegate("scout", { task: SECRET }, { "idempotency-key": "once" });
+  expect(again.body).toMatchObject({ code: "already_finished", delegation_id: id });
+  const { entries } = (await api.call("GET", "/v1/audit?action=delegation.erase")).body;
+  expect(entries).toMatchObject([{ by: "caller:alice", subject: id }]);
+});
+
+test("a replay goes on over what was erased: nothing is missed, and there is no RESET", async () => {
+  const { alice, finished, eventsAfter } = await setup();
+  const first = await finished();
+  const { cursor } = await eventsAfter("0");
+  const second = await finished();
+  const third = await finished();
+  // All up to the cursor goes, and its place with it.
+  expect((await alice.erase(first)).status).toBe(204);
+  const types = (events: { type: string; delegation_id: string }[]) =>
+    events.map(({ type, delegation_id }) => `${type} ${delegation_id}`);
+  const after = types((await eventsAfter(cursor)).events);
+  expect(after[0]).toBe(`DELEGATION_SENT ${second}`);
+  expect(after.at(-1)).toBe(`DELEGATION_COMPLETE ${third}`);
+  expect((await alice.erase(second)).status).toBe(204);
+  expect(types((await eventsAfter(cursor)).events)[0]).toBe(`DELEGATION_SENT ${third}`);
+  expect((await alice.erase(third)).status).toBe(204);
+  expect((await eventsAfter(cursor)).events).toEqual([]);
+  const fourth = await finished();
+  expect(types((await eventsAfter(cursor)).events)[0]).toBe(`DELEGATION_SENT ${fourth}`);
+});
+
+test("what was trimmed is missed all the same", async () => {
+  const { alice, finished, eventsAfter, redis } = await setup();
+  const first = await finished();
+  const { cursor } = await eventsAfter("0");
+  await finished();
+  expect((await alice.erase(first)).status).toBe(204);
+  await redis.xtrim("{errand:0}:feed:caller:alice", "MAXLEN", 2);
+  expect((await eventsAfter(cursor)).events[0].type).toBe("RESET");
+});
+
+test("children that are to be canceled are, before their parent is erased", async () => {
+  const { api, alice, gateway } = await setup();
+  const root = String((await alice.delegate("scout")).body.id);
+  const child = String((await alice.delegate("scout", { parent_id: root })).body.id);
+  const died = vi.spyOn(gateway.broker.bulk, "srandmember").mockRejectedValueOnce(new Error("died"));
+  await alice.cancel(root);
+  died.mockRestore();
+  expect((await alice.erase(root)).status).toBe(204);
+  await until(async () => (await api.get(child)).body.state === "canceled");
+});
