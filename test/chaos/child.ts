@@ -14,7 +14,9 @@ export interface Command {
 
 /** Redis may be away while a gateway starts; it ends then, and is started again. */
 const AGAIN_MS = 250;
-/** CONTRACT: a stop takes at most 10 s. */
+/** Seconds, once nothing is in its way; a machine that does much else takes longer. */
+const BACK_MS = 180_000;
+/** A stop takes at most 10 s. */
 const STOP_MS = 10_500;
 
 export class Child {
@@ -80,7 +82,7 @@ export class Child {
   }
 
   /** Resolves when it works again. */
-  async ready(timeoutMs = 60_000): Promise<void> {
+  async ready(timeoutMs = BACK_MS): Promise<void> {
     const end = performance.now() + timeoutMs;
     for (;;) {
       const child = this.#child;

@@ -20,7 +20,10 @@ const AT_ONCE = 24;
 
 export async function endRun(stage: Stage, say: (line: string) => void): Promise<History> {
   say("healing");
-  await stage.heal();
+  // A gateway that does not come back is a finding, and the others are asked all the same.
+  await stage.heal().catch((error: unknown) => {
+    stage.troubles.push(error instanceof Error ? error.message : String(error));
+  });
   for (const { child } of stage.workers) child.send("quiet");
   const quietMs = stage.options.patienceSeconds * 1000;
   say("waiting until all work but the shelf's is done");

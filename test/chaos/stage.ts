@@ -216,6 +216,7 @@ export class Stage {
   /** Everything works again, and nothing is in the way. */
   async heal(): Promise<void> {
     this.redis.signal("SIGCONT");
+    if (!this.redis.isRunning) await this.redis.start();
     for (const { link, child } of this.gateways) {
       await link.heal();
       child.signal("SIGCONT");
