@@ -5,6 +5,7 @@
 import type { Result } from "../lifecycle/writer.ts";
 import type { ShardKeys } from "../redis/keys.ts";
 import { Script } from "../redis/script.ts";
+import { LIMITS } from "../schema/limits.ts";
 import type { Broker } from "./context.ts";
 import { follow, report } from "./dispatch.ts";
 import { retireKey } from "./idempotency.ts";
@@ -29,7 +30,7 @@ return ids`);
 const BATCH = 100;
 const LEFT_TO_US_MS = 2_000;
 /** Of a shard's own stream, beside the number of events that the writer keeps there; live readers need seconds of it. */
-const LIVE_BYTES = 64 * 1024 * 1024;
+const LIVE_BYTES = LIMITS.live_bytes.value;
 
 export class Sweep {
   readonly #broker: Broker;

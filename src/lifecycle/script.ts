@@ -35,7 +35,7 @@ export const NUMBERS = {
   /** What a feed is kept beyond its newest event at most. */
   feed_spare_ms: 60_000,
   /** Events that the shard's own stream keeps for live subscribers. */
-  live_events: 10_000,
+  live_events: LIMITS.live_events.value,
 } as const;
 
 /** An error as it stands on a delegation, from the one table. */

@@ -59,6 +59,13 @@ export const LIMITS = {
   tree_depth: limit(8, "delegations", "one under the other", "delegation_loop"),
   pushes: limit(10, "push notification configs", "one delegation", "limit_reached"),
   children: limit(20_000, "children", "one delegation, by `parent_id`", "limit_reached"),
+  live_events: limit(
+    10_000,
+    "events",
+    "of all delegations of a shard, kept for live subscribers; then the oldest go (about)",
+    null,
+  ),
+  live_bytes: limit(64 * MIB, "bytes", "the same events, trimmed by the sweep", null),
   memory_new_work: limit(75, "percent", "of Redis' `maxmemory`; then new work is refused", "overloaded"),
   memory_ceiling: limit(
     90,
@@ -172,3 +179,44 @@ export const LIMITS = {
 } as const satisfies Record<string, Limit>;
 
 export type LimitName = keyof typeof LIMITS;
+
+/** What is kept in Redis, and for how long. */
+export const AT_REST: readonly LimitName[] = [
+  "delegation_bytes",
+  "metadata_bytes",
+  "checkpoint_bytes",
+  "delegation_events",
+  "event_bytes",
+  "pushes",
+  "children",
+  "live_events",
+  "live_bytes",
+  "memory_new_work",
+  "memory_ceiling",
+  "ceiling_bytes",
+  "agents",
+  "agent_bytes",
+  "tokens",
+  "workers",
+  "worker_seconds",
+  "audit_entries",
+  "audit_entry_bytes",
+  "audit_days",
+];
+
+/** What a gateway holds for its callers while they wait, read and write. */
+export const IN_FLIGHT: readonly LimitName[] = [
+  "body_bytes",
+  "progress_per_second",
+  "polls",
+  "streams",
+  "sessions",
+  "session_seconds",
+  "unread_bytes",
+  "gateway_unread_bytes",
+  "stalled_seconds",
+  "reads",
+  "reads_waiting",
+  "pipelined",
+  "buffered_events",
+];
