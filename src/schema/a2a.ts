@@ -69,7 +69,9 @@ export const artifactSchema = z.looseObject({
 export type Artifact = z.infer<typeof artifactSchema>;
 
 /** As an agent sends it. */
-export const artifactInputSchema = artifactSchema.extend({ parts: fewOf(partSchema, 0, LIMITS.parts.value) });
+export const artifactInputSchema: z.ZodType<Artifact, Artifact> = artifactSchema.extend({
+  parts: fewOf(partSchema, 0, LIMITS.parts.value),
+});
 
 /** Whether a message of a delegation's history is a follow-up: said to the agent, and no answer. */
 export function isFollowUp({ role, metadata }: Message): boolean {

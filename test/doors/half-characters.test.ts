@@ -4,6 +4,7 @@
  */
 import { expect, test } from "vitest";
 import { Agent } from "../../src/client/agent.ts";
+import { startA2aServer } from "../support/a2a-server.ts";
 import { as, client, request, startBroker } from "../support/broker.ts";
 import { openDesk } from "../support/desk.ts";
 import { dump } from "../support/dump.ts";
@@ -189,6 +190,25 @@ test("an agent of the library has it repaired, too", async () => {
   expect(done.error.message).toBe("x".repeat(4_095));
   expect(done.state).toBe("failed");
   expect(JSON.stringify((await api.events(id)).body)).toContain(WHOLE);
+});
+
+test("a push agent has it repaired, too", async () => {
+  const server = await startA2aServer({
+    turn(turn) {
+      turn.begin();
+      turn.artifact("out", HALF);
+      turn.status("COMPLETED", HALF);
+    },
+  });
+  const api = client((await startBroker({ callbackAllow: ["127.0.0.1"] })).url);
+  await api.agent("remote", { delivery: { mode: "push", url: server.url } });
+  const { id } = (await api.delegate("remote")).body;
+  const { body } = await api.get(id, "?wait_seconds=15");
+  expect(body).toMatchObject({
+    state: "completed",
+    reply: { parts: [{ text: WHOLE }] },
+    artifacts: [{ parts: [{ text: WHOLE }] }],
+  });
 });
 
 test("the script survives one that slipped in", async () => {
