@@ -99,7 +99,9 @@ async function changeAgent(
   });
   // Also what an earlier call wrote and did not live to publish.
   if (moves || broker.houseRelay.has(name) !== (url !== undefined)) await broker.houseRelay.changed(name);
-  const agent = await broker.agents.get(name);
+  // Not from the cache, which another gateway's change may not have reached.
+  const agent = await broker.agents.read(name);
+  if (!agent) throw new ErrandError("agent_unknown", `Agent '${name}' was deleted meanwhile.`);
   const difference = before ? differenceOf(before.spec, after ?? agent.spec) : { changed: [], reset: [] };
   const isChanged = difference.changed.length + difference.reset.length > 0;
   if (!before) await audit(broker, principal, "agent.create", name);

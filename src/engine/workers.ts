@@ -75,12 +75,14 @@ export async function workersOf(broker: Broker, principal: Principal, agent: str
       `Only agent:${agent}, approvers, viewers and the operator may see its workers.`,
     );
   }
-  await broker.agents.get(agent);
+  const { created_at } = await broker.agents.get(agent);
+  // A gateway may write what it noted of an older agent of the same name after that was deleted.
+  const since = Math.max(Date.now() - KEPT_MS, created_at - broker.clock.offset_ms);
   const keys = broker.shards.ofAgent(agent);
   const reply = await workersScript.run(
     broker.bulk,
     [keys.workers(agent), keys.live(agent, "working")],
-    [keys.base, MOST, Date.now() - KEPT_MS],
+    [keys.base, MOST, since],
   );
   const [polls, leases, working] = Array.isArray(reply) ? reply : [];
   const found = new Map<string, { seen: number; delegations: string[] }>();
