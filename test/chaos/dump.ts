@@ -34,10 +34,12 @@ export async function dump(stage: Stage): Promise<Dump> {
       const values = await Promise.all(some.map((name) => client.hmget(name, ...FIELDS)));
       for (const [index, name] of some.entries()) {
         const [state, version, ticket, fence, target, delegator, message] = values[index] ?? [];
+        // Deleted since it was found.
+        if (!state) continue;
         const text = messageSchema.parse(JSON.parse(message ?? '{"parts":[]}')).parts[0]?.text ?? "";
         records.push({
           id: name.slice(prefix.length),
-          state: state ?? "",
+          state,
           version: Number(version),
           ticket: Number(ticket),
           fence: Number(fence),

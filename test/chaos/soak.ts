@@ -29,7 +29,8 @@ interface Sample {
 /** How much a series may grow from the first to the last quarter behind the warm-up. */
 const ALLOWED: Record<string, { readonly share: number; readonly plus: number }> = {
   rss_mb: { share: 0.05, plus: 8 },
-  fds: { share: 0, plus: 12 },
+  // Connections of clients among them, which come and go.
+  fds: { share: 0.25, plus: 40 },
   redis_mb: { share: 0.05, plus: 4 },
   keys: { share: 0.05, plus: 500 },
   redis_clients: { share: 0, plus: 2 },
