@@ -7,6 +7,12 @@ import { isTerminal, type State } from "../schema/delegation.ts";
 import { ErrandError, type ErrorContext } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 
+/** How to make room, where that is possible. */
+const ROOM: Readonly<Record<string, string>> = {
+  pushes: "Delete a push config of this delegation first.",
+  children: "Delegate under another delegation, or without parent_id.",
+};
+
 export function refusal(outcome: Outcome, delegationId: string, leaseId?: string): ErrandError {
   const about: ErrorContext = {
     delegation_id: delegationId,
@@ -69,6 +75,7 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
         {
           ...about,
           details: { limit: outcome.limit, maximum: value },
+          ...(outcome.limit in ROOM && { recovery: ROOM[outcome.limit] }),
         },
       );
     }

@@ -158,7 +158,7 @@ export const ERRORS = {
   limit_reached: row(
     "PROTOCOL",
     409,
-    "A limit of the delegation is reached",
+    "A limit is reached",
     "This does not pass. details.limit names the limit; put the rest into the reply, or delegate it separately.",
     false,
     "This does not pass: put the rest into the reply, or delegate it separately.",
