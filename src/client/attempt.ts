@@ -14,6 +14,7 @@ import { ErrandApiError } from "./errors.ts";
 import { type Http, route } from "./http.ts";
 import { LeaseKeeper, type LostReason } from "./lease-keeper.ts";
 import type { Outage } from "./outage.ts";
+import { providerError } from "./provider-errors.ts";
 import { type Answered, type AnsweredAll, Asking, answersIn, toInterrupt } from "./questions.ts";
 import { onAbort } from "./timing.ts";
 import { type AgentEvent, AgentStoppingError, type Handler, Leaving, type Reply, type Work } from "./work.ts";
@@ -262,7 +263,8 @@ async function outcomeOf(handler: Handler, work: Work): Promise<Reply | Asking |
 
 function thrown(error: unknown): Reply {
   const message = error instanceof Error ? error.message : String(error);
-  return { state: "failed", error: { code: "agent_error", message: truncate(message, 4096) } };
+  const said = { code: "agent_error", message: truncate(message, 4096) };
+  return { state: "failed", error: { ...said, ...providerError(error) } };
 }
 
 /** As an A2A Task says it: the broker has no other word for an agent that cancels. */

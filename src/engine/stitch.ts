@@ -42,7 +42,8 @@ function toError(request: Omit<ReplyRequest, "next">, text: string): DelegationE
   const code = request.error?.code ?? fallback;
   const row = failure(isErrorCode(code) ? code : fallback);
   const message = request.error?.message ?? (text === "" ? row.message : preview(text, 1024));
-  return { ...row, category: "UPSTREAM", code, message, retryable: request.error?.retryable ?? false };
+  const { category = "UPSTREAM", provider, retryable = false } = request.error ?? {};
+  return { ...row, category, code, message, retryable, ...(provider !== undefined && { provider }) };
 }
 
 const MOVE_OF: Record<ReplyRequest["state"], MoveName> = {

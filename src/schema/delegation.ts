@@ -68,6 +68,8 @@ export const delegationErrorSchema = z.object({
   message: z.string(),
   retryable: z.boolean(),
   recovery: z.string(),
+  /** Whose service failed its agent, where that said so. */
+  provider: z.string().optional(),
 });
 /** Why a delegation ended other than completed; `code` may be the agent's own. */
 export type DelegationError = z.infer<typeof delegationErrorSchema>;

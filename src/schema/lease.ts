@@ -98,6 +98,13 @@ export const replyRequestSchema = z
         code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, "a code is snake_case, up to 64 characters"),
         message: z.string().max(65_536),
         retryable: z.boolean().default(false),
+        /** Of what kind it is, where the agent knows. Default: `UPSTREAM`. */
+        category: z.enum(["AUTH", "UPSTREAM", "TRANSPORT", "TIMEOUT"]).optional(),
+        /** Whose service failed, for example `openai`. */
+        provider: z
+          .string()
+          .regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/)
+          .optional(),
       })
       .optional(),
     next: leaseRequestSchema.optional(),
