@@ -194,6 +194,7 @@ export async function submit(
       ttl_ms: milliseconds(request.ttl_seconds) ?? DEFAULT_TTL_MS,
       deadline_at: instant(request.deadline),
       start_within_ms: milliseconds(request.start_within_seconds),
+      redrive_of: options.redriveOf,
       ...(options.push && pushParams(options.push(id))),
     },
     event: { task_preview, priority: String(request.priority) },

@@ -240,7 +240,12 @@ if swept or erased then
     end
     local idempotency = redis.call('HGET', key, 'idempotency')
     if idempotency and not p.key_retired then return answer('keyed', { idempotency = idempotency }) end
-    if erased then erase_events() end
+    if erased then
+      erase_events()
+      -- What it was delegated anew for is redriven already, though nothing is left of that.
+      local failed = base .. ':d:' .. (redis.call('HGET', key, 'redrive_of') or '')
+      if redis.call('HEXISTS', failed, 'state') == 1 then redis.call('HSET', failed, 'redrive_erased', 1) end
+    end
     for _, name in ipairs(indexes()) do redis.call('ZREM', name, p.id) end
     redis.call('ZREM', base .. ':due', p.id)
     redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children',
@@ -277,6 +282,9 @@ local needs = mv.needs
 
 if needs.unused then
   if rec.state then return answer('exists') end
+  if p.redrive_of and redis.call('HEXISTS', base .. ':d:' .. p.redrive_of, 'redrive_erased') == 1 then
+    return answer('deleted')
+  end
   -- What stands there instead of a record says why there is to be none; see engine/idempotency.ts.
   if stands then return answer(redis.call('HEXISTS', key, 'voided') == 1 and 'voided' or 'deleted') end
   -- The taker asks for the last three.

@@ -93,3 +93,24 @@ test("children that are to be canceled are, before their parent is erased", asyn
   expect((await alice.erase(root)).status).toBe(204);
   await until(async () => (await api.get(child)).body.state === "canceled");
 });
+
+test("what was redriven and then erased is not delegated once more", async () => {
+  const { api, alice, finished, redis } = await setup();
+  const failed = String((await alice.delegate("scout")).body.id);
+  const [lease] = (await api.lease("scout")).body.leases;
+  await api.reply(lease.lease_id, { state: "failed", text: undefined, error: { code: "x", message: "no" } });
+  const anew = String((await alice.redrive(failed)).body.id);
+  const [second] = (await api.lease("scout")).body.leases;
+  await api.reply(second.lease_id);
+  expect((await alice.erase(anew)).status).toBe(204);
+  expect((await alice.redrive(failed)).body).toMatchObject({
+    status: 409,
+    code: "already_finished",
+    delegation_id: anew,
+  });
+  const bulk = await api.call("POST", "/v1/delegations/redrive", { target: "scout", limit: 10 });
+  expect(bulk.body).toMatchObject({ delegations: [], refused: [{ code: "already_finished" }] });
+  expect(await redis.keys(`*${anew}*`)).toEqual([]);
+  // Nor does it stand in the way of others.
+  expect((await alice.get(await finished())).body.state).toBe("completed");
+});
