@@ -26,10 +26,10 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   test    run the tests: vitest run [args...]
   model   walk further than the tests do: [--runs 5000] [--seed N] [--path P] [--replay R]
   nodes   run the tests on each supported version of Node: [--node 20,22] [args...]
-  mutants break the sources on purpose, and see that a test fails each time: --help tells more
-  chaos   break everything while it works, and check what everybody saw: --help tells how
-  fuzz    send more spoiled requests than the tests do: [--runs 20000] [--seed N] [--path P]
-  soak    a steady load for long, to see that memory, keys and descriptors stay flat: --help tells how
+  mutants put one defect at a time into the sources: a test must fail each time (--help says more)
+  chaos   break Redis, its network and every process under load, then check every observation (--help says more)
+  fuzz    send more mutated requests than the tests do: [--runs 20000] [--seed N] [--path P]
+  soak    run a steady load for long: memory, keys and descriptors must stay flat (--help says more)
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
   build   compile src to dist

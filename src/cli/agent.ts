@@ -100,7 +100,7 @@ function addGetAgent(agent: Command, { host }: Cli): void {
 function addWorkers(agent: Command, { host }: Cli): void {
   agent
     .command("workers")
-    .description("who works for an agent: when each worker was seen last, and what it holds")
+    .description("list an agent's workers: when each was last seen, and what it holds")
     .argument("<name>", "the agent", agentName)
     .addHelpText(
       "after",
@@ -115,7 +115,7 @@ function addWorkers(agent: Command, { host }: Cli): void {
       }
       const { bold } = painter(host, "stdout");
       const [head = "", ...rows] = table([
-        ["WORKER", "LAST SEEN", "WORKS ON"],
+        ["WORKER", "LAST SEEN", "HOLDS"],
         ...workers.map(({ id, last_seen_at, delegations }) => [id, last_seen_at, delegations.join(" ")]),
       ]).split("\n");
       await print(host, [bold(head), ...rows].join("\n"));
@@ -125,7 +125,7 @@ function addWorkers(agent: Command, { host }: Cli): void {
 function addPut(agent: Command, { host }: Cli): void {
   agent
     .command("put")
-    .description("create an agent, or change the settings that are given and leave the others as they are")
+    .description("create an agent, or change the given settings and keep the others")
     .argument("<name>", "the agent", agentName)
     .option("--description <text>", "what it does")
     .option("--accepts-from <principals...>", "who may delegate to it, for example caller:* (default: all)")

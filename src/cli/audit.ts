@@ -16,7 +16,7 @@ interface AuditOptions extends GlobalOptions {
 export function addAudit(program: Command, { host }: Cli): void {
   program
     .command("audit")
-    .description("who changed tokens and agents, erased delegations, or acted in bulk; newest first")
+    .description("list who changed tokens or agents, erased delegations, or acted in bulk; newest first")
     .addOption(new Option("--action <action>", "only this action").choices(auditActionSchema.options))
     .option("--subject <id>", "only this agent, token id or delegation id")
     .option("--by <principal>", "only what this principal did", valid(principalSchema))

@@ -12,7 +12,7 @@ import { usageError } from "./failure.ts";
 import { note, print, printJson } from "./output.ts";
 import { interruptible } from "./signals.ts";
 
-/** Some were refused; the others are done. */
+/** Some delegations were refused; the others are done. */
 const EXIT_REFUSED = 1;
 
 export interface ManyOptions extends GlobalOptions {

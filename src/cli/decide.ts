@@ -1,6 +1,6 @@
 /**
- * `errand approve`, `deny`: yes or no to what delegations ask, one or many. Limit: many are shown before anything is
- * sent, and decided only as they were shown: a question that changed meanwhile is refused.
+ * `errand approve`, `deny`: yes or no to the questions of one delegation or many. Limit: many are shown before anything
+ * is sent, and a question that changed since it was shown is refused.
  */
 import { createInterface } from "node:readline";
 import type { Command } from "commander";
@@ -40,12 +40,12 @@ interface DecideOptions extends GlobalOptions {
 }
 
 const ABOUT = `
-With several ids, or --all, it shows each question first and asks whether to go on. Without a terminal, and with
---json, it does so only with --yes. --all leaves out what no yes or no answers: several requests at once, other
-options, credentials.`;
+With several ids, or with --all, it shows each question and asks for confirmation. Without a terminal, or with --json,
+it needs --yes. --all skips questions that a yes or no does not answer: several requests at once, other options,
+credentials.`;
 
 export function addApprove(program: Command, cli: Cli): void {
-  addDecision(program, cli, "approve", "say yes to what delegations ask; they go on before new work", [
+  addDecision(program, cli, "approve", "say yes to what delegations ask; they continue before new work", [
     "errand approve dlg_…",
     'errand approve dlg_… --text "but only on staging"',
     "errand approve --all --target deployer",
@@ -53,11 +53,17 @@ export function addApprove(program: Command, cli: Cli): void {
 }
 
 export function addDeny(program: Command, cli: Cli): void {
-  addDecision(program, cli, "deny", "say no to what delegations ask; their agents go on with that", [
-    "errand deny dlg_…",
-    'errand deny dlg_… --text "not on a Friday"',
-    "errand deny --all --delegator caller:ci",
-  ]);
+  addDecision(
+    program,
+    cli,
+    "deny",
+    "say no to what delegations ask; their agents continue with that answer",
+    [
+      "errand deny dlg_…",
+      'errand deny dlg_… --text "not on a Friday"',
+      "errand deny --all --delegator caller:ci",
+    ],
+  );
 }
 
 const idsOf = (value: string, before: readonly string[] = []): readonly string[] => [
@@ -76,11 +82,11 @@ function addDecision(
     .command(decision)
     .description(description)
     .argument("[ids...]", "the delegations, dlg_…", idsOf)
-    .option("--all", "all that you may see and that ask for a decision")
+    .option("--all", "all delegations that you may see and that ask for a yes or no")
     .option("--target <agent>", "with --all: only work for this agent", agentName)
     .option("--delegator <principal>", "with --all: only work from this principal", valid(principalSchema))
     .option("--context <id>", "with --all: only this conversation", valid(contextIdSchema))
-    .option("--yes", "do not ask whether to go on")
+    .option("--yes", "do not ask for confirmation")
     .option("--text <text>", "why, or under what condition; the agent gets it")
     .option("--data <json>", "any JSON, for the agent", jsonOption)
     .option("--interrupt <id>", INTERRUPT)
@@ -99,7 +105,7 @@ function check(ids: readonly string[], options: DecideOptions): void {
   const { text, all, target, delegator, context, interrupt } = options;
   if (text !== undefined && text.trim() === "") throw usageError("the text is empty", "Leave --text out.");
   if (all && ids.length > 0) throw usageError("give either ids or --all");
-  if (!all && ids.length === 0) throw usageError("there is no id", "Give one or several, or --all.");
+  if (!all && ids.length === 0) throw usageError("there is no id", "Pass one or more ids, or --all.");
   if (!all && (target ?? delegator ?? context) !== undefined)
     throw usageError("--target, --delegator and --context go with --all");
   if (interrupt !== undefined && ids.length !== 1) throw usageError("--interrupt goes with one id");
@@ -127,8 +133,8 @@ async function decideMany(
   const isTerminal = host.isTty.stdin && host.isTty.stderr && !options.json;
   if (!isTerminal && !options.yes)
     throw usageError(
-      "it is about many, and there is no terminal to ask on",
-      "Look at them with 'errand list --state input_required', then give their ids with --yes.",
+      "deciding about several delegations needs --yes when there is no terminal",
+      "Look at them with 'errand list --state input_required', then pass their ids and --yes.",
     );
   const connection = await connect(host, options);
   const delegator = new Delegator(connection);
@@ -166,11 +172,11 @@ async function allAsking(
     found.push(...page.delegations.filter(({ interrupt }) => takes(interrupt, decision)));
     cursor = page.next_cursor;
   } while (cursor !== null);
-  // As they were asked: the oldest first.
+  // The oldest first.
   return found.reverse();
 }
 
-/** Whether a yes or no is an answer to it. */
+/** Whether a yes or no answers the question. */
 function takes(interrupt: Interrupt | null, decision: Decision): boolean {
   const [first, second] = interrupt?.requests ?? [];
   if (first === undefined || second !== undefined) return false;
@@ -205,7 +211,7 @@ async function confirmed(host: CliHost, decision: Decision, count: number): Prom
   }
 }
 
-/** Each as it was shown. One that is refused does not keep the others; a broker that is away does. */
+/** Sends each answer to the question that was shown. A refusal does not stop the others; a broker that is away does. */
 async function send(
   host: CliHost,
   delegator: Delegator,
@@ -232,7 +238,7 @@ async function send(
     code: "interrupt_not_open",
     category: "PROTOCOL",
     detail: `${refused} of ${asked.length} could not be ${DONE[decision]}`,
-    recovery: "The lines above say why; the others are done.",
+    recovery: "The lines above say why; the other answers were sent.",
   });
   throw new InOurWords(problem);
 }

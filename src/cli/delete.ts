@@ -1,4 +1,4 @@
-/** `errand delete`: erases finished delegations. Limit: one after the other; the first that is refused ends it. */
+/** `errand delete`: erases finished delegations, one after the other. Limit: stops at the first refusal. */
 import type { Command } from "commander";
 import { Delegator } from "../client/delegator.ts";
 import { type Cli, connect, delegationId, examples, type GlobalOptions } from "./context.ts";

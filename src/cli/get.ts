@@ -20,7 +20,7 @@ interface GetOptions extends GlobalOptions {
   readonly history?: boolean;
 }
 
-/** Of questions and answers the newest are shown; all of them with --history. */
+/** How many of the newest messages are shown without --history. */
 const SAID = 6;
 const SAID_MAX = 200;
 
@@ -36,7 +36,7 @@ export function addGet(program: Command, { host }: Cli): void {
       positive,
     )
     .option("--reply", "print the reply alone, as 'errand delegate --wait' does")
-    .option("--history", "print follow-ups, questions and answers whole: who answered, and when")
+    .option("--history", "print all follow-ups, questions and answers, with who answered and when")
     .addHelpText(
       "after",
       examples(
@@ -62,7 +62,7 @@ export function addGet(program: Command, { host }: Cli): void {
     });
 }
 
-/** With --json one message a line, as it stands. */
+/** With --json, one whole message a line. */
 async function printHistory(host: CliHost, { history }: Delegation, json = false): Promise<void> {
   if (json) for (const message of history) await printJson(host, message);
   else if (history.length > 0) await print(host, table(historyRows(history, Number.POSITIVE_INFINITY)));
@@ -91,7 +91,7 @@ function describe(delegation: Delegation, standing: readonly (readonly [string, 
   // The open question is shown below, with what it takes to answer it.
   const past = said.slice(0, said.length - (interrupt?.requests.length ?? 0));
   if (past.length > SAID)
-    rows.push(["said", `${past.length - SAID} more before: 'errand get ${id} --history'`]);
+    rows.push(["said", `${past.length - SAID} earlier messages: 'errand get ${id} --history'`]);
   rows.push(...past.slice(-SAID));
   for (const request of interrupt?.requests ?? []) {
     rows.push(["asks", requestLine(request, interrupt?.requests.length === 1)]);

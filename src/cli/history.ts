@@ -1,4 +1,4 @@
-/** What was said to a delegation on its way, in words for people. Limit: texts and data; of files only that they are there. */
+/** The follow-ups, questions and answers of a delegation, as text. Limit: shows text and data, not files. */
 import { type Message, textOf } from "../schema/a2a.ts";
 import { oneLine } from "./output.ts";
 

@@ -79,9 +79,13 @@ export function addList(program: Command, { host }: Cli): void {
     )
     .option("--context <id>", "only this conversation", valid(contextIdSchema))
     .option("--state <states>", `only in this state, or one of several: ${STATES.join(", ")}`, states)
-    .option("--since <instant>", "only made then or later, for example 2026-01-31T08:00:00Z", instant)
-    .option("--until <instant>", "only made before", instant)
-    .option("-q, --query <text>", "only with this in the first 100 bytes of the task, in capitals or not")
+    .option(
+      "--since <instant>",
+      "only created at or after this instant, for example 2026-01-31T08:00:00Z",
+      instant,
+    )
+    .option("--until <instant>", "only created before this instant", instant)
+    .option("-q, --query <text>", "only with this text in the first 100 bytes of the task; case is ignored")
     .option(
       "--error-code <code>",
       "only what ended with this error, for example attempts_exhausted",

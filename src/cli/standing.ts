@@ -1,6 +1,6 @@
 /**
- * Why a delegation stands where it stands: who worked on it, what it waits for, how the last attempt ended. Limit: of
- * what has more than a few hundred events only what the record and the agent say.
+ * Why a delegation is in its state: its last worker, what it waits for, how the last attempt ended. Limit: events are
+ * not read when there are more than a few hundred; then only the record and the agent are.
  */
 import { z } from "zod";
 import { Admin } from "../client/admin.ts";
@@ -24,7 +24,7 @@ const moreSchema = z.object({
 });
 type More = z.infer<typeof moreSchema>;
 
-/** Rows beside what the record says; none where they cannot be had, for they are only for the eye. */
+/** Rows beside those of the record. A row whose data cannot be read is left out: the rows only inform. */
 export async function standingRows(
   connection: ConnectionOptions,
   delegation: Delegation,
@@ -36,22 +36,22 @@ export async function standingRows(
   ]);
   const rows: [string, string][] = [];
   const worker = events.findLast(({ worker_id }) => worker_id !== undefined)?.worker_id;
-  if (worker !== undefined && state !== "working") rows.push(["worker", `${oneLine(worker)}, the last one`]);
+  if (worker !== undefined && state !== "working") rows.push(["worker", `${oneLine(worker)} (last)`]);
   const ended = events.findLast(({ status }) => ENDS.includes(status ?? ""));
-  if (ended && !isTerminal(state)) rows.push(["before", howEnded(ended)]);
+  if (ended && !isTerminal(state)) rows.push(["last attempt", howEnded(ended)]);
   const why = state === "submitted" ? whyWaiting(delegation, ended, agent) : undefined;
   if (why !== undefined) rows.push(["waits", why]);
   if (finished_at) rows.push(["took", took(Date.parse(finished_at) - Date.parse(created_at))]);
   return rows;
 }
 
-/** How an attempt ends that is not the last. */
+/** The status of an event that ends an attempt but not the delegation. */
 const ENDS: readonly string[] = ["retrying", "lease_expired", "released"];
 
 function howEnded({ status, error, reason }: More): string {
-  if (error) return `it failed: ${oneLine(error.code)}: ${oneLine(error.message, 200)}`;
+  if (error) return `failed: ${oneLine(error.code)}: ${oneLine(error.message, 200)}`;
   if (status === "lease_expired") return "the worker stopped responding";
-  return `the worker gave it back${reason === undefined ? "" : `: ${oneLine(reason, 200)}`}`;
+  return `released by the worker${reason === undefined ? "" : `: ${oneLine(reason, 200)}`}`;
 }
 
 function whyWaiting(
@@ -61,13 +61,13 @@ function whyWaiting(
 ) {
   const isAhead = (instant: string | null | undefined): instant is string =>
     Date.parse(instant ?? "") > Date.now();
-  if (isAhead(not_before_at)) return `until ${not_before_at}, as it was asked`;
-  if (isAhead(ended?.retry_at)) return `until ${oneLine(ended.retry_at)}, then it is tried again`;
+  if (isAhead(not_before_at)) return `until ${not_before_at}, as requested`;
+  if (isAhead(ended?.retry_at)) return `until ${oneLine(ended.retry_at)}, for the next attempt`;
   if (agent === undefined) return undefined;
   if (agent.paused) return `${target} is paused: 'errand agent resume ${target}' (operator)`;
   const { state, last_seen_at } = agent.presence;
   if (state !== "online") {
-    return `nobody is polling for ${target}${last_seen_at === null ? "" : `, last at ${last_seen_at}`}`;
+    return `nobody is polling ${target}${last_seen_at === null ? "" : `; last seen at ${last_seen_at}`}`;
   }
   return `for a worker of ${target}: ${agent.counts.working} working, ${agent.counts.waiting} waiting`;
 }

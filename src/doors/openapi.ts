@@ -46,7 +46,7 @@ const TAGS: Named<{ segments: readonly string[]; description: string }> = {
 const REQUEST_HEADERS: Record<RequestHeader, { description: string; schema: Schema }> = {
   "Idempotency-Key": {
     description:
-      "The same key and body answer with the first delegation, as long as its record is kept and 24 hours at least; 409 already_finished once the record is deleted.",
+      "The same key and body return the first delegation, for as long as its record is kept and at least 24 hours; 409 already_finished once the record is deleted.",
     schema: { type: "string", minLength: 1, maxLength: 255 },
   },
   Prefer: {
@@ -54,11 +54,11 @@ const REQUEST_HEADERS: Record<RequestHeader, { description: string; schema: Sche
     schema: { type: "string", examples: ["wait=30"] },
   },
   "If-Match": {
-    description: "Change it only while it has this ETag, or `*`: only if it exists. Else 412.",
+    description: "Change the agent only while it has this ETag (`*`: only if it exists); otherwise 412.",
     schema: { type: "string", examples: ['"1764000000000-3"'] },
   },
   "If-None-Match": {
-    description: "`*` creates, and changes nothing that exists: then 412.",
+    description: "`*`: create the agent only if it does not exist; otherwise 412.",
     schema: { type: "string", examples: ["*"] },
   },
   traceparent: {

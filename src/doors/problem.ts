@@ -22,7 +22,7 @@ export function toErrandError(error: unknown, log: Log, requestId: string, metho
     const reads = method === "GET" || method === "HEAD";
     const refused = trouble.executed === "no";
     const said = refused
-      ? "The broker's storage refuses requests at present; nothing was written."
+      ? "The broker's storage currently refuses requests; nothing was written."
       : "The broker's storage did not answer in time.";
     return new ErrandError("redis_unavailable", said, {
       ...(reads

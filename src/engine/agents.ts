@@ -157,7 +157,7 @@ export class Agents {
       if (before && isDeepStrictEqual(before.spec, spec)) return before;
       if (await this.#write(name, spec, before)) return before;
     }
-    throw new ErrandError("overloaded", `Agent '${name}' is being changed by too many at once.`, {
+    throw new ErrandError("overloaded", `Agent '${name}' is being changed by too many callers at once.`, {
       retry_after_seconds: 1,
     });
   }
@@ -189,10 +189,14 @@ export class Agents {
     }
     if (written === -2) {
       const maximum = LIMITS.agents.value;
-      throw new ErrandError("limit_reached", `There are ${maximum} agents already; no more may be created.`, {
-        details: { limit: "agents", maximum },
-        recovery: "Delete agents that are no longer used.",
-      });
+      throw new ErrandError(
+        "limit_reached",
+        `Agent '${name}' cannot be created: its shard already has ${maximum} agents.`,
+        {
+          details: { limit: "agents", maximum },
+          recovery: "Delete agents that are no longer used.",
+        },
+      );
     }
     return written === 1;
   }

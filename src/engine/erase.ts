@@ -1,6 +1,6 @@
 /**
- * Erasing a finished delegation at once: record, events, history, artifacts, and its places in lists and feeds. Limit:
- * what subscribers, callbacks and push receivers have got already stays with them.
+ * Erases a finished delegation at once: record, events, history, artifacts, and its entries in lists and feeds. Limit:
+ * what subscribers, callbacks and push receivers already have stays with them.
  */
 import { ErrandError } from "../schema/errors.ts";
 import { type Principal, requireControl } from "./access.ts";
@@ -11,17 +11,21 @@ import { retireKey } from "./idempotency.ts";
 import { read } from "./read.ts";
 import { refusal } from "./refuse.ts";
 
-/** What is due before it (the cancel of its children, the queueing of callbacks) is given this many looks. */
+/** How often pending work, such as canceling its children or queueing callbacks, is done before erasing gives up. */
 const TRIES = 5;
 
 export async function erase(broker: Broker, principal: Principal, id: string): Promise<void> {
   const record = await read(broker, principal, id);
   requireControl(principal, record, "erase it");
   if (principal.kind === "approver") {
-    throw new ErrandError("forbidden", "Approvers may not erase; the delegator and the operator may.", {
-      delegation_id: id,
-      delegation_valid: !record.finished,
-    });
+    throw new ErrandError(
+      "forbidden",
+      "Approvers may not erase delegations; only the delegator and the operator may.",
+      {
+        delegation_id: id,
+        delegation_valid: !record.finished,
+      },
+    );
   }
   let key_retired = false;
   for (let tries = 0; tries < TRIES; tries += 1) {
@@ -38,7 +42,7 @@ export async function erase(broker: Broker, principal: Principal, id: string): P
       await soon(broker.owe(id, outcome));
     } else throw refusal(outcome, id);
   }
-  throw new ErrandError("wrong_state", `What was delegated under ${id} is still being canceled.`, {
+  throw new ErrandError("wrong_state", `The children of ${id} are still being canceled.`, {
     delegation_id: id,
     delegation_valid: false,
     recovery: "Try again in a few seconds.",

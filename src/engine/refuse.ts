@@ -33,10 +33,10 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
     case "chunk":
       return new ErrandError(
         "wrong_state",
-        "The last chunk of this artifact has this chunk_id and another body.",
+        "The last chunk of this artifact has the same chunk_id but another body.",
         {
           ...about,
-          recovery: "Give each chunk a chunk_id of its own; send a chunk again just as it was.",
+          recovery: "Give each chunk a new chunk_id, and repeat a chunk unchanged.",
         },
       );
     case "interrupt":
@@ -60,7 +60,7 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
     case "memory":
       return new ErrandError(
         "overloaded",
-        "The broker's storage is full; only what ends or returns work is taken.",
+        "The broker's storage is nearly full; only calls that end, return or lease work are accepted.",
         {
           ...about,
           retry_after_seconds: 5,

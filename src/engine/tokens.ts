@@ -167,7 +167,7 @@ export class Tokens {
       [id, JSON.stringify(stored), expires_at ?? "", maximum, ...entry.args],
     );
     if (written !== 1) {
-      throw new ErrandError("limit_reached", `There are ${maximum} tokens already; no more may be made.`, {
+      throw new ErrandError("limit_reached", `There are already ${maximum} tokens; no more can be created.`, {
         details: { limit: "tokens", maximum },
         recovery: "Revoke tokens that are no longer used, and give new ones an expiry.",
       });

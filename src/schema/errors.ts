@@ -152,16 +152,16 @@ export const ERRORS = {
   precondition_failed: row(
     "PROTOCOL",
     412,
-    "If-Match or If-None-Match does not hold",
-    "Read the agent, look at what has changed, and try again with its present ETag.",
+    "The condition of If-Match or If-None-Match is not met",
+    "Read the agent, check what changed, and try again with its current ETag.",
   ),
   limit_reached: row(
     "PROTOCOL",
     409,
     "A limit is reached",
-    "This does not pass. details.limit names the limit; put the rest into the reply, or delegate it separately.",
+    "Waiting does not help. details.limit names the limit; put the rest into the reply, or delegate it separately.",
     false,
-    "This does not pass: put the rest into the reply, or delegate it separately.",
+    "Waiting does not help: put the rest into the reply, or delegate it separately.",
   ),
   payload_too_large: row(
     "PROTOCOL",

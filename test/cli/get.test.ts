@@ -40,7 +40,7 @@ test("of a finished one: questions, answers, who and when, the worker, how long 
   ];
   const shown = await get();
   for (const line of said) expect(shown).toMatch(line);
-  expect(shown).toMatch(/^worker +host-7, the last one$/m);
+  expect(shown).toMatch(/^worker +host-7 \(last\)$/m);
   expect(shown).toMatch(/^took +[\d.]+ m?s$/m);
   const history = await get("--history");
   for (const line of said) expect(history).toMatch(line);
@@ -51,12 +51,12 @@ test("of a finished one: questions, answers, who and when, the worker, how long 
 
 test("of one that waits: for whom, for how long, and what went wrong before", async () => {
   const { api, next, row } = await setup();
-  expect(await row("waits")).toBe("nobody is polling for scout");
+  expect(await row("waits")).toBe("nobody is polling scout");
   await api.call("POST", "/v1/agents/scout/pause");
   expect(await row("waits")).toBe("scout is paused: 'errand agent resume scout' (operator)");
   await api.call("POST", "/v1/agents/scout/resume");
   const error = { code: "command_failed", message: "no disk", retryable: true };
   await api.reply(await next(), { state: "failed", text: undefined, error });
-  expect(await row("before")).toBe("it failed: command_failed: no disk");
-  expect(await row("waits")).toMatch(/^until 20\S+Z, then it is tried again$/);
+  expect(await row("last attempt")).toBe("failed: command_failed: no disk");
+  expect(await row("waits")).toMatch(/^until 20\S+Z, for the next attempt$/);
 });

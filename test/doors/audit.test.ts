@@ -1,4 +1,4 @@
-/** The audit log: what is in it, who reads it, how it is paged, and what it never holds. */
+/** The audit log: its entries, its readers, its pages, and the secrets that it never holds. */
 import { expect, test } from "vitest";
 import { toPrincipal } from "../../src/engine/access.ts";
 import { audit } from "../../src/engine/audit.ts";
@@ -19,7 +19,7 @@ async function setup() {
   return { ...broker, admin, page };
 }
 
-test("tokens, pauses and deletions are noted with who, what and when, newest first", async () => {
+test("tokens, pauses and deletions are logged with principal, action and time, newest first", async () => {
   const { url, admin, page, redis } = await setup();
   await admin.agent("scout");
   const alice = await as(url, "caller:alice");
@@ -48,7 +48,7 @@ test("tokens, pauses and deletions are noted with who, what and when, newest fir
   expect(stored).not.toContain(alice.token);
 });
 
-test("the operator alone reads it", async () => {
+test("only the operator may read it", async () => {
   const { url } = await setup();
   for (const principal of ["caller:alice", "agent:scout", "approver:ann", "viewer:eve"]) {
     const answer = await (await as(url, principal)).call("GET", "/v1/audit");
@@ -57,8 +57,10 @@ test("the operator alone reads it", async () => {
 });
 
 test("pages of both streams come in one order, each entry once; filters narrow them", async () => {
-  const { gateway, admin, page } = await setup();
+  const { gateway, clock, admin, page } = await setup();
   for (let n = 0; n < 12; n += 1) {
+    // A millisecond for each entry: within one, the operator's are shown first.
+    clock.offset_ms += 1;
     await audit(gateway.broker, n % 3 === 0 ? OPERATOR : SCOUT, "agent.update", `a${n}`, { n });
   }
   const seen: string[] = [];

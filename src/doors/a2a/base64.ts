@@ -1,6 +1,6 @@
 /**
- * Base64 as ProtoJSON takes bytes: either alphabet, padding optional. White space is passed over, as it comes from
- * encoders that break lines. Limit: form only; checked in linear time, however long the text is.
+ * Base64 as ProtoJSON accepts it: either alphabet, padding optional. White space is ignored, because some encoders break
+ * lines. Limit: checks the form only, in linear time.
  */
 import { z } from "zod";
 
@@ -10,8 +10,8 @@ const FORM = /^[A-Za-z0-9+/_-]*={0,2}$/;
 export function isBase64(text: string): boolean {
   const code = text.replaceAll(WHITE_SPACE, "");
   if (!FORM.test(code)) return false;
-  // Without padding, one character too many holds no whole byte.
+  // Without padding, a single last character cannot hold a byte.
   return code.endsWith("=") ? code.length % 4 === 0 : code.length % 4 !== 1;
 }
 
-export const base64Schema = z.string().refine(isBase64, "is no base64");
+export const base64Schema = z.string().refine(isBase64, "is not base64");

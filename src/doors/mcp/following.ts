@@ -135,10 +135,10 @@ export const followingTools: readonly Tool[] = [
       parent_id: delegationFilterSchema.shape.parent_id,
       state: stateSchema.or(z.array(stateSchema).min(1)).optional().describe("One, or several."),
       error_code: delegationFilterSchema.shape.error_code,
-      since: delegationFilterSchema.shape.since.describe("Only those made then or later."),
-      until: delegationFilterSchema.shape.until.describe("Only those made before."),
+      since: delegationFilterSchema.shape.since.describe("Only tasks created at or after this instant."),
+      until: delegationFilterSchema.shape.until.describe("Only tasks created before this instant."),
       q: delegationFilterSchema.shape.q.describe(
-        "Only those whose task begins with a text that has this in it.",
+        "Only tasks with this text in their first 100 bytes; case is ignored.",
       ),
       cursor: z.string().min(1).max(256).optional(),
       limit,

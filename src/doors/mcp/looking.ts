@@ -12,8 +12,9 @@ import { type Tool, tool } from "./tool.ts";
 
 const READERS = ["agent", "caller", "approver", "viewer", "operator"] as const;
 const MOST = 50;
-/** Agents read at a time, and looked at in one call. */
+/** Agents read at a time. */
 const PAGE = 100;
+/** Agents looked at in one call. */
 const SCAN = 1_000;
 /** Bytes of descriptions and skills, by all that are shown together; few have more each. */
 const SHOWN_BYTES = 32_768;
@@ -69,7 +70,7 @@ export const lookingTools: readonly Tool[] = [
     name: "discover_agents",
     title: "Find agents",
     description:
-      "Which agents there are, what they are for, and whether anybody works for them now: online (polls), stale (was there some minutes ago), offline (delegations wait until somebody comes). Up to 50 at a time, in short where they are many; narrow with query, or go on with cursor.",
+      "Which agents there are, what they are for, and whether anybody works for them now: online (polls), stale (was there some minutes ago), offline (delegations wait until somebody comes). Up to 50 at a time, shortened when there are many; narrow with query, or continue with cursor.",
     for: READERS,
     reads: true,
     input: {
@@ -79,7 +80,7 @@ export const lookingTools: readonly Tool[] = [
         .optional()
         .describe("Words that name, description or skills must have, all of them."),
       online_only: z.boolean().default(false),
-      cursor: agentNameSchema.optional().describe("next_cursor of the call before, to go on behind it."),
+      cursor: agentNameSchema.optional().describe("next_cursor of the previous call, to continue after it."),
     },
     output: { agents: z.array(foundSchema), omitted: z.int(), next_cursor: z.string().nullable() },
     async handle({ broker }, { query = "", online_only, cursor }) {
@@ -111,7 +112,7 @@ export const lookingTools: readonly Tool[] = [
       const more =
         next_cursor === null
           ? ""
-          : `\n${omitted > 0 ? `${omitted} more` : "There may be more"}: narrow with query, or go on with cursor "${next_cursor}".`;
+          : `\n${omitted > 0 ? `${omitted} more` : "There may be more"}: narrow with query, or continue with cursor "${next_cursor}".`;
       const text = agents.length === 0 ? "No agent fits." : agents.map(lineOf).join("\n");
       return { text: `${text}${more}`, data: { agents, omitted, next_cursor } };
     },

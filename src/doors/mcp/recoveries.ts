@@ -24,7 +24,7 @@ export const RECOVERIES: Partial<Record<ErrorCode, string>> = {
     "Call check_task_status to see what it asks now, and answer that question by its interrupt_id.",
   wrong_state: "Call check_task_status and act on its state.",
   limit_reached:
-    "This does not pass. Put the rest into complete_task, or delegate it separately with delegate_task.",
+    "Waiting does not help. Put the rest into complete_task, or delegate it separately with delegate_task.",
   payload_too_large: "Send less, or put the content somewhere with a URL and send that.",
   idempotency_conflict: "Leave idempotency_key out, or use a new one for other work.",
   delegation_loop: "Do the work yourself, or call delegate_task with an agent that is not above you.",

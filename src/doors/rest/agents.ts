@@ -121,7 +121,7 @@ export const agentRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/v1/agents/{agent}/workers",
-    summary: "Who works for an agent: when each was seen last, and what it holds.",
+    summary: "The workers of an agent: when each was last seen, and what it holds.",
     params,
     answers: { 200: workersSchema },
     async handle(call, input) {

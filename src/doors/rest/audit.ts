@@ -11,7 +11,8 @@ export const auditRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/v1/audit",
-    summary: "Who changed tokens and agents, erased delegations, or acted in bulk; newest first.",
+    summary:
+      "The audit log: who changed tokens or agents, erased delegations, or acted in bulk; newest first.",
     query: auditFilterSchema.extend({
       cursor: z.string().min(1).max(128).optional(),
       limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),

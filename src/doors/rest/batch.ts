@@ -83,7 +83,10 @@ export const batchRoutes: readonly Route[] = [
         const { text, error } = stop ? refusal(stop, call.requestId) : await one(call, item, place);
         results.push(text);
         if (error?.code === "redis_unavailable") {
-          stop ??= untried("redis_unavailable", "the broker's storage did not answer an earlier one");
+          stop ??= untried(
+            "redis_unavailable",
+            "the broker's storage did not answer for an earlier delegation",
+          );
         } else if (performance.now() > until) {
           stop ??= untried("overloaded", `the batch took longer than ${BATCH_MS / 1000} s`);
         }

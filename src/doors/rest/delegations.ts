@@ -35,7 +35,7 @@ export const delegationRoutes: readonly Route[] = [
     method: "POST",
     path: "/v1/delegations",
     summary:
-      "Delegate a task or a message to an agent; with `Prefer: wait=N`, wait for its end. The answer tells the state as it is: a waiting poll may have taken the work, so a 202 may say `working`.",
+      "Delegate a task or a message to an agent; with `Prefer: wait=N`, wait for its end. A 202 may already say `working`: a waiting poll may have taken the work.",
     body: delegateRequestSchema,
     answers: { 200: acceptedDelegationSchema, 202: acceptedDelegationSchema },
     notes: {
@@ -92,7 +92,7 @@ export const delegationRoutes: readonly Route[] = [
     method: "DELETE",
     path: "/v1/delegations/{id}",
     summary:
-      "Erase a finished delegation at once: record, events, history and artifacts. Its delegator and the operator may.",
+      "Erase a finished delegation at once: record, events, history and artifacts. Only its delegator and the operator may.",
     params,
     answers: { 204: null },
     async handle(call, { params: { id } }) {
