@@ -208,7 +208,7 @@ function* rowsOf(stage: Stage): Generator<Row> {
 
 /** Until the rules about them have nothing to say, or it takes too long. */
 async function caughtUp(stage: Stage, stored: History["stored"], last: Dump): Promise<void> {
-  const end = performance.now() + stage.options.patienceSeconds * 500;
+  const end = performance.now() + stage.options.patienceSeconds * 1_000;
   for (;;) {
     const facts = toFacts({ ...EMPTY, ...assemble(rowsOf(stage)), stored, dump: last });
     const missing = missed(facts).length + undelivered(facts).length;
