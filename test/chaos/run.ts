@@ -35,7 +35,13 @@ export async function runChaos(options: Options, { say, progress, stop }: RunHoo
   try {
     say(`seed ${options.seed}: ${options.minutes} min in ${stage.directory}`);
     const nemesis = new Nemesis(stage);
-    const over = AbortSignal.any([AbortSignal.timeout(options.minutes * 60_000), ...(stop ? [stop] : [])]);
+    // Not AbortSignal.any: Node 20 may collect one that waits for nothing but a timeout.
+    const ending = new AbortController();
+    const end = () => ending.abort();
+    const timer = setTimeout(end, options.minutes * 60_000);
+    stop?.addEventListener("abort", end, { once: true });
+    if (stop?.aborted) end();
+    const over = ending.signal;
     const load = nemesis.run(over);
     while (!over.aborted) {
       await sleep(1_000, undefined, { signal: over }).catch(() => undefined);
@@ -44,6 +50,8 @@ export async function runChaos(options: Options, { say, progress, stop }: RunHoo
       progress?.(`${seconds} s, ${faults} faults${nemesis.now}`);
     }
     await load;
+    clearTimeout(timer);
+    stop?.removeEventListener("abort", end);
     const history = await endRun(stage, say);
     const verdict = check(history);
     keep ||= verdict.violations.length > 0 && options.defect === null;

@@ -123,7 +123,7 @@ async function read(part: Part, body: unknown): Promise<End> {
   };
   // Some leave in the middle.
   const patience = part.random.chance(0.2) ? part.random.between(50, 1_500) : 20_000;
-  try {
+  const follow = async (signal: AbortSignal) => {
     const response = await fetch(`${part.gateway()}${PATH}`, {
       method: "POST",
       headers: {
@@ -133,7 +133,7 @@ async function read(part: Part, body: unknown): Promise<End> {
         accept: "text/event-stream",
       },
       body: JSON.stringify(body),
-      signal: AbortSignal.any([part.finish, AbortSignal.timeout(patience)]),
+      signal,
     });
     const streamed = response.headers.get("content-type")?.includes("event-stream") === true;
     if (!streamed) take(await response.json());
@@ -142,9 +142,9 @@ async function read(part: Part, body: unknown): Promise<End> {
       const decoder = new TextDecoder();
       for await (const bytes of response.body) parser.feed(decoder.decode(bytes, { stream: true }));
     }
-  } catch {
-    // Cut, refused, or enough: the caller subscribes again.
-  }
+  };
+  // Cut, refused, or enough: the caller subscribes again.
+  await part.within(patience, follow).catch(() => undefined);
   return { id, over, refused };
 }
 

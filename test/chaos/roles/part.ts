@@ -1,4 +1,5 @@
 /** A process of the harness: its setup, its history, its orders, its HTTP. Limit: one role a process. */
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { Random } from "../random.ts";
@@ -47,6 +48,8 @@ export class Part {
     this.setup = setup;
     this.recorder = new Recorder(setup.history, setup.proc);
     this.random = new Random(setup.seed, `${setup.proc}/${setup.life}`);
+    // Every stream listens to it.
+    setMaxListeners(0, this.finish);
     process.on("message", (message) => this.#obey(orderSchema.parse(message)));
     process.on("disconnect", () => process.exit(0));
     process.on("SIGTERM", () => this.#finish.abort());
@@ -69,6 +72,23 @@ export class Part {
   /** Ends early when the process is to end. */
   async sleep(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.finish }).catch(() => undefined);
+  }
+
+  /**
+   * Does something that ends after this time, or when the process is to end. (Node 20 may collect an AbortSignal.any that
+   * waits for a timeout, and then it never ends.)
+   */
+  async within(ms: number, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const controller = new AbortController();
+    const end = () => controller.abort();
+    const timer = setTimeout(end, ms);
+    this.finish.addEventListener("abort", end, { once: true });
+    try {
+      await work(controller.signal);
+    } finally {
+      clearTimeout(timer);
+      this.finish.removeEventListener("abort", end);
+    }
   }
 
   token(as: string): string {

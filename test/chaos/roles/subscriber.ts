@@ -86,8 +86,7 @@ async function stream(part: Part, as: string, sub: string, last: ReadonlyMap<str
     part.recorder.note({ row: "subscribe", sub, as, from: cursor });
     // Some leave by themselves, in the middle of whatever comes.
     const patience = part.random.chance(0.3) ? part.random.between(500, 5_000) : 20_000;
-    const signal = AbortSignal.any([part.finish, AbortSignal.timeout(patience)]);
-    try {
+    const read = async (signal: AbortSignal) => {
       const response = await fetch(`${part.gateway()}/v1/events`, {
         headers: {
           authorization: `Bearer ${part.token(as)}`,
@@ -104,9 +103,8 @@ async function stream(part: Part, as: string, sub: string, last: ReadonlyMap<str
       });
       const decoder = new TextDecoder();
       for await (const bytes of response.body) parser.feed(decoder.decode(bytes, { stream: true }));
-    } catch {
-      await part.sleep(part.random.between(50, 400));
-    }
+    };
+    await part.within(patience, read).catch(() => part.sleep(part.random.between(50, 400)));
   }
 }
 
