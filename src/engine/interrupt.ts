@@ -52,10 +52,13 @@ export const interruptIdOf = (delegationId: string, requestIds: readonly string[
 function toRequest(kind: Kind, { request_id, text, message, options, schema }: QuestionInput, salt: string) {
   const said = withoutLease(message ?? { parts: [{ text: text ?? FALLBACK[kind] }] });
   const id = request_id ?? said.messageId ?? `req_${hash(salt, JSON.stringify(said.parts))}`;
+  // In the history it must not pass for an answer: who answered, and how, the broker alone says.
+  const metadata = withoutAnswer(said.metadata);
   const question: Message = {
     ...said,
     messageId: said.messageId ?? `msg_${hash(salt, id)}`,
-    role: said.role ?? "ROLE_AGENT",
+    role: "ROLE_AGENT",
+    ...(metadata && { metadata }),
   };
   return {
     request_id: id,
