@@ -1,5 +1,5 @@
 /** `errand list`: delegations, newest first. Limit: the broker looks through a bounded number of them a page. */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { z } from "zod";
 import { Delegator } from "../client/delegator.ts";
 import type { ConnectionOptions } from "../client/http.ts";
@@ -78,7 +78,11 @@ export function addList(program: Command, { host }: Cli): void {
       valid(principalSchema),
     )
     .option("--context <id>", "only this conversation", valid(contextIdSchema))
-    .option("--state <states>", `only in this state, or one of several: ${STATES.join(", ")}`, states)
+    .addOption(
+      new Option("--state <states>", "only in this state, or in one of several separated by commas")
+        .choices(STATES)
+        .argParser(states),
+    )
     .option(
       "--since <instant>",
       "only created at or after this instant, for example 2026-01-31T08:00:00Z",

@@ -8,6 +8,8 @@ import { Line } from "./line.ts";
 /** How long a kept connection without a request stays open once the gateway stops. */
 const IDLE_GRACE_MS = 300;
 
+/** Methods whose bodies are read. */
+const BODIED: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 /** How often it looks for readers that stand still. */
 const LOOK_MS = 2_000;
 
@@ -43,6 +45,8 @@ export function listen(
           if (!direct(request, response)) void rest(request, response);
         });
         if (!begun) request.socket.destroy();
+        // Unread, a body that nobody wants would keep the end of the connection from being noticed.
+        else if (!BODIED.has(request.method ?? "")) request.resume();
       },
     );
     // Also once it listens: an accept that fails (too many open files) ends nothing.

@@ -224,6 +224,7 @@ test("what a broker answers, on every route, is as the document says", async () 
     body: { id: again.id },
   });
   await call("POST", "/v1/delegations/cancel", { target: "scout", limit: 1 });
+  expect((await call("DELETE", `/v1/delegations/${again.id}`)).status).toBe(204);
 
   await call("PUT", "/v1/agents/asker", {});
   const callback = { url: "https://hooks.example.com/", secret: `whsec_${"a".repeat(32)}`, token: "t" };
