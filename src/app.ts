@@ -272,7 +272,7 @@ async function listenForWakes(broker: Broker): Promise<void> {
 
 /** Reading is not enough: a replica, or a Redis whose disk is full, still answers a ping. */
 function unready(connections: Connections): Promise<string | null> {
-  return connections.writable().then(
+  return connections.wasWritable().then(
     () => null,
     (error: unknown) => `Redis takes no writes: ${error instanceof Error ? error.message : "unknown"}`,
   );

@@ -16,6 +16,8 @@ return 1`);
 
 const MARK_MS = 10_000;
 const ASK_AGAIN_MS = 500;
+/** Anybody may ask for readiness, without a token: one write answers all who ask for so long. */
+const WRITTEN_MS = 250;
 
 export class Connections {
   readonly #target: RedisTarget;
@@ -29,6 +31,7 @@ export class Connections {
   #asking: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #reconnectedAt = Number.NEGATIVE_INFINITY;
+  #wroteAt = Number.NEGATIVE_INFINITY;
   #closed = false;
 
   constructor(target: RedisTarget, gateway: string, log: Log) {
@@ -63,6 +66,12 @@ export class Connections {
     return this.#asking;
   }
 
+  /** The same, of a moment ago. */
+  async wasWritable(): Promise<void> {
+    const isFresh = performance.now() - this.#wroteAt < WRITTEN_MS;
+    if (!isFresh || this.#awaySince !== null || this.#commands?.status !== "ready") await this.writable();
+  }
+
   close(): void {
     this.#closed = true;
     if (this.#timer) clearTimeout(this.#timer);
@@ -88,6 +97,7 @@ export class Connections {
       throw new Error(why);
     }
     await writeScript.run(commands, [keys.writable(this.#gateway)], [MARK_MS]);
+    this.#wroteAt = performance.now();
   }
 
   #away(error: Error): void {

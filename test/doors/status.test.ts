@@ -1,7 +1,7 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { API_INFO } from "../../src/doors/openapi.ts";
 import { statusSchema } from "../../src/schema/status.ts";
-import { as, client, startBroker } from "../support/broker.ts";
+import { as, client, request, startBroker } from "../support/broker.ts";
 
 test("says version, time and who asks; Redis' settings to the operator and viewers alone", async () => {
   const { url, redis, clock } = await startBroker();
@@ -36,4 +36,16 @@ test("says version, time and who asks; Redis' settings to the operator and viewe
   }
   expect(seen).toEqual(["viewer:wall"]);
   expect((await client(url, null).call("GET", "/v1/status")).status).toBe(401);
+});
+
+test("who asks often for readiness, without a token, does not make Redis write each time", async () => {
+  const { url, gateway } = await startBroker();
+  const { redis } = gateway.broker;
+  const ran = vi.spyOn(redis, "evalsha");
+  const asked = 40;
+  for (let n = 0; n < asked; n += 1) {
+    expect((await request(url, "GET", "/readyz", { token: null })).status).toBe(200);
+  }
+  const writes = ran.mock.calls.filter((args) => args.some((arg) => String(arg).includes(":writable:")));
+  expect(writes.length).toBeLessThan(asked);
 });
