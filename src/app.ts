@@ -82,7 +82,7 @@ export interface Gateway {
   readonly port: number;
   readonly broker: Broker;
   readonly sweep: Sweep;
-  /** Connections that hold something their readers have not taken. */
+  /** The number of connections with unread bytes. */
   readonly unread: () => number;
   /** Clean end within ten seconds: polls answered, streams closed, what is in flight finished. */
   readonly close: () => Promise<void>;
@@ -243,7 +243,7 @@ export function urlOf(host: string, port: number): string {
 }
 
 async function checkLayout(redis: Redis, shards: number): Promise<void> {
-  // Written once only, so that a full Redis does not keep a gateway from starting.
+  // Written only once, so that a gateway can start while Redis' memory is full.
   const known = await redis.hget(keys.layout, "shards");
   if (known === null) await redis.hsetnx(keys.layout, "shards", shards);
   const stored = known ?? (await redis.hget(keys.layout, "shards"));
@@ -270,11 +270,11 @@ async function listenForWakes(broker: Broker): Promise<void> {
   });
 }
 
-/** Reading is not enough: a replica, or a Redis whose disk is full, still answers a ping. */
+/** Asks for a write: a replica, or a Redis whose disk is full, still answers a ping. */
 function unready(connections: Connections): Promise<string | null> {
   return connections.wasWritable().then(
     () => null,
-    (error: unknown) => `Redis takes no writes: ${error instanceof Error ? error.message : "unknown"}`,
+    (error: unknown) => `Redis refuses writes: ${error instanceof Error ? error.message : "unknown"}`,
   );
 }
 

@@ -278,9 +278,9 @@ async function announce(
     await write();
   } catch (error) {
     if (!isTooManyFiles(error)) throw error;
-    // Thousands may have connected the moment it listened. It serves them; the CLI finds it a little later.
+    // Thousands of clients may have connected already. The gateway serves them; the CLI finds it later.
     log.warn(
-      "too many open files: raise the limit (LimitNOFILE, ulimit -n) to more than the connections that are expected",
+      "too many open files: raise the limit (LimitNOFILE, ulimit -n) above the number of expected connections",
     );
     const timer = setInterval(() => {
       if (stop.aborted) clearInterval(timer);

@@ -20,7 +20,7 @@ import {
   wholeBetween,
 } from "./context.ts";
 import { usageError } from "./failure.ts";
-import { oneLine, painter, print, printJson, table } from "./output.ts";
+import { oneLine, print, printJson, printTable, table } from "./output.ts";
 
 interface PutOptions extends GlobalOptions {
   readonly pushTo?: string;
@@ -70,8 +70,7 @@ function addList(agent: Command, { host }: Cli): void {
         for (const agent of agents) await printJson(host, agent);
         return;
       }
-      const { bold } = painter(host, "stdout");
-      const [head = "", ...rows] = table([
+      await printTable(host, [
         ["NAME", "PRESENCE", "POLLERS", "WAITING", "DELAYED", "WORKING", "DESCRIPTION"],
         ...agents.map(({ name, presence, paused, counts, description }) => [
           name,
@@ -79,8 +78,7 @@ function addList(agent: Command, { host }: Cli): void {
           ...[presence.pollers, counts.waiting, counts.delayed, counts.working].map(String),
           oneLine(description, 60),
         ]),
-      ]).split("\n");
-      await print(host, [bold(head), ...rows].join("\n"));
+      ]);
     });
 }
 
@@ -113,12 +111,10 @@ function addWorkers(agent: Command, { host }: Cli): void {
         for (const worker of workers) await printJson(host, worker);
         return;
       }
-      const { bold } = painter(host, "stdout");
-      const [head = "", ...rows] = table([
+      await printTable(host, [
         ["WORKER", "LAST SEEN", "HOLDS"],
         ...workers.map(({ id, last_seen_at, delegations }) => [id, last_seen_at, delegations.join(" ")]),
-      ]).split("\n");
-      await print(host, [bold(head), ...rows].join("\n"));
+      ]);
     });
 }
 

@@ -4,7 +4,7 @@ import { Admin } from "../client/admin.ts";
 import { type AuditAction, type AuditEntry, auditActionSchema } from "../schema/audit.ts";
 import { principalSchema } from "../schema/values.ts";
 import { type Cli, connect, examples, type GlobalOptions, valid, wholeBetween } from "./context.ts";
-import { painter, print, printJson, table } from "./output.ts";
+import { printJson, printTable } from "./output.ts";
 
 interface AuditOptions extends GlobalOptions {
   readonly action?: AuditAction;
@@ -33,8 +33,7 @@ export function addAudit(program: Command, { host }: Cli): void {
         if (entries.length === limit) break;
       }
       if (options.json) return;
-      const { bold } = painter(host, "stdout");
-      const [head = "", ...rows] = table([
+      await printTable(host, [
         ["AT", "BY", "ACTION", "SUBJECT", "DETAILS"],
         ...entries.map(({ at, by, action, subject, details }) => [
           at,
@@ -43,7 +42,6 @@ export function addAudit(program: Command, { host }: Cli): void {
           subject,
           JSON.stringify(details),
         ]),
-      ]).split("\n");
-      await print(host, [bold(head), ...rows].join("\n"));
+      ]);
     });
 }

@@ -66,6 +66,12 @@ export function delegationId(value: string): string {
   throw new InvalidArgumentError("A delegation's id has the form dlg_…; 'errand list' shows them.");
 }
 
+/** For an argument that takes several ids. */
+export const delegationIds = (value: string, before: readonly string[] = []): readonly string[] => [
+  ...before,
+  delegationId(value),
+];
+
 export function positive(value: string): number {
   const number = Number(value);
   if (!(number > 0 && Number.isFinite(number))) throw new InvalidArgumentError("It takes a positive number.");

@@ -14,7 +14,7 @@ import {
   agentName,
   type Cli,
   connect,
-  delegationId,
+  delegationIds,
   examples,
   type GlobalOptions,
   valid,
@@ -66,11 +66,6 @@ export function addDeny(program: Command, cli: Cli): void {
   );
 }
 
-const idsOf = (value: string, before: readonly string[] = []): readonly string[] => [
-  ...before,
-  delegationId(value),
-];
-
 function addDecision(
   program: Command,
   { host }: Cli,
@@ -81,7 +76,7 @@ function addDecision(
   program
     .command(decision)
     .description(description)
-    .argument("[ids...]", "the delegations, dlg_…", idsOf)
+    .argument("[ids...]", "the delegations, dlg_…", delegationIds)
     .option("--all", "all delegations that you may see and that ask for a yes or no")
     .option("--target <agent>", "with --all: only work for this agent", agentName)
     .option("--delegator <principal>", "with --all: only work from this principal", valid(principalSchema))

@@ -1,17 +1,15 @@
 /** `errand delete`: erases finished delegations, one after the other. Limit: stops at the first refusal. */
 import type { Command } from "commander";
 import { Delegator } from "../client/delegator.ts";
-import { type Cli, connect, delegationId, examples, type GlobalOptions } from "./context.ts";
+import { type Cli, connect, delegationIds, examples, type GlobalOptions } from "./context.ts";
 import { print, printJson } from "./output.ts";
 import { interruptible } from "./signals.ts";
-
-const ids = (value: string, before: readonly string[] = []): string[] => [...before, delegationId(value)];
 
 export function addDelete(program: Command, { host }: Cli): void {
   program
     .command("delete")
     .description("erase finished delegations at once, with their events, history and artifacts")
-    .argument("<ids...>", "the delegations, dlg_…", ids)
+    .argument("<ids...>", "the delegations, dlg_…", delegationIds)
     .addHelpText("after", examples("errand delete dlg_…"))
     .action(async (given: readonly string[], _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();

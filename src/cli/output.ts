@@ -88,6 +88,12 @@ export function table(rows: readonly (readonly string[])[]): string {
     .join("\n");
 }
 
+/** Prints a table whose first row is the head. */
+export async function printTable(host: CliHost, cells: readonly (readonly string[])[]): Promise<void> {
+  const [head = "", ...rows] = table(cells).split("\n");
+  await print(host, [painter(host, "stdout").bold(head), ...rows].join("\n"));
+}
+
 /** How far it is, as one says it: `3/10 counting`. */
 export function progressText({ done, total, message }: Progress): string {
   const share = done === undefined ? "" : `${done}/${total ?? "?"}`;

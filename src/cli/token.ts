@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { Admin } from "../client/admin.ts";
 import { type Cli, connect, examples, type GlobalOptions, positive } from "./context.ts";
-import { note, painter, print, printJson, table } from "./output.ts";
+import { note, print, printJson, printTable } from "./output.ts";
 
 export function addToken(program: Command, cli: Cli): void {
   const token = program
@@ -49,8 +49,7 @@ function addListTokens(token: Command, { host }: Cli): void {
         for (const one of tokens) await printJson(host, one);
         return;
       }
-      const { bold } = painter(host, "stdout");
-      const [head = "", ...rows] = table([
+      await printTable(host, [
         ["ID", "PRINCIPAL", "CREATED", "EXPIRES"],
         ...tokens.map(({ id, principal, created_at, expires_at }) => [
           id,
@@ -58,8 +57,7 @@ function addListTokens(token: Command, { host }: Cli): void {
           created_at,
           expires_at ?? "never",
         ]),
-      ]).split("\n");
-      await print(host, [bold(head), ...rows].join("\n"));
+      ]);
     });
 }
 

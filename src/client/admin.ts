@@ -19,10 +19,10 @@ import { newTokenSchema, type TokenInfo, tokenSchema } from "../schema/token.ts"
 import { ErrandApiError } from "./errors.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
 
-/** A broker of an earlier version has no pages: all agents are in its one answer. */
+/** An older broker has no pages: its one answer has all agents. */
 const pageSchema = agentPageSchema.extend({ next_cursor: z.string().nullable().default(null) });
 
-/** Of PATCH and PUT in turn, while others create and delete the agent. */
+/** How often PATCH and PUT are tried in turn while others create and delete the agent. */
 const MAX_ROUNDS = 5;
 const hasCode = (error: unknown, code: string): boolean =>
   error instanceof ErrandApiError && error.code === code;
@@ -73,7 +73,7 @@ export class Admin {
     return this.#http.persist(agentSchema, { path: route`/v1/agents/${name}`, signal });
   }
 
-  /** Who works for it: when each worker was seen last, and what it holds. Up to 1 000, newest first. */
+  /** The agent's workers: when each was last seen, and what it holds. Up to 1 000, newest first. */
   async listWorkers(name: string, { signal }: CallOptions = {}): Promise<Worker[]> {
     const path = route`/v1/agents/${name}/workers`;
     return (await this.#http.persist(workersSchema, { path, signal })).workers;
@@ -105,7 +105,7 @@ export class Admin {
       try {
         return await put("PUT", mergePatch({}, settings), { "if-none-match": "*" });
       } catch (error) {
-        // Somebody else created it meanwhile; a worker that starts beside this one, say.
+        // Created meanwhile, for example by a worker that started at the same time.
         if (!hasCode(error, "precondition_failed") || round === MAX_ROUNDS) throw error;
       }
     }

@@ -31,7 +31,7 @@ export class Artifacts {
   readonly #outage: Outage;
   readonly #keeper: LeaseKeeper;
   readonly #path: string;
-  /** What there is something of to append to: at first, what was sent before a question. */
+  /** Artifacts that can be appended to; at first, those sent before a question. */
   readonly #known: Set<string>;
   #last: Promise<void> = Promise.resolve();
 

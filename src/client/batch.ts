@@ -10,7 +10,7 @@ import { ErrandApiError } from "./errors.ts";
 import type { Http } from "./http.ts";
 import { randomKey } from "./random-key.ts";
 
-/** One of many. Its key finds it again for as long as it is kept; without one of your own, a new one is made for it. */
+/** One of many. Its key finds it again for as long as it is kept; without a key, a new one is made for it. */
 export type BatchInput = DelegateInput & { readonly idempotency_key?: string | undefined };
 
 /** What became of one of many: accepted (perhaps earlier, by its key), or refused with the reason. */

@@ -48,7 +48,7 @@ export interface BulkFilter {
 export interface BulkOptions extends ControlOptions {
   /** Stop after so many. Default: all. */
   readonly limit?: number | undefined;
-  /** Called for each that was refused; the others are done. */
+  /** Called for each delegation that was refused; the others are done. */
   readonly onRefused?: ((refused: BulkRefused) => void) | undefined;
 }
 
@@ -127,7 +127,7 @@ export async function* inBulk(
       body,
       signal,
     });
-    // The page begins with the instant of the last one, so one may come again.
+    // The next page begins at the instant of the last delegation, so a refusal may be listed twice.
     for (const refused of page.refused) {
       if (!reported.has(refused.delegation_id)) onRefused?.(refused);
     }

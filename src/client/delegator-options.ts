@@ -11,8 +11,9 @@ export type Instant = Date | string;
 
 export interface DelegateOptions {
   /**
-   * Up to 255 printable ASCII characters; the same key finds the same delegation for as long as it is kept, and for 24 h at least (`already_finished` once it is deleted). Default: a new random
-   * one for each call. Give your own to find the delegation again after a crash of your own.
+   * Up to 255 printable ASCII characters. The same key finds the same delegation for as long as its record is kept, and
+   * for at least 24 h (`already_finished` once it is deleted). Default: a new random key for each call. Set one to find
+   * the delegation again after your process crashed.
    */
   readonly idempotencyKey?: string | undefined;
   /**

@@ -46,7 +46,7 @@ import { readEvents } from "./sse.ts";
 import { breathe, TimeLimit } from "./timing.ts";
 import { type Branch, readTree } from "./tree.ts";
 
-/** A broker of the version before does not say how far it came. */
+/** An older broker does not send `scanned_to`. */
 const pageSchema = delegationPageSchema.partial({ scanned_to: true });
 
 const delegatedSchema = delegationSchema.extend({ presence: presenceSchema.optional() });
@@ -209,8 +209,8 @@ export class Delegator {
   }
 
   /**
-   * Erases a finished delegation at once: record, events, history, artifacts. One that is live throws `wrong_state`.
-   * What is gone throws `delegation_not_found`, as what never was.
+   * Erases a finished delegation at once: record, events, history, artifacts. Throws `wrong_state` while it is live, and
+   * `delegation_not_found` once it is erased.
    */
   async delete(id: string, { signal }: ControlOptions = {}): Promise<void> {
     await this.#http.persist(z.unknown(), { method: "DELETE", path: route`/v1/delegations/${id}`, signal });

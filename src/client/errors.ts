@@ -30,7 +30,10 @@ export class ErrandApiError extends Error {
   readonly retryable: boolean;
   /** What to do next, in a sentence. */
   readonly recovery: string;
-  /** For example `issues` (path and reason each), or `outcome`: `"unknown"` where the call may have had its effect, `"not_executed"` where it had none. */
+  /**
+   * For example `issues` (path and reason each), or `outcome`: `"unknown"` when the call may have had its effect,
+   * `"not_executed"` when it had none.
+   */
   readonly details: Record<string, unknown> | undefined;
   /** What to quote to the broker's operator. */
   readonly requestId: string | undefined;
@@ -82,7 +85,7 @@ export function isAway(error: ErrandApiError): boolean {
   return error.status >= 502 && error.status <= 504;
 }
 
-/** The second is what brokers before 1.1 say. */
+/** The second is the code of older brokers. */
 const FULL: readonly string[] = ["limit_reached", "quota_exceeded"];
 
 /** The delegation takes no more, and will not later either; a 429 for haste passes. */

@@ -221,7 +221,7 @@ export class Http {
   }
 }
 
-/** What an agent says has its half characters repaired: refused for one, finished work would be lost. */
+/** Repairs half characters in agents' calls: a refusal would lose finished work. */
 function toJson({ path, body }: Call): string {
   const json = JSON.stringify(body);
   return path.startsWith("/v1/leases/") ? wellFormedJson(json) : json;

@@ -27,7 +27,7 @@ export interface ResultsQuery {
 const listSchema = z.object({
   delegations: z.array(delegationSchema),
   next_cursor: z.string().nullable(),
-  /** All that was made then or later was looked at; null: all there is, or a broker that does not say. */
+  /** Everything created at or after this instant was looked at; null: everything was, or the broker is older. */
   scanned_to: z.string().nullable().default(null),
 });
 const resultsSchema = z.object({ results: z.array(delegationSchema), cursor: z.string() });

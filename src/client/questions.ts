@@ -47,7 +47,7 @@ export interface Answered {
   readonly by: string | undefined;
   /** When, an ISO 8601 instant. */
   readonly at: string | undefined;
-  /** Its content is not shown: it answers an `auth` question, and only the holder of the lease sees it. */
+  /** True when the content is hidden: only the holder of the lease sees the answer to an `auth` question. */
   readonly redacted: boolean;
   /** The answer as it stands in the history. */
   readonly message: Message;

@@ -126,8 +126,8 @@ export interface Work {
   onMessage(listener: (message: Message) => unknown): () => void;
   /**
    * Delegates a part of the work: under it (`parent_id`, so a cancel reaches it), in its conversation and its trace, by
-   * the agent's own token. The same input, asked for in a later run, finds the same delegation for as long as it is kept; give an
-   * `idempotencyKey` to delegate it anew. Throws `delegation_loop` when the target is this agent or an ancestor's.
+   * the agent's own token. The same input in a later run finds the same delegation for as long as it is kept; set an
+   * `idempotencyKey` to delegate it again. Throws `delegation_loop` when the target is this agent or an ancestor's.
    *
    * @example
    * ```ts

@@ -17,7 +17,7 @@ export class Answer {
     this.headers = headers;
   }
 
-  /** `common` are headers of every answer; a large one is sent through `outflow`, on the account of `owner`. */
+  /** `common` are headers of every answer. A large answer is sent through `outflow` and counts for `owner`. */
   writeTo(
     outgoing: ServerResponse,
     common: Readonly<Record<string, string>>,
@@ -43,7 +43,7 @@ export class Answer {
   }
 }
 
-/** An answer of the web's form whose body is a text; a stream, or one without a body, stays what it is. */
+/** A web Response with a text body as an Answer; a stream, or a Response without a body, is returned as it is. */
 export async function withText(response: Response): Promise<Answer | Response> {
   const type = response.headers.get("content-type") ?? "";
   if (response.body === null || /^text\/event-stream/i.test(type)) return response;

@@ -50,9 +50,9 @@ export function readBody(incoming: Incoming, maxBytes: number): Promise<Uint8Arr
 }
 
 export interface BodyRules {
-  /** Half characters become U+FFFD; else they are refused. */
+  /** Replace half characters by U+FFFD instead of refusing them. */
   readonly repairs?: boolean | undefined;
-  /** Called with what was parsed before half characters are refused, so that a refusal can name its request. */
+  /** Called with the parsed body before half characters are refused, so that the refusal can carry the request's id. */
   readonly parsed?: (body: unknown) => void;
 }
 

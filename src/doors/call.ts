@@ -138,7 +138,7 @@ export class Call {
     socket.once("close", closed);
   }
 
-  /** Waits until so many bytes may be held for the reader of a stream; the result gives them back. */
+  /** Waits until so many bytes may be held for the reader of a stream; resolves to a function that releases them. */
   room(bytes: number): Promise<() => void> {
     return this.#outflow.room(this.principal.text, bytes, () => this.cut());
   }

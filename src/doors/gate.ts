@@ -60,7 +60,7 @@ export class Gate {
       now: () => performance.now() + clock.offset_ms,
       onCut: (owner, bytes) => {
         metrics.cutAnswers.inc();
-        log.warn({ owner, bytes }, "an answer that was not read was cut: too much is unread");
+        log.warn({ owner, bytes }, "an unread answer was cut: this principal has left too much unread");
       },
     });
     this.guard = originGuard(options.host, options.allowedOrigins);
@@ -116,7 +116,7 @@ export class Gate {
     };
   }
 
-  /** Writes an answer to the connection; what is large counts as unread by the caller, or by the address without one. */
+  /** Writes an answer. A large one counts as unread by the caller; without a caller, by the address. */
   write(answer: Answer, inbound: Inbound, foreign: string | undefined, call?: Call): void {
     const { outgoing, requestId } = inbound;
     if (!outgoing) return;

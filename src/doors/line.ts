@@ -1,23 +1,23 @@
 /**
- * One connection as the listener keeps it: requests in turn, and how far its reader has come. Limit: a request that is
- * pipelined waits until the one before it is answered; nothing is granted that could not be delivered.
+ * One connection: its requests in turn, and the progress of its reader. Limit: a pipelined request waits until the one
+ * before it is answered, so that no lease is granted that cannot be delivered.
  */
 import type { Socket } from "node:net";
 import { LIMITS } from "../schema/limits.ts";
 
 const STALLED_MS = LIMITS.stalled_seconds.value * 1000;
-/** For each of these that wait to be read, a reader has a second more. */
+/** For each of these unread, a reader has one more second. */
 const BYTES_A_SECOND = 64 * 1024;
 
 export class Line {
-  /** Requests that were begun and are not answered whole. */
+  /** Requests that are begun, and not fully answered. */
   busy = 0;
   #waiting: (() => void)[] | undefined;
-  /** Bytes that its reader had taken when that was last looked at, and when they grew. */
+  /** Bytes that the reader had taken at the last look, and when that number last changed. */
   #taken = -1;
   #takenAt = 0;
 
-  /** Begins it, or lets it wait for its turn; false when too many wait already. */
+  /** Begins the request, or queues it; false when too many wait already. */
   begin(serve: () => void): boolean {
     if (this.busy === 0) {
       this.busy = 1;
@@ -29,14 +29,14 @@ export class Line {
     return this.#waiting.length <= LIMITS.pipelined.value;
   }
 
-  /** The answer is out, or will never be. */
+  /** The answer is sent, or never will be. */
   end(): void {
     const next = this.#waiting?.shift();
     if (next) next();
     else this.busy = 0;
   }
 
-  /** Whether something waits to be read, and its reader has not moved for too long. */
+  /** Whether bytes wait, and the reader has taken none for too long. */
   isStalled(socket: Socket, now: number): boolean {
     const waits = socket.writableLength;
     if (waits === 0) {

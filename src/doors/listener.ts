@@ -10,12 +10,12 @@ const IDLE_GRACE_MS = 300;
 
 /** Methods whose bodies are read. */
 const BODIED: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
-/** How often it looks for readers that stand still. */
+/** How often it looks for readers that have stopped. */
 const LOOK_MS = 2_000;
 
 export interface Listener {
   readonly port: number;
-  /** Connections that hold something their readers have not taken. */
+  /** The number of connections with unread bytes. */
   readonly unread: () => number;
   /** Stops accepting, lets what is in flight end, then cuts what is left. */
   readonly close: (graceMs: number) => Promise<void>;
@@ -49,7 +49,7 @@ export function listen(
         else if (!BODIED.has(request.method ?? "")) request.resume();
       },
     );
-    // Also once it listens: an accept that fails (too many open files) ends nothing.
+    // Stays for good: a failed accept (too many open files) must not end the process.
     server.on("error", reject);
     // Node closes only connections that have had a request; ones that never sent any would be waited for.
     const lines = new Map<Socket, Line>();

@@ -1,6 +1,6 @@
 /**
- * Answers on their way to slow readers: what one caller, and all together, may leave unread. Limit: small answers are
- * not counted; a connection has few of them, and the stall guard (listener.ts) closes it.
+ * Bounds the bytes of answers that one caller, and all callers together, leave unread. Limit: small answers are not
+ * counted; a connection has few of them, and the stall guard (listener.ts) closes it.
  */
 import type { ServerResponse } from "node:http";
 import { LIMITS } from "../schema/limits.ts";
@@ -66,7 +66,7 @@ export class Outflow {
     this.#makeRoom(held);
   }
 
-  /** Waits until a stream may hold so much for its reader; the result gives it back. */
+  /** Waits until a stream may hold so many bytes for its reader; resolves to a function that releases them. */
   async room(owner: string, bytes: number, cut: () => void): Promise<() => void> {
     if (bytes <= CHUNK_BYTES) return () => {};
     while (this.#isFull(owner, bytes)) {
@@ -106,7 +106,7 @@ export class Outflow {
     for (const look of waiting) look();
   }
 
-  /** Cuts whose readers have stood still for longest: of this caller, then of the one that has most unread. */
+  /** Cuts the answers whose readers are idle for longest: first of this caller, then of the one with most unread. */
   #makeRoom(newest: Held): void {
     while (this.unread(newest.owner) > this.#mostOfOne && this.#cutOne(newest.owner, newest));
     while (this.#total > this.#mostOfAll && this.#cutOne(this.#largest(), newest));

@@ -8,7 +8,7 @@ import type { Log } from "../telemetry/log.ts";
 import { type Answer, jsonText } from "./answer.ts";
 
 const RETRY_AFTER_SECONDS = 1;
-/** `details.outcome` of a request that changed nothing, and never will. */
+/** `details.outcome` of a request that had no effect, and will have none. */
 export const NOT_EXECUTED = "not_executed";
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Agents by name, a page at a time, each with its counts: two commands a shard and one a gateway, however many there
- * are, on the connection for large reads. Limit: a page is no snapshot.
+ * Agents by name, a page at a time, with their counts: two commands for each shard and one for each gateway, on the
+ * connection for large reads. Limit: a page is no snapshot.
  */
 import { Script } from "../redis/script.ts";
 import type { Presence } from "../schema/agent.ts";
@@ -21,8 +21,8 @@ export interface AgentPage {
 }
 
 /**
- * KEYS: names, names in order · ARGV: behind this one, how many. The order is made again when an earlier version
- * changed the names without it.
+ * KEYS: names, names in order · ARGV: after this name, how many. The order is rebuilt when an older version has changed
+ * the names without it.
  */
 const namesScript = new Script(`#!lua flags=allow-oom
 if redis.call('SCARD', KEYS[1]) ~= redis.call('ZCARD', KEYS[2]) then

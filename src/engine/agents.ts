@@ -33,13 +33,14 @@ export interface Counts {
 }
 
 const CACHE_MS = 1_000;
-/** A delegation of a deleted agent may live on for as long as its deadline; more names than this are not worth keeping. */
+/** Longer than a delegation of a deleted agent can live. */
 const DELETED_MS = 400 * 86_400_000;
 const MAX_DELETED = 100_000;
 
 /**
- * KEYS: agent, names, names of push agents, names in order · ARGV: name, clock offset, 1 for push, the tag that it must have (empty: there
- * is none), how many there may be, field, value … · 1 written, 0 another tag, -1 being deleted, -2 too many.
+ * KEYS: agent, names, names of push agents, names in order · ARGV: name, clock offset, 1 for push, the tag that it must
+ * have (empty: it must not exist), the most agents, field, value … · 1 written, 0 another tag, -1 being deleted,
+ * -2 too many.
  */
 const putScript = new Script(`#!lua flags=allow-oom
 local stored = redis.call('HMGET', KEYS[1], 'created_at', 'version', 'deleting')
@@ -72,10 +73,10 @@ end
 redis.call('HSET', KEYS[1], 'deleting', 1)
 return 1`);
 
-/** As it was stored, maybe when there was no bound yet on the whole. */
+/** Without the limit on the whole, which older settings may exceed. */
 const storedSpecSchema = z.strictObject(agentRequestSchema.shape);
 
-/** Names one state of an agent's settings; one of the same name that was made again has others. */
+/** Identifies one state of an agent's settings; an agent that is created again has new tags. */
 export const tagOf = (agent: Pick<StoredAgent, "created_at" | "version">): string =>
   `${agent.created_at}-${agent.version}`;
 
@@ -92,7 +93,7 @@ export const toStored = (name: string, fields: Fields): StoredAgent => ({
   updated_at: Number(fields.updated_at),
 });
 
-/** Every round somebody's change is written. */
+/** In every round some caller's change is written. */
 const MAX_ROUNDS = 100;
 
 /** KEYS: names of deleted agents · ARGV: name, clock offset, kept for, ms, how many at most. */
@@ -127,7 +128,7 @@ export class Agents {
     return this.read(name);
   }
 
-  /** As it stands now. */
+  /** Reads it from Redis, not from the cache. */
   async read(name: string): Promise<StoredAgent | null> {
     const fields = await this.#redis.hgetall(this.#shards.ofAgent(name).agent(name));
     const agent = fields.doc === undefined ? null : toStored(name, { ...fields, doc: fields.doc });
@@ -147,7 +148,7 @@ export class Agents {
   }
 
   /**
-   * Writes what `next` makes of the settings as they stand; changes at the same time follow each other, none is lost.
+   * Writes the settings that `next` returns for the current ones; concurrent changes are applied in turn, none is lost.
    * Returns the agent before, null when there was none. Nothing is written when nothing differs.
    */
   async change(name: string, next: (before: StoredAgent | null) => AgentSpec): Promise<StoredAgent | null> {
@@ -162,7 +163,7 @@ export class Agents {
     });
   }
 
-  /** False when somebody else wrote since. */
+  /** False when the agent was changed since `before`. */
   async #write(name: string, spec: AgentSpec, before: StoredAgent | null): Promise<boolean> {
     const keys = this.#shards.ofAgent(name);
     const fields = Object.entries(agentNumbers(spec)).flatMap(([key, value]) => [key, value ?? ""]);

@@ -17,7 +17,7 @@ import { notFound } from "./refuse.ts";
 
 /**
  * KEYS: the parts, the record · ARGV: for how long, ms, the question's id, then request_id, answer … · all parts, as
- * HGETALL has them. Parts are erased with their question; kept behind it, nothing would erase them.
+ * HGETALL returns them. None are kept once the question is closed, because they are erased with it.
  */
 const keepScript = new Script(`#!lua
 if redis.call('HGET', KEYS[2], 'interrupt_id') ~= ARGV[2] then return {} end

@@ -1,7 +1,7 @@
 /**
  * Answering an open question: the delegation goes back to its agent, before new work, with the answer in its
- * history. What answers an `auth` question is a secret: the history shows that there was an answer, and the lease alone
- * carries it. Limit: all requests of a question are answered at once.
+ * history. The answer to an `auth` question is a secret: the history only shows that there was one, and only the lease
+ * contains it. Limit: all requests of a question are answered at once.
  */
 import { randomBytes } from "node:crypto";
 import type { StoredDelegation } from "../lifecycle/record.ts";
@@ -34,7 +34,7 @@ export async function answer(
   // Of a question that is not open only the hash counts: was it this very answer that closed it?
   const given = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
   const by = principal.text;
-  // The script puts the time in its place: no text from outside can contain it.
+  // The script replaces the stamp by its time. It is random, so no user text contains it.
   const stamp = randomBytes(16).toString("hex");
   const answers = given.map(([request_id, one]) =>
     toAnswer({ interrupt_id, request_id, by, at: stamp }, one),
@@ -111,7 +111,7 @@ interface Composed {
   readonly given: GivenAnswer & { readonly message: Message };
 }
 
-/** As the agent gets it, and as it stands in the history unless it is a secret. */
+/** The answer as the agent gets it, and as the history has it unless it is a secret. */
 function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInput): Composed {
   const parts: Message["parts"] = [...(message?.parts ?? (text === undefined ? [] : [{ text }]))];
   if (data !== undefined) parts.push({ data });
@@ -132,14 +132,14 @@ function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInp
   return { request_id, given };
 }
 
-/** In the place of a secret: who answered which question, when, and whether it was approved. */
+/** Takes the place of a secret in the history: the question, the principal, the time and the decision. */
 function redacted({ messageId, role, metadata = {} }: Message): Message {
   const { interrupt_id, request_id, decision, by, at } = metadata;
   const shown = { interrupt_id, request_id, ...(decision !== undefined && { decision }), by, at };
   return { messageId, role, parts: [], metadata: { ...shown, redacted: true } };
 }
 
-/** Of a single answer at the top as well, where most readers look. */
+/** The event's members; those of a single answer also stand at the top, where most readers look. */
 function eventOf(interrupt_id: string, by: string, answers: readonly Composed[], secret: boolean) {
   const shown = answers.map(({ request_id, given: { decision, message } }) => {
     const text = secret ? "" : textOf(message);
@@ -162,7 +162,7 @@ function eventOf(interrupt_id: string, by: string, answers: readonly Composed[],
   };
 }
 
-/** Recognizes a repeat once the secret is erased: who answered what, and how it was decided. */
+/** Recognizes a repeat after the secret is erased: the question, the principal and the decisions. */
 function outlineHash({ interrupt_id, decision, answers = {} }: AnswerRequest, by: string): string {
   const decisions = Object.entries(answers).map(([request_id, one]) => [request_id, one.decision ?? null]);
   return bodyHash({ interrupt_id, by, decision, answers: Object.fromEntries(decisions) });

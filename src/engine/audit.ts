@@ -1,6 +1,6 @@
 /**
- * The audit log: written with or right after the action, read by the operator, newest first. Limit: bounded in
- * entries, bytes and days; no token and no body is ever in it.
+ * The audit log: written together with the action or right after it, read by the operator, newest first. Limit: bounded
+ * in entries, bytes and days; it never contains a token or a body.
  */
 import { keys } from "../redis/keys.ts";
 import { Script } from "../redis/script.ts";
@@ -15,12 +15,12 @@ const KEPT_MS = LIMITS.audit_days.value * 86_400_000;
 /** Entries looked at for one page. */
 const SCAN = 1_000;
 
-/** The operator's stream and the one of all others, so that nobody can push out what the operator did. */
+/** Two streams, the operator's and that of all others, so that others cannot push out the operator's entries. */
 const STREAMS = [keys.audit, keys.auditOthers] as const;
 
 /**
- * For a script that acts: `audit(stream, {by, action, subject, details}, offset)` adds an entry and drops what is too
- * old. An id taken from a clock that was set back is not refused: the stream goes on from its last one.
+ * For a script that does the action itself: `audit(stream, {by, action, subject, details}, offset)` adds an entry and
+ * drops old ones. When the clock was set back, the stream continues from its last id.
  */
 export const AUDIT_LUA = `
 local function audit(stream, entry, offset)
@@ -54,7 +54,7 @@ export function auditArgs(
 }
 
 /**
- * Notes an action that succeeded. Never throws: the action is done, so an entry that cannot be written goes to the log.
+ * Records an action that succeeded. Never throws: the action is done, so an entry that cannot be written is logged.
  * `details` must hold no token and no body.
  */
 export async function audit(
@@ -109,7 +109,7 @@ export async function readAudit(broker: Broker, principal: Principal, query: Aud
     }),
   );
   const rows = streams.flat().sort(isAfter);
-  // Behind the last row of a stream that has more, the order is not known yet.
+  // A stream that has more rows may have them before later rows of the other stream: stop at its last row.
   const cuts = streams.flatMap((found) =>
     found.length < count ? [] : found.slice(-1).map((last) => rows.indexOf(last)),
   );

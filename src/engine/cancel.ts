@@ -29,7 +29,7 @@ export interface CancelOptions {
   readonly cascade: boolean;
 }
 
-/** The move alone; what follows from it is the caller's to see to. */
+/** Makes the move only; the caller handles what follows from it. */
 export async function cancelMove(
   broker: Broker,
   by: string,
@@ -48,12 +48,12 @@ export async function cancelMove(
     read,
   });
   const { outcome } = result;
-  // Its children may have been left alone by a cancel without `cascade`.
+  // An earlier cancel without `cascade` may have left its children alone.
   if (!cascade || outcome.outcome !== "state" || outcome.state !== "canceled") return result;
   return broker.writer.move({ move: "cascade", id, params: { cascade: by }, read });
 }
 
-/** Cancels in somebody's name, their right to it already known. A second cancel may only reach the children. */
+/** Cancels in the name of `by`, whose right to cancel is checked already. A second cancel can only reach the children. */
 export async function cancelAs(
   broker: Broker,
   by: string,

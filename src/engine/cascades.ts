@@ -1,6 +1,6 @@
 /**
- * Cancels what was delegated under a canceled delegation, beside everything else this gateway does. Limit: a few
- * cascades run at once, each a few children at a time; what does not fit, or is cut short, is left to the sweep.
+ * Cancels the children of a canceled delegation, in the background. Limit: a few cascades run at once, with a few
+ * children at a time; the sweep takes over the rest, and what is cut short.
  */
 import { Script } from "../redis/script.ts";
 import { cancelMove } from "./cancel.ts";
@@ -23,7 +23,7 @@ if redis.call('EXISTS', KEYS[1]) == 1 then return 1 end
 redis.call('SET', KEYS[2], 1, 'PX', ARGV[1])
 return 0`);
 
-/** KEYS: a parent's children · ARGV: those that are done. (As a script it also runs when memory is short.) */
+/** KEYS: a parent's children · ARGV: the canceled ones. A script, so that it also runs when memory is full. */
 const doneScript = new Script(`#!lua flags=allow-oom
 return redis.call('SREM', KEYS[1], unpack(ARGV))`);
 
@@ -52,7 +52,7 @@ export class Cascades {
     this.#broker = broker;
   }
 
-  /** Resolves when everything below is canceled, or left to the sweep. A cascade that runs here already is not run twice. */
+  /** Resolves when all descendants are canceled, or left to the sweep. Joins a cascade that already runs here. */
   run(id: string, { by, claim }: Cascade): Promise<void> {
     const claimedAt = performance.now();
     const known = this.#tasks.get(id);
@@ -92,7 +92,7 @@ export class Cascades {
     const key = broker.shards.ofId(id)?.children(id) ?? "";
     for (;;) {
       if (this.#stopped || !(await this.#isOurs(id, task))) return;
-      // A canceled delegation gets no new children, so the set only shrinks, and a take-over goes on where this ends.
+      // A canceled delegation gets no new children, so the set only shrinks, and another gateway can continue.
       const children = await broker.bulk.srandmember(key, CHILDREN_AT_ONCE);
       if (children.length === 0) break;
       await Promise.all(children.map((child) => this.#cancelChild(id, task.by, child, below)));
@@ -101,7 +101,7 @@ export class Cascades {
     await broker.writer.move({ move: "follow_up", id, params: { cascaded: true } });
   }
 
-  /** Extends the claim in time; false when another gateway took it over, or it is done. */
+  /** Extends the claim in time; false when another gateway took over, or the cascade is done. */
   async #isOurs(id: string, task: Task): Promise<boolean> {
     if (performance.now() - task.claimedAt < EXTEND_AFTER_MS) return true;
     const { outcome } = await this.#broker().writer.move({
@@ -130,7 +130,7 @@ export class Cascades {
     if (outcome.outcome === "state" || outcome.outcome === "missing") return;
     if (outcome.outcome !== "ok") throw refusal(outcome, child);
     const { cascade, follow_at } = outcome;
-    // Not waited for here: it needs a place of its own.
+    // Not awaited here: it needs one of the places itself.
     if (cascade !== undefined) below.push(broker.owe(child, { cascade, follow_at }));
     await follow(broker, child, { ...outcome, cascade: undefined });
   }

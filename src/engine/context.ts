@@ -59,7 +59,7 @@ export interface Broker {
   readonly awaited: Awaited;
   readonly hooks: Hooks;
   readonly cascades: Cascades;
-  /** For what reads much. */
+  /** For large reads. */
   readonly turns: Turns;
   readonly egress: Egress;
   readonly hosts: HostPlaces;

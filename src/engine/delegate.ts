@@ -79,7 +79,7 @@ export interface DelegateOptions {
   readonly idempotencyKey?: string | undefined;
   /** What the key stands for: the body as it came. */
   readonly body?: unknown;
-  /** The reservation's name, for the record. */
+  /** The name of the idempotency key, stored in the record. */
   readonly keyName?: string | undefined;
   /** The failed delegation whose place it takes. */
   readonly redriveOf?: string | undefined;
@@ -128,7 +128,7 @@ export async function delegate(
     try {
       const made = await submit(broker, principal, request, id, { ...options, keyName: reservation.name });
       const record = made ?? (await readRecord(broker.redis, broker.shards, id));
-      // Nothing made and nothing there: the id was voided meanwhile, and the key stands for something else.
+      // Neither made nor found: the id was voided meanwhile, so start over with the key.
       if (record) return { record, replayed: made === null };
     } catch (error) {
       if (error instanceof ErrandError) await reservation.refuse();
@@ -157,8 +157,7 @@ async function offerAgain(broker: Broker, record: StoredDelegation): Promise<voi
 }
 
 /**
- * Null when it is not made: there is a delegation of this id already, of somebody with the same reservation who was
- * quicker, or the id was voided.
+ * Null when nothing is made: a concurrent request with the same reservation made the delegation, or the id was voided.
  */
 export async function submit(
   broker: Broker,

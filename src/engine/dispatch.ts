@@ -104,7 +104,7 @@ async function isCapped(broker: Broker, agent: string): Promise<boolean> {
   return (found?.spec.limits.max_working ?? null) !== null;
 }
 
-/** While Redis is away, which is logged once, its consequences are details. */
+/** Logs at `debug` while Redis is away: that is logged once, by `Connections`. */
 export function report(broker: Broker, error: unknown, what: string): void {
   const level = broker.connections.failed(error) ? "debug" : "warn";
   broker.log[level]({ err: error instanceof Error ? error.message : "unknown" }, what);

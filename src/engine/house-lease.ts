@@ -1,6 +1,7 @@
 /**
  * One lease that a gateway holds for a push agent, and the relay's port over it: beats, progress, artifacts, the end, by
- * the verbs that everybody's calls come to. Half characters in what the agent says become U+FFFD. Limit: what Redis does not answer in the lease's time is left to its expiry.
+ * the same verbs as every other call. Half characters in the agent's output become U+FFFD. Limit: what Redis does not
+ * answer in the lease's time is left to its expiry.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { randomId } from "../redis/shards.ts";
@@ -219,7 +220,7 @@ export class HouseLease {
   async #artifact({ artifact, append, lastChunk: last_chunk }: Parameters<RelayPort["artifact"]>[0]) {
     const { lease_id } = this.#lease;
     try {
-      // Sent again it is the same chunk: it may be there already.
+      // One id for all tries, because an earlier try may have been kept.
       const chunk = { artifact, append, last_chunk, chunk_id: randomId(16) };
       await this.#insist(() => addArtifact(this.#broker, this.#principal, lease_id, chunk));
       return "kept";

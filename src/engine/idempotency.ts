@@ -20,7 +20,7 @@ import { ErrandError } from "../schema/errors.ts";
 import { refusal } from "./refuse.ts";
 
 const KEPT_MS = 86_400_000;
-/** Beyond the latest end that a delegation can have: the sweep may be late, clocks differ. */
+/** Added to the latest end that a delegation can have: the sweep may be late, and clocks differ. */
 const SLACK_MS = 86_400_000;
 /** A submit that read the key before its record was deleted is refused for so long. */
 const GONE_MS = 60_000;
@@ -61,7 +61,7 @@ function sortedJson(value: unknown): string {
 
 export interface Reservation {
   readonly id: string;
-  /** The key's name, for the record: whoever deletes that retires the key. */
+  /** The key's name, stored in the record: the key is retired before the record is deleted. */
   readonly name: string;
   /** What an earlier request with this key made. */
   readonly earlier: StoredDelegation | null;
@@ -71,7 +71,7 @@ export interface Reservation {
 
 export interface ReserveOptions {
   readonly redis: Redis;
-  /** How long after now the delegation's record can stand at most, ms. */
+  /** How long the delegation's record can exist at most, from now, ms. */
   readonly longestMs: number;
   readonly principal: string;
   readonly key: string;
@@ -80,7 +80,7 @@ export interface ReserveOptions {
   readonly find: (id: string) => Promise<StoredDelegation | null>;
   /** Where the record of an id would be. */
   readonly recordKey: (id: string) => string;
-  /** When the last agent of the principal's name was deleted, ms; null: never, or it is no agent. */
+  /** When the last agent of the principal's name was deleted, ms; null: never, or the principal is not an agent. */
   readonly deletedAt: () => Promise<number | null>;
   /** Throws while nothing new is accepted. */
   readonly requireRoom: () => void;
@@ -131,7 +131,7 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
     }
     if (heldHash === hash && mark === "") return reservation(id);
     if (heldHash === hash && mark === "refused") {
-      // No longer free for another body: that one would be made besides this one.
+      // Take the mark away first: otherwise another body could take the key, and both would be made.
       if (await exchange(held, `${hash} ${id}`)) return reservation(id);
       continue;
     }
@@ -144,7 +144,7 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
   }
 }
 
-/** Null when the key is ours now, else what it says. Reading works at full memory; what was accepted stays accepted. */
+/** Null when the key is ours now, else its text. At full memory it only reads, so that accepted work is still found. */
 async function take(
   { redis, requireRoom }: ReserveOptions,
   place: string,
@@ -166,8 +166,8 @@ const conflict = (delegation_id: string): ErrandError =>
   new ErrandError("idempotency_conflict", "This Idempotency-Key stands for another body.", { delegation_id });
 
 /**
- * Before a record is deleted: its key says from then on that it is gone, until 24 h after the submit. `name` is the
- * record's field `idempotency`. Safe to repeat.
+ * Called before a record is deleted: marks its key as gone, until 24 h after the submit. `name` is the record's field
+ * `idempotency`. Safe to repeat.
  */
 export async function retireKey(
   redis: Redis,

@@ -152,7 +152,7 @@ export async function interrupt(
 
 /** Says which question a message answers; the broker's alone to set. */
 const MARKS_ANSWER = ["interrupt_id", "request_id", "decision"] as const;
-/** All that the broker says of an answer in its metadata. */
+/** The metadata of an answer that only the broker may set. */
 export const OF_ANSWERS: readonly string[] = [...MARKS_ANSWER, "by", "at", "redacted"];
 
 export function withoutAnswer(

@@ -171,7 +171,7 @@ export async function handBack(broker: Broker, leases: readonly GrantedLease[]):
 /** A lease, as far as giving it back needs it. */
 export type LeaseRef = Pick<GrantedLease, "delegation_id" | "fence">;
 
-/** Resolves once the lease is known to be gone, whatever ended it. */
+/** Resolves once the lease is known to have ended, for any reason. */
 export async function giveBack(broker: Broker, { delegation_id, fence }: LeaseRef): Promise<void> {
   const { outcome } = await broker.writer.move({
     move: "unconfirm",

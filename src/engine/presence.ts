@@ -65,7 +65,7 @@ export class Presences {
     ]);
   }
 
-  /** The agent polled, left a poll, or used a lease; the worker is known of a poll. */
+  /** The agent polled, left a poll, or used a lease; only a poll names its worker. */
   seen(agent: string, worker_id?: string): void {
     this.#dirty.add(agent);
     if (worker_id !== undefined) this.#workers.note(agent, worker_id);
@@ -82,7 +82,7 @@ export class Presences {
     return this.#toPolled(agent, Number(lastSeen ?? 0), pollers);
   }
 
-  /** Of many agents, with one command for each other gateway; what the caller has read of them is given. */
+  /** The presence of many agents, with one command for each other gateway. The caller passes what it read of them. */
   async ofAll(
     bulk: Redis,
     agents: readonly {

@@ -1,6 +1,6 @@
 /**
  * Keeps room for work to end when Redis' memory gets short: new work is refused first, then what makes work in flight
- * larger. Limit: looks once a second, so a flood may get a second's worth past a mark; Redis' own limit is the last line.
+ * larger. Limit: checks once a second, so a flood may pass a mark for a second; Redis' own limit is the last defense.
  */
 import type { Redis } from "../redis/connect.ts";
 import { ErrandError } from "../schema/errors.ts";
@@ -8,7 +8,7 @@ import { LIMITS } from "../schema/limits.ts";
 
 /** Share of maxmemory from which on nothing new is taken. */
 const FULL = LIMITS.memory_new_work.value / 100;
-/** And from which on nothing grows; the rest is left to what ends, frees and returns. */
+/** Share from which on nothing may grow; the rest is reserved for work to end and return. */
 const CEILING = LIMITS.memory_ceiling.value / 100;
 const EVERY_MS = 1_000;
 

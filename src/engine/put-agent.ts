@@ -11,7 +11,7 @@ import { audit } from "./audit.ts";
 import type { Broker } from "./context.ts";
 import { wake } from "./dispatch.ts";
 
-/** What must hold for a change to happen, as the headers say it. */
+/** The conditions of a change, as its headers state them. */
 export interface Conditions {
   readonly ifMatch?: string | undefined;
   readonly ifNoneMatch?: string | undefined;
@@ -56,7 +56,7 @@ export function patchAgent(
 }
 
 function merged(spec: AgentSpec, patch: AgentPatch): AgentSpec {
-  // The members of another mode are not those of the new one.
+  // The old mode's members must not be merged into the new mode.
   const base = patch.delivery ? { ...spec, delivery: undefined } : spec;
   return checked(mergePatch(base, patch));
 }
@@ -132,7 +132,7 @@ function requireConditions(name: string, standing: StoredAgent | null, condition
   }
 }
 
-/** Whether a header of ETags, or `*`, names it. A weak tag names nothing. */
+/** Whether a list of ETags, or `*`, matches the agent. A weak tag never matches. */
 const isNamed = (agent: StoredAgent, header: string): boolean =>
   header.split(",").some((tag) => ["*", `"${tagOf(agent)}"`].includes(tag.trim()));
 

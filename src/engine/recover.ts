@@ -86,7 +86,7 @@ export class Recovery {
     this.#running = false;
   }
 
-  /** In order, until Redis does not answer: the rest would only wait for it, too. */
+  /** In order, until Redis does not answer. */
   async #handBack(): Promise<void> {
     const { unheard } = this.#broker;
     for (let lease = unheard.handBacks[0]; lease !== undefined; lease = unheard.handBacks[0]) {
@@ -94,7 +94,7 @@ export class Recovery {
         await giveBack(this.#broker, lease);
       } catch (error) {
         report(this.#broker, error, "lease not handed back yet");
-        // What Redis refuses it would refuse for ever; the lease lapses.
+        // Redis would refuse it every time: give up, and let the lease lapse.
         if (isUnavailable(error)) return;
       }
       unheard.handBacks.shift();
@@ -152,7 +152,7 @@ export class Unheard {
   /** Tickets of which it is not known whether the queue has them; twice is once. */
   readonly offers: Offer[] = [];
 
-  /** Leases of which it is not known whether they went back; twice is once. */
+  /** Leases that may not have been handed back; handing one back twice is harmless. */
   readonly handBacks: LeaseRef[] = [];
 
   handBack(lease: LeaseRef): void {

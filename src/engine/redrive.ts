@@ -65,7 +65,7 @@ async function again(broker: Broker, failed: StoredDelegation): Promise<StoredDe
     // What it was a part of may be over; then it stands by itself.
     ...(parent && !parent.finished && { parent_id: parent.id }),
   });
-  // As much time as it had; a deadline may be further away than a request's ttl_seconds reaches.
+  // As much time as it had, which may exceed the largest ttl_seconds of a request.
   const ttl_seconds = (failed.deadline_at - (failed.not_before_at ?? failed.created_at)) / 1000;
   const request = { ...asked, ttl_seconds };
   const traceparent = failed.traceparent ?? undefined;
@@ -78,7 +78,7 @@ async function again(broker: Broker, failed: StoredDelegation): Promise<StoredDe
   return record;
 }
 
-/** One that could not be done, and why; the others were. */
+/** A delegation that was refused, and why; the others were done. */
 export interface Refused {
   readonly delegation_id: string;
   readonly code: ErrorCode;
@@ -136,7 +136,7 @@ async function inBulk(
         done = await work(record);
       } catch (error) {
         const one = refusedAs(broker, record.id, error);
-        // What is done already must not be lost with what stops the rest; that one is tried again from here.
+        // Return what is done already; the next call starts with the delegation that failed.
         if (!one && records.length === 0) throw error;
         if (!one) return { records, refused, next_before: toInstant(record.created_at + 1) };
         refused.push(one);

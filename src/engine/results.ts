@@ -41,7 +41,7 @@ interface Found {
   readonly positions: Positions | undefined;
 }
 
-/** As many of them as one answer holds. */
+/** Reads as many of the delegations as fit into one answer. */
 async function shown(
   broker: Broker,
   page: Found,

@@ -90,7 +90,7 @@ export class Sweep {
     } else if (outcome.outcome === "follow_up") {
       this.#broker.log.info({ delegation_id: id }, "follow-up taken over");
       const { cascade, follow_at, untold } = outcome;
-      // A cascade may take long; what is due for others does not wait for it.
+      // Not awaited: a cascade may take long, and other work is due.
       if (cascade !== undefined) void this.#broker.owe(id, { cascade, follow_at });
       if (untold) await this.#broker.owe(id, { untold });
     } else if (outcome.outcome === "check") {
@@ -98,7 +98,7 @@ export class Sweep {
     }
   }
 
-  /** A record that was submitted with an idempotency key is deleted once the key says that it is. */
+  /** A record with an idempotency key is deleted only after the key is retired. */
   async #due(id: string): Promise<Result> {
     const { writer, redis } = this.#broker;
     const result = await writer.move({ move: "due", id });

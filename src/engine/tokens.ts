@@ -30,8 +30,8 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 const OPERATOR = toPrincipal("operator");
 
 /**
- * KEYS: tokens, expiring, audit · ARGV: id, JSON, expires at or nothing, how many there may be, then the audit entry ·
- * 1 made, 0 too many.
+ * KEYS: tokens, expiring, audit · ARGV: id, JSON, expires at or empty, the most tokens, then the audit entry ·
+ * 1 created, 0 too many.
  */
 const createScript = new Script(`#!lua flags=allow-oom
 ${AUDIT_LUA}
@@ -195,7 +195,7 @@ export class Tokens {
     return this.#revoke(id, auditArgs(by, "token.revoke", id, {}));
   }
 
-  /** Not in the audit log one by one: what they were revoked for is. */
+  /** Writes no audit entries: the action that revokes them has its own. */
   async revokeAll(principal: string): Promise<void> {
     for (const token of await this.list()) if (token.principal === principal) await this.#revoke(token.id);
   }

@@ -1,6 +1,6 @@
 /**
- * Turns for what reads much: lists, and pages of events and results. Each principal has a few at once, and all together
- * a few more, so that nobody's reads hold up the others'. Limit: in one process; a single read is bounded by its bytes.
+ * Turns for large reads: lists, and pages of events and results. Each principal runs a few at once, and all together
+ * a few more, so that no principal's reads delay the others'. Limit: per process; a single read is bounded by its bytes.
  */
 import { ErrandError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
@@ -19,7 +19,7 @@ export class Turns {
   readonly #lines = new Map<string, Line>();
   #running = 0;
 
-  /** Resolves when it is this principal's turn; the result ends it, once or more often. */
+  /** Resolves when it is this principal's turn, to a function that ends the turn and may be called twice. */
   async take({ text }: Pick<Principal, "text">): Promise<() => void> {
     const line = this.#lines.get(text) ?? { running: 0, waiting: [] };
     this.#lines.set(text, line);
@@ -64,7 +64,7 @@ export class Turns {
       if (!begin) continue;
       this.#running += 1;
       next.running += 1;
-      // Behind all others.
+      // Move the principal to the end of the order.
       this.#lines.delete(name);
       this.#lines.set(name, next);
       begin();

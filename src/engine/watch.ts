@@ -93,7 +93,7 @@ export interface CollectOptions {
   readonly wait_seconds: number;
   readonly limit: number;
   readonly signal: AbortSignal;
-  /** Waits for the reader's turn to read what is stored; the result ends it. */
+  /** Waits for the reader's turn to read stored events; resolves to a function that ends the turn. */
   readonly turn: () => Promise<() => void>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The workers of an agent: who polled lately, and who holds which work. Polls are noted in the background, leases are
- * read from their records. Limit: bounded in number and time; nothing decides by it.
+ * The workers of an agent: which polled lately, and which work each holds. Polls are noted in the background, leases are
+ * read from their records. Limit: bounded in number and time; for display only.
  */
 import type { Redis } from "../redis/connect.ts";
 import { Script } from "../redis/script.ts";
@@ -14,7 +14,7 @@ import type { Broker } from "./context.ts";
 
 const MOST = LIMITS.workers.value;
 const KEPT_MS = LIMITS.worker_seconds.value * 1000;
-/** Of all agents, between two writes; more are left out. */
+/** Workers of all agents noted between two writes; more are left out. */
 const MAX_NOTED = 10_000;
 
 /** Workers that polled this gateway since the last write. */
@@ -63,11 +63,11 @@ return {polls, leases, redis.call('ZCARD', KEYS[2])}`);
 
 export interface Workers {
   readonly workers: readonly Worker[];
-  /** More work is held than was looked at. */
+  /** There are more leases or workers than were read. */
   readonly truncated: boolean;
 }
 
-/** Newest first. For the agent itself and for those who see everything. */
+/** Newest first. For the agent itself, approvers, viewers and the operator. */
 export async function workersOf(broker: Broker, principal: Principal, agent: string): Promise<Workers> {
   if (!seesAll(principal) && !(principal.kind === "agent" && principal.name === agent)) {
     throw new ErrandError(

@@ -1,7 +1,7 @@
 /**
- * Puts the bodies of artifacts into the events that refer to them: an artifact is stored once, its events name place and
- * number. A body that was replaced or dropped since leaves `{artifactId, superseded: true}`.
- * Limit: what many readers load at once is held as long as one of them holds the event.
+ * Puts the bodies of artifacts into the events that refer to them by place and number, since an artifact is stored once.
+ * A body that was replaced or dropped is shown as `{artifactId, superseded: true}`.
+ * Limit: a body that several readers share is held for as long as one of them holds the event.
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
@@ -31,7 +31,7 @@ function fill(entry: Entry, bodyOf: (field: string) => string | null | undefined
   return { ...entry, refs: "", more: entry.more === "" ? member : `${member},${entry.more}` };
 }
 
-/** The event as one whose bodies are all gone: enough for who needs to know of which artifacts it tells. */
+/** The event with all its bodies shown as gone: enough for a reader that needs only the artifacts' ids. */
 export const withoutBodies = (entry: Entry): Entry => (entry.refs === "" ? entry : fill(entry, () => null));
 
 interface Asked {
@@ -53,7 +53,7 @@ export class Bodies {
     this.#shards = shards;
   }
 
-  /** What is asked for in one go is read in one go; an event without references is there already. */
+  /** Requests of the same tick are read together; an event without references is returned at once. */
   load(entry: Entry): Entry | Promise<Entry> {
     if (entry.refs === "") return entry;
     const known = this.#loaded.get(entry);
@@ -62,7 +62,7 @@ export class Bodies {
       if (this.#asked.length === 0) queueMicrotask(() => void this.#read());
       this.#asked.push({ entry, resolve, reject });
     });
-    // A subscriber that left before does not look at it any more.
+    // A subscriber that left does not handle a rejection.
     loaded.catch(() => {});
     this.#loaded.set(entry, loaded);
     return loaded;

@@ -21,7 +21,7 @@ export interface Entry {
   /** When the delegation was made, ms. */
   readonly created_at: number;
   readonly more: string;
-  /** Which artifacts' bodies belong to it, as transition.lua wrote it; empty: none, or they are in `more`. */
+  /** References to the bodies of its artifacts, as transition.lua wrote them; empty: none, or they are in `more`. */
   readonly refs: string;
 }
 
@@ -47,7 +47,7 @@ export function toEntry(shard: number, id: string, [, text = ""]: readonly strin
   };
 }
 
-/** Its characters beside the envelope, with the bodies that it refers to. */
+/** The characters of the event without its envelope, and the bytes of the bodies that it refers to. */
 export const sizeOf = ({ more, refs }: Pick<Entry, "more" | "refs">): number =>
   more.length + (refs === "" ? 0 : Number.parseInt(refs, 10));
 

@@ -12,8 +12,8 @@ export const READ_BYTES = 1024 * 1024;
 
 /**
  * `is_missed(key, position, oldest)`: entries behind the position were trimmed. They are: it is not the beginning,
- * nothing up to it is kept, and the stream has lost some and has had later ones. Erased events (`:erased` counts them)
- * are not missed; behind a position that is older than what is kept they may hide trimmed ones, so there they count.
+ * nothing up to it is kept, and the stream has lost some and has had later ones. Erased events are not missed (`:erased`
+ * counts them), except behind a position older than the retention, where they could hide trimmed ones.
  */
 const MISSED = `#!lua flags=no-writes
 local function info(key)

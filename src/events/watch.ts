@@ -28,7 +28,7 @@ export interface Watch {
   readonly feed: Feed;
   readonly source: Source;
   readonly bodies: Bodies;
-  /** Whether an event is told with its bodies, or passed over; default: each. */
+  /** Whether to load the bodies of an event; default: always. */
   readonly wants?: (entry: Entry) => boolean;
   /** How long an event is told, ms; and how long the feed of a principal outlives its last one. */
   readonly keptMs: number;
@@ -70,7 +70,7 @@ class Buffer {
     const size = sizeOf(entry);
     this.#chars += size;
     if (this.#entries.length >= MAX_BUFFERED || this.#chars > MAX_BUFFERED_CHARS) this.ended = true;
-    // Loaded now: what it refers to may soon be replaced.
+    // Loaded now, before its bodies are replaced.
     if (!this.ended) this.#entries.push({ size, loaded: this.#load(entry) });
     this.#wake?.();
   }
@@ -93,7 +93,7 @@ class Buffer {
   }
 }
 
-/** Of so many bytes at most, bodies included; an entry that is larger is by itself. */
+/** Batches of at most READ_BYTES, bodies included; a larger entry is a batch of its own. */
 function* inBatches(entries: readonly Entry[]): Generator<Entry[]> {
   let batch: Entry[] = [];
   let size = 0;

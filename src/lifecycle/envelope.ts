@@ -15,7 +15,7 @@ export function historyOf(record: StoredDelegation): Message[] {
   return record.history.length === 0 ? [] : historySchema.parse(JSON.parse(`[${record.history.join(",")}]`));
 }
 
-/** With the answers that only the holder of its lease may see, in their places. */
+/** The record with the secret answers in their places, for the holder of its lease. */
 function withSecrets(record: StoredDelegation, secrets: readonly string[]): StoredDelegation {
   const fields = toFields(secrets);
   const history = historyOf(record).map((message) => {
@@ -26,7 +26,7 @@ function withSecrets(record: StoredDelegation, secrets: readonly string[]): Stor
   return record.withHistory(history.map((message) => JSON.stringify(message)));
 }
 
-/** A message without content is none in A2A: then its decision is the content, as data. */
+/** An A2A message needs a part: a decision without content becomes a data part. */
 function partsOf({ parts, metadata }: Message): Message["parts"] {
   const decision = metadata?.decision;
   return parts.length > 0 || decision === undefined ? parts : [{ data: { decision } }];
@@ -58,7 +58,7 @@ function messageJson(record: StoredDelegation, lease_id: string): string {
   return JSON.stringify({ ...said, contextId: context_id, metadata });
 }
 
-/** A lease as it is handed out, as JSON text; `secrets` as the script keeps them. */
+/** The JSON text of a lease for its holder; `secrets` as the script returns them. */
 export function leaseJson(
   stored: StoredDelegation,
   lease_id: string,

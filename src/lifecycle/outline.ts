@@ -19,7 +19,7 @@ export interface Outline {
   /** The error's JSON text. */
   readonly error: string | null;
   readonly finished: boolean;
-  /** Empty where it was not asked for. */
+  /** Empty unless asked for. */
   readonly task_preview: string;
   /** Bytes of message, history, artifacts and reply, as JSON. */
   readonly bytes: number;
@@ -45,7 +45,7 @@ export async function readOutlines(
   ids: readonly string[],
   options: { readonly errors?: boolean; readonly previews?: boolean } = {},
 ): Promise<(Outline | null)[]> {
-  // Both in their places; what is not asked for is a field that no record has.
+  // Fixed places: "-" is a field that no record has.
   const fields = [...FIELDS, options.errors ? "error" : "-", options.previews ? "task_preview" : "-"];
   const read = async (id: string): Promise<Outline | null> => {
     const keys = shards.ofId(id);

@@ -55,7 +55,7 @@ export interface StoredDelegation {
   readonly event_id: string;
   /** The delegation as it is shown, as JSON text. */
   readonly json: string;
-  /** The same with other texts in its history. */
+  /** The same record with another history. */
   withHistory(history: readonly string[]): StoredDelegation;
 }
 
@@ -329,7 +329,7 @@ export async function readRecord(redis: Redis, shards: Shards, id: string): Prom
   const names = [keys.delegation(id), keys.history(id), keys.artifacts(id)];
   const [flat, history, artifacts] = readSchema.parse(await readScript.run(redis, names, []));
   const fields = toFields(flat);
-  // A deleted one may leave a mark in its place.
+  // Without a state it is only the mark of a deleted or voided delegation.
   if (!fields.has("state")) return null;
   const lines = SHOWN.map((name) => fields.get(name) ?? "");
   const stored = new Stored(id, lines, { history, artifacts: toFields(artifacts) });

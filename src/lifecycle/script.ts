@@ -1,6 +1,6 @@
 /**
  * The text of transition.lua with the head that is generated from the state table and the error table.
- * Limit: two scripts, one body: Redis refuses what grows when its memory is full, and never what ends or returns.
+ * Limit: two scripts with one body: at full memory Redis refuses the one for moves that grow a delegation.
  */
 import { readFileSync } from "node:fs";
 import { TICKET_LUA } from "../queue/script.ts";
@@ -20,11 +20,11 @@ export const NUMBERS = {
   check_max_ms: 300_000,
   /** What is owed besides the record is left to its gateway this long; then the sweep sees to it. */
   follow_ms: 5_000,
-  /** A submit that is under way while its delegation's record is deleted is refused for so long. */
+  /** How long a deleted record's id is refused to a submit that is still under way. */
   deleted_ms: 600_000,
   /** Releases without a pause; further ones back off. */
   free_releases: 10,
-  /** Hand-offs that fail without a pause: a reader that is cut comes back at once. */
+  /** Failed hand-offs without a pause; further ones back off. */
   free_handoffs: 100,
   delegation_bytes: LIMITS.delegation_bytes.value,
   delegation_events: LIMITS.delegation_events.value,

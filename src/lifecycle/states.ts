@@ -14,7 +14,7 @@ type Actor = "door" | "delegator" | "approver" | "operator" | "agent" | "stitche
  * `unused` no record has this id · `holder` the caller's lease is the living one · `ticket` the ticket is
  * the record's newest · `ready` its time has come · `open` neither paused nor at max_working ·
  * `interrupt` this question is the open one · `due` its time is up · `attempts_left` / `attempts_spent` ·
- * `quota` neither the number nor the bytes of its events have reached their limit · `pace` nor those of this second.
+ * `quota` its events are below their limits in number and bytes · `pace` and below the limit of this second.
  */
 export type Guard =
   | "unused"
@@ -43,7 +43,10 @@ export interface Move {
   readonly status?: string;
   /** What the queue does next: a new ticket, or the old one dropped. */
   readonly queue?: "ticket" | "drop_ticket" | "consume_ticket";
-  /** When the new ticket is due: at once, as asked, or after the agent's backoff; releases and failed hand-offs back off after many. */
+  /**
+   * When the new ticket is due: at once, as asked, or after the agent's backoff. Releases and failed hand-offs back off
+   * only after many.
+   */
   readonly delay?: "asked" | "backoff" | "release" | "handoff";
   /** Goes back before new work of its priority. */
   readonly returned?: true;
@@ -51,13 +54,13 @@ export interface Move {
   readonly spends?: true;
   /** Drops the artifacts that were sent so far: whoever works next starts anew. */
   readonly forgets?: true;
-  /** Beyond its `quota` it is made as this move, which writes no event. */
+  /** Beyond its `quota` this move takes its place, which writes no event. */
   readonly degrades_to?: "heartbeat";
   /** Beyond the event limit it spends an attempt; when none is left, this move takes its place. */
   readonly worn_out?: "give_up";
   /**
-   * What it does to memory: `new` work is refused from 75 % of maxmemory on, what `grows` a delegation from 90 % on.
-   * Absent: it ends, frees, returns or leases, and is taken at any time.
+   * Whether it takes memory: `new` work is refused from 75 % of maxmemory on, a move that `grows` a delegation from 90 %
+   * on. Absent: it ends, frees, returns or leases work, and is always accepted.
    */
   readonly memory?: "new" | "grows";
   readonly doc: string;

@@ -114,7 +114,7 @@ end
 local function owes() return rec.cascade ~= nil or (rec.notify_seq or 0) > (rec.notified_seq or 0) end
 
 -- One event, one id, in the shard's stream, the delegation's own, and the feeds of its two principals. The record keeps
--- the id of its newest event: a snapshot is as new as that. Without `at`, it is one that could not be published before.
+-- the id of its newest event: a snapshot is as new as that. Without `at`, the event is one that failed to be published.
 local function publish(text, calls_back, at)
   local event_id = redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text)
   redis.call('XADD', key .. ':events', event_id, 'e', text)
@@ -138,7 +138,7 @@ local function publish(text, calls_back, at)
   return event_id
 end
 
--- Events whose streams failed, in their order; they are tried again with every move, and by the sweep.
+-- Publishes the events that failed before, in order. Every move tries this, and so does the sweep.
 local function publish_pending()
   local pending = key .. ':unpublished'
   for _, one in ipairs(redis.call('LRANGE', pending, 0, -1)) do
@@ -215,7 +215,7 @@ if owes() and (erased or (swept and not rec.unpublished and now >= rec.follow_at
   return answer('follow_up', { cascade = rec.cascade, follow_at = rec.follow_at, untold = untold() })
 end
 
--- Takes its events out of the streams that outlive it. How many are counted, so that they do not pass for trimmed ones.
+-- Deletes its events from the streams that outlive it, and counts them, so that readers do not take them for trimmed.
 local function erase_events()
   local streams = { base .. ':events', base .. ':feed:' .. rec.delegator }
   if rec.delegator ~= 'agent:' .. rec.target then streams[3] = base .. ':feed:agent:' .. rec.target end
@@ -251,7 +251,7 @@ if swept or erased then
     redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children',
       key .. ':secrets', key .. ':pushes', key .. ':pushed', key .. ':unpublished')
     if idempotency then
-      -- A retry that read the key before it was retired may yet submit under this id.
+      -- A retry that read the key before it was retired may still submit under this id.
       redis.call('HSET', key, 'deleted', 1)
       redis.call('PEXPIRE', key, LIMITS.deleted_ms)
     end
@@ -285,7 +285,7 @@ if needs.unused then
   if p.redrive_of and redis.call('HEXISTS', base .. ':d:' .. p.redrive_of, 'redrive_erased') == 1 then
     return answer('deleted')
   end
-  -- What stands there instead of a record says why there is to be none; see engine/idempotency.ts.
+  -- A mark in place of the record says why none may be created; see engine/idempotency.ts.
   if stands then return answer(redis.call('HEXISTS', key, 'voided') == 1 and 'voided' or 'deleted') end
   -- The taker asks for the last three.
   local agent = settings('created_at', 'deleting', 'max_attempts', 'max_waiting', 'paused', 'max_working', 'lease_ms')
@@ -376,8 +376,8 @@ if move == 'adopt' and redis.call('SCARD', key .. ':children') >= LIMITS.childre
 end
 -- The hash of artifacts holds each body once; events refer to it. By '@' and id: the artifact's place, its last chunk's
 -- number, its bytes, its first chunk's number and, where the agent named its last chunk, by which fence, chunk_id and
--- hash. By place and number: a chunk's JSON. A record never uses a place or number twice, so a reference finds its own
--- body or none. A chunk that is not appended replaces all before it, so only what is kept counts.
+-- hash. By place and number: a chunk's JSON. A record never reuses a place or number, so a reference finds its own body
+-- or none. A chunk that is not appended replaces all before it, so only stored chunks count.
 local store = key .. ':artifacts'
 local chunks = move ~= 'retry' and p.chunks
 local growth, whole = 0, nil
@@ -427,7 +427,7 @@ end
 mv = row(move)
 needs = mv.needs
 
--- The time of a move is known here alone: it replaces the stamp, a random text, in what is kept.
+-- Only the script knows the time of the move: it replaces the stamp, a random text, in what is stored.
 if p.stamp then
   local at = iso(now)
   ARGV[3] = (string.gsub(ARGV[3], p.stamp, at))
@@ -452,7 +452,7 @@ local function put(name, value)
 end
 local function tell(name, json) more[#more + 1] = '"' .. name .. '":' .. json end
 local function quoted(text) return '"' .. text .. '"' end
--- A follow-up is kept behind its id as one line of JSON, so that the two are told apart without decoding what is foreign.
+-- A follow-up is stored after its id, a line of JSON, so that its id is found without decoding user text.
 local function followed_up(id) return string.gsub(cjson.encode(id), '\\/', '/') .. '\n' end
 
 local to = rec.state
@@ -528,7 +528,7 @@ elseif move == 'message' then
 elseif move == 'interrupt' then
   redis.call('HSET', key, 'asked:' .. p.fence, cjson.encode({ id = p.interrupt_id, hash = p.reply_hash }))
 elseif move == 'answer' then
-  -- A secret is kept apart and erased at the end; the outline, which then recognizes a repeat, says nothing of it.
+  -- A secret is stored apart and erased at the end; the outline, which recognizes a repeat after that, reveals none of it.
   if p.secret then
     redis.call('HSET', key .. ':secrets', 'answers:' .. p.interrupt_id, p.answers, 'hash:' .. p.interrupt_id, p.answer_hash)
     put('secret_bytes', (rec.secret_bytes or 0) + p.bytes)
@@ -559,7 +559,7 @@ end
 if p.seen and (rec.unseen or 0) > 0 then
   local line = followed_up(p.seen)
   for n, text in ipairs(redis.call('LRANGE', key .. ':unseen', 0, -1)) do
-    -- One without its id in front is from an earlier version; foreign JSON is not decoded here.
+    -- An older version stored no id in front; user JSON is not decoded here.
     if string.sub(text, 1, #line) == line or
       (string.sub(text, 1, 1) == '{' and string.find(text, '"messageId":' .. string.sub(line, 1, -2), 1, true)) then
       redis.call('LTRIM', key .. ':unseen', n, -1)
@@ -687,11 +687,11 @@ if mv.event then
   -- One text (events/entry.ts): Redis takes and keeps it far cheaper than a dozen fields.
   event = table.concat({ mv.event, p.id, digits(rec.version), digits(now), to, status, rec.target, rec.delegator,
     rec.context_id, digits(rec.created_at), members }, '\n')
-  -- Bytes of the bodies; the member they are shown as; artifact, place and number of each.
+  -- The bytes of the bodies, the member that shows them, and the artifact, place and number of each.
   if refs and p.shows then
     event = event .. '\n' .. digits(ref_bytes) .. ' ["' .. p.shows .. '",' .. table.concat(refs, ',') .. ']'
   end
-  -- What counts among the bodies of the delegation does not count again. Leases are bounded by what ends them.
+  -- Bodies count elsewhere, so not here. Grants do not count: the moves that end leases bound them.
   local counted = #members - #ARGV[3] - (p.bytes or 0)
   if mv.event == 'DELEGATION_STATUS' and mv.lease ~= 'grant' and counted > 0 then
     put('event_bytes', (rec.event_bytes or 0) + counted)
@@ -715,7 +715,7 @@ if from ~= to then
   if not terminal then redis.call('ZADD', live_set(to), digits(to == 'submitted' and rec.ready_at or now), p.id) end
 end
 
--- Streams come after the record: an error between leaves a move whose event is still to come, never an event without
+-- Streams are written after the record: an error in between leaves a move whose event is pending, never an event without
 -- its move.
 local event_id
 if event then

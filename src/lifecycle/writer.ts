@@ -28,7 +28,7 @@ export interface Chunk {
 }
 
 export interface Command {
-  /** A move of the table; `due`: whatever time asks for; `erase`: what is finished goes, and its events with it. */
+  /** A move of the table; `due`: the move that is due by now, if any; `erase`: deletes a finished record and its events. */
   readonly move: MoveName | "due" | "erase";
   readonly id: string;
   /** Numbers and short strings that the move takes; see transition.lua. */
@@ -66,7 +66,7 @@ const live = base.required().extend({ id: z.string().optional() });
 const untold = z.object({ seq: z.number(), to: z.int().min(1).max(3) });
 export type Untold = z.infer<typeof untold>;
 
-/** The limits of one delegation that refuse a move; they do not pass with time. */
+/** The limits of one delegation that refuse a move, and do not reset with time. */
 const CAPS = ["delegation_events", "event_bytes", "pushes", "children"] as const;
 
 export const outcomeSchema = z.discriminatedUnion("outcome", [
@@ -85,10 +85,10 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
     progress_dropped: z.literal(true).optional(),
     /** Its children are to be canceled, in this principal's name. */
     cascade: z.string().optional(),
-    /** When the sweep takes over what is to follow, unless that was put off. */
+    /** When the sweep takes over the work that follows the move, unless the claim is extended. */
     follow_at: z.number().optional(),
     untold: untold.optional(),
-    /** With a lease: what `auth` questions were answered, as the script keeps it, for its holder alone. */
+    /** With a lease: the answers to `auth` questions, as the script stores them, only for its holder. */
     secrets: z.array(z.string()).optional(),
   }),
   base.extend({ outcome: z.literal("missing") }),
@@ -101,7 +101,7 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   live.extend({
     outcome: z.literal("duplicate"),
     interrupt_id: z.string().optional(),
-    /** Of a chunk that is sent again. */
+    /** With a chunk that is repeated. */
     lease_expires_at: z.number().optional(),
   }),
   /** The last chunk has this `chunk_id`, and another body. */
@@ -127,17 +127,17 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   /** Its parent was canceled before it came to be. */
   base.extend({ outcome: z.literal("tombstone") }),
   base.extend({ outcome: z.literal("too_large") }),
-  /** Memory is short, and the move would take more of it. */
+  /** Memory is short, and the move would use more. */
   base.extend({ outcome: z.literal("memory") }),
-  /** The delegation has as much of it as it may have. */
+  /** The delegation has reached this limit. */
   live.extend({ outcome: z.literal("limit"), limit: z.enum(CAPS) }),
   live.extend({ outcome: z.literal("pace") }),
   live.extend({ outcome: z.literal("forgotten") }),
-  /** Somebody else does what was to follow, or has done it. */
+  /** Another gateway has taken over the work that follows, or finished it. */
   live.extend({ outcome: z.literal("taken_over") }),
-  /** It is to be deleted; the idempotency key of this name is to be retired before. */
+  /** Before it is deleted, the idempotency key of this name must be retired. */
   live.extend({ outcome: z.literal("keyed"), idempotency: z.string() }),
-  /** No delegation of this id can come to be: another body took its idempotency key. */
+  /** This id cannot be used: another body took its idempotency key. */
   base.extend({ outcome: z.literal("voided") }),
   /** The delegation of this id was deleted. */
   base.extend({ outcome: z.literal("deleted") }),
@@ -163,7 +163,7 @@ function isReply(answer: unknown): answer is Reply {
   return texts && (lists.length === 3 || lists.length === 4) && lists.every(Array.isArray);
 }
 
-/** Without the id that stands before it, where there is one; see transition.lua. */
+/** The message without the id in front, if there is one; see transition.lua. */
 const followUpIn = (text: string): string =>
   text.startsWith("{") ? text : text.slice(text.indexOf("\n") + 1);
 
@@ -217,7 +217,7 @@ const rowOf = ({ move }: Pick<Command, "move">): Partial<Move> =>
   move === "due" || move === "erase" ? {} : MOVES[move];
 const memoryOf = (command: Pick<Command, "move">): Move["memory"] => rowOf(command).memory;
 
-/** Whether it is taken at the ceiling; new work has a mark of its own, below. */
+/** Whether it is accepted at the ceiling. New work is refused earlier, by its verb. */
 function isSmall(command: Command): boolean {
   const memory = memoryOf(command);
   if (memory !== undefined) return memory === "new";
@@ -273,13 +273,13 @@ export class Writer {
     try {
       return await this.#move(command, taker);
     } catch (error) {
-      // Redis' own limit; new work is refused by its verb.
+      // Redis' own limit is reached.
       if (memoryOf(command) !== "grows" || !isOutOfMemory(error)) throw error;
       return await this.#withoutGrowing(command);
     }
   }
 
-  /** As far as it goes without more memory: a holder that reports progress keeps its lease. */
+  /** Makes the part of the move that takes no memory: a holder that reports progress keeps its lease. */
   async #withoutGrowing(command: Command): Promise<Result> {
     const { degrades_to, status: dropped } = rowOf(command);
     if (degrades_to === undefined || command.artifacts?.length) {
@@ -356,7 +356,7 @@ export class Writer {
     if (JITTERED.has(move)) head.random = Math.random();
     head.read = read;
     head.fields ??= 0;
-    // The script decodes it, and refuses half a character, whichever way that got here.
+    // The script decodes it, and its decoder fails on half a character.
     return wellFormedJson(JSON.stringify(head));
   }
 

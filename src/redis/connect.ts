@@ -52,7 +52,7 @@ function options(role: Role): Options {
 /** A connection that sends little by itself would not notice that it is dead. */
 const PING_MS = 1_000;
 
-/** `reconnectOnError`: whether an error that Redis answered with asks for a new connection. */
+/** `reconnectOnError`: whether an error reply of Redis calls for a new connection. */
 export function connect(
   target: RedisTarget,
   role: Role,
@@ -80,7 +80,7 @@ function open(target: RedisTarget, role: Role, more: Options | undefined): Redis
   return new Redis(url, base);
 }
 
-/** What the connection itself says of why it fails; the commands that wait for it only say that they gave up. */
+/** Returns the connection's own last error where there is one; a waiting command only reports that it gave up. */
 export function reasonOf(redis: Redis): (error: unknown) => string {
   let last: NodeJS.ErrnoException | null = null;
   redis.on("error", (error: Error) => {
@@ -89,7 +89,7 @@ export function reasonOf(redis: Redis): (error: unknown) => string {
   return (error) => last?.message || last?.code || (error instanceof Error ? error.message : "unknown");
 }
 
-/** How people name it: host and port, or the socket. A URL may carry a password, so it is never shown. */
+/** Host and port, or the socket, for messages. The URL may contain a password, so it is never shown. */
 export function placeOf({ url, socket }: RedisTarget): string {
   if (socket !== undefined) return socket;
   const address = url ?? "redis://127.0.0.1:6379";

@@ -1,7 +1,6 @@
 /**
- * A gateway's connections to Redis, and whether Redis serves it: "away" and "back" are logged once each, a server that
- * is no longer the master is left, readiness asks for a write. Limit: one Redis; a hint, never a guard: commands are
- * sent whatever it says.
+ * A gateway's connections to Redis, and whether Redis serves it. Logs "away" and "back" once each, leaves a server that
+ * is no longer the master, and writes to check readiness. Limit: one Redis; only a hint, so commands are always sent.
  */
 import type { Log } from "../telemetry/log.ts";
 import { connect, placeOf, type Redis, type RedisTarget, type Role } from "./connect.ts";
@@ -9,7 +8,7 @@ import { classify } from "./errors.ts";
 import { keys } from "./keys.ts";
 import { Script } from "./script.ts";
 
-/** Ends free memory, so a broker whose Redis is full is ready: what it must refuse, it refuses by itself. */
+/** Allowed at full memory: a broker whose Redis is full is ready, because finishing work frees memory. */
 const writeScript = new Script(`#!lua flags=allow-oom
 redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])
 return 1`);
@@ -51,7 +50,7 @@ export class Connections {
     return redis;
   }
 
-  /** A command failed for want of Redis: false when that is not why. */
+  /** Notes a failed command. Returns false when the cause is not that Redis is unavailable. */
   failed(error: unknown): boolean {
     if (classify(error)?.code !== "redis_unavailable") return false;
     if (error instanceof Error) this.#away(error);
@@ -125,8 +124,8 @@ export class Connections {
   }
 
   /**
-   * An error may ask for a new connection: the address may lead elsewhere by now. The others connect again too, because
-   * a blocking read or a subscription would never hear that its server was replaced.
+   * Some errors call for a new connection: the address may lead to another server by now. All connections reconnect,
+   * because a blocking read or a subscription would never notice that its server was replaced.
    */
   #onRefusal(error: Error): false {
     const every = classify(error)?.reconnectMs ?? null;
@@ -135,7 +134,7 @@ export class Connections {
     this.#reconnectedAt = now;
     this.#lastError = error;
     this.#log.debug({ err: error.message }, "Redis refuses; connecting again");
-    // After this answer was handled: its own connection is the driver's to close.
+    // After this reply was handled: the driver may still close its connection.
     setImmediate(() => {
       for (const redis of this.#open) if (redis.status === "ready") redis.disconnect(true);
     });

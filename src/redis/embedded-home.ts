@@ -15,7 +15,7 @@ export type Home = {
   readonly password: string;
 };
 
-/** The data directory, private to this user, whatever Redis is used: the operator's token is in it. Its real path. */
+/** Makes the data directory private to this user, because it holds the operator's token. Returns its real path. */
 export async function secureDataDir(dataDir: string): Promise<string> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const root = await realpath(dataDir);

@@ -1,6 +1,6 @@
 /**
- * What the log of the embedded Redis says of its append-only file. Limit: a bit that flipped within a value is not
- * noticed by anybody: commands in the file have no checksum.
+ * Reads from the log of the embedded Redis how its append-only file was loaded. Limit: a flipped bit within a value stays
+ * unnoticed, because commands in the file have no checksum.
  */
 import { open } from "node:fs/promises";
 
@@ -28,7 +28,7 @@ export function readLoad(text: string): LoadReport {
 
 const MAX_BYTES = 65_536;
 
-/** What was written since the log had this size; the end of it, if that is much. */
+/** The text written since the log had this size, at most its last 64 KiB. */
 export async function logSince(path: string, from: number): Promise<string> {
   const file = await open(path, "r").catch(() => null);
   if (!file) return "";

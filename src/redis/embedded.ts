@@ -200,7 +200,7 @@ class Keeper implements EmbeddedRedis {
         return await this.ensure();
       } catch (error) {
         const reason = String(error);
-        // Said once: it may be tried for hours.
+        // Logged once: the restart may be tried for hours.
         if (!this.#stopping.signal.aborted && reason !== this.#lastTrouble) {
           this.#options.log("error", "Redis could not be started again", { reason });
         }
@@ -230,7 +230,7 @@ class Keeper implements EmbeddedRedis {
       damaged === null
         ? ""
         : `\nThe append-only file is damaged (${damaged}). Copy ${data}, then restore a backup, or run ` +
-          "'redis-check-aof --fix' on the manifest in its appendonlydir, which drops all that was written behind the damage.";
+          "'redis-check-aof --fix' on the manifest in its appendonlydir, which drops everything after the damage.";
     return `Redis ended while starting (${how}); see ${logfile}.\n${last}${hint}`;
   }
 }

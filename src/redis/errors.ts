@@ -1,6 +1,6 @@
 /**
- * What an error of Redis, or of the connection to it, means: the one table that the answer to a client, the reconnect
- * and the log derive from. Limit: an error that is not in the table is a bug, and counts as `internal`.
+ * The meaning of an error of Redis, or of the connection to it. The answer to a client, the reconnect and the log derive
+ * from this one table. Limit: an error that is not in the table is a bug, and counts as `internal`.
  */
 
 export interface RedisErrorClass {
@@ -9,8 +9,8 @@ export interface RedisErrorClass {
   /** `no`: Redis refused the command before it did anything. `unknown`: the answer never came. */
   readonly executed: "no" | "unknown";
   /**
-   * The connection may lead to a server that is no longer the master: connect again, at most once in this many ms, so
-   * that reads can go on meanwhile. Null: the server is the right one.
+   * Reconnect, at most once in this many ms, because the server may no longer be the master. In between, reads can go
+   * on. Null: the server is the right one.
    */
   readonly reconnectMs: number | null;
 }
@@ -41,7 +41,7 @@ export const REDIS_ERRORS = {
   WRONGPASS: refused(5_000),
   /** It reads its data after a restart. */
   LOADING: refused(),
-  /** A script of somebody else runs for too long. */
+  /** A script, not one of ours, runs for too long. */
   BUSY: refused(),
   /** It cannot persist: the disk is full, or broken. */
   MISCONF: refused(),
@@ -56,7 +56,7 @@ const PHRASES: readonly (readonly [phrase: string, class_: RedisErrorClass])[] =
   ["Script killed by user", refused()],
 ];
 
-/** The driver's own errors: it gave up, and nobody knows what became of the command. */
+/** The driver's own errors: it gave up, and the outcome of the command is unknown. */
 const DRIVER =
   /Command timed out|Connection is closed|Stream isn't writeable|Socket (?:timeout|closed)|max retries/i;
 const ERRNOS: ReadonlySet<string> = new Set([
@@ -76,7 +76,7 @@ function prefixOf(message: string): Prefix | undefined {
   return undefined;
 }
 
-/** Null for what is no trouble of Redis': a bug, or a refusal that the caller handles. */
+/** Null when Redis is not the cause: a bug, or a refusal that the caller handles. */
 export function classify(error: unknown): RedisErrorClass | null {
   if (!(error instanceof Error)) return null;
   const { message } = error;
@@ -89,7 +89,7 @@ export function classify(error: unknown): RedisErrorClass | null {
   return PHRASES.find(([phrase]) => message.includes(phrase))?.[1] ?? null;
 }
 
-/** Redis does not answer, or refuses everybody. */
+/** Redis does not answer, or refuses all clients. */
 export const isUnavailable = (error: unknown): boolean => classify(error)?.code === "redis_unavailable";
 
 /** Redis is out of memory: new work is refused, work in flight goes on. */

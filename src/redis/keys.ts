@@ -13,9 +13,9 @@ export const keys = {
   layout: `${COMMON}:layout`,
   /** HASH token id → JSON {hash, principal, created_at, expires_at}. */
   tokens: `${COMMON}:tokens`,
-  /** STREAM: the audit log, what the operator did. */
+  /** STREAM: the audit log of the operator. */
   audit: `${COMMON}:audit`,
-  /** STREAM: the audit log, what anybody else did; apart, so that nobody can push out the operator's entries. */
+  /** STREAM: the audit log of all others; separate, so that they cannot push out the operator's entries. */
   auditOthers: `${COMMON}:audit:others`,
   /** ZSET agent → when the last agent of that name was deleted, ms; as long as something of its time is kept. */
   deleted: `${COMMON}:deleted`,
@@ -37,8 +37,8 @@ export interface ShardKeys {
   /** The hash tag; the script derives the keys below from it. */
   readonly base: string;
   /**
-   * HASH: the record, written by transition.lua alone. Without a state it is none, but a mark that there is to be none
-   * (engine/idempotency.ts); expires.
+   * HASH: the record, written by transition.lua alone. Without a state it is a mark that no record of this id may be
+   * created (engine/idempotency.ts); the mark expires.
    */
   readonly delegation: (id: string) => string;
   /** LIST: JSON messages, oldest first; an element may hold several, comma separated. */
@@ -47,9 +47,9 @@ export interface ShardKeys {
   readonly artifacts: (id: string) => string;
   /** LIST: follow-ups that its holder has not seen, oldest first: the id as JSON, a line break, the message as JSON. */
   readonly unseen: (id: string) => string;
-  /** HASH request_id → JSON answer, of a question of which some is not answered yet; goes with the question. */
+  /** HASH request_id → JSON answer, of a question that is answered in part; deleted with the question. */
   readonly answerParts: (id: string, interrupt: string) => string;
-  /** HASH: answers to `auth` questions, for the holder of the lease alone; `answers:` and `hash:` and the question's id. */
+  /** HASH: answers to `auth` questions, only for the holder of the lease; fields `answers:<question>`, `hash:<question>`. */
   readonly secrets: (id: string) => string;
   /** SET: ids of the delegations made, or about to be made, under it; a cascade takes out what it has canceled. */
   readonly children: (id: string) => string;
@@ -57,7 +57,7 @@ export interface ShardKeys {
   readonly pushes: (id: string) => string;
   /** HASH: how far each of them is told; by `at:`, `job:`, `since:` and `part:` and its id. See engine/push-steps.ts. */
   readonly pushed: (id: string) => string;
-  /** LIST: events that could not be written to their streams yet, oldest first; nearly never there. */
+  /** LIST: events that could not be written to their streams yet, oldest first; almost always absent. */
   readonly unpublished: (id: string) => string;
   /** STRING: this child shall not come to be, its parent was canceled; expires. */
   readonly tombstone: (id: string) => string;
@@ -65,7 +65,7 @@ export interface ShardKeys {
   readonly delegationEvents: (id: string) => string;
   /** STREAM: every event of the shard, short; the live feed of the gateways. */
   readonly events: string;
-  /** HASH: a stream of the two kinds below → how many events were erased from it; written by transition.lua. */
+  /** HASH stream → how many events were erased from it, for `events` and `feed`; written by transition.lua. */
   readonly erased: string;
   /** STREAM: the events of one principal, trimmed by age. */
   readonly feed: (principal: string) => string;

@@ -29,7 +29,7 @@ export class Script {
 const anyScript = new Script(`#!lua flags=allow-oom
 return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))`);
 
-/** One small write that has to work at full memory, too: what keeps a broker running, or lets it free memory. */
+/** A small write that must also work at full memory, because it keeps a broker running or lets it free memory. */
 export async function writeEvenIfFull(
   redis: Redis,
   command: "HSET" | "HSETNX" | "ZADD",

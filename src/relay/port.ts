@@ -7,7 +7,7 @@ import type { InterruptInput } from "../schema/interrupt.ts";
 import type { Lease, ReplyInput } from "../schema/lease.ts";
 import type { Checkpoint } from "../schema/values.ts";
 
-/** `kept`; `full`: the delegation takes no more events, only its reply; `too_large`: nor will its reply be taken. */
+/** `kept`; `full`: the delegation accepts only its reply; `too_large`: its reply will be refused too. */
 export type ArtifactOutcome = "kept" | "full" | "too_large";
 
 export interface ArtifactChunk {

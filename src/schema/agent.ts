@@ -81,7 +81,7 @@ export const backoffPatchSchema = z.strictObject({
   jitter: backoffSchema.shape.jitter.unwrap().nullish(),
 });
 
-/** A JSON Merge Patch (RFC 7396): what is absent stays, `null` resets to the default, arrays are replaced whole. */
+/** A JSON Merge Patch (RFC 7396): absent settings stay, `null` resets to the default, arrays are replaced whole. */
 export const agentPatchSchema = z.strictObject({
   description: settings.description.unwrap().nullish(),
   skills: settings.skills.unwrap().nullish(),
@@ -91,7 +91,7 @@ export const agentPatchSchema = z.strictObject({
   limits: limitsPatchSchema.nullish(),
   backoff: backoffPatchSchema.nullish(),
 });
-/** What of an agent to change: what is absent stays, `null` resets to the default, arrays are replaced whole. */
+/** Changes to an agent's settings: absent ones stay, `null` resets to the default, arrays are replaced whole. */
 export type AgentPatch = z.input<typeof agentPatchSchema>;
 
 export const agentSchema = z.strictObject({
@@ -126,7 +126,7 @@ export const workerSchema = z.strictObject({
   /** Its `worker_id`; the agent's name where it gave none. */
   id: z.string(),
   last_seen_at: instantSchema,
-  /** What it holds leases of. */
+  /** The delegations whose leases it holds. */
   delegations: z.array(z.string()),
 });
 /** A process that works for an agent. */
@@ -134,7 +134,7 @@ export type Worker = z.infer<typeof workerSchema>;
 
 export const workersSchema = z.strictObject({
   workers: z.array(workerSchema),
-  /** There are more than are shown. */
+  /** There are more workers or leases than are shown. */
   truncated: z.boolean(),
 });
 

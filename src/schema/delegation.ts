@@ -200,11 +200,11 @@ export const delegationFilterSchema = z.strictObject({
     .string()
     .regex(/^[a-z][a-z0-9_]{0,63}$/)
     .optional(),
-  /** Made then or later. */
+  /** Created at or after this instant. */
   since: givenInstantSchema.optional(),
-  /** Made before. */
+  /** Created before this instant. */
   until: givenInstantSchema.optional(),
-  /** A part of the preview of the task, in capitals or not. */
+  /** Text in the preview of the task; case is ignored. */
   q: z.string().min(1).max(100).optional(),
 });
 /** Which delegations to list; what is given must all hold. */
@@ -216,7 +216,7 @@ export interface DelegationFilter extends Omit<z.input<typeof delegationFilterSc
 export const delegationPageSchema = z.strictObject({
   delegations: z.array(delegationSchema),
   next_cursor: z.string().nullable(),
-  /** All that was made then or later was looked at; null: all there is. */
+  /** Everything created at or after this instant was looked at; null: everything was. */
   scanned_to: instantSchema.nullable(),
 });
 

@@ -51,7 +51,7 @@ export const heartbeatRequestSchema = z.strictObject({
 export const heartbeatSchema = z.strictObject({
   expires_at: instantSchema,
   messages: z.array(messageSchema),
-  /** The lease is extended, and the progress was not kept: the delegation's events, or the memory, are at their limit. */
+  /** The lease is extended, but the progress was dropped: the delegation's events, or the memory, are at their limit. */
   progress_dropped: z.literal(true).optional(),
 });
 
@@ -59,7 +59,7 @@ export const artifactRequestSchema = z.strictObject({
   artifact: artifactInputSchema,
   append: z.boolean().default(false),
   last_chunk: z.boolean().default(false),
-  /** Makes a repeat safe: compared with that of the last chunk accepted for this artifact on this lease. */
+  /** Makes a repeat safe: compared with the chunk_id of the last chunk accepted for this artifact on this lease. */
   chunk_id: z
     .string()
     .regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters without spaces")
@@ -67,7 +67,7 @@ export const artifactRequestSchema = z.strictObject({
 });
 export const artifactAnswerSchema = z.strictObject({
   expires_at: instantSchema,
-  /** The chunk is the last one again; nothing was added. */
+  /** The chunk repeats the last one; nothing was added. */
   duplicate: z.literal(true).optional(),
 });
 

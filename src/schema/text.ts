@@ -1,4 +1,4 @@
-/** Small operations on foreign text, each in linear time. Limit: lengths are UTF-16 code units. */
+/** Small operations on user text, each in linear time. Limit: lengths are UTF-16 code units. */
 
 export function withoutTrailingSlashes(text: string): string {
   let end = text.length;
@@ -13,13 +13,13 @@ export function truncate(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, max).replace(HALF_AT_END, "");
 }
 
-/** How JSON writes a half character, also behind an escaped backslash: cheap to look for, and nearly always absent. */
+/** A half character as JSON escapes it, or the same text after an escaped backslash: a cheap check, nearly always false. */
 const HALF_ESCAPE = /\\u[dD][89a-fA-F]/;
 
-/** Whether JSON text may hold a lone surrogate: half a character, as a cut between two code units leaves it. */
+/** Whether JSON text may hold a lone surrogate: half a character, left by a cut between two code units. */
 export const mayHoldHalves = (json: string): boolean => HALF_ESCAPE.test(json);
 
-/** A JSON value, whose half characters are U+FFFD, in member names too. Limit: as deep as the stack. */
+/** The JSON value with each half character replaced by U+FFFD, in member names too. Limit: as deep as the stack. */
 export function wellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
   if (typeof value !== "object" || value === null) return value;
@@ -33,7 +33,7 @@ export function wellFormed(value: unknown): unknown {
 export const wellFormedJson = (json: string): string =>
   mayHoldHalves(json) ? JSON.stringify(wellFormed(JSON.parse(json))) : json;
 
-/** Where a JSON value holds half characters, by path, at most `max` of them. */
+/** The paths at which a JSON value holds half characters, at most `max`. */
 export function halvesIn(value: unknown, max: number): string[] {
   const found: string[] = [];
   const look = (one: unknown, path: string): void => {

@@ -44,8 +44,8 @@ export const leaseIdSchema = z
   .regex(/^lse_[0-9a-z]{1,3}_[0-9a-z]{26}_[0-9]{1,9}$/, "not a lease id");
 
 /**
- * A list of foreign items that is refused by its length before all of its items are looked at: a megabyte holds hundreds
- * of thousands of wrong ones, and each costs microseconds.
+ * A list whose length is checked before most of its items are: a megabyte can hold hundreds of thousands of invalid
+ * items, and each costs microseconds.
  */
 export const fewOf = <T extends z.ZodType>(item: T, min: number, max: number) =>
   z.preprocess(

@@ -31,7 +31,7 @@ const envelopeSchema = z.looseObject({
 });
 const idSchema = z.object({ id: z.union([z.string(), z.int()]) });
 
-/** Fit to be repeated. */
+/** The request's id, well-formed, so that an answer can repeat it. */
 const idOf = (body: unknown): Id => {
   const id = idSchema.safeParse(body).data?.id ?? null;
   return typeof id === "string" ? id.toWellFormed() : id;

@@ -116,7 +116,7 @@ const placed = (message: Message, { id, contextId }: Pick<About, "id" | "context
   contextId,
 });
 
-/** A2A has no message without a part: an answer that has no words, or keeps them secret, says so as data. */
+/** An A2A message needs a part: an answer without text, or a secret one, gets a data part that says so. */
 function partsOf({ parts, metadata }: Message): Part[] {
   const { interrupt_id, decision, redacted } = metadata ?? {};
   if (parts.length > 0 || interrupt_id === undefined) return parts;

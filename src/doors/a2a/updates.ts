@@ -18,7 +18,7 @@ import { toInstant } from "../../schema/values.ts";
 import { type About, aboutOf, artifactsOf, OURS, toStatus, type UpdateJson } from "./task.ts";
 import type { Told } from "./told.ts";
 
-/** An artifact, or what its event says of it once its body was replaced or dropped. */
+/** An artifact, or its stand-in after its body was replaced or dropped. */
 const shownSchema = z.union([
   z.object({ artifactId: z.string(), superseded: z.literal(true) }).strict(),
   artifactSchema,
@@ -55,7 +55,7 @@ export const mayForget = ({ status }: Pick<Entry, "status">): boolean =>
 
 export const isEnd = ({ type }: Pick<Entry, "type">): boolean => TERMINAL_EVENT_TYPES.includes(type);
 
-/** An artifact whose content is gone. An event keeps its number of updates, by which a push goes on behind a failure. */
+/** An artifact whose content is gone. It is still sent, because a push resumes by the number of an event's updates. */
 const emptied = (artifactId: string, why: "dropped" | "superseded"): Artifact => ({
   artifactId,
   parts: [{ text: "" }],

@@ -15,7 +15,7 @@ export const replyRoutes: readonly Route[] = [
     params: z.strictObject({ agent: agentNameSchema }),
     body: z.record(z.string(), z.unknown()),
     answers: { 200: replySchema },
-    // Somebody else's software: refused, finished work would be lost.
+    // Other software sends these replies: a refusal would lose finished work.
     notes: { repairs: true },
     async handle(call, { params: { agent }, raw }) {
       const { address, action } = parseA2aReply(raw);

@@ -92,7 +92,7 @@ export const saidSchema = contentSchema.extend({
   /** Who answered, and when. */
   by: z.string().optional(),
   at: z.string().optional(),
-  /** Its content is for the holder of the lease alone. */
+  /** Its content is shown only to the holder of the lease. */
   redacted: z.boolean().optional(),
 });
 export type Said = z.infer<typeof saidSchema>;
@@ -125,7 +125,7 @@ export const wordsOf = ({ text, truncated, data = [], urls = [] }: Content): str
   ...(truncated === true ? ["[cut]"] : []),
 ];
 
-/** One line for each message: who, how it was decided, the words. */
+/** A message as text: its author, the decision, the content. */
 export function saidLine({ role, decision, by, at, redacted, ...content }: Said): string {
   const who = by === undefined ? role : `${role} (${by}${at === undefined ? "" : `, ${at}`})`;
   const words = [

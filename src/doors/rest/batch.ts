@@ -1,7 +1,7 @@
 /**
  * Many delegations in one request, each accepted or refused on its own. Limit: one after the other, so that equal
- * priorities keep their order; the whole is bounded by the size of a body, and in time: once Redis does not answer, or
- * after 10 s, the rest is refused untried.
+ * priorities keep their order; bounded by the size of a body. Once Redis does not answer, or after 10 s, the rest is
+ * refused untried.
  */
 import { z } from "zod";
 import { delegate } from "../../engine/delegate.ts";
