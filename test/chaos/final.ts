@@ -121,8 +121,8 @@ const pageSchema = z.object({
     z.looseObject({
       id: z.string(),
       type: z.string(),
-      seq: z.number(),
-      state: z.string(),
+      seq: z.number().optional(),
+      state: z.string().default(""),
       status: z.string().optional(),
     }),
   ),
@@ -144,6 +144,8 @@ async function readEvents(stage: Stage, { records }: Dump): Promise<Map<string, 
       if (status !== 200) break;
       const page = pageSchema.parse(JSON.parse(text));
       for (const event of page.events) {
+        // A RESET is no event of the delegation; what it hides is missing then.
+        if (event.seq === undefined) continue;
         const { seq, type, state, status: what = "" } = event;
         events.push({ seq, type, state, status: what, hash: hashOf(event) });
       }

@@ -137,7 +137,7 @@ async function byBatch(
 async function after(part: Part, as: string, other: string, id: string): Promise<void> {
   const { random } = part;
   const path = `/v1/delegations/${id}`;
-  if (random.chance(0.03)) {
+  if (random.chance(0.08)) {
     await part.call("foreign", { id, state: "to read it" }, { as: other, method: "GET", path });
     await part.call(
       "foreign",
