@@ -66,7 +66,7 @@ export interface Route {
 }
 
 const none = z.strictObject({});
-/** Enough to mend a body by; a hostile one has a million. */
+/** Enough to fix a body by; a hostile one has a million. */
 const MAX_ISSUES = 50;
 
 /** Checks one part of the input; all problems at once, each with its path. */
@@ -78,14 +78,18 @@ export function check<T>(schema: z.ZodType<T>, value: unknown, where: string): T
     .flatMap((issue) => toIssues(issue, where))
     .slice(0, MAX_ISSUES);
   const first = issues[0];
+  const omitted = countOf(result.error.issues) - issues.length;
   throw new ErrandError(
     "invalid_request",
     `${first?.path || "The body"}: ${first?.reason ?? "is not valid"}`,
     {
-      details: { issues },
+      details: { issues, ...(omitted > 0 && { issues_omitted: omitted }) },
     },
   );
 }
+
+const countOf = (issues: readonly z.core.$ZodIssue[]): number =>
+  issues.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length : 1), 0);
 
 function toIssues(issue: z.core.$ZodIssue, where: string): { path: string; reason: string }[] {
   const at = issue.path.map(String).join(".");

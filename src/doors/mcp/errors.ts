@@ -32,17 +32,20 @@ const INTERNAL_ERROR = -32603;
 const MOST_ISSUES = 20;
 const ISSUE_BYTES = 256;
 const MESSAGE_BYTES = 1_024;
-const issuesSchema = z.looseObject({ issues: z.array(z.object({ path: z.string(), reason: z.string() })) });
+const issuesSchema = z.looseObject({
+  issues: z.array(z.object({ path: z.string(), reason: z.string() })),
+  issues_omitted: z.int().default(0),
+});
 
 function shortened(details: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   const found = issuesSchema.safeParse(details);
   if (!found.success) return details;
-  const { issues, ...rest } = found.data;
+  const { issues, issues_omitted, ...rest } = found.data;
   const shown = issues.slice(0, MOST_ISSUES).map(({ path, reason }) => ({
     path: preview(path, ISSUE_BYTES),
     reason: preview(reason, ISSUE_BYTES),
   }));
-  const omitted = issues.length - shown.length;
+  const omitted = issues_omitted + issues.length - shown.length;
   return { ...rest, issues: shown, ...(omitted > 0 && { issues_omitted: omitted }) };
 }
 
