@@ -105,6 +105,9 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3])
 redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - ARGV[4])
 return 1`);
 
+const beingDeleted = (name: string): ErrandError =>
+  new ErrandError("agent_busy", `Agent '${name}' is being deleted; delete it again to finish that.`);
+
 const LIVE = ["submitted", "working", "interrupted"] as const;
 
 export class Agents {
@@ -128,9 +131,10 @@ export class Agents {
     return this.read(name);
   }
 
-  /** Reads it from Redis, not from the cache. */
-  async read(name: string): Promise<StoredAgent | null> {
+  /** Reads it from Redis, not from the cache; throws `agent_busy` where its deletion has begun and `toChange` is set. */
+  async read(name: string, toChange = false): Promise<StoredAgent | null> {
     const fields = await this.#redis.hgetall(this.#shards.ofAgent(name).agent(name));
+    if (toChange && fields.deleting !== undefined) throw beingDeleted(name);
     const agent = fields.doc === undefined ? null : toStored(name, { ...fields, doc: fields.doc });
     this.#cache.set(name, agent);
     return agent;
@@ -153,7 +157,7 @@ export class Agents {
    */
   async change(name: string, next: (before: StoredAgent | null) => AgentSpec): Promise<StoredAgent | null> {
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      const before = await this.read(name);
+      const before = await this.read(name, true);
       const spec = next(before);
       if (before && isDeepStrictEqual(before.spec, spec)) return before;
       if (await this.#write(name, spec, before)) return before;
@@ -182,12 +186,7 @@ export class Agents {
       ],
     );
     this.#cache.delete(name);
-    if (written === -1) {
-      throw new ErrandError(
-        "agent_busy",
-        `Agent '${name}' is being deleted; delete it again to finish that.`,
-      );
-    }
+    if (written === -1) throw beingDeleted(name);
     if (written === -2) {
       const maximum = LIMITS.agents.value;
       throw new ErrandError(

@@ -345,7 +345,7 @@ test("killed before any command between the event and its call: it is told all t
     expect(told).toEqual([...told].sort((a, b) => a - b));
     expect([...new Set(told)]).toEqual(Array.from({ length: seq - 1 }, (_, at) => at + 2));
   }
-}, 180_000);
+}, 600_000);
 
 test("a job that is not its config's own any more tells nothing", async () => {
   const { engine, api, made, lease, push } = await setup();
