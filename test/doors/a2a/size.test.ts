@@ -3,11 +3,26 @@ import { describe, expect, test } from "vitest";
 import { boundedTask, boundedUpdate, MAX_LINE_BYTES } from "../../../src/doors/a2a/bounded.ts";
 import type { TaskJson } from "../../../src/doors/a2a/task.ts";
 import type { Artifact, Message } from "../../../src/schema/a2a.ts";
+import { LIMITS } from "../../../src/schema/limits.ts";
 import { until } from "../../support/until.ts";
 import { a2aDesk, BINDINGS, begun, leaseOf, reading, say, sdkClient, sending, textOf } from "./support.ts";
 
 const MIB = 1024 * 1024;
 const LARGE = { maxBodyBytes: 8 * MIB };
+
+/** As many empty parts as one artifact may have when it is sent, so many times. */
+async function sendParts(
+  agent: { call: (method: string, path: string, body: unknown) => Promise<{ status: number }> },
+  lease: string,
+  artifactId: string,
+  times: number,
+): Promise<void> {
+  const parts = Array.from({ length: LIMITS.parts.value }, () => ({ text: "" }));
+  for (let time = 0; time < times; time += 1) {
+    const chunk = { artifact: { artifactId, parts }, append: time > 0 };
+    expect((await agent.call("POST", `/v1/leases/${lease}/artifacts`, chunk)).status).toBe(200);
+  }
+}
 
 describe.each(BINDINGS)("%s", (binding) => {
   test("artifacts of as much as a delegation may hold", async () => {
@@ -23,10 +38,8 @@ describe.each(BINDINGS)("%s", (binding) => {
       expect(sent.status).toBe(200);
     }
     // So many small parts are more than twice as large in the form of 0.3.
-    await agent.call("POST", `/v1/leases/${lease}/artifacts`, {
-      artifact: { artifactId: "many", parts: Array.from({ length: 60_000 }, () => ({ text: "" })) },
-    });
-    await until(() => stream.events.length === 6, { timeoutMs: 20_000 });
+    await sendParts(agent, lease, "many", 6);
+    await until(() => stream.events.length === 11, { timeoutMs: 20_000 });
     const snapshot = reading(client.resubscribeTask({ tenant: "", id }));
     await until(() => snapshot.events.length > 0 || !snapshot.isOpen(), { timeoutMs: 20_000 });
     await agent.reply(lease, { text: "done" });
@@ -44,21 +57,21 @@ describe.each(BINDINGS)("%s", (binding) => {
 
 test("a reference leads to the whole task", async () => {
   const { url, agent, caller } = await a2aDesk(LARGE);
-  const artifact = { artifactId: "a", parts: Array.from({ length: 90_000 }, () => ({ text: "" })) };
   const client = await sdkClient(url, "scout", caller.token);
   const live = await begun(client.sendMessageStream(sending(say("work"))));
-  const { lease } = await leaseOf(agent);
-  await agent.call("POST", `/v1/leases/${lease}/artifacts`, { artifact });
-  await until(() => live.events.length === 3, { timeoutMs: 20_000 });
-  const told = live.events[2]?.payload;
-  const part = told?.$case === "artifactUpdate" ? told.value.artifact?.parts[0]?.content : undefined;
+  const { lease, id } = await leaseOf(agent);
+  await sendParts(agent, lease, "a", 9);
+  const snapshot = reading(client.resubscribeTask({ tenant: "", id }));
+  await until(() => snapshot.events.length > 0, { timeoutMs: 20_000 });
+  const { payload } = snapshot.events[0] ?? {};
+  const part = payload?.$case === "task" ? payload.value.artifacts[0]?.parts[0]?.content : undefined;
   if (part?.$case !== "url") throw new Error("no reference");
   const response = await fetch(part.value, {
     headers: { authorization: `Bearer ${caller.token}`, "a2a-version": "1.0" },
   });
   expect((await response.json()).artifacts[0].parts).toHaveLength(90_000);
   await agent.reply(lease);
-  await live.ended;
+  await Promise.all([live.ended, snapshot.ended]);
 }, 120_000);
 
 const URL_OF = "http://broker/a2a/scout/rest/tasks/x";
