@@ -79,17 +79,18 @@ describe.each(ERAS)("in the %s era", (era) => {
     await api.agent("scout");
     // Together more than the buffers of a connection hold.
     const task = "x".repeat(1_000_000);
-    const sent = [];
-    for (let i = 0; i < 8; i += 1) sent.push((await api.delegate("scout", { task })).body.id);
+    for (let i = 0; i < 8; i += 1) await api.delegate("scout", { task });
     const socket = connect(gateway.port, "127.0.0.1");
     socket.on("error", () => {});
     socket.pause();
     socket.write(await pollOf(era, url));
     const working = async () => (await api.call("GET", "/v1/agents/scout")).body.counts.working;
-    await until(async () => (await working()) === 8, { what: "the leases", timeoutMs: 10_000 });
+    // A poll ends early at about 8 MiB, and each lease has its task twice.
+    await until(async () => (await working()) >= 4, { what: "the leases", timeoutMs: 10_000 });
     socket.resetAndDestroy();
     await until(async () => (await working()) === 0, { what: "the leases' end" });
     const { leases } = (await api.lease("scout", { max: 8 })).body;
-    expect(leases.map(({ attempt }: { attempt: number }) => attempt)).toEqual(sent.map(() => 1));
+    expect(leases.length).toBeGreaterThanOrEqual(4);
+    for (const { attempt } of leases) expect(attempt).toBe(1);
   }, 120_000);
 });
