@@ -265,7 +265,13 @@ export class Agents {
   /** Takes away what is left of it, itself last, so that a new agent of its name sees nothing of it. */
   async forget(name: string): Promise<void> {
     const keys = this.#shards.ofAgent(name);
-    await Promise.all(this.#shards.all.map((shard) => this.#redis.del(shard.feed(`agent:${name}`))));
+    await Promise.all(
+      this.#shards.all.map(async (shard) => {
+        const feed = shard.feed(`agent:${name}`);
+        await this.#redis.del(feed);
+        await this.#redis.hdel(shard.erased, feed, `${feed}:whole`);
+      }),
+    );
     await deletedScript.run(
       this.#redis,
       [common.deleted],

@@ -13,7 +13,9 @@ export const READ_BYTES = 1024 * 1024;
 /**
  * `is_missed(key, position, oldest)`: entries behind the position were trimmed. They are: it is not the beginning,
  * nothing up to it is kept, and the stream has lost some and has had later ones. Erased events are not missed (`:erased`
- * counts them), except behind a position older than the retention, where they could hide trimmed ones.
+ * counts them), and nothing is from the entry on that was the oldest when some were erased (`:whole`, with the number
+ * of those trimmed before), while no more is trimmed. Behind a position older than the retention all that was lost
+ * counts, because erased events could hide trimmed ones.
  */
 const MISSED = `#!lua flags=no-writes
 local function info(key)
@@ -40,7 +42,11 @@ local function is_missed(key, position, oldest)
   if added == nil or not is_before(position, found['last-generated-id']) then return false end
   local lost = added - found['length']
   if is_before(position, oldest) then return lost > 0 end
-  return lost > tonumber(redis.call('HGET', string.match(key, '^{[^}]*}') .. ':erased', key) or 0)
+  local noted = redis.call('HMGET', string.match(key, '^{[^}]*}') .. ':erased', key, key .. ':whole')
+  local trimmed = lost - tonumber(noted[1] or 0)
+  if trimmed <= 0 then return false end
+  local from, of = string.match(noted[2] or '', '^(%S+) (%S+)$')
+  return not from or tonumber(of) ~= trimmed or is_before(position, from)
 end
 `;
 

@@ -215,10 +215,25 @@ if owes() and (erased or (swept and not rec.unpublished and now >= rec.follow_at
   return answer('follow_up', { cascade = rec.cascade, follow_at = rec.follow_at, untold = untold() })
 end
 
+-- Before events of a stream are erased: from its oldest on there is no hole, as long as no more is trimmed than now.
+local function note_whole(stream)
+  local oldest = redis.call('XRANGE', stream, '-', '+', 'COUNT', 1)[1]
+  if not oldest then return end
+  local flat, info = redis.call('XINFO', 'STREAM', stream), {}
+  for i = 1, #flat, 2 do info[flat[i]] = flat[i + 1] end
+  if not info['entries-added'] then return end
+  local erased = base .. ':erased'
+  local trimmed = info['entries-added'] - info['length'] - tonumber(redis.call('HGET', erased, stream) or 0)
+  local known = redis.call('HGET', erased, stream .. ':whole') or ''
+  if string.match(known, '^%S+ (%S+)$') == digits(trimmed) then return end
+  redis.call('HSET', erased, stream .. ':whole', oldest[1] .. ' ' .. digits(trimmed))
+end
+
 -- Deletes its events from the streams that outlive it, and counts them, so that readers do not take them for trimmed.
 local function erase_events()
   local streams = { base .. ':events', base .. ':feed:' .. rec.delegator }
   if rec.delegator ~= 'agent:' .. rec.target then streams[3] = base .. ':feed:agent:' .. rec.target end
+  for _, stream in ipairs(streams) do note_whole(stream) end
   local from, some = '-', nil
   repeat
     some = redis.call('XRANGE', key .. ':events', from, '+', 'COUNT', 100)

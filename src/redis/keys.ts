@@ -65,7 +65,10 @@ export interface ShardKeys {
   readonly delegationEvents: (id: string) => string;
   /** STREAM: every event of the shard, short; the live feed of the gateways. */
   readonly events: string;
-  /** HASH stream → how many events were erased from it, for `events` and `feed`; written by transition.lua. */
+  /**
+   * HASH stream → how many events were erased from it, for `events` and `feed`; stream with `:whole` → the id from which
+   * on it has no hole, and how many were trimmed by then. Written by transition.lua.
+   */
   readonly erased: string;
   /** STREAM: the events of one principal, trimmed by age. */
   readonly feed: (principal: string) => string;

@@ -83,6 +83,28 @@ test("what was trimmed is missed all the same", async () => {
   expect((await eventsAfter(cursor)).events[0].type).toBe("RESET");
 });
 
+test("nothing is missed when all that the trimming left is erased, until more is trimmed", async () => {
+  const { alice, finished, eventsAfter, redis } = await setup();
+  const feed = "{errand:0}:feed:caller:alice";
+  await finished();
+  const kept = await finished();
+  const { cursor } = await eventsAfter("0");
+  await redis.xtrim(feed, "MINID", String((await eventsAfter("0")).events[5].id));
+  const second = await finished();
+  const { cursor: later } = await eventsAfter("0");
+  const third = await finished();
+  const begins = (id: string) => ({ type: "DELEGATION_SENT", delegation_id: id });
+  expect((await alice.erase(kept)).status).toBe(204);
+  expect((await eventsAfter(cursor)).events[0]).toMatchObject(begins(second));
+  expect((await alice.erase(second)).status).toBe(204);
+  expect((await eventsAfter(cursor)).events[0]).toMatchObject(begins(third));
+  expect((await eventsAfter(later)).events[0]).toMatchObject(begins(third));
+  await redis.xtrim(feed, "MAXLEN", 2);
+  expect((await eventsAfter(later)).events[0].type).toBe("RESET");
+  expect((await alice.erase(third)).status).toBe(204);
+  expect((await eventsAfter(later)).events[0].type).toBe("RESET");
+});
+
 test("children that are to be canceled are, before their parent is erased", async () => {
   const { api, alice, gateway } = await setup();
   const root = String((await alice.delegate("scout")).body.id);
