@@ -145,17 +145,22 @@ export class HouseRelay {
     if (age < SETTLE_MS) return SETTLE_MS - age;
     const remote = (await this.#serverOf(target)) ?? this.#servers.get(target)?.remote;
     if (!remote) return null;
+    // Not AbortSignal.timeout() within AbortSignal.any(): Node 20 may collect the timeout, and then it never fires.
+    const limit = new AbortController();
+    const abort = () => limit.abort();
+    const timer = setTimeout(abort, ABANDON_MS);
+    stopping.addEventListener("abort", abort, { once: true });
+    if (stopping.aborted) abort();
     try {
-      await abandon(
-        remote,
-        { ...delegation, checkpoint: JSON.parse(checkpoint) },
-        AbortSignal.any([stopping, AbortSignal.timeout(ABANDON_MS)]),
-      );
+      await abandon(remote, { ...delegation, checkpoint: JSON.parse(checkpoint) }, limit.signal);
       return null;
     } catch {
       const isGivenUp = age > ABANDON_FOR_MS;
       log.info({ delegation_id, agent: target, given_up: isGivenUp }, "the task was not canceled");
       return isGivenUp ? null : Math.min(ABANDON_LONGEST_MS, Math.max(SETTLE_MS, age));
+    } finally {
+      clearTimeout(timer);
+      stopping.removeEventListener("abort", abort);
     }
   }
 

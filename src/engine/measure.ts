@@ -2,6 +2,7 @@
  * What the outcomes of the script and the queues mean in numbers. Limit: the depth of queues is read at a scrape,
  * agent by agent, for as many as have anything waiting or working.
  */
+import { MOVES, type Move } from "../lifecycle/states.ts";
 import type { Observe } from "../lifecycle/writer.ts";
 import { isTerminal } from "../schema/delegation.ts";
 import type { Metrics, QueueDepth } from "../telemetry/metrics.ts";
@@ -19,8 +20,11 @@ export function observer(metrics: Metrics): Observe {
       if (outcome.move === "lease") {
         metrics.timeToLease.observe(Math.max(0, outcome.now - (outcome.ready_at ?? outcome.now)) / 1000);
       }
-      if (isTerminal(outcome.state)) metrics.finished.inc({ state: outcome.state });
-      if (outcome.state === "completed") {
+      // A finished delegation may still see moves that leave its state: its end is published, a callback is added.
+      const { to }: Move = MOVES[outcome.move];
+      const ends = to.length > 0 && isTerminal(outcome.state);
+      if (ends) metrics.finished.inc({ state: outcome.state });
+      if (ends && outcome.state === "completed") {
         metrics.timeToAnswer.observe(Math.max(0, outcome.now - outcome.created_at) / 1000);
       }
     }

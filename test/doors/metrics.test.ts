@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
 
 async function scrape(url: string, token = OPERATOR) {
   const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${token}` } });
@@ -40,6 +42,21 @@ test("the story of a few delegations can be read from the metrics", async () => 
   expect(value("errand_time_to_lease_seconds_count")).toBe(3);
   expect(value("errand_accept_seconds_count")).toBe(4);
   expect(text).toContain('route="/v1/delegations"');
+});
+
+test("an end is counted once, whatever happens to the delegation after it", async () => {
+  const { url, gateway } = await startBroker({ callbackAllow: ["127.0.0.1"] });
+  const api = client(url);
+  await api.agent("scout");
+  const { url: receiver, received } = await startReceiver();
+  await api.delegate("scout", { callback: { url: receiver } });
+  await api.reply(String((await api.lease("scout")).body.leases[0].lease_id));
+  await until(() => received.length === 1);
+  await Promise.allSettled(gateway.broker.background);
+  const { value } = await scrape(url);
+  expect(value('errand_moves_total{move="follow_up"}')).toBeGreaterThan(0);
+  expect(value('errand_delegations_finished_total{state="completed"}')).toBe(1);
+  expect(value("errand_time_to_answer_seconds_count")).toBe(1);
 });
 
 test("labels stay bounded: no ids, no principals, agents only up to the cap", async () => {
