@@ -37,6 +37,16 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
 Each installs the dependencies and builds first, if they are missing or out of date.
 `;
 
+const FUZZ_HELP = `npm run fuzz -- [options]
+
+Sends requests that are valid, nearly valid and hostile through every door. A failure prints the shortest request that
+fails, and the seed and path that send it again.
+
+  --runs N   how many requests to send   (20000)
+  --seed N   which ones                  (random; printed)
+  --path P   only the one that failed, as printed
+  --help`;
+
 const TASKS = {
   async start(args) {
     await build();
@@ -88,8 +98,10 @@ const TASKS = {
       runs: { type: "string", default: "20000" },
       seed: { type: "string", default: String(Date.now() % 2 ** 31) },
       path: { type: "string" },
+      help: { type: "boolean", short: "h", default: false },
     };
-    const { values } = parseArgs({ args, options });
+    const { help, ...values } = parseArgs({ args, options }).values;
+    if (help) return say(FUZZ_HELP);
     for (const [name, value] of Object.entries(values)) process.env[`FUZZ_${name.toUpperCase()}`] = value;
     say(`fuzz: seed ${values.seed}`);
     await build();

@@ -47,7 +47,11 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
       return new ErrandError(
         "already_finished",
         `Delegation ${delegationId} is finished, and its record was deleted.`,
-        { ...about, delegation_valid: false },
+        {
+          ...about,
+          delegation_valid: false,
+          recovery: "Nothing is left to read. To delegate the task again, use a new Idempotency-Key.",
+        },
       );
     case "no_agent":
       return new ErrandError("agent_unknown", "There is no such agent.");

@@ -195,8 +195,9 @@ test("token create prints the secret alone", async () => {
   expect(stub.seen[0]?.body).toEqual({ principal: "agent:scout", expires_in_seconds: 60 });
 });
 
-test("agent put sends what was said and leaves the rest to the defaults", async () => {
-  const stub = await stubBroker((_request, answer) => answer.json(AGENT, 201));
+test("agent put sends the settings that are given, and no other", async () => {
+  const changed = { ...AGENT, created: false, changed: ["description"], reset: [] };
+  const stub = await stubBroker((_request, answer) => answer.json(changed, 200));
   const argv = [
     "agent",
     "put",
@@ -212,7 +213,7 @@ test("agent put sends what was said and leaves the rest to the defaults", async 
   ];
   expect((await run(argv, { env: { url: stub.url, token: "t" } })).code).toBe(0);
   expect(stub.seen[0]).toMatchObject({
-    method: "PUT",
+    method: "PATCH",
     body: {
       description: "counts",
       accepts_from: ["caller:*"],

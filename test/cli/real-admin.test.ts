@@ -88,7 +88,7 @@ test("the audit log and the workers of an agent are printed, and as JSON lines",
   const { id } = (await api.delegate("scout")).body;
   await api.lease("scout", { worker_id: "w1" });
   expect((await run(["agent", "workers", "scout"])).stdout).toMatch(
-    new RegExp(`^WORKER +LAST SEEN +WORKS ON\nw1 +\\S+ +${id}\n$`),
+    new RegExp(`^WORKER +LAST SEEN +HOLDS\nw1 +\\S+ +${id}\n$`),
   );
 });
 
