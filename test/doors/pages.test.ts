@@ -61,7 +61,7 @@ test("lists, the inbox and pages of events end early when they grow large, and g
 
   // What does not match costs nothing of a page.
   const { body } = await alice.call("GET", "/v1/delegations?state=failed");
-  expect(body).toEqual({ delegations: [], next_cursor: null });
+  expect(body).toEqual({ delegations: [], next_cursor: null, scanned_to: null });
 });
 
 test("work goes on while nothing can be listed or replayed", async () => {
