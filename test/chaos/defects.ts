@@ -183,7 +183,7 @@ export const DEFECTS: Record<RuleName, Defect> = {
     "ends by itself",
     "serve.js",
     /say\(`errand is ready/,
-    "setTimeout(() => process.exit(3), 5000); $&",
+    'if (dataDir.endsWith("1")) setTimeout(() => process.exit(3), 6000);\n        $&',
   ),
 };
 

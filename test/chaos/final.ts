@@ -17,6 +17,8 @@ import { keyOf, SHELF } from "./setup.ts";
 import type { Stage } from "./stage.ts";
 
 const AT_ONCE = 24;
+/** At five a second, for as long as a gateway that ended takes to come back. */
+const READ_TRIES = 300;
 
 export async function endRun(stage: Stage, say: (line: string) => void): Promise<History> {
   say("healing");
@@ -108,9 +110,9 @@ async function get(stage: Stage, url: string): Promise<{ status: number; text: s
         signal: AbortSignal.timeout(10_000),
       });
       const text = await response.text();
-      if (response.status < 500 || tries === 20) return { status: response.status, text };
+      if (response.status < 500 || tries === READ_TRIES) return { status: response.status, text };
     } catch (error) {
-      if (tries === 20) throw error;
+      if (tries === READ_TRIES) throw error;
     }
     await stage.pause(200);
   }

@@ -28,6 +28,8 @@ and checks the history of what everybody saw. The seed decides what can be decid
   --keep            keep the history; it is kept anyway when something was found
 `;
 
+const LEFT_OPEN_MS = 5_000;
+
 const say = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };
@@ -66,3 +68,8 @@ try {
   say(error.message);
   process.exitCode = 64;
 }
+// All is closed. Should something be left open all the same, it must not keep an unattended run from ending.
+setTimeout(() => {
+  say(`still open: ${process.getActiveResourcesInfo().join(", ")}`);
+  process.exit();
+}, LEFT_OPEN_MS).unref();
