@@ -42,6 +42,7 @@ export async function runChaos(options: Options, { say, progress, stop }: RunHoo
     stop?.addEventListener("abort", end, { once: true });
     if (stop?.aborted) end();
     const over = ending.signal;
+    const loadedAt = performance.now();
     const load = nemesis.run(over);
     while (!over.aborted) {
       await sleep(1_000, undefined, { signal: over }).catch(() => undefined);
@@ -51,6 +52,8 @@ export async function runChaos(options: Options, { say, progress, stop }: RunHoo
     }
     await load;
     clearTimeout(timer);
+    // One that was stopped is told as long as it was.
+    const minutes = stop?.aborted ? Math.round((performance.now() - loadedAt) / 6_000) / 10 : options.minutes;
     stop?.removeEventListener("abort", end);
     const history = await endRun(stage, say);
     const verdict = check(history);
