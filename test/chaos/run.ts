@@ -60,7 +60,7 @@ export async function runChaos(options: Options, { say, progress, stop }: RunHoo
     keep ||= verdict.violations.length > 0 && options.defect === null;
     const summary = summarize(history, (performance.now() - startedAt) / 1000);
     return {
-      options,
+      options: { ...options, minutes },
       history,
       verdict,
       found: byRule(verdict),

@@ -225,3 +225,4 @@ function render(
 }
 
 process.exitCode = await main(process.argv.slice(2));
+process.stdout.write("", () => process.exit());

@@ -132,7 +132,10 @@ export async function openBadLink(socketPath: string, delayMs = 300): Promise<Ba
     },
     close() {
       server.close();
-      reset();
+      for (const { near, far } of links) {
+        near.destroy();
+        far.destroy();
+      }
     },
   };
 }
