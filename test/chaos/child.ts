@@ -33,6 +33,7 @@ export class Child {
   /** Set once it works; an end before that is a start that failed. */
   isReady: () => Promise<boolean> = async () => true;
   #ready = false;
+  #idle = false;
 
   constructor(name: string, log: string, command: (life: number) => Command) {
     this.name = name;
@@ -42,6 +43,11 @@ export class Child {
 
   get pid(): number | undefined {
     return this.#child?.pid;
+  }
+
+  /** Whether it said that nothing it began is open any more. */
+  get isIdle(): boolean {
+    return this.#idle;
   }
 
   isGone(): boolean {
@@ -65,10 +71,14 @@ export class Child {
     this.#lives += 1;
     this.#expected = false;
     this.#ready = false;
+    this.#idle = false;
     const log = openSync(this.#log, "a");
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", log, log, "ipc"] });
     closeSync(log);
     this.#child = child;
+    child.on("message", (message) => {
+      if (message === "idle") this.#idle = true;
+    });
     // Sent to a process that just died, an order is lost.
     child.on("error", () => undefined);
     child.once("exit", (code, signal) => void this.#ended(child, code, signal));

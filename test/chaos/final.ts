@@ -13,9 +13,10 @@ import { dump } from "./dump.ts";
 import { assemble, type Dump, type FinalRead, type History, readRows, type StoredEvent } from "./history.ts";
 import { hashOf } from "./roles/subscriber.ts";
 import type { Row } from "./rows.ts";
-import { keyOf, SHELF } from "./setup.ts";
+import { keyOf, type Role, SHELF } from "./setup.ts";
 import type { Stage } from "./stage.ts";
 
+const SUBMITTERS: readonly Role[] = ["delegator", "a2a", "mcp"];
 const AT_ONCE = 24;
 /** At five a second, for as long as a gateway that ended takes to come back. */
 const READ_TRIES = 300;
@@ -26,8 +27,8 @@ export async function endRun(stage: Stage, say: (line: string) => void): Promise
   await stage.heal().catch((error: unknown) => {
     stage.troubles.push(error instanceof Error ? error.message : String(error));
   });
-  for (const { child } of stage.workers) child.send("quiet");
   const quietMs = stage.options.patienceSeconds * 1000;
+  await submitted(stage, quietMs);
   say("waiting until all work but the shelf's is done");
   await waitUntil(
     stage,
@@ -58,6 +59,17 @@ export async function endRun(stage: Stage, say: (line: string) => void): Promise
     secrets: stage.secrets,
     deaths: [...stage.gateways.flatMap(({ child }) => child.deaths), ...stage.troubles],
   };
+}
+
+/** Until every submit that is under way was answered: what is accepted later would be missed. */
+async function submitted(stage: Stage, timeoutMs: number): Promise<void> {
+  const end = performance.now() + timeoutMs;
+  const submitters = stage.workers.filter(({ role }) => SUBMITTERS.includes(role));
+  while (!submitters.every(({ child }) => child.isIdle) && performance.now() < end) {
+    // Said again: one that was killed a moment ago has not heard it.
+    for (const { child } of stage.workers) child.send("quiet");
+    await stage.pause(200);
+  }
 }
 
 const isOver = (state: string): boolean => isTerminal(stateSchema.parse(state));

@@ -44,6 +44,7 @@ async function calling(part: Part): Promise<void> {
     await part.sleep(part.random.between(0, 2_000 / part.setup.rate));
   }
   await Promise.all(stories);
+  part.idle();
 }
 
 const messageOf = (key: string) => ({

@@ -37,6 +37,7 @@ async function submitting(part: Part, callers: readonly [string, string]): Promi
     await part.sleep(part.random.between(0, 2_000 / part.setup.rate));
   }
   await Promise.all(running);
+  part.idle();
   // What is asked later is answered by the other loops.
   while (!part.finished) await part.sleep(500);
 }

@@ -112,6 +112,7 @@ async function delegating(part: Part): Promise<void> {
     }
     await part.sleep(part.random.between(0, 2_000 / part.setup.rate));
   }
+  part.idle();
 }
 
 const tasksSchema = z.looseObject({

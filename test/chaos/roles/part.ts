@@ -69,6 +69,11 @@ export class Part {
     return this.#finish.signal.aborted;
   }
 
+  /** Nothing that was submitted here is without its answer. */
+  idle(): void {
+    process.send?.("idle");
+  }
+
   /** Ends early when the process is to end. */
   async sleep(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.finish }).catch(() => undefined);
