@@ -4,18 +4,17 @@
  */
 import { writeFile } from "node:fs/promises";
 import { Session } from "node:inspector/promises";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import type { Gateway } from "../../src/app.ts";
 import type { Usage } from "../gateway.ts";
 import { serve } from "../remote.ts";
 
 // Not the sources through a loader: what users run is what is measured.
-const app: typeof import("../../src/app.ts") = await import(
-  new URL("../../dist/app.js", import.meta.url).href
-);
-const logging: typeof import("../../src/telemetry/log.ts") = await import(
-  new URL("../../dist/telemetry/log.js", import.meta.url).href
-);
+const build = pathToFileURL(resolve("dist"));
+const app: typeof import("../../src/app.ts") = await import(`${build}/app.js`);
+const logging: typeof import("../../src/telemetry/log.ts") = await import(`${build}/telemetry/log.js`);
 
 const settingsSchema = z.object({
   socket: z.string(),

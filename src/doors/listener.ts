@@ -13,6 +13,12 @@ const BODIED: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 /** How often it looks for readers that have stopped. */
 const LOOK_MS = 2_000;
 
+/**
+ * Connections that wait to be accepted: after a restart all clients come back at once, and one that finds no room tries
+ * again only after 1, 3, 7, 15 s. The kernel may hold fewer (`net.core.somaxconn`).
+ */
+const BACKLOG = 65_535;
+
 export interface Listener {
   readonly port: number;
   /** The number of connections with unread bytes. */
@@ -90,7 +96,7 @@ export function listen(
           done();
         });
       });
-    server.listen(port, host, () => {
+    server.listen({ port, host, backlog: BACKLOG }, () => {
       const address = server.address();
       const unread = () => [...lines.keys()].filter(({ writableLength }) => writableLength > 0).length;
       resolve({ port: typeof address === "object" && address !== null ? address.port : port, unread, close });

@@ -162,7 +162,9 @@ export class Presences {
     const pollers: Record<string, number> = {};
     for (const name of names) {
       const key = this.#shards.ofAgent(name).seen;
-      seen.set(key, { ...seen.get(key), [name]: now });
+      const fields = seen.get(key) ?? {};
+      fields[name] = now;
+      seen.set(key, fields);
       pollers[name] = this.#claimers.waiting(name);
     }
     await Promise.all([
