@@ -8,6 +8,7 @@ import type { Followed } from "../engine/watch.ts";
 import { formatCursor } from "../events/cursor.ts";
 import { toEventJson } from "../events/entry.ts";
 import type { Call, Hold } from "./call.ts";
+import { CHUNK_BYTES } from "./outflow.ts";
 
 const COMMENT_MS = 15_000;
 const STALLED_MS = 30_000;
@@ -76,10 +77,10 @@ export function sse(call: Reader, open: (signal: AbortSignal) => AsyncIterable<F
           controller.enqueue(encoder.encode(`retry: ${1_000 + Math.floor(Math.random() * 4_000)}\n\n`));
           return;
         }
-        const text = await pump.next();
+        const bytes = await pump.next();
         if (pump.canceled) return;
-        if (text === null) controller.close();
-        else controller.enqueue(encoder.encode(text));
+        if (bytes === null) controller.close();
+        else controller.enqueue(bytes);
       },
       cancel: () => (pump ? pump.cancel() : hold.release()),
     },
@@ -103,6 +104,8 @@ class Pump {
   readonly #hold: StreamHold;
   readonly #gone = new AbortController();
   readonly #watchdog: NodeJS.Timeout;
+  /** Of a frame that is being sent. */
+  #unsent = new Uint8Array();
   /** What has come and was not taken yet. */
   #step: Step | undefined;
   #onStep: () => void = () => {};
@@ -127,8 +130,23 @@ class Pump {
     call.broker.metrics.streams.inc();
   }
 
-  /** The text of the next frame or comment; null at the end. */
-  async next(): Promise<string | null> {
+  /**
+   * The next bytes of a frame or comment; null at the end. A large frame goes in pieces: the progress of a slow reader
+   * within one write cannot be seen.
+   */
+  async next(): Promise<Uint8Array | null> {
+    if (this.#unsent.length === 0) {
+      const text = await this.#text();
+      if (text === null) return null;
+      this.#unsent = encoder.encode(text);
+    }
+    const piece = this.#unsent.subarray(0, CHUNK_BYTES);
+    this.#unsent = this.#unsent.subarray(CHUNK_BYTES);
+    this.#wroteAt = Date.now();
+    return piece;
+  }
+
+  async #text(): Promise<string | null> {
     this.#pulling = true;
     this.#giveBack();
     try {
@@ -156,7 +174,6 @@ class Pump {
       return null;
     } finally {
       this.#pulling = false;
-      this.#wroteAt = Date.now();
     }
   }
 

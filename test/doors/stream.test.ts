@@ -56,12 +56,13 @@ describe("an idle stream, its time moved by the test", () => {
       return { [Symbol.asyncIterator]: () => ({ next, return: () => generator.return() }) };
     };
     const body = sse(reader, frames).body?.getReader();
-    const read = async () => new TextDecoder().decode((await body?.read())?.value);
+    const bytes = async () => (await body?.read())?.value ?? new Uint8Array();
+    const read = async () => new TextDecoder().decode(await bytes());
     const tell = async (frame: Frame | Mark) => {
       send(frame);
       await vi.advanceTimersByTimeAsync(0);
     };
-    return { read, cut, send: tell, listened: () => listened, close: () => body?.cancel() };
+    return { read, bytes, cut, send: tell, listened: () => listened, close: () => body?.cancel() };
   }
 
   test("a comment every 15 s, counted from what was sent last", async () => {
@@ -138,6 +139,33 @@ describe("an idle stream, its time moved by the test", () => {
     await vi.advanceTimersByTimeAsync(LONG_MS);
     expect(cut).toHaveBeenCalled();
     await close();
+  });
+
+  test("a slow reader of a large event is not cut while it reads, and is cut within the event once it stops", async () => {
+    const json = `{"text":"${"€".repeat(300_000)}"}`;
+    const slow = async (most: number) => {
+      const stream = open();
+      await stream.read();
+      const decoder = new TextDecoder();
+      let text = "";
+      for (let first = true; text.length < most && !text.endsWith("\n\n"); first = false) {
+        const coming = stream.bytes();
+        if (first) await stream.send({ id: "1-0", type: "X", json });
+        const piece = await coming;
+        text += decoder.decode(piece, { stream: true });
+        // 10 KB/s.
+        await vi.advanceTimersByTimeAsync(piece.length / 10);
+      }
+      return { ...stream, text };
+    };
+    const reader = await slow(Number.POSITIVE_INFINITY);
+    expect(reader.text).toBe(`id: 1-0\nevent: X\ndata: ${json}\n\n`);
+    expect(reader.cut).not.toHaveBeenCalled();
+    await reader.close();
+    const stopped = await slow(100_000);
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+    expect(stopped.cut).toHaveBeenCalled();
+    await stopped.close();
   });
 });
 
