@@ -18,8 +18,8 @@ export const NOT_EXECUTED = "not_executed";
 export function toErrandError(error: unknown, log: Log, requestId: string, method = "POST"): ErrandError {
   if (error instanceof ErrandError && error.code !== "internal") return error;
   const trouble = classify(error);
+  const reads = method === "GET" || method === "HEAD";
   if (trouble?.code === "redis_unavailable") {
-    const reads = method === "GET" || method === "HEAD";
     const refused = trouble.executed === "no";
     const said = refused
       ? "The broker's storage currently refuses requests; nothing was written."
@@ -33,6 +33,7 @@ export function toErrandError(error: unknown, log: Log, requestId: string, metho
   }
   if (trouble?.code === "overloaded") {
     return new ErrandError("overloaded", "The broker's storage is full; nothing was written.", {
+      ...(!reads && { details: { outcome: NOT_EXECUTED } }),
       retry_after_seconds: 5,
     });
   }

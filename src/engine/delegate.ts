@@ -3,7 +3,7 @@
  * made again.
  */
 import { randomUUID } from "node:crypto";
-import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
+import { type Ancestor, readRecord, type StoredDelegation } from "../lifecycle/record.ts";
 import type { Command, Result } from "../lifecycle/writer.ts";
 import { isOutOfMemory } from "../redis/errors.ts";
 import { randomId } from "../redis/shards.ts";
@@ -18,7 +18,7 @@ import { reserve } from "./idempotency.ts";
 import { takerOf } from "./lease.ts";
 import { type MakePush, pushParams } from "./pushes.ts";
 import { refusal } from "./refuse.ts";
-import { adopt, ancestorsOf } from "./tree.ts";
+import { adopt, ancestorsOf, disown } from "./tree.ts";
 
 const DEFAULT_TTL_MS = 604_800_000;
 const PREVIEW_BYTES = 100;
@@ -65,7 +65,10 @@ function lifetimeMs(request: DelegateRequest, now: number): number {
   return Math.max(0, end - now);
 }
 
-function requireFuture(request: DelegateRequest, now: number): void {
+function requireFuture(
+  request: Pick<DelegateRequest, "deadline" | "not_before" | "delay_seconds">,
+  now: number,
+): void {
   const deadline = instant(request.deadline);
   const start = instant(request.not_before) ?? now + (milliseconds(request.delay_seconds) ?? 0);
   if (deadline === undefined || deadline > Math.max(start, now)) return;
@@ -100,24 +103,33 @@ export async function delegate(
   options: DelegateOptions = {},
 ): Promise<Delegated> {
   requireDelegator(principal);
-  const newId = broker.shards.newDelegationId(request.target);
   if (options.idempotencyKey === undefined) {
-    const record = await submit(broker, principal, request, newId, options);
-    if (!record) throw refusal({ outcome: "missing", now: 0 }, newId);
-    return { record, replayed: false };
+    const id = broker.shards.newDelegationId(request.target);
+    try {
+      const record = await submit(broker, principal, request, id, options);
+      if (!record) throw refusal({ outcome: "missing", now: 0 }, id);
+      return { record, replayed: false };
+    } catch (error) {
+      if (isRefusal(error)) await disown(broker, request.parent_id, id);
+      throw error;
+    }
   }
-  for (;;) {
+  for (let voided: string | null = null; ; ) {
+    // Before the key is set, so that a refusal leaves nothing; a replay is found whatever it says.
+    const ready = await check(broker, principal, request).catch(toRefusal);
+    const refused = ready instanceof ErrandError ? ready : null;
     const reservation = await reserve({
       redis: broker.redis,
       longestMs: lifetimeMs(request, Date.now() + broker.clock.offset_ms) + broker.retentionMs,
       principal: principal.text,
       key: options.idempotencyKey,
       body: options.body ?? request,
-      newId,
+      newId: broker.shards.newDelegationId(request.target),
       find: (id) => readRecord(broker.redis, broker.shards, id),
       recordKey: (id) => broker.shards.ofId(id)?.delegation(id) ?? "",
       deletedAt: async () => (principal.kind === "agent" ? broker.agents.deletedAt(principal.name) : null),
-      requireRoom: () => broker.pressure.requireRoom(),
+      refused,
+      voided,
     });
     const { id, earlier } = reservation;
     // Found before anything else is asked: what was accepted once stays so, whatever has changed since.
@@ -125,16 +137,27 @@ export async function delegate(
       await soon(offerAgain(broker, earlier));
       return { record: earlier, replayed: true };
     }
+    if (ready instanceof ErrandError) throw ready;
     try {
-      const made = await submit(broker, principal, request, id, { ...options, keyName: reservation.name });
+      const named = { ...options, keyName: reservation.name };
+      const made = await place(broker, principal, request, id, ready, named);
       const record = made ?? (await readRecord(broker.redis, broker.shards, id));
-      // Neither made nor found: the id was voided meanwhile, so start over with the key.
       if (record) return { record, replayed: made === null };
+      // Neither made nor found: the id was voided meanwhile, so start over with the key.
+      voided = id;
     } catch (error) {
-      if (error instanceof ErrandError) await reservation.refuse();
+      if (isRefusal(error) && (await reservation.refuse())) await disown(broker, request.parent_id, id);
       throw error;
     }
   }
+}
+
+/** Nothing was made, and nothing will be. */
+const isRefusal = (error: unknown): boolean => error instanceof ErrandError || isOutOfMemory(error);
+
+function toRefusal(error: unknown): ErrandError {
+  if (error instanceof ErrandError) return error;
+  throw error;
 }
 
 /** The target exists and takes work from this principal. */
@@ -166,13 +189,33 @@ export async function submit(
   id: string,
   options: DelegateOptions,
 ): Promise<StoredDelegation | null> {
-  const { parent_id, callback } = request;
-  const startedAt = performance.now();
-  await requireAccepted(broker, principal, request.target);
+  return place(broker, principal, request, id, await check(broker, principal, request), options);
+}
+
+/** Throws every refusal that is known without the script; returns what stands above the new delegation. */
+async function check(
+  broker: Broker,
+  principal: Principal,
+  { target, parent_id, callback, ...request }: DelegateRequest,
+): Promise<readonly Ancestor[]> {
+  await requireAccepted(broker, principal, target);
   broker.pressure.requireRoom();
   requireFuture(request, Date.now() + broker.clock.offset_ms);
   if (callback) broker.egress.requireCallable(callback.url, "callback.url");
-  const ancestors = await ancestorsOf(broker, principal, request.target, parent_id);
+  return ancestorsOf(broker, principal, target, parent_id);
+}
+
+/** {@link submit}, behind the checks. */
+async function place(
+  broker: Broker,
+  principal: Principal,
+  request: DelegateRequest,
+  id: string,
+  ancestors: readonly Ancestor[],
+  options: DelegateOptions,
+): Promise<StoredDelegation | null> {
+  const { parent_id, callback } = request;
+  const startedAt = performance.now();
   if (parent_id !== undefined) await adopt(broker, parent_id, id);
   const message = toMessage(request, id);
   const json = JSON.stringify(message);

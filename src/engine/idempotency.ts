@@ -1,13 +1,13 @@
 /**
  * Idempotency keys: the same key and body of a principal lead to the same delegation, however often they are sent.
- * Limit: a key lives until its delegation's record is deleted, and at least 24 h; one that was only ever refused may be
- * used for another body.
+ * Limit: a key lives until its delegation's record is deleted, and at least 24 h; a refused submit leaves no key.
  *
  * A reservation names the delegation's id before there is one, so it can be repeated at every step: each request that
  * finds it submits under that id, and the script makes one record of it. Its text is `<hash of the body> <id> <mark>`:
- * - no mark: the submit is under way, done, or was cut short;
- * - `refused`: the submit was refused, and the key is free for another body, unless this one is tried again first;
+ * - no mark: only the request that set the key submits under the id, or did;
+ * - `shared`: other requests with the same body submit under it, too;
  * - `voiding`: another body takes the key; first the id is voided, so that no submit still under way can use it;
+ * - `refused`: an older version left it after a refusal; the key is free for another body;
  * - `gone <created at>`: the delegation's record was deleted.
  */
 import { hash as digest } from "node:crypto";
@@ -17,9 +17,12 @@ import { isOutOfMemory } from "../redis/errors.ts";
 import { keys } from "../redis/keys.ts";
 import { Script } from "../redis/script.ts";
 import { ErrandError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
 import { refusal } from "./refuse.ts";
 
-const KEPT_MS = 86_400_000;
+const KEPT_MS = LIMITS.idempotency_hours.value * 3_600_000;
+/** For how long an id stays void; no submit is under way for so long. */
+const VOID_MS = LIMITS.void_minutes.value * 60_000;
 /** Added to the latest end that a delegation can have: the sweep may be late, and clocks differ. */
 const SLACK_MS = 86_400_000;
 /** A submit that read the key before its record was deleted is refused for so long. */
@@ -31,6 +34,11 @@ const exchangeScript = new Script(`#!lua flags=allow-oom
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`);
+
+/** KEYS[1] the key · ARGV: what it must still say · 1 when it was deleted. */
+const dropScript = new Script(`#!lua flags=allow-oom
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])`);
 
 /** KEYS[1] the key · ARGV: the delegation's id, created at, for how long it is kept, ms. */
 const retireScript = new Script(`#!lua flags=allow-oom
@@ -65,8 +73,11 @@ export interface Reservation {
   readonly name: string;
   /** What an earlier request with this key made. */
   readonly earlier: StoredDelegation | null;
-  /** The submit was refused: another body may take the key. */
-  readonly refuse: () => Promise<void>;
+  /**
+   * The submit was refused: deletes the key. False when another request made a delegation of this id. Otherwise nobody
+   * can any more.
+   */
+  readonly refuse: () => Promise<boolean>;
 }
 
 export interface ReserveOptions {
@@ -82,8 +93,10 @@ export interface ReserveOptions {
   readonly recordKey: (id: string) => string;
   /** When the last agent of the principal's name was deleted, ms; null: never, or the principal is not an agent. */
   readonly deletedAt: () => Promise<number | null>;
-  /** Throws while nothing new is accepted. */
-  readonly requireRoom: () => void;
+  /** Why nothing new is accepted: then the key is only looked up, and this is thrown when it stands for nothing. */
+  readonly refused: ErrandError | null;
+  /** This id is known to be void. */
+  readonly voided: string | null;
 }
 
 /**
@@ -91,7 +104,7 @@ export interface ReserveOptions {
  * another body, and `already_finished` when its delegation is deleted.
  */
 export async function reserve(options: ReserveOptions): Promise<Reservation> {
-  const { redis, key, newId, find } = options;
+  const { redis, key, newId, find, refused } = options;
   if (!KEY.test(key)) {
     throw new ErrandError("invalid_request", "The Idempotency-Key is not usable.", {
       details: { issues: [{ path: "Idempotency-Key", reason: "1 to 255 printable ASCII characters" }] },
@@ -101,14 +114,20 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
   const place = keys.idempotency(name);
   const hash = bodyHash(options.body);
   const keptMs = Math.max(KEPT_MS, Math.round(options.longestMs) + SLACK_MS);
-  const exchange = async (from: string, to: string, ms = keptMs): Promise<boolean> =>
-    (await exchangeScript.run(redis, [place], [from, to, ms])) === 1;
+  const exchange = async (from: string, to: string): Promise<boolean> =>
+    (await exchangeScript.run(redis, [place], [from, to, keptMs])) === 1;
+  const drop = async (text: string): Promise<boolean> => (await dropScript.run(redis, [place], [text])) === 1;
+  const makeVoid = async (id: string): Promise<boolean> =>
+    (await voidScript.run(redis, [options.recordKey(id)], [VOID_MS])) === 1;
   const reservation = (id: string, earlier: StoredDelegation | null = null): Reservation => ({
     id,
     name,
     earlier,
     refuse: async () => {
-      await exchange(`${hash} ${id}`, `${hash} ${id} refused`, KEPT_MS);
+      if (await drop(`${hash} ${id}`)) return true;
+      if (!(await makeVoid(id))) return false;
+      await drop(`${hash} ${id} shared`);
+      return true;
     },
   });
   const wanted = `${hash} ${newId}`;
@@ -122,6 +141,7 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
     if (made !== null) {
       if (made < ((await options.deletedAt()) ?? 0)) {
         // An earlier agent of this name used it; this one has no keys.
+        if (refused) throw refused;
         if (await exchange(held, wanted)) return reservation(newId);
         continue;
       }
@@ -129,16 +149,19 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
       if (earlier) return reservation(id, earlier);
       throw refusal({ outcome: "deleted", now: 0 }, id);
     }
-    if (heldHash === hash && mark === "") return reservation(id);
-    if (heldHash === hash && mark === "refused") {
-      // Take the mark away first: otherwise another body could take the key, and both would be made.
-      if (await exchange(held, `${hash} ${id}`)) return reservation(id);
-      continue;
+    if (refused) throw refused;
+    if (heldHash === hash && mark !== "voiding") {
+      const shared = `${hash} ${id} shared`;
+      const isVoid = id === options.voided;
+      if (held !== shared || isVoid) {
+        if (!(await exchange(held, isVoid ? wanted : shared))) continue;
+      }
+      return reservation(isVoid ? newId : id);
     }
-    if (mark === "" && (await options.deletedAt()) === null) throw conflict(id);
+    if ((mark === "" || mark === "shared") && (await options.deletedAt()) === null) throw conflict(id);
     const voiding = `${heldHash} ${id} voiding`;
     if (mark !== "voiding" && !(await exchange(held, voiding))) continue;
-    const isVoid = (await voidScript.run(redis, [options.recordKey(id)], [KEPT_MS])) === 1;
+    const isVoid = await makeVoid(id);
     if (!(await exchange(voiding, isVoid ? wanted : `${heldHash} ${id}`))) continue;
     if (isVoid) return reservation(newId);
   }
@@ -146,20 +169,21 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
 
 /** Null when the key is ours now, else its text. At full memory it only reads, so that accepted work is still found. */
 async function take(
-  { redis, requireRoom }: ReserveOptions,
+  { redis, refused }: ReserveOptions,
   place: string,
   wanted: string,
   keptMs: number,
 ): Promise<string | null> {
+  let problem: unknown = refused;
   try {
-    requireRoom();
-    return await redis.set(place, wanted, "PX", keptMs, "NX", "GET");
+    if (!refused) return await redis.set(place, wanted, "PX", keptMs, "NX", "GET");
   } catch (error) {
-    if (!(error instanceof ErrandError) && !isOutOfMemory(error)) throw error;
-    const held = await redis.get(place);
-    if (held === null) throw error;
-    return held;
+    if (!isOutOfMemory(error)) throw error;
+    problem = error;
   }
+  const held = await redis.get(place);
+  if (held === null) throw problem;
+  return held;
 }
 
 const conflict = (delegation_id: string): ErrandError =>

@@ -45,6 +45,7 @@ export class Pressure {
   requireRoom(): void {
     if (this.#share < FULL) return;
     throw new ErrandError("overloaded", "The broker's storage is nearly full; work in flight goes first.", {
+      details: { outcome: "not_executed" },
       retry_after_seconds: 5,
     });
   }

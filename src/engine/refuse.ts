@@ -67,6 +67,7 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
         "The broker's storage is nearly full; only calls that end, return or lease work are accepted.",
         {
           ...about,
+          details: { outcome: "not_executed" },
           retry_after_seconds: 5,
         },
       );

@@ -1,13 +1,14 @@
 /**
  * Delegations made on behalf of others: their ancestors, the depth they may have, and that none leads back to an agent
- * above it. Limit: a child is known to its parent before it exists; one that is then
- * refused stays known, and costs a cancel one look-up.
+ * above it. Limit: a child is known to its parent before it exists; one whose gateway
+ * dies before the submit stays known, and costs a cancel one look-up.
  */
 import type { Ancestor } from "../lifecycle/record.ts";
 import { ErrandError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { Principal } from "./access.ts";
 import type { Broker } from "./context.ts";
+import { report } from "./dispatch.ts";
 import { read } from "./read.ts";
 import { refusal, wrongState } from "./refuse.ts";
 
@@ -46,4 +47,13 @@ export async function adopt(broker: Broker, parentId: string, childId: string): 
     params: { child_id: childId },
   });
   if (outcome.outcome !== "ok") throw refusal(outcome, parentId);
+}
+
+/** Takes back an {@link adopt} of a child that was refused. What fails stays known; that is only a look-up more. */
+export async function disown(broker: Broker, parentId: string | undefined, childId: string): Promise<void> {
+  const keys = parentId === undefined ? null : broker.shards.ofId(parentId);
+  if (!keys || parentId === undefined) return;
+  await broker.redis
+    .srem(keys.children(parentId), childId)
+    .catch((error: unknown) => report(broker, error, "a refused child stays known to its parent"));
 }

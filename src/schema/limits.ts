@@ -59,6 +59,18 @@ export const LIMITS = {
   tree_depth: limit(8, "delegations", "one under the other", "delegation_loop"),
   pushes: limit(10, "push notification configs", "one delegation", "limit_reached"),
   children: limit(20_000, "children", "one delegation, by `parent_id`", "limit_reached"),
+  idempotency_hours: limit(
+    24,
+    "hours",
+    "from the submit, an idempotency key is kept at least, and as long as its delegation's record; a refused submit leaves none",
+    null,
+  ),
+  void_minutes: limit(
+    10,
+    "minutes",
+    "the id of a delegation is blocked, when of several requests at once with one idempotency key one was refused",
+    null,
+  ),
   live_events: limit(
     10_000,
     "events",
@@ -194,6 +206,8 @@ export const AT_REST: readonly LimitName[] = [
   "event_bytes",
   "pushes",
   "children",
+  "idempotency_hours",
+  "void_minutes",
   "live_events",
   "live_bytes",
   "memory_new_work",

@@ -1,6 +1,8 @@
 import type { Redis } from "ioredis";
 import { describe, expect, test, vi } from "vitest";
 import type { Gateway, GatewayOptions } from "../../src/app.ts";
+import { ErrandError } from "../../src/schema/errors.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { dump } from "../support/dump.ts";
 
@@ -82,14 +84,56 @@ test("a key is its principal's own", async () => {
 });
 
 test("a refusal is not kept: the same key may try again, or carry another body", async () => {
-  const { api, send } = await setup({ limits: { max_waiting: 1 } });
+  const { api, send, redis } = await setup({ limits: { max_waiting: 1 } });
   await api.delegate("scout");
+  const before = await dump(redis);
   expect((await send("same")).body.code).toBe("queue_full");
   expect((await send("other")).body.code).toBe("queue_full");
+  expect(await dump(redis)).toEqual(before);
   await api.agent("scout");
   expect((await send("same")).status).toBe(202);
   expect((await send("other", { task: "changed" })).status).toBe(202);
   expect((await send("other", { task: "once" })).body.code).toBe("idempotency_conflict");
+});
+
+describe("a refusal leaves nothing", () => {
+  test.each([
+    ["agent_unknown", { target: "nobody" }],
+    ["invalid_request", { deadline: "2020-01-01T00:00:00Z" }],
+    ["invalid_request", { callback: { url: "http://127.0.0.1:1/" } }],
+    ["delegation_not_found", { parent_id: "dlg_0_00000000000000000000000000" }],
+  ])("%s", async (code, body) => {
+    const { send, redis } = await setup();
+    const before = await dump(redis);
+    for (const key of ["one", "two"]) expect((await send(key, body)).body.code).toBe(code);
+    expect(await dump(redis)).toEqual(before);
+  });
+
+  test("not_accepted and overloaded", async () => {
+    const { url, send, redis, gateway } = await setup({ accepts_from: ["caller:bob"] });
+    const alice = await as(url, "caller:alice");
+    const bob = await as(url, "caller:bob");
+    const before = await dump(redis);
+    expect((await send("k", {}, alice)).body.code).toBe("not_accepted");
+    vi.spyOn(gateway.broker.pressure, "requireRoom").mockImplementation(() => {
+      throw new ErrandError("overloaded", "full");
+    });
+    expect((await send("k", {}, bob)).body.code).toBe("overloaded");
+    expect(await dump(redis)).toEqual(before);
+  });
+
+  test.each([{}, { "idempotency-key": "k" }])(
+    "with a parent, neither in its children: %o",
+    async (headers) => {
+      const { api, redis } = await setup();
+      const { id } = (await api.delegate("scout")).body;
+      await api.agent("full", { limits: { max_waiting: 1 } });
+      await api.delegate("full");
+      expect((await api.delegate("full", { parent_id: id }, headers)).body.code).toBe("queue_full");
+      expect(await redis.exists(`{errand:0}:d:${id}:children`)).toBe(0);
+      expect(await keysOf(redis)).toEqual([]);
+    },
+  );
 });
 
 test("a reservation whose gateway died before the submit is taken up by the retry", async () => {
@@ -172,14 +216,6 @@ describe("a key lives as long as its delegation's record, and a day at least", (
     const [name = ""] = await keysOf(broker.redis);
     expect(await broker.redis.pttl(name)).toBeLessThanOrEqual(60_000);
   });
-
-  test("a key that was only refused lives a day", async () => {
-    const { api, send, redis } = await setup({ limits: { max_waiting: 1 } });
-    await api.delegate("scout");
-    await send("k");
-    const [name = ""] = await keysOf(redis);
-    expect(await redis.pttl(name)).toBeLessThanOrEqual(DAY_MS);
-  });
 });
 
 describe("an agent that was deleted and created again has no keys", () => {
@@ -209,30 +245,20 @@ describe("an agent that was deleted and created again has no keys", () => {
 });
 
 describe("a key that was refused changes hands", () => {
-  test("not while the first body is tried again", async () => {
-    const broker = await setup({ limits: { max_waiting: 1 } });
-    const { api, send, count, gateway } = broker;
-    await api.delegate("scout");
-    await send("k");
-    await api.agent("scout");
-    // The retry has read the mark and is about to submit.
-    const { held, release } = holdSubmit(gateway);
-    const retry = send("k");
-    await held;
-    expect((await send("k", { task: "other" })).body.code).toBe("idempotency_conflict");
-    release();
-    expect((await retry).status).toBe(202);
-    expect(await count()).toBe(2);
-  });
-
   test("with what is under way for it made void", async () => {
-    const { api, send, count, gateway } = await setup();
+    const { send, count, gateway, redis } = await setup();
     const { held, release } = holdSubmit(gateway);
     const slow = send("k");
     await held;
-    await api.agent("scout", { accepts_from: [] });
-    expect((await send("k")).body.code).toBe("not_accepted");
-    await api.agent("scout");
+    // Another request with the same body is refused meanwhile.
+    await redis.hset("{errand:0}:agent:scout", "max_waiting", 0);
+    expect((await send("k")).body.code).toBe("queue_full");
+    const [mark = "", ...others] = await redis.keys("{errand:0}:d:*");
+    expect(others).toEqual([]);
+    expect(await redis.ttl(mark)).toBeGreaterThan(LIMITS.void_minutes.value * 60 - 60);
+    expect(await redis.ttl(mark)).toBeLessThanOrEqual(LIMITS.void_minutes.value * 60);
+    expect(await keysOf(redis)).toEqual([]);
+    await redis.hset("{errand:0}:agent:scout", "max_waiting", 10);
     const other = await send("k", { task: "other" });
     expect(other.status).toBe(202);
     release();
@@ -240,20 +266,53 @@ describe("a key that was refused changes hands", () => {
     expect(await count()).toBe(1);
   });
 
-  test.each([
-    ["once", 202],
-    ["other", 202],
-  ])("and a gateway that died in between leaves it to the next request: %s", async (task, status) => {
-    const { api, send, redis, count } = await setup({ limits: { max_waiting: 1 } });
-    await api.delegate("scout");
-    await send("k");
-    await api.agent("scout");
-    const [name = ""] = await keysOf(redis);
-    await redis.set(name, ((await redis.get(name)) ?? "").replace("refused", "voiding"));
-    expect((await send("k", { task })).status).toBe(status);
-    expect((await send("k", { task: "third" })).body.code).toBe("idempotency_conflict");
-    expect(await count()).toBe(2);
+  test("and what is under way for it goes on with it where nobody took it", async () => {
+    const { send, count, gateway, redis } = await setup();
+    const { held, release } = holdSubmit(gateway);
+    const slow = send("k");
+    await held;
+    await redis.hset("{errand:0}:agent:scout", "max_waiting", 0);
+    expect((await send("k")).body.code).toBe("queue_full");
+    await redis.hset("{errand:0}:agent:scout", "max_waiting", 10);
+    release();
+    const { status, body } = await slow;
+    expect(status).toBe(202);
+    expect(await send("k")).toMatchObject({ status: 200, body: { id: body.id } });
+    expect(await count()).toBe(1);
   });
+
+  test("an id that was voided before its gateway died is not used again", async () => {
+    const { send, count, redis } = await setup();
+    const { id } = (await send("k")).body;
+    await redis.del(`{errand:0}:d:${id}`);
+    await redis.zrem("{errand:0}:live:scout:submitted", id);
+    await redis.hset(`{errand:0}:d:${id}`, "voided", 1);
+    const again = await send("k");
+    expect(again.status).toBe(202);
+    expect(again.body.id).not.toBe(id);
+    expect(await send("k")).toMatchObject({ status: 200, body: { id: again.body.id } });
+    expect(await count()).toBe(1);
+  });
+
+  test.each([
+    ["refused", "once", 202],
+    ["refused", "other", 202],
+    ["voiding", "once", 202],
+    ["voiding", "other", 202],
+  ])(
+    "a key that an older version, or a death, left %s goes to the next request: %s",
+    async (left, task, status) => {
+      const { send, redis, count } = await setup();
+      const { id } = (await send("k")).body;
+      await redis.del(`{errand:0}:d:${id}`);
+      await redis.zrem("{errand:0}:live:scout:submitted", id);
+      const [name = ""] = await keysOf(redis);
+      await redis.append(name, ` ${left}`);
+      expect((await send("k", { task })).status).toBe(status);
+      expect((await send("k", { task: "third" })).body.code).toBe("idempotency_conflict");
+      expect(await count()).toBe(1);
+    },
+  );
 });
 
 /** The next submit waits before it is sent. */
