@@ -7,7 +7,6 @@ import { z } from "zod";
 import type { Answer, Answers } from "../client/control.ts";
 import { Delegator } from "../client/delegator.ts";
 import { ErrandApiError, localError } from "../client/errors.ts";
-import type { ConnectionOptions } from "../client/http.ts";
 import type { Delegation } from "../schema/delegation.ts";
 import { answerSchema, decisionSchema } from "../schema/interrupt.ts";
 import { askPerson } from "./ask.ts";
@@ -29,8 +28,9 @@ export const INTERRUPT = "only this question, int_…; not what it may ask meanw
 const MEANS = "Give it as words, or with --text, --decision, --data or --answers.";
 
 const ABOUT = `
-On a terminal, and with nothing but the id, it shows what is asked and prompts for the answer. The file of --answers
-is one JSON object: for each request_id a text, or an object of decision, text or message, and data.`;
+On a terminal, and with nothing but the id, it shows what is asked and prompts for the answer. A credential is not shown
+while it is typed; keep it off the command line, where other processes and the shell's history see it: answer at the
+prompt, or give '-' and stdin. The file of --answers is one JSON object: for each request_id a text, or an object of decision, text or message, and data.`;
 
 export function addAnswer(program: Command, { host }: Cli): void {
   program
@@ -49,6 +49,7 @@ export function addAnswer(program: Command, { host }: Cli): void {
       examples(
         "errand answer dlg_…",
         "errand answer dlg_… main",
+        "errand answer dlg_… - < token.txt",
         'errand answer dlg_… --decision deny --text "not on a Friday"',
         `echo '{"host": "db1", "consent": {"decision": "approve"}}' | errand answer dlg_… --answers -`,
       ),
@@ -56,10 +57,11 @@ export function addAnswer(program: Command, { host }: Cli): void {
     .action(async (id: string, words: string[], _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<AnswerOptions>();
       const given = await answerFrom(host, words, options);
-      const connection = await connect(host, options);
-      const delegator = new Delegator(connection);
+      const delegator = new Delegator(await connect(host, options));
       if (given === undefined) {
-        const { interrupt, target } = await openQuestion(connection, id);
+        const delegation = await delegator.get(id);
+        const { interrupt, target } = delegation;
+        if (interrupt === null) throw nothingAsked(delegation);
         if (!options.json) await write(host.stderr, `${target} asks, until ${interrupt.expires_at}:\n`);
         const answer = await askPerson(host, interrupt);
         await told(host, options, delegator.answer(id, interrupt.id, answer).catch(inWords(delegator, id)));
@@ -115,17 +117,16 @@ async function answersIn(host: CliHost, path: string): Promise<Answers["answers"
   );
 }
 
-async function openQuestion(connection: ConnectionOptions, id: string) {
-  const delegation = await new Delegator(connection).get(id);
-  const { state, interrupt, target } = delegation;
-  if (interrupt !== null) return { interrupt, target };
+/** For a delegation without an open question. */
+export function nothingAsked(delegation: Delegation): InOurWords {
+  const { id, state } = delegation;
   const { problem } = localError({
     code: "interrupt_not_open",
     category: "PROTOCOL",
     detail: `${id} asks nothing: it is ${state}`,
     recovery: `See where it stands with 'errand get ${id}'.`,
   });
-  throw new InOurWords(expired(delegation) ? { ...problem, ...askedAgain(id) } : problem);
+  return new InOurWords(expired(delegation) ? { ...problem, ...askedAgain(id) } : problem);
 }
 
 const expired = ({ error }: Delegation): boolean => error?.code === "interrupt_expired";

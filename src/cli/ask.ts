@@ -1,13 +1,14 @@
 /**
- * Asks the person at the terminal what a delegation asks, one request after the other. Limit: a line is an answer; the
- * terminal does the editing, and shows what is typed.
+ * Asks the person at the terminal what a delegation asks, one request after the other. Limit: a line is an answer. The
+ * terminal does the editing, except for the answer to an `auth` question, which is not shown.
  */
-import { createInterface } from "node:readline";
+import { createInterface, type Interface } from "node:readline";
+import { Writable } from "node:stream";
 import type { Answer, Answers } from "../client/control.ts";
 import { textOf } from "../schema/a2a.ts";
 import type { Interrupt } from "../schema/delegation.ts";
 import { decisionSchema } from "../schema/interrupt.ts";
-import { usageError } from "./failure.ts";
+import { Interrupted, usageError } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { oneLine, painter, write } from "./output.ts";
 import { optionText } from "./questions.ts";
@@ -16,21 +17,43 @@ type Request = Interrupt["requests"][number];
 type Body = Exclude<Answer, string>;
 
 /** The answer to all of it; throws when the input ends before. */
-export async function askPerson(host: CliHost, { requests }: Interrupt): Promise<Answer | Answers> {
-  const reader = createInterface({ input: host.stdin, terminal: false });
+export async function askPerson(host: CliHost, { kind, requests }: Interrupt): Promise<Answer | Answers> {
+  const isSecret = kind === "auth";
+  const reader = isSecret ? silentReader(host) : createInterface({ input: host.stdin, terminal: false });
+  const interrupted = isSecret ? ctrlC(reader) : undefined;
   const lines = reader[Symbol.asyncIterator]();
   const bodies: [string, Body][] = [];
   try {
     for (const [at, request] of requests.entries()) {
       const place = requests.length > 1 ? `${at + 1}/${requests.length} ${oneLine(request.request_id)}` : "";
       await show(host, request, place);
-      bodies.push([request.request_id, await answerTo(host, request, lines)]);
+      const answering = answerTo(host, request, lines, isSecret);
+      bodies.push([
+        request.request_id,
+        await (interrupted ? Promise.race([answering, interrupted]) : answering),
+      ]);
     }
   } finally {
     reader.close();
   }
   const [first] = bodies;
   return requests.length === 1 && first ? first[1] : { answers: Object.fromEntries(bodies) };
+}
+
+/** Reads the keys itself, so that the terminal echoes nothing. */
+function silentReader({ stdin: input }: CliHost): Interface {
+  const output = new Writable({ write: (_chunk, _encoding, done) => done() });
+  return createInterface({ input, output, terminal: true, historySize: 0 });
+}
+
+/** Rejects at Ctrl-C, which is no signal while the terminal echoes nothing. */
+function ctrlC(reader: Interface): Promise<never> {
+  const pressed = new Promise<never>((_, reject) => {
+    reader.once("SIGINT", () => reject(new Interrupted("SIGINT")));
+  });
+  // It may be pressed while nothing is awaited.
+  pressed.catch(() => undefined);
+  return pressed;
 }
 
 async function show(host: CliHost, request: Request, place: string): Promise<void> {
@@ -45,14 +68,20 @@ async function show(host: CliHost, request: Request, place: string): Promise<voi
   await write(host.stderr, `\n${all.join("\n")}\n`);
 }
 
-async function answerTo(host: CliHost, request: Request, lines: AsyncIterator<string>): Promise<Body> {
+async function answerTo(
+  host: CliHost,
+  request: Request,
+  lines: AsyncIterator<string>,
+  isSecret: boolean,
+): Promise<Body> {
   const { options = [] } = request;
-  const prompt = options.length > 0 ? `1 to ${options.length}, or words` : "'approve', 'deny', or words";
+  const words = options.length > 0 ? `1 to ${options.length}, or words` : "'approve', 'deny', or words";
+  const prompt = isSecret ? `${options.length > 0 ? `1 to ${options.length}, or ` : ""}not shown` : words;
   for (;;) {
     await write(host.stderr, `answer (${prompt}): `);
     const { done, value } = await lines.next();
+    if (isSecret || done) await write(host.stderr, "\n");
     if (done) {
-      await write(host.stderr, "\n");
       throw usageError("no answer was given", "Nothing was sent.");
     }
     const line = value.trim();

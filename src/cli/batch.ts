@@ -7,8 +7,7 @@ import type { BatchInput } from "../client/batch.ts";
 import type { Delegated, Delegator } from "../client/delegator.ts";
 import { type ErrandApiError, localError } from "../client/errors.ts";
 import { type DelegateInput, delegateRequestSchema } from "../schema/delegation.ts";
-import type { Category } from "../schema/errors.ts";
-import { exitCodeOf, InOurWords } from "./failure.ts";
+import { InOurWords, worstExitCode } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { complain, note, print, printJson } from "./output.ts";
 import { recoveryFor } from "./recovery.ts";
@@ -26,17 +25,6 @@ interface Line {
   readonly number: number;
   readonly input: BatchInput | ErrandApiError;
 }
-
-/** From what passes by itself to what nobody but us can mend. */
-const WORST_LAST: readonly Category[] = [
-  "TRANSPORT",
-  "TIMEOUT",
-  "UPSTREAM",
-  "PROTOCOL",
-  "CONFIG",
-  "AUTH",
-  "INTERNAL",
-];
 
 /** The exit code of the worst. */
 export async function delegateLines(
@@ -64,9 +52,7 @@ export async function delegateLines(
     else await complain(host, prefixed(error, number), false);
   }
   if (refused.length > 0 && !how.json) await note(host, `${refused.length} of ${lines.length} were refused.`);
-  const ranks = refused.map(({ category }) => WORST_LAST.indexOf(category));
-  const worst = WORST_LAST[Math.max(-1, ...ranks)];
-  return worst === undefined ? 0 : exitCodeOf(worst);
+  return worstExitCode(refused);
 }
 
 function accepted(host: CliHost, line: number, delegation: Delegated, json: boolean): Promise<void> {

@@ -1,48 +1,27 @@
 /**
- * `errand approve`, `deny`: yes or no to the questions of one delegation or many. Limit: many are shown before anything
- * is sent, and a question that changed since it was shown is refused.
+ * `errand approve`, `deny`: yes or no to the question of one delegation or of many. Limit: only questions that a yes or
+ * no answers.
  */
-import { createInterface } from "node:readline";
 import type { Command } from "commander";
 import { Delegator } from "../client/delegator.ts";
-import { ErrandApiError, localError } from "../client/errors.ts";
-import { Pages } from "../client/pages.ts";
-import type { Delegation, Interrupt } from "../schema/delegation.ts";
 import { contextIdSchema, principalSchema } from "../schema/values.ts";
 import { INTERRUPT, inWords, jsonOption } from "./answer.ts";
-import {
-  agentName,
-  type Cli,
-  connect,
-  delegationIds,
-  examples,
-  type GlobalOptions,
-  valid,
-} from "./context.ts";
-import { InOurWords, usageError } from "./failure.ts";
+import { agentName, type Cli, connect, delegationIds, examples, valid } from "./context.ts";
+import { decideMany } from "./decide-many.ts";
+import { type DecideOptions, DONE, questionFor } from "./decision.ts";
+import { usageError } from "./failure.ts";
 import type { CliHost } from "./host.ts";
-import { complain, note, oneLine, painter, print, printJson, write } from "./output.ts";
-import { requestLine } from "./questions.ts";
-import { interruptible } from "./signals.ts";
-
-type Decision = "approve" | "deny";
-const DONE = { approve: "approved", deny: "denied" } as const;
-
-interface DecideOptions extends GlobalOptions {
-  readonly text?: string;
-  readonly data?: unknown;
-  readonly interrupt?: string;
-  readonly all?: boolean;
-  readonly target?: string;
-  readonly delegator?: string;
-  readonly context?: string;
-  readonly yes?: boolean;
-}
+import { print, printJson } from "./output.ts";
+import type { Decision } from "./questions.ts";
 
 const ABOUT = `
+A question that needs more than a yes or no (several requests at once, other options, data, a credential) is refused;
+'errand answer' answers it.
+
 With several ids, or with --all, it shows each question and asks for confirmation. Without a terminal, or with --json,
-it needs --yes. --all skips questions that a yes or no does not answer: several requests at once, other options,
-credentials.`;
+it needs --yes. Questions that do not fit are left out, the others are answered, and the exit code says so; --all skips
+them. With --json each delegation is one line: {"id", "outcome": "sent", "delegation"}, or with "error" and the outcome
+"not_sent" (left out), "refused" (by the broker) or "unknown" (no answer came).`;
 
 export function addApprove(program: Command, cli: Cli): void {
   addDecision(program, cli, "approve", "say yes to what delegations ask; they continue before new work", [
@@ -68,7 +47,7 @@ export function addDeny(program: Command, cli: Cli): void {
 
 function addDecision(
   program: Command,
-  { host }: Cli,
+  cli: Cli,
   decision: Decision,
   description: string,
   lines: readonly string[],
@@ -91,8 +70,8 @@ function addDecision(
       const options = command.optsWithGlobals<DecideOptions>();
       check(ids, options);
       const [first, second] = ids;
-      if (first !== undefined && second === undefined) await decideOne(host, decision, first, options);
-      else await decideMany(host, decision, ids, options);
+      if (first !== undefined && second === undefined) await decideOne(cli.host, decision, first, options);
+      else await decideMany(cli, decision, ids, options);
     });
 }
 
@@ -107,133 +86,12 @@ function check(ids: readonly string[], options: DecideOptions): void {
 }
 
 async function decideOne(host: CliHost, decision: Decision, id: string, options: DecideOptions) {
-  const { text, data, interrupt, json } = options;
+  const { text, data, interrupt: named, json } = options;
   const delegator = new Delegator(await connect(host, options));
-  const how = { text, data, interruptId: interrupt };
-  const delegation = await delegator[decision](id, how).catch(inWords(delegator, id));
+  const read = await delegator.get(id);
+  // A question that is named but not open: the broker knows whether this repeats its answer.
+  const isOpen = named === undefined || read.interrupt?.id === named;
+  const interruptId = isOpen ? questionFor(decision, read, data !== undefined).id : named;
+  const delegation = await delegator[decision](id, { text, data, interruptId }).catch(inWords(delegator, id));
   await (json ? printJson(host, delegation) : print(host, `${DONE[decision]} ${id}`));
-}
-
-interface Asked {
-  readonly delegation: Delegation;
-  readonly interrupt: Interrupt;
-}
-
-async function decideMany(
-  host: CliHost,
-  decision: Decision,
-  ids: readonly string[],
-  options: DecideOptions,
-): Promise<void> {
-  const isTerminal = host.isTty.stdin && host.isTty.stderr && !options.json;
-  if (!isTerminal && !options.yes)
-    throw usageError(
-      "deciding about several delegations needs --yes when there is no terminal",
-      "Look at them with 'errand list --state input_required', then pass their ids and --yes.",
-    );
-  const connection = await connect(host, options);
-  const delegator = new Delegator(connection);
-  await interruptible(async (signal) => {
-    const found: Delegation[] = [];
-    if (options.all) found.push(...(await allAsking(new Pages(connection), decision, options, signal)));
-    else for (const id of new Set(ids)) found.push(await delegator.get(id, { signal }));
-    const asked = found.flatMap((delegation) => {
-      const { interrupt } = delegation;
-      return interrupt?.requests.length === 1 ? [{ delegation, interrupt }] : [];
-    });
-    const others = found.filter((one) => !asked.some(({ delegation }) => delegation === one));
-    if (!options.json) await show(host, asked, others);
-    if (asked.length === 0) {
-      if (!options.json) await note(host, `nothing to ${decision}.`);
-    } else if (options.yes || (await confirmed(host, decision, asked.length))) {
-      await send(host, delegator, decision, asked, options);
-    } else {
-      throw usageError("not confirmed", "Nothing was sent.");
-    }
-  });
-}
-
-async function allAsking(
-  pages: Pages,
-  decision: Decision,
-  { target, delegator, context: context_id }: DecideOptions,
-  signal: AbortSignal,
-): Promise<Delegation[]> {
-  const found: Delegation[] = [];
-  let cursor: string | null | undefined;
-  do {
-    const query = { target, delegator, context_id, state: "input_required" as const, limit: 100 };
-    const page = await pages.list({ ...query, cursor: cursor ?? undefined }, signal);
-    found.push(...page.delegations.filter(({ interrupt }) => takes(interrupt, decision)));
-    cursor = page.next_cursor;
-  } while (cursor !== null);
-  // The oldest first.
-  return found.reverse();
-}
-
-/** Whether a yes or no answers the question. */
-function takes(interrupt: Interrupt | null, decision: Decision): boolean {
-  const [first, second] = interrupt?.requests ?? [];
-  if (first === undefined || second !== undefined) return false;
-  const { options = [] } = first;
-  return options.length === 0 || options.includes(decision);
-}
-
-async function show(host: CliHost, asked: readonly Asked[], others: readonly Delegation[]): Promise<void> {
-  const { bold, dim } = painter(host, "stderr");
-  const texts = asked.map(({ delegation: { id, target, delegator, task_preview }, interrupt }) => {
-    const [request] = interrupt.requests;
-    const kind = interrupt.kind === "auth" ? "(credential) " : "";
-    const question = request ? kind + requestLine(request, true) : "";
-    return `${bold(question)}\n  ${dim(id)}  ${oneLine(target)}, for ${oneLine(delegator)}: ${oneLine(task_preview, 100)}\n`;
-  });
-  await write(host.stderr, texts.join(""));
-  for (const { id, state, interrupt } of others) {
-    const why = interrupt === null ? `it is ${state}` : "it asks several things at once";
-    await note(host, `left out ${id}: ${why}. See 'errand get ${id}'.`);
-  }
-}
-
-async function confirmed(host: CliHost, decision: Decision, count: number): Promise<boolean> {
-  const verb = decision === "approve" ? "Approve" : "Deny";
-  await write(host.stderr, `${verb} ${count === 1 ? "this" : `these ${count}`}? [y/N] `);
-  const reader = createInterface({ input: host.stdin, terminal: false });
-  try {
-    for await (const line of reader) return /^\s*y(es)?\s*$/i.test(line);
-    return false;
-  } finally {
-    reader.close();
-  }
-}
-
-/** Sends each answer to the question that was shown. A refusal does not stop the others; a broker that is away does. */
-async function send(
-  host: CliHost,
-  delegator: Delegator,
-  decision: Decision,
-  asked: readonly Asked[],
-  { text, data, json }: DecideOptions,
-): Promise<void> {
-  let refused = 0;
-  for (const { delegation, interrupt } of asked) {
-    const { id } = delegation;
-    try {
-      const how = { text, data, interruptId: interrupt.id };
-      const decided = await delegator[decision](id, how).catch(inWords(delegator, id));
-      await (json ? printJson(host, decided) : print(host, `${DONE[decision]} ${id}`));
-    } catch (error) {
-      if (!(error instanceof ErrandApiError) || !["PROTOCOL", "UPSTREAM"].includes(error.category))
-        throw error;
-      refused += 1;
-      await complain(host, error, json ?? false);
-    }
-  }
-  if (refused === 0) return;
-  const { problem } = localError({
-    code: "interrupt_not_open",
-    category: "PROTOCOL",
-    detail: `${refused} of ${asked.length} could not be ${DONE[decision]}`,
-    recovery: "The lines above say why; the other answers were sent.",
-  });
-  throw new InOurWords(problem);
 }

@@ -1,7 +1,9 @@
 /** `errand delete`: erases finished delegations, one after the other. Limit: stops at the first refusal. */
 import type { Command } from "commander";
 import { Delegator } from "../client/delegator.ts";
+import { ErrandApiError } from "../client/errors.ts";
 import { type Cli, connect, delegationIds, examples, type GlobalOptions } from "./context.ts";
+import { naming } from "./failure.ts";
 import { print, printJson } from "./output.ts";
 import { interruptible } from "./signals.ts";
 
@@ -16,7 +18,9 @@ export function addDelete(program: Command, { host }: Cli): void {
       const delegator = new Delegator(await connect(host, options));
       await interruptible(async (signal) => {
         for (const id of given) {
-          await delegator.delete(id, { signal });
+          await delegator.delete(id, { signal }).catch((error: unknown) => {
+            throw error instanceof ErrandApiError ? naming(error, id) : error;
+          });
           await (options.json ? printJson(host, { id }) : print(host, `erased ${id}`));
         }
       });

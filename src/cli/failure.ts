@@ -59,6 +59,31 @@ export function toFailure(thrown: unknown, command: string, id?: string): Failur
   return { exitCode: exitCodeOf("INTERNAL"), error };
 }
 
+/** The error with the id that it is about, for a command that was given several. */
+export function naming(error: ErrandApiError, id: string): ErrandApiError {
+  const { problem } = inOurWords(error, id);
+  const detail = problem.detail.includes(id) ? problem.detail : `${id}: ${problem.detail}`;
+  return new InOurWords({ ...problem, detail, delegation_id: id }, { cause: error });
+}
+
+/** From what passes by itself to what nobody but us can fix. */
+const WORST_LAST: readonly Category[] = [
+  "TRANSPORT",
+  "TIMEOUT",
+  "UPSTREAM",
+  "PROTOCOL",
+  "CONFIG",
+  "AUTH",
+  "INTERNAL",
+];
+
+/** The exit code of the worst; 0 when there is none. */
+export function worstExitCode(errors: readonly ErrandApiError[]): number {
+  const ranks = errors.map(({ category }) => WORST_LAST.indexOf(category));
+  const worst = WORST_LAST[Math.max(-1, ...ranks)];
+  return worst === undefined ? 0 : exitCodeOf(worst);
+}
+
 /** A delegation that ended badly, as the error that a command ends with. */
 export function endedBadly({ id, state, target, error }: Delegation): ErrandApiError {
   const recovery = error ? recoveryFor(error) : "See 'errand get <id>'.";

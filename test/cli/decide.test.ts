@@ -1,7 +1,7 @@
 /** Deciding about many: shown first, confirmed, and only as shown. */
 import { expect, test } from "vitest";
-import { delegationSchema } from "../../src/schema/delegation.ts";
-import { client, OPERATOR, startBroker } from "../support/broker.ts";
+import { z } from "zod";
+import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { run as runHere, type Setting } from "./fake-host.ts";
 import { lines } from "./real.ts";
 
@@ -19,8 +19,8 @@ async function setup() {
   };
   const run = (args: string[], setting: Setting = {}) =>
     runHere(args, {
-      ...setting,
       env: { url, token: OPERATOR },
+      ...setting,
       childEnv: { PATH: process.env.PATH, NO_COLOR: "1" },
     });
   const stateOf = async ({ id }: { id: string }) => (await api.get(id)).body.state;
@@ -78,7 +78,7 @@ test("without a terminal nothing is decided about many unless --yes says so", as
     "--json",
   ]);
   expect(code).toBe(0);
-  expect(lines(delegationSchema, stdout).map(({ id }) => id)).toEqual(ids.map(({ id }) => id));
+  expect(lines(z.looseObject({}), stdout)).toMatchObject(ids.map(({ id }) => ({ id, outcome: "sent" })));
   expect((await api.get(ids[0]?.id ?? "")).body.history.at(-1)).toMatchObject({
     parts: [{ text: "no" }],
     metadata: { decision: "deny" },
@@ -86,16 +86,100 @@ test("without a terminal nothing is decided about many unless --yes says so", as
   expect(await stateOf(other)).toBe("input_required");
 });
 
-test("what cannot be decided is named, and does not keep the others", async () => {
+test("a question that needs more than a yes or no is refused before anything is sent", async () => {
+  const { api, asking, run, stateOf } = await setup();
+  for (const [question, why, command] of [
+    [{ kind: "auth", text: "A token?" }, "asks for a credential", "ID' on a terminal"],
+    [{ text: "Which?", options: ["main", "next"] }, "offers main | next", 'ID "…"\''],
+    [{ text: "How many?", schema: { type: "number" } }, "asks for data", "ID --data <json>'"],
+    [{ requests: [{ request_id: "a" }, { request_id: "b" }] }, "asks 2 things at once: a, b", "--answers"],
+  ] as const) {
+    const one = await asking("scout", question);
+    for (const verb of ["approve", "deny"]) {
+      const { code, stdout, stderr } = await run([verb, one.id, "--text", "ok"]);
+      expect([code, stdout]).toEqual([64, ""]);
+      expect(stderr).toContain(`errand: ${one.id} ${why}. Answer with 'errand answer `);
+      expect(stderr).toContain(command.replace("ID", one.id));
+    }
+    expect(await stateOf(one)).toMatch(/_required$/);
+    const shown = (await run(["get", one.id])).stdout;
+    expect(shown).toContain(command.replace("ID", one.id));
+    expect(shown).not.toContain("errand approve");
+    await api.cancel(one.id);
+  }
+});
+
+test("a consent, a plain question and a question whose data is given can be approved", async () => {
+  const { api, asking, run, stateOf } = await setup();
+  for (const [question, ...more] of [
+    [{ kind: "auth", text: "Use your account?", options: ["approve", "deny"] }],
+    [{ text: "Deploy?" }],
+    [{ text: "How many?", schema: { type: "number" } }, "--data", "7"],
+  ] as const) {
+    const one = await asking("scout", question);
+    expect(await run(["approve", one.id, ...more])).toMatchObject({
+      code: 0,
+      stdout: `approved ${one.id}\n`,
+    });
+    expect(await stateOf(one)).toBe("submitted");
+    await api.cancel(one.id);
+  }
+});
+
+test("every id is reported with its outcome, and one that was not decided sets the exit code", async () => {
   const { api, asking, run } = await setup();
   const fine = await asking("deployer", { text: "1?" });
-  const several = await asking("deployer", { requests: [{ text: "a" }, { text: "b" }] });
+  const several = await asking("deployer", { requests: [{ request_id: "a" }, { request_id: "b" }] });
   const over = await asking("deployer", { text: "2?" });
   await api.cancel(over.id);
-  const { code, stdout, stderr } = await run(["approve", several.id, over.id, fine.id, "--yes"]);
-  expect([code, stdout]).toEqual([0, `approved ${fine.id}\n`]);
-  expect(stderr).toContain(`left out ${several.id}: it asks several things at once.`);
-  expect(stderr).toContain(`left out ${over.id}: it is canceled.`);
+  const unknown = `${fine.id.slice(0, -4)}0000`;
+  const ids = [several.id, over.id, unknown, "dlg_0_short", fine.id];
+
+  const text = await run(["approve", ...ids, "--yes"]);
+  expect([text.code, text.stdout]).toEqual([64, `approved ${fine.id}\n`]);
+  expect(text.stderr).toContain(`${several.id} asks 2 things at once: a, b. Answer with 'errand answer`);
+  expect(text.stderr).toContain(`${over.id} asks nothing: it is canceled.`);
+  expect(text.stderr).toContain(unknown);
+  expect(text.stderr).toContain("dlg_0_short");
+  expect(text.stderr).toContain("errand: 4 of 5 were not approved.");
+
+  const next = await asking("scout", { text: "3?" });
+  const json = await run(["deny", ...ids.slice(0, 4), next.id, "--yes", "--json"]);
+  expect([json.code, json.stderr]).toEqual([64, ""]);
+  expect(lines(z.looseObject({}), json.stdout)).toMatchObject([
+    { id: several.id, outcome: "not_sent", error: { code: "invalid_request" } },
+    { id: over.id, outcome: "not_sent", error: { code: "interrupt_not_open" } },
+    { id: unknown, outcome: "not_sent", error: { code: "delegation_not_found" } },
+    { id: "dlg_0_short", outcome: "not_sent", error: { code: "invalid_request" } },
+    { id: next.id, outcome: "sent", delegation: { state: "submitted" } },
+  ]);
+});
+
+test("an answer that the broker refuses is reported as refused, and the others are sent", async () => {
+  const { asking, run, url } = await setup();
+  const { token } = await as(url, "viewer:eve");
+  const ids = [await asking("deployer", { text: "1?" }), await asking("deployer", { text: "2?" })];
+  const { code, stdout } = await run(["approve", ...ids.map(({ id }) => id), "--yes", "--json"], {
+    env: { url, token },
+  });
+  expect(code).toBe(77);
+  expect(lines(z.looseObject({}), stdout)).toMatchObject([
+    { id: ids[0]?.id, outcome: "refused", error: { code: "forbidden" } },
+    { id: ids[1]?.id, outcome: "not_sent", error: { code: "forbidden" } },
+  ]);
+});
+
+test("an id in a list that cannot be one is named", async () => {
+  const { run } = await setup();
+  for (const command of ["delete", "approve"]) {
+    const { code, stderr } = await run(
+      [command, "dlg_0_short", "dlg_0_other", "--yes"].slice(0, command === "delete" ? 3 : 4),
+    );
+    expect(code).toBe(64);
+    expect(stderr).toContain("dlg_0_short");
+    const word = await run([command, "dlg_0_1", "scout"]);
+    expect([word.code, word.stderr]).toEqual([64, expect.stringContaining("'scout'")]);
+  }
 });
 
 test.each([

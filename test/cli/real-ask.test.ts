@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { delegationSchema } from "../../src/schema/delegation.ts";
-import { as } from "../support/broker.ts";
+import { as, OPERATOR } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
 import { until } from "../support/until.ts";
 import { run as runHere } from "./fake-host.ts";
@@ -210,7 +210,7 @@ describe("an answer", () => {
     const half = await run(["approve", id]);
     expect(half.code).toBe(64);
     expect(half.stderr).toBe(
-      `errand: ${id} asks 2 things at once: a, b. Answer all of them at once: 'errand answer ${id} --answers <path>'.\n`,
+      `errand: ${id} asks 2 things at once: a, b. Answer with 'errand answer ${id}' on a terminal or 'errand answer ${id} --answers <path>'.\n`,
     );
     const other = await run(["answer", id, "x", "--interrupt", "int_other", "--json"]);
     expect([other.code, problemIn(other.stderr).code]).toEqual([64, "interrupt_not_open"]);
@@ -289,29 +289,62 @@ describe("at a terminal", () => {
   test("of a real one it is the same program", async () => {
     const setting = await setup();
     const id = await asking(setting, { text: "Which branch?" });
-    const spawning = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)";
-    const child = spawn("python3", ["-c", spawning, process.execPath, MAIN, "answer", id], {
-      env: { PATH: process.env.PATH, ERRAND_URL: setting.url, ERRAND_TOKEN: "operator-token-for-tests" },
-      stdio: "pipe",
-    });
-    const closed = once(child, "close");
-    onTestFinished(async () => {
-      if (child.exitCode === null) child.kill("SIGKILL");
-      await closed;
-    });
-    let screen = "";
-    child.stdout.on("data", (bytes: Buffer) => {
-      screen += bytes.toString();
-    });
-    await until(() => screen.includes("or words): "), { timeoutMs: 15_000, what: "the prompt" });
+    const { child, closed, screen } = atTerminal(setting, id);
+    await until(() => screen().includes("or words): "), { timeoutMs: 15_000, what: "the prompt" });
     child.stdin.write("main\n");
     await closed;
     expect(child.exitCode).toBe(0);
-    expect(screen).toContain("Which branch?");
-    expect(screen).toContain(`answered ${id}`);
+    expect(screen()).toContain("Which branch?");
+    expect(screen()).toContain(`answered ${id}`);
     expect(await answered(setting, id)).toMatchObject([{ parts: [{ text: "main" }] }]);
   });
+
+  test("a credential is not shown, and Ctrl-C sends nothing", async () => {
+    const setting = await setup();
+    const id = await asking(setting, { kind: "auth", text: "Your token?" });
+    const stopped = atTerminal(setting, id);
+    await until(() => stopped.screen().includes("(not shown): "), { timeoutMs: 15_000, what: "the prompt" });
+    stopped.child.stdin.write("half\u0003");
+    await stopped.closed;
+    expect(stopped.child.exitCode).toBe(130);
+    expect((await setting.api.get(id)).body.state).toBe("auth_required");
+
+    const { child, closed, screen } = atTerminal(setting, id);
+    await until(() => screen().includes("(not shown): "), { timeoutMs: 15_000, what: "the prompt" });
+    child.stdin.write("s3cret-typo\u007f\u007f\u007f\u007f\u007f\r");
+    await closed;
+    expect([child.exitCode, screen()]).toEqual([0, expect.stringContaining(`answered ${id}`)]);
+    for (const shown of [screen(), stopped.screen()]) expect(shown).not.toMatch(/s3cret|half/);
+    const [lease] = (await setting.api.lease((await setting.api.get(id)).body.target)).body.leases;
+    expect(lease.delegation.history.at(-1).parts).toEqual([{ text: "s3cret" }]);
+  });
+
+  test("a credential is read from stdin, too", async () => {
+    const setting = await setup();
+    const id = await asking(setting, { kind: "auth", text: "Your token?" });
+    const done = await setting.run(["answer", id, "-"], { input: "s3cret\n" });
+    expect([done.code, done.stdout, done.stderr]).toEqual([0, `answered ${id}\n`, ""]);
+  });
 });
+
+/** `errand answer ID` on a terminal of its own. */
+function atTerminal({ url }: Setting, id: string) {
+  const spawning = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)";
+  const child = spawn("python3", ["-c", spawning, process.execPath, MAIN, "answer", id], {
+    env: { PATH: process.env.PATH, ERRAND_URL: url, ERRAND_TOKEN: OPERATOR },
+    stdio: "pipe",
+  });
+  const closed = once(child, "close");
+  onTestFinished(async () => {
+    if (child.exitCode === null) child.kill("SIGKILL");
+    await closed;
+  });
+  let screen = "";
+  child.stdout.on("data", (bytes: Buffer) => {
+    screen += bytes.toString();
+  });
+  return { child, closed, screen: () => screen };
+}
 
 test("wrong words are told before anything is sent", async () => {
   for (const [argv, said] of [
