@@ -6,9 +6,9 @@ import type { Command } from "commander";
 import type { BulkFilter, BulkOptions } from "../client/control.ts";
 import type { Delegation } from "../schema/delegation.ts";
 import type { BulkRefused } from "../schema/interrupt.ts";
-import { givenInstantSchema } from "../schema/values.ts";
-import { agentName, type Cli, errorCode, type GlobalOptions, valid, wholeBetween } from "./context.ts";
+import { agentName, type Cli, errorCode, type GlobalOptions, wholeBetween } from "./context.ts";
 import { usageError } from "./failure.ts";
+import { INSTANT_EXAMPLE, instant } from "./instant.ts";
 import { note, print, printJson } from "./output.ts";
 import { interruptible } from "./signals.ts";
 
@@ -31,8 +31,8 @@ export function addManyOptions(command: Command, withErrorCode: boolean): Comman
   return command
     .option(
       "--before <instant>",
-      "with --target: only what was delegated before, for example 2026-01-31T08:00:00Z",
-      valid(givenInstantSchema),
+      `with --target: only what was delegated before, ${INSTANT_EXAMPLE}`,
+      instant,
     )
     .option("--limit <n>", "with --target: how many at most", wholeBetween(1, 1_000_000))
     .option("--all", "with --target: all of them");

@@ -152,6 +152,7 @@ async function delegate(host: CliHost, target: string, words: string[], options:
     id,
     timeoutSeconds: timeout,
     isNew: true,
+    json: options.json,
     onEvent,
   });
   await (options.json ? printJson(host, ended) : printReply(host, ended));

@@ -51,7 +51,7 @@ export function addGet(program: Command, { host }: Cli): void {
       if (options.timeout !== undefined && !options.wait) throw usageError("--timeout goes with --wait");
       const connection = await connect(host, options);
       const delegation = options.wait
-        ? await waitFor({ host, connection, id, timeoutSeconds: options.timeout })
+        ? await waitFor({ host, connection, id, timeoutSeconds: options.timeout, json: options.json })
         : await new Delegator(connection).get(id);
       if (options.history && options.reply) throw usageError("give either --history or --reply");
       if (options.history) await printHistory(host, delegation, options.json);
@@ -65,7 +65,8 @@ export function addGet(program: Command, { host }: Cli): void {
 /** With --json, one whole message a line. */
 async function printHistory(host: CliHost, { history }: Delegation, json = false): Promise<void> {
   if (json) for (const message of history) await printJson(host, message);
-  else if (history.length > 0) await print(host, table(historyRows(history, Number.POSITIVE_INFINITY)));
+  else if (history.length === 0) await print(host, "no follow-ups, questions or answers yet");
+  else await print(host, table(historyRows(history, Number.POSITIVE_INFINITY)));
 }
 
 function describe(delegation: Delegation, standing: readonly (readonly [string, string])[]): string {

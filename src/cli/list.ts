@@ -5,7 +5,7 @@ import { Delegator } from "../client/delegator.ts";
 import type { ConnectionOptions } from "../client/http.ts";
 import { Pages } from "../client/pages.ts";
 import { type Delegation, LIVE_STATES, type State, TERMINAL_STATES } from "../schema/delegation.ts";
-import { contextIdSchema, givenInstantSchema, principalSchema } from "../schema/values.ts";
+import { contextIdSchema, principalSchema } from "../schema/values.ts";
 import {
   agentName,
   type Cli,
@@ -19,6 +19,7 @@ import {
 } from "./context.ts";
 import { usageError } from "./failure.ts";
 import type { CliHost } from "./host.ts";
+import { INSTANT_EXAMPLE, instant } from "./instant.ts";
 import { note, oneLine, painter, print, printJson, table } from "./output.ts";
 import { questionText } from "./questions.ts";
 import { interruptible } from "./signals.ts";
@@ -54,7 +55,6 @@ const NARROWING = [
   "all",
 ] as const satisfies readonly (keyof ListOptions)[];
 const STATES = [...LIVE_STATES, ...TERMINAL_STATES];
-const instant = valid(givenInstantSchema);
 const stateListSchema = z
   .string()
   .transform((text) => text.split(","))
@@ -83,11 +83,7 @@ export function addList(program: Command, { host }: Cli): void {
         .choices(STATES)
         .argParser(states),
     )
-    .option(
-      "--since <instant>",
-      "only created at or after this instant, for example 2026-01-31T08:00:00Z",
-      instant,
-    )
+    .option("--since <instant>", `only created at or after this instant, ${INSTANT_EXAMPLE}`, instant)
     .option("--until <instant>", "only created before this instant", instant)
     .option("-q, --query <text>", "only with this text in the first 100 bytes of the task; case is ignored")
     .option(
@@ -104,7 +100,7 @@ export function addList(program: Command, { host }: Cli): void {
       "after",
       examples(
         "errand list --target scout --state working,input_required",
-        "errand list --since 2026-01-31T08:00:00Z -q deploy",
+        "errand list --since 2026-01-31 -q deploy",
         "errand list --tree dlg_…",
         "errand list --state failed --error-code attempts_exhausted --all --json | jq -r .id",
       ),

@@ -32,7 +32,7 @@ export async function standingRows(
   const { state, created_at, finished_at } = delegation;
   const [events, agent] = await Promise.all([
     eventsOf(connection, delegation),
-    state === "submitted" ? agentOf(connection, delegation) : undefined,
+    state === "submitted" ? agentOf(connection, delegation.target) : undefined,
   ]);
   const rows: [string, string][] = [];
   const worker = events.findLast(({ worker_id }) => worker_id !== undefined)?.worker_id;
@@ -54,22 +54,29 @@ function howEnded({ status, error, reason }: More): string {
   return `released by the worker${reason === undefined ? "" : `: ${oneLine(reason, 200)}`}`;
 }
 
-function whyWaiting(
-  { target, not_before_at }: Delegation,
-  ended: More | undefined,
-  agent: Agent | undefined,
-) {
-  const isAhead = (instant: string | null | undefined): instant is string =>
-    Date.parse(instant ?? "") > Date.now();
+const isAhead = (instant: string | null | undefined): instant is string =>
+  Date.parse(instant ?? "") > Date.now();
+
+function whyWaiting(delegation: Delegation, ended: More | undefined, agent: Agent | undefined) {
+  const { target, not_before_at } = delegation;
   if (isAhead(not_before_at)) return `until ${not_before_at}, as requested`;
   if (isAhead(ended?.retry_at)) return `until ${oneLine(ended.retry_at)}, for the next attempt`;
   if (agent === undefined) return undefined;
-  if (agent.paused) return `${target} is paused: 'errand agent resume ${target}' (operator)`;
-  const { state, last_seen_at } = agent.presence;
+  const { working, waiting } = agent.counts;
+  return whyStuck(agent) ?? `for a worker of ${target}: ${working} working, ${waiting} waiting`;
+}
+
+/** Why the agent takes no work; undefined when a worker is there for it. */
+export function whyStuck({ name, paused, presence, limits, counts }: Agent): string | undefined {
+  if (paused) return `${name} is paused: 'errand agent resume ${name}' (operator)`;
+  const { state, last_seen_at } = presence;
   if (state !== "online") {
-    return `nobody is polling ${target}${last_seen_at === null ? "" : `; last seen at ${last_seen_at}`}`;
+    return `nobody is polling ${name}${last_seen_at === null ? "" : `; last seen at ${last_seen_at}`}`;
   }
-  return `for a worker of ${target}: ${agent.counts.working} working, ${agent.counts.waiting} waiting`;
+  const most = limits?.max_working;
+  if (typeof most === "number" && counts.working >= most)
+    return `${name} works on as many delegations as it may (max_working ${most}), and ${counts.waiting} wait`;
+  return undefined;
 }
 
 async function eventsOf(connection: ConnectionOptions, { id, version }: Delegation): Promise<More[]> {
@@ -78,8 +85,11 @@ async function eventsOf(connection: ConnectionOptions, { id, version }: Delegati
   return (events ?? []).map((event: StreamEvent) => moreSchema.parse(event));
 }
 
-const agentOf = (connection: ConnectionOptions, { target }: Delegation): Promise<Agent | undefined> =>
-  quietly(new Admin(connection).getAgent(target));
+export const agentOf = (
+  connection: ConnectionOptions,
+  target: string,
+  signal?: AbortSignal,
+): Promise<Agent | undefined> => quietly(new Admin(connection).getAgent(target, { signal }));
 
 function quietly<T>(asking: Promise<T>): Promise<T | undefined> {
   return asking.catch((error: unknown) => {

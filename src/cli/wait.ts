@@ -2,7 +2,6 @@
  * Waiting for a delegation's end, with a line on the terminal meanwhile. Limit: a delegation that asks
  * something ends the wait; the question is shown, not answered.
  */
-import { Admin } from "../client/admin.ts";
 import { Delegator } from "../client/delegator.ts";
 import { ErrandApiError, localError } from "../client/errors.ts";
 import type { ConnectionOptions } from "../client/http.ts";
@@ -15,6 +14,7 @@ import { note, progressText } from "./output.ts";
 import { howToAnswer, questionText } from "./questions.ts";
 import { recoveryFor } from "./recovery.ts";
 import { interruptible } from "./signals.ts";
+import { agentOf, whyStuck } from "./standing.ts";
 import { WaitLine } from "./wait-line.ts";
 
 export interface Wait {
@@ -24,10 +24,14 @@ export interface Wait {
   readonly timeoutSeconds?: number | undefined;
   /** Delegated by this very command, so that nobody was told its id yet. */
   readonly isNew?: boolean;
+  /** With --json: stderr is for errors alone. */
+  readonly json?: boolean | undefined;
   /** Told of each event instead of the line on the terminal. */
   readonly onEvent?: ((event: StreamEvent) => Promise<void>) | undefined;
 }
 
+/** Work that somebody takes at once needs no explanation. */
+const WHY_AFTER_MS = 1000;
 /** The last events are on their way when the end is known. */
 const EVENTS_MS = 5000;
 
@@ -38,6 +42,7 @@ export async function waitFor({
   id,
   timeoutSeconds,
   isNew,
+  json,
   onEvent,
 }: Wait): Promise<Delegation> {
   const line = host.isTty.stderr && !onEvent ? new WaitLine(host.stderr) : undefined;
@@ -53,6 +58,7 @@ export async function waitFor({
   try {
     const delegation = await interruptible(async (signal) => {
       if (line) void look(line, quiet, id, looking.signal);
+      else if (!json) void sayWhy(host, quiet, id, looking.signal);
       const seen = onEvent ? tellAll(onEvent, quiet, id, looking.signal) : Promise.resolve();
       // Of the telling only a failure may end the wait: nobody reads any more.
       const failed = seen.then(() => new Promise<never>(() => undefined));
@@ -125,12 +131,24 @@ async function sayPresence(
   target: string,
   signal: AbortSignal,
 ) {
-  const { presence, counts } = await new Admin(connection)
-    .getAgent(target, { signal })
-    .catch(() => ({ presence: undefined, counts: undefined }));
-  if (!presence || signal.aborted || !line.text.startsWith("submitted")) return;
-  const ahead = counts.waiting > 1 ? `, ${counts.waiting} are waiting` : "";
-  line.say(presence.state === "online" ? `submitted${ahead}` : `submitted, nobody is polling ${target}`);
+  const agent = await agentOf(connection, target, signal).catch(() => undefined);
+  if (!agent || signal.aborted || !line.text.startsWith("submitted")) return;
+  const { waiting } = agent.counts;
+  const why = whyStuck(agent) ?? (waiting > 1 ? `${waiting} are waiting` : undefined);
+  line.say(why === undefined ? "submitted" : `submitted, ${why}`);
+}
+
+/** Without a terminal: says once why nobody works on it. Only informs: whatever fails here, the wait itself goes on. */
+async function sayWhy(host: CliHost, connection: ConnectionOptions, id: string, signal: AbortSignal) {
+  try {
+    await sleep(WHY_AFTER_MS, signal);
+    const { state, target } = await new Delegator(connection).get(id, { signal });
+    const agent = state === "submitted" ? await agentOf(connection, target, signal) : undefined;
+    const why = agent && whyStuck(agent);
+    if (why !== undefined && !signal.aborted) await note(host, `${id} waits: ${why}.`);
+  } catch {
+    // The wait's own calls meet the same trouble and say so.
+  }
 }
 
 function waitingFor(event: StreamEvent): string | undefined {

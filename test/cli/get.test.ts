@@ -1,7 +1,8 @@
 /** `errand get` says what was asked and answered, who worked, and what it waits for. */
 import { expect, test } from "vitest";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
-import { run as runHere } from "./fake-host.ts";
+import { until } from "../support/until.ts";
+import { run as runHere, start } from "./fake-host.ts";
 
 async function setup() {
   const { url, clock, gateway } = await startBroker();
@@ -59,4 +60,34 @@ test("of one that waits: for whom, for how long, and what went wrong before", as
   await api.reply(await next(), { state: "failed", text: undefined, error });
   expect(await row("last attempt")).toBe("failed: command_failed: no disk");
   expect(await row("waits")).toMatch(/^until 20\S+Z, for the next attempt$/);
+});
+
+test("--history of one that nothing was said about says so", async () => {
+  const { get } = await setup();
+  expect(await get("--history")).toBe("no follow-ups, questions or answers yet\n");
+  expect(await get("--history", "--json")).toBe("");
+});
+
+test("a wait without a terminal says once why nobody works on it; with --json it does not", async () => {
+  const { url, api, id, next } = await setup();
+  const { body } = await api.delegate("scout");
+  const waits = [id, String(body.id)];
+  await api.call("PATCH", "/v1/agents/scout", { limits: { max_working: 1 } });
+  const lease = await next();
+  const env = { url, token: OPERATOR };
+  const waiting = start(["get", waits[1] ?? "", "--wait"], { env });
+  const silent = start(["get", waits[1] ?? "", "--wait", "--json"], { env });
+  await until(() => waiting.stderr() !== "", { timeoutMs: 15_000, what: "the reason" });
+  expect(waiting.stderr()).toBe(
+    `errand: ${waits[1]} waits: scout works on as many delegations as it may (max_working 1), and 1 wait.\n`,
+  );
+  await api.reply(lease);
+  await api.call("POST", "/v1/agents/scout/pause");
+  const paused = start(["get", waits[1] ?? "", "--wait"], { env });
+  await until(() => paused.stderr().includes("scout is paused"), { timeoutMs: 15_000, what: "the reason" });
+  await api.call("POST", "/v1/agents/scout/resume");
+  await api.reply(await next());
+  expect(await Promise.all([waiting.done, silent.done, paused.done])).toEqual([0, 0, 0]);
+  expect(silent.stderr()).toBe("");
+  expect(waiting.stderr().split("\n")).toHaveLength(2);
 });

@@ -1,0 +1,32 @@
+/**
+ * A point in time as a person types it: a date alone is its first moment here, as is a time without a zone. Limit: no
+ * relative times.
+ */
+import { InvalidArgumentError } from "commander";
+import { givenInstantSchema } from "../schema/values.ts";
+
+/** For the help of an option that takes one. */
+export const INSTANT_EXAMPLE = "for example 2026-01-31 (its start, local time) or 2026-01-31T08:00:00Z";
+
+const LOCAL = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d))?)?$/;
+
+/** As the broker takes it: ISO 8601 with a zone. */
+export function instant(value: string): string {
+  const given = local(value) ?? value;
+  const parsed = givenInstantSchema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  throw new InvalidArgumentError(
+    "It takes a date (2026-01-31), a local time (2026-01-31T08:00) or one with a zone (2026-01-31T08:00:00Z, …+01:00).",
+  );
+}
+
+function local(value: string): string | undefined {
+  const numbers = LOCAL.exec(value)
+    ?.slice(1)
+    .map((part = "0") => Number(part));
+  if (numbers === undefined) return undefined;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = numbers;
+  const date = new Date(year, month - 1, day, hour, minute, second);
+  const isDay = date.getFullYear() === year && date.getMonth() === month - 1 && date.getDate() === day;
+  return isDay && hour < 24 && minute < 60 && second < 60 ? date.toISOString() : undefined;
+}

@@ -1,0 +1,41 @@
+/** Instants as people type them: a date alone, a local time, a time with a zone. */
+import { expect, test } from "vitest";
+import { stubBroker } from "../client/stub-broker.ts";
+import { run } from "./fake-host.ts";
+
+const FORMS = [
+  ["2026-11-22", new Date(2026, 10, 22).toISOString()],
+  ["2026-11-22T08:30", new Date(2026, 10, 22, 8, 30).toISOString()],
+  ["2026-11-22T08:30:05Z", "2026-11-22T08:30:05Z"],
+  ["2026-11-22T08:30:05.250+01:00", "2026-11-22T08:30:05.250+01:00"],
+] as const;
+
+test("each form reaches the broker as an instant, wherever one is taken", async () => {
+  const stub = await stubBroker(({ method }, answer) =>
+    answer.json(
+      method === "GET"
+        ? { delegations: [], next_cursor: null, scanned_to: null }
+        : { delegations: [], refused: [], next_before: null },
+    ),
+  );
+  const env = { url: stub.url, token: "t" };
+  for (const [given, sent] of FORMS) {
+    expect((await run(["list", "--since", given, "--until", given], { env })).code).toBe(0);
+    const listed = stub.seen.at(-1);
+    expect([listed?.query.get("since"), listed?.query.get("until")]).toEqual([sent, sent]);
+    for (const verb of ["cancel", "redrive"]) {
+      expect((await run([verb, "--target", "scout", "--before", given, "--all"], { env })).code).toBe(0);
+      expect(stub.seen.at(-1)?.body.before).toBe(sent);
+    }
+  }
+});
+
+test.each(["yesterday", "2026-02-30", "2026-13-01", "2026-11-22T24:01", "2026-11-22T08:61", "9999-01-01"])(
+  "%s is refused with the forms that are accepted",
+  async (given) => {
+    const { code, stderr } = await run(["list", "--since", given]);
+    expect(code).toBe(64);
+    for (const form of [given, "2026-01-31)", "2026-01-31T08:00)", "2026-01-31T08:00:00Z"])
+      expect(stderr).toContain(form);
+  },
+);
