@@ -17,6 +17,20 @@ const KEPT_MS = LIMITS.worker_seconds.value * 1000;
 /** Workers of all agents noted between two writes; more are left out. */
 const MAX_NOTED = 10_000;
 
+/** Agents whose workers one script writes: it must not keep Redis from others for long. */
+const AGENTS_AT_ONCE = 500;
+
+/** KEYS: workers of agents · ARGV: most, kept ms, then for each key: the number of what follows, times and ids. */
+const seenScript = new Script(`#!lua
+local at = 3
+for _, key in ipairs(KEYS) do
+  local last = at + ARGV[at]
+  redis.call('ZADD', key, unpack(ARGV, at + 1, last))
+  redis.call('ZREMRANGEBYRANK', key, 0, -ARGV[1] - 1)
+  redis.call('PEXPIRE', key, ARGV[2])
+  at = last + 1
+end`);
+
 /** Workers that polled this gateway since the last write. */
 export class SeenWorkers {
   #noted = new Map<string, Map<string, number>>();
@@ -36,14 +50,25 @@ export class SeenWorkers {
     const noted = this.#noted;
     this.#noted = new Map();
     this.#size = 0;
-    const pipeline = redis.pipeline();
+    const ofShards = new Map<string, { key: string; seen: (string | number)[] }[]>();
     for (const [agent, workers] of noted) {
-      const key = shards.ofAgent(agent).workers(agent);
-      pipeline.zadd(key, ...[...workers].flatMap(([worker_id, at]) => [at, worker_id]));
-      pipeline.zremrangebyrank(key, 0, -MOST - 1);
-      pipeline.pexpire(key, KEPT_MS);
+      const keys = shards.ofAgent(agent);
+      const ofShard = ofShards.get(keys.base) ?? [];
+      ofShards.set(keys.base, ofShard);
+      const newest = [...workers].slice(-MOST).flatMap(([worker_id, at]) => [at, worker_id]);
+      ofShard.push({ key: keys.workers(agent), seen: newest });
     }
-    await pipeline.exec();
+    for (const ofShard of ofShards.values()) {
+      for (let from = 0; from < ofShard.length; from += AGENTS_AT_ONCE) {
+        const some = ofShard.slice(from, from + AGENTS_AT_ONCE);
+        const args = some.flatMap(({ seen }) => [seen.length, ...seen]);
+        await seenScript.run(
+          redis,
+          some.map(({ key }) => key),
+          [MOST, KEPT_MS, ...args],
+        );
+      }
+    }
   }
 }
 

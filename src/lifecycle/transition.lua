@@ -113,10 +113,13 @@ local function untold()
 end
 local function owes() return rec.cascade ~= nil or (rec.notify_seq or 0) > (rec.notified_seq or 0) end
 
--- One event, one id, in the shard's stream, the delegation's own, and the feeds of its two principals. The record keeps
--- the id of its newest event: a snapshot is as new as that. Without `at`, the event is one that failed to be published.
-local function publish(text, calls_back, at)
-  local event_id = redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text)
+-- One event, one id, given by the shard's stream.
+local function announce(text)
+  return redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text)
+end
+
+-- The same event in the delegation's own stream, and in the feeds of its two principals. Without `at`, it failed before.
+local function deliver(text, event_id, at)
   redis.call('XADD', key .. ':events', event_id, 'e', text)
   -- A delegation's events that follow close on its first lean on what that left to spare, if its feed is still there.
   local renew = p.move == 'submit' or not at or at - rec.created_at >= LIMITS.feed_spare_ms
@@ -129,20 +132,19 @@ local function publish(text, calls_back, at)
   end
   feed(rec.delegator)
   if rec.delegator ~= 'agent:' .. rec.target then feed('agent:' .. rec.target) end
-  if calls_back then
-    local seq = string.match(text, '^[^\n]*\n[^\n]*\n(%d+)')
-    redis.call('HSET', key, 'event_id', event_id, 'notify:' .. seq, event_id)
-  else
-    redis.call('HSET', key, 'event_id', event_id)
-  end
-  return event_id
 end
 
 -- Publishes the events that failed before, in order. Every move tries this, and so does the sweep.
 local function publish_pending()
   local pending = key .. ':unpublished'
   for _, one in ipairs(redis.call('LRANGE', pending, 0, -1)) do
-    publish(string.sub(one, 2), string.sub(one, 1, 1) == '1')
+    local calls_back, text = string.sub(one, 1, 1) == '1', string.sub(one, 2)
+    local event_id = announce(text)
+    deliver(text, event_id)
+    redis.call('HSET', key, 'event_id', event_id)
+    if calls_back then
+      redis.call('HSET', key, 'notify:' .. string.match(text, '^[^\n]*\n[^\n]*\n(%d+)'), event_id)
+    end
     redis.call('LPOP', pending)
   end
   redis.call('HDEL', key, 'unpublished')
@@ -717,6 +719,16 @@ if ARGV[3] ~= '' and move ~= 'retry' then
   redis.call('RPUSH', key .. ':history', ARGV[3])
   if not rec.spoken then put('spoken', 1) end
 end
+-- The record keeps the id of its newest event: a snapshot is as new as that.
+local event_id
+if event and not rec.unpublished then
+  local fine, id = pcall(announce, event)
+  if fine then
+    event_id = id
+    put('event_id', id)
+    if calls_back then set[#set + 1], set[#set + 2] = 'notify:' .. digits(rec.version), id end
+  end
+end
 for i = 2, #set, 2 do
   if type(set[i]) == 'number' then set[i] = digits(set[i]) end
 end
@@ -730,19 +742,14 @@ if from ~= to then
   if not terminal then redis.call('ZADD', live_set(to), digits(to == 'submitted' and rec.ready_at or now), p.id) end
 end
 
--- Streams are written after the record: an error in between leaves a move whose event is pending, never an event without
+-- The other streams are written after the record: an error leaves a move whose event is pending, never an event without
 -- its move.
-local event_id
-if event then
-  local fine
-  if not rec.unpublished then fine, event_id = pcall(publish, event, calls_back, now) end
-  if not fine then
-    event_id = nil
-    redis.call('RPUSH', key .. ':unpublished', (calls_back and '1' or '0') .. event)
-    redis.call('HSET', key, 'unpublished', 1)
-    redis.call('ZADD', base .. ':due', digits(now + LIMITS.follow_ms), p.id)
-    rec.unpublished = 1
-  end
+if event and not (event_id and pcall(deliver, event, event_id, now)) then
+  event_id = nil
+  redis.call('RPUSH', key .. ':unpublished', (calls_back and '1' or '0') .. event)
+  redis.call('HSET', key, 'unpublished', 1)
+  redis.call('ZADD', base .. ':due', digits(now + LIMITS.follow_ms), p.id)
+  rec.unpublished = 1
 end
 
 -- All is said and written: should the queue refuse, the gateway makes the ticket, or the sweep.

@@ -86,7 +86,10 @@ test("a parked poll gets new work by one script; nobody else looks, and the dele
   const [lease] = leasesOf(await answer);
   const [newest] = await own.redis.xrevrange("{errand:0}:events", "+", "-", "COUNT", 1);
   await until(() => feed.hasBrought(0, newest?.[0] ?? ""));
-  expect(await own.redis.info("commandstats")).toMatch(/cmdstat_evalsha:calls=1,/);
+  const commands = await own.redis.info("commandstats");
+  expect(commands).toMatch(/cmdstat_evalsha:calls=1,/);
+  // The record once a move, and the ticket.
+  expect(commands).toMatch(/cmdstat_hset:calls=3,/);
   expect([status, body.state, body.version, body.lease.worker_id]).toEqual([202, "working", 2, "w2"]);
   expect(lease).toMatchObject({ attempt: 1, delegation: { id: body.id, version: 2 } });
   const { presence: _, ...told } = body;
