@@ -7,7 +7,7 @@ import type { LookupFunction } from "node:net";
 import { renderPush } from "./doors/a2a/pushed.ts";
 import { Signer } from "./doors/a2a/signing.ts";
 import { createDoor } from "./doors/http.ts";
-import { type Listener, listen } from "./doors/listener.ts";
+import { type Arrival, type Listener, listen } from "./doors/listener.ts";
 import type { Extension } from "./doors/mcp/server.ts";
 import { Agents } from "./engine/agents.ts";
 import { deliver } from "./engine/callbacks.ts";
@@ -69,6 +69,8 @@ export interface GatewayOptions {
   readonly callbackLookup?: LookupFunction;
   /** After how long a callback is tried again that has been tried for so long; for tests. */
   readonly callbackRetryMs?: (triedForMs: number) => number;
+  /** How long a request may take to arrive; for tests. */
+  readonly arrival?: Arrival;
   readonly log: Log;
   /** Moved by tests; Redis' own time otherwise. */
   readonly clock?: Clock;
@@ -84,6 +86,8 @@ export interface Gateway {
   readonly sweep: Sweep;
   /** The number of connections with unread bytes. */
   readonly unread: () => number;
+  /** Bytes of large requests that are not answered yet: of one principal, or of all. */
+  readonly receiving: (principal?: string) => number;
   /** Clean end within ten seconds: polls answered, streams closed, what is in flight finished. */
   readonly close: () => Promise<void>;
 }
@@ -215,16 +219,17 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       unready: () => unready(connections),
       mcpExtension: options.mcpExtension,
     });
-    const listener = await listen(
-      door,
-      options.host,
-      options.port,
-      () => performance.now() + clock.offset_ms,
-    );
+    const listener = await listen(door, {
+      host: options.host,
+      port: options.port,
+      now: () => performance.now() + clock.offset_ms,
+      arrival: options.arrival,
+    });
     port = listener.port;
     return {
       port: listener.port,
       unread: listener.unread,
+      receiving: door.receiving,
       broker,
       sweep,
       close: once(() => close(broker, listener, sweep, recovery, stopping, connections)),

@@ -14,23 +14,39 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Reads a body off the connection: a request object of the web's kind costs more than all that is done with it.
- * Throws `payload_too_large` as soon as it is known to be, `invalid_request` for one that breaks off.
+ * Throws `payload_too_large` as soon as it is known to be, `invalid_request` for one that breaks off, and what `grow` throws.
  */
-export function readBody(incoming: Incoming, maxBytes: number): Promise<Uint8Array> {
+export function readBody(
+  incoming: Incoming,
+  maxBytes: number,
+  /** Called with the bytes that the body has, or will have; throws when there is no room for them. */
+  grow: (bytes: number) => void = () => {},
+): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const tooLarge = () => reject(new ErrandError("payload_too_large", `A body may have ${maxBytes} bytes.`));
-    if (Number(incoming.headers["content-length"] ?? 0) > maxBytes) return tooLarge();
+    const announced = Number(incoming.headers["content-length"] ?? 0);
+    if (announced > maxBytes) return tooLarge();
+    grow(announced);
     const chunks: Buffer[] = [];
     let length = 0;
-    const data = (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= maxBytes) {
-        chunks.push(chunk);
-        return;
-      }
-      // What still comes is let go by.
+    let refused = false;
+    // The rest is read and dropped.
+    const refuse = (error?: unknown) => {
+      refused = true;
       chunks.length = 0;
-      tooLarge();
+      if (error === undefined) tooLarge();
+      else reject(error);
+    };
+    const data = (chunk: Buffer) => {
+      if (refused) return;
+      length += chunk.length;
+      try {
+        if (length > maxBytes) return refuse();
+        grow(length);
+        chunks.push(chunk);
+      } catch (error) {
+        refuse(error);
+      }
     };
     const end = () => {
       // A request may be parked for long; nothing of its body's reading stays with it.

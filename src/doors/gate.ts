@@ -4,13 +4,15 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Broker } from "../engine/context.ts";
+import type { Identity } from "../engine/tokens.ts";
 import { randomId } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
 import type { Answer } from "./answer.ts";
 import { parseBody, readBody } from "./body.ts";
 import { Call, Ends } from "./call.ts";
+import { Inflow } from "./inflow.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
-import { Outflow } from "./outflow.ts";
+import { CHUNK_BYTES, Outflow } from "./outflow.ts";
 import { toErrandError } from "./problem.ts";
 import type { RawInput, Route } from "./route.ts";
 
@@ -49,6 +51,7 @@ const AT_ONCE_MS = 100;
 export class Gate {
   /** Throws for an origin or a host that is not let in; the origin where it is another site's. */
   readonly guard: (origin: string | undefined, host: string | undefined) => string | undefined;
+  readonly inflow = new Inflow();
   readonly outflow: Outflow;
   readonly #options: GateOptions;
   readonly #ends = new Ends();
@@ -73,14 +76,14 @@ export class Gate {
 
   /** Lets a caller in, and reads what it brings. */
   async enter(inbound: Inbound): Promise<Entered> {
-    const { broker, maxBodyBytes } = this.#options;
+    const { broker } = this.#options;
     const { incoming, method } = inbound;
     this.#requireRunning();
     const token = bearerOf(inbound.header("authorization"));
     const first = await broker.tokens.identify(token);
     const askedAt = performance.now();
     const hasBody = method === "POST" || method === "PUT" || method === "PATCH";
-    const bytes = hasBody && incoming ? await readBody(incoming, maxBodyBytes) : new Uint8Array();
+    const bytes = hasBody && incoming ? await this.#read(incoming, inbound, first) : new Uint8Array();
     // Unread, it would keep the end of the connection from being noticed.
     if (!hasBody) incoming?.resume();
     // A body may take its time, and the gateway may be stopped or the token revoked meanwhile.
@@ -88,6 +91,20 @@ export class Gate {
     const isLate = performance.now() - askedAt > AT_ONCE_MS;
     const identity = isLate ? await broker.tokens.identify(token) : first;
     return { call: new Call(broker, inbound, identity, this.#ends, this.outflow), bytes };
+  }
+
+  /** A large body counts for its sender until the answer is out: a request that waits may still hold it. */
+  #read(incoming: IncomingMessage, { outgoing }: Inbound, { principal }: Identity): Promise<Uint8Array> {
+    const body = this.inflow.body(principal);
+    let isWatched = false;
+    return readBody(incoming, this.#options.maxBodyBytes, (bytes) => {
+      body.grow(bytes);
+      if (isWatched || bytes <= CHUNK_BYTES) return;
+      isWatched = true;
+      if (!outgoing || outgoing.destroyed) return body.release();
+      outgoing.once("close", body.release);
+      incoming.socket.once("close", body.release);
+    });
   }
 
   /** For a route of the table: lets a caller in, and makes of the request what the route takes. */

@@ -66,6 +66,8 @@ export interface Door {
   readonly direct: Direct;
   /** The answer where the app makes none: of a host or an address that is none there is no request for it. */
   readonly unserved: (error: unknown) => Response;
+  /** Bytes of large requests that are not answered yet: of one principal, or of all. */
+  readonly receiving: (principal?: string) => number;
 }
 
 type Env = {
@@ -195,7 +197,8 @@ export function createDoor(options: DoorOptions): Door {
       response.headers.set(name, value);
     return response;
   }
-  return { app, direct: createDirect(gate, ROUTES), unserved };
+  const receiving = (principal?: string) => gate.inflow.underWay(principal);
+  return { app, direct: createDirect(gate, ROUTES), unserved, receiving };
 }
 
 /** Off the connection where there is one. */

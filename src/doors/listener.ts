@@ -2,6 +2,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
+import { LIMITS } from "../schema/limits.ts";
 import type { Door } from "./http.ts";
 import { Line } from "./line.ts";
 
@@ -27,19 +28,38 @@ export interface Listener {
   readonly close: (graceMs: number) => Promise<void>;
 }
 
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly now: () => number;
+  /** Closes what arrives too slowly; others are for tests. */
+  readonly arrival?: Arrival | undefined;
+}
+
+/** How long a request may take to arrive, ms. */
+export interface Arrival {
+  readonly headersMs: number;
+  readonly requestMs: number;
+  readonly lookMs: number;
+}
+
+const ARRIVAL: Arrival = {
+  headersMs: LIMITS.header_seconds.value * 1000,
+  requestMs: LIMITS.request_seconds.value * 1000,
+  lookMs: LOOK_MS,
+};
+
 export function listen(
   { app, direct, unserved }: Door,
-  host: string,
-  port: number,
-  now: () => number = () => performance.now(),
+  { host, port, now, arrival = ARRIVAL }: ListenOptions,
 ): Promise<Listener> {
   return new Promise((resolve, reject) => {
     const rest = getRequestListener(app.fetch, { hostname: host, errorHandler: unserved });
     const server = createServer(
       {
-        headersTimeout: 10_000,
-        requestTimeout: 30_000,
-        connectionsCheckingInterval: 2_000,
+        headersTimeout: arrival.headersMs,
+        requestTimeout: arrival.requestMs,
+        connectionsCheckingInterval: arrival.lookMs,
         keepAliveTimeout: 65_000,
       },
       (request, response) => {
@@ -55,6 +75,7 @@ export function listen(
         else if (!BODIED.has(request.method ?? "")) request.resume();
       },
     );
+    server.maxConnections = LIMITS.connections.value;
     // Stays for good: a failed accept (too many open files) must not end the process.
     server.on("error", reject);
     // Node closes only connections that have had a request; ones that never sent any would be waited for.

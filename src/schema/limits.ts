@@ -133,6 +133,31 @@ export const LIMITS = {
     "(about) a page of events, results or a list; then it ends early, and its cursor is where it came to",
     null,
   ),
+  connections: limit(20_000, "connections", "open at one gateway; more are closed at once", null),
+  header_seconds: limit(
+    10,
+    "seconds",
+    "the headers of a request may take to arrive; then the connection is closed",
+    null,
+  ),
+  request_seconds: limit(
+    30,
+    "seconds",
+    "a whole request may take to arrive; then the connection is closed",
+    null,
+  ),
+  request_bytes: limit(
+    32 * MIB,
+    "bytes",
+    "request bodies above 64 KiB of one principal at one gateway, from their first byte until they are answered",
+    "quota_exceeded",
+  ),
+  gateway_request_bytes: limit(
+    128 * MIB,
+    "bytes",
+    "the same for all principals at one gateway",
+    "overloaded",
+  ),
   unread_bytes: limit(
     32 * MIB,
     "bytes",
@@ -226,6 +251,11 @@ export const AT_REST: readonly LimitName[] = [
 /** What a gateway holds for its callers while they wait, read and write. */
 export const IN_FLIGHT: readonly LimitName[] = [
   "body_bytes",
+  "request_bytes",
+  "gateway_request_bytes",
+  "connections",
+  "header_seconds",
+  "request_seconds",
   "progress_per_second",
   "polls",
   "streams",

@@ -30,7 +30,9 @@ async function setup() {
     unready: async () => null,
   });
   const ways = [door, { ...door, direct: () => false }];
-  const listeners = await Promise.all(ways.map((way) => listen(way, "127.0.0.1", 0)));
+  const listeners = await Promise.all(
+    ways.map((way) => listen(way, { host: "127.0.0.1", port: 0, now: () => 0 })),
+  );
   onTestFinished(async () => void (await Promise.all(listeners.map((listener) => listener.close(0)))));
   return { broker, ports: listeners.map(({ port }) => port) };
 }
