@@ -65,6 +65,8 @@ export interface GatewayOptions {
   readonly callbackAllow?: readonly string[];
   /** More for MCP clients than the broker's own; for tests. */
   readonly mcpExtension?: Extension;
+  /** How long an MCP client may take to answer a ping; for tests. */
+  readonly mcpPingMs?: number;
   /** Resolves the hosts of callbacks instead of the system; for tests. */
   readonly callbackLookup?: LookupFunction;
   /** After how long a callback is tried again that has been tried for so long; for tests. */
@@ -218,6 +220,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       stopping: stopping.signal,
       unready: () => unready(connections),
       mcpExtension: options.mcpExtension,
+      mcpPingMs: options.mcpPingMs,
     });
     const listener = await listen(door, {
       host: options.host,

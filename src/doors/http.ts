@@ -59,6 +59,8 @@ export interface DoorOptions extends GateOptions {
   readonly unready: () => Promise<string | null>;
   /** More for MCP clients than the broker's own; for tests. */
   readonly mcpExtension?: Extension | undefined;
+  /** How long an MCP client may take to answer a ping; for tests. */
+  readonly mcpPingMs?: number | undefined;
 }
 
 export interface Door {
@@ -125,7 +127,7 @@ export function createDoor(options: DoorOptions): Door {
 
   for (const mount of [
     ...a2aDoor(broker, options.signer),
-    ...mcpDoor(broker, stopping, options.mcpExtension),
+    ...mcpDoor({ broker, stopping, extension: options.mcpExtension, pingMs: options.mcpPingMs }),
   ]) {
     for (const method of mount.methods) app.on(method, mount.path, (c) => pass(c, mount));
   }

@@ -156,7 +156,7 @@ const ms = (seconds: number | undefined): number | undefined =>
   seconds === undefined ? undefined : Math.round(seconds * 1000);
 
 /** The reader was gone before the answer was out: the leases go back at once, no attempt spent. */
-export async function handBack(broker: Broker, leases: readonly GrantedLease[]): Promise<void> {
+export async function handBack(broker: Broker, leases: readonly LeaseRef[]): Promise<void> {
   broker.metrics.handedBack.inc(leases.length);
   for (const { delegation_id, fence } of leases) {
     try {

@@ -119,9 +119,7 @@ export class Recovery {
       found.push(...some);
     }
     for (let i = 0; i + 1 < found.length; i += 2) {
-      await handBack(this.#broker, [
-        { delegation_id: found[i] ?? "", fence: Number(found[i + 1]), json: "" },
-      ]);
+      await handBack(this.#broker, [{ delegation_id: found[i] ?? "", fence: Number(found[i + 1]) }]);
     }
   }
 }

@@ -275,6 +275,31 @@ test("it ends when stdin does, waits under way or not, and takes its session wit
   expect(await metrics.text()).toMatch(/method="DELETE",route="\/mcp"/);
 });
 
+test("pings reach the client and its answers the broker; work for a client that ended goes back at once", async () => {
+  const { url, scout, alice } = await desk();
+  const broker = { url, token: scout.token };
+  const poll = { name: "poll_inbox", arguments: { wait_seconds: 20 } };
+  const client = await stdioClient(broker, "legacy");
+  await alice.delegate("scout");
+  const [task] = answered(await client.callTool(poll)).data.tasks;
+  expect(task).not.toHaveProperty("confirm_by");
+  await scout.reply(task.lease_id);
+
+  const { ask, send, child, ended, messages } = mcpLines(broker);
+  await ask(initialize("open"));
+  const { id } = (await alice.delegate("scout")).body;
+  send({ id: "poll", method: "tools/call", params: poll });
+  await until(() => messages.some(({ method }) => method === "ping"), {
+    what: "the ping",
+    timeoutMs: 20_000,
+  });
+  await until(async () => (await alice.get(id)).body.state === "working", { what: "the lease" });
+  child.stdin.end();
+  const { leases } = (await scout.lease("scout", { wait_seconds: 8 })).body;
+  expect(leases).toMatchObject([{ attempt: 1, delegation: { id } }]);
+  expect(await ended()).toBe(0);
+});
+
 test("without a token it does not start; without a broker it does, and says what is missing", async () => {
   const { url } = await desk();
   const without = mcpLines({ url });

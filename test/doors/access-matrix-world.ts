@@ -108,7 +108,8 @@ export interface Received {
 }
 
 export async function openWorld() {
-  const broker = await startBroker({ callbackAllow: ["127.0.0.1"] });
+  // No client here answers a ping of MCP.
+  const broker = await startBroker({ callbackAllow: ["127.0.0.1"], mcpPingMs: 50 });
   const { url } = broker;
   const admin = client(url);
   await admin.agent("scout");
@@ -207,13 +208,14 @@ export async function send(url: string, token: string | null, ask: Ask): Promise
   return { status: response.status, body: parsed(text), text };
 }
 
+/** Of a stream; a ping that comes before the answer to a call of MCP is passed over. */
 async function firstData(response: Response): Promise<string> {
   let text = "";
   const decoder = new TextDecoder();
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true });
-    const found = /^data: (.+)$/m.exec(text)?.[1];
-    if (found !== undefined && text.includes("\n\n")) return found;
+    const found = /^data: (?!.*"method":"(?:ping|notifications\/cancelled)")(.+)\n\n/m.exec(text)?.[1];
+    if (found !== undefined) return found;
   }
   return text;
 }

@@ -31,6 +31,8 @@ export async function openWorld() {
   const own = await startOwnRedis("everysec");
   const log: string[] = [];
   const gateway = await startGateway({
+    // Nobody here answers a ping of MCP.
+    mcpPingMs: 50,
     redis: own.target,
     host: "127.0.0.1",
     port: 0,

@@ -15,6 +15,7 @@ import { bodyHash } from "../../engine/idempotency.ts";
 import { randomId } from "../../redis/shards.ts";
 import type { Call } from "../call.ts";
 import { traceparentOf } from "../trace.ts";
+import type { ClientPings } from "./delivery.ts";
 
 export const TASKS = "io.modelcontextprotocol/tasks";
 export type Era = "modern" | "legacy";
@@ -53,14 +54,17 @@ export class Context {
   /** What that round said it was about; the client's to forge. */
   readonly state: string | undefined;
   readonly #server: ServerContext;
+  /** Of the session; without one nothing can be sent to a client unasked. */
+  readonly #pings: ClientPings | undefined;
   #steps = 0;
 
-  constructor(call: Call, era: Era, server: ServerContext) {
+  constructor(call: Call, era: Era, server: ServerContext, pings?: ClientPings) {
     this.call = call;
     this.broker = call.broker;
     this.principal = call.principal;
     this.era = era;
     this.#server = server;
+    this.#pings = pings;
     this.canceled = server.mcpReq.signal;
     this.responses = server.mcpReq.inputResponses;
     const state = server.mcpReq.requestState<unknown>();
@@ -105,6 +109,20 @@ export class Context {
   held<T>(wait_seconds: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     return this.call.whileHeld(wait_seconds, ({ signal }) => work(AbortSignal.any([signal, this.canceled])));
   }
+
+  /** Whether the client answers pings at all, as far as the session knows; asks it the first time. */
+  async answersPings(signal: AbortSignal): Promise<boolean> {
+    return this.#pings?.answers(this.#ping, signal) ?? false;
+  }
+
+  /** Whether the client answers one now. */
+  async isAlive(signal: AbortSignal): Promise<boolean> {
+    return this.#pings?.isAlive(this.#ping, signal) ?? false;
+  }
+
+  /** On the stream of this request. */
+  readonly #ping = (options: { readonly timeout: number; readonly signal: AbortSignal }) =>
+    this.#server.mcpReq.send({ method: "ping" }, options);
 
   /**
    * The idempotency key of work that this request asks for, when the caller gave none. The same request sent again

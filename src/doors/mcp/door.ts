@@ -12,6 +12,7 @@ import type { Call } from "../call.ts";
 import type { Exchange, Mount } from "../exchange.ts";
 import { problemResponse, toErrandError } from "../problem.ts";
 import { declaresTasks, tasksRequired } from "./context.ts";
+import { ClientPings } from "./delivery.ts";
 import { errorResponse, withoutOldCodes } from "./errors.ts";
 import { createServer, type Extension } from "./server.ts";
 import { Sessions } from "./sessions.ts";
@@ -61,7 +62,15 @@ function noStream(requestId: string): Response {
   return errorResponse(refused, requestId, { status: 405, headers });
 }
 
-export function mcpDoor(broker: Broker, stopping: AbortSignal, extension?: Extension): readonly Mount[] {
+export interface McpOptions {
+  readonly broker: Broker;
+  readonly stopping: AbortSignal;
+  readonly extension?: Extension | undefined;
+  /** How long a client may take to answer a ping. */
+  readonly pingMs?: number | undefined;
+}
+
+export function mcpDoor({ broker, stopping, extension, pingMs }: McpOptions): readonly Mount[] {
   const { log, clock, quotas } = broker;
   const calls = new WeakMap<Request, Call>();
   const callOf = ({ http }: ServerContext): Call => {
@@ -78,7 +87,8 @@ export function mcpDoor(broker: Broker, stopping: AbortSignal, extension?: Exten
     clock,
     stopping,
     most: quotas.most("sessions"),
-    make: (around) => createServer({ era: "legacy", callOf, around, extension }),
+    make: (around) =>
+      createServer({ era: "legacy", callOf, around, extension, pings: new ClientPings(pingMs) }),
   });
 
   async function answer(exchange: Exchange): Promise<Response> {

@@ -21,6 +21,7 @@ import type { Call } from "../call.ts";
 import { API_INFO } from "../openapi.ts";
 import { toErrandError } from "../problem.ts";
 import { Context, declaresTasks, type Era, TASKS, tasksRequired } from "./context.ts";
+import type { ClientPings } from "./delivery.ts";
 import { toProtocolError, toToolError } from "./errors.ts";
 import { cancelTask, getTask, updateTask } from "./tasks.ts";
 import { type TaskHandle, type Tool, toResult } from "./tool.ts";
@@ -70,9 +71,12 @@ export interface ServerOptions {
   readonly callOf: (context: ServerContext) => Call;
   readonly around?: <T>(work: () => Promise<T>) => Promise<T>;
   readonly extension?: Extension | undefined;
+  /** Of a session. */
+  readonly pings?: ClientPings;
 }
 
-export function createServer({ era, callOf, around = (work) => work(), extension }: ServerOptions): Server {
+export function createServer(options: ServerOptions): Server {
+  const { era, callOf, around = (work) => work(), extension, pings } = options;
   const server = new Server(
     { name: "errand", title: API_INFO.title, version: API_INFO.version },
     {
@@ -103,7 +107,7 @@ export function createServer({ era, callOf, around = (work) => work(), extension
         call.requestId,
       );
     }
-    return around(() => callTool(tool, params.arguments ?? {}, new Context(call, era, context)));
+    return around(() => callTool(tool, params.arguments ?? {}, new Context(call, era, context, pings)));
   });
   if (era === "modern") addTasks(server, callOf);
   extension?.extend(server, era);

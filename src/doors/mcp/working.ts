@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { inBackground } from "../../engine/dispatch.ts";
 import { interrupt } from "../../engine/interrupt.ts";
-import { type GrantedLease, handBack, lease } from "../../engine/lease.ts";
+import { handBack, lease } from "../../engine/lease.ts";
 import { heartbeat, release } from "../../engine/progress.ts";
 import { reply } from "../../engine/stitch.ts";
 import { type Part, textOf } from "../../schema/a2a.ts";
@@ -14,81 +14,26 @@ import { ErrandError } from "../../schema/errors.ts";
 import { givenAnswerSchema, interruptRequestSchema } from "../../schema/interrupt.ts";
 import {
   heartbeatRequestSchema,
+  type Lease,
   leaseRequestSchema,
-  leaseSchema,
   releaseRequestSchema,
   replyRequestSchema,
 } from "../../schema/lease.ts";
-import { agentNameSchema, leaseIdSchema } from "../../schema/values.ts";
+import { agentNameSchema, leaseIdSchema, toInstant } from "../../schema/values.ts";
 import { check } from "../route.ts";
-import { newestSaid, Room, saidLine, saidOf, saidSchema, wordsOf } from "./content.ts";
+import { Room, saidOf, saidSchema } from "./content.ts";
 import type { Context } from "./context.ts";
+import { CONFIRM_SECONDS, deliver } from "./delivery.ts";
 import { type Tool, tool } from "./tool.ts";
 import { SHOWN } from "./view.ts";
 import { waitSchema } from "./wait.ts";
+import { toWork, workSchema, workText } from "./work.ts";
 
 const WORKERS = ["agent", "operator"] as const;
 const LEASE_SECONDS = 900;
 const POLL_SECONDS = 25;
 
 const lease_id = leaseIdSchema.describe("The lease_id that poll_inbox handed out.");
-
-const workSchema = z.object({
-  lease_id: z.string(),
-  expires_at: z.string(),
-  attempt: z.int(),
-  delegation_id: z.string(),
-  delegator: z.string(),
-  context_id: z.string(),
-  deadline_at: z.string(),
-  metadata: z.record(z.string(), z.unknown()),
-  /** What is to be done. */
-  task: saidSchema,
-  /** Questions, answers and follow-ups so far. */
-  history: z.array(saidSchema).optional(),
-  /** How many older ones are not shown. */
-  history_omitted: z.int().optional(),
-});
-type Work = z.infer<typeof workSchema>;
-
-function toWork({ json }: GrantedLease, bytes: number): Work {
-  const { lease_id: id, expires_at, attempt, delegation } = leaseSchema.parse(JSON.parse(json));
-  const { delegator, context_id, deadline_at, metadata, message, history } = delegation;
-  const room = new Room(bytes);
-  const task = saidOf(message, room);
-  const said = newestSaid(history, room);
-  const omitted = history.length - said.length;
-  return {
-    lease_id: id,
-    expires_at,
-    attempt,
-    delegation_id: delegation.id,
-    delegator,
-    context_id,
-    deadline_at,
-    metadata,
-    task,
-    ...(said.length > 0 && { history: said }),
-    ...(omitted > 0 && { history_omitted: omitted }),
-  };
-}
-
-function workText(work: Work): string {
-  const { lease_id: id, expires_at, delegation_id, delegator, attempt, task, history = [] } = work;
-  const said = history.map((one) => `- ${saidLine(one)}`);
-  const isCut =
-    work.history_omitted !== undefined || [task, ...history].some(({ truncated }) => truncated === true);
-  return [
-    `Delegation ${delegation_id} from ${delegator}, attempt ${attempt}. lease_id ${id}, yours until ${expires_at}.`,
-    "Task:",
-    ...wordsOf(task),
-    ...(said.length > 0 ? ["Said since:", ...said] : []),
-    ...(isCut
-      ? ["It is not shown whole. To have all of it: release_task, then poll_inbox with full: true."]
-      : []),
-    "Next: do it; call report_progress before the lease ends, then complete_task, fail_task, request_input or release_task.",
-  ].join("\n");
-}
 
 /** An agent is itself; the operator has to say who it is. */
 function agentOf({ principal }: Context, agent: string | undefined): string {
@@ -105,7 +50,7 @@ export const workingTools: readonly Tool[] = [
     name: "poll_inbox",
     title: "Ask for work",
     description:
-      "Ask for work as an agent; waits until there is some. What you get is leased to you: it is yours until expires_at, and longer with every report_progress. Do what task says, then call complete_task, fail_task, request_input or release_task with its lease_id. Take no more with max than you can do in that time.",
+      "Ask for work as an agent; waits until there is some. What you get is leased to you: it is yours until expires_at, and longer with every report_progress. If it has confirm_by, call report_progress first, before that time. Do what task says, then call complete_task, fail_task, request_input or release_task with its lease_id. Take no more with max than you can do in that time.",
     for: WORKERS,
     input: {
       agent: agentNameSchema.optional().describe("Only for an operator's token; an agent's is its own."),
@@ -126,16 +71,25 @@ export const workingTools: readonly Tool[] = [
     async handle(context, { agent, full, ...asked }) {
       const { broker, principal, call } = context;
       const name = agentOf(context, agent);
-      const request = check(leaseRequestSchema, { ...asked, worker_id: "mcp" }, "arguments");
-      const leases = await context.held(asked.wait_seconds, (signal) =>
-        lease(broker, principal, name, request, signal),
-      );
-      if (leases.length > 0) {
+      const { lease_seconds } = asked;
+      const confirm_within_seconds = Math.min(CONFIRM_SECONDS, lease_seconds);
+      const wanted = { ...asked, confirm_within_seconds, worker_id: "mcp" };
+      const request = check(leaseRequestSchema, wanted, "arguments");
+      const deliveries = await context.held(asked.wait_seconds, async (signal) => {
+        // Asked while the poll waits, so that it is known when there is work.
+        void context.answersPings(signal);
+        const granted = await lease(broker, principal, name, request, signal);
+        return deliver(context, granted, signal);
+      });
+      if (deliveries.length > 0) {
         // They go only to a connection that takes them.
-        call.onLost(() => void inBackground(broker, handBack(broker, leases)));
+        const refs = deliveries.map(({ ref }) => ref);
+        call.onLost(() => void inBackground(broker, handBack(broker, refs)));
       }
-      const bytes = full ? Number.POSITIVE_INFINITY : SHOWN.full / Math.max(1, leases.length);
-      const tasks = leases.map((one) => toWork(one, bytes));
+      const confirmBy = ({ expires_at }: Lease) =>
+        toInstant(Date.parse(expires_at) - (lease_seconds - confirm_within_seconds) * 1000);
+      const bytes = full ? Number.POSITIVE_INFINITY : SHOWN.full / Math.max(1, deliveries.length);
+      const tasks = deliveries.map((one) => toWork(one, confirmBy, bytes));
       const text = tasks.map(workText).join("\n\n");
       return { text: text === "" ? "No work now. Call poll_inbox again." : text, data: { tasks } };
     },

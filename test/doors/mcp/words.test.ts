@@ -8,6 +8,7 @@ import { ERRORS } from "../../../src/schema/errors.ts";
 const properties = (schema: Readonly<Record<string, unknown>>): string[] =>
   Object.keys(Object(schema.properties));
 const ofErrors = ["retry_after_seconds", "message_id"];
+const ofWork = ["confirm_by"];
 
 test("texts for models name nothing that is not there", () => {
   const known = new Set<string>([
@@ -19,6 +20,7 @@ test("texts for models name nothing that is not there", () => {
     ...Object.keys(ERRORS),
     ...stateSchema.options,
     ...ofErrors,
+    ...ofWork,
   ]);
   const texts = [
     ...Object.entries(RECOVERIES),

@@ -1,0 +1,100 @@
+/**
+ * Proof that a client has the work that a poll found for it. In a session of 2025-11-25 the client answers a ping on
+ * the poll's own stream. Elsewhere, and where pings are not answered, the agent's next call with the lease is the proof.
+ * A lease without proof goes back, no attempt spent. Limit: a client that dies after its proof keeps the lease.
+ */
+import { ProtocolError } from "@modelcontextprotocol/server";
+import { type GrantedLease, handBack, type LeaseRef } from "../../engine/lease.ts";
+import { heartbeat } from "../../engine/progress.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { type Lease, leaseSchema } from "../../schema/lease.ts";
+import type { Context } from "./context.ts";
+
+export const PING_MS = 10_000;
+/** Long enough for a model to read its task and make a call. */
+export const CONFIRM_SECONDS = 120;
+/** An agent may never report before it is done: work that came back this often is its own without proof. */
+const RETURNS_WITHOUT_PROOF = 3;
+
+type Ping = (options: { readonly timeout: number; readonly signal: AbortSignal }) => Promise<unknown>;
+
+/** What is known of the client of one session. */
+export class ClientPings {
+  readonly #timeout: number;
+  #answers: Promise<boolean> | undefined;
+
+  constructor(timeout = PING_MS) {
+    this.#timeout = timeout;
+  }
+
+  /** Whether this client answers pings at all; it is asked once. */
+  answers(ping: Ping, signal: AbortSignal): Promise<boolean> {
+    this.#answers ??= this.isAlive(ping, signal).then((alive) => {
+      // A call that ended early proves nothing; the next one asks again.
+      if (!alive && signal.aborted) this.#answers = undefined;
+      return alive;
+    });
+    return this.#answers;
+  }
+
+  async isAlive(ping: Ping, signal: AbortSignal): Promise<boolean> {
+    try {
+      await ping({ timeout: this.#timeout, signal });
+      return true;
+    } catch (error) {
+      // An error is an answer, too.
+      return error instanceof ProtocolError;
+    }
+  }
+}
+
+export interface Delivery {
+  readonly ref: LeaseRef;
+  readonly lease: Lease;
+  /** False: the agent's next call with the lease confirms it. */
+  readonly confirmed: boolean;
+}
+
+/** The leases that go out with the answer; a client that has stopped answering gets none. */
+export async function deliver(
+  context: Context,
+  granted: readonly GrantedLease[],
+  signal: AbortSignal,
+): Promise<Delivery[]> {
+  if (granted.length === 0) return [];
+  const { broker, call } = context;
+  const answers = await context.answersPings(signal);
+  if (signal.aborted || (answers && !(await context.isAlive(signal)))) {
+    broker.log.info(
+      { request_id: call.requestId, leases: granted.length },
+      "no answer to a ping; handed back",
+    );
+    await handBack(broker, granted);
+    return [];
+  }
+  const found = await Promise.all(
+    granted.map(async ({ delegation_id, fence, json }): Promise<Delivery | undefined> => {
+      const lease = leaseSchema.parse(JSON.parse(json));
+      const isProven = answers || fence - lease.attempt >= RETURNS_WITHOUT_PROOF;
+      const confirmed = isProven ? await confirm(context, lease, signal) : false;
+      return confirmed === undefined ? undefined : { ref: { delegation_id, fence }, lease, confirmed };
+    }),
+  );
+  return found.filter((one) => one !== undefined);
+}
+
+/** Undefined when the lease is gone. */
+async function confirm(
+  { broker, principal }: Context,
+  { lease_id }: Lease,
+  signal: AbortSignal,
+): Promise<boolean | undefined> {
+  try {
+    await heartbeat(broker, principal, lease_id, { wait_seconds: 0 }, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof ErrandError && error.code === "lease_lost") return undefined;
+    // Without an answer from Redis it is left to the agent.
+    return false;
+  }
+}

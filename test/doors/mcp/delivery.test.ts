@@ -1,0 +1,144 @@
+/** Work goes to a client that proves it is there: by an answer to a ping, or by a call with the lease. */
+import { describe, expect, test } from "vitest";
+import { as, startBroker } from "../../support/broker.ts";
+import { answered, type Era, mcpClient } from "../../support/mcp.ts";
+import { until } from "../../support/until.ts";
+
+async function desk(pingMs: number) {
+  const broker = await startBroker({ mcpPingMs: pingMs });
+  const scout = await as(broker.url, "agent:scout");
+  await scout.agent("scout");
+  const alice = await as(broker.url, "caller:alice");
+  const delegate = async (): Promise<string> => (await alice.delegate("scout")).body.id;
+  const attemptOf = async (id: string): Promise<number> => (await alice.get(id)).body.attempt;
+  const stateOf = async (id: string): Promise<string> => (await alice.get(id)).body.state;
+  const parked = () =>
+    until(() => broker.gateway.broker.claimers.waiting("scout") === 1, { what: "the poll" });
+  /** What the sweep does once so many seconds have gone by. */
+  const pass = async (seconds: number) => {
+    broker.clock.offset_ms += seconds * 1000;
+    await broker.gateway.sweep.tick();
+  };
+  return { ...broker, scout, delegate, attemptOf, stateOf, parked, pass };
+}
+
+/** A client of the SDK whose answers to pings get lost while `silent`. */
+async function worker(url: string, token: string, era: Era, silent = false) {
+  const line = { silent };
+  let pings = 0;
+  const send: typeof fetch = (input, init) => {
+    const isAnswer = typeof init?.body === "string" && !init.body.includes('"method"');
+    if (isAnswer) pings += 1;
+    return isAnswer && line.silent
+      ? Promise.resolve(new Response(null, { status: 202 }))
+      : fetch(input, init);
+  };
+  const client = await mcpClient(url, token, era, { fetch: send });
+  const call = async (name: string, args: Record<string, unknown> = {}) =>
+    answered(await client.callTool({ name, arguments: args }));
+  return { call, line, pings: () => pings };
+}
+
+const CONFIRM_SECONDS = 120;
+
+test("an answer to a ping confirms the lease; two are asked for once, then one for each delivery", async () => {
+  const { url, scout, delegate, stateOf, pass } = await desk(10_000);
+  const { call, pings } = await worker(url, scout.token, "legacy");
+  const id = await delegate();
+  const { data, text } = await call("poll_inbox", { wait_seconds: 20 });
+  expect(data.tasks).toMatchObject([{ delegation_id: id, attempt: 1 }]);
+  expect(data.tasks[0]).not.toHaveProperty("confirm_by");
+  expect(text).not.toContain("First call report_progress");
+  expect(pings()).toBe(2);
+  await pass(CONFIRM_SECONDS + 10);
+  expect(await stateOf(id)).toBe("working");
+  await call("complete_task", { lease_id: data.tasks[0].lease_id, text: "done" });
+  await delegate();
+  await call("poll_inbox", { wait_seconds: 20 });
+  expect(pings()).toBe(3);
+});
+
+test("a client that stopped answering gets nothing; the work is back at once, and no attempt is spent", async () => {
+  const { url, scout, delegate, parked } = await desk(300);
+  const { call, line } = await worker(url, scout.token, "legacy");
+  await delegate();
+  const { data } = await call("poll_inbox", { wait_seconds: 20 });
+  await call("complete_task", { lease_id: data.tasks[0].lease_id, text: "done" });
+
+  line.silent = true;
+  const polling = call("poll_inbox", { wait_seconds: 20 });
+  await parked();
+  const id = await delegate();
+  expect((await polling).data).toEqual({ tasks: [] });
+  const { leases } = (await scout.lease("scout", { wait_seconds: 5 })).body;
+  expect(leases).toMatchObject([{ attempt: 1, delegation: { id } }]);
+});
+
+test("a client that died while it was asked gets nothing either", async () => {
+  const { url, scout, delegate } = await desk(60_000);
+  const post = (body: object, session?: string, signal?: AbortSignal) =>
+    fetch(`${url}/mcp`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        authorization: `Bearer ${scout.token}`,
+        ...(session !== undefined && { "mcp-session-id": session }),
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", ...body }),
+      ...(signal && { signal }),
+    });
+  const clientInfo = { name: "raw", version: "1" };
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
+  const opened = await post({ id: 1, method: "initialize", params });
+  await opened.text();
+  const id = await delegate();
+  const gone = new AbortController();
+  const poll = { id: 2, method: "tools/call", params: { name: "poll_inbox", arguments: {} } };
+  const polling = await post(poll, opened.headers.get("mcp-session-id") ?? "", gone.signal);
+  const reader = polling.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let heard = "";
+  while (!heard.includes('"method":"ping"')) heard += (await reader?.read())?.value ?? "";
+  await until(async () => (await scout.get(id)).body.state === "working", { what: "the lease" });
+  gone.abort();
+  const { leases } = (await scout.lease("scout", { wait_seconds: 5 })).body;
+  expect(leases).toMatchObject([{ attempt: 1, delegation: { id } }]);
+});
+
+describe.each([
+  { name: "a client of 2026-07-28, which has no ping,", era: "modern" },
+  { name: "a client that never answers pings", era: "legacy" },
+] as const)("$name", ({ era }) => {
+  test("confirms the lease by its next call", async () => {
+    const { url, scout, delegate, stateOf, pass, clock } = await desk(200);
+    const { call } = await worker(url, scout.token, era, true);
+    const id = await delegate();
+    const before = Date.now() + clock.offset_ms;
+    const { data, text } = await call("poll_inbox", { wait_seconds: 20 });
+    const [{ lease_id, confirm_by }] = data.tasks;
+    const left = (Date.parse(confirm_by) - before) / 1000;
+    expect(left).toBeGreaterThan(CONFIRM_SECONDS - 5);
+    expect(left).toBeLessThan(CONFIRM_SECONDS + 20);
+    expect(text).toContain(`First call report_progress with this lease_id, before ${confirm_by}.`);
+    await call("report_progress", { lease_id });
+    await pass(CONFIRM_SECONDS + 10);
+    expect(await stateOf(id)).toBe("working");
+  });
+
+  test("and loses it without one, but no attempt; work that came back often is handed out as it is", async () => {
+    const { url, scout, delegate, stateOf, attemptOf, pass } = await desk(200);
+    const { call } = await worker(url, scout.token, era, true);
+    const id = await delegate();
+    for (let round = 0; round < 3; round += 1) {
+      const { data } = await call("poll_inbox", { wait_seconds: 20 });
+      expect(data.tasks, `round ${round}`).toMatchObject([{ attempt: 1, confirm_by: expect.any(String) }]);
+      await pass(CONFIRM_SECONDS + 1);
+      expect(await stateOf(id)).toBe("submitted");
+    }
+    const { data } = await call("poll_inbox", { wait_seconds: 20 });
+    expect(data.tasks[0]).not.toHaveProperty("confirm_by");
+    await pass(CONFIRM_SECONDS + 1);
+    expect(await stateOf(id)).toBe("working");
+    expect(await attemptOf(id)).toBe(1);
+  });
+});
