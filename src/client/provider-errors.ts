@@ -2,6 +2,7 @@
  * Errors that the SDKs of OpenAI, Anthropic and Google Gemini throw, as a reply says them: category, provider, and
  * whether another try may help. Limit: told by their shape, for none of the SDKs is imported; anything else is null.
  */
+import * as z from "zod";
 import type { ReplyInput } from "../schema/lease.ts";
 
 type ReplyError = NonNullable<ReplyInput["error"]>;
@@ -17,7 +18,7 @@ const LASTING: Kind = { category: "UPSTREAM", retryable: false };
 const PROVIDERS = [
   ["openai", /^OpenAIError$/],
   ["anthropic", /^AnthropicError$/],
-  ["google-gemini", /^GoogleGenerativeAI\w*Error$/],
+  ["google-gemini", /^(?:GoogleGenerativeAI\w*Error|GeminiNextGenAPIClientError|GoogleGenAiError)$/],
 ] as const;
 
 const GOOGLE_STATUS: Readonly<Record<string, Kind>> = {
@@ -38,15 +39,31 @@ function classNames(error: Error): string[] {
   return names;
 }
 
-function kindOf(names: readonly string[], status: unknown, message: string): Kind {
+const genaiSchema = z.looseObject({ error: z.looseObject({ code: z.number(), status: z.string() }) });
+
+/** The `ApiError` of @google/genai shares its name with many others; its message carries the JSON of Google's error. */
+function genaiStatus({ name, message }: Error): string | undefined {
+  if (name !== "ApiError") return undefined;
+  try {
+    return genaiSchema.safeParse(JSON.parse(message.slice(message.indexOf("{")))).data?.error.status;
+  } catch {
+    return undefined;
+  }
+}
+
+function kindOf(names: readonly string[], statuses: readonly unknown[], message: string): Kind {
   if (names.some((name) => /Timeout/.test(name))) return TIMEOUT;
   if (names.includes("APIConnectionError")) return TRANSPORT;
-  if (typeof status === "string") return GOOGLE_STATUS[status] ?? LASTING;
-  if (typeof status === "number") {
+  const word = statuses.find((status) => typeof status === "string");
+  const known = word === undefined ? undefined : GOOGLE_STATUS[word];
+  if (known) return known;
+  const status = statuses.find((one) => typeof one === "number");
+  if (status !== undefined) {
     if (status === 401) return AUTH;
     if (status === 408) return TIMEOUT;
     return status === 429 || status >= 500 ? PASSING : LASTING;
   }
+  if (word !== undefined) return LASTING;
   if (/timed? ?out|deadline exceeded/i.test(message)) return TIMEOUT;
   return /fetch failed|error fetching|network|ECONN|ENOTFOUND/i.test(message) ? TRANSPORT : LASTING;
 }
@@ -54,9 +71,17 @@ function kindOf(names: readonly string[], status: unknown, message: string): Kin
 export function providerError(error: unknown): (Required<Kind> & { readonly provider: string }) | null {
   if (!(error instanceof Error)) return null;
   const names = classNames(error);
-  const provider = PROVIDERS.find(([, ours]) => names.some((name) => ours.test(name)))?.[0];
+  const genai = genaiStatus(error);
+  const provider =
+    genai === undefined
+      ? PROVIDERS.find(([, ours]) => names.some((name) => ours.test(name)))?.[0]
+      : "google-gemini";
   if (provider === undefined) return null;
-  const status = "status" in error ? error.status : undefined;
-  const { category = "UPSTREAM", retryable = false } = kindOf(names, status, error.message);
+  const statuses = [
+    genai,
+    "status" in error ? error.status : undefined,
+    "statusCode" in error ? error.statusCode : undefined,
+  ];
+  const { category = "UPSTREAM", retryable = false } = kindOf(names, statuses, error.message);
   return { category, retryable, provider };
 }

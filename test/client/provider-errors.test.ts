@@ -45,8 +45,48 @@ test.each([
   expect(providerError(error)).toEqual({ category, retryable, provider: "google-gemini" });
 });
 
+// As in @google/genai 2.32: one class for every answer of the API, its JSON as the message.
+class ApiError extends Error {
+  readonly status: number;
+  constructor(message: string, status: number) {
+    super(message);
+    this.name = "ApiError";
+    this.status = status;
+  }
+}
+
+const googles = (code: number, status: string) => JSON.stringify({ error: { code, message: "no", status } });
+
+test.each([
+  [401, googles(401, "UNAUTHENTICATED"), "AUTH", false],
+  [429, googles(429, "RESOURCE_EXHAUSTED"), "UPSTREAM", true],
+  [400, googles(400, "INVALID_ARGUMENT"), "UPSTREAM", false],
+  [404, googles(404, "NOT_FOUND"), "UPSTREAM", false],
+  [504, googles(504, "DEADLINE_EXCEEDED"), "TIMEOUT", true],
+  [502, googles(502, "Bad Gateway"), "UPSTREAM", true],
+  [503, `got status: UNAVAILABLE. ${googles(503, "UNAVAILABLE")}`, "UPSTREAM", true],
+] as const)("an ApiError of @google/genai, %s %s", (status, message, category, retryable) => {
+  const error = new ApiError(message, status);
+  expect(providerError(error)).toEqual({ category, retryable, provider: "google-gemini" });
+});
+
+test("the other errors of @google/genai", () => {
+  class GeminiNextGenAPIClientError extends Error {}
+  class GoogleGenAiError extends Error {}
+  const limited = derived(GeminiNextGenAPIClientError, "RateLimitError", 429);
+  expect(providerError(limited)).toMatchObject({ category: "UPSTREAM", retryable: true });
+  const late = derived(GeminiNextGenAPIClientError, "APIConnectionTimeoutError");
+  expect(providerError(late)).toMatchObject({ category: "TIMEOUT", provider: "google-gemini" });
+  const failed = Object.assign(derived(GoogleGenAiError, "CreateInteractionServerError"), {
+    statusCode: 503,
+  });
+  expect(providerError(failed)).toMatchObject({ category: "UPSTREAM", retryable: true });
+});
+
 test("others are not touched", () => {
   expect(providerError(new Error("x"))).toBeNull();
   expect(providerError("x")).toBeNull();
   expect(providerError(Object.assign(new Error("x"), { status: 429 }))).toBeNull();
+  expect(providerError(new ApiError("Too Many Requests", 429))).toBeNull();
+  expect(providerError(new ApiError('{"error":"slow down"}', 429))).toBeNull();
 });
