@@ -54,6 +54,8 @@ export interface GatewayOptions {
   readonly shards: number;
   readonly retentionMs: number;
   readonly maxBodyBytes: number;
+  /** How much of maxmemory the delegations of one delegator may keep; 100: no limit. */
+  readonly delegatorPercent?: number;
   readonly allowedOrigins: readonly string[];
   /** The base of links that are handed out; from host and port when absent. */
   readonly publicUrl?: string | undefined;
@@ -126,7 +128,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const bulk = connections.open("bulk");
     const awaited = new Awaited();
     const count = observer(metrics);
-    const pressure = new Pressure(redis);
+    const pressure = new Pressure(redis, {
+      shards: options.shards,
+      ...(options.delegatorPercent !== undefined && { percent: options.delegatorPercent }),
+    });
     const observe: Observe = (command, outcome, record) => {
       count(command, outcome, record);
       if (record && outcome.outcome === "ok") awaited.give(record);

@@ -5,6 +5,7 @@
 import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { LIMITS } from "./schema/limits.ts";
 import { signingKeySchema } from "./schema/signing-key.ts";
 
 export const EXIT_CONFIG = 78;
@@ -80,6 +81,7 @@ const schema = z.strictObject({
     .optional(),
   ERRAND_SHARDS: count(1, 256).default(1),
   ERRAND_MAX_BODY_BYTES: count(1_024, 67_108_864).default(1_048_576),
+  ERRAND_DELEGATOR_PERCENT: count(1, 100, "; 100 is no limit").default(LIMITS.delegator_percent.value),
   ERRAND_RETENTION_SECONDS: count(1, 315_360_000).default(604_800),
   ERRAND_CALLBACK_ALLOW: list
     .pipe(

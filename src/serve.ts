@@ -183,6 +183,7 @@ async function start(
       shards: config.ERRAND_SHARDS,
       retentionMs: config.ERRAND_RETENTION_SECONDS * 1000,
       maxBodyBytes: config.ERRAND_MAX_BODY_BYTES,
+      delegatorPercent: config.ERRAND_DELEGATOR_PERCENT,
       callbackAllow: config.ERRAND_CALLBACK_ALLOW,
       publicUrl: config.ERRAND_PUBLIC_URL,
       cardSigningKey: config.ERRAND_CARD_SIGNING_KEY,

@@ -237,6 +237,7 @@ async function place(
       deadline_at: instant(request.deadline),
       start_within_ms: milliseconds(request.start_within_seconds),
       redrive_of: options.redriveOf,
+      most: broker.pressure.mostKept(principal),
       ...(options.push && pushParams(options.push(id))),
     },
     event: { task_preview, priority: String(request.priority) },

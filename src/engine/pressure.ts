@@ -5,6 +5,7 @@
 import type { Redis } from "../redis/connect.ts";
 import { ErrandError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
+import type { Principal } from "./access.ts";
 
 /** Share of maxmemory from which on nothing new is taken. */
 const FULL = LIMITS.memory_new_work.value / 100;
@@ -14,11 +15,18 @@ const EVERY_MS = 1_000;
 
 export class Pressure {
   readonly #redis: Redis;
+  /** Of maxmemory, for the delegations of one delegator in one shard. */
+  readonly #delegatorShare: number;
+  #maxBytes = 0;
   #share = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(redis: Redis) {
+  constructor(
+    redis: Redis,
+    { percent = LIMITS.delegator_percent.value, shards = 1 }: { percent?: number; shards?: number } = {},
+  ) {
     this.#redis = redis;
+    this.#delegatorShare = percent < 100 ? percent / 100 / shards : Number.POSITIVE_INFINITY;
   }
 
   start(): void {
@@ -34,7 +42,14 @@ export class Pressure {
     const info = await this.#redis.info("memory");
     const number = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, "m").exec(info)?.[1] ?? 0);
     const max = number("maxmemory");
+    this.#maxBytes = max;
     this.#share = max > 0 ? number("used_memory") / max : 0;
+  }
+
+  /** How many bytes the delegations of this principal may keep in one shard; undefined: no limit. */
+  mostKept({ kind }: Pick<Principal, "kind">): number | undefined {
+    const most = Math.floor(this.#maxBytes * this.#delegatorShare);
+    return kind === "operator" || most === 0 || !Number.isFinite(most) ? undefined : most;
   }
 
   isReached(): boolean {

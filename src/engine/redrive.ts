@@ -96,7 +96,9 @@ export interface Bulk {
 function refusedAs(broker: Broker, delegation_id: string, error: unknown): Refused | null {
   if (error instanceof ErrandError) {
     const { category } = ERRORS[error.code];
-    if (category === "TRANSPORT" || category === "CONFIG") return null;
+    // A quota is that of one delegator.
+    const isShared = error.code !== "quota_exceeded" && (category === "TRANSPORT" || category === "CONFIG");
+    if (isShared) return null;
     return { delegation_id, code: error.code, detail: error.message };
   }
   if (isUnavailable(error) || isOutOfMemory(error)) return null;

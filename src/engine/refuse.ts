@@ -90,6 +90,20 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
         retry_after_seconds: 1,
         details: { limit_per_second: LIMITS.progress_per_second.value },
       });
+    case "share": {
+      const { kept, most } = outcome;
+      const text = (bytes: number) => bytes.toLocaleString("en");
+      return new ErrandError(
+        "quota_exceeded",
+        `Your delegations keep ${text(kept)} bytes; the limit is ${text(most)}.`,
+        {
+          retry_after_seconds: 60,
+          details: { quota: "kept_bytes", kept_bytes: kept, limit_bytes: most },
+          recovery:
+            "Delete finished delegations, wait until the retention time deletes them, or ask the operator to raise ERRAND_DELEGATOR_PERCENT or maxmemory.",
+        },
+      );
+    }
     case "full":
       return new ErrandError("queue_full", "The agent has as much waiting work as it takes.", {
         retry_after_seconds: 5,

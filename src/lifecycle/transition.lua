@@ -106,6 +106,13 @@ local function indexes()
   return names
 end
 
+-- Counts what the delegations of its delegator keep, in bytes. A record of an older version is not counted.
+local function keep(bytes)
+  local total = redis.call('HINCRBY', base .. ':kept', rec.delegator, digits(bytes))
+  if total <= 0 then redis.call('HDEL', base .. ':kept', rec.delegator) end
+  return total
+end
+
 -- Canceling its children, telling of its events: kept on the record until it is done, so that it is done whoever dies.
 -- `callbacks` says who is told: 1 its callback, of questions and the end; 2 its pushes, of everything; 3 both.
 local function untold()
@@ -264,6 +271,7 @@ if swept or erased then
       if redis.call('HEXISTS', failed, 'state') == 1 then redis.call('HSET', failed, 'redrive_erased', 1) end
     end
     for _, name in ipairs(indexes()) do redis.call('ZREM', name, p.id) end
+    if rec.kept then keep(-rec.kept) end
     redis.call('ZREM', base .. ':due', p.id)
     redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children',
       key .. ':secrets', key .. ':pushes', key .. ':pushed', key .. ':unpublished')
@@ -454,6 +462,23 @@ end
 local added = move == 'retry' and 0 or #ARGV[3] + (p.bytes or 0) + growth
 if added > 0 and rec.bytes + added > LIMITS.delegation_bytes then return answer('too_large') end
 
+-- What the move adds to the bytes that its delegator keeps. Messages stand in events too, and so in several streams.
+local keeps = 0
+if move ~= 'retry' then
+  keeps = growth + LIMITS.event_copies * #ARGV[3] +
+    (move == 'interrupt' and LIMITS.event_copies or 1) * (p.bytes or 0)
+end
+if move == 'submit' then
+  keeps = LIMITS.kept_bytes + #(p.push_config or '')
+  for i = 5, 3 + 2 * p.fields, 2 do keeps = keeps + #ARGV[i] end
+  local total = keep(keeps)
+  if p.most and total > p.most then
+    keep(-keeps)
+    return answer('share', { kept = total - keeps, most = p.most })
+  end
+  rec.kept = 0
+end
+
 -- Effects. `set` collects what the record gets; '' clears a field.
 
 local status = mv.status or ''
@@ -520,6 +545,7 @@ end
 if mv.forgets and rec.artifact_bytes and (move ~= 'unconfirm' or rec.artifact_fence == rec.fence) then
   redis.call('DEL', store)
   put('bytes', rec.bytes - rec.artifact_bytes)
+  keeps = keeps - rec.artifact_bytes
   put('artifact_bytes', '')
   tell('artifacts_dropped', 'true')
 end
@@ -562,6 +588,11 @@ end
 if p.push then
   local pushed = key .. ':pushed'
   redis.call('HSET', key .. ':pushes', p.push, p.push_config)
+  local push_bytes = 0
+  for _, config in ipairs(redis.call('HVALS', key .. ':pushes')) do push_bytes = push_bytes + #config end
+  -- A submit has counted its own.
+  if move ~= 'submit' then keeps = keeps + push_bytes - (rec.push_bytes or 0) end
+  put('push_bytes', push_bytes)
   local job = redis.call('HGET', pushed, 'job:' .. p.push)
   if job == 'over' or redis.call('HEXISTS', pushed, 'at:' .. p.push) == 0 then
     -- It is told of what follows; of a delegation that is over, of its end.
@@ -666,6 +697,9 @@ end
 
 local terminal = from ~= to and is_terminal(to)
 if terminal then
+  -- Events are counted at the end, so that progress costs nothing more; the first ones are in `kept_bytes`.
+  keeps = keeps + LIMITS.event_copies * (rec.event_bytes or 0) +
+    LIMITS.kept_event_bytes * math.max(0, rec.version + 1 - LIMITS.kept_events)
   put('finished_at', now)
   if failure then
     put('error', failure_json(failure))
@@ -677,6 +711,7 @@ if terminal then
   if rec.secret_bytes then
     redis.call('DEL', key .. ':secrets')
     put('bytes', rec.bytes - rec.secret_bytes)
+    keeps = keeps - rec.secret_bytes
     put('secret_bytes', '')
   end
 end
@@ -718,6 +753,10 @@ end
 if ARGV[3] ~= '' and move ~= 'retry' then
   redis.call('RPUSH', key .. ':history', ARGV[3])
   if not rec.spoken then put('spoken', 1) end
+end
+if rec.kept and keeps ~= 0 then
+  put('kept', rec.kept + keeps)
+  if move ~= 'submit' then keep(keeps) end
 end
 -- The record keeps the id of its newest event: a snapshot is as new as that.
 local event_id

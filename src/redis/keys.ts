@@ -74,6 +74,8 @@ export interface ShardKeys {
   readonly feed: (principal: string) => string;
   /** ZSET delegation id → created at, ms: `all`, `target:…`, `delegator:…`, `context:…`, `parent:…`. */
   readonly list: (index: string) => string;
+  /** HASH principal → about how many bytes the delegations that it made keep; written by transition.lua. */
+  readonly kept: string;
   /** ZSET delegation id → when the sweep looks next, ms; a finished one until it is forgotten. */
   readonly due: string;
   /** ZSET delegation id → since when (submitted: ready when), ms; by agent and state. */
@@ -118,6 +120,7 @@ export function shardKeys(shard: number): ShardKeys {
     events: `${base}:events`,
     erased: `${base}:erased`,
     feed: (principal) => `${base}:feed:${principal}`,
+    kept: `${base}:kept`,
     due: `${base}:due`,
     live: (agent, state) => `${base}:live:${agent}:${state}`,
     agent: (name) => `${base}:agent:${name}`,

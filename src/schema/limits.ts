@@ -78,6 +78,12 @@ export const LIMITS = {
     null,
   ),
   live_bytes: limit(64 * MIB, "bytes", "the same events, trimmed by the sweep", null),
+  delegator_percent: limit(
+    50,
+    "percent",
+    "of Redis' `maxmemory`, divided by the shards: what the delegations of one delegator may keep in a shard, about; `ERRAND_DELEGATOR_PERCENT` changes it (the operator has no such limit)",
+    "quota_exceeded",
+  ),
   memory_new_work: limit(
     75,
     "percent",
@@ -235,6 +241,7 @@ export const AT_REST: readonly LimitName[] = [
   "void_minutes",
   "live_events",
   "live_bytes",
+  "delegator_percent",
   "memory_new_work",
   "memory_ceiling",
   "ceiling_bytes",

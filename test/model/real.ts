@@ -9,6 +9,7 @@ import { ERRORS } from "../../src/schema/errors.ts";
 import type { DelegationEvent } from "../../src/schema/event.ts";
 import { as, OPERATOR, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
+import { type Kept, keptIn } from "../support/kept.ts";
 import { keepAlive, type Speak, type Told } from "../support/kept-alive.ts";
 import { lookSoon, loseTicket } from "../support/lose-ticket.ts";
 import { startReceiver } from "../support/receiver.ts";
@@ -43,6 +44,8 @@ export class Real {
   readonly #clock: { offset_ms: number };
   readonly #tokens = new Map<string, string>([["operator", OPERATOR]]);
   readonly #url: string;
+  /** What each delegator keeps, as it is counted and as the records say. */
+  readonly kept: () => Promise<Kept>;
   /** Where push notifications go. */
   readonly receiver: Awaited<ReturnType<typeof startReceiver>>;
   /** How often each move was made and each code refused one, over all walks. */
@@ -57,6 +60,7 @@ export class Real {
     this.receiver = receiver;
     this.#gateways = gateways;
     this.#clock = broker.clock;
+    this.kept = () => keptIn(broker.redis);
     this.#url = broker.url;
   }
 

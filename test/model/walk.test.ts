@@ -73,6 +73,8 @@ test(`${RUNS} walks of up to ${STEPS} commands go as the table says`, { timeout:
     ...(MODEL_SEED !== undefined && { seed: Number(MODEL_SEED) }),
     ...(MODEL_PATH !== undefined && { path: MODEL_PATH, endOnFailure: true }),
   });
+  const { counted, summed } = await real.kept();
+  expect(counted).toEqual(summed);
   // They have been everywhere.
   if (RUNS >= 100 && MODEL_PATH === undefined)
     expect(EVERYWHERE.filter((what) => !real.counts.has(what))).toEqual([]);

@@ -1,0 +1,190 @@
+/** What the delegations of one delegator may keep: counted exactly, bounded in bytes, and its own problem alone. */
+import { expect, test } from "vitest";
+import { Pressure } from "../../src/engine/pressure.ts";
+import { as, client, startBroker } from "../support/broker.ts";
+import { keptIn } from "../support/kept.ts";
+import { startOwnRedis } from "../support/own-redis.ts";
+
+const MIB = 1024 * 1024;
+const MAX = 24 * MIB;
+const SHARE = MAX / 2;
+
+test("what is counted is what the records say, and nothing is left of a delegator that keeps nothing", async () => {
+  const { url, redis, clock, gateway } = await startBroker({ callbackAllow: ["127.0.0.1"] });
+  const api = client(url);
+  await api.agent("scout");
+  const alice = await as(url, "caller:alice");
+  const scout = await as(url, "agent:scout");
+  const isExact = async () => {
+    const { counted, summed } = await keptIn(redis);
+    expect(counted).toEqual(summed);
+    return counted["caller:alice"] ?? 0;
+  };
+  const push = (id: string, name: string) =>
+    alice.call("POST", `/a2a/scout/rest/tasks/${id}/pushNotificationConfigs?A2A-Version=1.0`, {
+      ...{ id: name, url: "http://127.0.0.1:1/", token: "t".repeat(100) },
+    });
+  const working = async () => {
+    const { id } = (await alice.delegate("scout")).body;
+    return { id: String(id), lease: String((await scout.lease("scout")).body.leases[0].lease_id) };
+  };
+  const artifact = (lease: string, text: string, append = false) =>
+    scout.call("POST", `/v1/leases/${lease}/artifacts`, {
+      ...{ artifact: { artifactId: "a", parts: [{ text }] }, append },
+    });
+
+  const one = await working();
+  const small = await isExact();
+  await alice.message(one.id, "m".repeat(1_000));
+  expect(await isExact()).toBeGreaterThan(small + 4_000);
+  await scout.heartbeat(one.lease, { progress: { message: "p".repeat(1_000) } });
+  for (const [text, append] of [
+    ["x".repeat(5_000), false],
+    ["y", false],
+    ["z".repeat(100), true],
+  ] as const) {
+    expect((await artifact(one.lease, text, append)).status).toBeLessThan(300);
+    await isExact();
+  }
+  expect((await push(one.id, "p1")).status).toBe(201);
+  const pushed = await isExact();
+  expect((await push(one.id, "p1")).status).toBe(201);
+  expect(await isExact()).toBe(pushed);
+  await scout.release(one.lease);
+  expect(await isExact()).toBeLessThan(pushed);
+
+  // Every kind of end, among them one with a secret.
+  const again = (await scout.lease("scout")).body.leases[0].lease_id;
+  const { interrupt_id } = (await scout.interrupt(again, { kind: "auth", text: "key?" })).body;
+  expect((await alice.answer(one.id, interrupt_id, { text: "s".repeat(2_000) })).status).toBe(200);
+  await isExact();
+  await scout.reply((await scout.lease("scout")).body.leases[0].lease_id, { text: "r".repeat(100) });
+  await isExact();
+  const failed = await working();
+  const error = { code: "broken", message: "it broke", retryable: true };
+  for (let tries = 0; tries < 3; tries += 1) {
+    const lease = tries === 0 ? failed.lease : null;
+    clock.offset_ms += 3_600_000 / 60;
+    await gateway.sweep.tick();
+    const held = lease ?? (await scout.lease("scout")).body.leases[0]?.lease_id;
+    if (held) await scout.reply(held, { state: "failed", text: undefined, error });
+    await isExact();
+  }
+  const canceled = (await alice.delegate("scout", { parent_id: undefined })).body.id;
+  await alice.cancel(canceled);
+  await isExact();
+  expect(
+    (await alice.delegate("scout", { callback: { url: "http://127.0.0.1:1/" }, ttl_seconds: 1 })).status,
+  ).toBe(202);
+  clock.offset_ms += 2_000;
+  await gateway.sweep.tick();
+  await isExact();
+
+  // A record of an older version was never counted.
+  await redis.hdel(`{errand:0}:d:${canceled}`, "kept");
+  await redis.hset("{errand:0}:kept", "caller:alice", (await keptIn(redis)).summed["caller:alice"] ?? 0);
+  expect((await alice.erase(canceled)).status).toBe(204);
+  await isExact();
+  await alice.cancel(failed.id);
+  expect((await alice.erase(one.id)).status).toBe(204);
+  expect(await isExact()).toBeGreaterThan(0);
+  for (let rounds = 0; rounds < 3; rounds += 1) {
+    clock.offset_ms += 3_601_000;
+    await gateway.sweep.tick();
+  }
+  expect(await isExact()).toBe(0);
+  expect(await redis.exists("{errand:0}:kept")).toBe(0);
+});
+
+async function shared() {
+  const { redis, target } = await startOwnRedis("everysec");
+  await redis.config("SET", "maxmemory", String(MAX));
+  const { url, gateway } = await startBroker({ redis: target });
+  const api = client(url);
+  await api.agent("scout");
+  const used = async () => Number(/^used_memory:(\d+)/m.exec(await redis.info("memory"))?.[1]);
+  return {
+    redis,
+    url,
+    gateway,
+    api,
+    used,
+    alice: await as(url, "caller:alice"),
+    bob: await as(url, "caller:bob"),
+  };
+}
+
+test.each([
+  ["large tasks", 200_000, 1],
+  ["large replies", 1, 200_000],
+  ["small ones", 1, 1],
+])(
+  "one delegator's %s take no more than its share, and only its own new work is refused",
+  async (_, task, reply) => {
+    const { redis, url, gateway, api, used, alice, bob } = await shared();
+    const before = await used();
+    const ids: string[] = [];
+    let refused = null;
+    while (refused === null) {
+      const delegations = Array.from({ length: task + reply > 2 ? 4 : 100 }, () => ({
+        target: "scout",
+        task: "x".repeat(task),
+      }));
+      const { results } = (await alice.call("POST", "/v1/delegations/batch", { delegations })).body;
+      for (const { status, delegation, error } of results) {
+        if (status === 202) ids.push(delegation.id);
+        else refused ??= error;
+      }
+      if (reply === 1) continue;
+      for (let empty = false; !empty; ) {
+        const { leases } = (await api.lease("scout", { wait_seconds: 0, max: 8 })).body;
+        empty = leases.length === 0;
+        await Promise.all(
+          leases.map((one: { lease_id: string }) => api.reply(one.lease_id, { text: "x".repeat(reply) })),
+        );
+      }
+    }
+    expect(refused).toMatchObject({
+      ...{ code: "quota_exceeded", status: 429, retryable: true },
+      details: { quota: "kept_bytes", limit_bytes: SHARE, retry_after_seconds: 60 },
+    });
+    expect(refused.recovery).toContain("ERRAND_DELEGATOR_PERCENT");
+    const grown = (await used()) - before;
+    expect(grown).toBeLessThan(0.7 * MAX);
+    expect(grown).toBeGreaterThan(0.3 * MAX);
+
+    // Of others, and of the operator, new work is taken; what she has goes on; and erasing makes room again.
+    expect((await bob.delegate("scout")).status).toBe(202);
+    expect((await api.delegate("scout")).status).toBe(202);
+    const once = { "idempotency-key": "k" };
+    const again = await alice.delegate("scout", { task: "x".repeat(task) }, once);
+    expect(again.headers.get("retry-after")).toBe("60");
+    expect((await client(url, alice.token).get(ids[0] ?? "")).status).toBe(200);
+    for (const id of ids.slice(0, 20)) {
+      await alice.cancel(id);
+      expect((await alice.erase(id)).status).toBe(204);
+    }
+    expect((await alice.delegate("scout", { task: "x".repeat(task) }, once)).status).toBe(202);
+    expect((await keptIn(redis)).counted).toEqual((await keptIn(redis)).summed);
+    expect(gateway.broker.pressure.isReached()).toBe(false);
+  },
+);
+
+test("the share goes by maxmemory, the setting and the shards; 100 percent, no maxmemory and the operator have none", async () => {
+  const { redis } = await startOwnRedis("everysec");
+  const most = async (
+    options?: { percent?: number; shards?: number },
+    kind: "caller" | "operator" = "caller",
+  ) => {
+    const pressure = new Pressure(redis, options);
+    await pressure.look();
+    return pressure.mostKept({ kind });
+  };
+  await redis.config("SET", "maxmemory", "0");
+  expect(await most()).toBeUndefined();
+  await redis.config("SET", "maxmemory", String(MAX));
+  expect(await most()).toBe(SHARE);
+  expect(await most({ percent: 10, shards: 4 })).toBe(Math.floor(MAX / 40));
+  expect(await most({ percent: 100 })).toBeUndefined();
+  expect(await most({}, "operator")).toBeUndefined();
+});
