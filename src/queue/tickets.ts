@@ -43,6 +43,8 @@ const LOCK_MS = 30_000;
 /** Queue objects kept; they hold no connection, so an evicted one costs only its re-creation. */
 const MAX_QUEUES = 10_000;
 const JOB = "ticket";
+/** The score of a delayed job is its time in ms, times this. */
+const DELAYED_UNIT = 0x1000;
 const ticketId = ({ delegation_id, ticket, push }: TicketData): string =>
   `${delegation_id}.${push === undefined ? "" : "p"}${ticket}`;
 
@@ -138,8 +140,19 @@ export class Tickets {
   async find(agent: string, data: TicketData): Promise<"queued" | "delayed" | "popped" | "missing"> {
     const state = await this.#of(agent).backend.getState(ticketId(data));
     if (state === "active") return "popped";
-    if (state === "delayed") return "delayed";
+    // The next pop takes a delayed ticket that is due; until then BullMQ leaves it where it is.
+    if (state === "delayed") return (await this.#isAhead(agent, data)) ? "delayed" : "queued";
     return state === "unknown" || state === "completed" || state === "failed" ? "missing" : "queued";
+  }
+
+  /** Whether a delayed ticket is not due yet, by Redis' clock. */
+  async #isAhead(agent: string, data: TicketData): Promise<boolean> {
+    const delayed = `${this.#shards.ofAgent(agent).queuePrefix}:${agent}:delayed`;
+    const [score, [seconds, micros]] = await Promise.all([
+      this.#redis.zscore(delayed, ticketId(data)),
+      this.#redis.time(),
+    ]);
+    return Number(score) / DELAYED_UNIT > Number(seconds) * 1000 + Number(micros) / 1000;
   }
 
   /** Tickets that were popped longer ago than any living gateway holds them. */
