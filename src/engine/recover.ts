@@ -47,7 +47,13 @@ export class Recovery {
   start(): void {
     this.#timer = setInterval(() => {
       const { grants, offers, handBacks } = this.#broker.unheard;
-      if (!this.#running && grants.size + offers.length + handBacks.length > 0) void this.#run();
+      if (this.#running || grants.size + offers.length + handBacks.length === 0) return;
+      this.#running = true;
+      this.#run()
+        .catch((error: unknown) => report(this.#broker, error, "recovery interrupted"))
+        .finally(() => {
+          this.#running = false;
+        });
     }, EVERY_MS).unref();
   }
 
@@ -57,7 +63,6 @@ export class Recovery {
 
   /** One round; what can not be found out yet stays for the next. */
   async #run(): Promise<void> {
-    this.#running = true;
     const { unheard } = this.#broker;
     for (const offer of unheard.offers.splice(0)) {
       const { agent, data, order } = offer;
@@ -83,7 +88,6 @@ export class Recovery {
       // Nobody else's would be found out, and each look takes its time to fail.
       if (!looked) break;
     }
-    this.#running = false;
   }
 
   /** In order, until Redis does not answer. */

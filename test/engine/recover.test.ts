@@ -49,6 +49,21 @@ test("a hand-back that failed is tried again until the lease is known to be gone
   expect((await api.get(ids[1])).body.state).toBe("completed");
 });
 
+test("a round that fails in an unforeseen way does not keep the next one from running", async () => {
+  const { gateway, log } = await startBroker();
+  const { broker } = gateway;
+  const order = { priority: 5, returned: false, delay_ms: 0 };
+  const wake = vi.spyOn(broker.claimers, "wake").mockImplementationOnce(() => {
+    throw new Error("unforeseen");
+  });
+  broker.unheard.offer({ agent: "scout", data: { delegation_id: "dlg_0_a", ticket: 1 }, order });
+  await until(() => log.some((line) => line.includes("recovery interrupted")), { what: "the failure" });
+  broker.unheard.offer({ agent: "scout", data: { delegation_id: "dlg_0_b", ticket: 1 }, order });
+  await until(() => broker.unheard.offers.length === 0 && wake.mock.calls.length === 2, {
+    what: "the next round",
+  });
+});
+
 test("hand-backs that wait for Redis are bounded", () => {
   const unheard = new Unheard();
   for (let n = 0; n < 10_100; n += 1) unheard.handBack({ delegation_id: `dlg_0_${n}`, fence: 1 });
