@@ -2,7 +2,6 @@
  * A poll-mode agent: its task names a folder of this repository, its reply says what source files are there.
  * Needs ERRAND_URL and an agent's ERRAND_TOKEN. Limit: one folder at a time, files read whole.
  */
-import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -30,7 +29,6 @@ const agent = new Agent(
     url,
     token,
     agent: values.agent,
-    workerId: `${hostname().replace(/[^\x21-\x7e]/g, "")}:${process.pid}`.slice(-128),
     onEvent: (event) => {
       if (event.type === "leased") say(`at work on ${JSON.stringify(event.work.delegation.task_preview)}`);
       if (event.type === "retrying") say(`the broker is away: ${event.error.message}`);

@@ -19,7 +19,7 @@ import { watchEnds } from "./relay-ends.ts";
 import { toOutcome, toPort } from "./relay-port.ts";
 import { interruptible } from "./signals.ts";
 import { workLog } from "./work-log.ts";
-import { defaultWorkerId, ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
+import { ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
 
 interface RelayOptions extends GlobalOptions, WorkerOptions {
   readonly to: string;
@@ -78,7 +78,6 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
   const headers = await credentials(host, options);
   const remote = new Remote({ url: options.to, headers });
   const connection: ConnectionOptions = { ...(await connect(host, options)), failFast: false };
-  const id = options.workerId ?? defaultWorkerId();
   const say = (line: string) => {
     if (!options.quiet && !options.json) void note(host, line).catch(() => undefined);
   };
@@ -88,7 +87,7 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
       agent: options.agent,
       concurrency: options.concurrency,
       leaseSeconds: options.lease,
-      workerId: id,
+      workerId: options.workerId,
       once: options.once,
       stopWithinSeconds: STOP_WITHIN_SECONDS,
       onEvent: workLog(host, options),
@@ -98,7 +97,7 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
   await interruptible(async (signal) => {
     const isOurs = await ensureAgent(new Admin({ ...connection, failFast: true }), options.agent, signal);
     const { origin } = new URL(options.to);
-    if (isOurs) say(`relaying for ${options.agent} to ${origin} as ${id}; Ctrl-C stops.`);
+    if (isOurs) say(`relaying for ${options.agent} to ${origin} as ${agent.workerId}; Ctrl-C stops.`);
     // A wrong URL is told now, and not with the first work; a server may also be started later.
     remote.open(signal).catch((error: unknown) => {
       if (!signal.aborted) say(`${origin} cannot be relayed to yet: ${toRemoteError(error).message}`);

@@ -14,7 +14,7 @@ import type { CliHost } from "./host.ts";
 import { note, oneLine } from "./output.ts";
 import { interruptible } from "./signals.ts";
 import { workLog } from "./work-log.ts";
-import { defaultWorkerId, ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
+import { ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
 
 interface WorkOptions extends GlobalOptions, WorkerOptions {
   readonly concurrency?: number;
@@ -73,7 +73,6 @@ async function work(
   await checkCommand(command[0], host.childEnv.PATH);
   const connection = await connect(host, options);
   const children = new Children();
-  const id = options.workerId ?? defaultWorkerId();
   const agent = new Agent(
     {
       ...connection,
@@ -82,7 +81,7 @@ async function work(
       agent: options.agent,
       concurrency: options.concurrency,
       leaseSeconds: options.lease,
-      workerId: id,
+      workerId: options.workerId,
       once: options.once,
       stopWithinSeconds: STOP_WITHIN_SECONDS,
       onEvent: workLog(host, options),
@@ -93,7 +92,7 @@ async function work(
     async (signal) => {
       const isOurs = await ensureAgent(new Admin(connection), options.agent, signal);
       if (isOurs && !options.quiet && !options.json)
-        await note(host, `working for ${options.agent} as ${id}; Ctrl-C stops.`);
+        await note(host, `working for ${options.agent} as ${agent.workerId}; Ctrl-C stops.`);
       await agent.run(signal);
       signal.throwIfAborted();
     },

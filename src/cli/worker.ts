@@ -1,6 +1,4 @@
 /** What the commands share that work for an agent: their options, its being there, and their own name. Limit: no work. */
-import { hostname } from "node:os";
-import { pid } from "node:process";
 import { type Command, InvalidArgumentError } from "commander";
 import type { Admin } from "../client/admin.ts";
 import { ErrandApiError } from "../client/errors.ts";
@@ -23,7 +21,11 @@ export function withWorkerOptions(command: Command): Command {
       positive,
     )
     .option("--once", "stop after one delegation was replied to")
-    .option("--worker-id <id>", "who this process is (default: host and process id)", workerId)
+    .option(
+      "--worker-id <id>",
+      "the name of this worker (default: host, process id and a random part)",
+      workerId,
+    )
     .option("--quiet", "say nothing but errors");
 }
 
@@ -35,10 +37,6 @@ export async function ensureAgent(admin: Admin, name: string, signal: AbortSigna
   });
   // Shown to those alone who may lease.
   return agent.limits !== undefined;
-}
-
-export function defaultWorkerId(): string {
-  return `${hostname()}-${pid}`.replace(/[^\x21-\x7e]/g, "_").slice(-128);
 }
 
 function workerId(value: string): string {

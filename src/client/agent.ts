@@ -5,6 +5,7 @@
 import { leasesSchema } from "../schema/lease.ts";
 import { Attempt, CONFIRM_SECONDS, type Desk, giveBack, type Held } from "./attempt.ts";
 import { Delegator } from "./delegator.ts";
+import { newWorkerId } from "./environment.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
 import { Outage } from "./outage.ts";
 import { backoffMs, onAbort, sleep } from "./timing.ts";
@@ -20,7 +21,10 @@ export interface AgentOptions extends ConnectionOptions {
    * Heartbeats go out by themselves at a third of it, whatever it is.
    */
   readonly leaseSeconds?: number | undefined;
-  /** Who this process is, for whoever looks at the lease: 1 to 128 printable ASCII characters without spaces. */
+  /**
+   * The name of this worker, shown with its leases and in the agent's list of workers: 1 to 128 printable ASCII
+   * characters without spaces. Default: host name, process id and a random part, new for each `Agent`.
+   */
   readonly workerId?: string | undefined;
   /** Stop after one delegation was replied to. */
   readonly once?: boolean | undefined;
@@ -52,6 +56,8 @@ const STOP_WITHIN_SECONDS = 10;
  * ```
  */
 export class Agent {
+  /** The name of this worker: the option, or its default. */
+  readonly workerId: string;
   readonly #options: AgentOptions;
   readonly #desk: Desk;
   readonly #attempts = new Set<Attempt>();
@@ -65,6 +71,7 @@ export class Agent {
   /** Asks for nothing yet. Throws `invalid_url`. */
   constructor(options: AgentOptions, handler: Handler) {
     this.#options = options;
+    this.workerId = options.workerId ?? newWorkerId();
     const tell = (event: AgentEvent) => options.onEvent?.(event);
     const more = () => (this.#stopping.signal.aborted || options.once ? undefined : this.#wanted(0));
     const http = new Http(options);
@@ -171,12 +178,12 @@ export class Agent {
   }
 
   #wanted(waitSeconds: number): object {
-    const { leaseSeconds, workerId } = this.#options;
+    const { leaseSeconds } = this.#options;
     return {
       wait_seconds: waitSeconds,
       confirm_within_seconds: CONFIRM_SECONDS,
       ...(leaseSeconds !== undefined && { lease_seconds: leaseSeconds }),
-      ...(workerId !== undefined && { worker_id: workerId }),
+      worker_id: this.workerId,
     };
   }
 }
