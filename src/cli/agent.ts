@@ -10,6 +10,7 @@ import {
   backoffPatchSchema,
   limitsPatchSchema,
 } from "../schema/agent.ts";
+import { issuesOf } from "../schema/issues.ts";
 import {
   agentName,
   type Cli,
@@ -241,8 +242,7 @@ async function settingsIn(path: string): Promise<AgentPatch> {
   }
   const parsed = agentPatchSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  throw usageError(`${path} is not an agent: ${issue?.path.join(".") || "whole"}: ${issue?.message}`);
+  throw usageError(`${path} is not an agent: ${issuesOf(parsed.error, { whole: "all of it" }).text}`);
 }
 
 /** What a change did, a line for each kind. */

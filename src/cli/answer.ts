@@ -9,6 +9,7 @@ import { Delegator } from "../client/delegator.ts";
 import { ErrandApiError, localError } from "../client/errors.ts";
 import type { Delegation } from "../schema/delegation.ts";
 import { answerSchema, decisionSchema } from "../schema/interrupt.ts";
+import { issuesOf } from "../schema/issues.ts";
 import { askPerson } from "./ask.ts";
 import { type Cli, connect, delegationId, examples, type GlobalOptions } from "./context.ts";
 import { InOurWords, usageError } from "./failure.ts";
@@ -110,9 +111,9 @@ const answersSchema = z.record(z.string(), z.union([z.string().min(1), answerSch
 async function answersIn(host: CliHost, path: string): Promise<Answers["answers"]> {
   const parsed = answersSchema.safeParse(await jsonFrom(host, path));
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
+  const { text } = issuesOf(parsed.error, { whole: "all of it" });
   throw usageError(
-    `${path === "-" ? "stdin" : path} has no answers: ${issue?.path.join(".") || "the whole"}: ${issue?.message}`,
+    `${path === "-" ? "stdin" : path} has no answers: ${text}`,
     'The least is {"<request_id>": "…"}.',
   );
 }

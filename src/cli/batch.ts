@@ -7,6 +7,7 @@ import type { BatchInput } from "../client/batch.ts";
 import type { Delegated, Delegator } from "../client/delegator.ts";
 import { type ErrandApiError, localError } from "../client/errors.ts";
 import { type DelegateInput, delegateRequestSchema } from "../schema/delegation.ts";
+import { issuesOf } from "../schema/issues.ts";
 import { InOurWords, worstExitCode } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { complain, note, print, printJson } from "./output.ts";
@@ -67,6 +68,7 @@ function linesOf(text: string): [number, string][] {
     .filter(([, line]) => line.trim() !== "");
 }
 
+const LINE = { whole: "the line" };
 const lineSchema = z.looseObject({ idempotency_key: z.string().optional() });
 
 function inputOf(line: string, number: number, key: string, defaults: Partial<DelegateInput>): Line["input"] {
@@ -77,12 +79,11 @@ function inputOf(line: string, number: number, key: string, defaults: Partial<De
     return refusal("invalid_json", `it is not JSON (${error instanceof Error ? error.message : error})`);
   }
   const loose = lineSchema.safeParse(value);
-  if (!loose.success) return refusal("invalid_request", loose.error.issues[0]?.message ?? "it is no object");
+  if (!loose.success) return refusal("invalid_request", issuesOf(loose.error, LINE).text);
   const { idempotency_key = `${key}-${number}`, ...body } = loose.data;
   const parsed = delegateRequestSchema.safeParse({ ...defaults, ...body });
   if (parsed.success) return { ...parsed.data, idempotency_key };
-  const issue = parsed.error.issues[0];
-  return refusal("invalid_request", `${issue?.path.join(".") || "the whole"}: ${issue?.message}`);
+  return refusal("invalid_request", issuesOf(parsed.error, LINE).text);
 }
 
 function refusal(code: string, detail: string): ErrandApiError {

@@ -5,6 +5,7 @@
 import { Asking } from "../client/questions.ts";
 import type { Reply } from "../client/work.ts";
 import { type InterruptInput, interruptRequestSchema } from "../schema/interrupt.ts";
+import { issuesOf } from "../schema/issues.ts";
 import { cutBytes } from "./capture.ts";
 import type { Ended } from "./child.ts";
 
@@ -44,8 +45,7 @@ function parsed(line: string): InterruptInput | string {
     typeof given === "object" && given !== null ? { kind: "input", ...given } : given,
   );
   if (checked.success) return checked.data;
-  const [issue] = checked.error.issues;
-  return `${issue?.path.join(".") || "interrupt"}: ${issue?.message}`;
+  return issuesOf(checked.error, { whole: "interrupt" }).text;
 }
 
 function noQuestion(why: string): Reply {

@@ -5,6 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { messageInputSchema } from "../schema/a2a.ts";
 import type { DelegateInput } from "../schema/delegation.ts";
+import { issuesOf } from "../schema/issues.ts";
 import { usageError } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 
@@ -43,9 +44,8 @@ export async function readWork(
 function toMessage(value: unknown, source: string): NonNullable<DelegateInput["message"]> {
   const parsed = messageInputSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
   throw usageError(
-    `${source} is not an A2A Message: ${issue?.path.join(".") || "the whole"}: ${issue?.message}`,
+    `${source} is not an A2A Message: ${issuesOf(parsed.error, { whole: "all of it" }).text}`,
     'The least is {"parts": [{"text": "…"}]}.',
   );
 }

@@ -3,7 +3,7 @@
  * made from these, and so is the API description. Limit: JSON in; a handler returns the finished answer.
  */
 import { z } from "zod";
-import { ErrandError } from "../schema/errors.ts";
+import { invalidRequest } from "../schema/issues.ts";
 import type { Answer } from "./answer.ts";
 import type { Call } from "./call.ts";
 
@@ -66,40 +66,11 @@ export interface Route {
 }
 
 const none = z.strictObject({});
-/** Enough to fix a body by; a hostile one has a million. */
-const MAX_ISSUES = 50;
-
 /** Checks one part of the input; all problems at once, each with its path. */
 export function check<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const issues = result.error.issues
-    .slice(0, MAX_ISSUES)
-    .flatMap((issue) => toIssues(issue, where))
-    .slice(0, MAX_ISSUES);
-  const first = issues[0];
-  const omitted = countOf(result.error.issues) - issues.length;
-  throw new ErrandError(
-    "invalid_request",
-    `${first?.path || "The body"}: ${first?.reason ?? "is not valid"}`,
-    {
-      details: { issues, ...(omitted > 0 && { issues_omitted: omitted }) },
-    },
-  );
-}
-
-const countOf = (issues: readonly z.core.$ZodIssue[]): number =>
-  issues.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length : 1), 0);
-
-function toIssues(issue: z.core.$ZodIssue, where: string): { path: string; reason: string }[] {
-  const at = issue.path.map(String).join(".");
-  if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => ({
-      path: at === "" ? key : `${at}.${key}`,
-      reason: `unknown field in the ${where}`,
-    }));
-  }
-  return [{ path: at, reason: issue.message }];
+  throw invalidRequest(result.error, { where, whole: `The ${where}` });
 }
 
 export function route<P = unknown, Q = unknown, B = unknown>(spec: Spec<P, Q, B>): Route {

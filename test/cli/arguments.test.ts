@@ -83,3 +83,17 @@ test("a command that is not there ends `work` before anything is leased", async 
   expect(code).toBe(78);
   expect(stderr).toContain("'no-such-command-anywhere' was not found");
 });
+
+test("a field that a line of a batch, a message or an agent must not have is named, in the same words", async () => {
+  const env = { url: "http://127.0.0.1:9", token: "t" };
+  const batch = '{"tsk": "x"}\n["x"]\n';
+  const lines = await run(["delegate", "scout", "--batch", "-"], { env, stdin: batch });
+  expect(lines.code).toBe(64);
+  expect(lines.stderr).toContain("errand: line 1: tsk: unknown field.");
+  expect(lines.stderr).toContain("errand: line 2: the line: ");
+  const message = await run(["delegate", "scout", "--message-file", "-"], {
+    env,
+    stdin: '{"parts": [], "x": 1}',
+  });
+  expect(message.stderr).toContain("stdin is not an A2A Message: x: unknown field.");
+});

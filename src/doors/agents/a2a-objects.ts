@@ -5,6 +5,7 @@
 import type { z } from "zod";
 import { type Artifact, artifactSchema, type Message, messageSchema } from "../../schema/a2a.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import { invalidRequest } from "../../schema/issues.ts";
 
 export type Members = Readonly<Record<string, unknown>>;
 
@@ -77,13 +78,7 @@ export function toArtifact(value: unknown, path: string): Artifact {
 function checked<T>(schema: z.ZodType<T>, value: unknown, path: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const issues = result.error.issues.map((issue) => ({
-    path: issue.path.map(String).reduce(at, path),
-    reason: issue.message,
-  }));
-  throw new ErrandError("invalid_request", `${issues[0]?.path}: ${issues[0]?.reason}`, {
-    details: { issues },
-  });
+  throw invalidRequest(result.error, { whole: "The body", under: path });
 }
 
 const CONTENT = ["text", "raw", "url"] as const;

@@ -1,0 +1,59 @@
+/**
+ * What is wrong with a value, in the same words everywhere: a path and a reason each, unknown fields by name. Limit: the
+ * first 50; a hostile body has a million.
+ */
+import type * as z from "zod";
+import { ErrandError } from "./errors.ts";
+
+export interface Issue {
+  readonly path: string;
+  readonly reason: string;
+}
+
+export interface Issues {
+  readonly issues: readonly Issue[];
+  /** How many there are beside them. */
+  readonly omitted: number;
+  /** The first one, as a sentence. */
+  readonly text: string;
+}
+
+interface Place {
+  /** What has an unknown field: "unknown field in the body". */
+  readonly where?: string;
+  /** How the value itself is called when all of it is wrong. */
+  readonly whole: string;
+  /** The path to the value in what was sent. */
+  readonly under?: string;
+}
+
+const MAX_ISSUES = 50;
+
+export function issuesOf({ issues: found }: z.ZodError, { where, whole, under = "" }: Place): Issues {
+  const unknown = where === undefined ? "unknown field" : `unknown field in the ${where}`;
+  const issues = found
+    .slice(0, MAX_ISSUES)
+    .flatMap((issue) => {
+      const path = [...(under === "" ? [] : [under]), ...issue.path.map(String)];
+      if (issue.code !== "unrecognized_keys") return [{ path: path.join("."), reason: issue.message }];
+      return issue.keys.map((key) => ({ path: [...path, key].join("."), reason: unknown }));
+    })
+    .slice(0, MAX_ISSUES);
+  const [first] = issues;
+  return {
+    issues,
+    omitted: countOf(found) - issues.length,
+    text: `${first?.path || whole}: ${first?.reason ?? "is not valid"}`,
+  };
+}
+
+const countOf = (issues: readonly z.core.$ZodIssue[]): number =>
+  issues.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length : 1), 0);
+
+/** The refusal of a request that is not valid. */
+export function invalidRequest(error: z.ZodError, place: Place): ErrandError {
+  const { issues, omitted, text } = issuesOf(error, place);
+  return new ErrandError("invalid_request", text, {
+    details: { issues, ...(omitted > 0 && { issues_omitted: omitted }) },
+  });
+}
