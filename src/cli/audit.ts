@@ -1,10 +1,11 @@
 /** `errand audit`: the audit log, newest first. Limit: the operator's alone to read. */
 import { type Command, Option } from "commander";
+import { z } from "zod";
 import { Admin } from "../client/admin.ts";
 import { type AuditAction, type AuditEntry, auditActionSchema } from "../schema/audit.ts";
 import { principalSchema } from "../schema/values.ts";
 import { type Cli, connect, examples, type GlobalOptions, valid, wholeBetween } from "./context.ts";
-import { printJson, printTable } from "./output.ts";
+import { oneLine, printJson, printTable } from "./output.ts";
 
 interface AuditOptions extends GlobalOptions {
   readonly action?: AuditAction;
@@ -12,6 +13,31 @@ interface AuditOptions extends GlobalOptions {
   readonly by?: string;
   readonly limit: number;
 }
+
+const pathsSchema = z.array(z.string()).catch([]);
+const valuesSchema = z.record(z.string(), z.unknown()).catch({});
+const changeSchema = z.object({
+  changed: pathsSchema,
+  reset: pathsSchema,
+  before: valuesSchema,
+  after: valuesSchema,
+});
+
+/** `limits.max_working: 4 → 8`; a value that the entry does not have is not shown. */
+function detailsText(details: AuditEntry["details"]): string {
+  const { changed, reset, before, after } = changeSchema.parse(details);
+  if (changed.length + reset.length === 0) return JSON.stringify(details);
+  const text = (path: string, verb: string, note = "") =>
+    Object.hasOwn(after, path)
+      ? `${path}: ${json(before[path])} → ${json(after[path])}${note}`
+      : `${path} ${verb}`;
+  return [
+    ...changed.map((path) => text(path, "changed")),
+    ...reset.map((path) => text(path, "reset to its default", " (default)")),
+  ].join(", ");
+}
+
+const json = (value: unknown): string => oneLine(JSON.stringify(value) ?? "", 100);
 
 export function addAudit(program: Command, { host }: Cli): void {
   program
@@ -40,7 +66,7 @@ export function addAudit(program: Command, { host }: Cli): void {
           by,
           action,
           subject,
-          JSON.stringify(details),
+          detailsText(details),
         ]),
       ]);
     });

@@ -4,8 +4,10 @@
  */
 import { type AgentPatch, type AgentSpec, agentRequestSchema, type Delivery } from "../schema/agent.ts";
 import { ErrandError } from "../schema/errors.ts";
+import { invalidRequest } from "../schema/issues.ts";
 import { mergePatch } from "../schema/merge-patch.ts";
 import { type Principal, requireAgent } from "./access.ts";
+import { auditDetails, type Difference, differenceOf } from "./agent-difference.ts";
 import { type StoredAgent, tagOf } from "./agents.ts";
 import { audit } from "./audit.ts";
 import type { Broker } from "./context.ts";
@@ -17,13 +19,9 @@ export interface Conditions {
   readonly ifNoneMatch?: string | undefined;
 }
 
-export interface Changed {
+export interface Changed extends Difference {
   readonly agent: StoredAgent;
   readonly created: boolean;
-  /** Paths of the settings that have a new value. */
-  readonly changed: readonly string[];
-  /** Paths of the settings that went back to their default. */
-  readonly reset: readonly string[];
 }
 
 const POLL: Delivery = { mode: "poll" };
@@ -64,10 +62,7 @@ function merged(spec: AgentSpec, patch: AgentPatch): AgentSpec {
 function checked(value: unknown): AgentSpec {
   const parsed = agentRequestSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), reason: message }));
-  throw new ErrandError("invalid_request", `${issues[0]?.path || "The agent"}: ${issues[0]?.reason}`, {
-    details: { issues },
-  });
+  throw invalidRequest(parsed.error, { where: "body", whole: "The agent" });
 }
 
 async function changeAgent(
@@ -102,10 +97,12 @@ async function changeAgent(
   // Not from the cache, which another gateway's change may not have reached.
   const agent = await broker.agents.read(name);
   if (!agent) throw new ErrandError("agent_unknown", `Agent '${name}' was deleted meanwhile.`);
-  const difference = before ? differenceOf(before.spec, after ?? agent.spec) : { changed: [], reset: [] };
+  const spec = after ?? agent.spec;
+  const difference = before ? differenceOf(before.spec, spec) : { changed: [], reset: [] };
   const isChanged = difference.changed.length + difference.reset.length > 0;
   if (!before) await audit(broker, principal, "agent.create", name);
-  else if (isChanged) await audit(broker, principal, "agent.update", name, difference);
+  else if (isChanged)
+    await audit(broker, principal, "agent.update", name, auditDetails(difference, before.spec, spec));
   // More may be handed out now.
   if (before && isChanged) wake(broker, name);
   return { agent, created: before === null, ...difference };
@@ -135,22 +132,3 @@ function requireConditions(name: string, standing: StoredAgent | null, condition
 /** Whether a list of ETags, or `*`, matches the agent. A weak tag never matches. */
 const isNamed = (agent: StoredAgent, header: string): boolean =>
   header.split(",").some((tag) => ["*", `"${tagOf(agent)}"`].includes(tag.trim()));
-
-/** Settings as paths and JSON: `limits.max_working`. */
-function pathsOf({ limits, backoff, ...rest }: AgentSpec): Map<string, string> {
-  const of = (group: string, members: object) =>
-    Object.entries(members).map(([name, value]) => [`${group}${name}`, JSON.stringify(value)] as const);
-  return new Map([...of("", rest), ...of("limits.", limits), ...of("backoff.", backoff)]);
-}
-
-const DEFAULTS = pathsOf(agentRequestSchema.parse({}));
-
-function differenceOf(before: AgentSpec, after: AgentSpec): Pick<Changed, "changed" | "reset"> {
-  const old = pathsOf(before);
-  const differing = [...pathsOf(after)].filter(([path, value]) => value !== old.get(path));
-  const isDefault = ([path, value]: readonly [string, string]) => DEFAULTS.get(path) === value;
-  return {
-    changed: differing.filter((entry) => !isDefault(entry)).map(([path]) => path),
-    reset: differing.filter(isDefault).map(([path]) => path),
-  };
-}
