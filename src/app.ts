@@ -6,7 +6,7 @@ import { setMaxListeners } from "node:events";
 import type { LookupFunction } from "node:net";
 import { renderPush } from "./doors/a2a/pushed.ts";
 import { Signer } from "./doors/a2a/signing.ts";
-import { createDoor } from "./doors/http.ts";
+import { createDoor, type Door } from "./doors/http.ts";
 import { type Arrival, type Listener, listen } from "./doors/listener.ts";
 import type { Extension } from "./doors/mcp/server.ts";
 import { Agents } from "./engine/agents.ts";
@@ -92,6 +92,8 @@ export interface Gateway {
   readonly unread: () => number;
   /** Bytes of large requests that are not answered yet: of one principal, or of all. */
   readonly receiving: (principal?: string) => number;
+  /** Requests of a principal that run, and that wait for their turn. */
+  readonly inProgress: Door["inProgress"];
   /** Clean end within ten seconds: polls answered, streams closed, what is in flight finished. */
   readonly close: () => Promise<void>;
 }
@@ -238,6 +240,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       port: listener.port,
       unread: listener.unread,
       receiving: door.receiving,
+      inProgress: door.inProgress,
       broker,
       sweep,
       close: once(() => close(broker, listener, sweep, recovery, stopping, connections)),

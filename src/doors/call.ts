@@ -59,6 +59,15 @@ export class Call {
     return this.#inbound.requestId;
   }
 
+  /** Called when the request's turn among its principal's ends: it is answered, or waits from now on. */
+  onTurnEnd: (() => void) | null = null;
+
+  endTurn(): void {
+    const end = this.onTurnEnd;
+    this.onTurnEnd = null;
+    end?.();
+  }
+
   /** A header of the request, by its name in small letters. */
   header(name: string): string | undefined {
     return this.#inbound.header(name);
@@ -167,7 +176,10 @@ export class Hold implements Leaving {
   aborted = false;
 
   constructor(call: Call, quota: Quota | null, outgoing: Inbound["outgoing"], ends: Ends) {
-    if (quota !== null) call.broker.quotas.take(call.principal, quota);
+    if (quota !== null) {
+      call.broker.quotas.take(call.principal, quota);
+      call.endTurn();
+    }
     this.#call = call;
     this.#quota = quota;
     this.#outgoing = outgoing;

@@ -85,10 +85,12 @@ class DirectExchange implements Inbound {
 
   #run({ call, raw }: Admitted): Promise<void> {
     this.#call = call;
-    return this.#route.run(call, raw).then(
-      (given) => this.#send(() => this.#plain(given)),
-      (error: unknown) => this.#refuse(error),
-    );
+    return this.#gate
+      .run(call, () => this.#route.run(call, raw))
+      .then(
+        (given) => this.#send(() => this.#plain(given)),
+        (error: unknown) => this.#refuse(error),
+      );
   }
 
   #refuse(error: unknown): void {
@@ -106,6 +108,7 @@ class DirectExchange implements Inbound {
 
   /** Cuts the connection where that fails: nobody is left to tell. */
   #send(answer: () => Answer): void {
+    this.#call?.endTurn();
     try {
       const found = answer();
       this.#gate.write(found, this, this.#foreign, this.#call);

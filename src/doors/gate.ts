@@ -10,6 +10,7 @@ import { ErrandError } from "../schema/errors.ts";
 import type { Answer } from "./answer.ts";
 import { parseBody, readBody } from "./body.ts";
 import { Call, Ends } from "./call.ts";
+import { InProgress } from "./in-progress.ts";
 import { Inflow } from "./inflow.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
 import { CHUNK_BYTES, Outflow } from "./outflow.ts";
@@ -52,6 +53,7 @@ export class Gate {
   /** Throws for an origin or a host that is not let in; the origin where it is another site's. */
   readonly guard: (origin: string | undefined, host: string | undefined) => string | undefined;
   readonly inflow = new Inflow();
+  readonly inProgress: InProgress;
   readonly outflow: Outflow;
   readonly #options: GateOptions;
   readonly #ends = new Ends();
@@ -59,8 +61,10 @@ export class Gate {
   constructor(options: GateOptions) {
     this.#options = options;
     const { clock, log, metrics } = options.broker;
+    const now = () => performance.now() + clock.offset_ms;
+    this.inProgress = new InProgress(now);
     this.outflow = new Outflow({
-      now: () => performance.now() + clock.offset_ms,
+      now,
       onCut: (owner, bytes) => {
         metrics.cutAnswers.inc();
         log.warn({ owner, bytes }, "an unread answer was cut: this principal has left too much unread");
@@ -117,6 +121,20 @@ export class Gate {
     const { call, bytes } = await this.enter(inbound);
     const body = parseBody(bytes, inbound.header("content-type"), notes);
     return { call, raw: { params, query: single(queries), body } };
+  }
+
+  /**
+   * Runs a request in its principal's turn, which ends when it waits, streams or is done. (Not async: a parked poll would
+   * keep the frame.)
+   */
+  run<T>(call: Call, work: () => Promise<T>): Promise<T> {
+    const { text } = call.principal;
+    const turn = this.inProgress.begin(text);
+    const begun = () => {
+      call.onTurnEnd = () => this.inProgress.end(text);
+      return work();
+    };
+    return turn === null ? begun() : turn.then(begun);
   }
 
   /** What every answer says beside what it is about. */

@@ -16,6 +16,7 @@ import { createDirect, type Direct, honoPath, headerOf as incomingHeader } from 
 import { docsPage } from "./docs-page.ts";
 import type { Mount } from "./exchange.ts";
 import { bearerOf, Gate, type GateOptions, type Inbound } from "./gate.ts";
+import type { InProgress } from "./in-progress.ts";
 import { mcpDoor } from "./mcp/door.ts";
 import type { Extension } from "./mcp/server.ts";
 import { API_INFO, openapi } from "./openapi.ts";
@@ -70,6 +71,8 @@ export interface Door {
   readonly unserved: (error: unknown) => Response;
   /** Bytes of large requests that are not answered yet: of one principal, or of all. */
   readonly receiving: (principal?: string) => number;
+  /** Requests of a principal that run, and that wait for their turn. */
+  readonly inProgress: InProgress["of"];
 }
 
 type Env = {
@@ -165,7 +168,11 @@ export function createDoor(options: DoorOptions): Door {
   async function handle(c: Context<Env>, route: Route): Promise<Response> {
     c.set("route", route.path);
     const { call, raw } = await gate.admit(inboundOf(c), c.req.param(), c.req.queries(), route);
-    return deliver(c, await route.run(call, raw), call);
+    try {
+      return deliver(c, await gate.run(call, () => route.run(call, raw)), call);
+    } finally {
+      call.endTurn();
+    }
   }
 
   async function pass(c: Context<Env>, { path, handle: answer }: Mount): Promise<Response> {
@@ -182,11 +189,16 @@ export function createDoor(options: DoorOptions): Door {
       enter: async () => {
         const entered = await gate.enter(inboundOf(c));
         call = entered.call;
+        await gate.run(call, async () => {});
         return entered;
       },
     };
-    const given = await answer(exchange);
-    return deliver(c, given instanceof Response ? await withText(given) : given, call);
+    try {
+      const given = await answer(exchange);
+      return deliver(c, given instanceof Response ? await withText(given) : given, call);
+    } finally {
+      call?.endTurn();
+    }
   }
   function unserved(error: unknown): Response {
     const requestId = gate.newRequestId();
@@ -200,7 +212,8 @@ export function createDoor(options: DoorOptions): Door {
     return response;
   }
   const receiving = (principal?: string) => gate.inflow.underWay(principal);
-  return { app, direct: createDirect(gate, ROUTES), unserved, receiving };
+  const inProgress = (principal: string) => gate.inProgress.of(principal);
+  return { app, direct: createDirect(gate, ROUTES), unserved, receiving, inProgress };
 }
 
 /** Off the connection where there is one. */

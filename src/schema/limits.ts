@@ -164,6 +164,12 @@ export const LIMITS = {
     "the same for all principals at one gateway",
     "overloaded",
   ),
+  requests: limit(
+    256,
+    "requests",
+    "in progress at one gateway for one principal, without those that wait or stream; others wait in turn, at most about 5 s",
+    "overloaded",
+  ),
   unread_bytes: limit(
     32 * MIB,
     "bytes",
@@ -260,6 +266,7 @@ export const IN_FLIGHT: readonly LimitName[] = [
   "body_bytes",
   "request_bytes",
   "gateway_request_bytes",
+  "requests",
   "connections",
   "header_seconds",
   "request_seconds",

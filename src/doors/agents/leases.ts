@@ -60,6 +60,7 @@ export const leaseRoutes: readonly Route[] = [
     answers: { 200: heartbeatSchema },
     async handle(call, { params: { lease_id }, body }) {
       const { broker, principal } = call;
+      if (body.wait_seconds > 0) call.endTurn();
       // No poll: leases bound it, and a heartbeat that were refused would cost its lease.
       return json(200, await call.whileHeld(0, (hold) => heartbeat(broker, principal, lease_id, body, hold)));
     },

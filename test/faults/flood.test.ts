@@ -1,0 +1,83 @@
+/** One principal asks as much as it may, beside another. Limit: order and numbers; times are the benchmark's. */
+import { expect, onTestFinished, test, vi } from "vitest";
+import { InProgress } from "../../src/doors/in-progress.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
+import { as, client, startBroker } from "../support/broker.ts";
+import { until } from "../support/until.ts";
+
+const MOST = LIMITS.requests.value;
+
+async function setup() {
+  const broker = await startBroker();
+  const alice = await as(broker.url, "caller:alice");
+  const bob = await as(broker.url, "caller:bob");
+  const { writer } = broker.gateway.broker;
+  /** Lets no submit of alice's reach Redis until it is called. */
+  const original = writer.move.bind(writer);
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  onTestFinished(() => open());
+  let reached = 0;
+  vi.spyOn(writer, "move").mockImplementation(async (...args) => {
+    if (args[0].params?.delegator === "caller:alice") {
+      reached += 1;
+      await opened;
+    }
+    return original(...args);
+  });
+  return { ...broker, alice, bob, open: () => open(), reached: () => reached };
+}
+
+test("a flood of submits: a bounded number goes before another principal's, the rest in order", async () => {
+  const { gateway, url, alice, bob, open, reached } = await setup();
+  await client(url).agent("scout");
+  const flood = Array.from({ length: 2 * MOST }, () => alice.delegate("scout"));
+  await until(() => gateway.inProgress("caller:alice").waiting === MOST);
+  expect(reached()).toBe(MOST);
+  expect((await bob.delegate("scout")).status).toBe(202);
+  expect(gateway.inProgress("caller:alice")).toEqual({ running: MOST, waiting: MOST });
+  open();
+  // On a busy machine some may have waited too long.
+  for (const { status } of await Promise.all(flood)) expect([202, 503]).toContain(status);
+  await until(() => gateway.inProgress("caller:alice").running === 0);
+});
+
+test("requests that wait are not in the way of others of their principal", async () => {
+  const { gateway, url, alice } = await setup();
+  await client(url).agent("scout");
+  const scout = await as(url, "agent:scout");
+  const controller = new AbortController();
+  onTestFinished(() => controller.abort());
+  const polls = Array.from({ length: MOST + 10 }, () =>
+    fetch(`${url}/v1/agents/scout/leases`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${scout.token}`, "content-type": "application/json" },
+      body: JSON.stringify({ wait_seconds: 60 }),
+      signal: controller.signal,
+    }).catch(() => null),
+  );
+  await until(() => gateway.broker.claimers.parked() === MOST + 10);
+  expect(gateway.inProgress("agent:scout").running).toBe(0);
+  expect((await scout.call("GET", "/v1/agents/scout")).status).toBe(200);
+  controller.abort();
+  await Promise.all(polls);
+  expect((await alice.call("GET", "/v1/agents/scout")).status).toBe(200);
+});
+
+test("a request that waited too long for its turn is refused, and the next has it", async () => {
+  let now = 0;
+  const turns = new InProgress(() => now, 1);
+  expect(turns.begin("a")).toBeNull();
+  const old = turns.begin("a");
+  now = 5_001;
+  const next = turns.begin("a");
+  expect(turns.of("a")).toEqual({ running: 1, waiting: 2 });
+  turns.end("a");
+  await expect(old).rejects.toMatchObject({ code: "overloaded", context: { retry_after_seconds: 1 } });
+  await next;
+  expect(turns.of("a")).toEqual({ running: 1, waiting: 0 });
+  turns.end("a");
+  expect(turns.of("a")).toEqual({ running: 0, waiting: 0 });
+});
