@@ -8,11 +8,14 @@ import type { Preflight } from "./cli/host.ts";
 import { ConfigError, readConfig } from "./config.ts";
 import { checkServer, serverStatus } from "./redis/check.ts";
 import { connect, reasonOf } from "./redis/connect.ts";
+import { logfileIn } from "./redis/embedded-home.ts";
+import { readLastLoad } from "./redis/embedded-log.ts";
 import { findRedisServer } from "./redis/find-server.ts";
 
 export function preflight(env: NodeJS.ProcessEnv): Preflight {
   return {
     settings: () => problemsOf(env),
+    lastLoad: (dataDir) => readLastLoad(logfileIn(dataDir)),
     redis: () => (env.ERRAND_REDIS_URL ? external(env.ERRAND_REDIS_URL) : embedded(env)),
   };
 }

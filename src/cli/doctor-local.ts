@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { platform, versions } from "node:process";
 import type { Found } from "./discover.ts";
 import type { Check } from "./doctor-check.ts";
-import type { Preflight } from "./host.ts";
+import type { LastLoad, Preflight } from "./host.ts";
 
 /** As package.json's `engines`. */
 const NODE_MIN = [20, 19] as const;
@@ -72,6 +72,31 @@ async function readableByOthers(folder: string): Promise<string[]> {
     else if (path === folder) return [];
   }
   return found;
+}
+
+/** Of the private Redis in this data directory; an external one has a log of its own. */
+export function appendOnlyCheck({ truncated, damaged }: LastLoad, dataDir: string): Check {
+  const check = "append_only";
+  if (damaged !== null) {
+    const remedy = `Copy ${join(dataDir, "redis")}, then restore a backup, or run 'redis-check-aof --fix' on the manifest in its appendonlydir, which drops everything after the damage.`;
+    return {
+      check,
+      status: "fail",
+      detail: `the append-only file is damaged: ${damaged}`,
+      remedy,
+      category: "CONFIG",
+    };
+  }
+  if (truncated === null)
+    return { check, status: "ok", detail: "the last start loaded the append-only file whole" };
+  const { file, offset } = truncated;
+  return {
+    check,
+    status: "warn",
+    detail: `the last start dropped a write that was cut off, at byte ${offset} of ${file}`,
+    remedy:
+      "With fsync always it was not acknowledged. With everysec look for delegations from just before the crash.",
+  };
 }
 
 /** No broker to ask: what one would find here. */

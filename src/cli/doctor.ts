@@ -5,7 +5,7 @@ import { type Cli, examples, type GlobalOptions } from "./context.ts";
 import { look } from "./discover.ts";
 import { brokerChecks } from "./doctor-broker.ts";
 import type { Check } from "./doctor-check.ts";
-import { dataDirCheck, nodeCheck, redisHereChecks, settingsCheck } from "./doctor-local.ts";
+import { appendOnlyCheck, dataDirCheck, nodeCheck, redisHereChecks, settingsCheck } from "./doctor-local.ts";
 import { exitCodeOf, toFailure } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { oneLine, painter, print, printJson } from "./output.ts";
@@ -22,7 +22,7 @@ const WORST: readonly Category[] = [
 ];
 
 const ABOUT = `
-It looks at this program (Node, settings, the data directory) and at the broker (whether it answers, its version,
+It looks at this program (Node, settings, the data directory, how the last start loaded it) and at the broker (whether it answers, its version,
 your token, its clock, its Redis and how that is set). Where no broker answers, it says which Redis one would use
 here. A failure gives the exit code of its category, of several the one to be mended first; a warning gives none.`;
 
@@ -65,6 +65,9 @@ async function* allChecks(host: CliHost, options: GlobalOptions): AsyncGenerator
     return;
   }
   yield await dataDirCheck(found, host.env.dataDir);
+  const folder = found.local?.folder;
+  const load = folder === undefined ? null : await here.lastLoad(folder);
+  if (folder !== undefined && load !== null) yield appendOnlyCheck(load, folder);
   let isThere = false;
   for await (const check of brokerChecks(found, host.version)) {
     yield check;

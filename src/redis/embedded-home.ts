@@ -28,6 +28,8 @@ export async function secureDataDir(dataDir: string): Promise<string> {
   return root;
 }
 
+export const logfileIn = (dataDir: string): string => join(dataDir, "redis", "redis.log");
+
 export async function prepareHome(dataDir: string, runtimeDir: string | undefined): Promise<Home> {
   const root = await secureDataDir(dataDir);
   const data = join(root, "redis");
@@ -35,7 +37,7 @@ export async function prepareHome(dataDir: string, runtimeDir: string | undefine
   return {
     data,
     lock: join(root, "lock"),
-    logfile: join(data, "redis.log"),
+    logfile: logfileIn(root),
     socket: await socketPath(root, runtimeDir),
     password: await passwordOf(join(root, "redis-password")),
   };

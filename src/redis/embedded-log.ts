@@ -26,7 +26,14 @@ export function readLoad(text: string): LoadReport {
   };
 }
 
+const START = "is starting oO0OoO0OoO0Oo";
 const MAX_BYTES = 65_536;
+
+/** Of the last start that the end of the log at `path` tells of; null where there is none. */
+export async function readLastLoad(path: string): Promise<LoadReport | null> {
+  const text = await logSince(path, 0);
+  return text === "" ? null : readLoad(text.slice(Math.max(0, text.lastIndexOf(START))));
+}
 
 /** The text written since the log had this size, at most its last 64 KiB. */
 export async function logSince(path: string, from: number): Promise<string> {

@@ -47,6 +47,7 @@ function hostWith(setting: Setting, stdout: Writable, stderr: Writable): CliHost
     serve: async (options) => setting.onServe?.(options) ?? 0,
     preflight: async () => ({
       settings: () => [],
+      lastLoad: async () => null,
       redis: async () => ({ detail: "none", refused: [], warnings: [] }),
     }),
     version: "1.2.3",

@@ -13,6 +13,7 @@ exit(
     serve: async () => 0,
     preflight: async () => ({
       settings: () => [],
+      lastLoad: async () => null,
       redis: async () => ({ detail: "none", refused: [], warnings: [] }),
     }),
     version: "1.2.3",

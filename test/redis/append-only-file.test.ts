@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
+import { appendOnlyCheck } from "../../src/cli/doctor-local.ts";
+import { preflight } from "../../src/preflight.ts";
 import { type EmbeddedRedis, startEmbedded } from "../../src/redis/embedded.ts";
 import { readLoad } from "../../src/redis/embedded-log.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
@@ -33,11 +35,16 @@ async function setup() {
   await first.stop();
   const folder = join(dataDir, "redis", "appendonlydir");
   const name = (await readdir(folder)).find((one) => one.endsWith(".incr.aof")) ?? "";
-  return { start, keys, logged, file: join(folder, name) };
+  /** What `errand doctor` says of it. */
+  const doctor = async () => {
+    const load = await preflight({}).lastLoad(dataDir);
+    return load === null ? null : appendOnlyCheck(load, dataDir);
+  };
+  return { start, keys, logged, doctor, file: join(folder, name) };
 }
 
 test("a file whose end is cut off is loaded, and the log says what was dropped", async () => {
-  const { start, keys, logged, file } = await setup();
+  const { start, keys, logged, doctor, file } = await setup();
   const { length } = await readFile(file);
   await truncate(file, length - 20);
   const redis = await start();
@@ -45,15 +52,29 @@ test("a file whose end is cut off is loaded, and the log says what was dropped",
   expect(await keys(redis, (one) => one.dbsize())).toBe(99);
   const said = await until(() => logged.find((line) => line.includes("ended in the middle of a write")));
   expect(said).toMatch(/^warn .*"offset":\d+/);
+  expect(await doctor()).toMatchObject({
+    status: "warn",
+    detail: expect.stringMatching(/at byte \d+ of .*\.aof/),
+  });
+  await redis.stop();
+  const again = await start();
+  onTestFinished(() => again.stop());
+  // The next start loads it whole.
+  expect(await doctor()).toMatchObject({ check: "append_only", status: "ok" });
 });
 
 test("a file that is damaged in the middle refuses to start, and the error says what to do", async () => {
-  const { start, file } = await setup();
+  const { start, doctor, file } = await setup();
   const bytes = await readFile(file);
   // The byte that begins a command.
   bytes[bytes.indexOf("*3", Math.floor(bytes.length / 2))] = 0x2b;
   await writeFile(file, bytes);
   await expect(start()).rejects.toThrow(/append-only file is damaged .*\.incr\.aof.*redis-check-aof --fix/s);
+  expect(await doctor()).toMatchObject({
+    status: "fail",
+    detail: expect.stringContaining(".incr.aof"),
+    remedy: expect.stringContaining("redis-check-aof --fix"),
+  });
 });
 
 test("an ordinary start has nothing to report", async () => {
