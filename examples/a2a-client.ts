@@ -8,6 +8,15 @@ import { randomUUID } from "node:crypto";
 import { type Message, type StreamResponse, TaskState } from "@a2a-js/sdk";
 import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from "@a2a-js/sdk/client";
 
+if (process.argv.includes("--help")) {
+  process.stdout.write(`usage: a2a-client.ts [AGENT] [TEXT] [approve|deny]
+
+Sends a message to an agent (release) by the official A2A SDK, and answers what it asks. ERRAND_URL and ERRAND_TOKEN (a
+caller's) name the broker.
+`);
+  process.exit(0);
+}
+
 const [, , name = "release", text = "v1.4.0", decision = "approve"] = process.argv;
 const { ERRAND_URL = "http://127.0.0.1:4180", ERRAND_TOKEN = "" } = process.env;
 

@@ -14,6 +14,14 @@ import {
   ServerCallContext,
 } from "@a2a-js/sdk/server";
 
+if (process.argv.includes("--help")) {
+  process.stdout.write(`usage: a2a-server.ts [PORT]
+
+Runs an A2A server that knows nothing of Errand, on port 9999 of this machine.
+`);
+  process.exit(0);
+}
+
 const executor: AgentExecutor = {
   async execute({ taskId, contextId, task, userMessage }, bus) {
     const status = (state: string, text: string) => {

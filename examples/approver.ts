@@ -6,8 +6,17 @@
 import { Delegator, ErrandApiError, textOf } from "../src/index.ts";
 
 const words = process.argv.slice(2);
+const HELP = `usage: approver.ts WORD...
+
+Approves every question that has one of the words in it, and denies all others. ERRAND_URL and ERRAND_TOKEN (an
+approver's) name the broker.
+`;
+if (process.argv.includes("--help")) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
 if (words.length === 0) {
-  process.stderr.write("usage: approver.ts WORD...\n");
+  process.stderr.write(HELP);
   process.exit(64);
 }
 
@@ -18,8 +27,8 @@ const delegator = new Delegator();
 
 async function answer(id: string): Promise<void> {
   const { interrupt } = await delegator.get(id);
-  // Answered, or over, since the event.
-  if (interrupt === null) return;
+  // Answered, or over, since the event; or a credential, which is no yes or no.
+  if (interrupt === null || interrupt.kind === "auth") return;
   const question = interrupt.requests.map(({ message }) => textOf(message)).join("\n");
   const isFine = words.some((word) => question.includes(word));
   const options = { interruptId: interrupt.id, text: isFine ? "go ahead" : "not this one" };

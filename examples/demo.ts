@@ -14,6 +14,14 @@ import { type DelegationEvent, progressSchema } from "../src/schema/index.ts";
 import { Child } from "./child.ts";
 import { answerOf, isLast, JOBS, type Job, problemsOf, problemsOfOrder } from "./expected.ts";
 
+if (process.argv.includes("--help")) {
+  process.stdout.write(`usage: demo.ts
+
+Runs a broker, an agent and six delegations, and ends them all.
+`);
+  process.exit(0);
+}
+
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MAIN = join(ROOT, "dist", "main.js");
 const AGENT = "librarian";

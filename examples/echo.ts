@@ -4,6 +4,14 @@
  */
 import { Agent } from "../src/index.ts";
 
+if (process.argv.includes("--help")) {
+  process.stdout.write(`usage: echo.ts [AGENT]
+
+Works for the agent (echo): says back what it is told. ERRAND_URL and ERRAND_TOKEN (the agent's) name the broker.
+`);
+  process.exit(0);
+}
+
 const name = process.argv[2] ?? "echo";
 const agent = new Agent({ agent: name }, (work) => work.text);
 

@@ -6,8 +6,17 @@
 import { Delegator, textOf } from "../src/index.ts";
 
 const [target, ...tasks] = process.argv.slice(2);
+const HELP = `usage: fan-out.ts AGENT TASK...
+
+Delegates each task to the agent, and prints the results as they come. ERRAND_URL and ERRAND_TOKEN (a caller's) name
+the broker.
+`;
+if (process.argv.includes("--help")) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
 if (target === undefined || tasks.length === 0) {
-  process.stderr.write("usage: fan-out.ts AGENT TASK...\n");
+  process.stderr.write(HELP);
   process.exit(64);
 }
 

@@ -8,6 +8,15 @@ import { parseArgs } from "node:util";
 import { Agent } from "../src/index.ts";
 import { report, SurveyError, survey } from "./survey.ts";
 
+if (process.argv.includes("--help")) {
+  process.stdout.write(`usage: librarian.ts [--agent librarian] [--pause MILLISECONDS]
+
+Works for the agent: counts the source files of the folder that the task names. ERRAND_URL and ERRAND_TOKEN (the
+agent's) name the broker.
+`);
+  process.exit(0);
+}
+
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 const { values } = parseArgs({

@@ -7,8 +7,17 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 
 const { ERRAND_URL = "http://127.0.0.1:4180", ERRAND_TOKEN = "", AGENT_TOKEN = ERRAND_TOKEN } = process.env;
 const [agent] = process.argv.slice(2);
+const HELP = `usage: mcp-pair.ts AGENT
+
+Delegates to the agent, and works as the agent, by MCP tools alone. ERRAND_URL, ERRAND_TOKEN and AGENT_TOKEN name the
+broker, the delegator and the agent.
+`;
+if (process.argv.includes("--help")) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
 if (agent === undefined) {
-  process.stderr.write("usage: mcp-pair.ts AGENT\n");
+  process.stderr.write(HELP);
   process.exit(64);
 }
 

@@ -5,6 +5,15 @@
  */
 import { Agent, textOf } from "../src/index.ts";
 
+if (process.argv.includes("--help")) {
+  process.stdout.write(`usage: release.ts [AGENT]
+
+Works for the agent (release): asks for approval, and pretends to release. ERRAND_URL and ERRAND_TOKEN (the agent's)
+name the broker.
+`);
+  process.exit(0);
+}
+
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 const name = process.argv[2] ?? "release";

@@ -8,6 +8,15 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { Agent, type Reply, type Work } from "../src/index.ts";
 
+if (process.argv.includes("--help")) {
+  process.stdout.write(`usage: shell.ts [AGENT]
+
+Works for the agent (shell): runs each task as a shell command. ERRAND_URL and ERRAND_TOKEN (the agent's) name the
+broker.
+`);
+  process.exit(0);
+}
+
 const name = process.argv[2] ?? "shell";
 
 async function run({ text, signal, progress, artifact }: Work): Promise<Reply> {

@@ -6,6 +6,14 @@
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { Delegator } from "../src/index.ts";
 
+if (process.argv.includes("--help")) {
+  process.stdout.write(`usage: watcher.ts [CURSOR-FILE]
+
+Prints every event, and keeps its place in the file. ERRAND_URL and ERRAND_TOKEN (a viewer's sees all) name the broker.
+`);
+  process.exit(0);
+}
+
 const file = process.argv[2];
 const stopped = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopped.abort());

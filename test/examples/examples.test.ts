@@ -1,6 +1,6 @@
 /** The small examples as a reader runs them, against a real broker: what they print and how they end. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -52,6 +52,22 @@ async function desk(name: string) {
   const caller = await as(url, "caller:alice");
   return { url, agent, caller, delegator: new Delegator({ url, token: caller.token }) };
 }
+
+test("each says with --help how it is used, before it does anything", async () => {
+  const parts = ["child.ts", "expected.ts", "survey.ts"];
+  const files = (await readdir(join(ROOT, "examples"))).filter(
+    (file) => /\.ts$/.test(file) && !parts.includes(file),
+  );
+  expect(files.length).toBeGreaterThan(10);
+  for (const file of files) {
+    const text = await readFile(join(ROOT, "examples", file), "utf8");
+    const [before = "", after] = text.split('if (process.argv.includes("--help"))');
+    expect([file, after !== undefined, text.includes(`usage: ${file}`)]).toEqual([file, true, true]);
+    expect(before).not.toMatch(/^(?:await|for|process)|new [A-Z]|connect\(/m);
+  }
+  const { ended, out } = example("approver.ts", ["--help"], "http://127.0.0.1:9", "t");
+  expect([await ended, out()]).toEqual([0, expect.stringMatching(/^usage: approver\.ts WORD/)]);
+});
 
 test("echo says back what it is told, and goes when asked to", async () => {
   const { url, agent, delegator } = await desk("echo");
