@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { check, RULES, type RuleName } from "./check/check.ts";
+import { unmoved } from "./dump.ts";
 import { type Draft, histories, SECRET } from "./generate.ts";
 
 const first = <T>(items: readonly T[]): T => {
@@ -166,5 +167,25 @@ describe("the checker", () => {
       }),
       { numRuns: 50 },
     );
+  });
+});
+
+describe("two dumps in a row", () => {
+  const record = (id: string, version: number) => ({
+    ...{ id, version, state: "submitted", ticket: version, fence: 0, target: "t", delegator: "d", key: "k" },
+  });
+  it("agree only on what did not move between them", () => {
+    const first = {
+      records: [record("still", 1), record("moved", 1), record("gone", 1)],
+      tickets: ["gone.1"],
+    };
+    const second = {
+      records: [record("still", 1), record("moved", 2)],
+      tickets: ["still.1", "moved.2", "none.1"],
+    };
+    expect(unmoved(first, second)).toEqual({
+      records: [record("still", 1)],
+      tickets: ["still.1", "none.1"],
+    });
   });
 });

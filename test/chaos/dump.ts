@@ -63,3 +63,22 @@ export async function dump(stage: Stage): Promise<Dump> {
   }
   return { records, tickets };
 }
+
+/**
+ * What two dumps in a row agree on: a dump is no snapshot, so a record that moves while it is read may seem to have no
+ * ticket. A ticket that either of them has is there.
+ */
+export function unmoved(first: Dump, second: Dump): Dump {
+  const versions = new Map(second.records.map(({ id, version }) => [id, version]));
+  const moved = new Set<string>();
+  for (const { id, version } of first.records) {
+    if (versions.get(id) !== version) moved.add(id);
+    versions.delete(id);
+  }
+  for (const id of versions.keys()) moved.add(id);
+  const isStill = (ticket: string) => !moved.has(ticket.split(".")[0] ?? "");
+  return {
+    records: first.records.filter(({ id }) => !moved.has(id)),
+    tickets: [...new Set([...first.tickets, ...second.tickets])].filter(isStill),
+  };
+}

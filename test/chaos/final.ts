@@ -9,7 +9,7 @@ import { toFacts } from "./check/facts.ts";
 import { ticket } from "./check/finals.ts";
 import { undelivered } from "./check/outside.ts";
 import { missed } from "./check/subscribers.ts";
-import { dump } from "./dump.ts";
+import { dump, unmoved } from "./dump.ts";
 import { assemble, type Dump, type FinalRead, type History, readRows, type StoredEvent } from "./history.ts";
 import { hashOf } from "./roles/subscriber.ts";
 import type { Row } from "./rows.ts";
@@ -74,16 +74,25 @@ async function submitted(stage: Stage, timeoutMs: number): Promise<void> {
 
 const isOver = (state: string): boolean => isTerminal(stateSchema.parse(state));
 
-/** Or until it takes too long: the checker says then what is missing. */
-async function waitUntil(stage: Stage, holds: (dump: Dump) => boolean, timeoutMs: number): Promise<void> {
-  const end = performance.now() + timeoutMs;
-  while (!holds(await dump(stage)) && performance.now() < end) await stage.pause(300);
+/** Or until nothing moves any more for so long: the checker then finds what is missing. */
+async function waitUntil(stage: Stage, holds: (dump: Dump) => boolean, quietMs: number): Promise<void> {
+  let moves = -1;
+  let end = 0;
+  for (;;) {
+    const now = await dump(stage);
+    if (holds(now)) return;
+    const made = now.records.reduce((sum, { version }) => sum + version, 0);
+    if (made > moves) end = performance.now() + quietMs;
+    else if (performance.now() > end) return;
+    moves = made;
+    await stage.pause(300);
+  }
 }
 
 async function ticketed(stage: Stage): Promise<Dump> {
   const end = performance.now() + stage.options.patienceSeconds * 200;
   for (;;) {
-    const waiting = await dump(stage);
+    const waiting = unmoved(await dump(stage), await dump(stage));
     const facts = toFacts({ ...EMPTY, waiting });
     if (ticket(facts).length === 0 || performance.now() > end) return waiting;
     await stage.pause(300);
