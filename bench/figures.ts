@@ -36,6 +36,7 @@ export const SCENARIOS = {
   wake: ["wake_p50_ms", "wake_p99_ms", "redis_connections"],
   idle: ["poller_bytes", "sse_bytes"],
   crowd: ["crowd_cpu_percent", "crowd_get_p99_ms", "crowd_back_s"],
+  fair: ["fair_cycle_p99_ms", "fair_get_p99_ms", "fair_expiry_p99_ms"],
   agents: ["cycle_ratio_10k_agents"],
   kept: ["cycle_ratio_1m_kept"],
 } as const;

@@ -53,6 +53,11 @@ export class Gateway {
     return new Gateway(remote, `http://127.0.0.1:${port}`, operatorToken);
   }
 
+  /** Its operator's token. */
+  get operator(): string {
+    return this.#operator;
+  }
+
   usage(options: { readonly gc: boolean } = { gc: false }): Promise<Usage> {
     return this.#remote.ask("usage", usageSchema, options);
   }

@@ -7,6 +7,7 @@ import { type Figure, line, SCENARIOS, type Scenario } from "./figures.ts";
 import { HELP, type Options, readOptions, UsageError, wants, wantsFigure } from "./options.ts";
 import { crowd } from "./scenarios/crowd.ts";
 import { cycle } from "./scenarios/cycle.ts";
+import { fair } from "./scenarios/fair.ts";
 import { agents, kept } from "./scenarios/growth.ts";
 import { idle } from "./scenarios/idle.ts";
 import { paced } from "./scenarios/paced.ts";
@@ -22,6 +23,7 @@ const RUN: Record<
   wake,
   idle,
   crowd,
+  fair,
   agents,
   kept,
 };

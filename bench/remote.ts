@@ -38,6 +38,7 @@ export type Program =
   | "worker"
   | "subscriber"
   | "crowd"
+  | "heavy"
   | "bull-submitter"
   | "bull-worker";
 
