@@ -30,6 +30,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   chaos   break Redis, its network and every process under load, then check every observation (--help says more)
   fuzz    send more mutated requests than the tests do: [--runs 20000] [--seed N] [--path P]
   soak    run a steady load for long: memory, keys and descriptors must stay flat (--help says more)
+  limits  drive bounds to their limit and measure memory: [--write] [NAME ...]; --write updates docs/reliability.md
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
   build   compile src to dist
@@ -110,6 +111,10 @@ const TASKS = {
   async soak(args) {
     await build();
     await run(process.execPath, ["--import", "tsx", "test/chaos/soak.ts", ...args]);
+  },
+  async limits(args) {
+    await build();
+    await run(process.execPath, ["--import", "tsx", "test/limits/measure.ts", ...args]);
   },
   check,
   async fix() {

@@ -1,0 +1,49 @@
+/** Every bound is driven to its limit: by a driver that measures memory, or by a test. */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { AT_REST, IN_FLIGHT, type LimitName } from "../../src/schema/limits.ts";
+import { DRIVERS } from "./drivers.ts";
+
+/** The test that drives a bound, and words of it that prove so. */
+const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> = {
+  metadata_bytes: ["test/limits/shard-events.test.ts", "LIMITS.metadata_bytes"],
+  checkpoint_bytes: ["test/doors/checkpoints.test.ts", "what is too large is refused"],
+  delegation_events: ["test/limits/at-rest.test.ts", "LIMITS.delegation_events"],
+  pushes: ["test/flows/pushes.test.ts", "LIMITS.pushes"],
+  children: ["test/limits/at-rest.test.ts", "LIMITS.children"],
+  idempotency_hours: ["test/engine/idempotency.test.ts", "86_400"],
+  void_minutes: ["test/doors/idempotency.test.ts", "void_minutes"],
+  live_events: ["test/limits/shard-events.test.ts", "LIMITS.live_events"],
+  live_bytes: ["test/limits/shard-events.test.ts", "LIMITS.live_bytes"],
+  delegator_percent: ["test/limits/kept.test.ts", "the share goes by maxmemory"],
+  memory_new_work: ["test/faults/memory.test.ts", "when memory is short new work is refused"],
+  memory_ceiling: ["test/faults/ceiling.test.ts", "test.each("],
+  ceiling_bytes: ["test/faults/ceiling.test.ts", "LIMITS.ceiling_bytes"],
+  agents: ["test/doors/counted.test.ts", "agents are bounded in number"],
+  agent_bytes: ["test/doors/agents.test.ts", "one agent's settings are bounded in bytes"],
+  tokens: ["test/doors/counted.test.ts", "tokens are bounded in number"],
+  workers: ["test/doors/workers.test.ts", "workers are bounded in number"],
+  worker_seconds: ["test/doors/workers.test.ts", "workers are bounded in number"],
+  audit_entries: ["test/doors/audit.test.ts", "it is bounded"],
+  audit_entry_bytes: ["test/cli/audit.test.ts", "audit_entry_bytes"],
+  audit_days: ["test/doors/audit.test.ts", "old ones go"],
+  gateway_request_bytes: ["test/doors/inflow.test.ts", "mostOfAll"],
+  header_seconds: ["test/doors/slow-senders.test.ts", "headersMs"],
+  request_seconds: ["test/doors/slow-senders.test.ts", "requestMs"],
+  progress_per_second: ["test/doors/limits.test.ts", "LIMITS.progress_per_second"],
+  session_seconds: ["test/doors/mcp/guard.test.ts", "goes when it was idle for long, not before"],
+  gateway_unread_bytes: ["test/doors/inflow.test.ts", "mostOfAll"],
+  stalled_seconds: ["test/doors/slow-readers.test.ts", "LIMITS.stalled_seconds"],
+  reads: ["test/engine/turns.test.ts", "LIMITS.reads"],
+};
+
+test.each([...AT_REST, ...IN_FLIGHT])("%s is driven to its limit", (name) => {
+  if (DRIVERS[name]) return;
+  const [file, words] = TESTS[name] ?? [];
+  if (file === undefined || words === undefined) {
+    throw new Error(`Add a driver for '${name}' to drivers.ts, or name the test that drives it here.`);
+  }
+  const path = fileURLToPath(new URL(`../../${file}`, import.meta.url));
+  expect(readFileSync(path, "utf8")).toContain(words);
+});

@@ -1,0 +1,203 @@
+/**
+ * Drives the bounds of a gateway to their limit, to measure what they cost. Limit: one gateway; the operator's own
+ * requests are few.
+ */
+import { connect, type Socket } from "node:net";
+import { z } from "zod";
+import type { Gateway, Poll } from "../../bench/gateway.ts";
+import { until } from "../../bench/until.ts";
+import { LIMITS, type LimitName } from "../../src/schema/limits.ts";
+
+const MIB = 1024 * 1024;
+const LARGE = "x".repeat(1_000_000);
+
+export interface Ground {
+  readonly gateway: Gateway;
+  readonly caller: string;
+  readonly worker: Poll;
+  /** Sends a request and reads nothing of what comes. */
+  readonly send: (text: string) => Socket;
+  readonly sockets: Set<Socket>;
+}
+
+export interface Driver {
+  /** What is done. */
+  readonly what: string;
+  readonly drive: (ground: Ground) => Promise<void>;
+}
+
+export function request(method: string, path: string, token: string, body = "", more = ""): string {
+  const length = body === "" ? "" : `content-type: application/json\r\ncontent-length: ${body.length}\r\n`;
+  return `${method} ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n${more}${length}\r\n${body}`;
+}
+
+export function sender(url: string, sockets: Set<Socket>): (text: string) => Socket {
+  const { hostname, port } = new URL(url);
+  return (text) => {
+    const socket = connect(Number(port), hostname).pause();
+    sockets.add(socket);
+    socket.on("error", () => {}).once("close", () => sockets.delete(socket));
+    socket.write(text);
+    return socket;
+  };
+}
+
+const task = (agent: string, text: string) => JSON.stringify({ target: agent, task: text });
+const times = <T>(count: number, make: (n: number) => T): T[] =>
+  Array.from({ length: count }, (_, n) => make(n));
+const leasesSchema = z.object({ leases: z.array(z.object({ lease_id: z.string() })) });
+
+async function leased({ gateway, caller, worker: { agent, token } }: Ground): Promise<string> {
+  await gateway.call("POST", "/v1/delegations", { target: agent, task: "x" }, caller);
+  const answer = await gateway.call("POST", `/v1/agents/${agent}/leases`, { wait_seconds: 10 }, token);
+  return leasesSchema.parse(answer).leases[0]?.lease_id ?? "";
+}
+
+/** Waits until the gateway has dealt with all that was sent. */
+const settle = (gateway: Gateway) =>
+  until(async () => {
+    const before = (await gateway.usage()).cpu_us;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    return (await gateway.usage()).cpu_us - before < 150_000;
+  }, "a quiet gateway").catch(() => {});
+
+/** Rows that hold memory; all others are driven by the tests named in `drivers.test.ts`. */
+export const DRIVERS: Partial<Record<LimitName, Driver>> = {
+  connections: {
+    what: "2 000 connections that send half a head",
+    async drive({ gateway, send }) {
+      for (let n = 0; n < 2_000; n += 1) send("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-half: ");
+      await settle(gateway);
+    },
+  },
+  request_bytes: {
+    what: "64 requests of 1 MiB, sent by half; 32 have room",
+    async drive({ gateway, caller, send }) {
+      const head = request("POST", "/v1/delegations", caller, "x".repeat(MIB)).slice(0, -MIB / 2);
+      for (let n = 0; n < 64; n += 1) send(head);
+      await settle(gateway);
+    },
+  },
+  body_bytes: {
+    what: "60 submits of 1 MB that wait for their result; 33 have room",
+    async drive({ gateway, caller, worker, send }) {
+      const text = request(
+        "POST",
+        "/v1/delegations",
+        caller,
+        task(worker.agent, LARGE),
+        "prefer: wait=60\r\n",
+      );
+      for (let n = 0; n < 60; n += 1) send(text);
+      await settle(gateway);
+    },
+  },
+  requests: {
+    what: "2 000 submits at once",
+    async drive({ gateway, caller, worker, send }) {
+      const text = request("POST", "/v1/delegations", caller, task(worker.agent, "x"));
+      for (let n = 0; n < 2_000; n += 1) send(text);
+      await settle(gateway);
+    },
+  },
+  polls: {
+    what: "1 000 parked polls",
+    async drive({ gateway, worker: { agent, token }, send }) {
+      const text = request("POST", `/v1/agents/${agent}/leases`, token, '{"wait_seconds":60}');
+      for (let n = 0; n < LIMITS.polls.value; n += 1) send(text);
+      await until(async () => (await gateway.usage()).parked === LIMITS.polls.value, "the polls");
+    },
+  },
+  streams: {
+    what: "1 000 event streams at rest",
+    async drive({ gateway, caller, send }) {
+      for (let n = 0; n < LIMITS.streams.value; n += 1) {
+        send(request("GET", "/v1/events", caller, "", "accept: text/event-stream\r\n"));
+      }
+      await until(async () => (await gateway.streams()) === LIMITS.streams.value, "the streams");
+    },
+  },
+  buffered_events: {
+    what: "200 event streams that are not read, and 8 events of 1 MB",
+    async drive(ground) {
+      const { gateway, caller, worker, send } = ground;
+      for (let n = 0; n < 200; n += 1) {
+        send(request("GET", "/v1/events", caller, "", "accept: text/event-stream\r\n"));
+      }
+      await until(async () => (await gateway.streams()) === 200, "the streams");
+      for (let n = 0; n < 8; n += 1) {
+        const lease = await leased(ground);
+        const artifact = { artifactId: "a", parts: [{ text: LARGE }] };
+        await gateway.call("POST", `/v1/leases/${lease}/artifacts`, { artifact }, worker.token);
+        await gateway.call(
+          "POST",
+          `/v1/leases/${lease}/reply`,
+          { state: "completed", text: "y" },
+          worker.token,
+        );
+      }
+      await settle(gateway);
+    },
+  },
+  unread_bytes: {
+    what: "80 lists of 5 MB that are not read",
+    async drive({ gateway, caller, worker, send }) {
+      for (let n = 0; n < 5; n += 1) {
+        await gateway.call("POST", "/v1/delegations", { target: worker.agent, task: LARGE }, caller);
+      }
+      for (let n = 0; n < 80; n += 1) send(request("GET", "/v1/delegations?limit=5", caller));
+      await settle(gateway);
+    },
+  },
+  reads_waiting: {
+    what: "1 000 lists at once, read",
+    async drive({ gateway, caller, send }) {
+      for (const socket of times(1_000, () => send(request("GET", "/v1/delegations?limit=5", caller)))) {
+        socket.resume();
+      }
+      await settle(gateway);
+    },
+  },
+  pipelined: {
+    what: "200 connections with 64 requests each for the API description, not read",
+    async drive({ gateway, caller, send }) {
+      const text = request("GET", "/openapi.json", caller).repeat(LIMITS.pipelined.value);
+      for (let n = 0; n < 200; n += 1) send(text);
+      await settle(gateway);
+    },
+  },
+  sessions: {
+    what: "1 000 MCP sessions",
+    async drive({ gateway, caller, send }) {
+      const params = {
+        protocolVersion: "2025-11-25",
+        capabilities: {},
+        clientInfo: { name: "m", version: "1" },
+      };
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params });
+      const accept = "accept: application/json, text/event-stream\r\n";
+      for (let n = 0; n < LIMITS.sessions.value; n += 1) send(request("POST", "/mcp", caller, body, accept));
+      await settle(gateway);
+    },
+  },
+  delegation_bytes: {
+    what: "artifacts of one delegation up to 3 MiB",
+    async drive(ground) {
+      const lease = await leased(ground);
+      for (let n = 0; n < 3; n += 1) {
+        const artifact = { artifactId: `a${n}`, parts: [{ text: LARGE }] };
+        await ground.gateway.call("POST", `/v1/leases/${lease}/artifacts`, { artifact }, ground.worker.token);
+      }
+    },
+  },
+  event_bytes: {
+    what: "progress of 4 kB until it is dropped",
+    async drive(ground) {
+      const lease = await leased(ground);
+      const progress = { message: "x".repeat(4_000) };
+      for (let n = 0; n < 300; n += 1) {
+        await ground.gateway.call("POST", `/v1/leases/${lease}/heartbeat`, { progress }, ground.worker.token);
+      }
+    },
+  },
+};

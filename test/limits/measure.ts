@@ -1,0 +1,106 @@
+/**
+ * What the bounds cost: drives each to its limit on a gateway and a Redis of its own, and writes the memory of both
+ * before, at the peak and after into docs/reliability.md. Limit: resident size includes what the runtime has freed and
+ * keeps for later.
+ */
+
+import { readFileSync, writeFileSync } from "node:fs";
+import type { Socket } from "node:net";
+import { cpus } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Gateway } from "../../bench/gateway.ts";
+import { closeStages, Stage } from "../../bench/stage.ts";
+import type { LimitName } from "../../src/schema/limits.ts";
+import { DRIVERS, type Driver, sender } from "./drivers.ts";
+
+const PAGE = "docs/reliability.md";
+const BEGIN = "<!-- memory:begin -->";
+const END = "<!-- memory:end -->";
+const LOOK_MS = 100;
+const AFTER_MS = 2_000;
+const MIB = 1024 * 1024;
+
+const isLimit = (name: string): name is LimitName => Object.hasOwn(DRIVERS, name);
+
+interface Memory {
+  readonly before: number;
+  readonly peak: number;
+  readonly after: number;
+}
+
+async function measure(driver: Driver): Promise<{ readonly gateway: Memory; readonly redis: Memory }> {
+  const stage = await Stage.open();
+  await stage.fsync("everysec");
+  const gateway = await Gateway.start(stage);
+  const sockets = new Set<Socket>();
+  try {
+    const [worker] = await gateway.agents(1, "bound");
+    if (!worker) throw new Error("no agent");
+    const caller = await gateway.token("caller:bound");
+    const look = async () => ({ rss: (await gateway.usage()).rss, used: await stage.usedMemory() });
+    const before = await look();
+    const peak = { ...before };
+    const timer = setInterval(() => {
+      void look().then(({ rss, used }) => {
+        peak.rss = Math.max(peak.rss, rss);
+        peak.used = Math.max(peak.used, used);
+      });
+    }, LOOK_MS);
+    try {
+      await driver.drive({ gateway, caller, worker, sockets, send: sender(gateway.url, sockets) });
+      await sleep(AFTER_MS);
+    } finally {
+      clearInterval(timer);
+    }
+    for (const socket of sockets) socket.destroy();
+    await sleep(AFTER_MS);
+    await gateway.usage({ gc: true });
+    const after = await look();
+    return {
+      gateway: { before: before.rss, peak: Math.max(peak.rss, after.rss), after: after.rss },
+      redis: { before: before.used, peak: Math.max(peak.used, after.used), after: after.used },
+    };
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    await gateway.stop();
+    await stage.close();
+  }
+}
+
+const shown = ({ before, peak, after }: Memory): string =>
+  [before, peak, after].map((bytes) => Math.round(bytes / MIB)).join(" → ");
+
+function write(rows: readonly string[]): void {
+  const page = readFileSync(PAGE, "utf8");
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error(`${PAGE} has no ${BEGIN} … ${END} to write between.`);
+  const section = [
+    BEGIN,
+    `Measured on ${cpus().length} cores (${cpus()[0]?.model.trim()}), Node ${process.version}. MiB before → at the peak → after.`,
+    "",
+    "| bound | driven by | gateway (resident) | Redis (`used_memory`) |",
+    "| --- | --- | --- | --- |",
+    ...rows,
+    "",
+  ].join("\n");
+  writeFileSync(PAGE, page.slice(0, begin) + section + page.slice(end));
+}
+
+async function main(args: readonly string[]): Promise<void> {
+  const chosen = args.filter((name) => name !== "--write");
+  for (const name of chosen) if (!isLimit(name)) throw new Error(`There is no driver for '${name}'.`);
+  const rows: string[] = [];
+  for (const [name, driver] of Object.entries(DRIVERS)) {
+    if (chosen.length > 0 && !chosen.includes(name)) continue;
+    const { gateway, redis } = await measure(driver);
+    const row = `| \`${name}\` | ${driver.what} | ${shown(gateway)} | ${shown(redis)} |`;
+    rows.push(row);
+    process.stdout.write(`${row}\n`);
+  }
+  if (args.includes("--write")) write(rows);
+}
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => void closeStages().finally(() => process.exit(130)));
+}
+await main(process.argv.slice(2));
