@@ -1,32 +1,44 @@
 /**
  * Telling a delegator's endpoint that its delegation ended or asks something, signed by the Standard Webhooks scheme.
- * Limit: at least once; the receiver tells repeats by `webhook-id`. After a day it is given up.
+ * Limit: at least once; the receiver tells repeats by `webhook-id`. After a day it is given up, and the call of a question
+ * when many newer ones are queued.
  */
 import { Webhook } from "standardwebhooks";
 import { toEntry, toEventJson } from "../events/entry.ts";
-import { readRecord } from "../lifecycle/record.ts";
+import { type ReadDelegation, readRecord } from "../lifecycle/record.ts";
 import type { TicketData } from "../queue/tickets.ts";
 import { callbackSchema } from "../schema/callback.ts";
+import { LIMITS } from "../schema/limits.ts";
 import type { Broker } from "./context.ts";
 import { callOut } from "./outgoing.ts";
+
+const MOST = LIMITS.queued_calls.value;
 
 /** Queues a call for each event that is owed one. */
 export async function queueCallbacks(broker: Broker, id: string): Promise<void> {
   const record = await readRecord(broker.redis, broker.shards, id);
   if (!record) return;
-  for (const seq of record.notify.keys()) {
-    if (seq > record.notified_seq) await broker.hooks.add({ delegation_id: id, ticket: seq });
-  }
+  const seqs = [...record.notify.keys()].sort((a, b) => a - b);
+  const added = seqs.filter((seq) => seq > record.notified_seq);
+  for (const seq of added.slice(-MOST)) await broker.hooks.add({ delegation_id: id, ticket: seq });
+  // As many as were added; where a gateway died in between, the delivery finds out.
+  const tooOld = added.length === 0 ? [] : seqs.slice(0, -MOST).slice(-added.length);
+  for (const seq of tooOld) await broker.hooks.remove({ delegation_id: id, ticket: seq });
 }
+
+/** Many questions were asked since this one: it is answered. */
+const isTooOld = ({ notify }: ReadDelegation, seq: number): boolean =>
+  [...notify.keys()].filter((one) => one > seq).length >= MOST;
 
 /** One call; null when there is nothing more to try, or after how long to try again, ms. */
 export async function deliver(broker: Broker, { delegation_id, ticket }: TicketData): Promise<number | null> {
   const keys = broker.shards.ofId(delegation_id);
   const record = await readRecord(broker.redis, broker.shards, delegation_id);
   const event_id = record?.notify.get(ticket);
-  if (!keys || !record?.callback || event_id === undefined) {
+  if (!keys || !record?.callback || event_id === undefined || isTooOld(record, ticket)) {
     broker.metrics.callbacks.inc({ outcome: "given_up" });
-    broker.log.warn({ delegation_id, seq: ticket }, "callback given up: its delegation is forgotten");
+    const why = record ? "many questions were asked since" : "its delegation is forgotten";
+    broker.log.warn({ delegation_id, seq: ticket }, `callback given up: ${why}`);
     return null;
   }
   const [found] = await broker.redis.xrange(keys.delegationEvents(delegation_id), event_id, event_id);

@@ -63,6 +63,13 @@ export class Hooks {
     this.#options.wake();
   }
 
+  /** Takes a call out of the queue; one that is being made goes on. */
+  async remove(ticket: TicketData): Promise<void> {
+    const { tickets } = this.#options;
+    const found = await tickets.find(HOOKS_QUEUE, ticket);
+    if (found === "queued" || found === "delayed") await tickets.discard(HOOKS_QUEUE, ticket);
+  }
+
   /** Something may be queued, here or by another gateway. */
   wake(): void {
     this.#claimers.wake(HOOKS_QUEUE);

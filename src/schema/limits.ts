@@ -58,6 +58,12 @@ export const LIMITS = {
   ),
   tree_depth: limit(8, "delegations", "one under the other", "delegation_loop"),
   pushes: limit(10, "push notification configs", "one delegation", "limit_reached"),
+  queued_calls: limit(
+    32,
+    "callbacks",
+    "of one delegation queued at once: of its newest questions and its end; the call of an older question is dropped. A push config has one queued call",
+    null,
+  ),
   children: limit(20_000, "children", "one delegation, by `parent_id`", "limit_reached"),
   idempotency_hours: limit(
     24,
@@ -242,6 +248,7 @@ export const AT_REST: readonly LimitName[] = [
   "delegation_events",
   "event_bytes",
   "pushes",
+  "queued_calls",
   "children",
   "idempotency_hours",
   "void_minutes",

@@ -1,0 +1,82 @@
+/** Outgoing calls of one delegation whose receivers are away: how many are queued, and what they take. */
+import { expect, test } from "vitest";
+import { LIMITS } from "../../src/schema/limits.ts";
+import { client, startBroker } from "../support/broker.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+
+const MOST = LIMITS.queued_calls.value;
+const QUEUE = "{errand:0}:q:~hooks";
+
+async function setup() {
+  const receiver = await startReceiver(() => 500);
+  const broker = await startBroker({ callbackAllow: ["127.0.0.1"], callbackRetryMs: () => 3_600_000 });
+  const { url, redis } = broker;
+  const api = client(url);
+  await api.agent("scout");
+  const { id } = (await api.delegate("scout", { callback: { url: receiver.url } })).body;
+  const ask = async () => {
+    const { lease_id } = (await api.lease("scout")).body.leases[0];
+    const { interrupt_id } = (await api.interrupt(lease_id, { text: "?" })).body;
+    await api.answer(id, interrupt_id, { text: "yes" });
+  };
+  /** The numbers of the events whose callbacks are queued, and how many pushes. */
+  const queued = async () => {
+    const names = await redis.zrange(`${QUEUE}:delayed`, "0", "-1");
+    const calls = names.filter((name) => name.startsWith(`${id}.`)).map((name) => name.slice(id.length + 1));
+    const seqs = calls.filter((call) => !call.startsWith("p")).map(Number);
+    return { seqs: seqs.sort((a, b) => a - b), pushes: calls.length - seqs.length };
+  };
+  const bytes = async () => {
+    const sizes = await Promise.all(
+      (await redis.keys(`${QUEUE}:*`)).map((name) => redis.memory("USAGE", name, "SAMPLES", "0")),
+    );
+    return sizes.reduce<number>((sum, size) => sum + Number(size), 0);
+  };
+  const events = async (status: string): Promise<number[]> => {
+    const { body } = await api.events(id, "?after=0&limit=1000");
+    return body.events.flatMap((one: { status?: string; seq: number }) =>
+      one.status === status ? [one.seq] : [],
+    );
+  };
+  return { ...broker, api, id: String(id), ask, queued, bytes, events };
+}
+
+test("callbacks of the newest questions and one call for each push config stay queued", async () => {
+  const { api, id, ask, queued, bytes, events } = await setup();
+  for (let n = 0; n < LIMITS.pushes.value; n += 1) {
+    const push = { id: `p${n}`, url: (await startReceiver(() => 500)).url };
+    const path = `/a2a/scout/rest/tasks/${id}/pushNotificationConfigs?A2A-Version=1.0`;
+    expect((await api.call("POST", path, push)).status).toBe(201);
+  }
+  for (let n = 0; n < MOST + 8; n += 1) await ask();
+  const newest = (await events("interrupted")).slice(-MOST);
+  await until(async () => {
+    const { seqs, pushes } = await queued();
+    return seqs.length === MOST && seqs[0] === newest[0] && pushes === LIMITS.pushes.value;
+  });
+  expect((await queued()).seqs).toEqual(newest);
+  expect(await bytes()).toBeLessThan((MOST + LIMITS.pushes.value) * 1_024 + 4_096);
+
+  // The end is the newest; its call takes the place of the oldest.
+  await api.cancel(id);
+  await until(async () => (await queued()).seqs.at(-1) !== newest.at(-1));
+  expect((await queued()).seqs).toHaveLength(MOST);
+});
+
+test("an old call that a dead gateway left in the queue is dropped when it is due, and all with their delegation", async () => {
+  const { gateway, api, id, ask, queued, events, log } = await setup();
+  for (let n = 0; n < MOST + 1; n += 1) await ask();
+  await until(async () => (await queued()).seqs.length === MOST);
+  const [oldest = 0] = await events("interrupted");
+  await gateway.broker.hooks.add({ delegation_id: id, ticket: oldest });
+  await until(() => log.some((line) => line.includes("many questions were asked since")));
+  expect((await queued()).seqs).not.toContain(oldest);
+
+  const newest = (await queued()).seqs.at(-1) ?? 0;
+  await api.cancel(id);
+  await until(async () => (await api.erase(id)).status === 204);
+  // Its receiver is away for an hour; what is queued for it is nothing any more when it is due.
+  await gateway.broker.hooks.add({ delegation_id: id, ticket: newest + 1 });
+  await until(() => log.some((line) => line.includes("its delegation is forgotten")));
+});
