@@ -11,6 +11,7 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   checkpoint_bytes: ["test/doors/checkpoints.test.ts", "what is too large is refused"],
   delegation_events: ["test/limits/at-rest.test.ts", "LIMITS.delegation_events"],
   pushes: ["test/flows/pushes.test.ts", "LIMITS.pushes"],
+  queued_calls: ["test/limits/queued-calls.test.ts", "LIMITS.queued_calls"],
   children: ["test/limits/at-rest.test.ts", "LIMITS.children"],
   idempotency_hours: ["test/engine/idempotency.test.ts", "86_400"],
   void_minutes: ["test/doors/idempotency.test.ts", "void_minutes"],
