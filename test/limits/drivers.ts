@@ -3,6 +3,7 @@
  * requests are few.
  */
 import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import type { Gateway, Poll } from "../../bench/gateway.ts";
 import { until } from "../../bench/until.ts";
@@ -45,19 +46,46 @@ export function sender(url: string, sockets: Set<Socket>): (text: string) => Soc
 const task = (agent: string, text: string) => JSON.stringify({ target: agent, task: text });
 const times = <T>(count: number, make: (n: number) => T): T[] =>
   Array.from({ length: count }, (_, n) => make(n));
+/** The gateway's calls, repeated while they come too fast, or Redis is too busy to answer in time. */
+function patient(gateway: Gateway): Gateway["call"] {
+  return async (...args) => {
+    for (let left = 10; ; left -= 1) {
+      try {
+        return await gateway.call(...args);
+      } catch (error) {
+        if (left === 0 || !(error instanceof Error) || !/: (?:429|503) /.test(error.message)) throw error;
+        await sleep(500);
+      }
+    }
+  };
+}
+
 const leasesSchema = z.object({ leases: z.array(z.object({ lease_id: z.string() })) });
 
 async function leased({ gateway, caller, worker: { agent, token } }: Ground): Promise<string> {
-  await gateway.call("POST", "/v1/delegations", { target: agent, task: "x" }, caller);
-  const answer = await gateway.call("POST", `/v1/agents/${agent}/leases`, { wait_seconds: 10 }, token);
+  await patient(gateway)("POST", "/v1/delegations", { target: agent, task: "x" }, caller);
+  const answer = await patient(gateway)("POST", `/v1/agents/${agent}/leases`, { wait_seconds: 10 }, token);
   return leasesSchema.parse(answer).leases[0]?.lease_id ?? "";
+}
+
+async function openStreams(
+  { gateway, caller, send }: Pick<Ground, "gateway" | "caller" | "send">,
+  count: number,
+): Promise<void> {
+  for (let open = 0; open < count; ) {
+    const next = Math.min(count, open + 50);
+    for (; open < next; open += 1) {
+      send(request("GET", "/v1/events", caller, "", "accept: text/event-stream\r\n"));
+    }
+    await until(async () => (await gateway.streams()) === next, "the streams");
+  }
 }
 
 /** Waits until the gateway has dealt with all that was sent. */
 const settle = (gateway: Gateway) =>
   until(async () => {
     const before = (await gateway.usage()).cpu_us;
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await sleep(500);
     return (await gateway.usage()).cpu_us - before < 150_000;
   }, "a quiet gateway").catch(() => {});
 
@@ -111,25 +139,19 @@ export const DRIVERS: Partial<Record<LimitName, Driver>> = {
   streams: {
     what: "1 000 event streams at rest",
     async drive({ gateway, caller, send }) {
-      for (let n = 0; n < LIMITS.streams.value; n += 1) {
-        send(request("GET", "/v1/events", caller, "", "accept: text/event-stream\r\n"));
-      }
-      await until(async () => (await gateway.streams()) === LIMITS.streams.value, "the streams");
+      await openStreams({ gateway, caller, send }, LIMITS.streams.value);
     },
   },
   buffered_events: {
     what: "200 event streams that are not read, and 8 events of 1 MB",
     async drive(ground) {
       const { gateway, caller, worker, send } = ground;
-      for (let n = 0; n < 200; n += 1) {
-        send(request("GET", "/v1/events", caller, "", "accept: text/event-stream\r\n"));
-      }
-      await until(async () => (await gateway.streams()) === 200, "the streams");
+      await openStreams({ gateway, caller, send }, 200);
       for (let n = 0; n < 8; n += 1) {
         const lease = await leased(ground);
         const artifact = { artifactId: "a", parts: [{ text: LARGE }] };
-        await gateway.call("POST", `/v1/leases/${lease}/artifacts`, { artifact }, worker.token);
-        await gateway.call(
+        await patient(gateway)("POST", `/v1/leases/${lease}/artifacts`, { artifact }, worker.token);
+        await patient(gateway)(
           "POST",
           `/v1/leases/${lease}/reply`,
           { state: "completed", text: "y" },
@@ -143,7 +165,7 @@ export const DRIVERS: Partial<Record<LimitName, Driver>> = {
     what: "80 lists of 5 MB that are not read",
     async drive({ gateway, caller, worker, send }) {
       for (let n = 0; n < 5; n += 1) {
-        await gateway.call("POST", "/v1/delegations", { target: worker.agent, task: LARGE }, caller);
+        await patient(gateway)("POST", "/v1/delegations", { target: worker.agent, task: LARGE }, caller);
       }
       for (let n = 0; n < 80; n += 1) send(request("GET", "/v1/delegations?limit=5", caller));
       await settle(gateway);
@@ -186,7 +208,12 @@ export const DRIVERS: Partial<Record<LimitName, Driver>> = {
       const lease = await leased(ground);
       for (let n = 0; n < 3; n += 1) {
         const artifact = { artifactId: `a${n}`, parts: [{ text: LARGE }] };
-        await ground.gateway.call("POST", `/v1/leases/${lease}/artifacts`, { artifact }, ground.worker.token);
+        await patient(ground.gateway)(
+          "POST",
+          `/v1/leases/${lease}/artifacts`,
+          { artifact },
+          ground.worker.token,
+        );
       }
     },
   },
@@ -196,7 +223,12 @@ export const DRIVERS: Partial<Record<LimitName, Driver>> = {
       const lease = await leased(ground);
       const progress = { message: "x".repeat(4_000) };
       for (let n = 0; n < 300; n += 1) {
-        await ground.gateway.call("POST", `/v1/leases/${lease}/heartbeat`, { progress }, ground.worker.token);
+        await patient(ground.gateway)(
+          "POST",
+          `/v1/leases/${lease}/heartbeat`,
+          { progress },
+          ground.worker.token,
+        );
       }
     },
   },
