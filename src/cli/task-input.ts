@@ -33,7 +33,7 @@ export async function readWork(
   const [first, second] = given.filter((one) => typeof one === "string");
   if (second) throw usageError(`the ${what} is given twice: ${first} and ${second}`);
   if (messageFile !== undefined)
-    return { message: toMessage(await jsonFrom(host, messageFile), messageFile) };
+    return { message: toMessage(await jsonFrom(host, messageFile), nameOf(messageFile)) };
   if (file !== undefined) return { task: checked(await textFrom(host, file), file) };
   const isStdin = words.length === 0 || (words.length === 1 && words[0] === "-");
   if (!isStdin) return { task: checked(words.join(" "), `the ${what}`) };
@@ -50,13 +50,15 @@ function toMessage(value: unknown, source: string): NonNullable<DelegateInput["m
   );
 }
 
+const nameOf = (path: string): string => (path === "-" ? "stdin" : path);
+
 /** `-` is stdin. */
 export async function jsonFrom(host: CliHost, path: string): Promise<unknown> {
   const text = await textFrom(host, path);
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw usageError(`${path} is not JSON (${error instanceof Error ? error.message : error})`);
+    throw usageError(`${nameOf(path)} is not JSON (${error instanceof Error ? error.message : error})`);
   }
 }
 
