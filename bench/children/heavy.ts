@@ -21,12 +21,12 @@ const loadSchema = z.object({
   kinds: z.array(z.enum(HEAVY)),
   /** Children of one parent. */
   children: z.number(),
+  polls: z.number(),
 });
 type Load = z.infer<typeof loadSchema>;
 
 const SMALL = filler(100);
 const UNREAD = 80;
-const POLLS = 1_000;
 const BATCH = 100;
 const RETRY_MS = 20;
 
@@ -123,8 +123,8 @@ const WORK: Readonly<Record<Heavy, (load: Load, send: Send) => Promise<unknown>>
       }
       await send("POST", `/v1/delegations/${id}/cancel`, {});
     }),
-  polls: ({ idle }, send) =>
-    lanes(POLLS, () => send("POST", `/v1/agents/${idle.agent}/leases`, { wait_seconds: 2 }, idle.token)),
+  polls: ({ idle, polls }, send) =>
+    lanes(polls, () => send("POST", `/v1/agents/${idle.agent}/leases`, { wait_seconds: 2 }, idle.token)),
   bulk: ({ agent, operator }, send) =>
     lanes(4, async (lane) => {
       const batch = {

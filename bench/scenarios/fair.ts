@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
+import { LIMITS } from "../../src/schema/limits.ts";
 import { type Figure, figure } from "../figures.ts";
 import { Gateway, type Poll } from "../gateway.ts";
 import { HEAVY, type Heavy } from "../heavy.ts";
@@ -127,6 +128,7 @@ export async function fair(stage: Stage, options: Options, say: (line: string) =
       await heavy.tell("start", {
         ...{ url: gateway.url, operator: gateway.operator, caller, agent: loaded.agent, idle, kinds: some },
         children: isShort ? 100 : CHILDREN,
+        polls: isShort ? 50 : LIMITS.polls.value,
       });
       await sleep(options.warmup * 1000);
       const delays = await measure(tenant, options.seconds);
