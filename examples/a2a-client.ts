@@ -11,8 +11,8 @@ import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from
 if (process.argv.includes("--help")) {
   process.stdout.write(`usage: a2a-client.ts [AGENT] [TEXT] [approve|deny]
 
-Sends a message to an agent (release) by the official A2A SDK, and answers what it asks. ERRAND_URL and ERRAND_TOKEN (a
-caller's) name the broker.
+Sends a message to an agent (release) with the official A2A SDK, and answers its questions. Reads ERRAND_URL and
+ERRAND_TOKEN (a caller's).
 `);
   process.exit(0);
 }

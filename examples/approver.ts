@@ -1,15 +1,15 @@
 /**
- * Answers what agents ask: approves a question that has one of its words in it, denies any other. It begins with the
- * oldest event that is kept, so what was asked before it started is answered too. Needs ERRAND_URL and an approver's
- * ERRAND_TOKEN. Usage: approver.ts WORD... Limit: a rule, where you would have a person; yes or no is all it says.
+ * Answers what agents ask: approves a question that has one of its words in it, denies any other, and leaves credentials
+ * alone. It begins with the oldest event that is kept, so what was asked before it started is answered too. Needs
+ * ERRAND_URL and an approver's ERRAND_TOKEN. Limit: a rule, where you would have a person; yes or no is all it says.
  */
 import { Delegator, ErrandApiError, textOf } from "../src/index.ts";
 
 const words = process.argv.slice(2);
 const HELP = `usage: approver.ts WORD...
 
-Approves every question that has one of the words in it, and denies all others. ERRAND_URL and ERRAND_TOKEN (an
-approver's) name the broker.
+Approves every question that has one of the words in it, and denies all others. Does not answer questions for a
+credential. Reads ERRAND_URL and ERRAND_TOKEN (an approver's).
 `;
 if (process.argv.includes("--help")) {
   process.stdout.write(HELP);
@@ -27,7 +27,7 @@ const delegator = new Delegator();
 
 async function answer(id: string): Promise<void> {
   const { interrupt } = await delegator.get(id);
-  // Answered, or over, since the event; or a credential, which is no yes or no.
+  // Answered or over since the event; or a question for a credential, which a yes or no does not answer.
   if (interrupt === null || interrupt.kind === "auth") return;
   const question = interrupt.requests.map(({ message }) => textOf(message)).join("\n");
   const isFine = words.some((word) => question.includes(word));

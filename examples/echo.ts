@@ -7,7 +7,7 @@ import { Agent } from "../src/index.ts";
 if (process.argv.includes("--help")) {
   process.stdout.write(`usage: echo.ts [AGENT]
 
-Works for the agent (echo): says back what it is told. ERRAND_URL and ERRAND_TOKEN (the agent's) name the broker.
+Works for the agent (echo): replies with the text of the task. Reads ERRAND_URL and ERRAND_TOKEN (the agent's).
 `);
   process.exit(0);
 }

@@ -8,8 +8,8 @@ import { Delegator, textOf } from "../src/index.ts";
 const [target, ...tasks] = process.argv.slice(2);
 const HELP = `usage: fan-out.ts AGENT TASK...
 
-Delegates each task to the agent, and prints the results as they come. ERRAND_URL and ERRAND_TOKEN (a caller's) name
-the broker.
+Delegates each task to the agent, and prints the results as they come. Reads ERRAND_URL and
+ERRAND_TOKEN (a caller's).
 `;
 if (process.argv.includes("--help")) {
   process.stdout.write(HELP);

@@ -11,8 +11,8 @@ import { report, SurveyError, survey } from "./survey.ts";
 if (process.argv.includes("--help")) {
   process.stdout.write(`usage: librarian.ts [--agent librarian] [--pause MILLISECONDS]
 
-Works for the agent: counts the source files of the folder that the task names. ERRAND_URL and ERRAND_TOKEN (the
-agent's) name the broker.
+Works for the agent: counts the source files of the folder that the task names. Reads ERRAND_URL and
+ERRAND_TOKEN (the agent's).
 `);
   process.exit(0);
 }

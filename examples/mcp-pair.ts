@@ -9,8 +9,8 @@ const { ERRAND_URL = "http://127.0.0.1:4180", ERRAND_TOKEN = "", AGENT_TOKEN = E
 const [agent] = process.argv.slice(2);
 const HELP = `usage: mcp-pair.ts AGENT
 
-Delegates to the agent, and works as the agent, by MCP tools alone. ERRAND_URL, ERRAND_TOKEN and AGENT_TOKEN name the
-broker, the delegator and the agent.
+Delegates to the agent, and works as the agent, with MCP tools alone. Reads ERRAND_URL, ERRAND_TOKEN (the delegator's)
+and AGENT_TOKEN (the agent's; default: ERRAND_TOKEN).
 `;
 if (process.argv.includes("--help")) {
   process.stdout.write(HELP);

@@ -8,8 +8,8 @@ import { Agent, textOf } from "../src/index.ts";
 if (process.argv.includes("--help")) {
   process.stdout.write(`usage: release.ts [AGENT]
 
-Works for the agent (release): asks for approval, and pretends to release. ERRAND_URL and ERRAND_TOKEN (the agent's)
-name the broker.
+Works for the agent (release): asks for approval, and pretends to release. Reads ERRAND_URL and ERRAND_TOKEN (the
+agent's).
 `);
   process.exit(0);
 }

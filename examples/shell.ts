@@ -11,8 +11,8 @@ import { Agent, type Reply, type Work } from "../src/index.ts";
 if (process.argv.includes("--help")) {
   process.stdout.write(`usage: shell.ts [AGENT]
 
-Works for the agent (shell): runs each task as a shell command. ERRAND_URL and ERRAND_TOKEN (the agent's) name the
-broker.
+Works for the agent (shell): runs each task as a shell command. Reads ERRAND_URL and
+ERRAND_TOKEN (the agent's).
 `);
   process.exit(0);
 }

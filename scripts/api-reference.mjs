@@ -101,7 +101,7 @@ class Reference {
     const fields = members.filter((member) => !isMethod(member) && !INHERITED.includes(member.name));
     const making = symbol.getMembers().get("__constructor");
     const parts = [];
-    if (made && !fields.length) {
+    if (made && (!fields.length || (making && this.#docs(making)))) {
       const given = made.getParameters().map((parameter) => this.#parameter(parameter));
       parts.push(fence(`new ${name}(${given.join(", ")})`), making && this.#docs(making));
     }

@@ -61,20 +61,20 @@ export const LIMITS = {
   queued_calls: limit(
     32,
     "callbacks",
-    "of one delegation queued at once: of its newest questions and its end; the call of an older question is dropped. A push config has one queued call",
+    "queued at once for one delegation: its newest questions and its end; the call of an older question is dropped. A push config has one queued call",
     null,
   ),
   children: limit(20_000, "children", "one delegation, by `parent_id`", "limit_reached"),
   idempotency_hours: limit(
     24,
     "hours",
-    "from the submit, an idempotency key is kept at least, and as long as its delegation's record; a refused submit leaves none",
+    "an idempotency key is kept at least, from the submit on, and for as long as its delegation's record; a refused submit leaves no key",
     null,
   ),
   void_minutes: limit(
     10,
     "minutes",
-    "the id of a delegation is blocked, when of several requests at once with one idempotency key one was refused",
+    "an unused delegation id stays blocked: after one of several simultaneous requests with the same idempotency key was refused, or after the key passed to another body",
     null,
   ),
   live_events: limit(
@@ -87,7 +87,7 @@ export const LIMITS = {
   delegator_percent: limit(
     50,
     "percent",
-    "of Redis' `maxmemory`, divided by the shards: what the delegations of one delegator may keep in a shard, about; `ERRAND_DELEGATOR_PERCENT` changes it (the operator has no such limit)",
+    "(about) of Redis' `maxmemory`, for the delegations of one delegator; each shard allows its part of it; `ERRAND_DELEGATOR_PERCENT` changes it (the operator has no such limit)",
     "quota_exceeded",
   ),
   memory_new_work: limit(
@@ -161,7 +161,7 @@ export const LIMITS = {
   request_bytes: limit(
     32 * MIB,
     "bytes",
-    "request bodies above 64 KiB of one principal at one gateway, from their first byte until they are answered",
+    "of request bodies above 64 KiB of one principal at one gateway; each counts from its first byte until its request is answered",
     "quota_exceeded",
   ),
   gateway_request_bytes: limit(
@@ -173,7 +173,7 @@ export const LIMITS = {
   requests: limit(
     256,
     "requests",
-    "in progress at one gateway for one principal, without those that wait or stream; others wait in turn, at most about 5 s",
+    "in progress at one gateway for one principal, without those that wait or stream; others wait in turn, and are refused after about 5 s",
     "overloaded",
   ),
   unread_bytes: limit(
