@@ -242,7 +242,7 @@ async function settingsIn(path: string): Promise<AgentPatch> {
   }
   const parsed = agentPatchSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw usageError(`${path} is not an agent: ${issuesOf(parsed.error, { whole: "all of it" }).text}`);
+  throw usageError(`${path} is not an agent: ${issuesOf(parsed.error, { whole: "the value" }).text}`);
 }
 
 /** What a change did, a line for each kind. */

@@ -30,8 +30,9 @@ const MEANS = "Give it as words, or with --text, --decision, --data or --answers
 
 const ABOUT = `
 On a terminal, and with nothing but the id, it shows what is asked and prompts for the answer. A credential is not shown
-while it is typed; keep it off the command line, where other processes and the shell's history see it: answer at the
-prompt, or give '-' and stdin. The file of --answers is one JSON object: for each request_id a text, or an object of decision, text or message, and data.`;
+while it is typed. Do not give one as an argument, where other processes and the shell's history see it: answer at the
+prompt, or pass '-' and write it to stdin. The file of --answers is one JSON object: for each request_id a text, or an
+object of decision, text or message, and data.`;
 
 export function addAnswer(program: Command, { host }: Cli): void {
   program
@@ -111,7 +112,7 @@ const answersSchema = z.record(z.string(), z.union([z.string().min(1), answerSch
 async function answersIn(host: CliHost, path: string): Promise<Answers["answers"]> {
   const parsed = answersSchema.safeParse(await jsonFrom(host, path));
   if (parsed.success) return parsed.data;
-  const { text } = issuesOf(parsed.error, { whole: "all of it" });
+  const { text } = issuesOf(parsed.error, { whole: "the value" });
   throw usageError(
     `${path === "-" ? "stdin" : path} has no answers: ${text}`,
     'The least is {"<request_id>": "…"}.',

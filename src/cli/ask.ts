@@ -1,6 +1,6 @@
 /**
- * Asks the person at the terminal what a delegation asks, one request after the other. Limit: a line is an answer. The
- * terminal does the editing, except for the answer to an `auth` question, which is not shown.
+ * Prompts for the answer to a delegation's question, one request after the other. Limit: a line is an answer. The
+ * terminal edits and echoes it, except for the answer to an `auth` question, which is not shown.
  */
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
@@ -40,18 +40,18 @@ export async function askPerson(host: CliHost, { kind, requests }: Interrupt): P
   return requests.length === 1 && first ? first[1] : { answers: Object.fromEntries(bodies) };
 }
 
-/** Reads the keys itself, so that the terminal echoes nothing. */
+/** Puts the terminal into raw mode, so that it echoes nothing. */
 function silentReader({ stdin: input }: CliHost): Interface {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() });
   return createInterface({ input, output, terminal: true, historySize: 0 });
 }
 
-/** Rejects at Ctrl-C, which is no signal while the terminal echoes nothing. */
+/** Rejects at Ctrl-C, which sends no signal in raw mode. */
 function ctrlC(reader: Interface): Promise<never> {
   const pressed = new Promise<never>((_, reject) => {
     reader.once("SIGINT", () => reject(new Interrupted("SIGINT")));
   });
-  // It may be pressed while nothing is awaited.
+  // It may be pressed while nothing awaits the promise.
   pressed.catch(() => undefined);
   return pressed;
 }

@@ -23,7 +23,7 @@ const changeSchema = z.object({
   after: valuesSchema,
 });
 
-/** `limits.max_working: 4 → 8`; a value that the entry does not have is not shown. */
+/** `limits.max_working: 4 → 8`, or only the path when the entry does not have the values. */
 function detailsText(details: AuditEntry["details"]): string {
   const { changed, reset, before, after } = changeSchema.parse(details);
   if (changed.length + reset.length === 0) return JSON.stringify(details);

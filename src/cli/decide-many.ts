@@ -23,7 +23,7 @@ interface Asked {
 
 type Outcome = "not_sent" | "refused" | "unknown";
 
-/** Reports each delegation once: on a line of its own with --json. */
+/** Prints the outcome of each delegation once, with --json as a line of its own, and collects the errors. */
 class Report {
   readonly #host: CliHost;
   readonly #json: boolean;
@@ -70,8 +70,8 @@ export async function decideMany(
   await interruptible(async (signal) => {
     try {
       const asked = all
-        ? await allAsking(new Pages(connection), decision, options, signal)
-        : await askedBy(delegator, decision, ids, options, report, signal);
+        ? await allQuestions(new Pages(connection), decision, options, signal)
+        : await questionsOf(delegator, decision, ids, options, report, signal);
       if (!json) await show(host, asked);
       if (asked.length === 0) {
         if (!json) await note(host, `nothing to ${decision}.`);
@@ -93,11 +93,11 @@ export async function decideMany(
   end(worstExitCode(report.errors));
 }
 
-/** Whether the error is about this delegation alone, so that the others can go on. */
-const isItsOwn = (error: unknown): error is ErrandApiError =>
+/** Whether the error is about this delegation alone, so that the others are still tried. */
+const concernsOne = (error: unknown): error is ErrandApiError =>
   error instanceof ErrandApiError && ["PROTOCOL", "UPSTREAM"].includes(error.category);
 
-async function askedBy(
+async function questionsOf(
   delegator: Delegator,
   decision: Decision,
   ids: readonly string[],
@@ -111,15 +111,15 @@ async function askedBy(
       const delegation = await delegator.get(id, { signal });
       found.push({ delegation, interrupt: questionFor(decision, delegation, data !== undefined) });
     } catch (error) {
-      if (!isItsOwn(error)) throw error;
+      if (!concernsOne(error)) throw error;
       await report.failed(id, "not_sent", naming(error, id));
     }
   }
   return found;
 }
 
-/** The oldest first. */
-async function allAsking(
+/** Every open question that a yes or no answers, the oldest first. */
+async function allQuestions(
   pages: Pages,
   decision: Decision,
   { target, delegator, context: context_id, data }: DecideOptions,
@@ -181,9 +181,9 @@ async function send(
       if (!(error instanceof ErrandApiError)) throw error;
       const isUnknown = error.details?.outcome === "unknown";
       const outcome = isUnknown ? "unknown" : error.status > 0 ? "refused" : "not_sent";
-      const isLast = !isItsOwn(error);
-      if (json || !isLast) await report.failed(id, outcome, naming(error, id));
-      if (isLast) throw error;
+      const stopsAll = !concernsOne(error);
+      if (json || !stopsAll) await report.failed(id, outcome, naming(error, id));
+      if (stopsAll) throw error;
     }
   }
 }

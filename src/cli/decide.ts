@@ -15,13 +15,15 @@ import { print, printJson } from "./output.ts";
 import type { Decision } from "./questions.ts";
 
 const ABOUT = `
-A question that needs more than a yes or no (several requests at once, other options, data, a credential) is refused;
-'errand answer' answers it.
+It refuses a question that needs more than a yes or no: several requests at once, other options, data or a credential.
+Answer that with 'errand answer'.
 
 With several ids, or with --all, it shows each question and asks for confirmation. Without a terminal, or with --json,
-it needs --yes. Questions that do not fit are left out, the others are answered, and the exit code says so; --all skips
-them. With --json each delegation is one line: {"id", "outcome": "sent", "delegation"}, or with "error" and the outcome
-"not_sent" (left out), "refused" (by the broker) or "unknown" (no answer came).`;
+it needs --yes. An id that is refused does not stop the others, but the exit code is then not 0. --all skips
+questions that need more than a yes or no.
+
+With --json each delegation is one line: {"id", "outcome": "sent", "delegation"}, or {"id", "outcome", "error"} with the
+outcome "not_sent", "refused" (by the broker) or "unknown" (no answer came).`;
 
 export function addApprove(program: Command, cli: Cli): void {
   addDecision(program, cli, "approve", "say yes to what delegations ask; they continue before new work", [
@@ -89,7 +91,7 @@ async function decideOne(host: CliHost, decision: Decision, id: string, options:
   const { text, data, interrupt: named, json } = options;
   const delegator = new Delegator(await connect(host, options));
   const read = await delegator.get(id);
-  // A question that is named but not open: the broker knows whether this repeats its answer.
+  // If the named question is not open, the broker decides whether this repeats its answer.
   const isOpen = named === undefined || read.interrupt?.id === named;
   const interruptId = isOpen ? questionFor(decision, read, data !== undefined).id : named;
   const delegation = await delegator[decision](id, { text, data, interruptId }).catch(inWords(delegator, id));

@@ -1,4 +1,4 @@
-/** What a yes or no is about: its options, and the question that it fits. Limit: nothing is sent. */
+/** Shared by approve and deny of one delegation and of many: their options, and the question that they answer. */
 import { localError } from "../client/errors.ts";
 import type { Delegation, Interrupt } from "../schema/delegation.ts";
 import { nothingAsked } from "./answer.ts";
@@ -19,7 +19,7 @@ export interface DecideOptions extends GlobalOptions {
   readonly yes?: boolean;
 }
 
-/** The open question, if a yes or no answers it. */
+/** The open question; throws when there is none, or when a yes or no does not answer it. */
 export function questionFor(decision: Decision, delegation: Delegation, hasData: boolean): Interrupt {
   const { id, interrupt } = delegation;
   if (interrupt === null) throw nothingAsked(delegation);

@@ -119,7 +119,7 @@ function durabilityCheck(own: boolean, appendonly: boolean, fsync: string | null
     const detail = "appendonly is off: a restart of Redis may lose accepted work";
     return { check, status: "warn", detail, remedy: "Set appendonly to yes, and appendfsync to always." };
   }
-  const detail = `appendfsync is ${fsync ?? "not told"}: a power cut, or the death of Redis, may lose the last seconds`;
+  const detail = `appendfsync is ${fsync ?? "unknown"}: a power cut, or the death of Redis, may lose the last seconds`;
   const remedy = own
     ? "Set ERRAND_REDIS_FSYNC=always, unless that is meant."
     : "Set appendfsync to always, unless that is meant.";

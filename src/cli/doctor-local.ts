@@ -74,7 +74,7 @@ async function readableByOthers(folder: string): Promise<string[]> {
   return found;
 }
 
-/** Of the private Redis in this data directory; an external one has a log of its own. */
+/** How the private Redis in this data directory last loaded its file. An external Redis has a log of its own. */
 export function appendOnlyCheck({ truncated, damaged }: LastLoad, dataDir: string): Check {
   const check = "append_only";
   if (damaged !== null) {
@@ -95,7 +95,7 @@ export function appendOnlyCheck({ truncated, damaged }: LastLoad, dataDir: strin
     status: "warn",
     detail: `the last start dropped a write that was cut off, at byte ${offset} of ${file}`,
     remedy:
-      "With fsync always it was not acknowledged. With everysec look for delegations from just before the crash.",
+      "With fsync always it was not acknowledged. With everysec, check for delegations from just before the crash.",
   };
 }
 

@@ -1,4 +1,4 @@
-/** `errand doctor`: looks at everything that a delegation depends on. Limit: it mends nothing, it says how. */
+/** `errand doctor`: checks everything that a delegation depends on. Limit: it fixes nothing, it says how. */
 import type { Command } from "commander";
 import type { Category } from "../schema/errors.ts";
 import { type Cli, examples, type GlobalOptions } from "./context.ts";
@@ -10,7 +10,7 @@ import { exitCodeOf, toFailure } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { oneLine, painter, print, printJson } from "./output.ts";
 
-/** Of several failures the first of these gives the exit code: what has to be mended first. */
+/** With several failures, the first of these categories sets the exit code: the one to fix first. */
 const WORST: readonly Category[] = [
   "INTERNAL",
   "CONFIG",
@@ -22,9 +22,10 @@ const WORST: readonly Category[] = [
 ];
 
 const ABOUT = `
-It looks at this program (Node, settings, the data directory, how the last start loaded it) and at the broker (whether it answers, its version,
-your token, its clock, its Redis and how that is set). Where no broker answers, it says which Redis one would use
-here. A failure gives the exit code of its category, of several the one to be mended first; a warning gives none.`;
+It checks this program (Node, settings, the data directory, how the private Redis last loaded it) and the broker
+(whether it answers, its version, your token, its clock, its Redis and how that is set). Where no broker answers, it
+says which Redis one would use here. A failure sets the exit code of its category; with several, the one to fix first
+counts. A warning sets none.`;
 
 export function addDoctor(program: Command, { host, end }: Cli): void {
   program

@@ -59,14 +59,14 @@ export function toFailure(thrown: unknown, command: string, id?: string): Failur
   return { exitCode: exitCodeOf("INTERNAL"), error };
 }
 
-/** The error with the id that it is about, for a command that was given several. */
+/** Adds the delegation's id to an error, for a command that was given several ids. */
 export function naming(error: ErrandApiError, id: string): ErrandApiError {
   const { problem } = inOurWords(error, id);
   const detail = problem.detail.includes(id) ? problem.detail : `${id}: ${problem.detail}`;
   return new InOurWords({ ...problem, detail, delegation_id: id }, { cause: error });
 }
 
-/** From what passes by itself to what nobody but us can fix. */
+/** From errors that pass by themselves to errors in Errand itself. */
 const WORST_LAST: readonly Category[] = [
   "TRANSPORT",
   "TIMEOUT",

@@ -23,12 +23,12 @@ export interface Preflight {
     readonly refused: readonly string[];
     readonly warnings: readonly string[];
   }>;
-  /** How the private Redis of a data directory loaded its append-only file last; null where there was none. */
+  /** How the private Redis in a data directory last loaded its append-only file; null when it has no log. */
   readonly lastLoad: (dataDir: string) => Promise<LastLoad | null>;
 }
 
 export interface LastLoad {
-  /** Its end was cut off in the middle of a write, and dropped. */
+  /** The end of the file was cut off in the middle of a write, and dropped. */
   readonly truncated: { readonly file: string; readonly offset: number } | null;
   /** The file that could not be read. */
   readonly damaged: string | null;

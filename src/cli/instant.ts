@@ -1,5 +1,5 @@
 /**
- * A point in time as a person types it: a date alone is its first moment here, as is a time without a zone. Limit: no
+ * Reads a point in time as a person types it. A date alone means its start; without a zone, both are local. Limit: no
  * relative times.
  */
 import { InvalidArgumentError } from "commander";
@@ -10,7 +10,7 @@ export const INSTANT_EXAMPLE = "for example 2026-01-31 (its start, local time) o
 
 const LOCAL = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d))?)?$/;
 
-/** As the broker takes it: ISO 8601 with a zone. */
+/** Returns what the broker takes: ISO 8601 with a zone. */
 export function instant(value: string): string {
   const given = local(value) ?? value;
   const parsed = givenInstantSchema.safeParse(given);

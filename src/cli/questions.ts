@@ -26,8 +26,8 @@ export function requestLine({ request_id, message, options = [] }: Request, isOn
 }
 
 /**
- * What the question asks for when a decision does not answer it, as the rest of a sentence: `asks for data`. A plain
- * text without options may be a yes-or-no question, so it takes a decision.
+ * Why a decision does not answer the question, as the rest of a sentence: `asks for data`; undefined when it does. A
+ * plain text without options may be a yes-or-no question, so a decision answers it.
  */
 export function asksMoreThan(
   decision: Decision,

@@ -66,7 +66,7 @@ function whyWaiting(delegation: Delegation, ended: More | undefined, agent: Agen
   return whyStuck(agent) ?? `for a worker of ${target}: ${working} working, ${waiting} waiting`;
 }
 
-/** Why the agent takes no work; undefined when a worker is there for it. */
+/** Why the agent takes no work now; undefined when a worker polls for it. */
 export function whyStuck({ name, paused, presence, limits, counts }: Agent): string | undefined {
   if (paused) return `${name} is paused: 'errand agent resume ${name}' (operator)`;
   const { state, last_seen_at } = presence;
@@ -75,7 +75,7 @@ export function whyStuck({ name, paused, presence, limits, counts }: Agent): str
   }
   const most = limits?.max_working;
   if (typeof most === "number" && counts.working >= most)
-    return `${name} works on as many delegations as it may (max_working ${most}), and ${counts.waiting} wait`;
+    return `${name} is at its limit of running delegations (max_working ${most}); ${counts.waiting} waiting`;
   return undefined;
 }
 

@@ -45,7 +45,7 @@ function toMessage(value: unknown, source: string): NonNullable<DelegateInput["m
   const parsed = messageInputSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw usageError(
-    `${source} is not an A2A Message: ${issuesOf(parsed.error, { whole: "all of it" }).text}`,
+    `${source} is not an A2A Message: ${issuesOf(parsed.error, { whole: "the value" }).text}`,
     'The least is {"parts": [{"text": "…"}]}.',
   );
 }

@@ -30,7 +30,7 @@ export interface Wait {
   readonly onEvent?: ((event: StreamEvent) => Promise<void>) | undefined;
 }
 
-/** Work that somebody takes at once needs no explanation. */
+/** Work that a worker takes at once needs no explanation. */
 const WHY_AFTER_MS = 1000;
 /** The last events are on their way when the end is known. */
 const EVENTS_MS = 5000;
@@ -121,7 +121,7 @@ async function look(line: WaitLine, connection: ConnectionOptions, id: string, s
       if (target) void sayPresence(line, connection, target, signal);
     }
   } catch {
-    // The wait's own calls meet the same trouble and say so.
+    // The wait itself makes the same calls and reports their errors.
   }
 }
 
@@ -138,7 +138,7 @@ async function sayPresence(
   line.say(why === undefined ? "submitted" : `submitted, ${why}`);
 }
 
-/** Without a terminal: says once why nobody works on it. Only informs: whatever fails here, the wait itself goes on. */
+/** Without a terminal: says once why no worker takes the delegation. A failure here does not end the wait. */
 async function sayWhy(host: CliHost, connection: ConnectionOptions, id: string, signal: AbortSignal) {
   try {
     await sleep(WHY_AFTER_MS, signal);
@@ -147,7 +147,7 @@ async function sayWhy(host: CliHost, connection: ConnectionOptions, id: string, 
     const why = agent && whyStuck(agent);
     if (why !== undefined && !signal.aborted) await note(host, `${id} waits: ${why}.`);
   } catch {
-    // The wait's own calls meet the same trouble and say so.
+    // The wait itself makes the same calls and reports their errors.
   }
 }
 

@@ -1,4 +1,4 @@
-/** What the commands share that work for an agent: their options, its being there, and their own name. Limit: no work. */
+/** Shared by the commands that work for an agent: their options, and the agent's creation. Limit: no work is done. */
 import { type Command, InvalidArgumentError } from "commander";
 import type { Admin } from "../client/admin.ts";
 import { ErrandApiError } from "../client/errors.ts";

@@ -1,7 +1,7 @@
 /**
- * What a client takes from its surroundings, where it has any: ERRAND_URL and ERRAND_TOKEN, and the name of the host and
- * process for a worker id. Limit: these two variables only, through `globalThis`, so that a browser's bundle stays free
- * of Node and finds nothing; what the broker itself is set to is read in config.ts alone.
+ * What a client reads from its environment: ERRAND_URL and ERRAND_TOKEN, and the names of host and process for a worker
+ * id. It goes through `globalThis`, so that a browser's bundle needs no Node and finds nothing. Limit: these two variables
+ * only; the broker's own settings are read in config.ts.
  */
 
 export interface Target {
@@ -39,7 +39,7 @@ export function locate(given: { url?: string | undefined; token?: string | undef
 
 const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url);
 
-/** A new name for a worker, as `worker_id` takes it: host, process id and a random part, so that no two are equal. */
+/** A new `worker_id`: host name, process id and a random part, so that no two workers share one. */
 export function newWorkerId(): string {
   const { process } = surroundings;
   const host = process?.getBuiltinModule?.("node:os")?.hostname() ?? "client";

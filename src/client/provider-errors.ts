@@ -41,7 +41,7 @@ function classNames(error: Error): string[] {
 
 const genaiSchema = z.looseObject({ error: z.looseObject({ code: z.number(), status: z.string() }) });
 
-/** The `ApiError` of @google/genai shares its name with many others; its message carries the JSON of Google's error. */
+/** Other SDKs have an `ApiError` too; the message of @google/genai's contains the JSON of Google's error. */
 function genaiStatus({ name, message }: Error): string | undefined {
   if (name !== "ApiError") return undefined;
   try {

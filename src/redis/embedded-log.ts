@@ -29,7 +29,7 @@ export function readLoad(text: string): LoadReport {
 const START = "is starting oO0OoO0OoO0Oo";
 const MAX_BYTES = 65_536;
 
-/** Of the last start that the end of the log at `path` tells of; null where there is none. */
+/** How the last start in the last 64 KiB of the log loaded the file; null when there is no log. */
 export async function readLastLoad(path: string): Promise<LoadReport | null> {
   const text = await logSince(path, 0);
   return text === "" ? null : readLoad(text.slice(Math.max(0, text.lastIndexOf(START))));

@@ -1,6 +1,6 @@
 /**
- * What is wrong with a value, in the same words everywhere: a path and a reason each, unknown fields by name. Limit: the
- * first 50; a hostile body has a million.
+ * The problems of an invalid value, in the same words everywhere: a path and a reason each, unknown fields by name.
+ * Limit: the first 50, because a hostile body has a million.
  */
 import type * as z from "zod";
 import { ErrandError } from "./errors.ts";
@@ -12,16 +12,16 @@ export interface Issue {
 
 export interface Issues {
   readonly issues: readonly Issue[];
-  /** How many there are beside them. */
+  /** How many more there are. */
   readonly omitted: number;
   /** The first one, as a sentence. */
   readonly text: string;
 }
 
 interface Place {
-  /** What has an unknown field: "unknown field in the body". */
+  /** Where an unknown field is: "unknown field in the body". */
   readonly where?: string;
-  /** How the value itself is called when all of it is wrong. */
+  /** The name of the value itself, for a problem without a path. */
   readonly whole: string;
   /** The path to the value in what was sent. */
   readonly under?: string;
@@ -50,7 +50,7 @@ export function issuesOf({ issues: found }: z.ZodError, { where, whole, under = 
 const countOf = (issues: readonly z.core.$ZodIssue[]): number =>
   issues.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length : 1), 0);
 
-/** The refusal of a request that is not valid. */
+/** The `invalid_request` for these problems. */
 export function invalidRequest(error: z.ZodError, place: Place): ErrandError {
   const { issues, omitted, text } = issuesOf(error, place);
   return new ErrandError("invalid_request", text, {

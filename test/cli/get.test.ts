@@ -62,13 +62,13 @@ test("of one that waits: for whom, for how long, and what went wrong before", as
   expect(await row("waits")).toMatch(/^until 20\S+Z, for the next attempt$/);
 });
 
-test("--history of one that nothing was said about says so", async () => {
+test("--history says when it is empty", async () => {
   const { get } = await setup();
   expect(await get("--history")).toBe("no follow-ups, questions or answers yet\n");
   expect(await get("--history", "--json")).toBe("");
 });
 
-test("a wait without a terminal says once why nobody works on it; with --json it does not", async () => {
+test("a wait without a terminal says once why no worker takes the work; with --json it does not", async () => {
   const { url, api, id, next } = await setup();
   const { body } = await api.delegate("scout");
   const waits = [id, String(body.id)];
@@ -79,7 +79,7 @@ test("a wait without a terminal says once why nobody works on it; with --json it
   const silent = start(["get", waits[1] ?? "", "--wait", "--json"], { env });
   await until(() => waiting.stderr() !== "", { timeoutMs: 15_000, what: "the reason" });
   expect(waiting.stderr()).toBe(
-    `errand: ${waits[1]} waits: scout works on as many delegations as it may (max_working 1), and 1 wait.\n`,
+    `errand: ${waits[1]} waits: scout is at its limit of running delegations (max_working 1); 1 waiting.\n`,
   );
   await api.reply(lease);
   await api.call("POST", "/v1/agents/scout/pause");
