@@ -106,8 +106,15 @@ export class Gate {
       if (isWatched || bytes <= CHUNK_BYTES) return;
       isWatched = true;
       if (!outgoing || outgoing.destroyed) return body.release();
-      outgoing.once("close", body.release);
-      incoming.socket.once("close", body.release);
+      const { socket } = incoming;
+      const over = () => {
+        // The connection serves more requests, and must not keep this one's listener.
+        outgoing.off("close", over);
+        socket.off("close", over);
+        body.release();
+      };
+      outgoing.once("close", over);
+      socket.once("close", over);
     });
   }
 

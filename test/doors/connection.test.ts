@@ -1,4 +1,6 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { LIMITS } from "../../src/schema/limits.ts";
@@ -90,4 +92,26 @@ test("a connection with too many requests waiting is closed", async () => {
   for (let n = 0; n <= LIMITS.pipelined.value; n += 1) send("GET", "/v1/agents/scout");
   await closed;
   expect((await api.get(id)).status).toBe(200);
+});
+
+test("a request leaves nothing behind on a connection that stays open", async () => {
+  const { open } = await setup();
+  const listeners: number[] = [];
+  const note = (message: unknown) => {
+    const { request } = message as { request: IncomingMessage };
+    listeners.push(
+      request.socket.eventNames().reduce((n, name) => n + request.socket.listenerCount(name), 0),
+    );
+  };
+  subscribe("http.server.request.start", note);
+  onTestFinished(() => void unsubscribe("http.server.request.start", note));
+  const { send, text } = open();
+  const task = "x".repeat(100_000);
+  const answers = () => text().split("HTTP/1.1 ").length - 1;
+  for (let n = 1; n <= 6; n += 1) {
+    send("POST", "/v1/delegations", { target: "scout", task });
+    await until(() => answers() === n);
+  }
+  expect(listeners).toHaveLength(6);
+  expect(listeners.at(-1)).toBe(listeners[0]);
 });
