@@ -62,6 +62,11 @@ export class Call {
   /** Called when the request's turn among its principal's ends: it is answered, or waits from now on. */
   onTurnEnd: (() => void) | null = null;
 
+  /** For one of several messages that came with this request: a call with a turn of its own. */
+  part(): Call {
+    return new Call(this.broker, this.#inbound, this.#identity, this.#ends, this.#outflow);
+  }
+
   endTurn(): void {
     const end = this.onTurnEnd;
     this.onTurnEnd = null;
@@ -95,8 +100,13 @@ export class Call {
    * Runs what may wait so long under a {@link hold}; a token that ended meanwhile makes it 401. Anything that is to
    * be refused when too many wait belongs inside. (Not async: a parked poll would keep the frame.)
    */
-  whileHeld<T>(wait_seconds: number, work: (hold: Hold) => Promise<T>): Promise<T> {
-    const hold = this.hold(wait_seconds > 0 ? "polls" : null);
+  whileHeld<T>(
+    wait_seconds: number,
+    work: (hold: Hold) => Promise<T>,
+    quota: Quota | null = "polls",
+  ): Promise<T> {
+    const hold = this.hold(wait_seconds > 0 ? quota : null);
+    if (wait_seconds > 0) this.endTurn();
     const failed = (error: unknown): never => {
       hold.release();
       throw error;

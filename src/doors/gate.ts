@@ -144,6 +144,15 @@ export class Gate {
     return turn === null ? begun() : turn.then(begun);
   }
 
+  /** {@link run} for work that is no answer yet: its turn ends with it at the latest. */
+  async turn<T>(call: Call, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.run(call, work);
+    } finally {
+      call.endTurn();
+    }
+  }
+
   /** What every answer says beside what it is about. */
   headers(requestId: string, foreign: string | undefined): Record<string, string> {
     const { allowedOrigins, stopping } = this.#options;

@@ -130,7 +130,13 @@ export function createDoor(options: DoorOptions): Door {
 
   for (const mount of [
     ...a2aDoor(broker, options.signer),
-    ...mcpDoor({ broker, stopping, extension: options.mcpExtension, pingMs: options.mcpPingMs }),
+    ...mcpDoor({
+      broker,
+      stopping,
+      inTurn: (call, work) => gate.turn(call, work),
+      extension: options.mcpExtension,
+      pingMs: options.mcpPingMs,
+    }),
   ]) {
     for (const method of mount.methods) app.on(method, mount.path, (c) => pass(c, mount));
   }
@@ -168,11 +174,7 @@ export function createDoor(options: DoorOptions): Door {
   async function handle(c: Context<Env>, route: Route): Promise<Response> {
     c.set("route", route.path);
     const { call, raw } = await gate.admit(inboundOf(c), c.req.param(), c.req.queries(), route);
-    try {
-      return deliver(c, await gate.run(call, () => route.run(call, raw)), call);
-    } finally {
-      call.endTurn();
-    }
+    return gate.turn(call, async () => deliver(c, await route.run(call, raw), call));
   }
 
   async function pass(c: Context<Env>, { path, handle: answer }: Mount): Promise<Response> {

@@ -3,6 +3,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { InProgress } from "../../src/doors/in-progress.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { as, client, startBroker } from "../support/broker.ts";
+import { callModern } from "../support/mcp.ts";
 import { until } from "../support/until.ts";
 
 const MOST = LIMITS.requests.value;
@@ -64,6 +65,56 @@ test("requests that wait are not in the way of others of their principal", async
   controller.abort();
   await Promise.all(polls);
   expect((await alice.call("GET", "/v1/agents/scout")).status).toBe(200);
+});
+
+test("the calls in a session of MCP take turns like all others", async () => {
+  const { gateway, url, alice, reached } = await setup();
+  await client(url).agent("scout");
+  const leave = new AbortController();
+  onTestFinished(() => leave.abort());
+  const post = (body: unknown, session = "") =>
+    fetch(`${url}/mcp`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        authorization: `Bearer ${alice.token}`,
+        ...(session && { "mcp-session-id": session }),
+      },
+      body: JSON.stringify(body),
+      signal: leave.signal,
+    });
+  const clientInfo = { name: "raw", version: "1" };
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
+  const opened = await post({ jsonrpc: "2.0", id: "open", method: "initialize", params });
+  await opened.text();
+  const session = opened.headers.get("mcp-session-id") ?? "";
+  const name = "delegate_task_async";
+  const calls = Array.from({ length: MOST + 10 }, (_, id) => ({
+    ...{ jsonrpc: "2.0", id, method: "tools/call" },
+    params: { name, arguments: { agent: "scout", task: "do it" } },
+  }));
+  for (let from = 0; from < calls.length; from += 100) await post(calls.slice(from, from + 100), session);
+  await until(() => reached() === MOST, { what: "as many as may" });
+  expect(gateway.inProgress("caller:alice")).toEqual({ running: MOST, waiting: 10 });
+});
+
+test("a report over MCP that waits for word of the delegator is not in the way of others", async () => {
+  const { gateway, url, bob } = await setup();
+  const scout = await as(url, "agent:scout");
+  await scout.agent("scout");
+  const id = (await bob.delegate("scout")).body.id;
+  const [{ lease_id }] = (await scout.lease("scout")).body.leases;
+  const report = callModern(url, scout.token, "report_progress", {
+    lease_id,
+    wait_seconds: 30,
+    message: "on it",
+  });
+  await until(async () => (await bob.get(id)).body.progress?.message === "on it", { what: "the report" });
+  expect(gateway.inProgress("agent:scout").running).toBe(0);
+  expect(gateway.broker.quotas.held({ text: "agent:scout" }, "polls")).toBe(0);
+  await bob.message(id, "go on");
+  expect((await report).body.result.structuredContent.messages).toMatchObject([{ text: "go on" }]);
 });
 
 test("a request that waited too long for its turn is refused, and the next has it", async () => {

@@ -21,7 +21,7 @@ import {
 } from "../../schema/lease.ts";
 import { agentNameSchema, leaseIdSchema } from "../../schema/values.ts";
 import { json, jsonText } from "../answer.ts";
-import type { Call } from "../call.ts";
+import type { Call, Hold } from "../call.ts";
 import { type Route, route } from "../route.ts";
 
 const params = z.strictObject({ lease_id: leaseIdSchema });
@@ -60,9 +60,9 @@ export const leaseRoutes: readonly Route[] = [
     answers: { 200: heartbeatSchema },
     async handle(call, { params: { lease_id }, body }) {
       const { broker, principal } = call;
-      if (body.wait_seconds > 0) call.endTurn();
+      const beat = (hold: Hold) => heartbeat(broker, principal, lease_id, body, hold);
       // No poll: leases bound it, and a heartbeat that were refused would cost its lease.
-      return json(200, await call.whileHeld(0, (hold) => heartbeat(broker, principal, lease_id, body, hold)));
+      return json(200, await call.whileHeld(body.wait_seconds, beat, null));
     },
   }),
   route({

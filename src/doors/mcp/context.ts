@@ -12,8 +12,9 @@ import * as z from "zod";
 import type { Principal } from "../../engine/access.ts";
 import type { Broker } from "../../engine/context.ts";
 import { bodyHash } from "../../engine/idempotency.ts";
+import type { Quota } from "../../engine/quotas.ts";
 import { randomId } from "../../redis/shards.ts";
-import type { Call } from "../call.ts";
+import type { Call, Hold } from "../call.ts";
 import { traceparentOf } from "../trace.ts";
 import type { ClientPings } from "./delivery.ts";
 
@@ -105,9 +106,14 @@ export class Context {
     await this.#server.mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
   }
 
-  /** Waits count as polls, and end with the request, the token or the gateway. */
-  held<T>(wait_seconds: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return this.call.whileHeld(wait_seconds, ({ signal }) => work(AbortSignal.any([signal, this.canceled])));
+  /** Waits count as polls unless told otherwise, and end with the request, the token or the gateway. */
+  held<T>(
+    wait_seconds: number,
+    work: (signal: AbortSignal) => Promise<T>,
+    quota: Quota | null = "polls",
+  ): Promise<T> {
+    const held = ({ signal }: Hold) => work(AbortSignal.any([signal, this.canceled]));
+    return this.call.whileHeld(wait_seconds, held, quota);
   }
 
   /** Whether the client answers pings at all, as far as the session knows; asks it the first time. */
@@ -121,8 +127,10 @@ export class Context {
   }
 
   /** On the stream of this request. */
-  readonly #ping = (options: { readonly timeout: number; readonly signal: AbortSignal }) =>
-    this.#server.mcpReq.send({ method: "ping" }, options);
+  readonly #ping = (options: { readonly timeout: number; readonly signal: AbortSignal }) => {
+    this.call.endTurn();
+    return this.#server.mcpReq.send({ method: "ping" }, options);
+  };
 
   /**
    * The idempotency key of work that this request asks for, when the caller gave none. The same request sent again

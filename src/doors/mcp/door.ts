@@ -14,7 +14,7 @@ import { problemResponse, toErrandError } from "../problem.ts";
 import { declaresTasks, tasksRequired } from "./context.ts";
 import { ClientPings } from "./delivery.ts";
 import { errorResponse, withoutOldCodes } from "./errors.ts";
-import { createServer, type Extension } from "./server.ts";
+import { createServer, type Extension, type InTurn } from "./server.ts";
 import { Sessions } from "./sessions.ts";
 
 const listenSchema = z.looseObject({
@@ -65,12 +65,14 @@ function noStream(requestId: string): Response {
 export interface McpOptions {
   readonly broker: Broker;
   readonly stopping: AbortSignal;
+  /** Runs what is asked in its principal's turn. */
+  readonly inTurn: InTurn;
   readonly extension?: Extension | undefined;
   /** How long a client may take to answer a ping. */
   readonly pingMs?: number | undefined;
 }
 
-export function mcpDoor({ broker, stopping, extension, pingMs }: McpOptions): readonly Mount[] {
+export function mcpDoor({ broker, stopping, inTurn, extension, pingMs }: McpOptions): readonly Mount[] {
   const { log, clock, quotas } = broker;
   const calls = new WeakMap<Request, Call>();
   const callOf = ({ http }: ServerContext): Call => {
@@ -88,7 +90,15 @@ export function mcpDoor({ broker, stopping, extension, pingMs }: McpOptions): re
     stopping,
     most: quotas.most("sessions"),
     make: (around) =>
-      createServer({ era: "legacy", callOf, around, extension, pings: new ClientPings(pingMs) }),
+      createServer({
+        era: "legacy",
+        // A session answers on a stream, so the turn of the HTTP request is over before the tool runs.
+        callOf: (context) => callOf(context).part(),
+        inTurn,
+        around,
+        extension,
+        pings: new ClientPings(pingMs),
+      }),
   });
 
   async function answer(exchange: Exchange): Promise<Response> {

@@ -65,10 +65,16 @@ export interface ExtraTool {
   ) => Promise<CallToolResult | InputRequiredResult | TaskHandle>;
 }
 
-/** `callOf` finds the HTTP request that a message came with; `around` is told of every call of a tool. */
+export type InTurn = <T>(call: Call, work: () => Promise<T>) => Promise<T>;
+
+/**
+ * `callOf` finds the HTTP request that a message came with; `inTurn` runs a tool in its principal's turn, where the request
+ * has none of its own for it; `around` is told of every call of a tool.
+ */
 export interface ServerOptions {
   readonly era: Era;
   readonly callOf: (context: ServerContext) => Call;
+  readonly inTurn?: InTurn;
   readonly around?: <T>(work: () => Promise<T>) => Promise<T>;
   readonly extension?: Extension | undefined;
   /** Of a session. */
@@ -77,6 +83,7 @@ export interface ServerOptions {
 
 export function createServer(options: ServerOptions): Server {
   const { era, callOf, around = (work) => work(), extension, pings } = options;
+  const { inTurn = (_call, work) => work() } = options;
   const server = new Server(
     { name: "errand", title: API_INFO.title, version: API_INFO.version },
     {
@@ -107,17 +114,18 @@ export function createServer(options: ServerOptions): Server {
         call.requestId,
       );
     }
-    return around(() => callTool(tool, params.arguments ?? {}, new Context(call, era, context, pings)));
+    const args = params.arguments ?? {};
+    return around(() => callTool(tool, args, new Context(call, era, context, pings), inTurn));
   });
   if (era === "modern") addTasks(server, callOf);
   extension?.extend(server, era);
   return server;
 }
 
-async function callTool(tool: Tool, args: unknown, context: Context) {
+async function callTool(tool: Tool, args: unknown, context: Context, inTurn: InTurn) {
   const { call, broker } = context;
   try {
-    const answer = await tool.run(args, context);
+    const answer = await inTurn(call, async () => tool.run(args, context));
     return "result" in answer ? answer.result : toResult(answer);
   } catch (error) {
     if (error instanceof ProtocolError) throw error;

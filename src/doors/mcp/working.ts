@@ -117,10 +117,9 @@ export const workingTools: readonly Tool[] = [
       const says = Object.values(progress).some((one) => one !== undefined);
       const beat = { wait_seconds, ...(seen !== undefined && { seen }), ...(says && { progress }) };
       const request = check(heartbeatRequestSchema, beat, "arguments");
+      const report = (signal: AbortSignal) => heartbeat(broker, principal, id, request, signal);
       // No poll: leases bound it.
-      const { expires_at, messages } = await context.held(0, (signal) =>
-        heartbeat(broker, principal, id, request, signal),
-      );
+      const { expires_at, messages } = await context.held(wait_seconds, report, null);
       const room = new Room(SHOWN.full);
       // What does not fit comes with the next report, once these are seen.
       const said = room.each(messages, (one) => saidOf(one, room));
