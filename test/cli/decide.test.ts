@@ -169,7 +169,7 @@ test("an answer that the broker refuses is reported as refused, and the others a
   ]);
 });
 
-test("an id in a list that cannot be one is named", async () => {
+test("an invalid id in a list is named", async () => {
   const { run } = await setup();
   for (const command of ["delete", "approve"]) {
     const { code, stderr } = await run(

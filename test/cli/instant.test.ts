@@ -10,7 +10,7 @@ const FORMS = [
   ["2026-11-22T08:30:05.250+01:00", "2026-11-22T08:30:05.250+01:00"],
 ] as const;
 
-test("each form reaches the broker as an instant, wherever one is taken", async () => {
+test("every option that takes an instant accepts each form", async () => {
   const stub = await stubBroker(({ method }, answer) =>
     answer.json(
       method === "GET"

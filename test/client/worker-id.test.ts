@@ -1,4 +1,4 @@
-/** The name that a worker has when it is given none. */
+/** The default id of a worker. */
 import { expect, test } from "vitest";
 import { Admin } from "../../src/client/admin.ts";
 import { Agent } from "../../src/client/agent.ts";
@@ -6,7 +6,7 @@ import { leaseRequestSchema } from "../../src/schema/lease.ts";
 import { OPERATOR, startBroker } from "../support/broker.ts";
 import { until } from "../support/until.ts";
 
-test("two workers of one agent are listed as two, each by its own name", async () => {
+test("two workers of one agent are listed as two, each by its own id", async () => {
   const { url } = await startBroker();
   const admin = new Admin({ url, token: OPERATOR });
   await admin.putAgent("scout");

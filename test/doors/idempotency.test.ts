@@ -245,7 +245,7 @@ describe("an agent that was deleted and created again has no keys", () => {
 });
 
 describe("a key that was refused changes hands", () => {
-  test("with what is under way for it made void", async () => {
+  test("while a submit in progress loses its id", async () => {
     const { send, count, gateway, redis } = await setup();
     const { held, release } = holdSubmit(gateway);
     const slow = send("k");
@@ -266,7 +266,7 @@ describe("a key that was refused changes hands", () => {
     expect(await count()).toBe(1);
   });
 
-  test("and what is under way for it goes on with it where nobody took it", async () => {
+  test("but a submit in progress keeps it while no other body took it", async () => {
     const { send, count, gateway, redis } = await setup();
     const { held, release } = holdSubmit(gateway);
     const slow = send("k");

@@ -57,13 +57,13 @@ test("senders that do not finish a request are closed in time, and others are se
   trickle(headers.socket, "a");
   trickle(body.socket, " ");
   trickle(chunked.socket, "1\r\n \r\n");
-  await until(() => gateway.receiving("caller:alice") === 1_000_000);
+  await until(() => gateway.requestBytes("caller:alice") === 1_000_000);
   for (const [what, { socket }] of Object.entries(slow)) {
     expect((await bob.delegate("scout")).status).toBe(202);
     await until(() => socket.closed, { what: `${what}: closed` });
   }
   for (const { answer } of Object.values(slow)) expect(answer()).toMatch(/^(?:$|HTTP\/1\.1 (?:408|400) )/);
-  await until(() => gateway.receiving() === 0);
+  await until(() => gateway.requestBytes() === 0);
   expect((await api.call("GET", "/v1/delegations?delegator=caller:alice")).body.delegations).toEqual([]);
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
 });
@@ -81,14 +81,14 @@ test("a body longer than announced is the next request, and a bad one", async ()
 test("the gateway stops in time with slow senders connected", async () => {
   const { gateway, alice, send, head } = await setup({ ...ARRIVAL, headersMs: 60_000, requestMs: 60_000 });
   const slow = [send(""), send("GET /heal"), send(`${head(alice.token, 200_000)}{`)];
-  await until(() => gateway.receiving() === 200_000);
+  await until(() => gateway.requestBytes() === 200_000);
   const since = performance.now();
   await gateway.close();
   expect(performance.now() - since).toBeLessThan(9_000);
   await until(() => slow.every(({ socket }) => socket.closed));
 }, 30_000);
 
-test("bodies under way are bounded for a principal until they are answered", async () => {
+test("the large bodies of a principal are bounded until their requests are answered", async () => {
   const { gateway, alice, bob, send, head } = await setup({
     ...ARRIVAL,
     headersMs: 60_000,
@@ -96,7 +96,7 @@ test("bodies under way are bounded for a principal until they are answered", asy
   });
   const most = LIMITS.request_bytes.value / MIB;
   const halves = Array.from({ length: most }, () => send(`${head(alice.token, MIB)}${"x".repeat(MIB / 2)}`));
-  await until(() => gateway.receiving("caller:alice") === most * MIB);
+  await until(() => gateway.requestBytes("caller:alice") === most * MIB);
   const task = "x".repeat(100_000);
   const refused = await alice.delegate("scout", { task });
   expect(refused).toMatchObject({
@@ -111,14 +111,14 @@ test("bodies under way are bounded for a principal until they are answered", asy
   expect((await alice.delegate("scout")).status).toBe(202);
   expect((await bob.delegate("scout", { task })).status).toBe(202);
   for (const { socket } of halves) socket.destroy();
-  await until(() => gateway.receiving() === 0);
+  await until(() => gateway.requestBytes() === 0);
 
   // A request that waits still holds its body.
   const json = JSON.stringify({ target: "scout", task });
   const waiting = send(`${head(alice.token, json.length, "prefer: wait=60\r\n")}${json}`);
-  await until(() => gateway.receiving("caller:alice") === json.length);
+  await until(() => gateway.requestBytes("caller:alice") === json.length);
   await until(() => gateway.broker.quotas.held({ text: "caller:alice" }, "polls") === 1);
-  expect(gateway.receiving("caller:alice")).toBe(json.length);
+  expect(gateway.requestBytes("caller:alice")).toBe(json.length);
   waiting.socket.destroy();
-  await until(() => gateway.receiving() === 0);
+  await until(() => gateway.requestBytes() === 0);
 });

@@ -49,7 +49,7 @@ test("a hand-back that failed is tried again until the lease is known to be gone
   expect((await api.get(ids[1])).body.state).toBe("completed");
 });
 
-test("a round that fails in an unforeseen way does not keep the next one from running", async () => {
+test("a round with an unexpected error does not prevent the next one", async () => {
   const { gateway, log } = await startBroker();
   const { broker } = gateway;
   const order = { priority: 5, returned: false, delay_ms: 0 };

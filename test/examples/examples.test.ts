@@ -53,7 +53,7 @@ async function desk(name: string) {
   return { url, agent, caller, delegator: new Delegator({ url, token: caller.token }) };
 }
 
-test("each says with --help how it is used, before it does anything", async () => {
+test("each prints its usage with --help, before it does anything", async () => {
   const parts = ["child.ts", "expected.ts", "survey.ts"];
   const files = (await readdir(join(ROOT, "examples"))).filter(
     (file) => /\.ts$/.test(file) && !parts.includes(file),

@@ -1,4 +1,4 @@
-/** One principal asks as much as it may, beside another. Limit: order and numbers; times are the benchmark's. */
+/** One principal sends as many requests as it can, beside another. Limit: order and numbers; times are the benchmark's. */
 import { expect, onTestFinished, test, vi } from "vitest";
 import { InProgress } from "../../src/doors/in-progress.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
@@ -45,7 +45,7 @@ test("a flood of submits: a bounded number goes before another principal's, the 
   await until(() => gateway.inProgress("caller:alice").running === 0);
 });
 
-test("requests that wait are not in the way of others of their principal", async () => {
+test("requests that wait do not count against their principal", async () => {
   const { gateway, url, alice } = await setup();
   await client(url).agent("scout");
   const scout = await as(url, "agent:scout");
@@ -99,7 +99,7 @@ test("the calls in a session of MCP take turns like all others", async () => {
   expect(gateway.inProgress("caller:alice")).toEqual({ running: MOST, waiting: 10 });
 });
 
-test("a report over MCP that waits for word of the delegator is not in the way of others", async () => {
+test("a report over MCP that waits for a follow-up does not count against its principal", async () => {
   const { gateway, url, bob } = await setup();
   const scout = await as(url, "agent:scout");
   await scout.agent("scout");
@@ -117,7 +117,7 @@ test("a report over MCP that waits for word of the delegator is not in the way o
   expect((await report).body.result.structuredContent.messages).toMatchObject([{ text: "go on" }]);
 });
 
-test("a request that waited too long for its turn is refused, and the next has it", async () => {
+test("a request that waited too long for its turn is refused, and the next one gets it", async () => {
   let now = 0;
   const turns = new InProgress(() => now, 1);
   expect(turns.begin("a")).toBeNull();

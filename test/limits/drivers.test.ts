@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { AT_REST, IN_FLIGHT, type LimitName } from "../../src/schema/limits.ts";
 import { DRIVERS } from "./drivers.ts";
 
-/** The test that drives a bound, and words of it that prove so. */
+/** The test that drives a bound, and a text in it that shows so. */
 const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> = {
   metadata_bytes: ["test/limits/shard-events.test.ts", "LIMITS.metadata_bytes"],
   checkpoint_bytes: ["test/doors/checkpoints.test.ts", "what is too large is refused"],
@@ -17,7 +17,7 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   void_minutes: ["test/doors/idempotency.test.ts", "void_minutes"],
   live_events: ["test/limits/shard-events.test.ts", "LIMITS.live_events"],
   live_bytes: ["test/limits/shard-events.test.ts", "LIMITS.live_bytes"],
-  delegator_percent: ["test/limits/kept.test.ts", "the share goes by maxmemory"],
+  delegator_percent: ["test/limits/kept.test.ts", "the limit follows maxmemory"],
   memory_new_work: ["test/faults/memory.test.ts", "when memory is short new work is refused"],
   memory_ceiling: ["test/faults/ceiling.test.ts", "test.each("],
   ceiling_bytes: ["test/faults/ceiling.test.ts", "LIMITS.ceiling_bytes"],

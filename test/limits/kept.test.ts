@@ -1,4 +1,4 @@
-/** What the delegations of one delegator may keep: counted exactly, bounded in bytes, and its own problem alone. */
+/** What the delegations of one delegator may keep: the count is exact, and the limit affects no other delegator. */
 import { expect, test } from "vitest";
 import { Pressure } from "../../src/engine/pressure.ts";
 import { as, client, startBroker } from "../support/broker.ts";
@@ -9,7 +9,7 @@ const MIB = 1024 * 1024;
 const MAX = 24 * MIB;
 const SHARE = MAX / 2;
 
-test("what is counted is what the records say, and nothing is left of a delegator that keeps nothing", async () => {
+test("the count agrees with the records, and a delegator that keeps nothing has no entry", async () => {
   const { url, redis, clock, gateway } = await startBroker({ callbackAllow: ["127.0.0.1"] });
   const api = client(url);
   await api.agent("scout");
@@ -170,7 +170,7 @@ test.each([
   },
 );
 
-test("the share goes by maxmemory, the setting and the shards; 100 percent, no maxmemory and the operator have none", async () => {
+test("the limit follows maxmemory, the setting and the shards; at 100 percent, without maxmemory and for the operator there is none", async () => {
   const { redis } = await startOwnRedis("everysec");
   const most = async (
     options?: { percent?: number; shards?: number },

@@ -64,7 +64,7 @@ test("callbacks of the newest questions and one call for each push config stay q
   expect((await queued()).seqs).toHaveLength(MOST);
 });
 
-test("an old call that a dead gateway left in the queue is dropped when it is due, and all with their delegation", async () => {
+test("an old call that a dead gateway left in the queue is dropped when it is due; erasing a delegation drops all", async () => {
   const { gateway, api, id, ask, queued, events, log } = await setup();
   for (let n = 0; n < MOST + 1; n += 1) await ask();
   await until(async () => (await queued()).seqs.length === MOST);
@@ -76,7 +76,7 @@ test("an old call that a dead gateway left in the queue is dropped when it is du
   const newest = (await queued()).seqs.at(-1) ?? 0;
   await api.cancel(id);
   await until(async () => (await api.erase(id)).status === 204);
-  // Its receiver is away for an hour; what is queued for it is nothing any more when it is due.
+  // The receiver is away for an hour. When the calls are due, their delegation is gone.
   await gateway.broker.hooks.add({ delegation_id: id, ticket: newest + 1 });
   await until(() => log.some((line) => line.includes("its delegation is forgotten")));
 });

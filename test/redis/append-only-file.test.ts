@@ -35,7 +35,7 @@ async function setup() {
   await first.stop();
   const folder = join(dataDir, "redis", "appendonlydir");
   const name = (await readdir(folder)).find((one) => one.endsWith(".incr.aof")) ?? "";
-  /** What `errand doctor` says of it. */
+  /** What `errand doctor` reports about it. */
   const doctor = async () => {
     const load = await preflight({}).lastLoad(dataDir);
     return load === null ? null : appendOnlyCheck(load, dataDir);

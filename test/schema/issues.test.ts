@@ -1,4 +1,4 @@
-/** How problems of a value are worded, whichever part of the program found them. */
+/** The wording of an invalid value's problems, which is the same in every part of the program. */
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { invalidRequest, issuesOf } from "../../src/schema/issues.ts";
@@ -24,7 +24,7 @@ test("an unknown field is named with its place", () => {
   );
 });
 
-test("a value that is wrong as a whole is called by its name", () => {
+test("a problem without a path names the value itself", () => {
   expect(problemsOf([], { whole: "the line" }).text).toMatch(/^the line: Invalid input/);
 });
 

@@ -41,7 +41,7 @@ async function worker(url: string, token: string, era: Era, silent = false) {
 
 const CONFIRM_SECONDS = 120;
 
-test("an answer to a ping confirms the lease; two are asked for once, then one for each delivery", async () => {
+test("an answer to a ping confirms the lease: two pings for the first delivery, then one for each", async () => {
   const { url, scout, delegate, stateOf, pass } = await desk(10_000);
   const { call, pings } = await worker(url, scout.token, "legacy");
   const id = await delegate();
@@ -58,7 +58,7 @@ test("an answer to a ping confirms the lease; two are asked for once, then one f
   expect(pings()).toBe(3);
 });
 
-test("a client that stopped answering gets nothing; the work is back at once, and no attempt is spent", async () => {
+test("a client that stopped answering gets nothing; the work goes back at once, and no attempt is spent", async () => {
   const { url, scout, delegate, parked } = await desk(300);
   const { call, line } = await worker(url, scout.token, "legacy");
   await delegate();
@@ -74,7 +74,7 @@ test("a client that stopped answering gets nothing; the work is back at once, an
   expect(leases).toMatchObject([{ attempt: 1, delegation: { id } }]);
 });
 
-test("a client that died while it was asked gets nothing either", async () => {
+test("a client that dies during the first ping gets nothing either", async () => {
   const { url, scout, delegate } = await desk(60_000);
   const post = (body: object, session?: string, signal?: AbortSignal) =>
     fetch(`${url}/mcp`, {
@@ -125,7 +125,7 @@ describe.each([
     expect(await stateOf(id)).toBe("working");
   });
 
-  test("and loses it without one, but no attempt; work that came back often is handed out as it is", async () => {
+  test("and loses it without one, but no attempt; work that came back often is handed out without confirm_by", async () => {
     const { url, scout, delegate, stateOf, attemptOf, pass } = await desk(200);
     const { call } = await worker(url, scout.token, era, true);
     const id = await delegate();

@@ -7,7 +7,7 @@ import { ERRORS } from "../../../src/schema/errors.ts";
 
 const properties = (schema: Readonly<Record<string, unknown>>): string[] =>
   Object.keys(Object(schema.properties));
-const ofErrors = ["retry_after_seconds", "message_id"];
+const ofErrors = ["retry_after_seconds", "message_id", "kept_bytes"];
 const ofWork = ["confirm_by"];
 
 test("texts for models name nothing that is not there", () => {
