@@ -54,7 +54,7 @@ export interface GatewayOptions {
   readonly shards: number;
   readonly retentionMs: number;
   readonly maxBodyBytes: number;
-  /** How much of maxmemory the delegations of one delegator may keep; 100: no limit. */
+  /** Percent of maxmemory that the delegations of one delegator may keep; 100: no limit. */
   readonly delegatorPercent?: number;
   readonly allowedOrigins: readonly string[];
   /** The base of links that are handed out; from host and port when absent. */
@@ -90,9 +90,9 @@ export interface Gateway {
   readonly sweep: Sweep;
   /** The number of connections with unread bytes. */
   readonly unread: () => number;
-  /** Bytes of large requests that are not answered yet: of one principal, or of all. */
-  readonly receiving: (principal?: string) => number;
-  /** Requests of a principal that run, and that wait for their turn. */
+  /** Bytes of large request bodies in progress: of one principal, or of all. */
+  readonly requestBytes: (principal?: string) => number;
+  /** How many requests of a principal run, and how many wait for their turn. */
   readonly inProgress: Door["inProgress"];
   /** Clean end within ten seconds: polls answered, streams closed, what is in flight finished. */
   readonly close: () => Promise<void>;
@@ -239,7 +239,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     return {
       port: listener.port,
       unread: listener.unread,
-      receiving: door.receiving,
+      requestBytes: door.requestBytes,
       inProgress: door.inProgress,
       broker,
       sweep,

@@ -14,12 +14,13 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Reads a body off the connection: a request object of the web's kind costs more than all that is done with it.
- * Throws `payload_too_large` as soon as it is known to be, `invalid_request` for one that breaks off, and what `grow` throws.
+ * Throws `payload_too_large` as soon as the size is known, `invalid_request` for a body that breaks off, and what `grow`
+ * throws.
  */
 export function readBody(
   incoming: Incoming,
   maxBytes: number,
-  /** Called with the bytes that the body has, or will have; throws when there is no room for them. */
+  /** Called with the body's size so far, or as announced; throws when there is no room for it. */
   grow: (bytes: number) => void = () => {},
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
@@ -30,7 +31,7 @@ export function readBody(
     const chunks: Buffer[] = [];
     let length = 0;
     let refused = false;
-    // The rest is read and dropped.
+    // What still arrives is read and dropped.
     const refuse = (error?: unknown) => {
       refused = true;
       chunks.length = 0;

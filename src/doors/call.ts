@@ -59,10 +59,10 @@ export class Call {
     return this.#inbound.requestId;
   }
 
-  /** Called when the request's turn among its principal's ends: it is answered, or waits from now on. */
+  /** Called once, when the request no longer counts as in progress: it is answered, or waits from now on. */
   onTurnEnd: (() => void) | null = null;
 
-  /** For one of several messages that came with this request: a call with a turn of its own. */
+  /** A call with a turn of its own, for one of the messages in this request. */
   part(): Call {
     return new Call(this.broker, this.#inbound, this.#identity, this.#ends, this.#outflow);
   }

@@ -97,7 +97,7 @@ export class Gate {
     return { call: new Call(broker, inbound, identity, this.#ends, this.outflow), bytes };
   }
 
-  /** A large body counts for its sender until the answer is out: a request that waits may still hold it. */
+  /** A large body counts for its principal until the request is answered, because one that waits may still hold it. */
   #read(incoming: IncomingMessage, { outgoing }: Inbound, { principal }: Identity): Promise<Uint8Array> {
     const body = this.inflow.body(principal);
     let isWatched = false;
@@ -131,20 +131,20 @@ export class Gate {
   }
 
   /**
-   * Runs a request in its principal's turn, which ends when it waits, streams or is done. (Not async: a parked poll would
-   * keep the frame.)
+   * Runs a request when its principal's turn comes. The turn ends when the request waits, streams or is done. (Not async:
+   * a parked poll would keep the frame.)
    */
   run<T>(call: Call, work: () => Promise<T>): Promise<T> {
     const { text } = call.principal;
     const turn = this.inProgress.begin(text);
-    const begun = () => {
+    const start = () => {
       call.onTurnEnd = () => this.inProgress.end(text);
       return work();
     };
-    return turn === null ? begun() : turn.then(begun);
+    return turn === null ? start() : turn.then(start);
   }
 
-  /** {@link run} for work that is no answer yet: its turn ends with it at the latest. */
+  /** Like {@link run}, and ends the turn when the work is done. */
   async turn<T>(call: Call, work: () => Promise<T>): Promise<T> {
     try {
       return await this.run(call, work);

@@ -69,9 +69,9 @@ export interface Door {
   readonly direct: Direct;
   /** The answer where the app makes none: of a host or an address that is none there is no request for it. */
   readonly unserved: (error: unknown) => Response;
-  /** Bytes of large requests that are not answered yet: of one principal, or of all. */
-  readonly receiving: (principal?: string) => number;
-  /** Requests of a principal that run, and that wait for their turn. */
+  /** Bytes of large request bodies in progress: of one principal, or of all. */
+  readonly requestBytes: (principal?: string) => number;
+  /** How many requests of a principal run, and how many wait for their turn. */
   readonly inProgress: InProgress["of"];
 }
 
@@ -213,9 +213,9 @@ export function createDoor(options: DoorOptions): Door {
       response.headers.set(name, value);
     return response;
   }
-  const receiving = (principal?: string) => gate.inflow.underWay(principal);
+  const requestBytes = (principal?: string) => gate.inflow.requestBytes(principal);
   const inProgress = (principal: string) => gate.inProgress.of(principal);
-  return { app, direct: createDirect(gate, ROUTES), unserved, receiving, inProgress };
+  return { app, direct: createDirect(gate, ROUTES), unserved, requestBytes, inProgress };
 }
 
 /** Off the connection where there is one. */

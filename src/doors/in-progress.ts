@@ -1,14 +1,14 @@
 /**
- * Bounds the requests that one principal has in progress, so that a flood of them delays others by a bounded time: the
- * event loop and the connection to Redis serve in order. Limit: requests that wait or stream are not counted; they have
- * quotas of their own.
+ * Bounds the requests that one principal has in progress. The event loop and the connection to Redis serve in order, so
+ * a flood of one principal's requests would delay all others. Limit: requests that wait or stream are not counted; they
+ * have quotas of their own.
  */
 import { ErrandError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { NOT_EXECUTED } from "./problem.ts";
 
-/** A request that has waited for so long is refused: Redis is away, or the principal asks for too much. */
-const PATIENCE_MS = 5_000;
+/** A request that waited longer for its turn is refused: Redis is away, or the principal sends too much. */
+const MAX_WAIT_MS = 5_000;
 
 interface Waiter {
   readonly since: number;
@@ -31,13 +31,16 @@ export class InProgress {
     this.#most = most;
   }
 
-  /** The requests of this principal that run, and those that wait for them. */
+  /** How many requests of this principal run, and how many wait for their turn. */
   of(principal: string): { readonly running: number; readonly waiting: number } {
     const line = this.#lines.get(principal);
     return { running: line?.running ?? 0, waiting: line?.waiting?.size ?? 0 };
   }
 
-  /** Begins at once, or returns a promise for the principal's turn. {@link end} follows, unless the promise rejects. */
+  /**
+   * Null: the request may run now. Else a promise that resolves when its turn comes, and rejects when it is refused. A
+   * request that ran is followed by {@link end}.
+   */
   begin(principal: string): Promise<void> | null {
     let line = this.#lines.get(principal);
     if (!line) {
@@ -58,16 +61,20 @@ export class InProgress {
     if (!line) return;
     for (const waiter of line.waiting ?? []) {
       line.waiting?.delete(waiter);
-      if (this.#now() - waiter.since <= PATIENCE_MS) {
-        // Its place goes to the next in line.
+      if (this.#now() - waiter.since <= MAX_WAIT_MS) {
+        // `running` stays: the next in line takes the place.
         waiter.begin();
         return;
       }
       waiter.refuse(
-        new ErrandError("overloaded", `${principal} has too many requests in progress at this gateway.`, {
-          retry_after_seconds: 1,
-          details: { limit: "requests", outcome: NOT_EXECUTED },
-        }),
+        new ErrandError(
+          "overloaded",
+          `${principal} has ${this.#most} requests in progress at this gateway, the limit.`,
+          {
+            retry_after_seconds: 1,
+            details: { limit: "requests", outcome: NOT_EXECUTED },
+          },
+        ),
       );
     }
     line.running -= 1;

@@ -1,7 +1,7 @@
 /**
- * Bounds the bytes of request bodies that one principal, and all together, have under way: from the first byte until the
- * answer is out, because a request that waits may still hold its body. Limit: small bodies are not counted; connections
- * are bounded in number.
+ * Bounds the bytes of request bodies in progress, for each principal and for all together. A body counts from its first
+ * byte until its request is answered, because a request that waits may still hold it. Limit: small bodies are not counted;
+ * connections are bounded in number.
  */
 import { ErrandError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
@@ -28,12 +28,12 @@ export class Inflow {
     };
   }
 
-  /** Bytes of large bodies under way: of one principal, or of all. */
-  underWay(owner?: string): number {
+  /** Bytes of large bodies in progress: of one principal, or of all. */
+  requestBytes(owner?: string): number {
     return owner === undefined ? this.#total : (this.#bytes.get(owner) ?? 0);
   }
 
-  /** A body of this principal. */
+  /** Counts one body of this principal. */
   body(owner: string): InflowBody {
     let held = 0;
     let isOver = false;
@@ -53,10 +53,10 @@ export class Inflow {
 
   #requireRoom(owner: string, bytes: number): void {
     const { mostOfOne, mostOfAll } = this.#limits;
-    if (this.underWay(owner) + bytes > mostOfOne) {
+    if (this.requestBytes(owner) + bytes > mostOfOne) {
       throw new ErrandError(
         "quota_exceeded",
-        `${owner} has ${this.underWay(owner)} bytes of requests under way at this gateway; at most ${mostOfOne} may be.`,
+        `${owner} has ${this.requestBytes(owner)} bytes of large requests in progress at this gateway; the limit is ${mostOfOne}.`,
         {
           retry_after_seconds: RETRY_AFTER_SECONDS,
           details: { quota: "request_bytes", limit: mostOfOne, outcome: NOT_EXECUTED },
@@ -64,24 +64,28 @@ export class Inflow {
       );
     }
     if (this.#total + bytes > mostOfAll) {
-      throw new ErrandError("overloaded", "This gateway has too many bytes of requests under way.", {
-        retry_after_seconds: RETRY_AFTER_SECONDS,
-        details: { limit: "gateway_request_bytes", outcome: NOT_EXECUTED },
-      });
+      throw new ErrandError(
+        "overloaded",
+        `This gateway has no room for more large requests; the limit is ${mostOfAll} bytes.`,
+        {
+          retry_after_seconds: RETRY_AFTER_SECONDS,
+          details: { limit: "gateway_request_bytes", outcome: NOT_EXECUTED },
+        },
+      );
     }
   }
 
   #add(owner: string, bytes: number): void {
     this.#total += bytes;
-    const sum = this.underWay(owner) + bytes;
+    const sum = this.requestBytes(owner) + bytes;
     if (sum > 0) this.#bytes.set(owner, sum);
     else this.#bytes.delete(owner);
   }
 }
 
 export interface InflowBody {
-  /** Throws `quota_exceeded` or `overloaded` when there is no room for a body of so many bytes. */
+  /** Counts the body as this large; throws `quota_exceeded` or `overloaded` when there is no room for it. */
   readonly grow: (to: number) => void;
-  /** Once or more often. */
+  /** Counts the body no longer; may be called more than once. */
   readonly release: () => void;
 }

@@ -32,7 +32,7 @@ export interface ListenOptions {
   readonly host: string;
   readonly port: number;
   readonly now: () => number;
-  /** Closes what arrives too slowly; others are for tests. */
+  /** Closes connections whose requests arrive too slowly; set by tests only. */
   readonly arrival?: Arrival | undefined;
 }
 

@@ -104,7 +104,7 @@ class Pump {
   readonly #hold: StreamHold;
   readonly #gone = new AbortController();
   readonly #watchdog: NodeJS.Timeout;
-  /** Of a frame that is being sent. */
+  /** The rest of the frame that is being sent. */
   #unsent = new Uint8Array();
   /** What has come and was not taken yet. */
   #step: Step | undefined;
@@ -131,8 +131,8 @@ class Pump {
   }
 
   /**
-   * The next bytes of a frame or comment; null at the end. A large frame goes in pieces: the progress of a slow reader
-   * within one write cannot be seen.
+   * The next bytes of a frame or comment; null at the end. A large frame goes in pieces, because the progress of a slow
+   * reader within one write cannot be seen.
    */
   async next(): Promise<Uint8Array | null> {
     if (this.#unsent.length === 0) {

@@ -1,6 +1,6 @@
 /**
- * What a change of an agent's settings changed: the paths, and for the audit log the values before and after. Limit: long
- * values are left out of the log, and so is the query of a URL.
+ * Compares an agent's settings before and after a change: the paths that differ, and their values for the audit log.
+ * Limit: the log has no long values, and no query of a URL.
  */
 import { type AgentSpec, agentRequestSchema } from "../schema/agent.ts";
 import { LIMITS } from "../schema/limits.ts";
@@ -31,7 +31,7 @@ export function differenceOf(before: AgentSpec, after: AgentSpec): Difference {
   };
 }
 
-/** Longer values, as JSON, are named by their path alone. */
+/** Bytes of a value as JSON; of a longer one the log has only the path. */
 const VALUE_MAX = 200;
 
 /** The difference, with as many values as fit into an entry of the audit log. */
@@ -40,7 +40,7 @@ export function auditDetails(
   before: AgentSpec,
   after: AgentSpec,
 ): Record<string, unknown> {
-  const [old, now] = [pathsOf(shown(before)), pathsOf(shown(after))];
+  const [old, now] = [pathsOf(withoutQuery(before)), pathsOf(withoutQuery(after))];
   const values: { before: Record<string, unknown>; after: Record<string, unknown> } = {
     before: {},
     after: {},
@@ -58,7 +58,7 @@ export function auditDetails(
   return details;
 }
 
-function shown({ delivery, ...spec }: AgentSpec): AgentSpec {
+function withoutQuery({ delivery, ...spec }: AgentSpec): AgentSpec {
   if (delivery.mode === "poll") return { ...spec, delivery };
   const { origin, pathname } = new URL(delivery.url);
   return { ...spec, delivery: { mode: "push", url: `${origin}${pathname}` } };

@@ -1,7 +1,7 @@
 /**
  * Telling a delegator's endpoint that its delegation ended or asks something, signed by the Standard Webhooks scheme.
- * Limit: at least once; the receiver tells repeats by `webhook-id`. After a day it is given up, and the call of a question
- * when many newer ones are queued.
+ * Limit: at least once; the receiver recognizes repeats by `webhook-id`. A call is given up after a day, and the call of a
+ * question when 32 newer ones are queued.
  */
 import { Webhook } from "standardwebhooks";
 import { toEntry, toEventJson } from "../events/entry.ts";
@@ -12,23 +12,23 @@ import { LIMITS } from "../schema/limits.ts";
 import type { Broker } from "./context.ts";
 import { callOut } from "./outgoing.ts";
 
-const MOST = LIMITS.queued_calls.value;
+const MAX_QUEUED = LIMITS.queued_calls.value;
 
-/** Queues a call for each event that is owed one. */
+/** Queues a call for each event that has none yet, and drops the oldest beyond the limit. */
 export async function queueCallbacks(broker: Broker, id: string): Promise<void> {
   const record = await readRecord(broker.redis, broker.shards, id);
   if (!record) return;
   const seqs = [...record.notify.keys()].sort((a, b) => a - b);
   const added = seqs.filter((seq) => seq > record.notified_seq);
-  for (const seq of added.slice(-MOST)) await broker.hooks.add({ delegation_id: id, ticket: seq });
-  // As many as were added; where a gateway died in between, the delivery finds out.
-  const tooOld = added.length === 0 ? [] : seqs.slice(0, -MOST).slice(-added.length);
+  for (const seq of added.slice(-MAX_QUEUED)) await broker.hooks.add({ delegation_id: id, ticket: seq });
+  // One old call for each new one. If a gateway died in between, `deliver` drops what is left.
+  const tooOld = added.length === 0 ? [] : seqs.slice(0, -MAX_QUEUED).slice(-added.length);
   for (const seq of tooOld) await broker.hooks.remove({ delegation_id: id, ticket: seq });
 }
 
-/** Many questions were asked since this one: it is answered. */
+/** So many newer calls mean that this question was answered long ago. */
 const isTooOld = ({ notify }: ReadDelegation, seq: number): boolean =>
-  [...notify.keys()].filter((one) => one > seq).length >= MOST;
+  [...notify.keys()].filter((one) => one > seq).length >= MAX_QUEUED;
 
 /** One call; null when there is nothing more to try, or after how long to try again, ms. */
 export async function deliver(broker: Broker, { delegation_id, ticket }: TicketData): Promise<number | null> {

@@ -115,9 +115,9 @@ export async function delegate(
     }
   }
   for (let voided: string | null = null; ; ) {
-    // Before the key is set, so that a refusal leaves nothing; a replay is found whatever it says.
-    const ready = await check(broker, principal, request).catch(toRefusal);
-    const refused = ready instanceof ErrandError ? ready : null;
+    // Checked before the key is set, so that a refusal leaves no key. A replay is found even when the check refuses it.
+    const checked = await check(broker, principal, request).catch(toRefusal);
+    const refused = checked instanceof ErrandError ? checked : null;
     const reservation = await reserve({
       redis: broker.redis,
       longestMs: lifetimeMs(request, Date.now() + broker.clock.offset_ms) + broker.retentionMs,
@@ -137,10 +137,10 @@ export async function delegate(
       await soon(offerAgain(broker, earlier));
       return { record: earlier, replayed: true };
     }
-    if (ready instanceof ErrandError) throw ready;
+    if (checked instanceof ErrandError) throw checked;
     try {
       const named = { ...options, keyName: reservation.name };
-      const made = await place(broker, principal, request, id, ready, named);
+      const made = await place(broker, principal, request, id, checked, named);
       const record = made ?? (await readRecord(broker.redis, broker.shards, id));
       if (record) return { record, replayed: made === null };
       // Neither made nor found: the id was voided meanwhile, so start over with the key.
@@ -152,7 +152,7 @@ export async function delegate(
   }
 }
 
-/** Nothing was made, and nothing will be. */
+/** Whether the error means that no delegation was created, and that none will be. */
 const isRefusal = (error: unknown): boolean => error instanceof ErrandError || isOutOfMemory(error);
 
 function toRefusal(error: unknown): ErrandError {
@@ -192,7 +192,7 @@ export async function submit(
   return place(broker, principal, request, id, await check(broker, principal, request), options);
 }
 
-/** Throws every refusal that is known without the script; returns what stands above the new delegation. */
+/** Throws every refusal that is known without the script; returns the ancestors of the new delegation. */
 async function check(
   broker: Broker,
   principal: Principal,
@@ -205,7 +205,7 @@ async function check(
   return ancestorsOf(broker, principal, target, parent_id);
 }
 
-/** {@link submit}, behind the checks. */
+/** The second half of {@link submit}, after {@link check}. */
 async function place(
   broker: Broker,
   principal: Principal,

@@ -4,8 +4,8 @@
  *
  * A reservation names the delegation's id before there is one, so it can be repeated at every step: each request that
  * finds it submits under that id, and the script makes one record of it. Its text is `<hash of the body> <id> <mark>`:
- * - no mark: only the request that set the key submits under the id, or did;
- * - `shared`: other requests with the same body submit under it, too;
+ * - no mark: only the request that set the key submits, or submitted, under the id;
+ * - `shared`: other requests with the same body submit under it too;
  * - `voiding`: another body takes the key; first the id is voided, so that no submit still under way can use it;
  * - `refused`: an older version left it after a refusal; the key is free for another body;
  * - `gone <created at>`: the delegation's record was deleted.
@@ -21,7 +21,7 @@ import { LIMITS } from "../schema/limits.ts";
 import { refusal } from "./refuse.ts";
 
 const KEPT_MS = LIMITS.idempotency_hours.value * 3_600_000;
-/** For how long an id stays void; no submit is under way for so long. */
+/** How long an id stays void: longer than any submit takes. */
 const VOID_MS = LIMITS.void_minutes.value * 60_000;
 /** Added to the latest end that a delegation can have: the sweep may be late, and clocks differ. */
 const SLACK_MS = 86_400_000;
@@ -74,8 +74,8 @@ export interface Reservation {
   /** What an earlier request with this key made. */
   readonly earlier: StoredDelegation | null;
   /**
-   * The submit was refused: deletes the key. False when another request made a delegation of this id. Otherwise nobody
-   * can any more.
+   * Deletes the key after a refused submit. False when another request made a delegation with this id; else the id is
+   * void, or no other request knows it.
    */
   readonly refuse: () => Promise<boolean>;
 }
@@ -93,9 +93,9 @@ export interface ReserveOptions {
   readonly recordKey: (id: string) => string;
   /** When the last agent of the principal's name was deleted, ms; null: never, or the principal is not an agent. */
   readonly deletedAt: () => Promise<number | null>;
-  /** Why nothing new is accepted: then the key is only looked up, and this is thrown when it stands for nothing. */
+  /** Why a new delegation would be refused: the key is then only looked up, and this is thrown when it has none. */
   readonly refused: ErrandError | null;
-  /** This id is known to be void. */
+  /** An id that the caller found to be void; null: none. */
   readonly voided: string | null;
 }
 

@@ -15,7 +15,7 @@ const EVERY_MS = 1_000;
 
 export class Pressure {
   readonly #redis: Redis;
-  /** Of maxmemory, for the delegations of one delegator in one shard. */
+  /** The share of maxmemory that one delegator's delegations may keep in one shard. */
   readonly #delegatorShare: number;
   #maxBytes = 0;
   #share = 0;

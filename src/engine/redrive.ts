@@ -96,7 +96,7 @@ export interface Bulk {
 function refusedAs(broker: Broker, delegation_id: string, error: unknown): Refused | null {
   if (error instanceof ErrandError) {
     const { category } = ERRORS[error.code];
-    // A quota is that of one delegator.
+    // A quota is one delegator's own: delegations of others can still be redriven.
     const isShared = error.code !== "quota_exceeded" && (category === "TRANSPORT" || category === "CONFIG");
     if (isShared) return null;
     return { delegation_id, code: error.code, detail: error.message };

@@ -95,7 +95,7 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
       const text = (bytes: number) => bytes.toLocaleString("en");
       return new ErrandError(
         "quota_exceeded",
-        `Your delegations keep ${text(kept)} bytes; the limit is ${text(most)}.`,
+        `The delegator's delegations keep ${text(kept)} bytes; the limit is ${text(most)}.`,
         {
           retry_after_seconds: 60,
           details: { quota: "kept_bytes", kept_bytes: kept, limit_bytes: most },

@@ -1,7 +1,7 @@
 /**
  * Delegations made on behalf of others: their ancestors, the depth they may have, and that none leads back to an agent
- * above it. Limit: a child is known to its parent before it exists; one whose gateway
- * dies before the submit stays known, and costs a cancel one look-up.
+ * above it. Limit: a parent lists its child before the child exists. If the gateway dies before the submit, the entry
+ * stays, and costs a cancel one look-up.
  */
 import type { Ancestor } from "../lifecycle/record.ts";
 import { ErrandError } from "../schema/errors.ts";
@@ -49,11 +49,11 @@ export async function adopt(broker: Broker, parentId: string, childId: string): 
   if (outcome.outcome !== "ok") throw refusal(outcome, parentId);
 }
 
-/** Takes back an {@link adopt} of a child that was refused. What fails stays known; that is only a look-up more. */
+/** Undoes {@link adopt} for a child that was refused. If this fails, the entry stays and costs a cancel one look-up. */
 export async function disown(broker: Broker, parentId: string | undefined, childId: string): Promise<void> {
   const keys = parentId === undefined ? null : broker.shards.ofId(parentId);
   if (!keys || parentId === undefined) return;
   await broker.redis
     .srem(keys.children(parentId), childId)
-    .catch((error: unknown) => report(broker, error, "a refused child stays known to its parent"));
+    .catch((error: unknown) => report(broker, error, "a refused child stays listed at its parent"));
 }

@@ -17,10 +17,10 @@ const KEPT_MS = LIMITS.worker_seconds.value * 1000;
 /** Workers of all agents noted between two writes; more are left out. */
 const MAX_NOTED = 10_000;
 
-/** Agents whose workers one script writes: it must not keep Redis from others for long. */
+/** How many agents' workers one script writes, so that it does not block Redis for long. */
 const AGENTS_AT_ONCE = 500;
 
-/** KEYS: workers of agents · ARGV: most, kept ms, then for each key: the number of what follows, times and ids. */
+/** KEYS: workers of agents · ARGV: most, kept ms; then for each key the number of its values, and the values: times, ids. */
 const seenScript = new Script(`#!lua
 local at = 3
 for _, key in ipairs(KEYS) do

@@ -32,12 +32,12 @@ export const NUMBERS = {
   children: LIMITS.children.value,
   progress_per_second: LIMITS.progress_per_second.value,
   pushes: LIMITS.pushes.value,
-  /** What a delegation takes beside its bodies, with its first events. Measured: docs/operations.md, Sizing. */
+  /** What a delegation takes besides its bodies; its first `kept_events` included. Measured: docs/operations.md, Sizing. */
   kept_bytes: 10_240,
   kept_events: 4,
-  /** What a further event takes beside its text. */
+  /** What each further event takes besides its text. */
   kept_event_bytes: 1_024,
-  /** The text of an event stands in its delegation's stream and in two feeds, a message in the history as well. */
+  /** The text of an event is in its delegation's stream and in two feeds; a message is in the history as well. */
   event_copies: 4,
   /** What a feed is kept beyond its newest event at most. */
   feed_spare_ms: 60_000,

@@ -106,8 +106,8 @@ local function indexes()
   return names
 end
 
--- Counts what the delegations of its delegator keep, in bytes. A record of an older version is not counted.
-local function keep(bytes)
+-- Adds to the bytes that the delegations of its delegator keep; returns the sum. Records of older versions do not count.
+local function add_kept(bytes)
   local total = redis.call('HINCRBY', base .. ':kept', rec.delegator, digits(bytes))
   if total <= 0 then redis.call('HDEL', base .. ':kept', rec.delegator) end
   return total
@@ -125,7 +125,7 @@ local function announce(text)
   return redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text)
 end
 
--- The same event in the delegation's own stream, and in the feeds of its two principals. Without `at`, it failed before.
+-- The same event in the delegation's own stream, and in the feeds of its two principals. Without `at` it is a retry.
 local function deliver(text, event_id, at)
   redis.call('XADD', key .. ':events', event_id, 'e', text)
   -- A delegation's events that follow close on its first lean on what that left to spare, if its feed is still there.
@@ -271,7 +271,7 @@ if swept or erased then
       if redis.call('HEXISTS', failed, 'state') == 1 then redis.call('HSET', failed, 'redrive_erased', 1) end
     end
     for _, name in ipairs(indexes()) do redis.call('ZREM', name, p.id) end
-    if rec.kept then keep(-rec.kept) end
+    if rec.kept then add_kept(-rec.kept) end
     redis.call('ZREM', base .. ':due', p.id)
     redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children',
       key .. ':secrets', key .. ':pushes', key .. ':pushed', key .. ':unpublished')
@@ -462,7 +462,7 @@ end
 local added = move == 'retry' and 0 or #ARGV[3] + (p.bytes or 0) + growth
 if added > 0 and rec.bytes + added > LIMITS.delegation_bytes then return answer('too_large') end
 
--- What the move adds to the bytes that its delegator keeps. Messages stand in events too, and so in several streams.
+-- What the move adds to the bytes that its delegator keeps. Messages are in events too, and so in several streams.
 local keeps = 0
 if move ~= 'retry' then
   keeps = growth + LIMITS.event_copies * #ARGV[3] +
@@ -471,9 +471,9 @@ end
 if move == 'submit' then
   keeps = LIMITS.kept_bytes + #(p.push_config or '')
   for i = 5, 3 + 2 * p.fields, 2 do keeps = keeps + #ARGV[i] end
-  local total = keep(keeps)
+  local total = add_kept(keeps)
   if p.most and total > p.most then
-    keep(-keeps)
+    add_kept(-keeps)
     return answer('share', { kept = total - keeps, most = p.most })
   end
   rec.kept = 0
@@ -590,7 +590,7 @@ if p.push then
   redis.call('HSET', key .. ':pushes', p.push, p.push_config)
   local push_bytes = 0
   for _, config in ipairs(redis.call('HVALS', key .. ':pushes')) do push_bytes = push_bytes + #config end
-  -- A submit has counted its own.
+  -- A submit has already counted its own config.
   if move ~= 'submit' then keeps = keeps + push_bytes - (rec.push_bytes or 0) end
   put('push_bytes', push_bytes)
   local job = redis.call('HGET', pushed, 'job:' .. p.push)
@@ -697,7 +697,7 @@ end
 
 local terminal = from ~= to and is_terminal(to)
 if terminal then
-  -- Events are counted at the end, so that progress costs nothing more; the first ones are in `kept_bytes`.
+  -- Events are counted at the end, so that progress does not count each time. `kept_bytes` has the first ones.
   keeps = keeps + LIMITS.event_copies * (rec.event_bytes or 0) +
     LIMITS.kept_event_bytes * math.max(0, rec.version + 1 - LIMITS.kept_events)
   put('finished_at', now)
@@ -756,7 +756,7 @@ if ARGV[3] ~= '' and move ~= 'retry' then
 end
 if rec.kept and keeps ~= 0 then
   put('kept', rec.kept + keeps)
-  if move ~= 'submit' then keep(keeps) end
+  if move ~= 'submit' then add_kept(keeps) end
 end
 -- The record keeps the id of its newest event: a snapshot is as new as that.
 local event_id

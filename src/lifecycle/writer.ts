@@ -94,7 +94,7 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
   base.extend({ outcome: z.literal("missing") }),
   base.extend({ outcome: z.literal("no_agent") }),
   base.extend({ outcome: z.literal("full") }),
-  /** The delegator's delegations in this shard keep so many bytes; with this one more than `most`. */
+  /** The delegator's delegations in this shard keep `kept` bytes; with this one they would keep more than `most`. */
   base.extend({ outcome: z.literal("share"), kept: z.number(), most: z.number() }),
   live.extend({ outcome: z.literal("exists") }),
   live.extend({ outcome: z.literal("state") }),

@@ -140,7 +140,7 @@ export class Tickets {
   async find(agent: string, data: TicketData): Promise<"queued" | "delayed" | "popped" | "missing"> {
     const state = await this.#of(agent).backend.getState(ticketId(data));
     if (state === "active") return "popped";
-    // The next pop takes a delayed ticket that is due; until then BullMQ leaves it where it is.
+    // BullMQ moves a delayed ticket that is due only at the next pop.
     if (state === "delayed") return (await this.#isAhead(agent, data)) ? "delayed" : "queued";
     return state === "unknown" || state === "completed" || state === "failed" ? "missing" : "queued";
   }

@@ -74,7 +74,7 @@ export interface ShardKeys {
   readonly feed: (principal: string) => string;
   /** ZSET delegation id → created at, ms: `all`, `target:…`, `delegator:…`, `context:…`, `parent:…`. */
   readonly list: (index: string) => string;
-  /** HASH principal → about how many bytes the delegations that it made keep; written by transition.lua. */
+  /** HASH principal → bytes (about) that the delegations that it made keep; written by transition.lua. */
   readonly kept: string;
   /** ZSET delegation id → when the sweep looks next, ms; a finished one until it is forgotten. */
   readonly due: string;

@@ -55,7 +55,7 @@ export class Context {
   /** What that round said it was about; the client's to forge. */
   readonly state: string | undefined;
   readonly #server: ServerContext;
-  /** Of the session; without one nothing can be sent to a client unasked. */
+  /** The session's; without a session the broker cannot send requests to the client. */
   readonly #pings: ClientPings | undefined;
   #steps = 0;
 
@@ -106,7 +106,7 @@ export class Context {
     await this.#server.mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
   }
 
-  /** Waits count as polls unless told otherwise, and end with the request, the token or the gateway. */
+  /** A wait counts against `quota`, and ends with the request, the token or the gateway. */
   held<T>(
     wait_seconds: number,
     work: (signal: AbortSignal) => Promise<T>,
@@ -116,17 +116,17 @@ export class Context {
     return this.call.whileHeld(wait_seconds, held, quota);
   }
 
-  /** Whether the client answers pings at all, as far as the session knows; asks it the first time. */
+  /** Whether the client answers pings at all. The session's first call finds out. */
   async answersPings(signal: AbortSignal): Promise<boolean> {
     return this.#pings?.answers(this.#ping, signal) ?? false;
   }
 
-  /** Whether the client answers one now. */
+  /** Whether the client answers a ping now. */
   async isAlive(signal: AbortSignal): Promise<boolean> {
     return this.#pings?.isAlive(this.#ping, signal) ?? false;
   }
 
-  /** On the stream of this request. */
+  /** Sends a ping on the stream of this request. */
   readonly #ping = (options: { readonly timeout: number; readonly signal: AbortSignal }) => {
     this.call.endTurn();
     return this.#server.mcpReq.send({ method: "ping" }, options);

@@ -1,7 +1,8 @@
 /**
  * Proof that a client has the work that a poll found for it. In a session of 2025-11-25 the client answers a ping on
- * the poll's own stream. Elsewhere, and where pings are not answered, the agent's next call with the lease is the proof.
- * A lease without proof goes back, no attempt spent. Limit: a client that dies after its proof keeps the lease.
+ * the poll's own stream. Without a session, and for a client that never answers pings, the agent's next call with the
+ * lease is the proof. A lease without proof goes back, and no attempt is spent. Limit: if a client dies after its proof,
+ * its lease lapses as usual.
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
 import { type GrantedLease, handBack, type LeaseRef } from "../../engine/lease.ts";
@@ -13,12 +14,12 @@ import type { Context } from "./context.ts";
 export const PING_MS = 10_000;
 /** Long enough for a model to read its task and make a call. */
 export const CONFIRM_SECONDS = 120;
-/** An agent may never report before it is done: work that came back this often is its own without proof. */
+/** Some agents make no call before they are done. So work that came back this often is handed out without proof. */
 const RETURNS_WITHOUT_PROOF = 3;
 
 type Ping = (options: { readonly timeout: number; readonly signal: AbortSignal }) => Promise<unknown>;
 
-/** What is known of the client of one session. */
+/** Asks the client of one session for proof, and remembers whether it answers pings at all. */
 export class ClientPings {
   readonly #timeout: number;
   #answers: Promise<boolean> | undefined;
@@ -42,7 +43,7 @@ export class ClientPings {
       await ping({ timeout: this.#timeout, signal });
       return true;
     } catch (error) {
-      // An error is an answer, too.
+      // An error response is an answer too.
       return error instanceof ProtocolError;
     }
   }
@@ -51,11 +52,11 @@ export class ClientPings {
 export interface Delivery {
   readonly ref: LeaseRef;
   readonly lease: Lease;
-  /** False: the agent's next call with the lease confirms it. */
+  /** False: the agent's next call with the lease has to confirm it. */
   readonly confirmed: boolean;
 }
 
-/** The leases that go out with the answer; a client that has stopped answering gets none. */
+/** Returns the leases to answer with. A client that stopped answering gets none: they go back. */
 export async function deliver(
   context: Context,
   granted: readonly GrantedLease[],
@@ -83,7 +84,7 @@ export async function deliver(
   return found.filter((one) => one !== undefined);
 }
 
-/** Undefined when the lease is gone. */
+/** Confirms the lease for the agent; undefined when the lease is gone. */
 async function confirm(
   { broker, principal }: Context,
   { lease_id }: Lease,
@@ -94,7 +95,7 @@ async function confirm(
     return true;
   } catch (error) {
     if (error instanceof ErrandError && error.code === "lease_lost") return undefined;
-    // Without an answer from Redis it is left to the agent.
+    // Redis did not answer: the agent's next call confirms the lease.
     return false;
   }
 }

@@ -65,7 +65,7 @@ function noStream(requestId: string): Response {
 export interface McpOptions {
   readonly broker: Broker;
   readonly stopping: AbortSignal;
-  /** Runs what is asked in its principal's turn. */
+  /** Runs a tool call in its principal's turn. */
   readonly inTurn: InTurn;
   readonly extension?: Extension | undefined;
   /** How long a client may take to answer a ping. */

@@ -32,7 +32,7 @@ export const RECOVERIES: Partial<Record<ErrorCode, string>> = {
     "Wait retry_after_seconds, then call the tool again; or pick another agent with discover_agents.",
   rate_limited: "Wait retry_after_seconds, then call the tool again; report less often.",
   quota_exceeded:
-    "Wait retry_after_seconds, then call the tool again; keep fewer calls waiting at once. With details.quota 'kept_bytes' tell the user that finished delegations must be deleted first, or the operator asked for more.",
+    "Wait retry_after_seconds, then call the tool again; keep fewer calls waiting at once. If details.quota is 'kept_bytes', tell the user to delete finished delegations, or to ask the operator for a larger share.",
   redis_unavailable:
     "The outcome is unknown. Wait a second, then call the tool again with the same arguments and the same idempotency_key.",
   overloaded: "Wait retry_after_seconds, then call the tool again with the same arguments.",

@@ -68,8 +68,8 @@ export interface ExtraTool {
 export type InTurn = <T>(call: Call, work: () => Promise<T>) => Promise<T>;
 
 /**
- * `callOf` finds the HTTP request that a message came with; `inTurn` runs a tool in its principal's turn, where the request
- * has none of its own for it; `around` is told of every call of a tool.
+ * `callOf` finds the HTTP request that a message came with. `inTurn` runs a tool call in its principal's turn, when the
+ * HTTP request has none for it. `around` wraps every tool call.
  */
 export interface ServerOptions {
   readonly era: Era;

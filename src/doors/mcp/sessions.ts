@@ -1,7 +1,7 @@
 /**
  * Sessions of 2025-11-25, in this gateway's memory: a client that finds its own gone (another gateway, a restart, too
- * long idle, its token revoked) gets 404 and initializes again, as that revision has it. Limit: the handshake is
- * kept in one, and whether the client answers pings; so nothing is lost with it.
+ * long idle, its token revoked) gets 404 and initializes again, as that revision has it. Limit: a session
+ * holds only the handshake and whether the client answers pings, so no work is lost with it.
  */
 import {
   isInitializeRequest,

@@ -1,4 +1,4 @@
-/** Work as poll_inbox shows it to a model. Limit: what does not fit is cut, and marked. */
+/** How poll_inbox shows leased work to a model. Limit: what does not fit is cut, and marked. */
 import * as z from "zod";
 import type { Lease } from "../../schema/lease.ts";
 import { newestSaid, Room, saidLine, saidOf, saidSchema, wordsOf } from "./content.ts";
@@ -7,7 +7,7 @@ import type { Delivery } from "./delivery.ts";
 export const workSchema = z.object({
   lease_id: z.string(),
   expires_at: z.string(),
-  /** Until when a first call with the lease has to come; absent where the client has proved that it has the work. */
+  /** The first call with the lease must come before this; absent when the client has proved that it has the work. */
   confirm_by: z.string().optional(),
   attempt: z.int(),
   delegation_id: z.string(),
@@ -76,7 +76,7 @@ export function workText(work: Work): string {
     ...(confirm_by === undefined
       ? []
       : [
-          `First call report_progress with this lease_id, before ${confirm_by}. Without it somebody else gets the work.`,
+          `First call report_progress with this lease_id, before ${confirm_by}. Without that call the work goes back for another worker.`,
         ]),
     "Next: do it; call report_progress before the lease ends, then complete_task, fail_task, request_input or release_task.",
   ].join("\n");

@@ -76,7 +76,7 @@ export const workingTools: readonly Tool[] = [
       const wanted = { ...asked, confirm_within_seconds, worker_id: "mcp" };
       const request = check(leaseRequestSchema, wanted, "arguments");
       const deliveries = await context.held(asked.wait_seconds, async (signal) => {
-        // Asked while the poll waits, so that it is known when there is work.
+        // Finds out while the poll waits, so that work is not delayed by it.
         void context.answersPings(signal);
         const granted = await lease(broker, principal, name, request, signal);
         return deliver(context, granted, signal);
