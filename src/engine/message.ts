@@ -18,7 +18,8 @@ export async function message(
   id: string,
   { text, message: sent }: MessageRequest,
 ): Promise<StoredDelegation> {
-  requireControl(principal, await read(broker, principal, id), "send it messages");
+  const known = await read(broker, principal, id);
+  requireControl(principal, known, "send it messages");
   const said = toUserMessage(
     sent ? { ...sent, metadata: withoutAnswer(sent.metadata) } : { parts: [{ text: text ?? "" }] },
   );
@@ -26,7 +27,11 @@ export async function message(
   const { outcome, record } = await broker.writer.move({
     move: "message",
     id,
-    params: { message_id: said.messageId, message_hash: bodyHash(said) },
+    params: {
+      message_id: said.messageId,
+      message_hash: bodyHash(said),
+      most: principal.text === known.delegator ? broker.pressure.mostKept(principal) : undefined,
+    },
     event: { message: json, by: JSON.stringify(principal.text) },
     history: [json],
     read: true,

@@ -74,7 +74,12 @@ export async function createPush(
 ): Promise<Push> {
   const record = await mine(broker, principal, id);
   const push = toPush(broker, input, version, path)(id);
-  const { outcome } = await broker.writer.move({ move: "push", id, params: pushParams(push) });
+  const most = broker.pressure.mostKept(principal);
+  const { outcome } = await broker.writer.move({
+    move: "push",
+    id,
+    params: { ...pushParams(push), most },
+  });
   if (outcome.outcome !== "ok") throw refusal(outcome, id);
   // What a finished one has to tell is told now; of a live one its next event will see to that.
   if (isTerminal(outcome.state)) await queuePushes(broker, id);

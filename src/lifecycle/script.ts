@@ -37,6 +37,9 @@ export const NUMBERS = {
   kept_events: 4,
   /** What each further event takes besides its text. */
   kept_event_bytes: 1_024,
+  /** What an idempotency key takes that outlives its delegation, and for how long after the submit it is kept at least. */
+  key_bytes: 320,
+  idempotency_ms: LIMITS.idempotency_hours.value * 3_600_000,
   /** The text of an event is in its delegation's stream and in two feeds; a message is in the history as well. */
   event_copies: 4,
   /** What a feed is kept beyond its newest event at most. */

@@ -113,6 +113,25 @@ local function add_kept(bytes)
   return total
 end
 
+-- Bytes of the idempotency keys that outlive the delegations of its delegator: of this day and the day before, after
+-- which they are gone. `more` adds to them.
+local function keys_kept(more)
+  local name, day = base .. ':kept:keys', math.floor(now / LIMITS.idempotency_ms)
+  local known = redis.call('HGET', name, rec.delegator)
+  if not known and more == 0 then return 0 end
+  local at, newer, older = string.match(known or '', '^(%d+) (%d+) (%d+)$')
+  at, newer, older = tonumber(at or day), tonumber(newer or 0), tonumber(older or 0)
+  if day ~= at then newer, older = 0, day == at + 1 and newer or 0 end
+  newer = newer + more
+  if newer + older == 0 then
+    redis.call('HDEL', name, rec.delegator)
+  elseif more > 0 then
+    redis.call('HSET', name, rec.delegator, table.concat({ digits(day), digits(newer), digits(older) }, ' '))
+    redis.call('PEXPIRE', name, 2 * LIMITS.idempotency_ms)
+  end
+  return newer + older
+end
+
 -- Canceling its children, telling of its events: kept on the record until it is done, so that it is done whoever dies.
 -- `callbacks` says who is told: 1 its callback, of questions and the end; 2 its pushes, of everything; 3 both.
 local function untold()
@@ -279,6 +298,7 @@ if swept or erased then
       -- A retry that read the key before it was retired may still submit under this id.
       redis.call('HSET', key, 'deleted', 1)
       redis.call('PEXPIRE', key, LIMITS.deleted_ms)
+      if now < rec.created_at + LIMITS.idempotency_ms then keys_kept(LIMITS.key_bytes) end
     end
     return answer('forgotten')
   end
@@ -472,11 +492,17 @@ if move == 'submit' then
   keeps = LIMITS.kept_bytes + #(p.push_config or '')
   for i = 5, 3 + 2 * p.fields, 2 do keeps = keeps + #ARGV[i] end
   local total = add_kept(keeps)
-  if p.most and total > p.most then
+  local more = p.most and keys_kept(0) or 0
+  if p.most and total + more > p.most then
     add_kept(-keeps)
-    return answer('share', { kept = total - keeps, most = p.most })
+    return answer('share', { kept = total - keeps + more, most = p.most })
   end
   rec.kept = 0
+elseif p.most and rec.kept then
+  local total = tonumber(redis.call('HGET', base .. ':kept', rec.delegator) or 0)
+  if total + keeps + #(p.push_config or '') > p.most then
+    return answer('share', { kept = total, most = p.most })
+  end
 end
 
 -- Effects. `set` collects what the record gets; '' clears a field.

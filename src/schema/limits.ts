@@ -87,7 +87,7 @@ export const LIMITS = {
   delegator_percent: limit(
     50,
     "percent",
-    "(about) of Redis' `maxmemory`, for the delegations of one delegator; each shard allows its part of it; `ERRAND_DELEGATOR_PERCENT` changes it (the operator has no such limit)",
+    "(about) of Redis' `maxmemory`, for the delegations of one delegator and the idempotency keys that outlive them; each shard allows its part of it; beyond it the delegator's new work, follow-ups and push configs are refused, but not what its agents add; `ERRAND_DELEGATOR_PERCENT` changes it (the operator has no such limit)",
     "quota_exceeded",
   ),
   memory_new_work: limit(

@@ -1,5 +1,5 @@
 /** What the delegations of one delegator may keep: the count is exact, and the limit affects no other delegator. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Pressure } from "../../src/engine/pressure.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { keptIn } from "../support/kept.ts";
@@ -94,6 +94,69 @@ test("the count agrees with the records, and a delegator that keeps nothing has 
   }
   expect(await isExact()).toBe(0);
   expect(await redis.exists("{errand:0}:kept")).toBe(0);
+});
+
+async function limited(limit: { most: number }) {
+  const broker = await startBroker();
+  await client(broker.url).agent("scout");
+  vi.spyOn(broker.gateway.broker.pressure, "mostKept").mockImplementation(({ kind }) =>
+    kind === "operator" ? undefined : limit.most,
+  );
+  return { ...broker, api: client(broker.url), alice: await as(broker.url, "caller:alice") };
+}
+
+const REFUSED = { status: 429, body: { code: "quota_exceeded", details: { quota: "kept_bytes" } } };
+
+test("beyond its share a delegator adds no follow-ups and push configs either; its agent goes on", async () => {
+  const limit = { most: 20_000 };
+  const { redis, api, alice } = await limited(limit);
+  const { id } = (await alice.delegate("scout")).body;
+  const [{ lease_id }] = (await api.lease("scout")).body.leases;
+  const kept = async () => (await keptIn(redis)).counted["caller:alice"] ?? 0;
+  expect((await alice.message(id, "short")).status).toBe(202);
+  expect(await alice.message(id, "m".repeat(4_000))).toMatchObject(REFUSED);
+  limit.most = (await kept()) + 100;
+  const push = { id: "p", url: "https://example.com/", token: "t".repeat(100) };
+  const path = `/a2a/scout/rest/tasks/${id}/pushNotificationConfigs?A2A-Version=1.0`;
+  expect((await alice.call("POST", path, push)).status).toBe(429);
+  expect(await kept()).toBe(limit.most - 100);
+  // The operator may still speak, and the agent brings what it has.
+  expect((await api.message(id, "m".repeat(4_000))).status).toBe(202);
+  const artifact = { artifactId: "a", parts: [{ text: "x".repeat(50_000) }] };
+  expect((await api.call("POST", `/v1/leases/${lease_id}/artifacts`, { artifact })).status).toBeLessThan(300);
+  expect((await api.reply(lease_id)).status).toBe(200);
+});
+
+test("idempotency keys that outlive their delegations count until they are gone", async () => {
+  const { redis, alice, clock } = await limited({ most: 20_000 });
+  let n = 0;
+  const round = async () => {
+    n += 1;
+    const answer = await alice.delegate("scout", {}, { "idempotency-key": `k${n}` });
+    if (answer.status !== 202) return answer;
+    await alice.cancel(answer.body.id);
+    expect((await alice.erase(answer.body.id)).status).toBe(204);
+    return answer;
+  };
+  expect((await round()).status).toBe(202);
+  const counted = async () => redis.hget("{errand:0}:kept:keys", "caller:alice");
+  const [day = "", bytes] = (await counted())?.split(" ") ?? [];
+  expect(Number(bytes)).toBeGreaterThan(232);
+  expect(await redis.exists("{errand:0}:kept")).toBe(0);
+  await redis.hset("{errand:0}:kept:keys", "caller:alice", `${day} 15000 0`);
+  expect(await round()).toMatchObject(REFUSED);
+  const DAY = 86_400_000;
+  clock.offset_ms += DAY;
+  expect(await round()).toMatchObject(REFUSED);
+  clock.offset_ms += DAY;
+  expect((await round()).status).toBe(202);
+  clock.offset_ms += 2 * DAY;
+  const { id } = (await alice.delegate("scout")).body;
+  expect(await counted()).toBeNull();
+  // Without a key nothing outlives it.
+  await alice.cancel(id);
+  await alice.erase(id);
+  expect(await counted()).toBeNull();
 });
 
 async function shared() {
