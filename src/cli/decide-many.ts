@@ -61,7 +61,7 @@ export async function decideMany(
   if (!isTerminal && !yes)
     throw usageError(
       "deciding about several delegations needs --yes when there is no terminal",
-      "Look at them with 'errand list --state input_required', then pass their ids and --yes.",
+      "Look at them with 'errand list --state input_required', then run this again with --yes.",
     );
   const connection = await connect(host, options);
   const delegator = new Delegator(connection);

@@ -40,6 +40,15 @@ export async function erase(broker: Broker, principal: Principal, id: string): P
       key_retired = true;
     } else if (outcome.outcome === "follow_up") {
       await soon(broker.owe(id, outcome));
+    } else if (outcome.outcome === "state") {
+      throw new ErrandError(
+        "wrong_state",
+        `Delegation ${id} is ${outcome.state}; only a finished one can be erased.`,
+        {
+          delegation_id: id,
+          recovery: "Cancel it first, or wait until it ends.",
+        },
+      );
     } else throw refusal(outcome, id);
   }
   throw new ErrandError("wrong_state", `The children of ${id} are still being canceled.`, {

@@ -187,7 +187,13 @@ async function take(
 }
 
 const conflict = (delegation_id: string): ErrandError =>
-  new ErrandError("idempotency_conflict", "This Idempotency-Key stands for another body.", { delegation_id });
+  new ErrandError(
+    "idempotency_conflict",
+    `This Idempotency-Key stands for ${delegation_id}, which has another body.`,
+    {
+      delegation_id,
+    },
+  );
 
 /**
  * Called before a record is deleted: marks its key as gone, until 24 h after the submit. `name` is the record's field

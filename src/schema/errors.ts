@@ -52,7 +52,7 @@ export const ERRORS = {
     "The request is not valid",
     "Correct the fields named in details.issues.",
     false,
-    "Correct what is named, and run the command again.",
+    "Correct what is named, and try again.",
   ),
   invalid_json: row("PROTOCOL", 400, "The body is not valid JSON", "Send one well-formed JSON object."),
   invalid_utf8: row("PROTOCOL", 400, "The body is not valid UTF-8", "Encode the body as UTF-8."),

@@ -31,7 +31,9 @@ async function setup() {
 test("what is finished is erased at once, everywhere, and by nobody else", async () => {
   const { url, api, alice, finished, redis } = await setup();
   const live = String((await alice.delegate("scout")).body.id);
-  expect((await alice.erase(live)).body).toMatchObject({ status: 409, code: "wrong_state" });
+  const refused = (await alice.erase(live)).body;
+  expect(refused).toMatchObject({ status: 409, code: "wrong_state" });
+  expect(refused.recovery).toContain("Cancel it first");
   await alice.cancel(live);
   const id = await finished({ "idempotency-key": "once" });
   const bob = await as(url, "caller:bob");
