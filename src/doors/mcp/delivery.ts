@@ -81,7 +81,14 @@ export async function deliver(
       return confirmed === undefined ? undefined : { ref: { delegation_id, fence }, lease, confirmed };
     }),
   );
-  return found.filter((one) => one !== undefined);
+  const deliveries = found.filter((one) => one !== undefined);
+  if (!signal.aborted) return deliveries;
+  // Nobody hears the answer any more, though its connection may stay open.
+  await handBack(
+    broker,
+    deliveries.map(({ ref }) => ref),
+  );
+  return [];
 }
 
 /** Confirms the lease for the agent; undefined when the lease is gone. */

@@ -1,5 +1,6 @@
 /** Work goes to a client that proves it is there: by an answer to a ping, or by a call with the lease. */
-import { describe, expect, test } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test, vi } from "vitest";
 import { as, startBroker } from "../../support/broker.ts";
 import { answered, type Era, mcpClient } from "../../support/mcp.ts";
 import { until } from "../../support/until.ts";
@@ -36,7 +37,7 @@ async function worker(url: string, token: string, era: Era, silent = false) {
   const client = await mcpClient(url, token, era, { fetch: send });
   const call = async (name: string, args: Record<string, unknown> = {}) =>
     answered(await client.callTool({ name, arguments: args }));
-  return { call, line, pings: () => pings };
+  return { client, call, line, pings: () => pings };
 }
 
 const CONFIRM_SECONDS = 120;
@@ -141,4 +142,30 @@ describe.each([
     expect(await stateOf(id)).toBe("working");
     expect(await attemptOf(id)).toBe(1);
   });
+});
+
+test("a client that left while its lease was being confirmed gets nothing, and the work is back at once", async () => {
+  const { url, gateway, scout, delegate, stateOf } = await desk(10_000);
+  const { client, call } = await worker(url, scout.token, "legacy");
+  const id = await delegate();
+  const { writer } = gateway.broker;
+  const move = writer.move.bind(writer);
+  const leave = new AbortController();
+  vi.spyOn(writer, "move").mockImplementation(async (...args) => {
+    const moved = await move(...args);
+    if (args[0].move === "heartbeat") {
+      leave.abort();
+      // Until the word of it has come.
+      await sleep(200);
+    }
+    return moved;
+  });
+  const polling = client.callTool(
+    { name: "poll_inbox", arguments: { wait_seconds: 20 } },
+    { signal: leave.signal },
+  );
+  await expect(polling).rejects.toThrow();
+  await until(async () => (await stateOf(id)) === "submitted", { what: "its return" });
+  vi.restoreAllMocks();
+  expect((await call("poll_inbox", { wait_seconds: 20 })).data.tasks).toMatchObject([{ attempt: 1 }]);
 });
