@@ -9,5 +9,7 @@ export default defineConfig({
     hookTimeout: 90_000,
     // Most of it waits, so several files at once hardly disturb each other, even on two cores.
     maxWorkers: 4,
+    // The files share what they import: importing it anew for each took a fifth of the time.
+    isolate: false,
   },
 });

@@ -3,6 +3,7 @@
  * gateway's own; several gateways call a host side by side.
  */
 import type { Counter } from "prom-client";
+import { timeOf } from "../redis/time.ts";
 import type { Broker } from "./context.ts";
 import { Refused } from "./egress.ts";
 
@@ -96,7 +97,7 @@ export interface About {
   readonly delegator: string;
   readonly seq: number;
   readonly url: string;
-  /** Since when it is tried, ms by the broker's clock. */
+  /** Since when it is tried, ms by Redis' clock. */
   readonly since: number;
 }
 
@@ -117,7 +118,8 @@ export async function callOut(
     counter.inc({ outcome: "delivered" });
     return "delivered";
   }
-  const triedFor = Date.now() + broker.clock.offset_ms - since;
+  // By Redis' clock: one that is a day ahead would give the call up at once.
+  const triedFor = (await timeOf(broker.redis)) + broker.clock.offset_ms - since;
   const isOver = triedFor > FOR_A_DAY_MS || problem === GONE;
   counter.inc({ outcome: isOver ? "given_up" : "failed" });
   broker.log.warn(

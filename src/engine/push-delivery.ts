@@ -7,6 +7,7 @@ import { compareIds, type Entry, toEntry } from "../events/entry.ts";
 import { readPage } from "../events/stored.ts";
 import { readRecord, type StoredDelegation } from "../lifecycle/record.ts";
 import type { TicketData } from "../queue/tickets.ts";
+import { timeOf } from "../redis/time.ts";
 import type { PushVersion, StoredPush } from "../schema/push.ts";
 import type { Broker } from "./context.ts";
 import { type Call, callOut } from "./outgoing.ts";
@@ -82,7 +83,7 @@ interface Again {
 async function tell(broker: Broker, next: Step, isOver: () => boolean): Promise<Again | null> {
   const { config, entry } = next;
   const { delegation_id, delegator, seq } = entry;
-  const since = next.since ?? Date.now() + broker.clock.offset_ms;
+  const since = next.since ?? (await timeOf(broker.redis)) + broker.clock.offset_ms;
   const calls = await render(broker, config, entry);
   for (const [part, call] of calls.entries()) {
     if (part < next.part) continue;

@@ -1,5 +1,6 @@
 /** How the broker is, for who may know. Limit: asks Redis each time; it is for a person, not for a scrape. */
 import { serverStatus } from "../redis/check.ts";
+import { timeOf } from "../redis/time.ts";
 import type { Status } from "../schema/status.ts";
 import { toInstant } from "../schema/values.ts";
 import type { Principal } from "./access.ts";
@@ -10,7 +11,6 @@ export async function status(broker: Broker, principal: Principal): Promise<Omit
   const maySee = principal.kind === "operator" || principal.kind === "viewer";
   const settings = maySee ? { source: redisSource, ...(await serverStatus(redis)) } : null;
   // Last, so that it is as young as it can be.
-  const [seconds, micros] = (await redis.time()).map(Number);
-  const ms = (seconds ?? 0) * 1000 + Math.floor((micros ?? 0) / 1000) + clock.offset_ms;
+  const ms = (await timeOf(redis)) + clock.offset_ms;
   return { now: toInstant(ms), principal: principal.text, redis: settings };
 }

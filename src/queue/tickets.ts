@@ -6,6 +6,7 @@ import { createRedisBackend, type IQueueBackend, Job, type JobJson, Queue } from
 import type { Redis } from "../redis/connect.ts";
 import { writeEvenIfFull } from "../redis/script.ts";
 import { randomId, type Shards } from "../redis/shards.ts";
+import { timeOf } from "../redis/time.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Look } from "./claimers.ts";
 import { addTicketScript } from "./script.ts";
@@ -148,11 +149,11 @@ export class Tickets {
   /** Whether a delayed ticket is not due yet, by Redis' clock. */
   async #isAhead(agent: string, data: TicketData): Promise<boolean> {
     const delayed = `${this.#shards.ofAgent(agent).queuePrefix}:${agent}:delayed`;
-    const [score, [seconds, micros]] = await Promise.all([
+    const [score, now] = await Promise.all([
       this.#redis.zscore(delayed, ticketId(data)),
-      this.#redis.time(),
+      timeOf(this.#redis),
     ]);
-    return Number(score) / DELAYED_UNIT > Number(seconds) * 1000 + Number(micros) / 1000;
+    return Number(score) / DELAYED_UNIT > now;
   }
 
   /** Tickets that were popped longer ago than any living gateway holds them. */

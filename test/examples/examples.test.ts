@@ -226,14 +226,12 @@ test("an A2A client has an agent that polls release, after its approval", async 
   example("release.ts", [], url, agent.token);
   const approving = example("a2a-client.ts", ["release", "v1.4.0"], url, caller.token);
   expect(await approving.ended, approving.out()).toBe(0);
-  // Progress right before the reply may go with it.
+  // Progress right before the reply may go with it, and the agent may take the work before the stream begins.
   const lines = approving.out().trimEnd().split("\n");
-  expect(lines.filter((line) => line !== "WORKING: releasing")).toEqual([
-    "SUBMITTED",
+  expect(lines.filter((line) => line !== "WORKING: releasing" && line !== "SUBMITTED")).toEqual([
     "WORKING",
     "INPUT_REQUIRED: Release v1.4.0?",
     "answering approve",
-    "SUBMITTED",
     "WORKING",
     "artifact reply: released v1.4.0",
     "COMPLETED: released v1.4.0",

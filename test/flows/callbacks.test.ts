@@ -225,3 +225,20 @@ test("a host that does not answer keeps a few places, and the calls to others go
     timeoutMs: 90_000,
   });
 }, 150_000);
+
+test("a gateway whose clock is two days ahead does not give a failed call up", async () => {
+  const triedFor: number[] = [];
+  const { api, leased } = await setup({ callbackRetryMs: (ms) => triedFor.push(ms) * 10 });
+  const { url, received } = await startReceiver((count) => (count === 1 ? 503 : 204));
+  const { lease } = await leased({ url });
+  const now = Date.now.bind(Date);
+  const ahead = vi.spyOn(Date, "now").mockImplementation(() => now() + 2 * 86_400_000);
+  try {
+    await api.reply(lease);
+    await until(() => received.length === 2);
+  } finally {
+    ahead.mockRestore();
+  }
+  expect(triedFor).toHaveLength(1);
+  expect(triedFor[0]).toBeLessThan(3_600_000);
+});

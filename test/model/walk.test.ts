@@ -13,7 +13,7 @@ import { STEPS } from "./step.ts";
 import { timeSteps } from "./time-steps.ts";
 
 const { MODEL_RUNS, MODEL_SEED, MODEL_PATH, MODEL_REPLAY } = process.env;
-const RUNS = Number(MODEL_RUNS ?? 200);
+const RUNS = Number(MODEL_RUNS ?? 100);
 const STARTS = 10;
 /** Of which a walk leaves out what makes no sense where it comes, and takes {@link STEPS} at most. */
 const OFFERED = 110;

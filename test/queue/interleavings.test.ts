@@ -301,7 +301,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test.each(Array.from({ length: 10 }, (_, n) => n))(
+test.each(Array.from({ length: 5 }, (_, n) => n))(
   "no poll stays parked while a ticket waits, whatever meets, and nobody looks without end: seeds %i000 and on",
   async (thousand) => {
     let lent = 0;

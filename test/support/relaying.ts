@@ -11,7 +11,7 @@ import { type A2aServerOptions, startA2aServer } from "./a2a-server.ts";
 import { client, OPERATOR, startBroker } from "./broker.ts";
 import { until } from "./until.ts";
 
-export const SLOW = { timeoutMs: 30_000 };
+export const SLOW = { timeoutMs: 50_000 };
 
 export interface Relaying {
   readonly events: AgentEvent[];

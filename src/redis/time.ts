@@ -1,0 +1,8 @@
+/** Redis' clock, which all gateways share: their own may be wrong. */
+import type { Redis } from "./connect.ts";
+
+/** Ms since 1970. */
+export async function timeOf(redis: Redis): Promise<number> {
+  const [seconds, micros] = (await redis.time()).map(Number);
+  return (seconds ?? 0) * 1000 + Math.floor((micros ?? 0) / 1000);
+}
