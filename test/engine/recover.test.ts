@@ -59,7 +59,7 @@ test("a round with an unexpected error does not prevent the next one", async () 
   broker.unheard.offer({ agent: "scout", data: { delegation_id: "dlg_0_a", ticket: 1 }, order });
   await until(() => log.some((line) => line.includes("recovery interrupted")), { what: "the failure" });
   broker.unheard.offer({ agent: "scout", data: { delegation_id: "dlg_0_b", ticket: 1 }, order });
-  await until(() => broker.unheard.offers.length === 0 && wake.mock.calls.length === 2, {
+  await until(() => broker.unheard.offers.length === 0 && wake.mock.calls.length >= 2, {
     what: "the next round",
   });
 });
