@@ -10,6 +10,7 @@ import { Writer } from "../../src/lifecycle/writer.ts";
 import { delegateRequestSchema } from "../../src/schema/delegation.ts";
 import { ErrandError } from "../../src/schema/errors.ts";
 import { client, startBroker } from "../support/broker.ts";
+import { randomOf } from "../support/random.ts";
 
 const WALKS = 150;
 const DAY_MS = 86_400_000;
@@ -23,17 +24,6 @@ const STEPPED: ReadonlySet<unknown> = new Set([
   "pipeline",
 ]);
 const AGENT = "{errand:0}:agent:scout";
-
-/** mulberry32: the same walk for the same seed. */
-function randomOf(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-}
 
 /** One request, whose commands wait until they are let go. */
 class Caller {

@@ -62,6 +62,7 @@ test("a round with an unexpected error does not prevent the next one", async () 
   await until(() => broker.unheard.offers.length === 0 && wake.mock.calls.length >= 2, {
     what: "the next round",
   });
+  expect(await broker.tickets.find("scout", { delegation_id: "dlg_0_b", ticket: 1 })).toBe("queued");
 });
 
 test("hand-backs that wait for Redis are bounded", () => {

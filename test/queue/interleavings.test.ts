@@ -11,23 +11,13 @@ import type { Sink } from "../../src/events/feed.ts";
 import { Claimers, type Look } from "../../src/queue/claimers.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { entryFields } from "../support/entry.ts";
+import { randomOf } from "../support/random.ts";
 
 /** Never within a walk: nothing but the wakes may help. */
 const RECHECK_MS = 1e9;
 
 const AGENT = "scout";
 const MOST_STEPS = 20;
-
-/** mulberry32: the same walk for the same seed. */
-function randomOf(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-}
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
