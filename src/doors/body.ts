@@ -31,7 +31,7 @@ export function readBody(
     const chunks: Buffer[] = [];
     let length = 0;
     let refused = false;
-    // What still arrives is read and dropped.
+    // The rest of the body is read and dropped.
     const refuse = (error?: unknown) => {
       refused = true;
       chunks.length = 0;

@@ -482,7 +482,7 @@ end
 local added = move == 'retry' and 0 or #ARGV[3] + (p.bytes or 0) + growth
 if added > 0 and rec.bytes + added > LIMITS.delegation_bytes then return answer('too_large') end
 
--- What the move adds to the bytes that its delegator keeps. Messages are in events too, and so in several streams.
+-- The bytes that this move adds to its delegator. A message is also in events, and so in several streams.
 local keeps = 0
 if move ~= 'retry' then
   keeps = growth + LIMITS.event_copies * #ARGV[3] +

@@ -65,7 +65,7 @@ export async function dump(stage: Stage): Promise<Dump> {
 }
 
 /**
- * What two dumps in a row agree on: a dump is no snapshot, so a record that moves while it is read may seem to have no
+ * The records and tickets on which two dumps in a row agree. A record that moves during a dump may seem to have no
  * ticket. A ticket that either of them has is there.
  */
 export function unmoved(first: Dump, second: Dump): Dump {

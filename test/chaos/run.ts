@@ -52,7 +52,7 @@ export async function runChaos(options: Options, { say, progress, stop }: RunHoo
     }
     await load;
     clearTimeout(timer);
-    // One that was stopped is told as long as it was.
+    // A run that was stopped is reported with its real length.
     const minutes = stop?.aborted ? Math.round((performance.now() - loadedAt) / 6_000) / 10 : options.minutes;
     stop?.removeEventListener("abort", end);
     const history = await endRun(stage, say);

@@ -52,7 +52,7 @@ test("200 parked polls ask Redis for nothing, and delayed work wakes them on tim
   await until(() => Date.now() > due - 100);
   const seconds = (Date.now() - from) / 1_000;
   expect(seconds).toBeGreaterThan(1);
-  // What two gateways do by themselves, however many wait: far from one command a second for each poll.
+  // Two idle gateways send a few commands a second; one command a second for each poll would be 200.
   expect(((await commands(own.redis)) - before) / seconds).toBeLessThan(50);
 
   await until(() => arrivals.length + early.length === 20, { timeoutMs: 20_000 });

@@ -35,7 +35,7 @@ const asQuery = (query: Readonly<Record<string, unknown>>): string => {
 };
 
 const inPath = (value: unknown): string =>
-  // A placeholder stays one.
+  // Keep a placeholder as it is.
   encodeURIComponent(String(value).toWellFormed()).replace(/^%7B(\w+)%7D$/, "{$1}");
 
 function restAsk({ method, path, schemas: { params, query, body } }: Route): fc.Arbitrary<Ask> {

@@ -216,7 +216,7 @@ test.each([
     expect(grown).toBeLessThan(0.7 * MAX);
     expect(grown).toBeGreaterThan(0.3 * MAX);
 
-    // Of others, and of the operator, new work is taken; what she has goes on; and erasing makes room again.
+    // Others and the operator may still delegate. Her work in progress goes on, and erasing makes room again.
     expect((await bob.delegate("scout")).status).toBe(202);
     expect((await api.delegate("scout")).status).toBe(202);
     const once = { "idempotency-key": "k" };
