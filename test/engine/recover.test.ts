@@ -53,15 +53,14 @@ test("a round with an unexpected error does not prevent the next one", async () 
   const { gateway, log } = await startBroker();
   const { broker } = gateway;
   const order = { priority: 5, returned: false, delay_ms: 0 };
-  const wake = vi.spyOn(broker.claimers, "wake").mockImplementationOnce(() => {
+  vi.spyOn(broker.tickets, "add").mockImplementationOnce(() => {
     throw new Error("unforeseen");
   });
   broker.unheard.offer({ agent: "scout", data: { delegation_id: "dlg_0_a", ticket: 1 }, order });
   await until(() => log.some((line) => line.includes("recovery interrupted")), { what: "the failure" });
+  const wake = vi.spyOn(broker.claimers, "wake");
   broker.unheard.offer({ agent: "scout", data: { delegation_id: "dlg_0_b", ticket: 1 }, order });
-  await until(() => broker.unheard.offers.length === 0 && wake.mock.calls.length >= 2, {
-    what: "the next round",
-  });
+  await until(() => wake.mock.calls.length > 0, { what: "the next round" });
   expect(await broker.tickets.find("scout", { delegation_id: "dlg_0_b", ticket: 1 })).toBe("queued");
 });
 
