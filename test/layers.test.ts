@@ -1,22 +1,76 @@
+/** Which file may import what: the borders that keep the folders of `src` apart. */
 import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
-const SRC = new URL("../src/", import.meta.url);
-const files = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
-const folderOf = (file: string): string | null => (file.includes("/") ? (file.split("/")[0] ?? null) : null);
+/** Package → the only folders that know it. */
+const PACKAGES: Record<string, readonly string[]> = {
+  bullmq: ["queue/"],
+  ioredis: ["redis/"],
+  hono: ["doors/"],
+  "@hono/node-server": ["doors/"],
+  commander: ["cli/"],
+  "@a2a-js/sdk": ["doors/a2a/", "relay/"],
+  "@modelcontextprotocol/server": ["doors/mcp/"],
+};
+
+/** Folder → the only other folders that it imports. */
+const FOLDERS: Record<string, readonly string[]> = {
+  // It also runs in browsers, so it imports nothing of Node either.
+  client: ["schema"],
+  relay: ["schema", "telemetry"],
+  // It speaks HTTP to the broker, like every other client.
+  cli: ["client", "relay", "schema", "telemetry"],
+};
+const BROWSER = "client/";
+
+const SRC = fileURLToPath(new URL("../src/", import.meta.url));
+const imports = new Map(
+  readdirSync(SRC, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => {
+      const text = readFileSync(join(SRC, file), "utf8");
+      return [file, [...text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map(([, to = ""]) => to)] as const;
+    }),
+);
+const folderOf = (file: string): string => (file.includes("/") ? (file.split("/")[0] ?? "") : "");
+const isRelative = (to: string): boolean => to.startsWith(".");
+const resolve = (file: string, to: string): string => normalize(join(dirname(file), to));
+
+/** Every import of one file by another that `isWrong` finds wrong, as text. */
+const wrong = (isWrong: (file: string, to: string) => boolean): string[] =>
+  [...imports].flatMap(([file, all]) =>
+    all.filter((to) => isWrong(file, to)).map((to) => `${file} imports ${to}`),
+  );
 
 test("a folder of src imports only folders that sort after it", () => {
-  const upward = files.flatMap((file) => {
-    const text = readFileSync(new URL(file, SRC), "utf8");
-    const imports = [...text.matchAll(/from "(\.[^"]+)"/g)].map((match) => match[1] ?? "");
-    return imports.flatMap((target) => {
-      const [from, to] = [
-        folderOf(file),
-        folderOf(new URL(target, new URL(file, SRC)).href.slice(SRC.href.length)),
-      ];
-      return from !== null && (to === null || to < from) ? [`${file} imports ${target}`] : [];
-    });
-  });
-  expect(files.length).toBeGreaterThan(40);
-  expect(upward).toEqual([]);
+  expect(imports.size).toBeGreaterThan(200);
+  expect(
+    wrong((file, to) => {
+      const from = folderOf(file);
+      return from !== "" && isRelative(to) && folderOf(resolve(file, to)) < from;
+    }),
+  ).toEqual([]);
+});
+
+test("a package with a place of its own is imported nowhere else", () => {
+  expect(
+    wrong((file, to) => {
+      const known = Object.entries(PACKAGES).find(([name]) => to === name || to.startsWith(`${name}/`));
+      return known?.[1].every((folder) => !file.startsWith(folder)) ?? false;
+    }),
+  ).toEqual([]);
+});
+
+test("the client, the relay and the CLI import only the folders that they may", () => {
+  expect(
+    wrong((file, to) => {
+      const allowed = FOLDERS[folderOf(file)];
+      if (!allowed || !isRelative(to)) return false;
+      const folder = folderOf(resolve(file, to));
+      return folder !== "" && folder !== folderOf(file) && !allowed.includes(folder);
+    }),
+  ).toEqual([]);
+  expect(wrong((file, to) => file.startsWith(BROWSER) && to.startsWith("node:"))).toEqual([]);
 });

@@ -9,7 +9,7 @@ import type { ConnectionOptions } from "../client/http.ts";
 import { agentNameSchema } from "../schema/values.ts";
 import { discover } from "./discover.ts";
 import type { CliHost } from "./host.ts";
-import { note, oneLine } from "./output.ts";
+import { note, oneLine } from "./show/output.ts";
 
 export interface GlobalOptions {
   readonly json?: boolean;

@@ -3,27 +3,27 @@
  * Limit: what the commands do is in their own files.
  */
 import { Command } from "commander";
-import { addAgent } from "./agent.ts";
-import { addAnswer } from "./answer.ts";
-import { addAudit } from "./audit.ts";
-import { addCancel } from "./cancel.ts";
-import { addCompletion } from "./completion.ts";
+import { addAgent } from "./commands/agent.ts";
+import { addAnswer } from "./commands/answer.ts";
+import { addAudit } from "./commands/audit.ts";
+import { addCancel } from "./commands/cancel.ts";
+import { addCompletion } from "./commands/completion.ts";
+import { addApprove, addDeny } from "./commands/decide.ts";
+import { addDelegate } from "./commands/delegate.ts";
+import { addDelete } from "./commands/delete.ts";
+import { addGet } from "./commands/get.ts";
+import { addList } from "./commands/list.ts";
+import { addMessage } from "./commands/message.ts";
+import { addRedrive } from "./commands/redrive.ts";
+import { addResults } from "./commands/results.ts";
+import { addServe } from "./commands/serve.ts";
+import { addToken } from "./commands/token.ts";
+import { addWatch } from "./commands/watch.ts";
 import { addGlobalOptions, type Cli, examples } from "./context.ts";
-import { addApprove, addDeny } from "./decide.ts";
-import { addDelegate } from "./delegate.ts";
-import { addDelete } from "./delete.ts";
-import { addDoctor } from "./doctor.ts";
-import { addGet } from "./get.ts";
-import { addList } from "./list.ts";
-import { addMcp } from "./mcp.ts";
-import { addMessage } from "./message.ts";
-import { addRedrive } from "./redrive.ts";
-import { addRelay } from "./relay.ts";
-import { addResults } from "./results.ts";
-import { addServe } from "./serve.ts";
-import { addToken } from "./token.ts";
-import { addWatch } from "./watch.ts";
-import { addWork } from "./work.ts";
+import { addDoctor } from "./doctor/doctor.ts";
+import { addMcp } from "./mcp/mcp.ts";
+import { addRelay } from "./relay/relay.ts";
+import { addWork } from "./work/work.ts";
 
 /** In the order that the help lists them. */
 const COMMANDS = [

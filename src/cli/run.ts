@@ -5,8 +5,8 @@
 import { delegationIdSchema } from "../schema/values.ts";
 import { toFailure } from "./failure.ts";
 import type { CliHost } from "./host.ts";
-import { complain } from "./output.ts";
 import { buildProgram, everyCommand, pathOf } from "./program.ts";
+import { complain } from "./show/output.ts";
 
 /** `argv` without node and the script, as in `process.argv.slice(2)`. */
 export async function runCli(argv: string[], host: CliHost): Promise<number> {

@@ -3,7 +3,7 @@
  * Limit: two scripts with one body: at full memory Redis refuses the one for moves that grow a delegation.
  */
 import { readFileSync } from "node:fs";
-import { TICKET_LUA } from "../queue/script.ts";
+import { TICKET_LUA } from "../queue/ticket-script.ts";
 import { Script, toLua } from "../redis/script.ts";
 import { type AgentSpec, agentRequestSchema } from "../schema/agent.ts";
 import { type DelegationError, TERMINAL_STATES } from "../schema/delegation.ts";

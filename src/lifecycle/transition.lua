@@ -330,7 +330,7 @@ if needs.unused then
   if p.redrive_of and redis.call('HEXISTS', base .. ':d:' .. p.redrive_of, 'redrive_erased') == 1 then
     return answer('deleted')
   end
-  -- A mark in place of the record says why none may be created; see engine/idempotency.ts.
+  -- A mark in place of the record says why none may be created; see engine/delegations/idempotency.ts.
   if stands then return answer(redis.call('HEXISTS', key, 'voided') == 1 and 'voided' or 'deleted') end
   -- The taker asks for the last three.
   local agent = settings('created_at', 'deleting', 'max_attempts', 'max_waiting', 'paused', 'max_working', 'lease_ms')

@@ -8,8 +8,8 @@ import { writeEvenIfFull } from "../redis/script.ts";
 import { randomId, type Shards } from "../redis/shards.ts";
 import { timeOf } from "../redis/time.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Look } from "./claimers.ts";
-import { addTicketScript } from "./script.ts";
+import type { Look } from "./parked-polls.ts";
+import { addTicketScript } from "./ticket-script.ts";
 
 export interface TicketData {
   readonly delegation_id: string;

@@ -38,7 +38,7 @@ export interface ShardKeys {
   readonly base: string;
   /**
    * HASH: the record, written by transition.lua alone. Without a state it is a mark that no record of this id may be
-   * created (engine/idempotency.ts); the mark expires.
+   * created (engine/delegations/idempotency.ts); the mark expires.
    */
   readonly delegation: (id: string) => string;
   /** LIST: JSON messages, oldest first; an element may hold several, comma separated. */
@@ -53,9 +53,9 @@ export interface ShardKeys {
   readonly secrets: (id: string) => string;
   /** SET: ids of the delegations made, or about to be made, under it; a cascade takes out what it has canceled. */
   readonly children: (id: string) => string;
-  /** HASH push config id → JSON, with its secrets; written by transition.lua, entries taken out by engine/push-steps.ts. */
+  /** HASH push config id → JSON, with its secrets; written by transition.lua, entries taken out by engine/outbound/push-notifications/progress.ts. */
   readonly pushes: (id: string) => string;
-  /** HASH: how far each of them is told; by `at:`, `job:`, `since:` and `part:` and its id. See engine/push-steps.ts. */
+  /** HASH: how far each of them is told; by `at:`, `job:`, `since:` and `part:` and its id. See engine/outbound/push-notifications/progress.ts. */
   readonly pushed: (id: string) => string;
   /** LIST: events that could not be written to their streams yet, oldest first; almost always absent. */
   readonly unpublished: (id: string) => string;

@@ -3,7 +3,7 @@
  * Limit: a task whose id was never heard is found where the server lists its tasks.
  */
 import { type Delegation, isTerminal } from "../schema/delegation.ts";
-import { readMark } from "./mark.ts";
+import { readMark } from "./checkpoint.ts";
 import { first } from "./messages.ts";
 import type { Remote } from "./remote.ts";
 import { toRemoteError } from "./remote-error.ts";

@@ -58,7 +58,7 @@ export const DEFECTS: Record<RuleName, Defect> = {
   }),
   uncanceled: defect(
     "says canceled and does nothing",
-    "engine/cancel.js",
+    "engine/delegations/cancel.js",
     /move: "cancel"/,
     'move: "follow_up"',
   ),
@@ -89,19 +89,19 @@ export const DEFECTS: Record<RuleName, Defect> = {
   ),
   repeated: defect(
     "sends an event twice",
-    "doors/stream.js",
+    "doors/http/stream.js",
     /if \(frame\)\s+yield frame;/,
     "if (frame) { yield frame; if (Math.random() < 0.1) yield frame; }",
   ),
   reset: defect(
     "resets a reader for no reason",
-    "doors/stream.js",
+    "doors/http/stream.js",
     /if \("reset" in event\)/,
     'if ("reset" in event || Math.random() < 0.05)',
   ),
   "foreign-read": defect(
     "lets everybody see everything",
-    "engine/access.js",
+    "engine/access/access.js",
     /if \(seesAll\(principal\)\)/,
     "if (true)",
   ),
@@ -121,7 +121,7 @@ export const DEFECTS: Record<RuleName, Defect> = {
   ),
   "two-replies": defect(
     "takes a repeated reply for a new one",
-    "engine/stitch.js",
+    "engine/leases/reply.js",
     /outcome: "duplicate", record/,
     'outcome: "matched", record',
     { deed: "twice" },
@@ -151,7 +151,7 @@ export const DEFECTS: Record<RuleName, Defect> = {
   },
   "delivery-forged": defect(
     "signs something else",
-    "engine/callbacks.js",
+    "engine/outbound/callbacks.js",
     /\.sign\(id, now, body\)/,
     '.sign(id, now, body + " ")',
   ),
@@ -163,13 +163,13 @@ export const DEFECTS: Record<RuleName, Defect> = {
   ),
   "a2a-order": defect(
     "repeats on an A2A stream",
-    "doors/a2a/streamed.js",
+    "doors/a2a/stream.js",
     /yield \{ json: JSON\.stringify\(step\.value\) \};/,
     "{ $& $& }",
   ),
   "internal-error": defect(
     "fails at reading now and then",
-    "engine/read.js",
+    "engine/delegations/read.js",
     /if \(!record\)/,
     'if (Math.random() < 0.1) throw new TypeError("broken on purpose");\n    $&',
   ),

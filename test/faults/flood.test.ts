@@ -1,6 +1,6 @@
 /** One principal sends as many requests as it can, beside another. Limit: order and numbers; times are the benchmark's. */
 import { expect, onTestFinished, test, vi } from "vitest";
-import { InProgress } from "../../src/doors/in-progress.ts";
+import { InProgress } from "../../src/doors/http/in-progress.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { callModern } from "../support/mcp.ts";

@@ -1,7 +1,13 @@
 import { expect, test, vi } from "vitest";
-import { toPrincipal } from "../../src/engine/access.ts";
-import { delegate } from "../../src/engine/delegate.ts";
-import { createPush, deletePush, getPush, listPushes, toPush } from "../../src/engine/pushes.ts";
+import { toPrincipal } from "../../src/engine/access/access.ts";
+import { delegate } from "../../src/engine/delegations/delegate.ts";
+import {
+  createPush,
+  deletePush,
+  getPush,
+  listPushes,
+  toPush,
+} from "../../src/engine/outbound/push-notifications/configs.ts";
 import { delegateRequestSchema } from "../../src/schema/delegation.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { type PushInput, pushInputSchema } from "../../src/schema/push.ts";

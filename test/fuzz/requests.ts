@@ -2,10 +2,10 @@
 import * as fc from "fast-check";
 import { z } from "zod";
 import { PARAMS } from "../../src/doors/a2a/params.ts";
-import { PARAMS_V03 } from "../../src/doors/a2a/params-v03.ts";
-import { ROUTES } from "../../src/doors/http.ts";
+import { PARAMS_V03 } from "../../src/doors/a2a/v03/params.ts";
+import { ROUTES } from "../../src/doors/http/app.ts";
+import type { Route } from "../../src/doors/http/route.ts";
 import { TOOLS } from "../../src/doors/mcp/tools.ts";
-import type { Route } from "../../src/doors/route.ts";
 import { artifactSchema, messageSchema } from "../../src/schema/a2a.ts";
 import { A2A_STATES } from "../../src/schema/a2a-task.ts";
 import { MODERN } from "../support/mcp.ts";

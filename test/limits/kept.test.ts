@@ -1,6 +1,6 @@
 /** What the delegations of one delegator may keep: the count is exact, and the limit affects no other delegator. */
 import { expect, test, vi } from "vitest";
-import { Pressure } from "../../src/engine/pressure.ts";
+import { Pressure } from "../../src/engine/upkeep/memory-guard.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { keptIn } from "../support/kept.ts";
 import { startOwnRedis } from "../support/own-redis.ts";

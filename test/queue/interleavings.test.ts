@@ -2,13 +2,13 @@
  * Random walks over everything that can meet in the claimers: looks that answer late and out of order, tickets told of
  * late, work that a lent poll takes where it is made, drains, holds, failures, polls that leave, on one or two gateways
  * over one queue. The queue is a model, for the order is what is under test; so is the glue between a submit and its
- * poll (engine/delegate.ts). Limit: time stands still but for what falls due.
+ * poll (engine/delegations/delegate.ts). Limit: time stands still but for what falls due.
  */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Told } from "../../src/engine/told.ts";
+import { Told } from "../../src/engine/leases/handoff.ts";
 import { toEntry } from "../../src/events/entry.ts";
 import type { Sink } from "../../src/events/feed.ts";
-import { Claimers, type Look } from "../../src/queue/claimers.ts";
+import { Claimers, type Look } from "../../src/queue/parked-polls.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { entryFields } from "../support/entry.ts";
 import { randomOf } from "../support/random.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
-import { appendOnlyCheck } from "../../src/cli/doctor-local.ts";
+import { appendOnlyCheck } from "../../src/cli/doctor/local.ts";
 import { preflight } from "../../src/preflight.ts";
 import { type EmbeddedRedis, startEmbedded } from "../../src/redis/embedded.ts";
 import { readLoad } from "../../src/redis/embedded-log.ts";

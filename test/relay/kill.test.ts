@@ -1,6 +1,6 @@
 /** `errand relay` killed in each phase: whoever is started next goes on with the same task. Limit: needs a build. */
 import { expect, test, vi } from "vitest";
-import { setup } from "../cli/real.ts";
+import { setup } from "../cli/broker/cli.ts";
 import { type A2aServerOptions, startA2aServer } from "../support/a2a-server.ts";
 import { SLOW, watching } from "../support/relaying.ts";
 import { until } from "../support/until.ts";

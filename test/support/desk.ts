@@ -4,7 +4,7 @@
  */
 import { Redis } from "ioredis";
 import { inject, onTestFinished } from "vitest";
-import { Agents } from "../../src/engine/agents.ts";
+import { Agents } from "../../src/engine/agents/store.ts";
 import { readRecord } from "../../src/lifecycle/record.ts";
 import type { MoveName } from "../../src/lifecycle/states.ts";
 import { type Command, type Outcome, Writer } from "../../src/lifecycle/writer.ts";

@@ -1,5 +1,5 @@
 /** Loses tickets, as a Redis that forgot a write or a hand in BullMQ's keys would. Limit: of what waits. */
-import type { Broker } from "../../src/engine/context.ts";
+import type { Broker } from "../../src/engine/broker.ts";
 
 type Losing = Pick<Broker, "redis" | "shards" | "tickets">;
 

@@ -1,7 +1,7 @@
 /** The relay over the library, in this process: what `errand relay` does. Limit: to be killed, it is run as a program. */
 import { onTestFinished } from "vitest";
-import { watchEnds } from "../../src/cli/relay-ends.ts";
-import { toOutcome, toPort } from "../../src/cli/relay-port.ts";
+import { watchEnds } from "../../src/cli/relay/ends.ts";
+import { toOutcome, toPort } from "../../src/cli/relay/port.ts";
 import { Agent } from "../../src/client/agent.ts";
 import { Delegator } from "../../src/client/delegator.ts";
 import type { AgentEvent } from "../../src/client/work.ts";

@@ -3,9 +3,9 @@
  * way to authenticate: the broker's bearer tokens.
  */
 import { AgentCard, type AgentSkill } from "@a2a-js/sdk";
-import type { Principal } from "../../engine/access.ts";
-import type { StoredAgent } from "../../engine/agents.ts";
-import type { Broker } from "../../engine/context.ts";
+import type { Principal } from "../../engine/access/access.ts";
+import type { StoredAgent } from "../../engine/agents/store.ts";
+import type { Broker } from "../../engine/broker.ts";
 import { EXTENSION } from "./extensions.ts";
 
 /** What a card says where an agent's record says nothing; an empty member would be left out. */

@@ -2,9 +2,9 @@
  * The A2A door: every agent is an A2A server under its name, however far behind a NAT it sits. Limit: no rules of its
  * own; what it does is done by the engine's verbs.
  */
-import type { Broker } from "../../engine/context.ts";
-import type { Mount } from "../exchange.ts";
-import { published } from "./published.ts";
+import type { Broker } from "../../engine/broker.ts";
+import type { Mount } from "../http/exchange.ts";
+import { published } from "./public-card.ts";
 import { rest } from "./rest.ts";
 import { rpc } from "./rpc.ts";
 import type { Signer } from "./signing.ts";

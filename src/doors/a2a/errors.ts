@@ -19,7 +19,7 @@ import {
 import { A2A_ERRORS, type A2aErrorName, type RpcStatus } from "../../schema/a2a-errors.ts";
 import { ERRORS, type ErrandError } from "../../schema/errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { toErrandError } from "../problem.ts";
+import { toErrandError } from "../http/problem.ts";
 
 type Detail = Record<string, unknown>;
 

@@ -27,16 +27,16 @@ import {
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors";
 import type { A2ARequestHandler, ServerCallContext } from "@a2a-js/sdk/server";
-import { cancel } from "../../engine/cancel.ts";
-import { createPush, deletePush, listPushes } from "../../engine/pushes.ts";
-import { read } from "../../engine/read.ts";
-import { followOne } from "../../engine/watch.ts";
+import { cancel } from "../../engine/delegations/cancel.ts";
+import { read } from "../../engine/delegations/read.ts";
+import { followOne } from "../../engine/events/subscribe.ts";
+import { createPush, deletePush, listPushes } from "../../engine/outbound/push-notifications/configs.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { type Delegation, delegationSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { truncate } from "../../schema/text.ts";
-import { waitedFor } from "../accepted.ts";
+import { waitedFor } from "../http/accepted.ts";
 import { boundedUpdate } from "./bounded.ts";
 import { extendedCard, publicCard } from "./card.ts";
 import { listTasks } from "./list.ts";
@@ -44,8 +44,8 @@ import { toInlinePush, toPushConfig, toPushInput, versionFor } from "./push-conf
 import type { Scope } from "./scope.ts";
 import { toMessageJson, toStreamResponse, toTask } from "./sdk.ts";
 import { readTask, send } from "./send.ts";
+import { Told } from "./shown-artifacts.ts";
 import { artifactsOf, toTaskJson, type UpdateJson } from "./task.ts";
-import { Told } from "./told.ts";
 import { isEnd, toUpdates } from "./updates.ts";
 
 /** How long a blocking send waits for the end or a question; then the task is shown as it stands. */

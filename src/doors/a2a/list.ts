@@ -1,7 +1,7 @@
-/** ListTasks: what the caller may see of an agent's tasks, the last to change first. Limit: see engine/recent.ts. */
+/** ListTasks: what the caller may see of an agent's tasks, the last to change first. Limit: see engine/delegations/list-by-update.ts. */
 import type { ListTasksRequest } from "@a2a-js/sdk";
 import { taskStateToJSON } from "@a2a-js/sdk";
-import { recent } from "../../engine/recent.ts";
+import { recent } from "../../engine/delegations/list-by-update.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { fromA2aState } from "../../schema/a2a-task.ts";
 import type { Scope } from "./scope.ts";

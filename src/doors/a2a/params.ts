@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { LIMITS } from "../../schema/limits.ts";
 import { fewOf } from "../../schema/values.ts";
-import { check } from "../route.ts";
+import { check } from "../http/route.ts";
 import { base64Schema } from "./base64.ts";
 
 const object = z.record(z.string(), z.unknown());

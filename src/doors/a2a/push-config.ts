@@ -6,7 +6,7 @@ import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
 import type { ServerCallContext } from "@a2a-js/sdk/server";
 import { z } from "zod";
 import { type Push, type PushInput, type PushVersion, pushInputSchema } from "../../schema/push.ts";
-import { check } from "../route.ts";
+import { check } from "../http/route.ts";
 
 /** Its receiver is told in the words of the version that it was made by. */
 export const versionFor = (context: ServerCallContext | undefined): PushVersion =>

@@ -2,7 +2,7 @@
  * Which operation a path of the HTTP+JSON binding means, and what the path and the query say of its params. Limit:
  * paths of 1.0; those of 0.3 are the same behind `v1/`, but for the card.
  */
-import type { Exchange } from "../exchange.ts";
+import type { Exchange } from "../http/exchange.ts";
 import type { Method } from "./params.ts";
 
 export interface Operation {

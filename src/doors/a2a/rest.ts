@@ -5,18 +5,18 @@
 import { A2A_CONTENT_TYPE } from "@a2a-js/sdk";
 import { ErrandError } from "../../schema/errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { type Answer, json, nothing } from "../answer.ts";
-import { parseBody } from "../body.ts";
-import type { Exchange } from "../exchange.ts";
+import { type Answer, json, nothing } from "../http/answer.ts";
+import { parseBody } from "../http/body.ts";
+import type { Exchange } from "../http/exchange.ts";
 import { restError, restErrorV03, toFailure } from "./errors.ts";
 import { activated } from "./extensions.ts";
 import { checkParams } from "./params.ts";
 import { operate } from "./rest-operations.ts";
-import { operateV03 } from "./rest-operations-v03.ts";
 import { type Operation, operationOf } from "./rest-routes.ts";
 import { Scope } from "./scope.ts";
 import type { Signer } from "./signing.ts";
-import { streamed } from "./streamed.ts";
+import { streamed } from "./stream.ts";
+import { operateV03 } from "./v03/rest-operations.ts";
 import { formFor, type Version, versionOf } from "./version.ts";
 
 export async function rest(exchange: Exchange, signer: Signer | null, log: Log): Promise<Answer | Response> {

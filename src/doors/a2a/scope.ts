@@ -1,9 +1,9 @@
 /** One request of an A2A client: who asks, of which agent, and what must end with it. Limit: lives as long as the answer. */
 import { ErrandError } from "../../schema/errors.ts";
 import { AGENT_NAME } from "../../schema/values.ts";
-import type { Call } from "../call.ts";
-import { a2aUrl } from "../links.ts";
-import type { Reader } from "../stream.ts";
+import type { Call } from "../http/call.ts";
+import { a2aUrl } from "../http/links.ts";
+import type { Reader } from "../http/stream.ts";
 import type { Signer } from "./signing.ts";
 
 /** What can be no agent's name is not looked for. */

@@ -3,12 +3,13 @@
  * where the task stands. Limit: one verb of the engine, never a second try at another: an answer that comes too late
  * is not taken for one to the next question.
  */
-import { answer } from "../../engine/answer.ts";
-import { delegate } from "../../engine/delegate.ts";
-import { message as followUp } from "../../engine/message.ts";
-import { createPush, toPush } from "../../engine/pushes.ts";
-import { read } from "../../engine/read.ts";
-import { notFound } from "../../engine/refuse.ts";
+
+import { delegate } from "../../engine/delegations/delegate.ts";
+import { read } from "../../engine/delegations/read.ts";
+import { notFound } from "../../engine/errors.ts";
+import { createPush, toPush } from "../../engine/outbound/push-notifications/configs.ts";
+import { answer } from "../../engine/questions/answer.ts";
+import { message as followUp } from "../../engine/questions/message.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { type MessageInput, messageInputSchema } from "../../schema/a2a.ts";
 import { delegateRequestSchema, interruptSchema } from "../../schema/delegation.ts";
@@ -16,8 +17,8 @@ import { ErrandError } from "../../schema/errors.ts";
 import type { PushInput, PushVersion } from "../../schema/push.ts";
 import { contextIdSchema, delegationIdSchema } from "../../schema/values.ts";
 
-import { check } from "../route.ts";
-import { traceparentOf } from "../trace.ts";
+import { check } from "../http/route.ts";
+import { traceparentOf } from "../http/trace.ts";
 import { interruptNamed, toAnswerRequest } from "./answers.ts";
 import type { Scope } from "./scope.ts";
 

@@ -15,8 +15,8 @@ import {
 } from "../../schema/delegation.ts";
 import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import { toInstant } from "../../schema/values.ts";
+import type { Told } from "./shown-artifacts.ts";
 import { type About, aboutOf, artifactsOf, OURS, toStatus, type UpdateJson } from "./task.ts";
-import type { Told } from "./told.ts";
 
 /** An artifact, or its stand-in after its body was replaced or dropped. */
 const shownSchema = z.union([

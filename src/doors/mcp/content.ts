@@ -3,7 +3,7 @@
  * or not at all, bytes never; what was left out is marked or counted.
  */
 import * as z from "zod";
-import { preview } from "../../engine/delegate.ts";
+import { preview } from "../../engine/delegations/delegate.ts";
 import { type Artifact, type Message, textOf } from "../../schema/a2a.ts";
 
 export const contentSchema = z.object({

@@ -9,13 +9,13 @@ import {
   TRACEPARENT_META_KEY,
 } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import type { Principal } from "../../engine/access.ts";
-import type { Broker } from "../../engine/context.ts";
-import { bodyHash } from "../../engine/idempotency.ts";
-import type { Quota } from "../../engine/quotas.ts";
+import type { Principal } from "../../engine/access/access.ts";
+import type { Quota } from "../../engine/access/quotas.ts";
+import type { Broker } from "../../engine/broker.ts";
+import { bodyHash } from "../../engine/delegations/idempotency.ts";
 import { randomId } from "../../redis/shards.ts";
-import type { Call, Hold } from "../call.ts";
-import { traceparentOf } from "../trace.ts";
+import type { Call, Hold } from "../http/call.ts";
+import { traceparentOf } from "../http/trace.ts";
 import type { ClientPings } from "./delivery.ts";
 
 export const TASKS = "io.modelcontextprotocol/tasks";

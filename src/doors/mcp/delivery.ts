@@ -5,8 +5,8 @@
  * its lease lapses as usual.
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
-import { type GrantedLease, handBack, type LeaseRef } from "../../engine/lease.ts";
-import { heartbeat } from "../../engine/progress.ts";
+import { heartbeat } from "../../engine/leases/heartbeat.ts";
+import { type GrantedLease, handBack, type LeaseRef } from "../../engine/leases/lease.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { type Lease, leaseSchema } from "../../schema/lease.ts";
 import type { Context } from "./context.ts";

@@ -5,12 +5,12 @@
  */
 import { createMcpHandler, isLegacyRequest, type ServerContext } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import type { Broker } from "../../engine/context.ts";
+import type { Broker } from "../../engine/broker.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { parseBody } from "../body.ts";
-import type { Call } from "../call.ts";
-import type { Exchange, Mount } from "../exchange.ts";
-import { problemResponse, toErrandError } from "../problem.ts";
+import { parseBody } from "../http/body.ts";
+import type { Call } from "../http/call.ts";
+import type { Exchange, Mount } from "../http/exchange.ts";
+import { problemResponse, toErrandError } from "../http/problem.ts";
 import { declaresTasks, tasksRequired } from "./context.ts";
 import { ClientPings } from "./delivery.ts";
 import { errorResponse, withoutOldCodes } from "./errors.ts";

@@ -3,7 +3,7 @@
  * a schema that is not becomes a form for a text. A credential is never asked for in a form, only whether it was given.
  */
 import { type InputRequests, inputRequired, inputResponse, isSpecType } from "@modelcontextprotocol/server";
-import { preview } from "../../engine/delegate.ts";
+import { preview } from "../../engine/delegations/delegate.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import type { AnswerInput } from "../../schema/interrupt.ts";

@@ -15,11 +15,11 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import type { Principal } from "../../engine/access.ts";
+import type { Principal } from "../../engine/access/access.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import type { Call } from "../call.ts";
-import { API_INFO } from "../openapi.ts";
-import { toErrandError } from "../problem.ts";
+import type { Call } from "../http/call.ts";
+import { toErrandError } from "../http/problem.ts";
+import { API_INFO } from "../openapi/document.ts";
 import { Context, declaresTasks, type Era, TASKS, tasksRequired } from "./context.ts";
 import type { ClientPings } from "./delivery.ts";
 import { toProtocolError, toToolError } from "./errors.ts";

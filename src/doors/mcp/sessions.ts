@@ -12,7 +12,7 @@ import type { Clock } from "../../lifecycle/writer.ts";
 import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import type { Call } from "../call.ts";
+import type { Call } from "../http/call.ts";
 import { errorResponse, withoutOldCodes } from "./errors.ts";
 
 const LOOK_MS = 60_000;

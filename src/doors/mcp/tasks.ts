@@ -2,10 +2,11 @@
  * A delegation as a task of the Tasks extension, and the methods of that extension. Limit: to be asked for; its
  * status notifications are not sent.
  */
-import { answeredParts, answerPart } from "../../engine/answer-parts.ts";
-import { cancel } from "../../engine/cancel.ts";
-import type { Broker } from "../../engine/context.ts";
-import { read } from "../../engine/read.ts";
+
+import type { Broker } from "../../engine/broker.ts";
+import { cancel } from "../../engine/delegations/cancel.ts";
+import { read } from "../../engine/delegations/read.ts";
+import { answeredParts, answerPart } from "../../engine/questions/answer-parts.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import { ERRORS, ErrandError, isErrorCode } from "../../schema/errors.ts";
 import { truncate } from "../../schema/text.ts";

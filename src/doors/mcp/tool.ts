@@ -4,8 +4,8 @@
  */
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import type { Principal } from "../../engine/access.ts";
-import { check } from "../route.ts";
+import type { Principal } from "../../engine/access/access.ts";
+import { check } from "../http/route.ts";
 import type { Context } from "./context.ts";
 import { toolErrorSchema } from "./errors.ts";
 

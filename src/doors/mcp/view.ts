@@ -3,7 +3,7 @@
  * Limit: long texts are cut; the whole of them, up to a bound, is for check_task_status with `full`.
  */
 import * as z from "zod";
-import { preview } from "../../engine/delegate.ts";
+import { preview } from "../../engine/delegations/delegate.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { textOf } from "../../schema/a2a.ts";
 import { type Delegation, delegationSchema, isTerminal, progressSchema } from "../../schema/delegation.ts";

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import { readWhenReady } from "../../engine/read.ts";
+import { readWhenReady } from "../../engine/delegations/read.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import type { Context } from "./context.ts";
 import { delegationOf, stepOf } from "./view.ts";

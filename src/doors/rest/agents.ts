@@ -1,13 +1,13 @@
 /** Agents: created, replaced, read, listed, paused, deleted. Limit: settings are shown to the agent and the operator. */
 import { z } from "zod";
-import type { Principal } from "../../engine/access.ts";
-import { agentPage, type ListedAgent } from "../../engine/agent-pages.ts";
-import { type StoredAgent, tagOf } from "../../engine/agents.ts";
-import { removeAgent } from "../../engine/cancel.ts";
-import type { Broker } from "../../engine/context.ts";
-import { setPaused } from "../../engine/lease.ts";
-import { type Changed, patchAgent, putAgent } from "../../engine/put-agent.ts";
-import { workersOf } from "../../engine/workers.ts";
+import type { Principal } from "../../engine/access/access.ts";
+import { agentPage, type ListedAgent } from "../../engine/agents/pages.ts";
+import { type Changed, patchAgent, putAgent } from "../../engine/agents/put.ts";
+import { type StoredAgent, tagOf } from "../../engine/agents/store.ts";
+import type { Broker } from "../../engine/broker.ts";
+import { removeAgent } from "../../engine/delegations/cancel.ts";
+import { setPaused } from "../../engine/leases/lease.ts";
+import { workersOf } from "../../engine/leases/workers.ts";
 import {
   type Agent,
   agentChangeSchema,
@@ -20,10 +20,10 @@ import {
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { agentNameSchema, queryNumber, toInstant } from "../../schema/values.ts";
-import { type Answer, json, nothing } from "../answer.ts";
-import type { Call } from "../call.ts";
-import { a2aCardUrl } from "../links.ts";
-import { type Route, route } from "../route.ts";
+import { type Answer, json, nothing } from "../http/answer.ts";
+import type { Call } from "../http/call.ts";
+import { a2aCardUrl } from "../http/links.ts";
+import { type Route, route } from "../http/route.ts";
 
 const params = z.strictObject({ agent: agentNameSchema });
 

@@ -1,11 +1,11 @@
 /** The audit log. Limit: for the operator. */
 import { z } from "zod";
-import { readAudit } from "../../engine/audit.ts";
+import { readAudit } from "../../engine/upkeep/audit.ts";
 import { auditFilterSchema, auditPageSchema } from "../../schema/audit.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { queryNumber } from "../../schema/values.ts";
-import { json } from "../answer.ts";
-import { type Route, route } from "../route.ts";
+import { json } from "../http/answer.ts";
+import { type Route, route } from "../http/route.ts";
 
 export const auditRoutes: readonly Route[] = [
   route({

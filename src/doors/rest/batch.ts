@@ -4,15 +4,15 @@
  * refused untried.
  */
 import { z } from "zod";
-import { delegate } from "../../engine/delegate.ts";
-import { bodyHash } from "../../engine/idempotency.ts";
+import { delegate } from "../../engine/delegations/delegate.ts";
+import { bodyHash } from "../../engine/delegations/idempotency.ts";
 import { batchRequestSchema, delegateRequestSchema, delegationSchema } from "../../schema/delegation.ts";
 import { ErrandError, problemSchema, toProblem } from "../../schema/errors.ts";
-import { jsonText } from "../answer.ts";
-import type { Call } from "../call.ts";
-import { NOT_EXECUTED, toErrandError } from "../problem.ts";
-import { check, type Route, route } from "../route.ts";
-import { traceparentOf } from "../trace.ts";
+import { jsonText } from "../http/answer.ts";
+import type { Call } from "../http/call.ts";
+import { NOT_EXECUTED, toErrandError } from "../http/problem.ts";
+import { check, type Route, route } from "../http/route.ts";
+import { traceparentOf } from "../http/trace.ts";
 
 const resultSchema = z.union([
   z.strictObject({ status: z.int(), delegation: delegationSchema }),

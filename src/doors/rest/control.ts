@@ -3,10 +3,10 @@
  * Limit: who may is the engine's to say.
  */
 import { z } from "zod";
-import { answer } from "../../engine/answer.ts";
-import { cancel } from "../../engine/cancel.ts";
-import { message } from "../../engine/message.ts";
-import { type Bulk, cancelMany, redrive, redriveMany } from "../../engine/redrive.ts";
+import { cancel } from "../../engine/delegations/cancel.ts";
+import { type Bulk, cancelMany, redrive, redriveMany } from "../../engine/delegations/redrive.ts";
+import { answer } from "../../engine/questions/answer.ts";
+import { message } from "../../engine/questions/message.ts";
 import { cancelRequestSchema, delegationSchema } from "../../schema/delegation.ts";
 import {
   answerRequestSchema,
@@ -15,8 +15,8 @@ import {
   messageRequestSchema,
 } from "../../schema/interrupt.ts";
 import { delegationIdSchema, instantSchema } from "../../schema/values.ts";
-import { jsonText } from "../answer.ts";
-import { type Route, route } from "../route.ts";
+import { jsonText } from "../http/answer.ts";
+import { type Route, route } from "../http/route.ts";
 
 const params = z.strictObject({ id: delegationIdSchema });
 const bulkSchema = z.strictObject({

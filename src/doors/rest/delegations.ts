@@ -1,10 +1,10 @@
 /** Delegating, reading, waiting and canceling. Limit: a list's filters apply within a bounded scan. */
 import { z } from "zod";
-import { delegate } from "../../engine/delegate.ts";
-import { erase } from "../../engine/erase.ts";
-import { list } from "../../engine/list.ts";
-import { readWhenReady, shownWhole } from "../../engine/read.ts";
-import { results } from "../../engine/results.ts";
+import { delegate } from "../../engine/delegations/delegate.ts";
+import { erase } from "../../engine/delegations/erase.ts";
+import { list } from "../../engine/delegations/list.ts";
+import { readWhenReady, shownWhole } from "../../engine/delegations/read.ts";
+import { results } from "../../engine/delegations/results.ts";
 import { formatCursor, parseCursor } from "../../events/cursor.ts";
 import {
   acceptedDelegationSchema,
@@ -22,11 +22,11 @@ import {
   toInstant,
   waitSecondsSchema,
 } from "../../schema/values.ts";
-import { waitedFor } from "../accepted.ts";
-import { jsonText, nothing } from "../answer.ts";
-import { preferredWait } from "../prefer.ts";
-import { type Route, route } from "../route.ts";
-import { traceparentOf } from "../trace.ts";
+import { waitedFor } from "../http/accepted.ts";
+import { jsonText, nothing } from "../http/answer.ts";
+import { preferredWait } from "../http/prefer.ts";
+import { type Route, route } from "../http/route.ts";
+import { traceparentOf } from "../http/trace.ts";
 
 const params = z.strictObject({ id: delegationIdSchema });
 

@@ -1,6 +1,6 @@
 /** Watching: SSE for who can hold a stream, JSON pages for who polls, with the same cursors. Limit: see stream.ts. */
 import { z } from "zod";
-import { read } from "../../engine/read.ts";
+import { read } from "../../engine/delegations/read.ts";
 import {
   collect,
   type EventFilter,
@@ -9,7 +9,7 @@ import {
   isPastEnd,
   now,
   subscribe,
-} from "../../engine/watch.ts";
+} from "../../engine/events/subscribe.ts";
 import { formatCursor, type Positions, parseCursor } from "../../events/cursor.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { EVENT_TYPES, eventPageSchema } from "../../schema/event.ts";
@@ -20,10 +20,10 @@ import {
   pageQuery,
   principalSchema,
 } from "../../schema/values.ts";
-import { jsonText, nothing } from "../answer.ts";
-import type { Call } from "../call.ts";
-import { type Route, route } from "../route.ts";
-import { type Frame, sse, toFrame, toFrames } from "../stream.ts";
+import { jsonText, nothing } from "../http/answer.ts";
+import type { Call } from "../http/call.ts";
+import { type Route, route } from "../http/route.ts";
+import { type Frame, sse, toFrame, toFrames } from "../http/stream.ts";
 
 /** Streams unless JSON is asked for: what `curl` and `EventSource` would expect. */
 function wantsStream(call: Call): boolean {

@@ -1,9 +1,9 @@
 /** The broker's status. Limit: Redis' settings are for the operator and viewers. */
-import { status } from "../../engine/status.ts";
+import { status } from "../../engine/upkeep/status.ts";
 import { statusSchema } from "../../schema/status.ts";
-import { json } from "../answer.ts";
-import { API_INFO } from "../openapi.ts";
-import { type Route, route } from "../route.ts";
+import { json } from "../http/answer.ts";
+import { type Route, route } from "../http/route.ts";
+import { API_INFO } from "../openapi/document.ts";
 
 export const statusRoutes: readonly Route[] = [
   route({

@@ -1,10 +1,10 @@
 /** Tokens: made, listed, revoked by the operator. Limit: the secret is shown once, at its making. */
 import { z } from "zod";
-import { requireOperator } from "../../engine/access.ts";
+import { requireOperator } from "../../engine/access/access.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { newTokenSchema, tokenRequestSchema, tokenSchema } from "../../schema/token.ts";
-import { json, nothing } from "../answer.ts";
-import { type Route, route } from "../route.ts";
+import { json, nothing } from "../http/answer.ts";
+import { type Route, route } from "../http/route.ts";
 
 export const tokenRoutes: readonly Route[] = [
   route({

@@ -1,0 +1,278 @@
+/** `errand agent`: list, get, workers, put, pause, resume, delete. Limit: one agent a call. */
+import { readFile } from "node:fs/promises";
+import type { Command } from "commander";
+import { Admin } from "../../client/admin.ts";
+import {
+  type Agent,
+  type AgentChange,
+  type AgentPatch,
+  agentPatchSchema,
+  backoffPatchSchema,
+  limitsPatchSchema,
+} from "../../schema/agent.ts";
+import { issuesOf } from "../../schema/issues.ts";
+import {
+  agentName,
+  type Cli,
+  connect,
+  examples,
+  type GlobalOptions,
+  positive,
+  wholeBetween,
+} from "../context.ts";
+import { usageError } from "../failure.ts";
+import { oneLine, print, printJson, printTable, table } from "../show/output.ts";
+
+interface PutOptions extends GlobalOptions {
+  readonly pushTo?: string;
+  readonly description?: string;
+  readonly acceptsFrom?: string[];
+  readonly lease?: number;
+  readonly maxAttempts?: number;
+  readonly maxWorking?: number;
+  readonly maxWaiting?: number;
+  readonly interruptTtl?: number;
+  readonly file?: string;
+  readonly reset?: string[];
+  readonly replace?: boolean;
+}
+
+export function addAgent(program: Command, cli: Cli): void {
+  const agent = program
+    .command("agent")
+    .description("list, show, set up, pause and delete agents")
+    .addHelpText(
+      "after",
+      examples("errand agent list", 'errand agent put scout --description "counts words"'),
+    );
+  addList(agent, cli);
+  addGetAgent(agent, cli);
+  addWorkers(agent, cli);
+  addPut(agent, cli);
+  addPausing(
+    agent,
+    cli,
+    "pause",
+    "hand it nothing more; what it holds goes on, and delegations to it still queue",
+  );
+  addPausing(agent, cli, "resume", "undo 'errand agent pause'");
+  addDelete(agent, cli);
+}
+
+function addList(agent: Command, { host }: Cli): void {
+  agent
+    .command("list")
+    .description("all agents, who is polling, and what waits")
+    .addHelpText("after", examples("errand agent list", "errand agent list --json | jq -r .name"))
+    .action(async (_options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const agents = await new Admin(await connect(host, options)).listAgents();
+      if (options.json) {
+        for (const agent of agents) await printJson(host, agent);
+        return;
+      }
+      await printTable(host, [
+        ["NAME", "PRESENCE", "POLLERS", "WAITING", "DELAYED", "WORKING", "DESCRIPTION"],
+        ...agents.map(({ name, presence, paused, counts, description }) => [
+          name,
+          paused ? `${presence.state}, paused` : presence.state,
+          ...[presence.pollers, counts.waiting, counts.delayed, counts.working].map(String),
+          oneLine(description, 60),
+        ]),
+      ]);
+    });
+}
+
+function addGetAgent(agent: Command, { host }: Cli): void {
+  agent
+    .command("get")
+    .description("one agent")
+    .argument("<name>", "the agent", agentName)
+    .addHelpText("after", examples("errand agent get scout", "errand agent get scout --json | jq .presence"))
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const found = await new Admin(await connect(host, options)).getAgent(name);
+      await (options.json ? printJson(host, found) : print(host, describe(found)));
+    });
+}
+
+function addWorkers(agent: Command, { host }: Cli): void {
+  agent
+    .command("workers")
+    .description("list an agent's workers: when each was last seen, and what it holds")
+    .argument("<name>", "the agent", agentName)
+    .addHelpText(
+      "after",
+      examples("errand agent workers scout", "errand agent workers scout --json | jq -r .id"),
+    )
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const workers = await new Admin(await connect(host, options)).listWorkers(name);
+      if (options.json) {
+        for (const worker of workers) await printJson(host, worker);
+        return;
+      }
+      await printTable(host, [
+        ["WORKER", "LAST SEEN", "HOLDS"],
+        ...workers.map(({ id, last_seen_at, delegations }) => [id, last_seen_at, delegations.join(" ")]),
+      ]);
+    });
+}
+
+function addPut(agent: Command, { host }: Cli): void {
+  agent
+    .command("put")
+    .description("create an agent, or change the given settings and keep the others")
+    .argument("<name>", "the agent", agentName)
+    .option("--description <text>", "what it does")
+    .option("--accepts-from <principals...>", "who may delegate to it, for example caller:* (default: all)")
+    .option("--lease <seconds>", "how long a lease lasts without a heartbeat", positive)
+    .option("--max-attempts <n>", "how often work is tried", wholeBetween(1, 100))
+    .option("--max-working <n>", "how many leases at once", wholeBetween(1, 1_000_000))
+    .option("--max-waiting <n>", "how much work may wait", wholeBetween(1, 10_000_000))
+    .option("--interrupt-ttl <seconds>", "how long its questions stay open (default 86400)", positive)
+    .option("--push-to <url>", "the A2A server that the broker hands its work to (default: it is polled for)")
+    .option("--file <path>", "settings as JSON; options come on top, and null resets one to its default")
+    .option("--reset <settings...>", "reset to their defaults, for example accepts_from limits.max_working")
+    .option("--replace", "replace the whole agent: settings that are not given are reset to their defaults")
+    .addHelpText(
+      "after",
+      examples(
+        'errand agent put scout --description "counts words"',
+        "errand agent put builder --lease 300 --max-working 4 --accepts-from caller:ci agent:*",
+        "errand agent put builder --lease 600 --reset accepts_from",
+        "errand agent put scout --push-to https://a2a.example/agents/scout",
+      ),
+    )
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<PutOptions>();
+      const settings = await settingsOf(options);
+      const admin = new Admin(await connect(host, options));
+      const put = await (options.replace
+        ? admin.replaceAgent(name, settings)
+        : admin.putAgent(name, settings));
+      await (options.json ? printJson(host, put) : print(host, `${describe(put)}\n${changesOf(put)}`));
+    });
+}
+
+function addPausing(agent: Command, { host }: Cli, verb: "pause" | "resume", description: string): void {
+  agent
+    .command(verb)
+    .description(description)
+    .argument("<name>", "the agent", agentName)
+    .addHelpText("after", examples(`errand agent ${verb} scout`))
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const admin = new Admin(await connect(host, options));
+      const found = await (verb === "pause" ? admin.pauseAgent(name) : admin.resumeAgent(name));
+      await (options.json ? printJson(host, found) : print(host, `${verb}d ${name}`));
+    });
+}
+
+function addDelete(agent: Command, { host }: Cli): void {
+  agent
+    .command("delete")
+    .description("delete an agent and revoke its tokens")
+    .argument("<name>", "the agent", agentName)
+    .option("--force", "cancel its live delegations, which are otherwise a reason to refuse")
+    .addHelpText("after", examples("errand agent delete scout", "errand agent delete scout --force"))
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions & { force?: boolean }>();
+      const force = options.force ?? false;
+      await new Admin(await connect(host, options)).deleteAgent(name, { force });
+      await (options.json ? printJson(host, { deleted: name }) : print(host, `deleted ${name}`));
+    });
+}
+
+async function settingsOf(options: PutOptions): Promise<AgentPatch> {
+  const file = options.file === undefined ? {} : await settingsIn(options.file);
+  const resets = resetsOf(options.reset ?? []);
+  const base = {
+    ...resets,
+    ...file,
+    ...(resets.limits && { limits: { ...resets.limits, ...file.limits } }),
+    ...(resets.backoff && { backoff: { ...resets.backoff, ...file.backoff } }),
+  };
+  const given = {
+    description: options.description,
+    delivery: options.pushTo === undefined ? undefined : { mode: "push", url: options.pushTo },
+    accepts_from: options.acceptsFrom,
+    limits: {
+      lease_seconds: options.lease,
+      max_attempts: options.maxAttempts,
+      max_working: options.maxWorking,
+      max_waiting: options.maxWaiting,
+      interrupt_ttl_seconds: options.interruptTtl,
+    },
+  };
+  const limits = Object.values(given.limits).some((value) => value !== undefined) ? given.limits : undefined;
+  // Absent members stay absent; a `null` of the file stays one.
+  return { ...base, ...defined({ ...given, limits: limits && { ...base.limits, ...defined(limits) } }) };
+}
+
+const defined = (members: object): object =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+
+const GROUPS = { limits: limitsPatchSchema.shape, backoff: backoffPatchSchema.shape };
+
+/** `--reset accepts_from limits.max_working` as a patch; the name of a group is all of its settings. */
+function resetsOf(paths: readonly string[]): AgentPatch {
+  const patch: Record<string, Record<string, null> | null> = {};
+  for (const path of paths) {
+    const [group = "", member] = path.split(".");
+    const members = group === "limits" || group === "backoff" ? Object.keys(GROUPS[group]) : undefined;
+    const named = member === undefined ? members : [member];
+    patch[group] = named
+      ? { ...patch[group], ...Object.fromEntries(named.map((name) => [name, null])) }
+      : null;
+  }
+  const parsed = agentPatchSchema.safeParse(patch);
+  if (parsed.success) return parsed.data;
+  throw usageError("--reset takes names of settings, for example accepts_from or limits.max_working");
+}
+
+async function settingsIn(path: string): Promise<AgentPatch> {
+  let value: unknown;
+  try {
+    value = JSON.parse(await readFile(path, "utf8"));
+  } catch (error) {
+    throw usageError(
+      `${path} is not a readable JSON file (${error instanceof Error ? error.message : error})`,
+    );
+  }
+  const parsed = agentPatchSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw usageError(`${path} is not an agent: ${issuesOf(parsed.error, { whole: "the value" }).text}`);
+}
+
+/** What a change did, a line for each kind. */
+function changesOf({ name, created, changed, reset }: AgentChange): string {
+  if (created) return `created ${name}`;
+  const lines = [
+    ...(changed.length > 0 ? [`changed ${changed.join(", ")}`] : []),
+    ...(reset.length > 0 ? [`reset to the default: ${reset.join(", ")}`] : []),
+  ];
+  return lines.length === 0 ? "nothing changed" : lines.join("\n");
+}
+
+function describe({ name, description, delivery, presence, paused, counts, limits, accepts_from }: Agent) {
+  const rows = [
+    ["agent", name],
+    ["description", oneLine(description)],
+    [
+      "presence",
+      `${presence.state}, ${presence.pollers} polling, last seen ${presence.last_seen_at ?? "never"}`,
+    ],
+    ["waiting", `${counts.waiting} (and ${counts.delayed} delayed)`],
+    ["working", `${counts.working} (and ${counts.interrupted} waiting for an answer)`],
+  ];
+  if (delivery.mode === "push") rows.push(["pushed to", delivery.url ?? "its A2A server"]);
+  if (paused) rows.push(["paused", `it is handed nothing until 'errand agent resume ${name}'`]);
+  if (accepts_from) rows.push(["accepts from", accepts_from.join(" ")]);
+  if (limits) {
+    rows.push(["lease", `${limits.lease_seconds} s, ${limits.max_attempts} attempts`]);
+    rows.push(["at most", `${limits.max_working ?? "any number"} working, ${limits.max_waiting} waiting`]);
+    rows.push(["questions", `open for ${limits.interrupt_ttl_seconds} s`]);
+  }
+  return table(rows);
+}

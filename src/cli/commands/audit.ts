@@ -1,0 +1,73 @@
+/** `errand audit`: the audit log, newest first. Limit: the operator's alone to read. */
+import { type Command, Option } from "commander";
+import { z } from "zod";
+import { Admin } from "../../client/admin.ts";
+import { type AuditAction, type AuditEntry, auditActionSchema } from "../../schema/audit.ts";
+import { principalSchema } from "../../schema/values.ts";
+import { type Cli, connect, examples, type GlobalOptions, valid, wholeBetween } from "../context.ts";
+import { oneLine, printJson, printTable } from "../show/output.ts";
+
+interface AuditOptions extends GlobalOptions {
+  readonly action?: AuditAction;
+  readonly subject?: string;
+  readonly by?: string;
+  readonly limit: number;
+}
+
+const pathsSchema = z.array(z.string()).catch([]);
+const valuesSchema = z.record(z.string(), z.unknown()).catch({});
+const changeSchema = z.object({
+  changed: pathsSchema,
+  reset: pathsSchema,
+  before: valuesSchema,
+  after: valuesSchema,
+});
+
+/** `limits.max_working: 4 → 8`, or only the path when the entry does not have the values. */
+function detailsText(details: AuditEntry["details"]): string {
+  const { changed, reset, before, after } = changeSchema.parse(details);
+  if (changed.length + reset.length === 0) return JSON.stringify(details);
+  const text = (path: string, verb: string, note = "") =>
+    Object.hasOwn(after, path)
+      ? `${path}: ${json(before[path])} → ${json(after[path])}${note}`
+      : `${path} ${verb}`;
+  return [
+    ...changed.map((path) => text(path, "changed")),
+    ...reset.map((path) => text(path, "reset to its default", " (default)")),
+  ].join(", ");
+}
+
+const json = (value: unknown): string => oneLine(JSON.stringify(value) ?? "", 100);
+
+export function addAudit(program: Command, { host }: Cli): void {
+  program
+    .command("audit")
+    .description("list who changed tokens or agents, erased delegations, or acted in bulk; newest first")
+    .addOption(new Option("--action <action>", "only this action").choices(auditActionSchema.options))
+    .option("--subject <id>", "only this agent, token id or delegation id")
+    .option("--by <principal>", "only what this principal did", valid(principalSchema))
+    .option("--limit <n>", "how many at most", wholeBetween(1, 100_000), 50)
+    .addHelpText("after", examples("errand audit", "errand audit --action token.create --json"))
+    .action(async (_options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<AuditOptions>();
+      const { action, subject, by, limit } = options;
+      const admin = new Admin(await connect(host, options));
+      const entries: AuditEntry[] = [];
+      for await (const entry of admin.audit({ action, subject, by }, { pageSize: Math.min(limit, 100) })) {
+        entries.push(entry);
+        if (options.json) await printJson(host, entry);
+        if (entries.length === limit) break;
+      }
+      if (options.json) return;
+      await printTable(host, [
+        ["AT", "BY", "ACTION", "SUBJECT", "DETAILS"],
+        ...entries.map(({ at, by, action, subject, details }) => [
+          at,
+          by,
+          action,
+          subject,
+          detailsText(details),
+        ]),
+      ]);
+    });
+}

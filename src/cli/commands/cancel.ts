@@ -1,0 +1,49 @@
+/** `errand cancel`: cancels a delegation, or many of one agent. Limit: a reason, and no cascade, are for one alone. */
+import type { Command } from "commander";
+import { Delegator } from "../../client/delegator.ts";
+import type { Delegation } from "../../schema/delegation.ts";
+import { type Cli, connect, delegationId, examples } from "../context.ts";
+import { usageError } from "../failure.ts";
+import { print, printJson } from "../show/output.ts";
+import { addManyOptions, eachOf, type ManyOptions, manyOf } from "./bulk.ts";
+
+interface CancelOptions extends ManyOptions {
+  readonly reason?: string;
+  readonly cascade: boolean;
+}
+
+const line = ({ state, id }: Delegation) => `${state} ${id}`;
+
+export function addCancel(program: Command, cli: Cli): void {
+  const { host } = cli;
+  const command = program
+    .command("cancel")
+    .description("cancel a delegation, or many; who works on it is told at once")
+    .argument("[id]", "the delegation, dlg_…", delegationId)
+    .option("--reason <text>", "why, for whoever watches")
+    .option("--no-cascade", "leave alone what was delegated as a part of it");
+  addManyOptions(command, false)
+    .addHelpText(
+      "after",
+      examples(
+        "errand cancel dlg_…",
+        'errand cancel dlg_… --reason "no longer wanted"',
+        "errand cancel --target scout --before 2026-01-31T08:00:00Z --all",
+      ),
+    )
+    .action(async (id: string | undefined, _options: unknown, acting: Command) => {
+      const options = acting.optsWithGlobals<CancelOptions>();
+      const { reason, cascade } = options;
+      const many = manyOf(id, options);
+      if (many && (reason !== undefined || !cascade)) {
+        throw usageError("--reason and --no-cascade go with one id");
+      }
+      const delegator = new Delegator(await connect(host, options));
+      if (many) {
+        return eachOf(cli, options, (how) => delegator.cancelMany(many, how), { line, done: "canceled" });
+      }
+      // Said only when it is not the default: an older broker knows no such field.
+      const delegation = await delegator.cancel(id ?? "", reason, cascade ? {} : { cascade });
+      await (options.json ? printJson(host, delegation) : print(host, line(delegation)));
+    });
+}

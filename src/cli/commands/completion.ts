@@ -1,0 +1,21 @@
+/** `errand completion`: a script for the shell, made from the commands themselves. Limit: names of agents are not known to it. */
+import { Argument, type Command } from "commander";
+import { type Cli, examples } from "../context.ts";
+import { write } from "../show/output.ts";
+import { placesOf } from "./completion-places.ts";
+import { SHELLS, type Shell, scriptFor } from "./completion-scripts.ts";
+
+const ABOUT = `
+  bash: errand completion bash > ~/.local/share/bash-completion/completions/errand
+  zsh:  errand completion zsh > "\${fpath[1]}/_errand"
+  fish: errand completion fish > ~/.config/fish/completions/errand.fish`;
+
+export function addCompletion(program: Command, { host }: Cli): void {
+  program
+    .command("completion")
+    .description("print a script that lets the shell complete errand's words")
+    .addArgument(new Argument("<shell>", "which shell").choices(SHELLS))
+    .addHelpText("after", ABOUT)
+    .addHelpText("after", examples("source <(errand completion bash)"))
+    .action(async (shell: Shell) => write(host.stdout, scriptFor(shell, placesOf(program))));
+}

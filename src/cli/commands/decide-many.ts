@@ -1,0 +1,189 @@
+/**
+ * One decision about several delegations: all are shown first, then each is reported with its outcome. Limit: a question
+ * that changed since it was shown is refused; what was sent before a failure stays sent.
+ */
+import { createInterface } from "node:readline";
+import { Delegator } from "../../client/delegator.ts";
+import { ErrandApiError } from "../../client/errors.ts";
+import { Pages } from "../../client/pages.ts";
+import type { Delegation, Interrupt } from "../../schema/delegation.ts";
+import { type Cli, connect } from "../context.ts";
+import { naming, usageError, worstExitCode } from "../failure.ts";
+import type { CliHost } from "../host.ts";
+import { complain, note, oneLine, painter, print, printJson, write } from "../show/output.ts";
+import { asksMoreThan, type Decision, requestLine } from "../show/questions.ts";
+import { interruptible } from "../signals.ts";
+import { inWords } from "./answer.ts";
+import { type DecideOptions, DONE, questionFor } from "./decision.ts";
+
+interface Asked {
+  readonly delegation: Delegation;
+  readonly interrupt: Interrupt;
+}
+
+type Outcome = "not_sent" | "refused" | "unknown";
+
+/** Prints the outcome of each delegation once, with --json as a line of its own, and collects the errors. */
+class Report {
+  readonly #host: CliHost;
+  readonly #json: boolean;
+  readonly errors: ErrandApiError[] = [];
+  readonly reported = new Set<string>();
+
+  constructor(host: CliHost, json = false) {
+    this.#host = host;
+    this.#json = json;
+  }
+
+  async sent(decision: Decision, delegation: Delegation): Promise<void> {
+    const { id } = delegation;
+    this.reported.add(id);
+    if (this.#json) await printJson(this.#host, { id, outcome: "sent", delegation });
+    else await print(this.#host, `${DONE[decision]} ${id}`);
+  }
+
+  async failed(id: string, outcome: Outcome, error: ErrandApiError): Promise<void> {
+    this.reported.add(id);
+    this.errors.push(error);
+    if (this.#json) await printJson(this.#host, { id, outcome, error: error.problem });
+    else await complain(this.#host, error, false);
+  }
+}
+
+export async function decideMany(
+  { host, end }: Cli,
+  decision: Decision,
+  given: readonly string[],
+  options: DecideOptions,
+): Promise<void> {
+  const { all, json, yes } = options;
+  const isTerminal = host.isTty.stdin && host.isTty.stderr && !json;
+  if (!isTerminal && !yes)
+    throw usageError(
+      "deciding about several delegations needs --yes when there is no terminal",
+      "Look at them with 'errand list --state input_required', then run this again with --yes.",
+    );
+  const connection = await connect(host, options);
+  const delegator = new Delegator(connection);
+  const report = new Report(host, json);
+  const ids = [...new Set(given)];
+  await interruptible(async (signal) => {
+    try {
+      const asked = all
+        ? await allQuestions(new Pages(connection), decision, options, signal)
+        : await questionsOf(delegator, decision, ids, options, report, signal);
+      if (!json) await show(host, asked);
+      if (asked.length === 0) {
+        if (!json) await note(host, `nothing to ${decision}.`);
+      } else if (yes || (await confirmed(host, decision, asked.length))) {
+        await send(delegator, decision, asked, options, report, signal);
+      } else {
+        throw usageError("not confirmed", "Nothing was sent.");
+      }
+    } catch (error) {
+      if (json && error instanceof ErrandApiError) {
+        for (const id of ids) if (!report.reported.has(id)) await report.failed(id, "not_sent", error);
+      }
+      throw error;
+    }
+  });
+  const { length: failed } = report.errors;
+  if (failed > 0 && !json)
+    await note(host, `${failed} of ${report.reported.size} were not ${DONE[decision]}.`);
+  end(worstExitCode(report.errors));
+}
+
+/** Whether the error is about this delegation alone, so that the others are still tried. */
+const concernsOne = (error: unknown): error is ErrandApiError =>
+  error instanceof ErrandApiError && ["PROTOCOL", "UPSTREAM"].includes(error.category);
+
+async function questionsOf(
+  delegator: Delegator,
+  decision: Decision,
+  ids: readonly string[],
+  { data }: DecideOptions,
+  report: Report,
+  signal: AbortSignal,
+): Promise<Asked[]> {
+  const found: Asked[] = [];
+  for (const id of ids) {
+    try {
+      const delegation = await delegator.get(id, { signal });
+      found.push({ delegation, interrupt: questionFor(decision, delegation, data !== undefined) });
+    } catch (error) {
+      if (!concernsOne(error)) throw error;
+      await report.failed(id, "not_sent", naming(error, id));
+    }
+  }
+  return found;
+}
+
+/** Every open question that a yes or no answers, the oldest first. */
+async function allQuestions(
+  pages: Pages,
+  decision: Decision,
+  { target, delegator, context: context_id, data }: DecideOptions,
+  signal: AbortSignal,
+): Promise<Asked[]> {
+  const found: Asked[] = [];
+  let cursor: string | null | undefined;
+  do {
+    const query = { target, delegator, context_id, state: "input_required" as const, limit: 100 };
+    const page = await pages.list({ ...query, cursor: cursor ?? undefined }, signal);
+    for (const delegation of page.delegations) {
+      const { interrupt } = delegation;
+      const fits = interrupt && asksMoreThan(decision, interrupt, data !== undefined) === undefined;
+      if (fits) found.push({ delegation, interrupt });
+    }
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+  return found.reverse();
+}
+
+async function show(host: CliHost, asked: readonly Asked[]): Promise<void> {
+  const { bold, dim } = painter(host, "stderr");
+  const texts = asked.map(({ delegation: { id, target, delegator, task_preview }, interrupt }) => {
+    const [request] = interrupt.requests;
+    const kind = interrupt.kind === "auth" ? "(credential) " : "";
+    const question = request ? kind + requestLine(request, true) : "";
+    return `${bold(question)}\n  ${dim(id)}  ${oneLine(target)}, for ${oneLine(delegator)}: ${oneLine(task_preview, 100)}\n`;
+  });
+  await write(host.stderr, texts.join(""));
+}
+
+async function confirmed(host: CliHost, decision: Decision, count: number): Promise<boolean> {
+  const verb = decision === "approve" ? "Approve" : "Deny";
+  await write(host.stderr, `${verb} ${count === 1 ? "this" : `these ${count}`}? [y/N] `);
+  const reader = createInterface({ input: host.stdin, terminal: false });
+  try {
+    for await (const line of reader) return /^\s*y(es)?\s*$/i.test(line);
+    return false;
+  } finally {
+    reader.close();
+  }
+}
+
+/** Sends each answer to the question that was shown. A refusal does not stop the others; a broker that is away does. */
+async function send(
+  delegator: Delegator,
+  decision: Decision,
+  asked: readonly Asked[],
+  { text, data, json }: DecideOptions,
+  report: Report,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { delegation, interrupt } of asked) {
+    const { id } = delegation;
+    try {
+      const how = { text, data, interruptId: interrupt.id, signal };
+      await report.sent(decision, await delegator[decision](id, how).catch(inWords(delegator, id)));
+    } catch (error) {
+      if (!(error instanceof ErrandApiError)) throw error;
+      const isUnknown = error.details?.outcome === "unknown";
+      const outcome = isUnknown ? "unknown" : error.status > 0 ? "refused" : "not_sent";
+      const stopsAll = !concernsOne(error);
+      if (json || !stopsAll) await report.failed(id, outcome, naming(error, id));
+      if (stopsAll) throw error;
+    }
+  }
+}

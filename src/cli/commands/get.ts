@@ -1,0 +1,115 @@
+/** `errand get`: shows a delegation or its reply, at once or at its end. Limit: the reply's text parts only. */
+import type { Command } from "commander";
+import { Delegator } from "../../client/delegator.ts";
+import { textOf } from "../../schema/a2a.ts";
+import type { Delegation } from "../../schema/delegation.ts";
+import { type Cli, connect, delegationId, examples, type GlobalOptions, positive } from "../context.ts";
+import { usageError } from "../failure.ts";
+import type { CliHost } from "../host.ts";
+import { historyRows } from "../show/history.ts";
+import { oneLine, print, printJson, progressText, table } from "../show/output.ts";
+import { howToAnswer, requestLine } from "../show/questions.ts";
+import { printReply } from "../show/reply.ts";
+import { standingRows } from "../show/standing.ts";
+import { refuseBadEnd, waitFor } from "./wait.ts";
+
+interface GetOptions extends GlobalOptions {
+  readonly wait?: boolean;
+  readonly timeout?: number;
+  readonly reply?: boolean;
+  readonly history?: boolean;
+}
+
+/** How many of the newest messages are shown without --history. */
+const SAID = 6;
+const SAID_MAX = 200;
+
+export function addGet(program: Command, { host }: Cli): void {
+  program
+    .command("get")
+    .description("show a delegation as it stands, or as it ended")
+    .argument("<id>", "the delegation, dlg_…", delegationId)
+    .option("--wait", "wait until it is finished; if it ends badly, exit by its error")
+    .option(
+      "--timeout <seconds>",
+      "with --wait: give up waiting after this long, with exit code 124",
+      positive,
+    )
+    .option("--reply", "print the reply alone, as 'errand delegate --wait' does")
+    .option("--history", "print all follow-ups, questions and answers, with who answered and when")
+    .addHelpText(
+      "after",
+      examples(
+        "errand get dlg_… --wait",
+        "errand get dlg_… --history",
+        "errand get dlg_… --reply > output.bin",
+        "errand get dlg_… --json | jq .state",
+      ),
+    )
+    .action(async (id: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GetOptions>();
+      if (options.timeout !== undefined && !options.wait) throw usageError("--timeout goes with --wait");
+      const connection = await connect(host, options);
+      const delegation = options.wait
+        ? await waitFor({ host, connection, id, timeoutSeconds: options.timeout, json: options.json })
+        : await new Delegator(connection).get(id);
+      if (options.history && options.reply) throw usageError("give either --history or --reply");
+      if (options.history) await printHistory(host, delegation, options.json);
+      else if (options.json) await printJson(host, delegation);
+      else if (options.reply) await printReply(host, delegation);
+      else await print(host, describe(delegation, await standingRows(connection, delegation)));
+      if (options.wait || options.reply) refuseBadEnd(delegation);
+    });
+}
+
+/** With --json, one whole message a line. */
+async function printHistory(host: CliHost, { history }: Delegation, json = false): Promise<void> {
+  if (json) for (const message of history) await printJson(host, message);
+  else if (history.length === 0) await print(host, "no follow-ups, questions or answers yet");
+  else await print(host, table(historyRows(history, Number.POSITIVE_INFINITY)));
+}
+
+function describe(delegation: Delegation, standing: readonly (readonly [string, string])[]): string {
+  const { id, state, target, delegator, context_id, attempt, max_attempts, lease, progress, error } =
+    delegation;
+  const rows: (readonly string[])[] = [
+    ["delegation", id],
+    ["state", state],
+    ["target", target],
+    ["delegator", delegator],
+    ["context", context_id],
+    ["task", oneLine(delegation.task_preview, 100)],
+    ["attempt", `${attempt} of ${max_attempts}`],
+    ["created", delegation.created_at],
+  ];
+  if (delegation.parent_id) rows.push(["part of", delegation.parent_id]);
+  if (delegation.redrive_of) rows.push(["redrive of", delegation.redrive_of]);
+  if (lease) rows.push(["leased", `by ${oneLine(lease.worker_id)} until ${lease.expires_at}`]);
+  const done = progress && progressText(progress);
+  if (done) rows.push(["progress", done]);
+  const { interrupt } = delegation;
+  const said = historyRows(delegation.history, SAID_MAX);
+  // The open question is shown below, with what it takes to answer it.
+  const past = said.slice(0, said.length - (interrupt?.requests.length ?? 0));
+  if (past.length > SAID)
+    rows.push(["said", `${past.length - SAID} earlier messages: 'errand get ${id} --history'`]);
+  rows.push(...past.slice(-SAID));
+  for (const request of interrupt?.requests ?? []) {
+    rows.push(["asks", requestLine(request, interrupt?.requests.length === 1)]);
+  }
+  if (interrupt) {
+    rows.push(["question", `${interrupt.id}, open until ${interrupt.expires_at}`]);
+    rows.push(["answer with", howToAnswer(delegation)]);
+  }
+  if (delegation.finished_at) rows.push(["finished", delegation.finished_at]);
+  rows.push(...standing);
+  for (const { artifactId, name, parts } of delegation.artifacts) {
+    rows.push([
+      "artifact",
+      `${oneLine(name ?? artifactId)}, ${parts.length} part${parts.length === 1 ? "" : "s"}`,
+    ]);
+  }
+  if (error) rows.push(["error", `${error.code}: ${oneLine(error.message)}`]);
+  const reply = delegation.reply ? textOf(delegation.reply) : "";
+  return table(rows) + (reply === "" ? "" : `\n\n${reply}`);
+}

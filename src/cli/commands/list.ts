@@ -1,0 +1,211 @@
+/** `errand list`: delegations, newest first. Limit: the broker looks through a bounded number of them a page. */
+import { type Command, Option } from "commander";
+import { z } from "zod";
+import { Delegator } from "../../client/delegator.ts";
+import type { ConnectionOptions } from "../../client/http.ts";
+import { Pages } from "../../client/pages.ts";
+import { type Delegation, LIVE_STATES, type State, TERMINAL_STATES } from "../../schema/delegation.ts";
+import { contextIdSchema, principalSchema } from "../../schema/values.ts";
+import {
+  agentName,
+  type Cli,
+  connect,
+  delegationId,
+  errorCode,
+  examples,
+  type GlobalOptions,
+  valid,
+  wholeBetween,
+} from "../context.ts";
+import { usageError } from "../failure.ts";
+import type { CliHost } from "../host.ts";
+import { INSTANT_EXAMPLE, instant } from "../instant.ts";
+import { note, oneLine, painter, print, printJson, table } from "../show/output.ts";
+import { questionText } from "../show/questions.ts";
+import { interruptible } from "../signals.ts";
+import { printTree } from "./tree.ts";
+
+interface ListOptions extends GlobalOptions {
+  readonly target?: string;
+  readonly delegator?: string;
+  readonly context?: string;
+  readonly state?: readonly State[];
+  readonly since?: string;
+  readonly until?: string;
+  readonly query?: string;
+  readonly errorCode?: string;
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly all?: boolean;
+  /** True without an id. */
+  readonly tree?: string | true;
+}
+
+const NARROWING = [
+  "target",
+  "delegator",
+  "context",
+  "state",
+  "since",
+  "until",
+  "query",
+  "errorCode",
+  "limit",
+  "cursor",
+  "all",
+] as const satisfies readonly (keyof ListOptions)[];
+const STATES = [...LIVE_STATES, ...TERMINAL_STATES];
+const stateListSchema = z
+  .string()
+  .transform((text) => text.split(","))
+  .pipe(z.array(z.enum(STATES, `a state is one of ${STATES.join(", ")}; several are separated by commas`)));
+const states = valid(stateListSchema);
+const DEFAULT_LIMIT = 20;
+const PAGE = 100;
+
+const ABOUT = `
+With --json, one delegation a line; where there are more, a last line {"next_cursor": "…"}. With --tree each has its
+depth, from 0; the oldest comes first then.`;
+
+export function addList(program: Command, { host }: Cli): void {
+  program
+    .command("list")
+    .description("delegations that you may see, newest first")
+    .option("--target <agent>", "only work for this agent", agentName)
+    .option(
+      "--delegator <principal>",
+      "only work from this principal, for example caller:ci",
+      valid(principalSchema),
+    )
+    .option("--context <id>", "only this conversation", valid(contextIdSchema))
+    .addOption(
+      new Option("--state <states>", "only in this state, or in one of several separated by commas")
+        .choices(STATES)
+        .argParser(states),
+    )
+    .option("--since <instant>", `only created at or after this instant, ${INSTANT_EXAMPLE}`, instant)
+    .option("--until <instant>", "only created before this instant", instant)
+    .option("-q, --query <text>", "only with this text in the first 100 bytes of the task; case is ignored")
+    .option(
+      "--error-code <code>",
+      "only what ended with this error, for example attempts_exhausted",
+      errorCode,
+    )
+    .option("--limit <n>", `how many at most (default ${DEFAULT_LIMIT})`, wholeBetween(1, 1_000_000))
+    .option("--cursor <cursor>", "go on behind an earlier list")
+    .option("--all", "all of them")
+    .option("--tree [id]", "with what was delegated under them; or of this one delegation", delegationId)
+    .addHelpText("after", ABOUT)
+    .addHelpText(
+      "after",
+      examples(
+        "errand list --target scout --state working,input_required",
+        "errand list --since 2026-01-31 -q deploy",
+        "errand list --tree dlg_…",
+        "errand list --state failed --error-code attempts_exhausted --all --json | jq -r .id",
+      ),
+    )
+    .action(async (_options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<ListOptions>();
+      if (options.all && options.limit !== undefined) throw usageError("give either --all or --limit");
+      if (typeof options.tree === "string" && NARROWING.some((name) => options[name] !== undefined)) {
+        throw usageError("one tree is shown whole: give either its id or filters");
+      }
+      const connection = await connect(host, options);
+      await (options.tree === undefined ? flat(host, connection, options) : trees(host, connection, options));
+    });
+}
+
+/** A page at a time; the cursor of the next one, if there is any. */
+async function* pagesOf(connection: ConnectionOptions, options: ListOptions, signal: AbortSignal) {
+  const { target, delegator, context, state, since, until, query: q, errorCode: error_code } = options;
+  const filter = { target, delegator, context_id: context, state, since, until, q, error_code };
+  const pages = new Pages(connection);
+  let wanted = options.all ? Number.POSITIVE_INFINITY : (options.limit ?? DEFAULT_LIMIT);
+  let cursor: string | null | undefined = options.cursor;
+  do {
+    const query = { ...filter, limit: Math.min(wanted, PAGE), cursor: cursor ?? undefined };
+    const page = await pages.list(query, signal);
+    yield page;
+    wanted -= page.delegations.length;
+    cursor = page.next_cursor;
+  } while (cursor !== null && wanted > 0);
+}
+
+async function flat(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
+  let cursor: string | null = null;
+  let isFirst = true;
+  const { bold } = painter(host, "stdout");
+  await interruptible(async (signal) => {
+    for await (const { delegations, next_cursor } of pagesOf(connection, options, signal)) {
+      for (const one of options.json ? delegations : []) await printJson(host, one);
+      if (!options.json && (isFirst || delegations.length > 0)) {
+        const [head = "", ...rows] = asTable(delegations);
+        await print(host, [...(isFirst ? [bold(head)] : []), ...rows].join("\n"));
+      }
+      isFirst = false;
+      cursor = next_cursor;
+    }
+  });
+  await sayMore(host, cursor, options.json);
+}
+
+/** Each that is listed, in the tree of the highest above it that is listed too; once, the oldest first. */
+async function trees(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
+  const { tree } = options;
+  const delegator = new Delegator(connection);
+  const json = options.json ?? false;
+  if (typeof tree === "string") {
+    await interruptible((signal) => printTree(host, delegator, tree, { json, signal }));
+    return;
+  }
+  let cursor: string | null = null;
+  await interruptible(async (signal) => {
+    const found: string[] = [];
+    for await (const { delegations, next_cursor } of pagesOf(connection, options, signal)) {
+      found.push(...delegations.map(({ id }) => id));
+      cursor = next_cursor;
+    }
+    const shown = new Set<string>();
+    // Nothing is older than what it is a part of.
+    for (const id of found.reverse()) {
+      if (shown.has(id)) continue;
+      for (const one of await printTree(host, delegator, id, { json, signal })) shown.add(one);
+    }
+  });
+  await sayMore(host, cursor, json);
+}
+
+async function sayMore(host: CliHost, cursor: string | null, json = false): Promise<void> {
+  if (cursor === null) return;
+  await (json
+    ? printJson(host, { next_cursor: cursor })
+    : note(host, `there are more: --cursor ${cursor}, or --all.`));
+}
+
+function asTable(delegations: readonly Delegation[]): string[] {
+  const rows = delegations.map((one) => [
+    one.id,
+    one.state,
+    one.target,
+    one.delegator,
+    one.created_at,
+    oneLine(about(one), 60),
+  ]);
+  // Widths that most pages have in common, so that they line up.
+  const head = [
+    "ID".padEnd(32),
+    "STATE".padEnd(14),
+    "TARGET".padEnd(12),
+    "DELEGATOR".padEnd(16),
+    "CREATED",
+    "TASK",
+  ];
+  return table([head, ...rows]).split("\n");
+}
+
+/** What is to be known of it at a glance: the question, or how it failed, before the task. */
+function about({ error, interrupt, state, task_preview }: Delegation): string {
+  if (interrupt) return `asks: ${questionText(interrupt)}`;
+  return error && error.code !== state ? `(${error.code}) ${task_preview}` : task_preview;
+}

@@ -1,0 +1,34 @@
+/** `errand redrive`: delegates anew what failed, one or many. Limit: what failed alone; the old one stays as it is. */
+import type { Command } from "commander";
+import { Delegator } from "../../client/delegator.ts";
+import { type Cli, connect, delegationId, examples } from "../context.ts";
+import { print, printJson } from "../show/output.ts";
+import { addManyOptions, eachOf, type ManyOptions, manyOf } from "./bulk.ts";
+
+export function addRedrive(program: Command, cli: Cli): void {
+  const { host } = cli;
+  const command = program
+    .command("redrive")
+    .description("delegate anew what failed; prints the new id, for the same one each time")
+    .argument("[id]", "the delegation that failed, dlg_…", delegationId);
+  addManyOptions(command, true)
+    .addHelpText(
+      "after",
+      examples(
+        "errand redrive dlg_…",
+        "errand redrive --target scout --error-code attempts_exhausted --all",
+        "errand redrive --target scout --before 2026-01-31T08:00:00Z --limit 100",
+      ),
+    )
+    .action(async (id: string | undefined, _options: unknown, acting: Command) => {
+      const options = acting.optsWithGlobals<ManyOptions>();
+      const many = manyOf(id, options);
+      const delegator = new Delegator(await connect(host, options));
+      if (many) {
+        const words = { line: (one: { id: string }) => one.id, done: "redriven" };
+        return eachOf(cli, options, (how) => delegator.redriveMany(many, how), words);
+      }
+      const made = await delegator.redrive(id ?? "");
+      await (options.json ? printJson(host, made) : print(host, made.id));
+    });
+}

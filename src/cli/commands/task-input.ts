@@ -1,0 +1,86 @@
+/**
+ * Where the work of `errand delegate`, or what is said with `errand message`, comes from: words, a file, stdin, or a file
+ * with a whole A2A Message. Limit: read whole; the broker says what is too large.
+ */
+import { readFile } from "node:fs/promises";
+import { messageInputSchema } from "../../schema/a2a.ts";
+import type { DelegateInput } from "../../schema/delegation.ts";
+import { issuesOf } from "../../schema/issues.ts";
+import { usageError } from "../failure.ts";
+import type { CliHost } from "../host.ts";
+
+type WorkInput = { task: string } | { message: NonNullable<DelegateInput["message"]> };
+
+export interface Sources {
+  readonly file?: string;
+  readonly messageFile?: string;
+}
+
+/** `what` is how its mistakes call it. */
+export async function readWork(
+  host: CliHost,
+  words: readonly string[],
+  sources: Sources,
+  what = "task",
+): Promise<WorkInput> {
+  const remedy = `Give the ${what} as words, with --file, or on stdin.`;
+  const checked = (text: string, source: string) => {
+    if (text.trim() === "") throw usageError(`${source} is empty`, remedy);
+    return text;
+  };
+  const { file, messageFile } = sources;
+  const given = [words.length > 0 && "as words", file && "by --file", messageFile && "by --message-file"];
+  const [first, second] = given.filter((one) => typeof one === "string");
+  if (second) throw usageError(`the ${what} is given twice: ${first} and ${second}`);
+  if (messageFile !== undefined)
+    return { message: toMessage(await jsonFrom(host, messageFile), nameOf(messageFile)) };
+  if (file !== undefined) return { task: checked(await textFrom(host, file), file) };
+  const isStdin = words.length === 0 || (words.length === 1 && words[0] === "-");
+  if (!isStdin) return { task: checked(words.join(" "), `the ${what}`) };
+  if (words.length === 0 && host.isTty.stdin) throw usageError(`there is no ${what}`, remedy);
+  return { task: checked(await textFrom(host, "-"), "stdin") };
+}
+
+function toMessage(value: unknown, source: string): NonNullable<DelegateInput["message"]> {
+  const parsed = messageInputSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw usageError(
+    `${source} is not an A2A Message: ${issuesOf(parsed.error, { whole: "the value" }).text}`,
+    'The least is {"parts": [{"text": "…"}]}.',
+  );
+}
+
+const nameOf = (path: string): string => (path === "-" ? "stdin" : path);
+
+/** `-` is stdin. */
+export async function jsonFrom(host: CliHost, path: string): Promise<unknown> {
+  const text = await textFrom(host, path);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw usageError(`${nameOf(path)} is not JSON (${error instanceof Error ? error.message : error})`);
+  }
+}
+
+/** `-` is stdin. */
+export async function textFrom(host: CliHost, path: string): Promise<string> {
+  if (path === "-") return decoded(await readAll(host), "stdin");
+  const bytes = await readFile(path).catch((error: Error) => {
+    throw usageError(`${path} cannot be read (${error.message})`, "Give a file that can be read.");
+  });
+  return decoded(bytes, path);
+}
+
+async function readAll({ stdin }: CliHost): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stdin) chunks.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
+  return Buffer.concat(chunks);
+}
+
+function decoded(bytes: Uint8Array, source: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw usageError(`${source} is not UTF-8 text`, "A task is text; encode it first.");
+  }
+}

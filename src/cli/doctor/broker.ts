@@ -1,0 +1,165 @@
+/** What `errand doctor` hears from the broker. Limit: one try each; a broker that comes and goes is told as it was. */
+import { z } from "zod";
+import { ErrandApiError } from "../../client/errors.ts";
+import { type ConnectionOptions, Http } from "../../client/http.ts";
+import { type RedisStatus, type Status, statusSchema } from "../../schema/status.ts";
+import { type Found, START } from "../discover.ts";
+import { recoveryFor } from "../recovery.ts";
+import type { Check } from "./finding.ts";
+
+/** What is timed takes effect within a second; beyond that instants would be off to the eye. */
+const SKEW_MS = 2000;
+const ANSWER_MS = 5000;
+/** From here on the broker takes no new work. */
+const FULL = 0.75;
+
+export async function* brokerChecks(found: Found, ownVersion: string): AsyncGenerator<Check> {
+  const { url, urlFrom, token, tokenFrom } = found;
+  if (url === undefined) {
+    const detail = found.local ? `none runs on ${found.local.folder}` : "none was found";
+    yield { check: "broker", status: "fail", detail, remedy: START, category: "TRANSPORT" };
+    yield* skipped("there is no broker to ask", "token", "version", "clock");
+    return;
+  }
+  const connection = { url, token, failFast: true, retryForMs: 0 };
+  const trouble = await failureOf(() =>
+    new Http(connection).request(z.object({ status: z.string() }), {
+      path: "/healthz",
+      timeoutMs: ANSWER_MS,
+    }),
+  );
+  if (trouble) {
+    yield failed("broker", trouble);
+    yield* skipped("the broker does not answer", "token", "version", "clock");
+    return;
+  }
+  yield { check: "broker", status: "ok", detail: `${url} (from ${urlFrom}) answers` };
+  if (token === undefined) {
+    const remedy = "Set ERRAND_TOKEN, or give --token.";
+    yield { check: "token", status: "fail", detail: `there is none for ${url}`, remedy, category: "AUTH" };
+    yield* skipped("the broker tells it to those with a token", "version", "clock", "redis");
+    return;
+  }
+  yield* answered(connection, `from ${tokenFrom}`, ownVersion);
+}
+
+async function* answered(
+  connection: ConnectionOptions,
+  from: string,
+  ownVersion: string,
+): AsyncGenerator<Check> {
+  const askedAt = Date.now();
+  let status: Status;
+  try {
+    status = await new Http(connection).request(statusSchema, { path: "/v1/status", timeoutMs: ANSWER_MS });
+  } catch (error) {
+    if (!(error instanceof ErrandApiError)) throw error;
+    if (error.code === "not_found") {
+      const remedy = "Update the broker, or use the program that came with it.";
+      yield { check: "version", status: "warn", detail: `the broker is older than ${ownVersion}`, remedy };
+      return;
+    }
+    const isToken = error.category === "AUTH";
+    if (isToken) yield failed("token", error);
+    yield* skipped("the broker did not tell", ...(isToken ? [] : ["token" as const]), "version", "clock");
+    if (isToken) yield* skipped("the broker did not tell", "redis");
+    else yield failed("redis", error);
+    return;
+  }
+  const took = Date.now() - askedAt;
+  yield { check: "token", status: "ok", detail: `${from}, of ${status.principal}` };
+  yield versionCheck(ownVersion, status.version);
+  yield clockCheck(Date.parse(status.now) - (askedAt + took / 2), took / 2);
+  if (status.redis === null) yield* skipped("only the operator and viewers are told", "redis");
+  else yield* redisChecks(status.redis);
+}
+
+export function versionCheck(own: string, broker: string): Check {
+  if (own === broker) return { check: "version", status: "ok", detail: `${own}, as the broker` };
+  const detail = `this program is ${own}, the broker ${broker}`;
+  return { check: "version", status: "warn", detail, remedy: "Use the same version on both sides." };
+}
+
+/** `aheadMs`: how far the broker's clock is ahead of ours; `errorMs`: what the way there and back leaves open. */
+export function clockCheck(aheadMs: number, errorMs: number): Check {
+  const off = Math.abs(aheadMs);
+  const said = `${(off / 1000).toFixed(1)} s ${aheadMs > 0 ? "ahead of" : "behind"} this machine's`;
+  if (off - errorMs <= SKEW_MS)
+    return { check: "clock", status: "ok", detail: "the broker's agrees with this machine's" };
+  const remedy =
+    "Synchronise both by NTP: instants that you give or read (deadlines, events) are off by that.";
+  return { check: "clock", status: "warn", detail: `the broker's is ${said}`, remedy };
+}
+
+export function* redisChecks(redis: RedisStatus): Generator<Check> {
+  const { source, product, version, maxmemory_policy: policy, appendonly, appendfsync } = redis;
+  const own = source === "embedded";
+  yield { check: "redis", status: "ok", detail: `${source}: ${product} ${version}` };
+  if (policy === "noeviction" || policy === null) {
+    yield { check: "redis_eviction", status: "ok", detail: policy ?? "not told by the provider" };
+  } else {
+    yield {
+      check: "redis_eviction",
+      status: "fail",
+      detail: `maxmemory-policy is ${policy}: accepted work can vanish`,
+      remedy: "Set maxmemory-policy to noeviction.",
+      category: "CONFIG",
+    };
+  }
+  yield durabilityCheck(own, appendonly, appendfsync);
+  yield memoryCheck(redis);
+}
+
+function durabilityCheck(own: boolean, appendonly: boolean, fsync: string | null): Check {
+  const check = "redis_durability";
+  if (appendonly && fsync === "always") {
+    return { check, status: "ok", detail: "appendonly, fsync always: what was accepted is on disk" };
+  }
+  if (!appendonly) {
+    const detail = "appendonly is off: a restart of Redis may lose accepted work";
+    return { check, status: "warn", detail, remedy: "Set appendonly to yes, and appendfsync to always." };
+  }
+  const detail = `appendfsync is ${fsync ?? "unknown"}: a power cut, or the death of Redis, may lose the last seconds`;
+  const remedy = own
+    ? "Set ERRAND_REDIS_FSYNC=always, unless that is meant."
+    : "Set appendfsync to always, unless that is meant.";
+  return { check, status: "warn", detail, remedy };
+}
+
+function memoryCheck({ used_memory_bytes: used, maxmemory_bytes: max }: RedisStatus): Check {
+  const check = "redis_memory";
+  const mib = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
+  if (max === 0) {
+    const remedy =
+      "Set maxmemory below what the machine has: then new work is refused before Redis is killed.";
+    return { check, status: "warn", detail: `${mib(used)} used, without a limit`, remedy };
+  }
+  const detail = `${mib(used)} of ${mib(max)} used`;
+  if (used < max * FULL) return { check, status: "ok", detail };
+  const remedy = "Raise maxmemory, or lower ERRAND_RETENTION_SECONDS; new work is refused meanwhile.";
+  return { check, status: "fail", detail, remedy, category: "TRANSPORT" };
+}
+
+function failed(check: Check["check"], error: ErrandApiError): Check {
+  return {
+    check,
+    status: "fail",
+    detail: error.message,
+    remedy: recoveryFor(error),
+    category: error.category,
+  };
+}
+
+function* skipped(detail: string, ...checks: Check["check"][]): Generator<Check> {
+  for (const check of checks) yield { check, status: "skip", detail };
+}
+
+async function failureOf(body: () => Promise<unknown>): Promise<ErrandApiError | undefined> {
+  try {
+    await body();
+    return undefined;
+  } catch (error) {
+    if (error instanceof ErrandApiError) return error;
+    throw error;
+  }
+}

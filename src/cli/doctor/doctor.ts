@@ -1,0 +1,88 @@
+/** `errand doctor`: checks everything that a delegation depends on. Limit: it fixes nothing, it says how. */
+import type { Command } from "commander";
+import type { Category } from "../../schema/errors.ts";
+import { type Cli, examples, type GlobalOptions } from "../context.ts";
+import { look } from "../discover.ts";
+import { exitCodeOf, toFailure } from "../failure.ts";
+import type { CliHost } from "../host.ts";
+import { oneLine, painter, print, printJson } from "../show/output.ts";
+import { brokerChecks } from "./broker.ts";
+import type { Check } from "./finding.ts";
+import { appendOnlyCheck, dataDirCheck, nodeCheck, redisHereChecks, settingsCheck } from "./local.ts";
+
+/** With several failures, the first of these categories sets the exit code: the one to fix first. */
+const WORST: readonly Category[] = [
+  "INTERNAL",
+  "CONFIG",
+  "AUTH",
+  "PROTOCOL",
+  "TRANSPORT",
+  "TIMEOUT",
+  "UPSTREAM",
+];
+
+const ABOUT = `
+It checks this program (Node, settings, the data directory, how the private Redis last loaded it) and the broker
+(whether it answers, its version, your token, its clock, its Redis and how that is set). Where no broker answers, it
+says which Redis one would use here. A failure sets the exit code of its category; with several, the one to fix first
+counts. A warning sets none.`;
+
+export function addDoctor(program: Command, { host, end }: Cli): void {
+  program
+    .command("doctor")
+    .description("check this program, the broker and its Redis; each trouble comes with its remedy")
+    .addHelpText("after", ABOUT)
+    .addHelpText(
+      "after",
+      examples(
+        "errand doctor",
+        "errand doctor --url http://broker:4180 --json | jq 'select(.status != \"ok\")'",
+      ),
+    )
+    .action(async (_options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const failed: Category[] = [];
+      for await (const check of allChecks(host, options)) {
+        await (options.json ? printJson(host, check) : show(host, check));
+        if (check.status === "fail") failed.push(check.category ?? "INTERNAL");
+      }
+      const worst = WORST.find((category) => failed.includes(category));
+      end(worst === undefined ? 0 : exitCodeOf(worst));
+    });
+}
+
+async function* allChecks(host: CliHost, options: GlobalOptions): AsyncGenerator<Check> {
+  yield nodeCheck();
+  const here = await host.preflight();
+  yield settingsCheck(here.settings());
+  let found: Awaited<ReturnType<typeof look>>;
+  try {
+    found = await look(host.env, options);
+  } catch (thrown) {
+    const { error } = toFailure(thrown, "errand doctor");
+    if (!error) throw thrown;
+    const { message, recovery, category } = error;
+    yield { check: "data_dir", status: "fail", detail: message, remedy: recovery, category };
+    return;
+  }
+  yield await dataDirCheck(found, host.env.dataDir);
+  const folder = found.local?.folder;
+  const load = folder === undefined ? null : await here.lastLoad(folder);
+  if (folder !== undefined && load !== null) yield appendOnlyCheck(load, folder);
+  let isThere = false;
+  for await (const check of brokerChecks(found, host.version)) {
+    yield check;
+    isThere ||= check.check === "broker" && check.status !== "fail";
+  }
+  const isElsewhere = found.urlFrom === "--url" || found.urlFrom === "ERRAND_URL";
+  if (!isThere && !isElsewhere) yield* redisHereChecks(await here.redis());
+}
+
+const NAME_WIDTH = "redis_durability".length;
+
+async function show(host: CliHost, { check, status, detail, remedy }: Check): Promise<void> {
+  const { green, yellow, red, dim } = painter(host, "stdout");
+  const paint = { ok: green, warn: yellow, fail: red, skip: dim }[status];
+  await print(host, `${paint(status.padEnd(4))}  ${check.padEnd(NAME_WIDTH)}  ${oneLine(detail)}`);
+  if (remedy !== undefined) await print(host, `${" ".repeat(NAME_WIDTH + 8)}${oneLine(remedy)}`);
+}

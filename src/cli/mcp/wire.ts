@@ -1,0 +1,130 @@
+/**
+ * MCP's messages as `errand mcp` sees them: lines of JSON on stdio, POSTs on HTTP. Limit: it reads what it needs to
+ * pass a message on (id, method, era, name); what a message means is the broker's business.
+ */
+import type { Readable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
+import { createParser } from "eventsource-parser";
+import * as z from "zod";
+import { type ErrandApiError, localError } from "../../client/errors.ts";
+
+const PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion";
+const LONGEST_LINE_CHARS = 16 * 1024 * 1024;
+
+const idSchema = z.union([z.string(), z.number()]);
+export type Id = z.infer<typeof idSchema>;
+
+const paramsSchema = z.looseObject({
+  _meta: z.looseObject({ [PROTOCOL_VERSION]: z.string().optional() }).optional(),
+});
+/** Requests, notifications and answers alike. */
+const messageSchema = z.looseObject({
+  jsonrpc: z.literal("2.0"),
+  id: idSchema.nullish(),
+  method: z.string().optional(),
+  params: paramsSchema.optional(),
+});
+export type Message = z.infer<typeof messageSchema>;
+
+/** The version that a request of 2026-07-28 or later names; older ones name it in the session's handshake. */
+export const versionOf = ({ params }: Message): string | undefined => params?._meta?.[PROTOCOL_VERSION];
+
+const NAMED_BY: Readonly<Record<string, string>> = {
+  "tools/call": "name",
+  "prompts/get": "name",
+  "resources/read": "uri",
+  "tasks/get": "taskId",
+  "tasks/update": "taskId",
+  "tasks/cancel": "taskId",
+};
+
+/** What cannot be in a header as it is goes in MCP's own wrapping. */
+function headerValue(value: string): string {
+  const isPlain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(value) && !value.startsWith("=?base64?");
+  return isPlain ? value : `=?base64?${Buffer.from(value).toString("base64")}?=`;
+}
+
+/** The headers that mirror a message of 2026-07-28. */
+export function mirrorHeaders(version: string, { method = "", params }: Message): Record<string, string> {
+  const name = params?.[NAMED_BY[method] ?? ""];
+  return {
+    "mcp-protocol-version": version,
+    "mcp-method": headerValue(method),
+    ...(typeof name === "string" && { "mcp-name": headerValue(name) }),
+  };
+}
+
+/** Lines as they come, whatever is in them; not readline, which also breaks at U+2028. */
+export async function* lines(input: Readable): AsyncGenerator<string> {
+  const decoder = new StringDecoder("utf8");
+  let rest = "";
+  for await (const chunk of input) {
+    const parts = (rest + decoder.write(chunk)).split("\n");
+    rest = parts.pop() ?? "";
+    if (rest.length > LONGEST_LINE_CHARS) {
+      throw localError({
+        code: "payload_too_large",
+        category: "PROTOCOL",
+        detail: `a message on stdin is longer than ${LONGEST_LINE_CHARS} characters`,
+        recovery: "Send less, or put the content somewhere with a URL and send that.",
+      });
+    }
+    yield* parts;
+  }
+  if (rest !== "") yield rest;
+}
+
+/** The messages of an answer as they came, one by one; `onSign` is told of every sign of life. */
+export async function* messagesOf(response: Response, onSign: () => void): AsyncGenerator<string> {
+  if (response.headers.get("content-type")?.includes("event-stream") !== true) {
+    const text = await response.text();
+    if (text !== "") yield text;
+    return;
+  }
+  const found: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => found.push(data) });
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) {
+    onSign();
+    parser.feed(decoder.decode(chunk, { stream: true }));
+    for (const data of found.splice(0)) if (data !== "") yield data;
+  }
+}
+
+/** Undefined for what is no message. */
+export function parseMessage(text: string): Message | undefined {
+  try {
+    return messageSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+const LOOK_FIRST =
+  "It may have been done: look with list_tasks or check_task_status before trying the same again.";
+/** For a model that has the broker's tools, and its user. */
+const RECOVERIES: Readonly<Record<string, string>> = {
+  unreachable: "Start the broker with 'errand serve', or correct ERRAND_URL; then try the same again.",
+  no_broker:
+    "Start the broker with 'errand serve', or set ERRAND_URL and ERRAND_TOKEN; then try the same again.",
+  connection_lost: LOOK_FIRST,
+  no_answer: LOOK_FIRST,
+};
+
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+const INTERNAL_ERROR = -32603;
+const NUMBERS: Readonly<Record<string, number>> = {
+  invalid_json: PARSE_ERROR,
+  invalid_request: INVALID_REQUEST,
+};
+const AWAY = 503;
+
+/** What went wrong on the way, in the form of the broker's own errors. */
+export function toErrorMessage(id: Id | null, error: ErrandApiError) {
+  const { category, code, message, retryable, status, details } = error;
+  const recovery = RECOVERIES[code] ?? error.recovery;
+  const number = NUMBERS[code] ?? (status || (category === "TRANSPORT" ? AWAY : INTERNAL_ERROR));
+  const data = { category, code, message, retryable, recovery, ...(details && { details }) };
+  return { jsonrpc: "2.0", id, error: { code: number, message: `${message}. ${recovery}`, data } };
+}

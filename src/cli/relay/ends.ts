@@ -1,0 +1,106 @@
+/**
+ * Delegations that end without their relay: their tasks are canceled, whichever relay began them and whether it still
+ * lives. Limit: what ended while no relay ran is found among the newest of a day.
+ */
+import * as z from "zod";
+import type { Delegator } from "../../client/delegator.ts";
+import { ErrandApiError } from "../../client/errors.ts";
+import { sleep } from "../../client/timing.ts";
+import { abandon, UNWANTED } from "../../relay/abandon.ts";
+import { patiently } from "../../relay/backoff.ts";
+import type { Remote } from "../../relay/remote.ts";
+import { toRemoteError } from "../../relay/remote-error.ts";
+
+/** Of each way to end. */
+const RECENT = 50;
+const RECENT_MS = 86_400_000;
+const AGAIN_MS = 5_000;
+const AT_ONCE = 8;
+/** Whoever holds the lease cancels the task itself, and at once. */
+const SETTLE_MS = 1_000;
+
+const failedSchema = z.looseObject({ error: z.looseObject({ code: z.enum(UNWANTED) }) });
+
+export interface EndsOptions {
+  readonly delegator: Delegator;
+  readonly target: string;
+  readonly remote: Remote;
+  readonly say: (line: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Until the signal aborts. A help, so its failure is only told. */
+export async function watchEnds(options: EndsOptions): Promise<void> {
+  const { delegator, target, say, signal } = options;
+  const ends = new Ends(options);
+  const failed = (error: unknown) => {
+    if (!signal.aborted) say(`tasks of delegations that end without a relay may go on: ${codeOf(error)}`);
+  };
+  const found = findRecent(options, ends).catch(failed);
+  try {
+    for await (const event of delegator.watch({ target, types: ["DELEGATION_FAILED"] }, { signal })) {
+      if ("delegation_id" in event && failedSchema.safeParse(event).success) {
+        await ends.add(z.string().parse(event.delegation_id), SETTLE_MS);
+      }
+    }
+  } catch (error) {
+    failed(error);
+  }
+  await found;
+  await ends.done();
+}
+
+async function findRecent({ delegator, target, signal }: EndsOptions, ends: Ends): Promise<void> {
+  const known = new Set<string>();
+  const look = async () => {
+    for (const error_code of UNWANTED) {
+      let left = RECENT;
+      for await (const { id, finished_at } of delegator.list({ target, error_code }, { signal })) {
+        const isRecent = finished_at && Date.now() - Date.parse(finished_at) < RECENT_MS;
+        if (isRecent && !known.has(id)) await ends.add(id, 0);
+        known.add(id);
+        left -= 1;
+        if (left === 0) break;
+      }
+    }
+  };
+  await look();
+  // For what ended before the stream of events was open.
+  await sleep(AGAIN_MS, signal);
+  await look();
+}
+
+class Ends {
+  readonly #options: EndsOptions;
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(options: EndsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when there is room for another. */
+  async add(id: string, afterMs: number): Promise<void> {
+    const run = this.#cancel(id, afterMs).finally(() => this.#running.delete(run));
+    this.#running.add(run);
+    if (this.#running.size >= AT_ONCE) await Promise.race(this.#running);
+  }
+
+  async done(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  async #cancel(id: string, afterMs: number): Promise<void> {
+    const { delegator, remote, say, signal } = this.#options;
+    try {
+      await sleep(afterMs, signal);
+      const delegation = await delegator.get(id, { signal });
+      await patiently(signal, () => abandon(remote, delegation, signal));
+    } catch (error) {
+      if (signal.aborted) return;
+      const why = error instanceof ErrandApiError ? error.code : toRemoteError(error).message;
+      say(`${id} the task was not canceled: ${why}`);
+    }
+  }
+}
+
+const codeOf = (error: unknown): string => (error instanceof ErrandApiError ? error.code : "internal");

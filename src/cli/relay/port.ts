@@ -1,0 +1,70 @@
+/** The relay's port over the library: what it does with a lease, and how its outcome is said. Limit: shapes. */
+
+import { ErrandApiError, isFull } from "../../client/errors.ts";
+import { LeaseLostError } from "../../client/lease-keeper.ts";
+import type { Outcome, Work } from "../../client/work.ts";
+import type { RelayOutcome, RelayPort } from "../../relay/port.ts";
+import { isTerminal } from "../../schema/delegation.ts";
+import type { Lease } from "../../schema/lease.ts";
+
+export function toPort(work: Work, say: (line: string) => void): RelayPort {
+  const { delegation, request, attempt, leaseId: lease_id, signal } = work;
+  const lease: Lease = {
+    lease_id,
+    expires_at: delegation.lease?.expires_at ?? delegation.updated_at,
+    attempt,
+    delegation,
+    request,
+    ...(work.traceparent !== undefined && { traceparent: work.traceparent }),
+    ...(work.checkpoint !== undefined && { checkpoint: work.checkpoint }),
+  };
+  return {
+    lease,
+    signal,
+    isOver: () => isOver(work),
+    saveCheckpoint: (checkpoint) => work.saveCheckpoint(checkpoint),
+    progress: (message) => work.progress(message),
+    async artifact({ artifact, append, lastChunk }) {
+      try {
+        await work.artifact(artifact, { append, lastChunk });
+        return "kept";
+      } catch (error) {
+        if (!(error instanceof ErrandApiError)) throw error;
+        if (isFull(error)) return "full";
+        if (error.code === "payload_too_large") return "too_large";
+        throw error;
+      }
+    },
+    onMessage: (listener) => void work.onMessage(listener),
+    note: (what) => say(`${delegation.id} ${what}`),
+  };
+}
+
+/** A lease that ran out may be another's by now, who goes on with the task; or a deadline was its end. */
+async function isOver({ signal, delegation, delegator }: Work): Promise<boolean> {
+  const reason: unknown = signal.reason;
+  if (!(reason instanceof LeaseLostError)) return false;
+  if (reason.reason === "canceled") return true;
+  if (reason.reason !== "expired") return false;
+  return delegator.get(delegation.id).then(
+    ({ state }) => isTerminal(state),
+    () => false,
+  );
+}
+
+export function toOutcome(work: Work, outcome: RelayOutcome): Outcome {
+  switch (outcome.kind) {
+    case "reply":
+      return outcome.reply;
+    case "ask": {
+      const { kind, request_id: requestId, message } = outcome.interrupt;
+      return work.question({ requestId, message }, { kind });
+    }
+    case "release":
+      return work.release({ delaySeconds: outcome.delaySeconds, reason: outcome.reason });
+    case "canceled":
+      return work.cancel(outcome.text);
+    case "stopped":
+      return work.release({ reason: "the relay is stopping" });
+  }
+}

@@ -1,0 +1,99 @@
+/** An event as one line for people. Limit: a choice of its fields; --json has all. */
+import { z } from "zod";
+import { interruptSchema } from "../../schema/delegation.ts";
+import type { StreamEvent } from "../../schema/event.ts";
+import { oneLine, type Painter, took } from "./output.ts";
+import { questionText } from "./questions.ts";
+
+const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
+
+/** What the several statuses carry beside the envelope. */
+const extrasSchema = z.object({
+  answer_preview: optional(z.string()),
+  attempt: optional(z.number()),
+  by: optional(z.string()),
+  decision: optional(z.string()),
+  duration_ms: optional(z.number()),
+  error: optional(z.object({ code: z.string(), message: z.string() })),
+  interrupt: optional(interruptSchema),
+  progress: optional(
+    z.object({ message: optional(z.string()), done: optional(z.number()), total: optional(z.number()) }),
+  ),
+  response_preview: optional(z.string()),
+  retry_at: optional(z.string()),
+  task_preview: optional(z.string()),
+  reason: optional(z.string()),
+  redacted: optional(z.boolean()),
+});
+type Extras = z.infer<typeof extrasSchema>;
+
+const TYPE_WIDTH = "DELEGATION_COMPLETE".length;
+
+export function eventLine(event: StreamEvent, paint: Painter): string {
+  if (event.type === "RESET") return paint.yellow("RESET  what came before is no longer kept");
+  const type = event.type.padEnd(TYPE_WIDTH);
+  if (event.type === "DELEGATION_SNAPSHOT") {
+    const { delegation } = event;
+    const text = `${delegation.state}  ${quoted(delegation.task_preview)}`;
+    return [time(delegation.updated_at), type, event.delegation_id, delegation.target, text].join("  ");
+  }
+  const colour =
+    event.type === "DELEGATION_COMPLETE"
+      ? paint.green
+      : event.type === "DELEGATION_FAILED"
+        ? paint.red
+        : event.type === "DELEGATION_SENT"
+          ? paint.bold
+          : paint.dim;
+  const extras = extrasSchema.parse(event);
+  const said = says(event.type, event.status ?? "", event.state, extras);
+  return [paint.dim(time(event.at)), colour(type), event.delegation_id, oneLine(event.target), said].join(
+    "  ",
+  );
+}
+
+function says(type: string, status: string, state: string, extras: Extras): string {
+  const { attempt, duration_ms, error, progress } = extras;
+  const parts: (string | undefined | false)[] = [];
+  if (type === "DELEGATION_COMPLETE") {
+    parts.push("completed", duration_ms !== undefined && `in ${took(duration_ms)}`);
+    parts.push(extras.response_preview && quoted(extras.response_preview));
+  } else if (type === "DELEGATION_FAILED") {
+    parts.push(state, error && reason(error, state));
+  } else {
+    parts.push(oneLine(status));
+    parts.push(attempt !== undefined && attempt > 1 && `attempt ${attempt}`);
+    parts.push(progress?.done !== undefined && `${progress.done}/${progress.total ?? "?"}`);
+    parts.push(progress?.message && quoted(progress.message));
+    parts.push(extras.interrupt && quoted(questionText(extras.interrupt)));
+    if (status === "answered") parts.push(...answered(extras));
+    parts.push(extras.retry_at && `again at ${time(extras.retry_at)}`);
+    parts.push(error && `(${reason(error, state)})`);
+    parts.push(extras.reason && `(${oneLine(extras.reason, 100)})`);
+    parts.push(extras.task_preview && quoted(extras.task_preview));
+  }
+  return parts.filter(Boolean).join(" ");
+}
+
+/** Who answered, and what. */
+function answered({ by, decision, answer_preview, redacted }: Extras) {
+  return [
+    by && `by ${oneLine(by)}`,
+    decision && oneLine(decision),
+    answer_preview && quoted(answer_preview),
+    redacted && "(a secret)",
+  ];
+}
+
+function reason({ code, message }: { code: string; message: string }, state: string): string {
+  return (code === state ? "" : `${code}: `) + oneLine(message, 100);
+}
+
+function quoted(text: string): string {
+  return `"${oneLine(text, 60)}"`;
+}
+
+/** Of day, in UTC as the broker says it. */
+function time(instant: string): string {
+  return instant.slice(11, 23);
+}

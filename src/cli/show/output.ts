@@ -1,0 +1,122 @@
+/**
+ * What the CLI prints: results on stdout, everything else on stderr, colour on terminals only.
+ * Limit: what others wrote is shown on one line without control characters; a reply is data, left as it is.
+ */
+import type { Writable } from "node:stream";
+import type { ErrandApiError } from "../../client/errors.ts";
+import type { Progress } from "../../schema/delegation.ts";
+import type { CliHost } from "../host.ts";
+
+/** Resolves when the text is handed over, so that a slow reader slows the writer, not its memory. */
+export function write(stream: Writable, text: string | Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(text, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+export function print(host: CliHost, line: string): Promise<void> {
+  return write(host.stdout, `${line}\n`);
+}
+
+export function printJson(host: CliHost, value: unknown): Promise<void> {
+  return print(host, JSON.stringify(value));
+}
+
+/** A remark beside the result. */
+export function note(host: CliHost, line: string): Promise<void> {
+  return write(host.stderr, `errand: ${line}\n`);
+}
+
+export async function complain(host: CliHost, error: ErrandApiError, json: boolean): Promise<void> {
+  if (json) return write(host.stderr, `${JSON.stringify(error.problem)}\n`);
+  const paint = painter(host, "stderr");
+  await write(host.stderr, `${paint.red("errand:")} ${sentence(error.message)} ${error.recovery}\n`);
+  for (const { path, reason } of issuesOf(error)) {
+    if (error.message.includes(reason)) continue;
+    await write(host.stderr, `  ${path}: ${reason}\n`);
+  }
+  if (error.category === "INTERNAL" && error.requestId) {
+    await write(host.stderr, `  request id: ${error.requestId}\n`);
+  }
+}
+
+type Paint = (text: string) => string;
+export interface Painter {
+  readonly bold: Paint;
+  readonly dim: Paint;
+  readonly red: Paint;
+  readonly green: Paint;
+  readonly yellow: Paint;
+}
+
+export function painter(host: CliHost, stream: "stdout" | "stderr"): Painter {
+  const colour = host.isTty[stream] && !host.childEnv.NO_COLOR && host.childEnv.TERM !== "dumb";
+  const sgr = (open: number, close: number) => (text: string) =>
+    colour && text !== "" ? `\u001b[${open}m${text}\u001b[${close}m` : text;
+  return {
+    bold: sgr(1, 22),
+    dim: sgr(2, 22),
+    red: sgr(31, 39),
+    green: sgr(32, 39),
+    yellow: sgr(33, 39),
+  };
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: taking them out is the purpose
+const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|.)/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: taking them out is the purpose
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
+
+/** One line that cannot play tricks on a terminal, at most `max` characters long. */
+export function oneLine(text: string, max = Number.POSITIVE_INFINITY): string {
+  const line = text.replace(ESCAPES, "").replace(CONTROLS, " ").trim();
+  const characters = [...line];
+  return characters.length > max ? `${characters.slice(0, max - 1).join("")}…` : line;
+}
+
+/** Columns padded to their widest cell. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [column, cell] of row.entries()) {
+      widths[column] = Math.max(widths[column] ?? 0, cell.length);
+    }
+  }
+  return rows
+    .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "))
+    .map((line) => line.trimEnd())
+    .join("\n");
+}
+
+/** Prints a table whose first row is the head. */
+export async function printTable(host: CliHost, cells: readonly (readonly string[])[]): Promise<void> {
+  const [head = "", ...rows] = table(cells).split("\n");
+  await print(host, [painter(host, "stdout").bold(head), ...rows].join("\n"));
+}
+
+/** How far it is, as one says it: `3/10 counting`. */
+export function progressText({ done, total, message }: Progress): string {
+  const share = done === undefined ? "" : `${done}/${total ?? "?"}`;
+  return [share, oneLine(message ?? "", 200)].filter(Boolean).join(" ");
+}
+
+export function took(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = Math.floor(ms / 1000);
+  return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+function sentence(text: string): string {
+  const line = oneLine(text);
+  return /[.!?]$/.test(line) ? line : `${line}.`;
+}
+
+function issuesOf({ details }: ErrandApiError): { path: string; reason: string }[] {
+  const issues = details?.issues;
+  if (!Array.isArray(issues)) return [];
+  return issues.flatMap((issue: unknown) => {
+    if (typeof issue !== "object" || issue === null || !("path" in issue) || !("reason" in issue)) return [];
+    const path = Array.isArray(issue.path) ? issue.path.join(".") : String(issue.path);
+    return [{ path: oneLine(path), reason: oneLine(String(issue.reason)) }];
+  });
+}

@@ -1,0 +1,64 @@
+/** What a delegation asks, in words for people, and how to answer it. Limit: it shows; it never answers. */
+import { textOf } from "../../schema/a2a.ts";
+import type { Delegation, Interrupt } from "../../schema/delegation.ts";
+import { oneLine } from "./output.ts";
+
+type Request = Interrupt["requests"][number];
+export type Decision = "approve" | "deny";
+
+/** All that is asked, on one line. */
+export function questionText({ requests }: Interrupt): string {
+  return requests.map(({ message }) => textOf(message)).join(" / ");
+}
+
+/** An option may be any JSON. */
+export function optionText(option: unknown): string {
+  return oneLine(typeof option === "string" ? option : JSON.stringify(option));
+}
+
+const choiceText = (options: readonly unknown[]): string => oneLine(options.map(optionText).join(" | "), 200);
+
+/** One line a request: `host: Which host? (a | b)`. */
+export function requestLine({ request_id, message, options = [] }: Request, isOne: boolean): string {
+  const text = oneLine(textOf(message), 200);
+  const choice = options.length > 0 ? ` (${choiceText(options)})` : "";
+  return (isOne ? "" : `${oneLine(request_id, 64)}: `) + text + choice;
+}
+
+/**
+ * Why a decision does not answer the question, as the rest of a sentence: `asks for data`; undefined when it does. A
+ * plain text without options may be a yes-or-no question, so a decision answers it.
+ */
+export function asksMoreThan(
+  decision: Decision,
+  { kind, requests }: Interrupt,
+  hasData = false,
+): string | undefined {
+  const [request, second] = requests;
+  if (request === undefined || second !== undefined) {
+    const ids = requests.map(({ request_id }) => oneLine(request_id, 64));
+    return `asks ${requests.length} things at once: ${ids.join(", ")}`;
+  }
+  const { options = [], schema } = request;
+  if (options.includes(decision)) return undefined;
+  if (kind === "auth") return "asks for a credential";
+  if (options.length > 0) return `offers ${choiceText(options)}`;
+  return schema === undefined || hasData ? undefined : "asks for data";
+}
+
+/** The commands that answer it, as a part of a sentence. A secret is never suggested as an argument. */
+export function howToAnswer({ id, interrupt }: Pick<Delegation, "id" | "interrupt">): string {
+  const answer = `'errand answer ${id}`;
+  const [request, second] = interrupt?.requests ?? [];
+  const isSecret = interrupt?.kind === "auth";
+  const ways: string[] = [];
+  if (second !== undefined) ways.push(`${answer}' on a terminal`, `${answer} --answers <path>'`);
+  else if (isSecret) ways.push(`${answer}' on a terminal (it is not shown)`, `${answer} - < <path>'`);
+  else if (request?.schema !== undefined && !request.options?.length) ways.push(`${answer} --data <json>'`);
+  else ways.push(`${answer} "…"'`);
+  for (const decision of ["approve", "deny"] as const) {
+    if (interrupt && asksMoreThan(decision, interrupt) === undefined) ways.push(`'errand ${decision} ${id}'`);
+  }
+  const last = ways.pop() ?? "";
+  return ways.length === 0 ? last : `${ways.join(", ")} or ${last}`;
+}

@@ -1,0 +1,99 @@
+/**
+ * Why a delegation is in its state: its last worker, what it waits for, how the last attempt ended. Limit: events are
+ * not read when there are more than a few hundred; then only the record and the agent are.
+ */
+import { z } from "zod";
+import { Admin } from "../../client/admin.ts";
+import { ErrandApiError } from "../../client/errors.ts";
+import type { ConnectionOptions } from "../../client/http.ts";
+import { Pages } from "../../client/pages.ts";
+import type { Agent } from "../../schema/agent.ts";
+import { type Delegation, isTerminal } from "../../schema/delegation.ts";
+import type { StreamEvent } from "../../schema/event.ts";
+import { oneLine, took } from "./output.ts";
+
+const MOST_EVENTS = 300;
+
+const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
+const moreSchema = z.object({
+  status: optional(z.string()),
+  worker_id: optional(z.string()),
+  retry_at: optional(z.string()),
+  error: optional(z.object({ code: z.string(), message: z.string() })),
+  reason: optional(z.string()),
+});
+type More = z.infer<typeof moreSchema>;
+
+/** Rows beside those of the record. A row whose data cannot be read is left out: the rows only inform. */
+export async function standingRows(
+  connection: ConnectionOptions,
+  delegation: Delegation,
+): Promise<[string, string][]> {
+  const { state, created_at, finished_at } = delegation;
+  const [events, agent] = await Promise.all([
+    eventsOf(connection, delegation),
+    state === "submitted" ? agentOf(connection, delegation.target) : undefined,
+  ]);
+  const rows: [string, string][] = [];
+  const worker = events.findLast(({ worker_id }) => worker_id !== undefined)?.worker_id;
+  if (worker !== undefined && state !== "working") rows.push(["worker", `${oneLine(worker)} (last)`]);
+  const ended = events.findLast(({ status }) => ENDS.includes(status ?? ""));
+  if (ended && !isTerminal(state)) rows.push(["last attempt", howEnded(ended)]);
+  const why = state === "submitted" ? whyWaiting(delegation, ended, agent) : undefined;
+  if (why !== undefined) rows.push(["waits", why]);
+  if (finished_at) rows.push(["took", took(Date.parse(finished_at) - Date.parse(created_at))]);
+  return rows;
+}
+
+/** The status of an event that ends an attempt but not the delegation. */
+const ENDS: readonly string[] = ["retrying", "lease_expired", "released"];
+
+function howEnded({ status, error, reason }: More): string {
+  if (error) return `failed: ${oneLine(error.code)}: ${oneLine(error.message, 200)}`;
+  if (status === "lease_expired") return "the worker stopped responding";
+  return `released by the worker${reason === undefined ? "" : `: ${oneLine(reason, 200)}`}`;
+}
+
+const isAhead = (instant: string | null | undefined): instant is string =>
+  Date.parse(instant ?? "") > Date.now();
+
+function whyWaiting(delegation: Delegation, ended: More | undefined, agent: Agent | undefined) {
+  const { target, not_before_at } = delegation;
+  if (isAhead(not_before_at)) return `until ${not_before_at}, as requested`;
+  if (isAhead(ended?.retry_at)) return `until ${oneLine(ended.retry_at)}, for the next attempt`;
+  if (agent === undefined) return undefined;
+  const { working, waiting } = agent.counts;
+  return whyStuck(agent) ?? `for a worker of ${target}: ${working} working, ${waiting} waiting`;
+}
+
+/** Why the agent takes no work now; undefined when a worker polls for it. */
+export function whyStuck({ name, paused, presence, limits, counts }: Agent): string | undefined {
+  if (paused) return `${name} is paused: 'errand agent resume ${name}' (operator)`;
+  const { state, last_seen_at } = presence;
+  if (state !== "online") {
+    return `nobody is polling ${name}${last_seen_at === null ? "" : `; last seen at ${last_seen_at}`}`;
+  }
+  const most = limits?.max_working;
+  if (typeof most === "number" && counts.working >= most)
+    return `${name} is at its limit of running delegations (max_working ${most}); ${counts.waiting} waiting`;
+  return undefined;
+}
+
+async function eventsOf(connection: ConnectionOptions, { id, version }: Delegation): Promise<More[]> {
+  if (version > MOST_EVENTS) return [];
+  const events = await quietly(new Pages(connection).events(id, MOST_EVENTS));
+  return (events ?? []).map((event: StreamEvent) => moreSchema.parse(event));
+}
+
+export const agentOf = (
+  connection: ConnectionOptions,
+  target: string,
+  signal?: AbortSignal,
+): Promise<Agent | undefined> => quietly(new Admin(connection).getAgent(target, { signal }));
+
+function quietly<T>(asking: Promise<T>): Promise<T | undefined> {
+  return asking.catch((error: unknown) => {
+    if (error instanceof ErrandApiError) return undefined;
+    throw error;
+  });
+}

@@ -1,0 +1,81 @@
+/**
+ * What a command's end says to the delegator: a short text is the reply itself, anything larger and what is no text
+ * an artifact. Limit: what does not fit into one request (960 KiB as JSON) is cut, and the reply says so.
+ */
+import type { Reply } from "../../client/work.ts";
+import { truncate } from "../../schema/text.ts";
+import { OUTPUT_ARTIFACT } from "../show/reply.ts";
+import { cutBytes, type Head } from "./capture.ts";
+import type { Ended } from "./child.ts";
+
+/** Longer output is a file more than a sentence, and events preview replies. */
+const SAID_MAX = 64 * 1024;
+/** As JSON, below the broker's default ERRAND_MAX_BODY_BYTES with room for the rest of the request. */
+const JSON_MAX = 960 * 1024;
+const RAW_MAX = (JSON_MAX / 4) * 3;
+const ERROR_MAX = 4096;
+/** sysexits.h EX_TEMPFAIL: "try again later". */
+const TEMPORARY = 75;
+
+const ARTIFACT = "stdout";
+
+export function toReply({ exitCode, signal, stdout, stderr }: Ended): Reply {
+  if (exitCode === 0) return completed(stdout);
+  const status = signal ? `killed by ${signal}` : `exit status ${exitCode}`;
+  const message = cutBytes(stderr || status, ERROR_MAX);
+  return { state: "failed", error: { code: "command_failed", message, retryable: exitCode === TEMPORARY } };
+}
+
+export function cannotStart(command: string, error: unknown): Reply {
+  const why = error instanceof Error ? error.message : String(error);
+  return { state: "failed", error: { code: "command_failed", message: `cannot start ${command}: ${why}` } };
+}
+
+function completed(stdout: Head): Reply {
+  const bytes = stdout.bytes();
+  const text = asText(bytes, stdout.isWhole);
+  if (text === undefined) {
+    const kept = bytes.subarray(0, RAW_MAX);
+    const part = { raw: kept.toString("base64"), mediaType: "application/octet-stream" };
+    return withArtifact(part, stdout.total, kept.length);
+  }
+  if (stdout.isWhole && bytes.length <= SAID_MAX)
+    return { state: "completed", text: text.replace(/\r?\n$/, "") };
+  const fitting = cutToFit(text);
+  return withArtifact({ text: fitting, mediaType: "text/plain" }, stdout.total, Buffer.byteLength(fitting));
+}
+
+type OutputPart = { text: string; mediaType: string } | { raw: string; mediaType: string };
+
+/** Both in the reply, so that they stand or fall together. */
+function withArtifact(part: OutputPart, total: number, kept: number): Reply {
+  const cut = kept < total ? { truncated: true, stdout_bytes: total, kept_bytes: kept } : {};
+  const metadata = { [OUTPUT_ARTIFACT]: ARTIFACT, ...cut };
+  const size = kept < total ? `the first ${kept} of ${total} bytes` : `${total} bytes`;
+  const text = `The output is the artifact '${ARTIFACT}': ${size}.`;
+  return {
+    state: "completed",
+    message: { role: "ROLE_AGENT", parts: [{ text }], metadata },
+    artifacts: [{ artifactId: ARTIFACT, name: ARTIFACT, parts: [part], metadata: cut }],
+  };
+}
+
+function asText(bytes: Buffer, isWhole: boolean): string | undefined {
+  try {
+    // A character that the bound cut in two is no reason to call it binary.
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes, { stream: !isWhole });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Control characters and quotes grow in JSON, so the cut is found by trying. */
+function cutToFit(text: string): string {
+  let cut = text;
+  for (;;) {
+    const size = Buffer.byteLength(JSON.stringify(cut));
+    if (size <= JSON_MAX) return cut;
+    const length = Math.floor(cut.length * (JSON_MAX / size) * 0.99);
+    cut = truncate(cut, length);
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * What a request of A2A 0.3 has to look like before the SDK translates it. Limit: form only; unknown members are passed
+ * over.
+ */
+import { z } from "zod";
+import { LIMITS } from "../../../schema/limits.ts";
+import { fewOf } from "../../../schema/values.ts";
+import { check } from "../../http/route.ts";
+import { base64Schema } from "../base64.ts";
+
+type Members = Readonly<Record<string, unknown>>;
+
+const object = z.record(z.string(), z.unknown());
+const metadata = { metadata: object.optional() };
+const id = z.string().min(1, "is required");
+const count = z.int().min(0).max(2_147_483_647);
+
+const part = z.discriminatedUnion("kind", [
+  z.looseObject({ kind: z.literal("text"), text: z.string(), ...metadata }),
+  z.looseObject({
+    kind: z.literal("file"),
+    file: z
+      .looseObject({
+        bytes: base64Schema.optional(),
+        uri: z.string().optional(),
+        mimeType: z.string().optional(),
+        name: z.string().optional(),
+      })
+      .refine(({ bytes, uri }) => (bytes === undefined) !== (uri === undefined), "has either bytes or a uri"),
+    ...metadata,
+  }),
+  z.looseObject({ kind: z.literal("data"), data: object, ...metadata }),
+]);
+
+const message = z.looseObject({
+  kind: z.literal("message").optional(),
+  messageId: z.string().min(1, "is required").max(255),
+  role: z.enum(["user", "agent"], { error: "must be user or agent" }),
+  parts: fewOf(part, 1, LIMITS.parts.value),
+  contextId: z.string().optional(),
+  taskId: z.string().optional(),
+  extensions: z.array(z.string()).optional(),
+  referenceTaskIds: z.array(z.string()).optional(),
+  ...metadata,
+});
+
+const pushConfig = z.looseObject({
+  id: z.string().optional(),
+  url: z.string().min(1, "is required"),
+  token: z.string().optional(),
+  authentication: z
+    .looseObject({
+      // The first is used; the SDK would print the others.
+      schemes: z.array(z.string()).transform((schemes) => schemes.slice(0, 1)),
+      credentials: z.string().optional(),
+    })
+    .optional(),
+});
+
+export const sendV03 = z.looseObject({
+  message,
+  configuration: z
+    .looseObject({
+      acceptedOutputModes: z.array(z.string()).optional(),
+      blocking: z.boolean().optional(),
+      historyLength: count.optional(),
+      pushNotificationConfig: pushConfig.optional(),
+    })
+    .optional(),
+  ...metadata,
+});
+
+const task = z.looseObject({ id, ...metadata });
+
+/** Params by method. */
+export const PARAMS_V03 = {
+  "message/send": sendV03,
+  "message/stream": sendV03,
+  "tasks/get": task.extend({ historyLength: count.optional() }),
+  "tasks/cancel": task,
+  "tasks/resubscribe": task,
+  "tasks/pushNotificationConfig/set": z.looseObject({ taskId: id, pushNotificationConfig: pushConfig }),
+  "tasks/pushNotificationConfig/get": task.extend({ pushNotificationConfigId: z.string().optional() }),
+  "tasks/pushNotificationConfig/list": task,
+  "tasks/pushNotificationConfig/delete": task.extend({ pushNotificationConfigId: id }),
+  "agent/getAuthenticatedExtendedCard": z.unknown().optional(),
+} as const satisfies Record<string, z.ZodType>;
+
+type MethodV03 = keyof typeof PARAMS_V03;
+
+export const isMethodV03 = (name: string): name is MethodV03 => Object.hasOwn(PARAMS_V03, name);
+
+/** Members that are null count as absent: some senders write every optional one. */
+const withoutNulls = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== null)
+      .map(([name, member]) => [
+        name,
+        name === "data" || name === "metadata" ? member : withoutNulls(member),
+      ]),
+  );
+};
+
+/** Throws `invalid_request` with every problem and its place. */
+export const checkParamsV03 = (method: MethodV03, params: unknown): unknown =>
+  check<unknown>(PARAMS_V03[method], withoutNulls(params), "params");
+
+export const checkSendV03 = (params: unknown): Members =>
+  check<Members>(sendV03, withoutNulls(params), "body");

@@ -1,0 +1,28 @@
+/** What doors do about a delegation that was just accepted. Limit: the wait itself is the engine's. */
+import { report } from "../../engine/after-move.ts";
+import { readWhenReady } from "../../engine/delegations/read.ts";
+import type { StoredDelegation } from "../../lifecycle/record.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import type { Call } from "./call.ts";
+
+/** What was accepted, once it is ready; or else as it was accepted: nothing may cost its sender the id any more. */
+export async function waitedFor(
+  call: Call,
+  accepted: StoredDelegation,
+  wait_seconds: number,
+  hold: ReturnType<Call["hold"]>,
+): Promise<StoredDelegation> {
+  const { broker, principal } = call;
+  try {
+    const record = await readWhenReady(broker, principal, accepted.id, {
+      wait_seconds,
+      signal: hold,
+      known: accepted,
+    });
+    hold.throwIfRevoked();
+    return record;
+  } catch (error) {
+    if (!(error instanceof ErrandError)) report(broker, error, "accepted, but not waited for");
+    return accepted;
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * Browsers of other sites are kept out: a foreign Origin is refused, and so is a foreign Host where the broker
+ * listens on this machine alone (a name that was rebound to it). Origins that ERRAND_ALLOWED_ORIGINS names get
+ * CORS answers, so that their pages can read. Limit: no cookies; a page sends its token as everyone does.
+ */
+import { ErrandError } from "../../schema/errors.ts";
+import { withoutTrailingSlashes } from "../../schema/text.ts";
+
+const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
+/** How long a browser may remember a preflight; Chromium's own cap. */
+const PREFLIGHT_SECONDS = 7200;
+const MAY_SEND = [
+  "A2A-Extensions",
+  "A2A-Version",
+  "Authorization",
+  "Content-Type",
+  "Idempotency-Key",
+  "If-Match",
+  "If-None-Match",
+  "Last-Event-ID",
+  "MCP-Protocol-Version",
+  "Mcp-Method",
+  "Mcp-Name",
+  "Mcp-Session-Id",
+  "Prefer",
+  "X-A2A-Extensions",
+  "traceparent",
+].join(", ");
+const MAY_READ = [
+  "A2A-Extensions",
+  "ETag",
+  "Idempotency-Replayed",
+  "Location",
+  "Mcp-Session-Id",
+  "Retry-After",
+  "X-A2A-Extensions",
+  "X-Request-Id",
+].join(", ");
+
+function parseName(host: string): string | undefined {
+  return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : undefined;
+}
+
+/** Hosts come again and again, the same few. */
+const KNOWN_MAX = 100;
+const known = new Map<string, string | undefined>();
+
+function nameOf(host: string): string | undefined {
+  if (known.has(host)) return known.get(host);
+  if (known.size >= KNOWN_MAX) known.clear();
+  const name = parseName(host);
+  known.set(host, name);
+  return name;
+}
+
+interface Allowed {
+  /** As a browser sends it; undefined for a bare host, which stands for every origin on it. */
+  readonly origin?: string;
+  readonly host: string | undefined;
+}
+
+function toAllowed(entry: string): Allowed {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(entry) || !URL.canParse(entry)) return { host: nameOf(entry) };
+  const { origin, hostname } = new URL(entry);
+  // Of schemes that the URL standard does not know (an extension's) it makes no origin; browsers send it as it is.
+  return { origin: origin === "null" ? withoutTrailingSlashes(entry) : origin, host: hostname };
+}
+
+/**
+ * `allowed` are origins (`https://ops.example`) or bare hosts, beside the broker's own. The guard throws
+ * `forbidden`, or returns the foreign origin that was let in by name, which is owed {@link corsHeaders}.
+ */
+export function originGuard(listensOn: string, allowed: readonly string[]) {
+  const isLocal = LOOPBACK.includes(listensOn) || listensOn === "::1";
+  const entries = allowed.map(toAllowed);
+  const hosts = entries.map(({ host }) => host);
+  const isNamed = (origin: string, name: string | undefined) =>
+    entries.some((entry) =>
+      entry.origin === undefined ? name !== undefined && entry.host === name : entry.origin === origin,
+    );
+  return (origin: string | undefined, host: string | undefined): string | undefined => {
+    const name = nameOf(host ?? "");
+    if (isLocal && (name === undefined || !(LOOPBACK.includes(name) || hosts.includes(name)))) {
+      throw refused("host");
+    }
+    if (origin === undefined) return undefined;
+    const originName = URL.canParse(origin) ? new URL(origin).hostname : undefined;
+    if (isNamed(origin, originName)) return origin;
+    if (originName !== undefined && originName === name) return undefined;
+    throw refused("origin");
+  };
+}
+
+/** What lets the page of an allowed origin read an answer. */
+export function corsHeaders(origin: string): Record<string, string> {
+  return { "access-control-allow-origin": origin, "access-control-expose-headers": MAY_READ };
+}
+
+/** The answer to the question that a browser asks before it sends a token or JSON elsewhere. */
+export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
+  "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
+  "access-control-allow-headers": MAY_SEND,
+  "access-control-max-age": String(PREFLIGHT_SECONDS),
+};
+
+const refused = (what: string): ErrandError =>
+  new ErrandError("forbidden", `This ${what} is not allowed.`, {
+    details: { setting: "ERRAND_ALLOWED_ORIGINS" },
+    recovery: `If this ${what} is the broker's own address, set ERRAND_PUBLIC_URL to it; else add it to ERRAND_ALLOWED_ORIGINS. No token helps.`,
+  });

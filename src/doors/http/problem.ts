@@ -1,0 +1,59 @@
+/**
+ * Errors on the wire: problem+json from the one error table. Limit: what is not an expected refusal is an
+ * `internal` with a request id, its cause in the log and nowhere else.
+ */
+import { classify } from "../../redis/errors.ts";
+import { ERRORS, ErrandError, toProblem } from "../../schema/errors.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { type Answer, jsonText } from "./answer.ts";
+
+const RETRY_AFTER_SECONDS = 1;
+/** `details.outcome` of a request that had no effect, and will have none. */
+export const NOT_EXECUTED = "not_executed";
+
+/**
+ * An expected refusal, or the translation of what Redis did; anything else becomes `internal`. `method` is the
+ * request's: what only reads has no outcome to be in doubt about.
+ */
+export function toErrandError(error: unknown, log: Log, requestId: string, method = "POST"): ErrandError {
+  if (error instanceof ErrandError && error.code !== "internal") return error;
+  const trouble = classify(error);
+  const reads = method === "GET" || method === "HEAD";
+  if (trouble?.code === "redis_unavailable") {
+    const refused = trouble.executed === "no";
+    const said = refused
+      ? "The broker's storage currently refuses requests; nothing was written."
+      : "The broker's storage did not answer in time.";
+    return new ErrandError("redis_unavailable", said, {
+      ...(reads
+        ? { recovery: ERRORS.overloaded.recovery }
+        : { details: { outcome: refused ? NOT_EXECUTED : "unknown" } }),
+      retry_after_seconds: RETRY_AFTER_SECONDS,
+    });
+  }
+  if (trouble?.code === "overloaded") {
+    return new ErrandError("overloaded", "The broker's storage is full; nothing was written.", {
+      ...(!reads && { details: { outcome: NOT_EXECUTED } }),
+      retry_after_seconds: 5,
+    });
+  }
+  const stack = error instanceof Error ? error.stack : String(error);
+  log.error({ request_id: requestId, err: stack }, "internal error");
+  return new ErrandError("internal", "Something went wrong inside the broker.");
+}
+
+export function problemAnswer(error: ErrandError, requestId: string): Answer {
+  const problem = toProblem(error, requestId);
+  const retryAfter =
+    error.context.retry_after_seconds ?? (problem.retryable ? RETRY_AFTER_SECONDS : undefined);
+  return jsonText(problem.status, JSON.stringify(problem), {
+    "content-type": "application/problem+json",
+    ...(retryAfter !== undefined && { "retry-after": String(retryAfter) }),
+    ...(problem.status === 401 && { "www-authenticate": 'Bearer realm="errand"' }),
+  });
+}
+
+export function problemResponse(error: ErrandError, requestId: string): Response {
+  const { text, status, headers } = problemAnswer(error, requestId);
+  return new Response(text, { status, headers });
+}

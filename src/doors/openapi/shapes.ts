@@ -1,0 +1,150 @@
+/**
+ * The named shapes of the API description, rendered from zod. Limit: a rule that spans several fields is told in
+ * words, those of its check.
+ */
+import { z } from "zod";
+import * as shapes from "../../schema/index.ts";
+import type { Io, Named, Schema } from "./types.ts";
+
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/**
+ * The shapes of schema/ under their names, and what refers to them. A shape that is sent otherwise than it is
+ * answered (defaults, unknown fields) has a second entry, `…Input`.
+ */
+export class Shelf {
+  readonly #registry = z.registry<{ id: string }>();
+  readonly #rendered: Record<Io, Named<Schema>>;
+  readonly #reached: Record<Io, ReadonlySet<string>>;
+  readonly #named = new Set<string>();
+  readonly #names = new Map<string, string>();
+
+  constructor(sent: readonly z.ZodType[], answered: readonly z.ZodType[]) {
+    for (const [name, shape] of Object.entries(shapes)) {
+      if (!(shape instanceof z.ZodType)) continue;
+      const id = capital(name.replace(/Schema$/, ""));
+      this.#registry.add(shape, { id });
+      this.#named.add(id);
+    }
+    for (const [index, shape] of [...sent, ...answered].entries()) {
+      if (!this.#registry.has(shape)) this.#registry.add(shape, { id: `unnamed ${index}` });
+    }
+    this.#rendered = { input: render(this.#registry, "input"), output: render(this.#registry, "output") };
+    this.#reached = {
+      input: this.#reach("input", sent.map(this.#id)),
+      output: this.#reach("output", answered.map(this.#id)),
+    };
+  }
+
+  /** A reference to a named shape, the schema itself of any other. */
+  show(shape: z.ZodType, io: Io): Schema {
+    const id = this.#id(shape);
+    return this.#named.has(id) ? { $ref: this.#refTo(id, io) } : this.#placed(id, io);
+  }
+
+  components(): Named<Schema> {
+    const of = (io: Io) =>
+      [...this.#reached[io]]
+        .filter((id) => this.#named.has(id))
+        .map((id) => [this.#name(id, io), this.#placed(id, io)] as const);
+    return folded(Object.fromEntries([...of("input"), ...of("output")]));
+  }
+
+  readonly #id = (shape: z.ZodType): string => this.#registry.get(shape)?.id ?? "";
+
+  #reach(io: Io, from: readonly string[]): ReadonlySet<string> {
+    const found = new Set(from);
+    // A set that grows while it is walked is walked to its end.
+    for (const id of found) for (const ref of refsIn(this.#rendered[io][id])) found.add(ref);
+    return found;
+  }
+
+  #name(id: string, io: Io): string {
+    if (io === "output" || !this.#reached.output.has(id)) return id;
+    const whole = (way: Io) =>
+      JSON.stringify([...this.#reach(way, [id])].map((part) => this.#rendered[way][part]));
+    const name = this.#names.get(id) ?? (whole("input") === whole("output") ? id : `${id}Input`);
+    this.#names.set(id, name);
+    return name;
+  }
+
+  readonly #refTo = (id: string, io: Io): string => `#/components/schemas/${this.#name(id, io)}`;
+
+  #placed(id: string, io: Io): Schema {
+    const text = JSON.stringify(this.#rendered[io][id], (key, value: unknown) =>
+      key === "$ref" && typeof value === "string" ? this.#refTo(value, io) : value,
+    );
+    const { $schema, $id, ...schema }: Schema = JSON.parse(text);
+    return schema;
+  }
+}
+
+function render(registry: z.core.$ZodRegistry<{ id: string }>, io: Io): Named<Schema> {
+  const { schemas } = z.toJSONSchema(registry, {
+    io,
+    uri: (id) => id,
+    override({ zodSchema, jsonSchema }) {
+      const rules = rulesOf(zodSchema);
+      if (rules !== "") jsonSchema.description ??= rules;
+      // What an answer has beyond this is no error; what a request has is.
+      if (io === "output" && jsonSchema.additionalProperties === false)
+        delete jsonSchema.additionalProperties;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      if (JSON.stringify(jsonSchema.propertyNames) === '{"type":"string"}') delete jsonSchema.propertyNames;
+    },
+  });
+  return schemas;
+}
+
+/** What the checks of a schema say in words, unless that is only that something is wrong. */
+function rulesOf(schema: z.core.$ZodType): string {
+  const rules = (schema._zod.def.checks ?? []).map((check: unknown) =>
+    check instanceof z.core.$ZodCustom ? check._zod.def.error?.({ code: "custom", input: undefined }) : "",
+  );
+  if (schema instanceof z.ZodString) {
+    const { error } = schema.safeParse("\n");
+    rules.push(error?.issues.find(({ code }) => code === "invalid_format")?.message);
+  }
+  return rules
+    .flatMap((rule) => (typeof rule === "string" && !GRUMBLE.test(rule) ? `${capital(rule)}.` : []))
+    .join(" ");
+}
+
+const GRUMBLE = /^$|^not |^invalid |larger than/i;
+
+function refsIn(node: unknown): string[] {
+  if (typeof node !== "object" || node === null) return [];
+  return Object.entries(node).flatMap(([key, value]) =>
+    key === "$ref" && typeof value === "string" ? [value] : refsIn(value),
+  );
+}
+
+/** An open shape that has all of another and more is told as that one and the rest. */
+function folded(all: Named<Schema>): Named<Schema> {
+  const open = Object.entries(all).filter(
+    ([, { additionalProperties, properties = {} }]) =>
+      additionalProperties === undefined && Object.keys(properties).length > 2,
+  );
+  const contains = (whole: Schema, part: Schema): boolean =>
+    whole !== part &&
+    (part.required ?? []).every((name) => whole.required?.includes(name)) &&
+    Object.entries(part.properties ?? {}).every(
+      ([name, schema]) => JSON.stringify(whole.properties?.[name]) === JSON.stringify(schema),
+    );
+  const entries = open.flatMap(([name, whole]) => {
+    const [base] = open
+      .filter(([, part]) => contains(whole, part))
+      .sort(([, a], [, b]) => sizeOf(b) - sizeOf(a));
+    if (!base) return [];
+    const rest = Object.entries(whole.properties ?? {}).filter(
+      ([key]) => !(key in (base[1].properties ?? {})),
+    );
+    const required = (whole.required ?? []).filter((key) => !base[1].required?.includes(key));
+    const more = { type: "object", properties: Object.fromEntries(rest), required } as const;
+    return [[name, { allOf: [{ $ref: `#/components/schemas/${base[0]}` }, more] }]];
+  });
+  return { ...all, ...Object.fromEntries(entries) };
+}
+
+const sizeOf = ({ properties = {} }: Schema): number => Object.keys(properties).length;

@@ -1,0 +1,247 @@
+/**
+ * Whatever an A2A agent sends as a reply, 1.0 or 0.3, in a JSON-RPC envelope or bare, as one shape: whose
+ * work it is, and what to do about it. Limit: ids are read, not looked up; the engine knows if they live.
+ */
+import { preview } from "../../engine/delegations/delegate.ts";
+import { bodyHash } from "../../engine/delegations/idempotency.ts";
+import type { Action, Address } from "../../engine/leases/a2a-reply.ts";
+import { parseLeaseId } from "../../redis/shards.ts";
+import { type Artifact, type Message, textOf } from "../../schema/a2a.ts";
+import { fromA2aState, type KnownA2aState } from "../../schema/a2a-task.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import { delegationIdSchema, leaseIdSchema } from "../../schema/values.ts";
+import {
+  at,
+  isAgents,
+  listOf,
+  type Members,
+  malformed,
+  membersOf,
+  toArtifact,
+  toMessage,
+} from "./a2a-objects.ts";
+
+type Reply = Extract<Action, { kind: "reply" }>;
+type Progress = Extract<Action, { kind: "progress" }>;
+type Interrupt = Extract<Action, { kind: "interrupt" }>;
+type Canceled = Extract<Action, { kind: "canceled" }>;
+
+/** The engine's action, with what only A2A says: a chunk of an artifact, output of a task that asks. */
+export type A2aAction =
+  | Reply
+  | (Progress & { readonly append?: boolean; readonly last_chunk?: boolean })
+  | (Interrupt & { readonly artifacts?: readonly Artifact[] })
+  | Canceled;
+
+export interface A2aReply {
+  /** Null: it names neither a lease nor a delegation. */
+  readonly address: Address | null;
+  readonly action: A2aAction;
+}
+
+/** A place where an agent may have left the ids that came with the request. */
+interface Place {
+  readonly path: string;
+  readonly metadata: unknown;
+}
+
+interface Found {
+  readonly action: A2aAction;
+  /** In the order in which they are believed. */
+  readonly places: readonly Place[];
+}
+
+/** Names a message that came without an id. */
+type Namer = () => string;
+
+export function parseA2aReply(body: unknown): A2aReply {
+  // From the content: the same reply sent again must not ask a second question.
+  const nameless: Namer = () => `msg_${bodyHash(body).slice(0, 32)}`;
+  const members = membersOf(body, "");
+  if (members.jsonrpc === undefined && members.result === undefined && members.error === undefined) {
+    const { action, places } = fromResult(members, "", nameless);
+    return { address: toAddress(undefined, places), action };
+  }
+  const { id, result, error } = members;
+  if (members.jsonrpc !== "2.0") throw malformed("jsonrpc", "must be 2.0");
+  if (id !== undefined && typeof id !== "string" && typeof id !== "number") {
+    throw malformed("id", "must be a string, a number or null");
+  }
+  if ((result === undefined) === (error === undefined)) {
+    throw malformed("", "a JSON-RPC response has exactly one of result and error");
+  }
+  const { action, places } =
+    error === undefined ? fromResult(membersOf(result, "result"), "result", nameless) : fromError(error);
+  return { address: toAddress(id, places), action };
+}
+
+/** Its `data` stays behind: it may hold what the agent's process keeps to itself. */
+function fromError(error: unknown): Found {
+  const { message } = membersOf(error, "error");
+  if (typeof message !== "string") throw malformed("error.message", "must be a string");
+  return { action: { kind: "reply", state: "failed", ...agentError(message) }, places: [] };
+}
+
+/** The limits of a reply that comes without A2A. */
+const ERROR_BYTES = 65_536;
+const MAX_ARTIFACTS = LIMITS.artifacts.value;
+
+/** An agent that says nothing gets the engine's words. */
+function agentError(text: string): Pick<Reply, "error"> {
+  if (text === "") return {};
+  return { error: { code: "agent_error", message: preview(text, ERROR_BYTES), retryable: false } };
+}
+
+/** A member of A2A's response objects, and the `kind` that 0.3 has in its place. */
+const SHAPES = {
+  message: { kind: "message", read: fromMessage },
+  task: { kind: "task", read: fromTask },
+  statusUpdate: { kind: "status-update", read: fromTask },
+  artifactUpdate: { kind: "artifact-update", read: fromArtifact },
+} as const;
+
+function fromResult(result: Members, path: string, nameless: Namer): Found {
+  const { kind } = result;
+  if (kind !== undefined) {
+    const shape = Object.values(SHAPES).find((one) => one.kind === kind);
+    if (!shape) throw malformed(at(path, "kind"), "must be message, task, status-update or artifact-update");
+    return shape.read(result, path, nameless);
+  }
+  const wrapped = Object.entries(SHAPES).filter(([member]) => result[member] !== undefined);
+  const [first, second] = wrapped;
+  if (second) throw malformed(path, `holds both ${first?.[0]} and ${second[0]}`);
+  if (first) {
+    const [member, { kind: expected, read }] = first;
+    const inner = membersOf(result[member], at(path, member));
+    if (inner.kind !== undefined && inner.kind !== expected) {
+      throw malformed(at(at(path, member), "kind"), `must be ${expected}`);
+    }
+    return read(inner, at(path, member), nameless);
+  }
+  // Bare 1.0 objects say nothing about their type: told by members that the others lack.
+  if (result.artifact !== undefined) return fromArtifact(result, path);
+  if (result.messageId !== undefined && result.status === undefined)
+    return fromMessage(result, path, nameless);
+  if (["status", "artifacts", "history", "id"].some((member) => result[member] !== undefined)) {
+    return fromTask(result, path, nameless);
+  }
+  if (result.role !== undefined) return fromMessage(result, path, nameless);
+  throw malformed(path, "is no Message, Task or task event of A2A 1.0 or 0.3");
+}
+
+function fromMessage(value: Members, path: string, nameless: Namer): Found {
+  if (["messageId", "role", "parts", "kind"].every((member) => value[member] === undefined)) {
+    throw malformed(path, "is no Message: it has neither messageId, role nor parts");
+  }
+  const message = toMessage(value, path, nameless);
+  return {
+    action: { kind: "reply", state: "completed", message },
+    places: [{ path, metadata: message.metadata }],
+  };
+}
+
+/** A Task, or a status event, which is a Task without its artifacts and history. */
+function fromTask(task: Members, path: string, nameless: Namer): Found {
+  const statusPath = at(path, "status");
+  const status = membersOf(task.status ?? {}, statusPath);
+  const known = fromA2aState(status.state);
+  if (known === undefined) throw unknownState(status.state, at(statusPath, "state"));
+  const messagePath = at(statusPath, "message");
+  const said = status.message === undefined ? undefined : toMessage(status.message, messagePath, nameless);
+  const artifacts = listOf(task.artifacts, at(path, "artifacts"), toArtifact);
+  if (artifacts.length > MAX_ARTIFACTS) throw malformed(at(path, "artifacts"), `at most ${MAX_ARTIFACTS}`);
+  const last = said ?? lastWords(task.history, at(path, "history"), nameless);
+  return {
+    action: toAction(known, said, last, artifacts),
+    places: [
+      { path, metadata: task.metadata },
+      { path: messagePath, metadata: said?.metadata },
+    ],
+  };
+}
+
+/** `said` stands with the state; `last` falls back on what the agent said before, good enough for a result. */
+function toAction(
+  known: KnownA2aState,
+  said: Message | undefined,
+  last: Message | undefined,
+  artifacts: Artifact[],
+): A2aAction {
+  const message = said && { message: said };
+  const output = artifacts.length > 0 && { artifacts };
+  switch (known.means) {
+    case "progress":
+      return { kind: "progress", ...message, ...output };
+    case "interrupt": {
+      const interrupt = known.state === "input_required" ? "input" : "auth";
+      return { kind: "interrupt", interrupt, ...message, ...output };
+    }
+    case "canceled":
+      return { kind: "canceled", ...message };
+    case "reply": {
+      const error = known.state === "failed" ? agentError(textOf(said ?? {})) : {};
+      return { kind: "reply", state: known.state, ...(last && { message: last }), ...output, ...error };
+    }
+  }
+}
+
+function lastWords(history: unknown, path: string, nameless: Namer): Message | undefined {
+  const messages = listOf(history, path, (message) => message);
+  const index = messages.findLastIndex(isAgents);
+  return index < 0 ? undefined : toMessage(messages[index], at(path, index), nameless);
+}
+
+function fromArtifact(event: Members, path: string): Found {
+  const artifact = toArtifact(event.artifact, at(path, "artifact"));
+  const append = flag(event.append, at(path, "append"));
+  const last_chunk = flag(event.lastChunk, at(path, "lastChunk"));
+  return {
+    action: { kind: "progress", artifacts: [artifact], append, last_chunk },
+    places: [{ path, metadata: event.metadata }],
+  };
+}
+
+function flag(value: unknown, path: string): boolean {
+  if (value !== undefined && typeof value !== "boolean") throw malformed(path, "must be true or false");
+  return value ?? false;
+}
+
+function unknownState(state: unknown, path: string): ErrandError {
+  const reason = state === undefined ? "there is no task state" : "not a task state of A2A";
+  return new ErrandError("unknown_task_state", `${path}: ${reason}`, {
+    details: { issues: [{ path, reason }] },
+  });
+}
+
+/** The lease that was named first, else the delegation; every other id in the reply must agree with it. */
+function toAddress(id: unknown, places: readonly Place[]): Address | null {
+  const leases: string[] = [];
+  const delegations: string[] = [];
+  if (leaseIdSchema.safeParse(id).success) leases.push(String(id));
+  for (const { path, metadata: given } of places) {
+    if (given === undefined) continue;
+    const where = at(path, "metadata");
+    const metadata = membersOf(given, where);
+    leases.push(...idIn(metadata, "lease_id", leaseIdSchema, where));
+    delegations.push(...idIn(metadata, "delegation_id", delegationIdSchema, where));
+  }
+  if (delegationIdSchema.safeParse(id).success) delegations.push(String(id));
+
+  const named = [...leases.map((lease) => parseLeaseId(lease).delegationId), ...delegations];
+  if (new Set(named).size > 1) throw malformed("", "its ids name different delegations");
+  if (new Set(leases).size > 1) throw malformed("", "its ids name different leases");
+  const [lease_id] = leases;
+  if (lease_id !== undefined) return { by: "lease", lease_id };
+  const [delegation_id] = delegations;
+  return delegation_id === undefined ? null : { by: "delegation", delegation_id };
+}
+
+/** One that is no id is refused, not passed over: without its lease a reply would be stitched unfenced. */
+function idIn(metadata: Members, member: string, schema: typeof leaseIdSchema, path: string): string[] {
+  const value = metadata[member];
+  if (value === undefined) return [];
+  const result = schema.safeParse(value);
+  if (!result.success) throw malformed(at(path, member), result.error.issues[0]?.message ?? "not an id");
+  return [result.data];
+}

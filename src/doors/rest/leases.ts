@@ -1,0 +1,120 @@
+/** The agent's side: lease, heartbeat, release, reply. Limit: outbound HTTP only; nothing calls an agent. */
+import { z } from "zod";
+import { inBackground } from "../../engine/after-move.ts";
+import { read } from "../../engine/delegations/read.ts";
+import { addArtifact, heartbeat, release } from "../../engine/leases/heartbeat.ts";
+import { type GrantedLease, handBack, lease } from "../../engine/leases/lease.ts";
+import { reply } from "../../engine/leases/reply.ts";
+import { interrupt } from "../../engine/questions/ask.ts";
+import { delegationSchema } from "../../schema/delegation.ts";
+import { interruptRequestSchema, raisedSchema } from "../../schema/interrupt.ts";
+import {
+  artifactAnswerSchema,
+  artifactRequestSchema,
+  heartbeatRequestSchema,
+  heartbeatSchema,
+  leaseRequestSchema,
+  leasesSchema,
+  releaseRequestSchema,
+  replyRequestSchema,
+  replySchema,
+} from "../../schema/lease.ts";
+import { agentNameSchema, leaseIdSchema } from "../../schema/values.ts";
+import { json, jsonText } from "../http/answer.ts";
+import type { Call, Hold } from "../http/call.ts";
+import { type Route, route } from "../http/route.ts";
+
+const params = z.strictObject({ lease_id: leaseIdSchema });
+
+/** A lease goes only to a connection that takes it; otherwise it goes back at once, no attempt spent. */
+function deliver(call: Call, leases: readonly GrantedLease[]): string {
+  if (leases.length > 0) {
+    call.onLost(() => {
+      call.broker.log.info({ request_id: call.requestId, leases: leases.length }, "reader gone; handed back");
+      void inBackground(call.broker, handBack(call.broker, leases));
+    });
+  }
+  return `[${leases.map((one) => one.json).join(",")}]`;
+}
+
+export const leaseRoutes: readonly Route[] = [
+  route({
+    method: "POST",
+    path: "/v1/agents/{agent}/leases",
+    summary: "Ask for work; the answer waits until there is some.",
+    params: z.strictObject({ agent: agentNameSchema }),
+    body: leaseRequestSchema,
+    answers: { 200: leasesSchema },
+    // Not async: a parked poll would keep the frame, and the input in it.
+    handle: (call, { params: { agent }, body }) =>
+      call
+        .whileHeld(body.wait_seconds, (hold) => lease(call.broker, call.principal, agent, body, hold))
+        .then((leases) => jsonText(200, `{"leases":${deliver(call, leases)}}`)),
+  }),
+  route({
+    method: "POST",
+    path: "/v1/leases/{lease_id}/heartbeat",
+    summary: "Stay the holder, say how far it is; held, it answers when there is something to say.",
+    params,
+    body: heartbeatRequestSchema,
+    answers: { 200: heartbeatSchema },
+    async handle(call, { params: { lease_id }, body }) {
+      const { broker, principal } = call;
+      const beat = (hold: Hold) => heartbeat(broker, principal, lease_id, body, hold);
+      // No poll: leases bound it, and a heartbeat that were refused would cost its lease.
+      return json(200, await call.whileHeld(body.wait_seconds, beat, null));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/leases/{lease_id}/artifacts",
+    summary: "Send a piece of output before the reply; it is streamed and kept.",
+    params,
+    body: artifactRequestSchema,
+    answers: { 200: artifactAnswerSchema },
+    async handle(call, { params: { lease_id }, body }) {
+      return json(200, await addArtifact(call.broker, call.principal, lease_id, body));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/leases/{lease_id}/interrupt",
+    summary: "Ask; the lease ends, and the answer puts the delegation back before new work.",
+    params,
+    body: interruptRequestSchema,
+    answers: { 200: raisedSchema },
+    async handle(call, { params: { lease_id }, body }) {
+      return json(200, await interrupt(call.broker, call.principal, lease_id, body));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/leases/{lease_id}/release",
+    summary: "Give it back without spending an attempt.",
+    params,
+    body: releaseRequestSchema,
+    answers: { 200: z.strictObject({ delegation: delegationSchema }) },
+    async handle(call, { params: { lease_id }, body }) {
+      const id = await release(call.broker, call.principal, lease_id, body);
+      return jsonText(200, `{"delegation":${(await read(call.broker, call.principal, id)).json}}`);
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/leases/{lease_id}/reply",
+    summary: "Close the delegation; with `next`, get the next lease in the same round trip.",
+    params,
+    body: replyRequestSchema,
+    answers: { 200: replySchema },
+    async handle(call, { params: { lease_id }, body }) {
+      const { broker, principal } = call;
+      return call.whileHeld(body.next?.wait_seconds ?? 0, async (hold) => {
+        const { outcome, record } = await reply(broker, principal, lease_id, body);
+        const head = `{"outcome":"${outcome}","delegation":${record.json}`;
+        if (body.next === undefined) return jsonText(200, `${head}}`);
+        const leases = await lease(broker, principal, record.target, body.next, hold);
+        return jsonText(200, `${head},"leases":${deliver(call, leases)}}`);
+      });
+    },
+  }),
+];

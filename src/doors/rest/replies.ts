@@ -1,0 +1,26 @@
+/** Replies of agents that only speak A2A, 1.0 or 0.3. Limit: `next` is for those who speak our own protocol. */
+import { z } from "zod";
+import { stitch } from "../../engine/leases/a2a-reply.ts";
+import { replySchema } from "../../schema/lease.ts";
+import { agentNameSchema } from "../../schema/values.ts";
+import { jsonText } from "../http/answer.ts";
+import { type Route, route } from "../http/route.ts";
+import { parseA2aReply } from "./a2a-reply.ts";
+
+export const replyRoutes: readonly Route[] = [
+  route({
+    method: "POST",
+    path: "/v1/agents/{agent}/replies",
+    summary: "Stitch an A2A JSON-RPC response, Message or Task to its delegation.",
+    params: z.strictObject({ agent: agentNameSchema }),
+    body: z.record(z.string(), z.unknown()),
+    answers: { 200: replySchema },
+    // Other software sends these replies: a refusal would lose finished work.
+    notes: { repairs: true },
+    async handle(call, { params: { agent }, raw }) {
+      const { address, action } = parseA2aReply(raw);
+      const { outcome, record } = await stitch(call.broker, call.principal, agent, address, action, raw);
+      return jsonText(200, `{"outcome":"${outcome}","delegation":${record.json}}`);
+    },
+  }),
+];

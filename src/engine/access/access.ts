@@ -1,0 +1,73 @@
+/**
+ * Who may do what. Limit: the lease verbs are fenced in the script, which compares the lease's
+ * agent with the caller's.
+ */
+import type { StoredDelegation } from "../../lifecycle/record.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import type { Broker } from "../broker.ts";
+
+export interface Principal {
+  readonly text: string;
+  readonly kind: "operator" | "agent" | "caller" | "approver" | "viewer";
+  /** Empty for the operator. */
+  readonly name: string;
+}
+
+const KINDS = ["operator", "agent", "caller", "approver", "viewer"] as const;
+
+export function toPrincipal(text: string): Principal {
+  const [head, name = ""] = text.split(":");
+  const kind = KINDS.find((candidate) => candidate === head);
+  if (!kind) throw new TypeError("not a principal");
+  return { text, kind, name };
+}
+
+export const seesAll = (principal: Principal): boolean =>
+  principal.kind === "operator" || principal.kind === "approver" || principal.kind === "viewer";
+
+export function requireOperator(principal: Principal, what: string): void {
+  if (principal.kind !== "operator") {
+    throw new ErrandError("forbidden", `Only the operator may ${what}.`);
+  }
+}
+
+/** The agent itself, or the operator. */
+export function requireAgent(principal: Principal, agent: string, what: string): void {
+  if (principal.kind === "operator") return;
+  if (principal.kind === "agent" && principal.name === agent) return;
+  throw new ErrandError("forbidden", `Only agent:${agent} and the operator may ${what}.`);
+}
+
+export function requireDelegator(principal: Principal): void {
+  if (principal.kind === "approver" || principal.kind === "viewer") {
+    throw new ErrandError("forbidden", `${principal.text} may not delegate.`);
+  }
+}
+
+/** `*`, a principal, or a kind with a star. */
+export const matchesPattern = (principal: Principal, pattern: string): boolean =>
+  pattern === "*" || pattern === principal.text || pattern === `${principal.kind}:*`;
+
+/** To whom it does not concern, a delegation does not exist. */
+export async function canSee(
+  broker: Broker,
+  principal: Principal,
+  record: Pick<StoredDelegation, "delegator" | "target" | "created_at">,
+): Promise<boolean> {
+  if (seesAll(principal)) return true;
+  const concerned =
+    record.delegator === principal.text || (principal.kind === "agent" && principal.name === record.target);
+  if (!concerned || principal.kind !== "agent") return concerned;
+  // What was made before the agent was belongs to an older agent of the same name.
+  return record.created_at >= (await broker.agents.since(principal.name));
+}
+
+/** Cancel, answer, message: the delegator, approvers, the operator; the target works through its lease. */
+export function requireControl(principal: Principal, record: StoredDelegation, what: string): void {
+  if (principal.kind === "operator" || principal.kind === "approver") return;
+  if (record.delegator === principal.text) return;
+  throw new ErrandError("forbidden", `Only the delegator, an approver or the operator may ${what}.`, {
+    delegation_id: record.id,
+    delegation_valid: !record.finished,
+  });
+}

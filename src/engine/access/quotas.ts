@@ -1,0 +1,60 @@
+/**
+ * How much one principal may keep open at this gateway, so that one that leaks connections does not starve the
+ * others. Limit: counted in this process; a principal has as much again at every other gateway.
+ */
+import { ErrandError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import type { Principal } from "./access.ts";
+
+export type Quota = "polls" | "streams" | "sessions";
+
+export class Quotas {
+  readonly #limits: Readonly<Record<Quota, number>>;
+  readonly #held: Record<Quota, Map<string, number>> = {
+    polls: new Map(),
+    streams: new Map(),
+    sessions: new Map(),
+  };
+
+  constructor(limits: Partial<Record<Quota, number>> = {}) {
+    this.#limits = {
+      polls: LIMITS.polls.value,
+      streams: LIMITS.streams.value,
+      sessions: LIMITS.sessions.value,
+      ...limits,
+    };
+  }
+
+  /** How many the principal has open. */
+  held({ text }: Pick<Principal, "text">, quota: Quota): number {
+    return this.#held[quota].get(text) ?? 0;
+  }
+
+  /** For who counts by himself. */
+  most(quota: Quota): number {
+    return this.#limits[quota];
+  }
+
+  /** Throws `quota_exceeded` when the principal has as many open as it may. */
+  requireRoom(principal: Principal, quota: Quota): void {
+    const limit = this.#limits[quota];
+    if (principal.kind === "operator" || this.held(principal, quota) < limit) return;
+    throw new ErrandError(
+      "quota_exceeded",
+      `${principal.text} has ${limit} ${quota} open at this gateway; that is the limit.`,
+      { retry_after_seconds: 5, details: { quota, limit } },
+    );
+  }
+
+  /** Counts one; {@link giveBack} is owed, once. */
+  take(principal: Principal, quota: Quota): void {
+    this.requireRoom(principal, quota);
+    this.#held[quota].set(principal.text, this.held(principal, quota) + 1);
+  }
+
+  giveBack({ text }: Pick<Principal, "text">, quota: Quota): void {
+    const left = this.held({ text }, quota) - 1;
+    if (left > 0) this.#held[quota].set(text, left);
+    else this.#held[quota].delete(text);
+  }
+}

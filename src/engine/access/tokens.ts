@@ -1,0 +1,282 @@
+/**
+ * Bearer tokens: made, checked, revoked. Only a hash is stored. Limit: a look-up is cached for a second;
+ * a revocation travels to the other gateways by message, and closes what the token holds open.
+ */
+import { createHash, timingSafeEqual } from "node:crypto";
+import { z } from "zod";
+import type { Bus } from "../../redis/bus.ts";
+import type { Redis } from "../../redis/connect.ts";
+import { keys } from "../../redis/keys.ts";
+import { Script } from "../../redis/script.ts";
+import { randomId } from "../../redis/shards.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import type { TokenInfo, TokenRequest } from "../../schema/token.ts";
+import { toInstant } from "../../schema/values.ts";
+import { AUDIT_LUA, auditArgs } from "../upkeep/audit.ts";
+import { type Principal, toPrincipal } from "./access.ts";
+
+const PREFIX = "errand_";
+const ID_LENGTH = 10;
+/** 52 characters of five bits: 256 bits and a little. */
+const SECRET_LENGTH = 52;
+const TOKEN = new RegExp(`^${PREFIX}[0-9a-z]{${ID_LENGTH + SECRET_LENGTH}}$`);
+const CACHE_MS = 1_000;
+const CACHE_MAX = 10_000;
+const DROPPED_MS = 120_000;
+const FORGET_AT_ONCE = 100;
+const RECHECK_MS = 200;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+const OPERATOR = toPrincipal("operator");
+
+/**
+ * KEYS: tokens, expiring, audit · ARGV: id, JSON, expires at or empty, the most tokens, then the audit entry ·
+ * 1 created, 0 too many.
+ */
+const createScript = new Script(`#!lua flags=allow-oom
+${AUDIT_LUA}
+if redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[4]) then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+if ARGV[3] ~= '' then redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1]) end
+audit(KEYS[3], {unpack(ARGV, 5)}, 0)
+return 1`);
+
+/** KEYS: tokens, expiring, audit · ARGV: id, then the audit entry or nothing · 1 revoked, 0 no such token. */
+const revokeScript = new Script(`#!lua flags=allow-oom
+${AUDIT_LUA}
+local json = redis.call('HGET', KEYS[1], ARGV[1])
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+if not json then return 0 end
+if ARGV[2] then
+  local entry = {unpack(ARGV, 2)}
+  entry[4] = cjson.encode({principal = cjson.decode(json).principal})
+  audit(KEYS[3], entry, 0)
+end
+return 1`);
+
+const storedSchema = z.object({
+  hash: z.string(),
+  principal: z.string(),
+  created_at: z.number(),
+  expires_at: z.number().nullable(),
+});
+type Stored = z.infer<typeof storedSchema>;
+
+export interface Identity {
+  readonly principal: string;
+  /** Null for the configured operator token. */
+  readonly token_id: string | null;
+  readonly expires_at: number | null;
+}
+
+/** What was looked up of a token, with one identity for all its requests. */
+interface Known {
+  /** Null when there is no such token. */
+  readonly identity: Identity | null;
+  readonly hash: string;
+  readonly until: number;
+}
+
+function toKnown(token_id: string, json: string | null, until: number): Known {
+  if (json === null) return { identity: null, hash: "", until };
+  const { hash, principal, expires_at } = storedSchema.parse(JSON.parse(json));
+  return { identity: { principal, token_id, expires_at }, hash, until };
+}
+
+const hashOf = (token: string): string => createHash("sha256").update(token).digest("hex");
+const sameHash = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a), Buffer.from(b));
+
+/** What a token holds open: a stream, a parked poll, a session. */
+export interface TokenHold {
+  hasEnded(): boolean;
+  release(): void;
+}
+
+/** The configured operator token does not end. */
+const ENDLESS: TokenHold = { hasEnded: () => false, release() {} };
+
+/** (A class: there may be thousands, and closures take more.) */
+class Holding implements TokenHold {
+  readonly token_id: string;
+  readonly #among: Set<Holding>;
+  readonly #end: () => void;
+  readonly #timer: NodeJS.Timeout | null;
+  #ended = false;
+
+  constructor(among: Set<Holding>, token_id: string, expires_at: number | null, end: () => void) {
+    this.#among = among.add(this);
+    this.token_id = token_id;
+    this.#end = end;
+    const left = expires_at === null ? null : Math.min(Math.max(0, expires_at - Date.now()), MAX_TIMER_MS);
+    this.#timer = left === null ? null : setTimeout(() => this.over(), left).unref();
+  }
+
+  over(): void {
+    this.#ended = true;
+    this.#end();
+  }
+
+  hasEnded(): boolean {
+    return this.#ended;
+  }
+
+  release(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#among.delete(this);
+  }
+}
+
+export class Tokens {
+  readonly #redis: Redis;
+  readonly #bus: Bus;
+  readonly #operatorHash: string;
+  readonly #cache = new Map<string, Known>();
+  readonly #dropped = new Map<string, number>();
+  /** Of all tokens: a set for each would take more, and revocations are rare enough to look through them all. */
+  readonly #holds = new Set<Holding>();
+
+  constructor(redis: Redis, bus: Bus, operatorToken: string) {
+    this.#redis = redis;
+    this.#bus = bus;
+    this.#operatorHash = hashOf(operatorToken);
+  }
+
+  async start(): Promise<void> {
+    await this.#bus.subscribe(keys.revoked, (id) => this.#drop(id));
+    this.#bus.onGap(() => this.#recheckHolds());
+  }
+
+  async create(request: TokenRequest, by: Principal = OPERATOR): Promise<TokenInfo & { token: string }> {
+    const id = randomId(ID_LENGTH);
+    const token = `${PREFIX}${id}${randomId(SECRET_LENGTH)}`;
+    const now = Date.now();
+    const expires_at =
+      request.expires_in_seconds === undefined ? null : now + Math.round(request.expires_in_seconds * 1000);
+    const stored: Stored = { hash: hashOf(token), principal: request.principal, created_at: now, expires_at };
+    const made = describe(id, stored);
+    const entry = auditArgs(by, "token.create", id, {
+      principal: made.principal,
+      expires_at: made.expires_at,
+    });
+    await this.#forgetExpired(now);
+    const maximum = LIMITS.tokens.value;
+    const written = await createScript.run(
+      this.#redis,
+      [keys.tokens, keys.expiring, entry.stream],
+      [id, JSON.stringify(stored), expires_at ?? "", maximum, ...entry.args],
+    );
+    if (written !== 1) {
+      throw new ErrandError("limit_reached", `There are already ${maximum} tokens; no more can be created.`, {
+        details: { limit: "tokens", maximum },
+        recovery: "Revoke tokens that are no longer used, and give new ones an expiry.",
+      });
+    }
+    return { ...made, token };
+  }
+
+  async list(): Promise<TokenInfo[]> {
+    const all = Object.entries(await this.#redis.hgetall(keys.tokens));
+    return all
+      .map(([id, json]) => describe(id, storedSchema.parse(JSON.parse(json))))
+      .sort((a, b) => a.created_at.localeCompare(b.created_at));
+  }
+
+  /** Where tokens are made, so that they never are more than those that live and a few. */
+  async #forgetExpired(now: number): Promise<void> {
+    const expired = await this.#redis.zrangebyscore(keys.expiring, "-inf", now, "LIMIT", 0, FORGET_AT_ONCE);
+    if (expired.length === 0) return;
+    await this.#redis.hdel(keys.tokens, ...expired);
+    await this.#redis.zrem(keys.expiring, ...expired);
+  }
+
+  /** False when there is no such token. */
+  revoke(id: string, by: Principal = OPERATOR): Promise<boolean> {
+    return this.#revoke(id, auditArgs(by, "token.revoke", id, {}));
+  }
+
+  /** Writes no audit entries: the action that revokes them has its own. */
+  async revokeAll(principal: string): Promise<void> {
+    for (const token of await this.list()) if (token.principal === principal) await this.#revoke(token.id);
+  }
+
+  async #revoke(id: string, entry?: ReturnType<typeof auditArgs>): Promise<boolean> {
+    const names = [keys.tokens, keys.expiring, entry?.stream ?? keys.audit];
+    const revoked = await revokeScript.run(this.#redis, names, [id, ...(entry?.args ?? [])]);
+    // At once: what still is to be done may fail.
+    this.#drop(id);
+    await this.#bus.publish(keys.revoked, id);
+    return revoked === 1;
+  }
+
+  /**
+   * Who bears this token; throws `unauthenticated` without saying why in detail. `lastKnown`: while Redis does not
+   * answer, who was let in before still is, unless a revocation was heard of.
+   */
+  async identify(token: string, { lastKnown = false } = {}): Promise<Identity> {
+    const hash = hashOf(token);
+    if (sameHash(hash, this.#operatorHash)) {
+      return { principal: "operator", token_id: null, expires_at: null };
+    }
+    if (TOKEN.test(token)) {
+      const id = token.slice(PREFIX.length, PREFIX.length + ID_LENGTH);
+      const last = lastKnown ? this.#cache.get(id) : undefined;
+      const { identity, hash: stored } = await this.#find(id).catch((error: unknown) => {
+        if (last) return last;
+        throw error;
+      });
+      if (identity && sameHash(hash, stored) && !hasPassed(identity.expires_at)) return identity;
+    }
+    throw new ErrandError("unauthenticated", "The token is unknown, expired or revoked.");
+  }
+
+  /** Calls `end` when the token is revoked or expires, at once if it was already; for streams and parked polls. */
+  hold({ token_id, expires_at }: Identity, end: () => void): TokenHold {
+    if (token_id === null) return ENDLESS;
+    const hold = new Holding(this.#holds, token_id, expires_at, end);
+    // Revoked between being let in and here.
+    if (this.#dropped.has(token_id)) hold.over();
+    return hold;
+  }
+
+  async #find(id: string): Promise<Known> {
+    const now = Date.now();
+    const cached = this.#cache.get(id);
+    if (cached && cached.until > now) return cached;
+    const known = toKnown(id, await this.#redis.hget(keys.tokens, id), now + CACHE_MS);
+    if (this.#cache.size >= CACHE_MAX) this.#cache.clear();
+    this.#cache.set(id, known);
+    return known;
+  }
+
+  #drop(id: string): void {
+    this.#cache.delete(id);
+    this.#dropped.set(id, Date.now());
+    // Whoever was let in before is long known by then.
+    for (const [old, at] of this.#dropped) if (at < Date.now() - DROPPED_MS) this.#dropped.delete(old);
+    for (const hold of this.#holds) if (hold.token_id === id) hold.over();
+  }
+
+  /** Until every one was looked at: nobody would ask again. */
+  #recheckHolds(): void {
+    this.#cache.clear();
+    const look = async () => {
+      const held = new Set([...this.#holds].map(({ token_id }) => token_id));
+      for (const id of held) if ((await this.#find(id)).identity === null) this.#drop(id);
+    };
+    look().catch(() => {
+      if (this.#redis.status !== "end") setTimeout(() => this.#recheckHolds(), RECHECK_MS).unref();
+    });
+  }
+}
+
+const hasPassed = (at: number | null): boolean => at !== null && at <= Date.now();
+
+function describe(id: string, stored: Stored): TokenInfo {
+  return {
+    id,
+    principal: stored.principal,
+    created_at: toInstant(stored.created_at),
+    expires_at: stored.expires_at === null ? null : toInstant(stored.expires_at),
+  };
+}

@@ -1,0 +1,134 @@
+/**
+ * Agents by name, a page at a time, with their counts: two commands for each shard and one for each gateway, on the
+ * connection for large reads. Limit: a page is no snapshot.
+ */
+import { Script } from "../../redis/script.ts";
+import type { Presence } from "../../schema/agent.ts";
+import type { Broker } from "../broker.ts";
+import { type Counts, type StoredAgent, toStored } from "./store.ts";
+
+export interface ListedAgent extends StoredAgent {
+  readonly counts: Counts;
+  readonly presence: Presence;
+  /** Since when its oldest waiting work may be handed out, ms; null when there is none. */
+  readonly oldest_at: number | null;
+}
+
+export interface AgentPage {
+  readonly agents: readonly ListedAgent[];
+  /** Go on behind this name; null: there are no more. */
+  readonly next: string | null;
+}
+
+/**
+ * KEYS: names, names in order · ARGV: after this name, how many. The order is rebuilt when an older version has changed
+ * the names without it.
+ */
+const namesScript = new Script(`#!lua flags=allow-oom
+if redis.call('SCARD', KEYS[1]) ~= redis.call('ZCARD', KEYS[2]) then
+  redis.call('DEL', KEYS[2])
+  for _, name in ipairs(redis.call('SMEMBERS', KEYS[1])) do redis.call('ZADD', KEYS[2], 0, name) end
+end
+local from = ARGV[1] == '' and '-' or '(' .. ARGV[1]
+return redis.call('ZRANGEBYLEX', KEYS[2], from, '+', 'LIMIT', 0, ARGV[2])`);
+
+/** KEYS: seen, unreached · ARGV: base, now, names … · a row of strings for each. */
+const rowsScript = new Script(`#!lua flags=no-writes
+local base, now, rows = ARGV[1], ARGV[2], {}
+for i = 3, #ARGV do
+  local name = ARGV[i]
+  local live = base .. ':live:' .. name .. ':'
+  local row = redis.call('HMGET', base .. ':agent:' .. name, 'doc', 'paused', 'version', 'created_at', 'updated_at')
+  row[6] = redis.call('ZCOUNT', live .. 'submitted', '-inf', now)
+  row[7] = redis.call('ZCARD', live .. 'submitted')
+  row[8] = redis.call('ZCARD', live .. 'working')
+  row[9] = redis.call('ZCARD', live .. 'interrupted')
+  row[10] = redis.call('ZRANGE', live .. 'submitted', 0, 0, 'WITHSCORES')[2] or ''
+  row[11] = redis.call('HGET', KEYS[1], name) or ''
+  row[12] = redis.call('HGET', KEYS[2], name) or ''
+  for at = 1, 5 do row[at] = row[at] or '' end
+  rows[#rows + 1] = row
+end
+return rows`);
+
+type Row = Pick<ListedAgent, "counts" | "oldest_at"> & {
+  readonly agent: StoredAgent;
+  readonly seen: number | null;
+  readonly unreached: number | null;
+};
+
+export async function agentPage(
+  broker: Broker,
+  { after = "", limit }: { readonly after?: string | undefined; readonly limit: number },
+): Promise<AgentPage> {
+  const found = await Promise.all(
+    broker.shards.all.map((keys) =>
+      namesScript.run(broker.bulk, [keys.agents, keys.agentNames], [after, limit + 1]).then(strings),
+    ),
+  );
+  const names = found.flat().sort();
+  const page = names.slice(0, limit);
+  const rows = (
+    await Promise.all(
+      broker.shards.all.map((keys) =>
+        readRows(
+          broker,
+          keys,
+          page.filter((name) => broker.shards.ofAgent(name) === keys),
+        ),
+      ),
+    )
+  ).flat();
+  rows.sort((a, b) => (a.agent.name < b.agent.name ? -1 : 1));
+  const presences = await broker.presences.ofAll(
+    broker.bulk,
+    rows.map(({ agent: { name }, seen, unreached }) => ({ name, seen, unreached })),
+  );
+  const agents = rows.flatMap(({ agent, counts, oldest_at }, index) => {
+    const presence = presences[index];
+    return presence ? [{ ...agent, counts, oldest_at, presence }] : [];
+  });
+  return { agents, next: names.length > limit ? (page.at(-1) ?? null) : null };
+}
+
+const strings = (reply: unknown): string[] => (Array.isArray(reply) ? reply.map(String) : []);
+
+async function readRows(
+  broker: Broker,
+  keys: Broker["shards"]["all"][number],
+  names: readonly string[],
+): Promise<Row[]> {
+  if (names.length === 0) return [];
+  const now = Date.now() + broker.clock.offset_ms;
+  const reply = await rowsScript.run(broker.bulk, [keys.seen, keys.unreached], [keys.base, now, ...names]);
+  if (!Array.isArray(reply)) return [];
+  return reply.flatMap((row: unknown, index) => {
+    const [doc = "", paused, version, created_at, updated_at, ...rest] = strings(row);
+    // Deleted since its name was read.
+    if (doc === "") return [];
+    const [waiting = 0, submitted = 0, working = 0, interrupted = 0] = rest.slice(0, 4).map(Number);
+    const [oldest_at = null, seen = null, unreached = null] = rest
+      .slice(4)
+      .map((at) => (at === "" ? null : Number(at)));
+    const agent = toStored(names[index] ?? "", { doc, paused, version, created_at, updated_at });
+    return [
+      {
+        agent,
+        counts: { waiting, delayed: submitted - waiting, working, interrupted },
+        oldest_at,
+        seen,
+        unreached,
+      },
+    ];
+  });
+}
+
+/** All of them, page by page. */
+export async function* allAgents(broker: Broker, limit = 100): AsyncGenerator<ListedAgent, void> {
+  let after: string | undefined;
+  do {
+    const { agents, next } = await agentPage(broker, { after, limit });
+    yield* agents;
+    after = next ?? undefined;
+  } while (after !== undefined);
+}

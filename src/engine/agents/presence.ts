@@ -1,0 +1,194 @@
+/**
+ * Who is there: when an agent was last heard of and how many polls are parked for it, over all gateways.
+ * Limit: written at most once a second for each agent that moved, so it lags by about that much; nothing
+ * decides by it.
+ */
+import type { Claimers } from "../../queue/parked-polls.ts";
+import type { Redis } from "../../redis/connect.ts";
+import { keys } from "../../redis/keys.ts";
+import { writeEvenIfFull } from "../../redis/script.ts";
+import type { Shards } from "../../redis/shards.ts";
+import type { Presence } from "../../schema/agent.ts";
+import { toInstant } from "../../schema/values.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { SeenWorkers } from "../leases/workers.ts";
+
+const FLUSH_MS = 1_000;
+const BEAT_MS = 5_000;
+/** A gateway that has not beaten for so long is gone, and its parked polls with it. */
+const GATEWAY_TTL_MS = 15_000;
+const ONLINE_MS = 30_000;
+const STALE_MS = 600_000;
+const GLANCE_MS = 200;
+const MAX_GLANCES = 10_000;
+
+export class Presences {
+  readonly #redis: Redis;
+  readonly #shards: Shards;
+  readonly #claimers: Pick<Claimers, "waiting">;
+  readonly #gateway: string;
+  readonly #log: Log;
+  readonly #isPushed: (agent: string) => boolean;
+  readonly #dirty = new Set<string>();
+  readonly #workers = new SeenWorkers();
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #glances = new Map<string, { presence: Promise<Presence>; until: number }>();
+  #gateways: { names: string[]; until: number } = { names: [], until: 0 };
+
+  constructor(
+    redis: Redis,
+    shards: Shards,
+    claimers: Pick<Claimers, "waiting">,
+    gateway: string,
+    log: Log,
+    isPushed: (agent: string) => boolean,
+  ) {
+    this.#isPushed = isPushed;
+    this.#redis = redis;
+    this.#shards = shards;
+    this.#claimers = claimers;
+    this.#gateway = gateway;
+    this.#log = log;
+  }
+
+  async start(): Promise<void> {
+    await this.#beat();
+    this.#every(FLUSH_MS, () => this.#flush());
+    this.#every(BEAT_MS, () => this.#beat());
+  }
+
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    await Promise.all([
+      this.#redis.zrem(keys.gateways, this.#gateway),
+      this.#redis.del(keys.pollers(this.#gateway)),
+    ]);
+  }
+
+  /** The agent polled, left a poll, or used a lease; only a poll names its worker. */
+  seen(agent: string, worker_id?: string): void {
+    this.#dirty.add(agent);
+    if (worker_id !== undefined) this.#workers.note(agent, worker_id);
+  }
+
+  async of(agent: string): Promise<Presence> {
+    if (this.#isPushed(agent)) return this.#ofPushed(agent);
+    const others = (await this.#others()).map((gateway) => this.#redis.hget(keys.pollers(gateway), agent));
+    const [lastSeen, ...counts] = await Promise.all([
+      this.#redis.hget(this.#shards.ofAgent(agent).seen, agent),
+      ...others,
+    ]);
+    const pollers = counts.reduce((sum, count) => sum + Number(count ?? 0), 0);
+    return this.#toPolled(agent, Number(lastSeen ?? 0), pollers);
+  }
+
+  /** The presence of many agents, with one command for each other gateway. The caller passes what it read of them. */
+  async ofAll(
+    bulk: Redis,
+    agents: readonly {
+      readonly name: string;
+      readonly seen: number | null;
+      readonly unreached: number | null;
+    }[],
+  ): Promise<Presence[]> {
+    if (agents.length === 0) return [];
+    const names = agents.map(({ name }) => name);
+    const others = await Promise.all(
+      (await this.#others()).map((gateway) => bulk.hmget(keys.pollers(gateway), ...names)),
+    );
+    return agents.map(({ name, seen, unreached }, index) => {
+      if (this.#isPushed(name)) return toPushed(seen, unreached);
+      const pollers = others.reduce((sum, counts) => sum + Number(counts[index] ?? 0), 0);
+      return this.#toPolled(name, seen ?? 0, pollers);
+    });
+  }
+
+  #toPolled(agent: string, lastSeen: number, elsewhere: number): Presence {
+    const pollers = elsewhere + this.#claimers.waiting(agent);
+    const at = this.#dirty.has(agent) ? Date.now() : lastSeen;
+    const age = Date.now() - at;
+    const state = pollers > 0 || age < ONLINE_MS ? "online" : age < STALE_MS ? "stale" : "offline";
+    return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers };
+  }
+
+  /** Nobody polls: it is there unless its server could not be reached when it was last called. */
+  async #ofPushed(agent: string): Promise<Presence> {
+    const { seen, unreached } = this.#shards.ofAgent(agent);
+    const [lastSeen, since] = await Promise.all([
+      this.#redis.hget(seen, agent),
+      this.#redis.hget(unreached, agent),
+    ]);
+    return toPushed(Number(lastSeen ?? 0), since === null ? null : Number(since));
+  }
+
+  /**
+   * For an answer that is about something else: at most {@link GLANCE_MS} old, and `offline` when it can not be had.
+   */
+  glance(agent: string): Promise<Presence> {
+    const now = Date.now();
+    const known = this.#glances.get(agent);
+    if (known && known.until > now) return known.presence;
+    const presence = this.of(agent).catch(
+      (): Presence => ({ state: "offline", last_seen_at: null, pollers: 0 }),
+    );
+    if (this.#glances.size >= MAX_GLANCES) this.#glances.clear();
+    this.#glances.set(agent, { presence, until: now + GLANCE_MS });
+    return presence;
+  }
+
+  async #others(): Promise<string[]> {
+    const now = Date.now();
+    if (this.#gateways.until <= now) {
+      const names = await this.#redis.zrangebyscore(keys.gateways, now - GATEWAY_TTL_MS, "+inf");
+      this.#gateways = { names: names.filter((name) => name !== this.#gateway), until: now + FLUSH_MS };
+    }
+    return this.#gateways.names;
+  }
+
+  #every(ms: number, work: () => Promise<void>): void {
+    const run = () =>
+      void work().catch((error: unknown) =>
+        this.#log.debug({ err: error instanceof Error ? error.message : "unknown" }, "presence not written"),
+      );
+    this.#timers.push(setInterval(run, ms).unref());
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#dirty.size === 0) return;
+    const names = [...this.#dirty];
+    this.#dirty.clear();
+    const now = Date.now();
+    const seen = new Map<string, Record<string, number>>();
+    const pollers: Record<string, number> = {};
+    for (const name of names) {
+      const key = this.#shards.ofAgent(name).seen;
+      const fields = seen.get(key) ?? {};
+      fields[name] = now;
+      seen.set(key, fields);
+      pollers[name] = this.#claimers.waiting(name);
+    }
+    await Promise.all([
+      ...[...seen].map(([key, fields]) => this.#set(key, fields)),
+      this.#set(keys.pollers(this.#gateway), pollers),
+      this.#redis.pexpire(keys.pollers(this.#gateway), GATEWAY_TTL_MS),
+      this.#workers.write(this.#redis, this.#shards),
+    ]);
+  }
+
+  #set(key: string, fields: Readonly<Record<string, number>>): Promise<void> {
+    return writeEvenIfFull(this.#redis, "HSET", key, ...Object.entries(fields).flat());
+  }
+
+  async #beat(): Promise<void> {
+    const now = Date.now();
+    await writeEvenIfFull(this.#redis, "ZADD", keys.gateways, now, this.#gateway);
+    await this.#redis.zremrangebyscore(keys.gateways, "-inf", now - GATEWAY_TTL_MS * 4);
+    await this.#redis.pexpire(keys.pollers(this.#gateway), GATEWAY_TTL_MS);
+  }
+}
+
+function toPushed(lastSeen: number | null, unreachedSince: number | null): Presence {
+  const at = unreachedSince ?? lastSeen ?? 0;
+  const state = unreachedSince === null ? "online" : Date.now() - at < STALE_MS ? "stale" : "offline";
+  return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers: 0 };
+}

@@ -1,0 +1,302 @@
+/**
+ * Agents as they are stored: one hash each, the document and the numbers that the script needs.
+ * Limit: look-ups are cached for a second, so a change takes that long to reach the other gateways.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { z } from "zod";
+import { agentNumbers } from "../../lifecycle/script.ts";
+import type { Clock } from "../../lifecycle/writer.ts";
+import type { Redis } from "../../redis/connect.ts";
+import { keys as common } from "../../redis/keys.ts";
+import { Script, writeEvenIfFull } from "../../redis/script.ts";
+import type { Shards } from "../../redis/shards.ts";
+import { type AgentSpec, agentRequestSchema } from "../../schema/agent.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import { Cache } from "../access/cache.ts";
+
+export interface StoredAgent {
+  readonly name: string;
+  readonly spec: AgentSpec;
+  readonly paused: boolean;
+  /** Counts the changes of its settings. */
+  readonly version: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+export interface Counts {
+  readonly waiting: number;
+  readonly delayed: number;
+  readonly working: number;
+  readonly interrupted: number;
+}
+
+const CACHE_MS = 1_000;
+/** Longer than a delegation of a deleted agent can live. */
+const DELETED_MS = 400 * 86_400_000;
+const MAX_DELETED = 100_000;
+
+/**
+ * KEYS: agent, names, names of push agents, names in order · ARGV: name, clock offset, 1 for push, the tag that it must
+ * have (empty: it must not exist), the most agents, field, value … · 1 written, 0 another tag, -1 being deleted,
+ * -2 too many.
+ */
+const putScript = new Script(`#!lua flags=allow-oom
+local stored = redis.call('HMGET', KEYS[1], 'created_at', 'version', 'deleting')
+if stored[3] then return -1 end
+local version = stored[2] or '0'
+if ARGV[4] ~= (stored[1] and stored[1] .. '-' .. version or '') then return 0 end
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + ARGV[2]
+if not stored[1] then
+  if redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[5]) then return -2 end
+  redis.call('HSET', KEYS[1], 'created_at', now)
+end
+redis.call('HSET', KEYS[1], 'updated_at', now, 'version', version + 1, unpack(ARGV, 6))
+redis.call('SADD', KEYS[2], ARGV[1])
+redis.call('ZADD', KEYS[4], 0, ARGV[1])
+redis.call(ARGV[3] == '1' and 'SADD' or 'SREM', KEYS[3], ARGV[1])
+return 1`);
+
+/** KEYS: agent · ARGV: field, value · writes to an agent that exists, and to no other. */
+const setScript = new Script(`#!lua flags=allow-oom
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return 1`);
+
+/** KEYS: agent, then the live sets · ARGV: force · 1 when its deletion has begun, 0 when it is busy. */
+const closeScript = new Script(`#!lua flags=allow-oom
+if ARGV[1] ~= '1' and not redis.call('HGET', KEYS[1], 'deleting') then
+  for i = 2, #KEYS do if redis.call('ZCARD', KEYS[i]) > 0 then return 0 end end
+end
+redis.call('HSET', KEYS[1], 'deleting', 1)
+return 1`);
+
+/** Without the limit on the whole, which older settings may exceed. */
+const storedSpecSchema = z.strictObject(agentRequestSchema.shape);
+
+/** Identifies one state of an agent's settings; an agent that is created again has new tags. */
+export const tagOf = (agent: Pick<StoredAgent, "created_at" | "version">): string =>
+  `${agent.created_at}-${agent.version}`;
+
+type Fields = { readonly doc: string } & {
+  readonly [field in "paused" | "version" | "created_at" | "updated_at"]?: string | undefined;
+};
+
+export const toStored = (name: string, fields: Fields): StoredAgent => ({
+  name,
+  spec: storedSpecSchema.parse(JSON.parse(fields.doc)),
+  paused: fields.paused === "1",
+  version: Number(fields.version ?? 0),
+  created_at: Number(fields.created_at),
+  updated_at: Number(fields.updated_at),
+});
+
+/** In every round some caller's change is written. */
+const MAX_ROUNDS = 100;
+
+/** KEYS: names of deleted agents · ARGV: name, clock offset, kept for, ms, how many at most. */
+const deletedScript = new Script(`#!lua flags=allow-oom
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + ARGV[2]
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3])
+redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - ARGV[4])
+return 1`);
+
+const beingDeleted = (name: string): ErrandError =>
+  new ErrandError("agent_busy", `Agent '${name}' is being deleted; delete it again to finish that.`);
+
+const LIVE = ["submitted", "working", "interrupted"] as const;
+
+export class Agents {
+  readonly #redis: Redis;
+  readonly #shards: Shards;
+  readonly #clock: Clock;
+  readonly #retention_ms: number;
+  readonly #cache = new Cache<StoredAgent | null>(CACHE_MS);
+
+  constructor(redis: Redis, shards: Shards, clock: Clock, retentionMs: number) {
+    this.#redis = redis;
+    this.#shards = shards;
+    this.#clock = clock;
+    this.#retention_ms = retentionMs;
+  }
+
+  /** Null when there is no such agent. */
+  async find(name: string): Promise<StoredAgent | null> {
+    const cached = this.#cache.get(name);
+    if (cached !== undefined) return cached;
+    return this.read(name);
+  }
+
+  /** Reads it from Redis, not from the cache; throws `agent_busy` where its deletion has begun and `toChange` is set. */
+  async read(name: string, toChange = false): Promise<StoredAgent | null> {
+    const fields = await this.#redis.hgetall(this.#shards.ofAgent(name).agent(name));
+    if (toChange && fields.deleting !== undefined) throw beingDeleted(name);
+    const agent = fields.doc === undefined ? null : toStored(name, { ...fields, doc: fields.doc });
+    this.#cache.set(name, agent);
+    return agent;
+  }
+
+  async get(name: string): Promise<StoredAgent> {
+    const agent = await this.find(name);
+    if (!agent) throw new ErrandError("agent_unknown", `There is no agent '${name}'.`);
+    return agent;
+  }
+
+  /** Creates it or replaces its settings. */
+  async put(name: string, spec: AgentSpec): Promise<void> {
+    await this.change(name, () => spec);
+  }
+
+  /**
+   * Writes the settings that `next` returns for the current ones; concurrent changes are applied in turn, none is lost.
+   * Returns the agent before, null when there was none. Nothing is written when nothing differs.
+   */
+  async change(name: string, next: (before: StoredAgent | null) => AgentSpec): Promise<StoredAgent | null> {
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      const before = await this.read(name, true);
+      const spec = next(before);
+      if (before && isDeepStrictEqual(before.spec, spec)) return before;
+      if (await this.#write(name, spec, before)) return before;
+    }
+    throw new ErrandError("overloaded", `Agent '${name}' is being changed by too many callers at once.`, {
+      retry_after_seconds: 1,
+    });
+  }
+
+  /** False when the agent was changed since `before`. */
+  async #write(name: string, spec: AgentSpec, before: StoredAgent | null): Promise<boolean> {
+    const keys = this.#shards.ofAgent(name);
+    const fields = Object.entries(agentNumbers(spec)).flatMap(([key, value]) => [key, value ?? ""]);
+    const written = await putScript.run(
+      this.#redis,
+      [keys.agent(name), keys.agents, keys.pushAgents, keys.agentNames],
+      [
+        name,
+        this.#clock.offset_ms,
+        spec.delivery.mode === "push" ? 1 : 0,
+        before ? tagOf(before) : "",
+        LIMITS.agents.value,
+        "doc",
+        JSON.stringify(spec),
+        ...fields,
+      ],
+    );
+    this.#cache.delete(name);
+    if (written === -1) throw beingDeleted(name);
+    if (written === -2) {
+      const maximum = LIMITS.agents.value;
+      throw new ErrandError(
+        "limit_reached",
+        `Agent '${name}' cannot be created: its shard already has ${maximum} agents.`,
+        {
+          details: { limit: "agents", maximum },
+          recovery: "Delete agents that are no longer used.",
+        },
+      );
+    }
+    return written === 1;
+  }
+
+  async setPaused(name: string, paused: boolean): Promise<void> {
+    await setScript.run(this.#redis, [this.#shards.ofAgent(name).agent(name)], ["paused", paused ? 1 : 0]);
+    this.#cache.delete(name);
+  }
+
+  /** Those whose work the broker hands to a server. */
+  async pushAgents(): Promise<string[]> {
+    const sets = await Promise.all(this.#shards.all.map((keys) => this.#redis.smembers(keys.pushAgents)));
+    return sets.flat();
+  }
+
+  /** Since when a push agent's server cannot be reached, ms; null when it can. */
+  async setUnreached(name: string, at: number | null): Promise<void> {
+    const key = this.#shards.ofAgent(name).unreached;
+    if (at === null) await this.#redis.hdel(key, name);
+    else await writeEvenIfFull(this.#redis, "HSETNX", key, name, at);
+  }
+
+  async counts(name: string): Promise<Counts> {
+    const keys = this.#shards.ofAgent(name);
+    const now = Date.now() + this.#clock.offset_ms;
+    const [waiting, submitted, working, interrupted] = await Promise.all([
+      this.#redis.zcount(keys.live(name, "submitted"), "-inf", now),
+      this.#redis.zcard(keys.live(name, "submitted")),
+      this.#redis.zcard(keys.live(name, "working")),
+      this.#redis.zcard(keys.live(name, "interrupted")),
+    ]);
+    return { waiting, delayed: submitted - waiting, working, interrupted };
+  }
+
+  /** Whether it is to be handed nothing now, as the script sees it: paused, being deleted, or at its max_working. */
+  async isHeld(name: string): Promise<boolean> {
+    const keys = this.#shards.ofAgent(name);
+    const [[paused, deleting, cap], working] = await Promise.all([
+      this.#redis.hmget(keys.agent(name), "paused", "deleting", "max_working"),
+      this.#redis.zcard(keys.live(name, "working")),
+    ]);
+    return paused === "1" || !!deleting || (!!cap && working >= Number(cap));
+  }
+
+  /**
+   * Begins a deletion: from here on nothing new comes in and nothing is handed out. False when the agent is busy
+   * and `force` is off. What follows may be repeated until {@link forget}.
+   */
+  async close(name: string, force: boolean): Promise<boolean> {
+    const keys = this.#shards.ofAgent(name);
+    const live = LIVE.map((state) => keys.live(name, state));
+    const closed = await closeScript.run(this.#redis, [keys.agent(name), ...live], [force ? 1 : 0]);
+    this.#cache.delete(name);
+    return closed === 1;
+  }
+
+  /** Ids of live delegations, some of each state; empty when there are none left. */
+  async live(name: string): Promise<string[]> {
+    const keys = this.#shards.ofAgent(name);
+    const sets = await Promise.all(
+      LIVE.map((state) => this.#redis.zrange(keys.live(name, state), "0", "99")),
+    );
+    return sets.flat();
+  }
+
+  /** Takes away what is left of it, itself last, so that a new agent of its name sees nothing of it. */
+  async forget(name: string): Promise<void> {
+    const keys = this.#shards.ofAgent(name);
+    await Promise.all(
+      this.#shards.all.map(async (shard) => {
+        const feed = shard.feed(`agent:${name}`);
+        await this.#redis.del(feed);
+        await this.#redis.hdel(shard.erased, feed, `${feed}:whole`);
+      }),
+    );
+    await deletedScript.run(
+      this.#redis,
+      [common.deleted],
+      [name, this.#clock.offset_ms, Math.max(DELETED_MS, this.#retention_ms), MAX_DELETED],
+    );
+    await this.#redis.hdel(keys.seen, name);
+    await this.#redis.hdel(keys.unreached, name);
+    await this.#redis.srem(keys.pushAgents, name);
+    await this.#redis.del(keys.workers(name));
+    await this.#redis.zrem(keys.agentNames, name);
+    await this.#redis.srem(keys.agents, name);
+    await this.#redis.del(keys.agent(name));
+    this.#cache.delete(name);
+  }
+
+  /** When the last agent of this name was deleted, ms; null: none was. */
+  async deletedAt(name: string): Promise<number | null> {
+    const at = await this.#redis.zscore(common.deleted, name);
+    return at === null ? null : Number(at);
+  }
+
+  /** Since when an agent of this name sees what concerns it, ms: its own making, or the end of the last one. */
+  async since(name: string): Promise<number> {
+    const agent = await this.find(name);
+    if (agent) return agent.created_at;
+    return (await this.deletedAt(name)) ?? 0;
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * Cancels the children of a canceled delegation, in the background. Limit: a few cascades run at once, with a few
+ * children at a time; the sweep takes over the rest, and what is cut short.
+ */
+import { Script } from "../../redis/script.ts";
+import { follow } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { refusal } from "../errors.ts";
+import { cancelMove } from "./cancel.ts";
+
+const CASCADES_AT_ONCE = 4;
+const CHILDREN_AT_ONCE = 16;
+/** Running or waiting here; more are left to the sweep. */
+const MOST = 1_000;
+/** Well before the sweep would take it over. */
+const EXTEND_AFTER_MS = 1_500;
+/** Longer than a submit may be under way. */
+const TOMBSTONE_MS = 3_600_000;
+
+/** KEYS: the record, its tombstone · ARGV: kept for, ms · 1 when it exists; else it never will. */
+const tombstoneScript = new Script(`#!lua flags=allow-oom
+if redis.call('EXISTS', KEYS[1]) == 1 then return 1 end
+redis.call('SET', KEYS[2], 1, 'PX', ARGV[1])
+return 0`);
+
+/** KEYS: a parent's children · ARGV: the canceled ones. A script, so that it also runs when memory is full. */
+const doneScript = new Script(`#!lua flags=allow-oom
+return redis.call('SREM', KEYS[1], unpack(ARGV))`);
+
+/** Who canceled, and the claim: the instant at which the sweep would take the cascade over. */
+export interface Cascade {
+  readonly by: string;
+  readonly claim: number;
+}
+
+interface Task {
+  readonly by: string;
+  claim: number;
+  /** By `performance.now()`. */
+  claimedAt: number;
+  done: Promise<void>;
+}
+
+export class Cascades {
+  readonly #broker: () => Broker;
+  readonly #tasks = new Map<string, Task>();
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+  #stopped = false;
+
+  constructor(broker: () => Broker) {
+    this.#broker = broker;
+  }
+
+  /** Resolves when all descendants are canceled, or left to the sweep. Joins a cascade that already runs here. */
+  run(id: string, { by, claim }: Cascade): Promise<void> {
+    const claimedAt = performance.now();
+    const known = this.#tasks.get(id);
+    if (known) {
+      Object.assign(known, { claim, claimedAt });
+      return known.done;
+    }
+    if (this.#stopped || this.#tasks.size >= MOST) return Promise.resolve();
+    const task: Task = { by, claim, claimedAt, done: Promise.resolve() };
+    this.#tasks.set(id, task);
+    task.done = this.#run(id, task).finally(() => this.#tasks.delete(id));
+    return task.done;
+  }
+
+  /** Lets the children under way end; the sweep of another gateway goes on with the rest. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #run(id: string, task: Task): Promise<void> {
+    const below: Promise<void>[] = [];
+    if (this.#running >= CASCADES_AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#running += 1;
+    try {
+      await this.#cancelChildren(id, task, below);
+    } finally {
+      const next = this.#waiting.shift();
+      // Its place goes to the next in line.
+      if (next) next();
+      else this.#running -= 1;
+    }
+    await Promise.all(below);
+  }
+
+  async #cancelChildren(id: string, task: Task, below: Promise<void>[]): Promise<void> {
+    const broker = this.#broker();
+    const key = broker.shards.ofId(id)?.children(id) ?? "";
+    for (;;) {
+      if (this.#stopped || !(await this.#isOurs(id, task))) return;
+      // A canceled delegation gets no new children, so the set only shrinks, and another gateway can continue.
+      const children = await broker.bulk.srandmember(key, CHILDREN_AT_ONCE);
+      if (children.length === 0) break;
+      await Promise.all(children.map((child) => this.#cancelChild(id, task.by, child, below)));
+      await doneScript.run(broker.redis, [key], children);
+    }
+    await broker.writer.move({ move: "follow_up", id, params: { cascaded: true } });
+  }
+
+  /** Extends the claim in time; false when another gateway took over, or the cascade is done. */
+  async #isOurs(id: string, task: Task): Promise<boolean> {
+    if (performance.now() - task.claimedAt < EXTEND_AFTER_MS) return true;
+    const { outcome } = await this.#broker().writer.move({
+      move: "follow_up",
+      id,
+      params: { claim: task.claim },
+    });
+    if (outcome.outcome !== "ok" || outcome.follow_at === undefined) return false;
+    task.claim = outcome.follow_at;
+    task.claimedAt = performance.now();
+    return true;
+  }
+
+  async #cancelChild(parent: string, by: string, child: string, below: Promise<void>[]): Promise<void> {
+    const broker = this.#broker();
+    const keys = broker.shards.ofId(child);
+    if (!keys) return;
+    const there = await tombstoneScript.run(
+      broker.redis,
+      [keys.delegation(child), keys.tombstone(child)],
+      [TOMBSTONE_MS],
+    );
+    if (there !== 1) return;
+    const options = { reason: `its parent ${parent} was canceled`, cascade: true };
+    const { outcome } = await cancelMove(broker, by, child, options, false);
+    if (outcome.outcome === "state" || outcome.outcome === "missing") return;
+    if (outcome.outcome !== "ok") throw refusal(outcome, child);
+    const { cascade, follow_at } = outcome;
+    // Not awaited here: it needs one of the places itself.
+    if (cascade !== undefined) below.push(broker.owe(child, { cascade, follow_at }));
+    await follow(broker, child, { ...outcome, cascade: undefined });
+  }
+}

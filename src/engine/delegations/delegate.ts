@@ -1,0 +1,286 @@
+/**
+ * Accepting a delegation. Limit: accepted means written by the script; the ticket behind it may be lost and
+ * made again.
+ */
+import { randomUUID } from "node:crypto";
+import { type Ancestor, readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
+import type { Command, Result } from "../../lifecycle/writer.ts";
+import { isOutOfMemory } from "../../redis/errors.ts";
+import { randomId } from "../../redis/shards.ts";
+import { textOf } from "../../schema/a2a.ts";
+import type { DelegateRequest } from "../../schema/delegation.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { contextIdSchema } from "../../schema/values.ts";
+import { matchesPattern, type Principal, requireDelegator } from "../access/access.ts";
+import { follow, offer, soon } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { refusal } from "../errors.ts";
+import { takerOf } from "../leases/lease.ts";
+import { type MakePush, pushParams } from "../outbound/push-notifications/configs.ts";
+import { reserve } from "./idempotency.ts";
+import { adopt, ancestorsOf, disown } from "./tree.ts";
+
+const DEFAULT_TTL_MS = 604_800_000;
+const PREVIEW_BYTES = 100;
+
+/** The first bytes of a text, cut on a character. */
+export function preview(text: string, bytes: number = PREVIEW_BYTES): string {
+  // A character has a byte at least.
+  const buffer = Buffer.from(text.length > bytes ? text.slice(0, bytes + 1) : text, "utf8");
+  if (buffer.length <= bytes) return text;
+  let end = bytes;
+  while (end > 0 && ((buffer[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return buffer.toString("utf8", 0, end);
+}
+
+/** The A2A Message as sent, with what it lacks, and the delegation's id last in its metadata (see envelope.ts). */
+function toMessage(request: DelegateRequest, id: string) {
+  const { metadata, ...sent } = request.message ?? { parts: [{ text: request.task ?? "" }] };
+  const { delegation_id: _ours, ...own } = metadata ?? {};
+  return {
+    ...sent,
+    messageId: sent.messageId ?? randomUUID(),
+    role: sent.role ?? "ROLE_USER",
+    metadata: { ...own, delegation_id: id },
+  };
+}
+
+function contextOf(request: DelegateRequest): string {
+  const fromMessage = contextIdSchema.safeParse(request.message?.contextId);
+  return request.context_id ?? (fromMessage.success ? fromMessage.data : `ctx_${randomId(26)}`);
+}
+
+const milliseconds = (seconds: number | undefined): number | undefined =>
+  seconds === undefined ? undefined : Math.round(seconds * 1000);
+const instant = (text: string | undefined): number | undefined =>
+  text === undefined ? undefined : Date.parse(text);
+
+/** From now until its deadline. */
+function lifetimeMs(request: DelegateRequest, now: number): number {
+  const start = Math.max(
+    now,
+    instant(request.not_before) ?? now + (milliseconds(request.delay_seconds) ?? 0),
+  );
+  const end = instant(request.deadline) ?? start + (milliseconds(request.ttl_seconds) ?? DEFAULT_TTL_MS);
+  return Math.max(0, end - now);
+}
+
+function requireFuture(
+  request: Pick<DelegateRequest, "deadline" | "not_before" | "delay_seconds">,
+  now: number,
+): void {
+  const deadline = instant(request.deadline);
+  const start = instant(request.not_before) ?? now + (milliseconds(request.delay_seconds) ?? 0);
+  if (deadline === undefined || deadline > Math.max(start, now)) return;
+  throw new ErrandError("invalid_request", "The deadline is past, or before the delegation may start.", {
+    details: { issues: [{ path: "deadline", reason: "must be later than now and not_before" }] },
+  });
+}
+
+export interface DelegateOptions {
+  readonly traceparent?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+  /** What the key stands for: the body as it came. */
+  readonly body?: unknown;
+  /** The name of the idempotency key, stored in the record. */
+  readonly keyName?: string | undefined;
+  /** The failed delegation whose place it takes. */
+  readonly redriveOf?: string | undefined;
+  /** Told of all that happens to it, from its first event on. */
+  readonly push?: MakePush | undefined;
+}
+
+export interface Delegated {
+  readonly record: StoredDelegation;
+  /** An earlier request with this key made it. */
+  readonly replayed: boolean;
+}
+
+export async function delegate(
+  broker: Broker,
+  principal: Principal,
+  request: DelegateRequest,
+  options: DelegateOptions = {},
+): Promise<Delegated> {
+  requireDelegator(principal);
+  if (options.idempotencyKey === undefined) {
+    const id = broker.shards.newDelegationId(request.target);
+    try {
+      const record = await submit(broker, principal, request, id, options);
+      if (!record) throw refusal({ outcome: "missing", now: 0 }, id);
+      return { record, replayed: false };
+    } catch (error) {
+      if (isRefusal(error)) await disown(broker, request.parent_id, id);
+      throw error;
+    }
+  }
+  for (let voided: string | null = null; ; ) {
+    // Checked before the key is set, so that a refusal leaves no key. A replay is found even when the check refuses it.
+    const checked = await check(broker, principal, request).catch(toRefusal);
+    const refused = checked instanceof ErrandError ? checked : null;
+    const reservation = await reserve({
+      redis: broker.redis,
+      longestMs: lifetimeMs(request, Date.now() + broker.clock.offset_ms) + broker.retentionMs,
+      principal: principal.text,
+      key: options.idempotencyKey,
+      body: options.body ?? request,
+      newId: broker.shards.newDelegationId(request.target),
+      find: (id) => readRecord(broker.redis, broker.shards, id),
+      recordKey: (id) => broker.shards.ofId(id)?.delegation(id) ?? "",
+      deletedAt: async () => (principal.kind === "agent" ? broker.agents.deletedAt(principal.name) : null),
+      refused,
+      voided,
+    });
+    const { id, earlier } = reservation;
+    // Found before anything else is asked: what was accepted once stays so, whatever has changed since.
+    if (earlier) {
+      await soon(offerAgain(broker, earlier));
+      return { record: earlier, replayed: true };
+    }
+    if (checked instanceof ErrandError) throw checked;
+    try {
+      const named = { ...options, keyName: reservation.name };
+      const made = await place(broker, principal, request, id, checked, named);
+      const record = made ?? (await readRecord(broker.redis, broker.shards, id));
+      if (record) return { record, replayed: made === null };
+      // Neither made nor found: the id was voided meanwhile, so start over with the key.
+      voided = id;
+    } catch (error) {
+      if (isRefusal(error) && (await reservation.refuse())) await disown(broker, request.parent_id, id);
+      throw error;
+    }
+  }
+}
+
+/** Whether the error means that no delegation was created, and that none will be. */
+const isRefusal = (error: unknown): boolean => error instanceof ErrandError || isOutOfMemory(error);
+
+function toRefusal(error: unknown): ErrandError {
+  if (error instanceof ErrandError) return error;
+  throw error;
+}
+
+/** The target exists and takes work from this principal. */
+async function requireAccepted(broker: Broker, principal: Principal, target: string): Promise<void> {
+  const { spec } = await broker.agents.get(target);
+  if (spec.accepts_from.some((pattern) => matchesPattern(principal, pattern))) return;
+  throw new ErrandError("not_accepted", `Agent '${target}' takes no work from ${principal.text}.`);
+}
+
+/**
+ * Whoever asks again may do so because the first answer was lost, and the ticket with it. The same ticket twice
+ * is one.
+ */
+async function offerAgain(broker: Broker, record: StoredDelegation): Promise<void> {
+  if (record.state !== "submitted" || record.fence > 0 || record.not_before_at !== null) return;
+  await offer(broker, record.target, {
+    data: { delegation_id: record.id, ticket: record.ticket },
+    order: { priority: record.priority, returned: false, delay_ms: 0 },
+  });
+}
+
+/**
+ * Null when nothing is made: a concurrent request with the same reservation made the delegation, or the id was voided.
+ */
+export async function submit(
+  broker: Broker,
+  principal: Principal,
+  request: DelegateRequest,
+  id: string,
+  options: DelegateOptions,
+): Promise<StoredDelegation | null> {
+  return place(broker, principal, request, id, await check(broker, principal, request), options);
+}
+
+/** Throws every refusal that is known without the script; returns the ancestors of the new delegation. */
+async function check(
+  broker: Broker,
+  principal: Principal,
+  { target, parent_id, callback, ...request }: DelegateRequest,
+): Promise<readonly Ancestor[]> {
+  await requireAccepted(broker, principal, target);
+  broker.pressure.requireRoom();
+  requireFuture(request, Date.now() + broker.clock.offset_ms);
+  if (callback) broker.egress.requireCallable(callback.url, "callback.url");
+  return ancestorsOf(broker, principal, target, parent_id);
+}
+
+/** The second half of {@link submit}, after {@link check}. */
+async function place(
+  broker: Broker,
+  principal: Principal,
+  request: DelegateRequest,
+  id: string,
+  ancestors: readonly Ancestor[],
+  options: DelegateOptions,
+): Promise<StoredDelegation | null> {
+  const { parent_id, callback } = request;
+  const startedAt = performance.now();
+  if (parent_id !== undefined) await adopt(broker, parent_id, id);
+  const message = toMessage(request, id);
+  const json = JSON.stringify(message);
+  const task_preview = JSON.stringify(preview(textOf(message)));
+  const { outcome, record, taken } = await handOver(broker, request.target, {
+    move: "submit",
+    id,
+    params: {
+      target: request.target,
+      delegator: principal.text,
+      context_id: contextOf(request),
+      parent_id,
+      callbacks: callback && 1,
+      priority: request.priority,
+      max_attempts: request.max_attempts,
+      delay_ms: milliseconds(request.delay_seconds),
+      not_before_at: instant(request.not_before),
+      ttl_ms: milliseconds(request.ttl_seconds) ?? DEFAULT_TTL_MS,
+      deadline_at: instant(request.deadline),
+      start_within_ms: milliseconds(request.start_within_seconds),
+      redrive_of: options.redriveOf,
+      most: broker.pressure.mostKept(principal),
+      ...(options.push && pushParams(options.push(id))),
+    },
+    event: { task_preview, priority: String(request.priority) },
+    fields: {
+      message: json,
+      task_preview,
+      metadata: JSON.stringify(request.metadata),
+      traceparent: options.traceparent,
+      ancestors: ancestors.length === 0 ? undefined : JSON.stringify(ancestors),
+      callback: callback && JSON.stringify(callback),
+      redrive_of: options.redriveOf,
+      idempotency: options.keyName,
+    },
+    bytes: Buffer.byteLength(json),
+    read: true,
+  });
+  if (outcome.outcome === "exists" || outcome.outcome === "voided") return null;
+  if (outcome.outcome !== "ok" || !record) throw refusal(outcome, id);
+  broker.metrics.accept.observe((performance.now() - startedAt) / 1000);
+  await follow(broker, id, outcome, taken !== undefined);
+  return record;
+}
+
+/** Makes the move that brings the agent a ticket; a poll that waits for one takes it in the same step. */
+function handOver(broker: Broker, target: string, command: Command): Promise<Result> {
+  const lent = broker.claimers.lend(target);
+  if (!lent) return broker.writer.move(command);
+  const taker = takerOf(lent.terms);
+  broker.told.bring(command.id);
+  const moving = broker.writer.move(command, taker);
+  const taking = moving.then(
+    ({ taken }) => taken ?? null,
+    (error: unknown) => {
+      // Refused for want of memory, it did nothing.
+      if (!isOutOfMemory(error)) broker.unheard.grant(target, taker.nonce);
+      return null;
+    },
+  );
+  lent.done(
+    taking.then((taken) => {
+      if (taken === null) broker.told.notTaken(target, command.id);
+      return taken;
+    }),
+  );
+  return moving;
+}

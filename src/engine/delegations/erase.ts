@@ -1,0 +1,59 @@
+/**
+ * Erases a finished delegation at once: record, events, history, artifacts, and its entries in lists and feeds. Limit:
+ * what subscribers, callbacks and push receivers already have stays with them.
+ */
+import { ErrandError } from "../../schema/errors.ts";
+import { type Principal, requireControl } from "../access/access.ts";
+import { soon } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { refusal } from "../errors.ts";
+import { audit } from "../upkeep/audit.ts";
+import { retireKey } from "./idempotency.ts";
+import { read } from "./read.ts";
+
+/** How often pending work, such as canceling its children or queueing callbacks, is done before erasing gives up. */
+const TRIES = 5;
+
+export async function erase(broker: Broker, principal: Principal, id: string): Promise<void> {
+  const record = await read(broker, principal, id);
+  requireControl(principal, record, "erase it");
+  if (principal.kind === "approver") {
+    throw new ErrandError(
+      "forbidden",
+      "Approvers may not erase delegations; only the delegator and the operator may.",
+      {
+        delegation_id: id,
+        delegation_valid: !record.finished,
+      },
+    );
+  }
+  let key_retired = false;
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const { outcome } = await broker.writer.move({ move: "erase", id, params: { key_retired } });
+    if (outcome.outcome === "forgotten") {
+      const { target, delegator, state } = record;
+      return audit(broker, principal, "delegation.erase", id, { target, delegator, state });
+    }
+    if (outcome.outcome === "keyed") {
+      const { idempotency: name, created_at, now } = outcome;
+      await retireKey(broker.redis, { name, id, created_at, now });
+      key_retired = true;
+    } else if (outcome.outcome === "follow_up") {
+      await soon(broker.owe(id, outcome));
+    } else if (outcome.outcome === "state") {
+      throw new ErrandError(
+        "wrong_state",
+        `Delegation ${id} is ${outcome.state}; only a finished one can be erased.`,
+        {
+          delegation_id: id,
+          recovery: "Cancel it first, or wait until it ends.",
+        },
+      );
+    } else throw refusal(outcome, id);
+  }
+  throw new ErrandError("wrong_state", `The children of ${id} are still being canceled.`, {
+    delegation_id: id,
+    delegation_valid: false,
+    recovery: "Try again in a few seconds.",
+  });
+}

@@ -1,0 +1,217 @@
+/**
+ * Lists of delegations, newest first. Limit: one index is scanned, a bounded stretch at a time, and the other
+ * conditions filter it, so a page may be short, or empty, while there is a next one.
+ */
+import { type Outline, readOutlines } from "../../lifecycle/outline.ts";
+import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { ShardKeys } from "../../redis/keys.ts";
+import { delegationErrorSchema, type State } from "../../schema/delegation.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { canSee, type Principal, seesAll } from "../access/access.ts";
+import type { Broker } from "../broker.ts";
+import { fitting, readWhole } from "./read-many.ts";
+
+export interface ListQuery {
+  readonly target?: string | undefined;
+  readonly delegator?: string | undefined;
+  readonly context_id?: string | undefined;
+  readonly parent_id?: string | undefined;
+  readonly state?: readonly State[] | undefined;
+  readonly error_code?: string | undefined;
+  /** Made at this instant or later. */
+  readonly since?: string | undefined;
+  /** Made before this instant. */
+  readonly until?: string | undefined;
+  /** A part of the preview, in capitals or not. */
+  readonly q?: string | undefined;
+  readonly cursor?: string | undefined;
+  readonly limit: number;
+}
+
+/** Records looked at for one page. */
+const SCAN = 1_000;
+const BATCH = 100;
+
+/** Where a page ended: nothing as new as this, or of this instant and before it by id, was shown yet. */
+export interface Place {
+  readonly at: number;
+  readonly id: string;
+}
+
+function toPlace({ cursor, until }: ListQuery): Place {
+  if (cursor === undefined) {
+    return { at: until === undefined ? Number.POSITIVE_INFINITY : Date.parse(until), id: "" };
+  }
+  const match = /^(\d{1,16})\.(dlg_[0-9a-z_]+)$/.exec(cursor);
+  if (match) return { at: Number(match[1]), id: match[2] ?? "" };
+  throw new ErrandError("invalid_request", "This is not a cursor of a list.", {
+    details: { issues: [{ path: "cursor", reason: "send back next_cursor as it was given" }] },
+  });
+}
+
+/** When the last of a page was made, ms. */
+export const instantOf = (cursor: string): number => toPlace({ cursor, limit: 1 }).at;
+
+/** What is scanned for an answer. */
+interface Plan {
+  readonly indexes: readonly string[];
+  readonly shards: readonly ShardKeys[];
+  /** Nothing older concerns the caller, or is asked for; ms. */
+  readonly oldest: number;
+  /** Records looked at, at most. */
+  readonly most: number;
+}
+
+function narrowest(query: ListQuery): string | undefined {
+  if (query.parent_id !== undefined) return `parent:${query.parent_id}`;
+  if (query.context_id !== undefined) return `context:${query.context_id}`;
+  if (query.delegator !== undefined) return `delegator:${query.delegator}`;
+  return query.target === undefined ? undefined : `target:${query.target}`;
+}
+
+/**
+ * The narrowest index that holds the answer. A page ends where the scan did, and its cursor says where that was: so what
+ * may hold others' work is scanned to its end, or, when it is too long for that, the caller's own is.
+ */
+export async function toPlan(broker: Broker, principal: Principal, query: ListQuery): Promise<Plan> {
+  const narrow = narrowest(query);
+  const shards = query.target !== undefined ? [broker.shards.ofAgent(query.target)] : broker.shards.all;
+  const since = query.since === undefined ? 0 : Date.parse(query.since);
+  if (seesAll(principal)) return { indexes: [narrow ?? "all"], shards, oldest: since, most: SCAN };
+  const own = [`delegator:${principal.text}`];
+  if (principal.kind === "agent") own.push(`target:${principal.name}`);
+  const madeAt = principal.kind === "agent" ? await broker.agents.since(principal.name) : 0;
+  const oldest = Math.max(since, madeAt);
+  if (narrow !== undefined) {
+    if (own.includes(narrow)) return { indexes: [narrow], shards, oldest, most: SCAN };
+    const sizes = await Promise.all(shards.map((shard) => broker.bulk.zcard(shard.list(narrow))));
+    const size = sizes.reduce((sum, one) => sum + one, 0);
+    if (size <= SCAN) return { indexes: [narrow], shards, oldest, most: Number.POSITIVE_INFINITY };
+  }
+  return { indexes: own, shards, oldest, most: SCAN };
+}
+
+const isBehind = (place: Place, { at, id }: Place): boolean =>
+  at < place.at || (at === place.at && id < place.id);
+const newestFirst = (a: Place, b: Place): number => b.at - a.at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
+
+/** The next places behind `after`, over all indexes and shards, each once. */
+export async function scan(broker: Broker, plan: Plan, after: Place): Promise<Place[]> {
+  const max = after.at === Number.POSITIVE_INFINITY ? "+inf" : after.at;
+  const found = new Map<string, Place>();
+  const lists = plan.shards.flatMap((shard) => plan.indexes.map((index) => shard.list(index)));
+  await Promise.all(
+    lists.map(async (key) => {
+      // Those of one instant are read over again until they are past.
+      for (let offset = 0, fresh = 0; fresh < BATCH; offset += BATCH) {
+        const flat = await broker.bulk.zrevrangebyscore(
+          key,
+          max,
+          plan.oldest,
+          "WITHSCORES",
+          "LIMIT",
+          offset,
+          BATCH,
+        );
+        for (let i = 0; i + 1 < flat.length; i += 2) {
+          const place = { id: flat[i] ?? "", at: Number(flat[i + 1]) };
+          if (!isBehind(after, place)) continue;
+          found.set(place.id, place);
+          fresh += 1;
+        }
+        if (flat.length < 2 * BATCH) return;
+      }
+    }),
+  );
+  return [...found.values()].sort(newestFirst).slice(0, BATCH);
+}
+
+export async function matches(
+  broker: Broker,
+  principal: Principal,
+  query: ListQuery,
+  record: Omit<Outline, "bytes" | "updated_at" | "task_preview">,
+): Promise<boolean> {
+  if (query.target !== undefined && query.target !== record.target) return false;
+  if (query.delegator !== undefined && query.delegator !== record.delegator) return false;
+  if (query.context_id !== undefined && query.context_id !== record.context_id) return false;
+  if (query.parent_id !== undefined && query.parent_id !== record.parent_id) return false;
+  if (query.state !== undefined && !query.state.includes(record.state)) return false;
+  if (query.error_code !== undefined && query.error_code !== errorCode(record)) return false;
+  return canSee(broker, principal, record);
+}
+
+function errorCode({ error }: { readonly error: string | null }): string | null {
+  return error === null ? null : delegationErrorSchema.parse(JSON.parse(error)).code;
+}
+
+export function list(broker: Broker, principal: Principal, query: ListQuery): Promise<ListPage> {
+  return broker.turns.run(principal, () => page(broker, principal, query));
+}
+
+export interface ListPage {
+  readonly records: StoredDelegation[];
+  readonly next_cursor: string | null;
+  /** When the oldest that was looked at was made, ms; null when all were. */
+  readonly scanned_to: number | null;
+}
+
+async function page(broker: Broker, principal: Principal, query: ListQuery): Promise<ListPage> {
+  const found = await find(broker, principal, query);
+  const read = await readWhole(
+    broker,
+    found.hits.map(({ outline }) => outline),
+  );
+  // As they stand now: one may have moved on since it was found.
+  const still = await Promise.all(read.map((record) => matches(broker, principal, query, record)));
+  const { next } = found;
+  return {
+    records: read.filter((_, at) => still[at]),
+    next_cursor: next && `${next.at}.${next.id}`,
+    scanned_to: next && next.at,
+  };
+}
+
+interface Hit {
+  readonly place: Place;
+  readonly outline: Outline;
+}
+
+/** A page of what matches, and where the next one begins. */
+async function find(
+  broker: Broker,
+  principal: Principal,
+  query: ListQuery,
+): Promise<{ hits: Hit[]; next: Place | null }> {
+  const plan = await toPlan(broker, principal, query);
+  const hits: Hit[] = [];
+  const part = query.q?.toLowerCase();
+  let place = toPlace(query);
+  for (let scanned = 0; scanned < plan.most; ) {
+    const places = await scan(broker, plan, place);
+    const ids = places.map(({ id }) => id);
+    const outlines = await readOutlines(broker.bulk, broker.shards, ids, {
+      errors: query.error_code !== undefined,
+      previews: part !== undefined,
+    });
+    for (const [at, outline] of outlines.entries()) {
+      place = places[at] ?? place;
+      scanned += 1;
+      const isHit =
+        outline !== null &&
+        (part === undefined || outline.task_preview.toLowerCase().includes(part)) &&
+        (await matches(broker, principal, query, outline));
+      if (isHit) hits.push({ place, outline });
+      if (hits.length === query.limit) return cut(hits, place);
+    }
+    if (places.length < BATCH) return cut(hits, null);
+  }
+  return cut(hits, place);
+}
+
+/** As many of them as one answer holds. */
+function cut(hits: Hit[], next: Place | null): { hits: Hit[]; next: Place | null } {
+  const count = fitting(hits.map(({ outline }) => outline));
+  if (count === hits.length) return { hits, next };
+  return { hits: hits.slice(0, count), next: hits[count - 1]?.place ?? next };
+}

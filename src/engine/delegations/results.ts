@@ -1,0 +1,60 @@
+/**
+ * The caller's inbox: what it delegated that finished or asks something, by cursor. Limit: shows each delegation as
+ * it stands now, so one that asked and was answered meanwhile shows its present state.
+ */
+import type { Positions } from "../../events/cursor.ts";
+import type { Entry } from "../../events/entry.ts";
+import { readOutlines } from "../../lifecycle/outline.ts";
+import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { Principal } from "../access/access.ts";
+import type { Broker } from "../broker.ts";
+import { collect, follow, subscribe } from "../events/subscribe.ts";
+import { fitting, readWhole } from "./read-many.ts";
+
+export async function results(
+  broker: Broker,
+  principal: Principal,
+  after: Positions,
+  options: { wait_seconds: number; limit: number; signal: AbortSignal },
+): Promise<{ records: StoredDelegation[]; positions: Positions }> {
+  const { source, filter } = await subscribe(broker, principal, { delegator: principal.text });
+  const subscription = {
+    source,
+    filter: {
+      ...filter,
+      matches: (entry: Entry) =>
+        entry.state !== "submitted" && entry.state !== "working" && filter.matches?.(entry) !== false,
+    },
+  };
+  const page = await collect(
+    (signal) => follow(broker, subscription, after, signal),
+    { ...options, turn: () => broker.turns.take(principal) },
+    (event) => ("entry" in event ? { id: event.entry.delegation_id, positions: event.positions } : undefined),
+  );
+  const ids = [...new Set(page.items.map(({ id }) => id))];
+  if (ids.length === 0) return { records: [], positions: page.positions ?? after };
+  return broker.turns.run(principal, () => shown(broker, page, ids, after));
+}
+
+interface Found {
+  readonly items: readonly { readonly id: string; readonly positions: Positions }[];
+  readonly positions: Positions | undefined;
+}
+
+/** Reads as many of the delegations as fit into one answer. */
+async function shown(
+  broker: Broker,
+  page: Found,
+  ids: readonly string[],
+  after: Positions,
+): Promise<{ records: StoredDelegation[]; positions: Positions }> {
+  const outlines = await readOutlines(broker.bulk, broker.shards, ids);
+  const count = fitting(outlines);
+  const left = new Set(ids.slice(count));
+  // The first event of what does not fit is the next page's.
+  const end = page.items.findIndex(({ id }) => left.has(id));
+  return {
+    records: await readWhole(broker, outlines.slice(0, count)),
+    positions: (end === -1 ? page.positions : page.items[end - 1]?.positions) ?? after,
+  };
+}

@@ -1,0 +1,59 @@
+/**
+ * Delegations made on behalf of others: their ancestors, the depth they may have, and that none leads back to an agent
+ * above it. Limit: a parent lists its child before the child exists. If the gateway dies before the submit, the entry
+ * stays, and costs a cancel one look-up.
+ */
+import type { Ancestor } from "../../lifecycle/record.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import type { Principal } from "../access/access.ts";
+import { report } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { refusal, wrongState } from "../errors.ts";
+import { read } from "./read.ts";
+
+/** What stands above a new delegation; throws for a parent that is unknown or over, for loops, and beyond the depth. */
+export async function ancestorsOf(
+  broker: Broker,
+  principal: Principal,
+  target: string,
+  parentId: string | undefined,
+): Promise<readonly Ancestor[]> {
+  const ancestors: Ancestor[] = [];
+  if (parentId !== undefined) {
+    const parent = await read(broker, principal, parentId);
+    if (parent.finished) throw wrongState(parentId, parent.state);
+    ancestors.push(...parent.ancestors, [parent.id, parent.target]);
+  }
+  if (ancestors.length >= LIMITS.tree_depth.value) {
+    throw new ErrandError("delegation_loop", `Delegations nest at most ${LIMITS.tree_depth.value} deep.`, {
+      details: { depth: ancestors.length },
+    });
+  }
+  const isAbove = target === principal.name || ancestors.some(([, above]) => above === target);
+  if (principal.kind === "agent" && isAbove) {
+    throw new ErrandError("delegation_loop", `Agent '${target}' is already above this delegation.`, {
+      details: { target, ancestors: ancestors.map(([id]) => id) },
+    });
+  }
+  return ancestors;
+}
+
+/** From here on a cancel of the parent reaches the child, whether it exists yet or not. */
+export async function adopt(broker: Broker, parentId: string, childId: string): Promise<void> {
+  const { outcome } = await broker.writer.move({
+    move: "adopt",
+    id: parentId,
+    params: { child_id: childId },
+  });
+  if (outcome.outcome !== "ok") throw refusal(outcome, parentId);
+}
+
+/** Undoes {@link adopt} for a child that was refused. If this fails, the entry stays and costs a cancel one look-up. */
+export async function disown(broker: Broker, parentId: string | undefined, childId: string): Promise<void> {
+  const keys = parentId === undefined ? null : broker.shards.ofId(parentId);
+  if (!keys || parentId === undefined) return;
+  await broker.redis
+    .srem(keys.children(parentId), childId)
+    .catch((error: unknown) => report(broker, error, "a refused child stays listed at its parent"));
+}

@@ -1,0 +1,167 @@
+/**
+ * What a subscriber may hear, from where, and the page that a caller polls for. Limit: filters narrow what
+ * a principal's own feed holds; they never widen it.
+ */
+import { isStart, type Positions } from "../../events/cursor.ts";
+import { compareIds, type Entry } from "../../events/entry.ts";
+import type { Source } from "../../events/feed.ts";
+import { currentPositions, type Watched, watch } from "../../events/watch.ts";
+import type { StoredDelegation } from "../../lifecycle/record.ts";
+import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
+import { type Principal, seesAll } from "../access/access.ts";
+import type { Broker } from "../broker.ts";
+import { read } from "../delegations/read.ts";
+import { PAGE_BYTES } from "../delegations/read-many.ts";
+
+export interface EventFilter {
+  readonly delegator?: string | undefined;
+  readonly target?: string | undefined;
+  readonly delegation_id?: string | undefined;
+  readonly context_id?: string | undefined;
+  readonly types?: readonly string[] | undefined;
+  readonly matches?: ((entry: Entry) => boolean) | undefined;
+}
+
+export interface Subscription {
+  readonly source: Source;
+  readonly filter: EventFilter;
+}
+
+/** Chooses the narrowest stream that holds everything asked for, among those the principal may read. */
+export async function subscribe(
+  broker: Broker,
+  principal: Principal,
+  filter: EventFilter,
+): Promise<Subscription> {
+  const of = (name: string, more: EventFilter = {}): Subscription => ({
+    source: { kind: "principal", principal: name },
+    filter: { ...filter, ...more },
+  });
+  const record =
+    filter.delegation_id === undefined ? null : await read(broker, principal, filter.delegation_id);
+  if (principal.kind === "agent") {
+    const since = await broker.agents.since(principal.name);
+    return of(principal.text, { matches: (entry) => entry.created_at >= since });
+  }
+  if (!seesAll(principal)) return of(principal.text);
+  if (record) return of(record.delegator);
+  if (filter.delegator !== undefined) return of(filter.delegator);
+  if (filter.target !== undefined) return of(`agent:${filter.target}`);
+  return { source: { kind: "all" }, filter };
+}
+
+function wants(filter: EventFilter, entry: Entry): boolean {
+  return (
+    (filter.delegator === undefined || filter.delegator === entry.delegator) &&
+    (filter.target === undefined || filter.target === entry.target) &&
+    (filter.delegation_id === undefined || filter.delegation_id === entry.delegation_id) &&
+    (filter.context_id === undefined || filter.context_id === entry.context_id) &&
+    (filter.types === undefined || filter.types.includes(entry.type)) &&
+    (filter.matches === undefined || filter.matches(entry))
+  );
+}
+
+/** The newest position: a subscriber without a cursor starts here. */
+export const now = (broker: Broker): Promise<Positions> => currentPositions(broker.redis, broker.shards);
+
+/** What was not asked for: only how far the reader has come with it. */
+export interface Skipped {
+  readonly skipped: true;
+  readonly positions: Positions;
+}
+export type Followed = Watched | Skipped;
+
+export async function* follow(
+  broker: Broker,
+  subscription: Subscription,
+  after: Positions,
+  signal: AbortSignal,
+): AsyncGenerator<Followed, void, undefined> {
+  const { bulk: redis, shards, feed, bodies, retentionMs: keptMs } = broker;
+  const { source, filter } = subscription;
+  const isWanted = (entry: Entry) => wants(filter, entry);
+  for await (const event of watch({
+    ...{ redis, shards, feed, bodies, source, keptMs, after, signal },
+    wants: isWanted,
+  })) {
+    if (!("entry" in event) || isWanted(event.entry)) yield event;
+    else yield { skipped: true, positions: event.positions };
+  }
+}
+
+export interface CollectOptions {
+  readonly wait_seconds: number;
+  readonly limit: number;
+  readonly signal: AbortSignal;
+  /** Waits for the reader's turn to read stored events; resolves to a function that ends the turn. */
+  readonly turn: () => Promise<() => void>;
+}
+
+/**
+ * A page for who polls: what is stored behind the cursor, up to `limit` and {@link PAGE_BYTES}; when nothing is, the
+ * first events to come within `wait_seconds`. `take` makes of an event what the page holds, or nothing; `sizeOf` says
+ * how much of the page that takes.
+ */
+export async function collect<T>(
+  events: (signal: AbortSignal) => AsyncIterable<Followed>,
+  options: CollectOptions,
+  take: (event: Followed) => T | undefined,
+  sizeOf: (item: T) => number = () => 0,
+): Promise<{ items: T[]; positions: Positions | undefined }> {
+  const items: T[] = [];
+  let size = 0;
+  let positions: Positions | undefined;
+  const enough = new AbortController();
+  const stop = () => enough.abort();
+  let patience: NodeJS.Timeout | undefined;
+  options.signal.addEventListener("abort", stop, { once: true });
+  if (options.signal.aborted) stop();
+  let endTurn = () => {};
+  try {
+    endTurn = await options.turn();
+    for await (const event of events(enough.signal)) {
+      const item = "caught_up" in event ? undefined : take(event);
+      if (item !== undefined) {
+        size += sizeOf(item);
+        // The first one always, or nobody would ever get past it.
+        if (size > PAGE_BYTES && items.length > 0) break;
+        items.push(item);
+      }
+      positions = event.positions;
+      if ("caught_up" in event) {
+        endTurn();
+        if (items.length > 0 || options.wait_seconds === 0) break;
+        patience = setTimeout(stop, options.wait_seconds * 1000);
+      }
+      // What has come live is told at once; more of it is the next page's.
+      if (items.length >= options.limit || (patience && items.length > 0)) break;
+    }
+  } finally {
+    endTurn();
+    clearTimeout(patience);
+    options.signal.removeEventListener("abort", stop);
+  }
+  return { items, positions };
+}
+
+/** One delegation's events after a position; ends behind the terminal one. */
+export async function* followOne(
+  broker: Broker,
+  record: StoredDelegation,
+  after: string,
+  signal: AbortSignal,
+): AsyncGenerator<Watched, void, undefined> {
+  const { redis, shards, feed, bodies, retentionMs: keptMs } = broker;
+  const source: Source = { kind: "delegation", id: record.id };
+  for await (const event of watch({
+    ...{ redis, shards, feed, bodies, source, keptMs, signal },
+    after: [after],
+  })) {
+    yield event;
+    if ("entry" in event && TERMINAL_EVENT_TYPES.includes(event.entry.type)) return;
+  }
+}
+
+/** True when nothing can come behind this cursor any more. */
+export const isPastEnd = (record: StoredDelegation, cursor: string): boolean =>
+  record.finished && !isStart(cursor) && compareIds(cursor, record.event_id) >= 0;

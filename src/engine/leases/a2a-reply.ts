@@ -1,0 +1,180 @@
+/**
+ * Stitching what an agent that only speaks A2A sends back: by its lease, fenced like any reply, or by the
+ * delegation alone. Limit: without a lease it matches only while the first lease ever granted still lives;
+ * anything later could be somebody else's work.
+ */
+import type { StoredDelegation } from "../../lifecycle/record.ts";
+import { failure } from "../../lifecycle/script.ts";
+import type { Outcome } from "../../lifecycle/writer.ts";
+import { leaseIdOf, parseLeaseId } from "../../redis/shards.ts";
+import { type Artifact, type Message, textOf, withoutLease } from "../../schema/a2a.ts";
+import { isTerminal } from "../../schema/delegation.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import type { ReplyRequest } from "../../schema/lease.ts";
+import { type Principal, requireAgent } from "../access/access.ts";
+import { follow } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { preview } from "../delegations/delegate.ts";
+import { bodyHash } from "../delegations/idempotency.ts";
+import { refusal } from "../errors.ts";
+import { type Question, raise } from "../questions/ask.ts";
+import { type Stitched, settle } from "./reply.ts";
+
+export type Address =
+  | { readonly by: "lease"; readonly lease_id: string }
+  | { readonly by: "delegation"; readonly delegation_id: string };
+
+export type Action =
+  | {
+      readonly kind: "reply";
+      readonly state: ReplyRequest["state"];
+      readonly message?: ReplyRequest["message"];
+      readonly artifacts?: ReplyRequest["artifacts"];
+      readonly error?: ReplyRequest["error"];
+    }
+  | {
+      readonly kind: "progress";
+      readonly message?: Message;
+      readonly artifacts?: readonly Artifact[];
+      /** The artifacts are chunks of what came before. */
+      readonly append?: boolean;
+      readonly last_chunk?: boolean;
+    }
+  | {
+      readonly kind: "interrupt";
+      readonly interrupt: "input" | "auth";
+      readonly message?: Message;
+      readonly artifacts?: readonly Artifact[];
+    }
+  | { readonly kind: "canceled"; readonly message?: Message };
+
+type Holder = { readonly fence: number; readonly agent: string };
+
+export async function stitch(
+  broker: Broker,
+  principal: Principal,
+  agent: string,
+  address: Address | null,
+  action: Action,
+  body: unknown,
+): Promise<Stitched> {
+  requireAgent(principal, agent, "reply for it");
+  await broker.agents.get(agent);
+  if (address === null) throw unknown("It names neither a lease nor a delegation.");
+  const { id, fence } = locate(address);
+  const holder: Holder = { fence, agent };
+  const { outcome, record } = await act(broker, id, holder, action, bodyHash(body));
+  if (outcome.outcome === "ok" && record) {
+    await follow(broker, id, outcome);
+    return { outcome: "matched", record };
+  }
+  if (outcome.outcome === "duplicate" && record) return { outcome: "duplicate", record };
+  throw refuse(outcome, id, fence, agent, address);
+}
+
+function locate(address: Address): { id: string; fence: number } {
+  if (address.by === "delegation") return { id: address.delegation_id, fence: 1 };
+  const { delegationId, fence } = parseLeaseId(address.lease_id);
+  return { id: delegationId, fence };
+}
+
+async function act(
+  broker: Broker,
+  id: string,
+  holder: Holder,
+  action: Action,
+  reply_hash: string,
+): Promise<Result> {
+  const params = { ...holder, reply_hash };
+  switch (action.kind) {
+    case "reply":
+      return settle(broker, id, params, action);
+    case "interrupt": {
+      const { interrupt: kind, message, artifacts } = action;
+      return ask(broker, id, holder, { kind, requests: [{ message }], artifacts }, reply_hash);
+    }
+    case "canceled": {
+      const by = `agent:${holder.agent}`;
+      const said = textOf(action.message ?? {});
+      const error = failure(
+        "canceled",
+        said === "" ? `Canceled by ${by}` : `Canceled by ${by}: ${preview(said, 1024)}`,
+      );
+      const json = JSON.stringify(error);
+      return broker.writer.move({
+        move: "cancel",
+        id,
+        params: { ...params, cascade: by },
+        event: { error: json, by: JSON.stringify(by) },
+        fields: { error: json },
+        read: true,
+      });
+    }
+    case "progress":
+      return report(broker, id, holder, action);
+  }
+}
+
+/**
+ * An agent that asks what was answered already has let go of its task: the delegation goes back, and whoever leases
+ * it next gets the answer as the message.
+ */
+async function ask(
+  broker: Broker,
+  id: string,
+  holder: Holder,
+  question: Question,
+  reply_hash: string,
+): Promise<Result> {
+  const raised = await raise(broker, id, holder, question, reply_hash);
+  if (raised.outcome.outcome !== "answered") return raised;
+  return broker.writer.move({ move: "release", id, params: { ...holder, reply_hash }, read: true });
+}
+
+type Result = { outcome: Outcome; record: StoredDelegation | null };
+
+/** A task that is not over yet: what it says is progress, what it has is artifacts; all of it one move. */
+async function report(
+  broker: Broker,
+  id: string,
+  params: Holder,
+  action: Extract<Action, { kind: "progress" }>,
+): Promise<Result> {
+  const { append = false, last_chunk = false } = action;
+  const artifacts = (action.artifacts ?? []).map(withoutLease);
+  const text = textOf(action.message ?? {});
+  const progress = text === "" ? undefined : JSON.stringify({ message: preview(text, 4096) });
+  const [first, second] = artifacts;
+  const pieces = {
+    append: String(append),
+    last_chunk: String(last_chunk),
+  };
+  return broker.writer.move({
+    move: progress !== undefined ? "progress" : first ? "artifact" : "heartbeat",
+    id,
+    params,
+    event: { progress, ...(first && pieces) },
+    fields: { progress },
+    artifacts: artifacts.map((artifact) => ({ artifact, append })),
+    shows: second ? "artifacts" : "artifact",
+    read: true,
+  });
+}
+
+const unknown = (why: string): ErrandError =>
+  new ErrandError("reply_unknown", `The reply matches no delegation of this agent. ${why}`);
+
+function refuse(outcome: Outcome, id: string, fence: number, agent: string, address: Address): ErrandError {
+  if (outcome.outcome === "missing" || outcome.target !== agent)
+    return unknown("Nothing is known by its id.");
+  if (outcome.outcome === "no_lease" && address.by === "delegation") {
+    return new ErrandError("lease_lost", `Delegation ${id} was never leased.`, {
+      delegation_id: id,
+      ...(outcome.state && { delegation_valid: !isTerminal(outcome.state) }),
+      details: { reason: "not_leased" },
+      recovery: "Lease it first, and send the lease_id with the reply.",
+    });
+  }
+  if (outcome.outcome === "no_lease") return unknown("There is no such lease.");
+  return refusal(outcome, id, leaseIdOf(id, fence));
+}

@@ -1,0 +1,101 @@
+/**
+ * Stitching: a reply is matched to its delegation by the lease it came on, and closes it. Limit: matched,
+ * duplicate, late and unknown are decided by the script; this says them.
+ */
+import { randomUUID } from "node:crypto";
+import type { StoredDelegation } from "../../lifecycle/record.ts";
+import { failure } from "../../lifecycle/script.ts";
+import type { MoveName } from "../../lifecycle/states.ts";
+import type { Result } from "../../lifecycle/writer.ts";
+import { textOf, withoutLease } from "../../schema/a2a.ts";
+import type { DelegationError } from "../../schema/delegation.ts";
+import { isErrorCode } from "../../schema/errors.ts";
+import type { ReplyRequest } from "../../schema/lease.ts";
+import type { Principal } from "../access/access.ts";
+import { follow } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { preview } from "../delegations/delegate.ts";
+import { bodyHash } from "../delegations/idempotency.ts";
+import { refusal } from "../errors.ts";
+import { holder } from "./heartbeat.ts";
+
+export interface Stitched {
+  readonly outcome: "matched" | "duplicate";
+  readonly record: StoredDelegation;
+}
+
+function toReply(request: Omit<ReplyRequest, "next">): string | undefined {
+  if (request.text === undefined && request.message === undefined) return undefined;
+  const sent = withoutLease(request.message ?? { parts: [{ text: request.text ?? "" }] });
+  return JSON.stringify({
+    ...sent,
+    messageId: sent.messageId ?? randomUUID(),
+    role: sent.role ?? "ROLE_AGENT",
+    parts: sent.parts ?? [],
+  });
+}
+
+/** The agent's own words where it gave some; the category and the recovery are ours. */
+function toError(request: Omit<ReplyRequest, "next">, text: string): DelegationError | undefined {
+  if (request.state === "completed") return undefined;
+  const fallback = request.state === "rejected" ? "rejected" : "agent_error";
+  const code = request.error?.code ?? fallback;
+  const row = failure(isErrorCode(code) ? code : fallback);
+  const message = request.error?.message ?? (text === "" ? row.message : preview(text, 1024));
+  const { category = "UPSTREAM", provider, retryable = false } = request.error ?? {};
+  return { ...row, category, code, message, retryable, ...(provider !== undefined && { provider }) };
+}
+
+const MOVE_OF: Record<ReplyRequest["state"], MoveName> = {
+  completed: "complete",
+  failed: "fail",
+  rejected: "reject",
+};
+
+/** Closes a delegation with a reply, or puts it back when it failed and may go better: one move either way. */
+export async function settle(
+  broker: Broker,
+  id: string,
+  params: Readonly<Record<string, string | number | undefined>>,
+  request: Omit<ReplyRequest, "next">,
+): Promise<Result> {
+  const message = toReply(request);
+  const text = request.text ?? textOf(request.message ?? {});
+  const error = toError(request, text);
+  const errorJson = error && JSON.stringify(error);
+  const result = await broker.writer.move({
+    move: MOVE_OF[request.state],
+    id,
+    params: { ...params, retryable: error?.retryable },
+    event: {
+      error: errorJson,
+      response_preview: request.state === "completed" ? JSON.stringify(preview(text)) : undefined,
+    },
+    fields: { reply: message, error: errorJson },
+    artifacts: (request.artifacts ?? []).map((artifact) => ({ artifact: withoutLease(artifact) })),
+    bytes: Buffer.byteLength(message ?? ""),
+    read: true,
+  });
+  const { outcome } = result;
+  if (outcome.outcome === "lease") {
+    broker.log.info({ delegation_id: id, fence: params.fence, reason: outcome.reason }, "late reply");
+  }
+  return result;
+}
+
+export async function reply(
+  broker: Broker,
+  principal: Principal,
+  leaseId: string,
+  request: ReplyRequest,
+): Promise<Stitched> {
+  const { id, params } = holder(principal, leaseId);
+  const { next: _next, ...body } = request;
+  const { outcome, record } = await settle(broker, id, { ...params, reply_hash: bodyHash(body) }, body);
+  if (outcome.outcome === "ok" && record) {
+    await follow(broker, id, outcome);
+    return { outcome: "matched", record };
+  }
+  if (outcome.outcome === "duplicate" && record) return { outcome: "duplicate", record };
+  throw refusal(outcome, id, leaseId);
+}

@@ -1,0 +1,73 @@
+/**
+ * Telling a delegator's endpoint that its delegation ended or asks something, signed by the Standard Webhooks scheme.
+ * Limit: at least once; the receiver recognizes repeats by `webhook-id`. A call is given up after a day, and the call of a
+ * question when 32 newer ones are queued.
+ */
+import { Webhook } from "standardwebhooks";
+import { toEntry, toEventJson } from "../../events/entry.ts";
+import { type ReadDelegation, readRecord } from "../../lifecycle/record.ts";
+import type { TicketData } from "../../queue/tickets.ts";
+import { callbackSchema } from "../../schema/callback.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import type { Broker } from "../broker.ts";
+import { callOut } from "./http-call.ts";
+
+const MAX_QUEUED = LIMITS.queued_calls.value;
+
+/** Queues a call for each event that has none yet, and drops the oldest beyond the limit. */
+export async function queueCallbacks(broker: Broker, id: string): Promise<void> {
+  const record = await readRecord(broker.redis, broker.shards, id);
+  if (!record) return;
+  const seqs = [...record.notify.keys()].sort((a, b) => a - b);
+  const added = seqs.filter((seq) => seq > record.notified_seq);
+  for (const seq of added.slice(-MAX_QUEUED)) await broker.hooks.add({ delegation_id: id, ticket: seq });
+  // One old call for each new one. If a gateway died in between, `deliver` drops what is left.
+  const tooOld = added.length === 0 ? [] : seqs.slice(0, -MAX_QUEUED).slice(-added.length);
+  for (const seq of tooOld) await broker.hooks.remove({ delegation_id: id, ticket: seq });
+}
+
+/** So many newer calls mean that this question was answered long ago. */
+const isTooOld = ({ notify }: ReadDelegation, seq: number): boolean =>
+  [...notify.keys()].filter((one) => one > seq).length >= MAX_QUEUED;
+
+/** One call; null when there is nothing more to try, or after how long to try again, ms. */
+export async function deliver(broker: Broker, { delegation_id, ticket }: TicketData): Promise<number | null> {
+  const keys = broker.shards.ofId(delegation_id);
+  const record = await readRecord(broker.redis, broker.shards, delegation_id);
+  const event_id = record?.notify.get(ticket);
+  if (!keys || !record?.callback || event_id === undefined || isTooOld(record, ticket)) {
+    broker.metrics.callbacks.inc({ outcome: "given_up" });
+    const why = record ? "many questions were asked since" : "its delegation is forgotten";
+    broker.log.warn({ delegation_id, seq: ticket }, `callback given up: ${why}`);
+    return null;
+  }
+  const [found] = await broker.redis.xrange(keys.delegationEvents(delegation_id), event_id, event_id);
+  if (!found) return null;
+  const { url, secret = [], token } = callbackSchema.parse(JSON.parse(record.callback));
+  const stored = toEntry(broker.shards.indexOfId(delegation_id) ?? 0, event_id, found[1]);
+  const entry = await broker.bodies.load(stored);
+  const body = toEventJson(entry, event_id);
+  const headers = sign(`evt_${delegation_id}_${ticket}`, body, [secret].flat());
+  const { delegator } = record;
+  const told = { what: "callback", delegation_id, delegator, seq: ticket, url, since: entry.at } as const;
+  const outcome = await callOut(broker, told, {
+    headers: { ...headers, ...(token && bearer(token)) },
+    body,
+  });
+  return typeof outcome === "string" ? null : outcome.again_ms;
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+/** Every secret signs, so that the receiver may change to a new one while the old one still counts. */
+function sign(id: string, body: string, secrets: readonly string[]): Record<string, string> {
+  const now = new Date();
+  const signatures = secrets.map((secret) => new Webhook(secret).sign(id, now, body));
+  return {
+    "content-type": "application/json",
+    "user-agent": "errand",
+    "webhook-id": id,
+    "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
+    ...(signatures.length > 0 && { "webhook-signature": signatures.join(" ") }),
+  };
+}

@@ -1,0 +1,162 @@
+/**
+ * Calling out to addresses that callers name: only public ones, unless the operator allows more. The address that is
+ * checked is the address that is dialled. Limit: what a public host forwards to is not seen; redirects are not followed.
+ */
+import { lookup as systemLookup } from "node:dns";
+import type { LookupFunction } from "node:net";
+import ipaddr from "ipaddr.js";
+import { Agent, fetch, request, type Response as UndiciResponse } from "undici";
+import { ErrandError } from "../../schema/errors.ts";
+
+const TIMEOUT_MS = 15_000;
+/** Read of an answer before the connection is given up. */
+const MAX_ANSWER_BYTES = 65_536;
+
+/** Private in all but name: IPv4 inside IPv6, and the address of a cloud's own services. */
+const BARRED = ["::/96", "168.63.129.16/32"].map((range) => ipaddr.parseCIDR(range));
+
+interface Allowed {
+  readonly hosts: ReadonlySet<string>;
+  readonly ranges: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][];
+}
+
+function parseAllowed(entries: readonly string[]): Allowed {
+  const hosts = new Set<string>();
+  const ranges: [ipaddr.IPv4 | ipaddr.IPv6, number][] = [];
+  for (const entry of entries) {
+    if (ipaddr.isValidCIDR(entry)) ranges.push(ipaddr.parseCIDR(entry));
+    else if (ipaddr.isValid(entry)) {
+      const address = ipaddr.process(entry);
+      ranges.push([address, address.kind() === "ipv4" ? 32 : 128]);
+    } else hosts.add(entry.toLowerCase());
+  }
+  return { hosts, ranges };
+}
+
+/** Statuses without a body. */
+const EMPTY: readonly number[] = [204, 205, 304];
+
+/** Undici's stream as the platform's. */
+function piped(body: UndiciResponse["body"]): ReadableStream<Uint8Array> | null {
+  if (body === null) return null;
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+}
+
+/** Thrown inside a dial; says why, without the address. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+}
+
+export class Egress {
+  readonly #allowed: Allowed;
+  readonly #agent: Agent;
+  /** For streams, which hold their connections: as many as there are. */
+  readonly #streams: Agent;
+
+  /** `allow`: hosts, addresses and CIDRs that may be called although they are private. */
+  constructor(allow: readonly string[], lookup: LookupFunction = systemLookup) {
+    this.#allowed = parseAllowed(allow);
+    const guarded: LookupFunction = (hostname, options, callback) => {
+      lookup(hostname, { ...options, all: true }, (error, addresses) => {
+        if (error) return callback(error, "", 0);
+        const found = Array.isArray(addresses) ? addresses : [];
+        const isBarred =
+          !this.#isAllowedHost(hostname) && found.some(({ address }) => !this.#mayDial(address));
+        const [first] = found;
+        if (isBarred || !first) return callback(new Refused("the host has a private address"), "", 0);
+        if (options.all) return callback(null, found);
+        callback(null, first.address, first.family);
+      });
+    };
+    this.#agent = new Agent({ connect: { lookup: guarded, timeout: TIMEOUT_MS }, connections: 20 });
+    this.#streams = new Agent({ connect: { lookup: guarded, timeout: TIMEOUT_MS }, bodyTimeout: 0 });
+  }
+
+  #isAllowedHost(host: string): boolean {
+    return this.#allowed.hosts.has(host.toLowerCase());
+  }
+
+  #mayDial(text: string): boolean {
+    if (!ipaddr.isValid(text)) return false;
+    const address = ipaddr.process(text);
+    if (
+      address.range() === "unicast" &&
+      !BARRED.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits))
+    )
+      return true;
+    return this.#allowed.ranges.some(
+      ([range, bits]) => range.kind() === address.kind() && address.match(range, bits),
+    );
+  }
+
+  /** Throws `invalid_request` for what can be known to be refused without asking anybody. */
+  requireCallable(url: string, path: string): void {
+    const reason = this.#objection(new URL(url));
+    if (reason === null) return;
+    throw new ErrandError("invalid_request", `${path}: ${reason}`, {
+      details: { issues: [{ path, reason }] },
+    });
+  }
+
+  #objection(url: URL): string | null {
+    if (url.protocol !== "https:" && url.protocol !== "http:") return "only http and https";
+    if (url.username !== "" || url.password !== "") return "no user or password in the URL";
+    const host = url.hostname.replace(/^\[|\]$/g, "");
+    if (this.#isAllowedHost(host)) return null;
+    if (ipaddr.isValid(host) && !this.#mayDial(host))
+      return "a private address; ERRAND_CALLBACK_ALLOW does not name it";
+    const isLocal = host === "localhost" || host.endsWith(".localhost");
+    if (isLocal && !this.#mayDial("127.0.0.1"))
+      return "a private address; ERRAND_CALLBACK_ALLOW does not name it";
+    return null;
+  }
+
+  /** POSTs a text; the status of the answer. Throws {@link Refused} for a private address, or what the network says. */
+  async post(url: string, headers: Record<string, string>, body: string): Promise<number> {
+    const reason = this.#objection(new URL(url));
+    if (reason !== null) throw new Refused(reason);
+    const answer = await request(url, {
+      method: "POST",
+      headers,
+      body,
+      dispatcher: this.#agent,
+      headersTimeout: TIMEOUT_MS,
+      bodyTimeout: TIMEOUT_MS,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    await answer.body.dump({ limit: MAX_ANSWER_BYTES });
+    return answer.statusCode;
+  }
+
+  /** As fetch, for answers that are read as they come; redirects are not followed. Throws as {@link post} does. */
+  async open(url: URL, { method = "GET", headers, body, signal }: RequestInit): Promise<Response> {
+    const reason = this.#objection(url);
+    if (reason !== null) throw new Refused(reason);
+    const answer = await fetch(url, {
+      method,
+      headers: [...new Headers(headers)],
+      redirect: "manual",
+      dispatcher: this.#streams,
+      ...(typeof body === "string" && { body }),
+      ...(signal && { signal }),
+    });
+    const { status } = answer;
+    return new Response(EMPTY.includes(status) ? null : piped(answer.body), {
+      status,
+      headers: [...answer.headers],
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#streams.destroy();
+    await this.#agent.destroy();
+  }
+}

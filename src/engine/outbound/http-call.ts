@@ -1,0 +1,130 @@
+/**
+ * One outgoing call: made when its host has a place free, its outcome counted and logged. Limit: places are this
+ * gateway's own; several gateways call a host side by side.
+ */
+import type { Counter } from "prom-client";
+import { timeOf } from "../../redis/time.ts";
+import type { Broker } from "../broker.ts";
+import { Refused } from "./egress.ts";
+
+const FOR_A_DAY_MS = 86_400_000;
+const FIRST_MS = 5_000;
+const LONGEST_MS = 3_600_000;
+const GONE = 410;
+
+/** After how long a call is tried again: as long as it has been tried, so ever more rarely, up to an hour. */
+export const retryAfterMs = (triedForMs: number): number =>
+  Math.min(LONGEST_MS, Math.max(FIRST_MS, triedForMs)) * (0.8 + Math.random() * 0.4);
+
+/** Of the calls under way at one time; the rest is left for others. */
+const PER_HOST = 5;
+/** However many hosts they name. */
+const PER_DELEGATOR = 10;
+const SOONEST_MS = 10;
+const LATEST_MS = 60_000;
+
+interface Calls {
+  /** When the calls under way began, ms. */
+  readonly began: Set<{ readonly at: number }>;
+  /** How long its calls take, ms, the newer ones counting more. */
+  takes: number;
+  /** When what was put back last will find a place, by that, ms. */
+  freeAt: number;
+}
+
+/** So that one slow host, or one delegator with several of them, does not keep the calls of all others waiting. */
+export class HostPlaces {
+  readonly #calls = new Map<string, Calls>();
+
+  /** Takes a place: call what comes back when done. When none is free, after how long to come again, ms. */
+  take(host: string, delegator: string): (() => void) | number {
+    const now = performance.now();
+    const wait =
+      this.#waitFor(`to ${host}`, PER_HOST, now) ?? this.#waitFor(`by ${delegator}`, PER_DELEGATOR, now);
+    if (wait !== null) return wait;
+    const give = [`to ${host}`, `by ${delegator}`].map((name) => this.#count(name, now));
+    return () => {
+      for (const one of give) one();
+    };
+  }
+
+  /** Null: there is a place. */
+  #waitFor(name: string, most: number, now: number): number | null {
+    const calls = this.#calls.get(name);
+    const [oldest] = calls?.began ?? [];
+    if (!calls || !oldest || calls.began.size < most) return null;
+    // What hangs may do so for as long again: what comes back while it does, comes ever more rarely.
+    const takes = Math.max(calls.takes, now - oldest.at);
+    calls.freeAt = Math.min(now + LATEST_MS, Math.max(now, calls.freeAt) + takes / most);
+    return Math.max(SOONEST_MS, calls.freeAt - now);
+  }
+
+  #count(name: string, now: number): () => void {
+    const calls = this.#calls.get(name) ?? { began: new Set(), takes: SOONEST_MS, freeAt: 0 };
+    this.#calls.set(name, calls);
+    const call = { at: now };
+    calls.began.add(call);
+    return () => {
+      calls.began.delete(call);
+      calls.takes = (calls.takes + performance.now() - now) / 2;
+      if (calls.began.size === 0) this.#calls.delete(name);
+    };
+  }
+}
+
+export interface Call {
+  readonly headers: Record<string, string>;
+  readonly body: string;
+}
+
+/** Null when it was taken; else the status, or what went wrong. */
+async function post(broker: Broker, url: string, { headers, body }: Call): Promise<number | string | null> {
+  try {
+    const status = await broker.egress.post(url, headers, body);
+    return status >= 200 && status < 300 ? null : status;
+  } catch (error) {
+    // The code alone: messages may quote what was sent.
+    const code = error instanceof Error && "code" in error && typeof error.code === "string";
+    return error instanceof Refused ? error.message : code ? String(error.code) : "no answer";
+  }
+}
+
+export interface About {
+  /** What it is called in the log. */
+  readonly what: "callback" | "push";
+  readonly delegation_id: string;
+  /** For whom it is made. */
+  readonly delegator: string;
+  readonly seq: number;
+  readonly url: string;
+  /** Since when it is tried, ms by Redis' clock. */
+  readonly since: number;
+}
+
+export type Outcome = "delivered" | "given_up" | { readonly again_ms: number; readonly failed: boolean };
+
+/** Makes one call; what is not taken is to be tried again, for a day, or given up. */
+export async function callOut(
+  broker: Broker,
+  { what, delegation_id, delegator, seq, since, url }: About,
+  call: Call,
+): Promise<Outcome> {
+  const { host } = new URL(url);
+  const counter: Counter<"outcome"> = broker.metrics[what === "push" ? "pushes" : "callbacks"];
+  const place = broker.hosts.take(host, delegator);
+  if (typeof place === "number") return { again_ms: place, failed: false };
+  const problem = await post(broker, url, call).finally(place);
+  if (problem === null) {
+    counter.inc({ outcome: "delivered" });
+    return "delivered";
+  }
+  // By Redis' clock: one that is a day ahead would give the call up at once.
+  const triedFor = (await timeOf(broker.redis)) + broker.clock.offset_ms - since;
+  const isOver = triedFor > FOR_A_DAY_MS || problem === GONE;
+  counter.inc({ outcome: isOver ? "given_up" : "failed" });
+  broker.log.warn(
+    { delegation_id, seq, host, problem },
+    isOver ? `${what} given up` : `${what} failed; tried again later`,
+  );
+  return isOver ? "given_up" : { again_ms: broker.callbackRetryMs(triedFor), failed: true };
+}

@@ -1,0 +1,36 @@
+/**
+ * What a delegation still owes when its move is made: the cancel of its children, calls to who is told of it. The record
+ * says so until it is done, so the sweep finishes what a dying gateway began. Limit: at least once; each step may be
+ * repeated.
+ */
+import type { Untold } from "../../lifecycle/writer.ts";
+import { report } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { queueCallbacks } from "./callbacks.ts";
+import { queuePushes } from "./push-notifications/deliver.ts";
+
+export interface Owed {
+  /** Its children are to be canceled, in this principal's name. */
+  readonly cascade?: string | undefined;
+  /** When the sweep takes the cascade over. */
+  readonly follow_at?: number | undefined;
+  readonly untold?: Untold | undefined;
+}
+
+/** Does what is owed; resolves when it is done, or left to the sweep. */
+export async function settleOwed(broker: Broker, id: string, owed: Owed): Promise<void> {
+  try {
+    if (owed.untold) await tell(broker, id, owed.untold);
+    if (owed.cascade === undefined) return;
+    await broker.cascades.run(id, { by: owed.cascade, claim: owed.follow_at ?? 0 });
+  } catch (error) {
+    report(broker, error, "follow-up not done; the sweep will");
+  }
+}
+
+/** What the record says is noted as done once it is queued; what came meanwhile is its own move's to see to. */
+async function tell(broker: Broker, id: string, { seq, to }: Untold): Promise<void> {
+  if (to !== 2) await queueCallbacks(broker, id);
+  if (to !== 1) await queuePushes(broker, id);
+  await broker.writer.move({ move: "follow_up", id, params: { notified: seq } });
+}

@@ -1,0 +1,131 @@
+/**
+ * Telling the receivers of a delegation's push configs of its events, in order, each by a job of its own. Limit: at
+ * least once; the receiver tells repeats by `webhook-id`. A receiver that fails for a day is given up.
+ */
+import { withoutBodies } from "../../../events/bodies.ts";
+import { compareIds, type Entry, toEntry } from "../../../events/entry.ts";
+import { readPage } from "../../../events/stored.ts";
+import { readRecord, type StoredDelegation } from "../../../lifecycle/record.ts";
+import type { TicketData } from "../../../queue/tickets.ts";
+import { timeOf } from "../../../redis/time.ts";
+import type { PushVersion, StoredPush } from "../../../schema/push.ts";
+import type { Broker } from "../../broker.ts";
+import { type Call, callOut } from "../http-call.ts";
+import { note, rouse, type Step, step } from "./progress.ts";
+
+/** How long one job may go on before others have their turn; with one more call it is within a popped ticket's time. */
+const TURN_MS = 10_000;
+
+export interface RenderedPush {
+  readonly contentType: string;
+  /** One for each update; an event may be several, or none. */
+  readonly bodies: readonly string[];
+}
+
+/** What an event alone does not say; read when it is asked for. */
+export interface PushContext {
+  /** The delegation as it stands now, later than the event; null when it is forgotten. */
+  readonly record: () => Promise<StoredDelegation | null>;
+  /** Its events before this one, the first one first, without the bodies of artifacts. */
+  readonly before: () => AsyncIterable<Entry>;
+}
+
+/** An event in the words of A2A. */
+export type RenderPush = (entry: Entry, version: PushVersion, context: PushContext) => Promise<RenderedPush>;
+
+/** Queues a job for each config that has something to be told and is not being told already. */
+export async function queuePushes(broker: Broker, delegation_id: string): Promise<void> {
+  for (const { push, job } of await rouse(broker, delegation_id)) {
+    await broker.hooks.add({ delegation_id, ticket: job, push });
+  }
+}
+
+/** One job's turn; null when nothing is left to tell, or after how long to go on, ms. */
+export async function deliverPush(
+  broker: Broker,
+  { delegation_id, ticket: job }: TicketData,
+  push: string,
+  stopping: AbortSignal,
+): Promise<number | null> {
+  const endsAt = performance.now() + TURN_MS;
+  const isOver = () => stopping.aborted || performance.now() > endsAt;
+  let taken: string | null = null;
+  for (;;) {
+    const next = await step(broker, delegation_id, push, job, taken);
+    if (!next) return null;
+    if (taken !== null && isOver()) return 1;
+    const { entry, since } = next;
+    const again = await tell(broker, next, isOver);
+    if (again === null) taken = entry.id;
+    else {
+      const { part, failing, wait } = again;
+      const isFirst = failing !== undefined && since === null;
+      await note(broker, delegation_id, push, job, {
+        ...(part > next.part && { part }),
+        ...(isFirst && { since: failing }),
+        ...(wait === null && { job: "over" }),
+      });
+      return wait;
+    }
+  }
+}
+
+interface Again {
+  /** Updates that were taken. */
+  readonly part: number;
+  /** Since when its calls fail, if one did, ms. */
+  readonly failing?: number;
+  /** After how long to go on, ms; null: it is given up. */
+  readonly wait: number | null;
+}
+
+/** Makes the calls of one event, from the first that was not taken; null when all are. */
+async function tell(broker: Broker, next: Step, isOver: () => boolean): Promise<Again | null> {
+  const { config, entry } = next;
+  const { delegation_id, delegator, seq } = entry;
+  const since = next.since ?? (await timeOf(broker.redis)) + broker.clock.offset_ms;
+  const calls = await render(broker, config, entry);
+  for (const [part, call] of calls.entries()) {
+    if (part < next.part) continue;
+    if (part > next.part && isOver()) return { part, wait: 1 };
+    const told = { what: "push", delegation_id, delegator, seq, url: config.url, since } as const;
+    const outcome = await callOut(broker, told, call);
+    if (outcome === "given_up") return { part, wait: null };
+    if (outcome !== "delivered")
+      return { part, wait: outcome.again_ms, ...(outcome.failed && { failing: since }) };
+  }
+  return null;
+}
+
+async function* eventsBefore(broker: Broker, { id, shard, delegation_id }: Entry): AsyncGenerator<Entry> {
+  const stream = broker.shards.at(shard).delegationEvents(delegation_id);
+  for (let position = "0-0"; ; ) {
+    const page = await readPage(broker.bulk, stream, position, "0-0");
+    for (const [event_id, flat] of page.entries) {
+      if (compareIds(event_id, id) >= 0) return;
+      position = event_id;
+      yield withoutBodies(toEntry(shard, event_id, flat));
+    }
+    if (page.is !== "more") return;
+  }
+}
+
+async function render(broker: Broker, config: StoredPush, entry: Entry): Promise<Call[]> {
+  const { contentType, bodies } = await broker.renderPush(await broker.bodies.load(entry), config.version, {
+    record: () => readRecord(broker.redis, broker.shards, entry.delegation_id),
+    before: () => eventsBefore(broker, entry),
+  });
+  const { token, authentication } = config;
+  return bodies.map((body, at) => ({
+    body,
+    headers: {
+      "content-type": contentType,
+      "user-agent": "errand",
+      "webhook-id": `evt_${entry.delegation_id}_${entry.seq}${at === 0 ? "" : `_${at}`}`,
+      ...(authentication?.credentials && {
+        authorization: `${authentication.scheme} ${authentication.credentials}`,
+      }),
+      ...(token && { "x-a2a-notification-token": token }),
+    },
+  }));
+}

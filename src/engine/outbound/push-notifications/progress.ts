@@ -1,0 +1,141 @@
+/**
+ * How far each push config of a delegation is told, in Redis: `at:` is the stream id of the last event that its
+ * receiver took, `job:` the number of the job that tells it on (absent: nothing is left to tell; `over`: given up),
+ * `since:` since when its calls fail, ms; `part:` how many of the next event's updates it took. Limit: the config itself is made by transition.lua, which also starts these.
+ *
+ * Order rests on there being one job for each config at a time: it is taken off in the same step that finds nothing
+ * more to tell, so an event that comes then finds none and gets a new one. A job that is not the config's own any
+ * more, whatever brought it back, has nothing to tell.
+ */
+import { z } from "zod";
+import { type Entry, toEntry } from "../../../events/entry.ts";
+import { Script } from "../../../redis/script.ts";
+import { type StoredPush, storedPushSchema } from "../../../schema/push.ts";
+import type { Broker } from "../../broker.ts";
+
+/** KEYS: pushes, pushed, events · each config with something to tell, and its job. */
+const rouseScript = new Script(`#!lua flags=allow-oom
+local jobs = {}
+for _, id in ipairs(redis.call('HKEYS', KEYS[1])) do
+  local job = redis.call('HGET', KEYS[2], 'job:' .. id)
+  if not job then
+    local at = redis.call('HGET', KEYS[2], 'at:' .. id) or '0-0'
+    if #redis.call('XRANGE', KEYS[3], '(' .. at, '+', 'COUNT', 1) > 0 then
+      job = tostring(redis.call('HINCRBY', KEYS[2], '#', 1))
+      redis.call('HSET', KEYS[2], 'job:' .. id, job)
+    end
+  end
+  if job and job ~= 'over' then
+    jobs[#jobs + 1] = id
+    jobs[#jobs + 1] = job
+  end
+end
+return jobs`);
+
+/** KEYS: pushes, pushed, events · ARGV: id, job, the event that was just taken or '' · config, since, part, event id, event. */
+const stepScript = new Script(`#!lua flags=allow-oom
+local id, job = ARGV[1], ARGV[2]
+if redis.call('HGET', KEYS[2], 'job:' .. id) ~= job then return {} end
+if ARGV[3] ~= '' then
+  redis.call('HSET', KEYS[2], 'at:' .. id, ARGV[3])
+  redis.call('HDEL', KEYS[2], 'since:' .. id, 'part:' .. id)
+end
+local at = redis.call('HGET', KEYS[2], 'at:' .. id) or '0-0'
+local entry = redis.call('XRANGE', KEYS[3], '(' .. at, '+', 'COUNT', 1)[1]
+local config = redis.call('HGET', KEYS[1], id)
+if not entry or not config then
+  redis.call('HDEL', KEYS[2], 'job:' .. id)
+  return {}
+end
+local noted = redis.call('HMGET', KEYS[2], 'since:' .. id, 'part:' .. id)
+return { config, noted[1] or '', noted[2] or '0', entry[1], entry[2][2] }`);
+
+/** KEYS: pushed · ARGV: id, job, then names and values of what is noted. */
+const noteScript = new Script(`#!lua flags=allow-oom
+if redis.call('HGET', KEYS[1], 'job:' .. ARGV[1]) ~= ARGV[2] then return 0 end
+for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i] .. ':' .. ARGV[1], ARGV[i + 1]) end
+return 1`);
+
+/** KEYS: pushes, pushed · ARGV: id. */
+const forgetScript = new Script(`#!lua flags=allow-oom
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('HDEL', KEYS[2], 'at:' .. ARGV[1], 'job:' .. ARGV[1], 'since:' .. ARGV[1], 'part:' .. ARGV[1])
+return 1`);
+
+function keysOf(broker: Broker, id: string): { pushes: string; pushed: string; events: string } {
+  const keys = broker.shards.ofId(id);
+  if (!keys) throw new TypeError("not a delegation's id");
+  return { pushes: keys.pushes(id), pushed: keys.pushed(id), events: keys.delegationEvents(id) };
+}
+
+/** The configs that have something to be told, each with the number of its job; however often it is asked. */
+export async function rouse(broker: Broker, id: string): Promise<{ push: string; job: number }[]> {
+  const { pushes, pushed, events } = keysOf(broker, id);
+  const found = z.array(z.string()).parse(await rouseScript.run(broker.redis, [pushes, pushed, events], []));
+  return found.flatMap((push, at) => (at % 2 === 0 ? [{ push, job: Number(found[at + 1]) }] : []));
+}
+
+export interface Step {
+  readonly config: StoredPush;
+  /** Since when its calls fail, ms; null: they do not. */
+  readonly since: number | null;
+  /** So many of its updates were taken already. */
+  readonly part: number;
+  readonly entry: Entry;
+}
+
+const stepSchema = z.union([
+  z.tuple([]),
+  z.tuple([z.string(), z.string(), z.string(), z.string(), z.string()]),
+]);
+
+/** Notes what was taken, and says what comes next; null when the job is done with. */
+export async function step(
+  broker: Broker,
+  id: string,
+  push: string,
+  job: number,
+  taken: string | null,
+): Promise<Step | null> {
+  const { pushes, pushed, events } = keysOf(broker, id);
+  const answer = await stepScript.run(broker.redis, [pushes, pushed, events], [push, job, taken ?? ""]);
+  const [config, since = "", part = "0", event_id = "", text = ""] = stepSchema.parse(answer);
+  if (config === undefined) return null;
+  return {
+    config: storedPushSchema.parse(JSON.parse(config)),
+    since: since === "" ? null : Number(since),
+    part: Number(part),
+    entry: toEntry(broker.shards.indexOfId(id) ?? 0, event_id, ["e", text]),
+  };
+}
+
+export interface Noted {
+  readonly since?: number | undefined;
+  readonly part?: number | undefined;
+  /** It is given up, and told nothing more. */
+  readonly job?: "over" | undefined;
+}
+
+/** Notes how a job stands that is not done with its event. */
+export async function note(
+  broker: Broker,
+  id: string,
+  push: string,
+  job: number,
+  noted: Noted,
+): Promise<void> {
+  const pairs = Object.entries(noted).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
+  await noteScript.run(broker.redis, [keysOf(broker, id).pushed], [push, job, ...pairs]);
+}
+
+export async function forget(broker: Broker, id: string, push: string): Promise<void> {
+  const { pushes, pushed } = keysOf(broker, id);
+  await forgetScript.run(broker.redis, [pushes, pushed], [push]);
+}
+
+/** Every config of a delegation, by its id. */
+export async function configs(broker: Broker, id: string): Promise<StoredPush[]> {
+  const stored = Object.values(await broker.redis.hgetall(keysOf(broker, id).pushes));
+  const found = stored.map((json) => storedPushSchema.parse(JSON.parse(json)));
+  return found.sort((a, b) => (a.id < b.id ? -1 : 1));
+}

@@ -1,0 +1,271 @@
+/**
+ * The house relay: the work of push agents is handed to an A2A server by the relay, here, on leases like anybody's. An
+ * agent with work has a loop that claims it; one without costs nothing but its name. Limit: any gateway may have the
+ * work; which, the lease decides.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { readRecord } from "../../lifecycle/record.ts";
+import { abandon } from "../../relay/abandon.ts";
+import type { RelayOutcome } from "../../relay/port.ts";
+import { relay } from "../../relay/relay.ts";
+import { Remote } from "../../relay/remote.ts";
+import { RemoteError } from "../../relay/remote-error.ts";
+import { delegationSchema } from "../../schema/delegation.ts";
+import { type Lease, leaseSchema } from "../../schema/lease.ts";
+import { toPrincipal } from "../access/access.ts";
+import { report } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { lease } from "../leases/lease.ts";
+import { Refused } from "../outbound/egress.ts";
+import { HouseLease } from "./lease.ts";
+
+/** Stands for an agent where a wake says that the list of push agents has changed; none can be called that. */
+export const PUSH_AGENTS_CHANGED = "~push-agents";
+
+/** Delegations of one agent that one gateway holds at once. */
+const AT_ONCE = 32;
+const PAUSE_MS = 1_000;
+/** The list of push agents is read again: a gateway may have died before it told of a change. */
+const RELOAD_MS = 15_000;
+/** After its last work a loop stays for so long; with work that is delayed or held, it parks again. */
+const WAIT_SECONDS = 10;
+
+/** Among outgoing calls the number of this one; no event has it. */
+export const ABANDON = 0;
+/** Whoever holds the lease cancels the task itself, and at once. */
+const SETTLE_MS = 1_000;
+/** Of one try. */
+const ABANDON_MS = 20_000;
+const ABANDON_LONGEST_MS = 600_000;
+const ABANDON_FOR_MS = 86_400_000;
+
+interface Loop {
+  /** Woken since it last looked. */
+  again: boolean;
+}
+
+interface Server {
+  readonly url: string;
+  readonly remote: Remote;
+}
+
+export class HouseRelay {
+  readonly #broker: () => Broker;
+  #names: ReadonlySet<string> = new Set();
+  readonly #loops = new Map<string, Loop>();
+  readonly #servers = new Map<string, Server>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  /** The last look was not finished. */
+  #missed = false;
+
+  constructor(broker: () => Broker) {
+    this.#broker = broker;
+  }
+
+  has(agent: string): boolean {
+    return this.#names.has(agent);
+  }
+
+  /** Learns which agents there are, and looks for their work, in the background. */
+  async start(): Promise<void> {
+    await this.#load();
+    this.lookAgain();
+    this.#timer = setInterval(() => (this.#missed ? this.lookAgain() : this.reload()), RELOAD_MS).unref();
+  }
+
+  /** Gives back what is under way, no attempt spent. */
+  async stop(graceMs: number): Promise<void> {
+    clearInterval(this.#timer);
+    this.#stopping.abort("the gateway is stopping");
+    const late = new AbortController();
+    await Promise.race([
+      Promise.allSettled(this.#running),
+      sleep(graceMs, undefined, { signal: late.signal }).catch(() => {}),
+    ]);
+    late.abort();
+  }
+
+  /** An agent has become a push agent, is none any more, or its server is another: told to all gateways. */
+  async changed(agent: string): Promise<void> {
+    const { bus, shards, gateway } = this.#broker();
+    await this.#load();
+    await bus.publish(shards.ofAgent(agent).wake, `${gateway} ${PUSH_AGENTS_CHANGED}`);
+  }
+
+  /** Another gateway says so. Work of those that are new may have been told of before. */
+  reload(): void {
+    const before = this.#names;
+    const work = this.#load().then(() => this.#look([...this.#names].filter((name) => !before.has(name))));
+    void this.#track(work);
+  }
+
+  /** Wakes may have been missed. */
+  lookAgain(): void {
+    this.#missed = true;
+    const work = this.#load().then(() => this.#look(this.#names));
+    void this.#track(
+      work.then(() => {
+        this.#missed = false;
+      }),
+    );
+  }
+
+  /** Something may be in the agent's queue. */
+  wake(agent: string): void {
+    if (!this.#names.has(agent) || this.#stopping.signal.aborted) return;
+    const known = this.#loops.get(agent);
+    if (known) {
+      known.again = true;
+      return;
+    }
+    const loop = { again: false };
+    this.#loops.set(agent, loop);
+    void this.#track(this.#work(agent, loop));
+  }
+
+  /** A delegation ended without a word of its agent: what its server does for it is to end, too. */
+  async ended(agent: string, delegation_id: string): Promise<void> {
+    if (!this.#names.has(agent)) return;
+    const broker = this.#broker();
+    await broker.hooks
+      .add({ delegation_id, ticket: ABANDON })
+      .catch((error: unknown) => report(broker, error, "task of a push agent not canceled"));
+  }
+
+  /** One try; null when there is no more to do, or after how long to try again, ms. */
+  async abandon(delegation_id: string, stopping: AbortSignal): Promise<number | null> {
+    const { redis, shards, clock, log } = this.#broker();
+    const record = await readRecord(redis, shards, delegation_id);
+    if (!record?.finished || record.checkpoint === null) return null;
+    const { target, checkpoint } = record;
+    const delegation = delegationSchema.parse(JSON.parse(record.json));
+    const age = Date.now() + clock.offset_ms - Date.parse(delegation.finished_at ?? delegation.updated_at);
+    if (age < SETTLE_MS) return SETTLE_MS - age;
+    const remote = (await this.#serverOf(target)) ?? this.#servers.get(target)?.remote;
+    if (!remote) return null;
+    // Not AbortSignal.timeout() within AbortSignal.any(): Node 20 may collect the timeout, and then it never fires.
+    const limit = new AbortController();
+    const abort = () => limit.abort();
+    const timer = setTimeout(abort, ABANDON_MS);
+    stopping.addEventListener("abort", abort, { once: true });
+    if (stopping.aborted) abort();
+    try {
+      await abandon(remote, { ...delegation, checkpoint: JSON.parse(checkpoint) }, limit.signal);
+      return null;
+    } catch {
+      const isGivenUp = age > ABANDON_FOR_MS;
+      log.info({ delegation_id, agent: target, given_up: isGivenUp }, "the task was not canceled");
+      return isGivenUp ? null : Math.min(ABANDON_LONGEST_MS, Math.max(SETTLE_MS, age));
+    } finally {
+      clearTimeout(timer);
+      stopping.removeEventListener("abort", abort);
+    }
+  }
+
+  /** One after the other; an agent without work gets no loop. */
+  async #look(names: Iterable<string>): Promise<void> {
+    for (const name of names) {
+      if (this.#stopping.signal.aborted) return;
+      const { waiting, delayed } = await this.#broker().agents.counts(name);
+      if (waiting + delayed > 0) this.wake(name);
+    }
+  }
+
+  async #load(): Promise<void> {
+    this.#names = new Set(await this.#broker().agents.pushAgents());
+  }
+
+  #track(work: Promise<void>): Promise<void> {
+    const tracked = work
+      .catch((error: unknown) => report(this.#broker(), error, "push agent not served"))
+      .finally(() => this.#running.delete(tracked));
+    this.#running.add(tracked);
+    return tracked;
+  }
+
+  /** Claims work as long as there is some. */
+  async #work(agent: string, loop: Loop): Promise<void> {
+    const { signal } = this.#stopping;
+    const held = new Set<Promise<void>>();
+    for (let more = true; more && this.#names.has(agent) && !signal.aborted; ) {
+      try {
+        if (held.size >= AT_ONCE) await Promise.race(held);
+        loop.again = false;
+        const granted = await this.#claim(agent);
+        if (granted) {
+          const run = this.#track(this.#serve(agent, granted)).finally(() => held.delete(run));
+          held.add(run);
+        } else {
+          const { waiting, delayed } = await this.#broker().agents.counts(agent);
+          more = loop.again || waiting + delayed > 0;
+        }
+      } catch (error) {
+        report(this.#broker(), error, "work of a push agent not claimed");
+        await sleep(PAUSE_MS, undefined, { signal }).catch(() => {});
+      }
+    }
+    this.#loops.delete(agent);
+    if (!this.#names.has(agent)) this.#servers.delete(agent);
+  }
+
+  async #claim(agent: string): Promise<Lease | undefined> {
+    const broker = this.#broker();
+    const wanted = { wait_seconds: WAIT_SECONDS, max: 1, worker_id: `gateway-${broker.gateway}` };
+    const principal = toPrincipal(`agent:${agent}`);
+    const [granted] = await lease(broker, principal, agent, wanted, this.#stopping.signal);
+    return granted && leaseSchema.parse(JSON.parse(granted.json));
+  }
+
+  async #serve(agent: string, granted: Lease): Promise<void> {
+    const broker = this.#broker();
+    const held = new HouseLease(broker, agent, granted, this.#stopping.signal);
+    const server = await this.#serverOf(agent).catch(() => undefined);
+    try {
+      const outcome = server
+        ? await relay(held.port(), server)
+        : ({ kind: "release", delaySeconds: 1, reason: "the agent is not called any more" } as const);
+      await this.#tell(agent, outcome);
+      await held.end(outcome);
+    } finally {
+      held.close();
+    }
+  }
+
+  async #serverOf(agent: string): Promise<Remote | undefined> {
+    const { agents, egress } = this.#broker();
+    const delivery = (await agents.find(agent))?.spec.delivery;
+    if (delivery?.mode !== "push") return undefined;
+    const { url } = delivery;
+    const known = this.#servers.get(agent);
+    if (known?.url === url) return known.remote;
+    const remote = new Remote({
+      url,
+      fetch: async (target, init) => {
+        try {
+          return await egress.open(target, init);
+        } catch (error) {
+          if (!isRefused(error)) throw error;
+          throw new RemoteError("refused", "the broker may not call the address of the A2A server");
+        }
+      },
+    });
+    this.#servers.set(agent, { url, remote });
+    return remote;
+  }
+
+  /** For its presence: work that waits for its server says that the server is away. */
+  async #tell(agent: string, outcome: RelayOutcome): Promise<void> {
+    if (outcome.kind === "stopped") return;
+    const since = outcome.kind === "release" ? Date.now() : null;
+    await this.#broker()
+      .agents.setUnreached(agent, since)
+      .catch((error: unknown) => report(this.#broker(), error, "presence of a push agent not written"));
+  }
+}
+
+/** By the guard of outgoing calls, perhaps from within a dial. */
+function isRefused(error: unknown): boolean {
+  return error instanceof Refused || (error instanceof Error && error.cause instanceof Refused);
+}

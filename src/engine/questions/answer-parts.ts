@@ -1,0 +1,90 @@
+/**
+ * Answers to a question that come one request at a time: they are kept beside the record until all are there, and then
+ * given at once, as every answer is. Limit: the first answer to a request stays; they go with the question, or by age.
+ */
+import { z } from "zod";
+import { type StoredDelegation, toFields } from "../../lifecycle/record.ts";
+import type { ShardKeys } from "../../redis/keys.ts";
+import { Script } from "../../redis/script.ts";
+import { interruptSchema } from "../../schema/delegation.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { type AnswerInput, answerSchema } from "../../schema/interrupt.ts";
+import { type Principal, requireControl } from "../access/access.ts";
+import type { Broker } from "../broker.ts";
+import { read } from "../delegations/read.ts";
+import { notFound } from "../errors.ts";
+import { answer } from "./answer.ts";
+
+/**
+ * KEYS: the parts, the record · ARGV: for how long, ms, the question's id, then request_id, answer … · all parts, as
+ * HGETALL returns them. None are kept once the question is closed, because they are erased with it.
+ */
+const keepScript = new Script(`#!lua
+if redis.call('HGET', KEYS[2], 'interrupt_id') ~= ARGV[2] then return {} end
+for i = 3, #ARGV, 2 do redis.call('HSETNX', KEYS[1], ARGV[i], ARGV[i + 1]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return redis.call('HGETALL', KEYS[1])`);
+
+const storedInterrupt = interruptSchema.pick({ id: true, requests: true });
+const partsSchema = z.array(z.string());
+
+function keysOf(broker: Broker, id: string): ShardKeys {
+  const keys = broker.shards.ofId(id);
+  if (!keys) throw notFound(id);
+  return keys;
+}
+
+const notOpen = (delegation_id: string): ErrandError =>
+  new ErrandError("interrupt_not_open", "That question is not open.", { delegation_id });
+
+/** The requests of this question that were answered already, while others were not. */
+export async function answeredParts(
+  broker: Broker,
+  id: string,
+  interruptId: string,
+): Promise<ReadonlySet<string>> {
+  return new Set(await broker.redis.hkeys(keysOf(broker, id).answerParts(id, interruptId)));
+}
+
+/**
+ * Answers some of what is asked. Throws `interrupt_not_open` when it is another question's, or spent; what was not
+ * asked is passed over.
+ */
+export async function answerPart(
+  broker: Broker,
+  principal: Principal,
+  id: string,
+  given: { readonly interrupt_id: string; readonly answers: Readonly<Record<string, AnswerInput>> },
+): Promise<StoredDelegation> {
+  const record = await read(broker, principal, id);
+  requireControl(principal, record, "answer its questions");
+  const { interrupt_id } = given;
+  const open = record.interrupt === null ? null : storedInterrupt.parse(JSON.parse(record.interrupt));
+  if (open?.id !== interrupt_id) throw notOpen(id);
+  const wanted = open.requests.map(({ request_id }) => request_id);
+  const fitting = Object.entries(given.answers).filter(([request_id]) => wanted.includes(request_id));
+  if (wanted.length === 1 && fitting.length === 1) {
+    return answer(broker, principal, id, { interrupt_id, answers: Object.fromEntries(fitting) });
+  }
+  if (fitting.length === 0) return record;
+  const key = keysOf(broker, id).answerParts(id, interrupt_id);
+  const parts = fitting.flatMap(([request_id, one]) => [request_id, JSON.stringify(one)]);
+  const names = [key, keysOf(broker, id).delegation(id)];
+  const kept = toFields(
+    partsSchema.parse(
+      await keepScript.run(broker.redis, names, [broker.retentionMs, interrupt_id, ...parts]),
+    ),
+  );
+  if (kept.size === 0) throw notOpen(id);
+  if (kept.size < wanted.length) return record;
+  const answers = Object.fromEntries(
+    [...kept].map(([request_id, json]) => [request_id, answerSchema.parse(JSON.parse(json))]),
+  );
+  try {
+    return await answer(broker, principal, id, { interrupt_id, answers });
+  } catch (error) {
+    // Kept, they would be refused again with whatever came: the question is asked anew.
+    if (error instanceof ErrandError && error.code === "payload_too_large") await broker.redis.del(key);
+    throw error;
+  }
+}

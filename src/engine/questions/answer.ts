@@ -1,0 +1,169 @@
+/**
+ * Answering an open question: the delegation goes back to its agent, before new work, with the answer in its
+ * history. The answer to an `auth` question is a secret: the history only shows that there was one, and only the lease
+ * contains it. Limit: all requests of a question are answered at once.
+ */
+import { randomBytes } from "node:crypto";
+import type { StoredDelegation } from "../../lifecycle/record.ts";
+import { type Message, textOf } from "../../schema/a2a.ts";
+import { interruptSchema } from "../../schema/delegation.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import type { AnswerInput, AnswerRequest, GivenAnswer } from "../../schema/interrupt.ts";
+import { type Principal, requireControl } from "../access/access.ts";
+import { follow } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { preview } from "../delegations/delegate.ts";
+import { bodyHash } from "../delegations/idempotency.ts";
+import { read } from "../delegations/read.ts";
+import { refusal } from "../errors.ts";
+import { OF_ANSWERS, toUserMessage, withoutAnswer } from "./ask.ts";
+
+const storedInterrupt = interruptSchema.pick({ id: true, kind: true, requests: true });
+
+/** Throws `interrupt_not_open` when it is another's, or spent with another answer; the same answer again is none. */
+export async function answer(
+  broker: Broker,
+  principal: Principal,
+  id: string,
+  request: AnswerRequest,
+): Promise<StoredDelegation> {
+  const before = await read(broker, principal, id);
+  requireControl(principal, before, "answer its questions");
+  const { interrupt_id } = request;
+  const open = before.interrupt === null ? null : storedInterrupt.parse(JSON.parse(before.interrupt));
+  // Of a question that is not open only the hash counts: was it this very answer that closed it?
+  const given = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
+  const by = principal.text;
+  // The script replaces the stamp by its time. It is random, so no user text contains it.
+  const stamp = randomBytes(16).toString("hex");
+  const answers = given.map(([request_id, one]) =>
+    toAnswer({ interrupt_id, request_id, by, at: stamp }, one),
+  );
+  const hasContent = answers.some(({ given: { message } }) => message.parts.length > 0);
+  const secret = open?.kind === "auth" && hasContent;
+  const givenJson = JSON.stringify(
+    Object.fromEntries(answers.map(({ request_id, given }) => [request_id, given])),
+  );
+  const { outcome, record } = await broker.writer.move({
+    move: "answer",
+    id,
+    params: {
+      interrupt_id,
+      // Opened meanwhile, it would be closed with no answer.
+      only_repeat: open?.id !== interrupt_id || undefined,
+      answer_hash: bodyHash(request),
+      answer_outline: outlineHash(request, by),
+      answers: givenJson,
+      secret: secret || undefined,
+      stamp,
+    },
+    event: eventOf(interrupt_id, by, answers, secret),
+    history: answers.map(({ given: { message } }) => JSON.stringify(secret ? redacted(message) : message)),
+    ...(secret && { bytes: Buffer.byteLength(givenJson) }),
+    read: true,
+  });
+  if (outcome.outcome === "ok" && record) {
+    await follow(broker, id, outcome);
+    return record;
+  }
+  if (outcome.outcome === "duplicate" && record) return record;
+  throw refusal(outcome, id);
+}
+
+/** In the order of asking, so that a reader can match them. */
+function byRequest(
+  { answers, interrupt_id: _id, ...single }: AnswerRequest,
+  requests: readonly { readonly request_id: string }[],
+): [request_id: string, given: AnswerInput][] {
+  const wanted = requests.map(({ request_id }) => request_id);
+  const [only = ""] = wanted;
+  if (answers === undefined && wanted.length === 1) return [[only, single]];
+  const given = answers ?? {};
+  const names = Object.keys(given);
+  const issues = [
+    ...wanted
+      .filter((one) => !names.includes(one))
+      .map((one) => ({ path: `answers.${one}`, reason: "missing" })),
+    ...names
+      .filter((one) => !wanted.includes(one))
+      .map((one) => ({ path: `answers.${one}`, reason: "nothing was asked under this request_id" })),
+  ];
+  if (issues.length === 0) return wanted.flatMap((one) => (given[one] ? [[one, given[one]]] : []));
+  throw new ErrandError(
+    "invalid_request",
+    "Every request of the question is answered at once, and no other.",
+    {
+      details: { issues },
+    },
+  );
+}
+
+interface Heading {
+  readonly interrupt_id: string;
+  readonly request_id: string;
+  /** The principal that answers. */
+  readonly by: string;
+  readonly at: string;
+}
+
+interface Composed {
+  readonly request_id: string;
+  readonly given: GivenAnswer & { readonly message: Message };
+}
+
+/** The answer as the agent gets it, and as the history has it unless it is a secret. */
+function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInput): Composed {
+  const parts: Message["parts"] = [...(message?.parts ?? (text === undefined ? [] : [{ text }]))];
+  if (data !== undefined) parts.push({ data });
+  const { interrupt_id, request_id, by, at } = heading;
+  const said = toUserMessage({
+    ...message,
+    parts,
+    metadata: {
+      ...withoutAnswer(message?.metadata, OF_ANSWERS),
+      interrupt_id,
+      request_id,
+      ...(decision && { decision }),
+      by,
+      at,
+    },
+  });
+  const given = { ...(decision && { decision }), message: said, ...(data !== undefined && { data }) };
+  return { request_id, given };
+}
+
+/** Takes the place of a secret in the history: the question, the principal, the time and the decision. */
+function redacted({ messageId, role, metadata = {} }: Message): Message {
+  const { interrupt_id, request_id, decision, by, at } = metadata;
+  const shown = { interrupt_id, request_id, ...(decision !== undefined && { decision }), by, at };
+  return { messageId, role, parts: [], metadata: { ...shown, redacted: true } };
+}
+
+/** The event's members; those of a single answer also stand at the top, where most readers look. */
+function eventOf(interrupt_id: string, by: string, answers: readonly Composed[], secret: boolean) {
+  const shown = answers.map(({ request_id, given: { decision, message } }) => {
+    const text = secret ? "" : textOf(message);
+    const one = {
+      ...(decision && { decision }),
+      ...(text !== "" && { answer_preview: preview(text) }),
+      ...(secret && { redacted: true }),
+    };
+    return [request_id, one] as const;
+  });
+  const [first, second] = shown;
+  const { decision, answer_preview, redacted: isRedacted } = (!second && first?.[1]) || {};
+  return {
+    interrupt_id: JSON.stringify(interrupt_id),
+    by: JSON.stringify(by),
+    decision: decision && JSON.stringify(decision),
+    answer_preview: answer_preview && JSON.stringify(answer_preview),
+    redacted: isRedacted ? "true" : undefined,
+    answers: JSON.stringify(Object.fromEntries(shown)),
+  };
+}
+
+/** Recognizes a repeat after the secret is erased: the question, the principal and the decisions. */
+function outlineHash({ interrupt_id, decision, answers = {} }: AnswerRequest, by: string): string {
+  const decisions = Object.entries(answers).map(([request_id, one]) => [request_id, one.decision ?? null]);
+  return bodyHash({ interrupt_id, by, decision, answers: Object.fromEntries(decisions) });
+}

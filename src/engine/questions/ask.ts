@@ -1,0 +1,172 @@
+/**
+ * Asking: the lease ends, the delegation is parked until somebody answers. Limit: an unanswered question expires,
+ * and the delegation with it.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
+import type { Outcome } from "../../lifecycle/writer.ts";
+import { leaseIdOf } from "../../redis/shards.ts";
+import { type Artifact, type Message, withoutLease } from "../../schema/a2a.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import {
+  givenAnswersSchema,
+  type InterruptRequest,
+  type QuestionInput,
+  type Raised,
+} from "../../schema/interrupt.ts";
+import type { Principal } from "../access/access.ts";
+import { follow } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { bodyHash } from "../delegations/idempotency.ts";
+import { refusal } from "../errors.ts";
+import { checkpointText, holder } from "../leases/heartbeat.ts";
+
+type Kind = "input" | "auth";
+
+export interface Question {
+  readonly kind: Kind;
+  readonly requests: readonly QuestionInput[];
+  readonly expires_ms?: number | undefined;
+  /** Output that goes with it. */
+  readonly artifacts?: readonly Artifact[] | undefined;
+  /** As the record keeps it; see {@link checkpointText}. */
+  readonly checkpoint?: string | undefined;
+}
+
+const FALLBACK: Record<Kind, string> = {
+  input: "The agent needs input to go on, and did not say what.",
+  auth: "The agent needs a credential to go on, and did not say which.",
+};
+
+const hash = (...parts: readonly string[]): string =>
+  createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 32);
+
+/** The same question of the same delegation has the same id, however often it is asked. */
+export const interruptIdOf = (delegationId: string, requestIds: readonly string[]): string =>
+  `int_${hash(delegationId, JSON.stringify(requestIds))}`;
+
+/**
+ * What is asked, with the id that tells it from other requests: the agent's own, its message's, or else a hash of
+ * the words and of how many questions were answered before, so that the same words may be asked again later.
+ */
+function toRequest(kind: Kind, { request_id, text, message, options, schema }: QuestionInput, salt: string) {
+  const said = withoutLease(message ?? { parts: [{ text: text ?? FALLBACK[kind] }] });
+  const id = request_id ?? said.messageId ?? `req_${hash(salt, JSON.stringify(said.parts))}`;
+  // In the history it must not pass for an answer: who answered, and how, the broker alone says.
+  const metadata = withoutAnswer(said.metadata);
+  const question: Message = {
+    ...said,
+    messageId: said.messageId ?? `msg_${hash(salt, id)}`,
+    role: "ROLE_AGENT",
+    ...(metadata && { metadata }),
+  };
+  return {
+    request_id: id,
+    message: question,
+    ...(options !== undefined && { options }),
+    ...(schema !== undefined && { schema }),
+  };
+}
+
+const bytesOf = (value: unknown): number =>
+  value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
+
+/** One answer could not serve two requests. */
+function requireDistinct(ids: readonly string[]): void {
+  if (new Set(ids).size === ids.length) return;
+  throw new ErrandError("invalid_request", "Two requests have the same id.", {
+    details: { issues: [{ path: "requests", reason: "each request_id, or messageId, may stand once" }] },
+  });
+}
+
+/** `fence` and `agent` as the script wants to know the holder. */
+export async function raise(
+  broker: Broker,
+  id: string,
+  by: { readonly fence: number; readonly agent?: string },
+  question: Question,
+  reply_hash: string,
+): Promise<{ interrupt_id: string; outcome: Outcome; record: StoredDelegation | null }> {
+  const { kind } = question;
+  const artifacts = (question.artifacts ?? []).map(withoutLease);
+  const isNamed = question.requests.every((one) => one.request_id ?? one.message?.messageId);
+  const answered = isNamed ? 0 : ((await readRecord(broker.redis, broker.shards, id))?.answered ?? 0);
+  const requests = question.requests.map((one, index) =>
+    toRequest(kind, one, [id, kind, answered, index].join("\n")),
+  );
+  requireDistinct(requests.map(({ request_id }) => request_id));
+  const interrupt_id = interruptIdOf(
+    id,
+    requests.map(({ request_id }) => request_id),
+  );
+  const json = JSON.stringify({ id: interrupt_id, kind, requests });
+  const { outcome, record } = await broker.writer.move({
+    move: "interrupt",
+    id,
+    params: {
+      ...by,
+      to: kind === "input" ? "input_required" : "auth_required",
+      interrupt_id,
+      interrupt: json,
+      interrupt_ttl_ms: question.expires_ms,
+      reply_hash,
+    },
+    fields: { checkpoint: question.checkpoint },
+    history: requests.map(({ message }) => JSON.stringify(message)),
+    bytes: requests.reduce((sum, { options, schema }) => sum + bytesOf(options) + bytesOf(schema), 0),
+    artifacts: artifacts.map((artifact) => ({ artifact })),
+    shows: "artifacts",
+    read: true,
+  });
+  return { interrupt_id, outcome, record };
+}
+
+/** The agent asks on its lease; what was answered before is answered again, and the lease goes on. */
+export async function interrupt(
+  broker: Broker,
+  principal: Principal,
+  leaseId: string,
+  { kind, requests, expires_in_seconds, checkpoint, ...single }: InterruptRequest,
+): Promise<Raised> {
+  const { id, params } = holder(principal, leaseId);
+  const question = {
+    kind,
+    requests: requests ?? [single],
+    expires_ms: expires_in_seconds === undefined ? undefined : Math.round(expires_in_seconds * 1000),
+    checkpoint: checkpointText(checkpoint),
+  };
+  const asked = bodyHash({ kind, requests: question.requests });
+  const { interrupt_id, outcome } = await raise(broker, id, params, question, asked);
+  switch (outcome.outcome) {
+    case "ok":
+      await follow(broker, id, outcome);
+      return { interrupt_id };
+    case "duplicate":
+      return { interrupt_id: outcome.interrupt_id ?? interrupt_id };
+    case "answered":
+      return { interrupt_id, answers: givenAnswersSchema.parse(JSON.parse(outcome.answers)) };
+    default:
+      throw refusal(outcome, id, leaseIdOf(id, params.fence));
+  }
+}
+
+/** Says which question a message answers; the broker's alone to set. */
+const MARKS_ANSWER = ["interrupt_id", "request_id", "decision"] as const;
+/** The metadata of an answer that only the broker may set. */
+export const OF_ANSWERS: readonly string[] = [...MARKS_ANSWER, "by", "at", "redacted"];
+
+export function withoutAnswer(
+  metadata: Record<string, unknown> | undefined,
+  names: readonly string[] = MARKS_ANSWER,
+): Record<string, unknown> | undefined {
+  if (metadata === undefined) return undefined;
+  return Object.fromEntries(Object.entries(metadata).filter(([name]) => !names.includes(name)));
+}
+
+/** A message that somebody says to the agent: an id if it has none, and always the user's role. */
+export const toUserMessage = (
+  sent: { readonly messageId?: string | undefined; readonly parts: Message["parts"] } & Record<
+    string,
+    unknown
+  >,
+): Message => ({ ...sent, messageId: sent.messageId ?? randomUUID(), role: "ROLE_USER" });

@@ -1,0 +1,42 @@
+/**
+ * A follow-up to work that is under way: it stays in the history, and the holder gets it with its heartbeats until it
+ * says that it has seen it. Limit: the same message (by its messageId and content) again is once.
+ */
+import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { MessageRequest } from "../../schema/interrupt.ts";
+import { type Principal, requireControl } from "../access/access.ts";
+import { tell } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { bodyHash } from "../delegations/idempotency.ts";
+import { read } from "../delegations/read.ts";
+import { refusal } from "../errors.ts";
+import { toUserMessage, withoutAnswer } from "./ask.ts";
+
+export async function message(
+  broker: Broker,
+  principal: Principal,
+  id: string,
+  { text, message: sent }: MessageRequest,
+): Promise<StoredDelegation> {
+  const known = await read(broker, principal, id);
+  requireControl(principal, known, "send it messages");
+  const said = toUserMessage(
+    sent ? { ...sent, metadata: withoutAnswer(sent.metadata) } : { parts: [{ text: text ?? "" }] },
+  );
+  const json = JSON.stringify(said);
+  const { outcome, record } = await broker.writer.move({
+    move: "message",
+    id,
+    params: {
+      message_id: said.messageId,
+      message_hash: bodyHash(said),
+      most: principal.text === known.delegator ? broker.pressure.mostKept(principal) : undefined,
+    },
+    event: { message: json, by: JSON.stringify(principal.text) },
+    history: [json],
+    read: true,
+  });
+  if (outcome.outcome === "ok") tell(broker, id, outcome);
+  if ((outcome.outcome === "ok" || outcome.outcome === "duplicate") && record) return record;
+  throw refusal(outcome, id);
+}

@@ -1,0 +1,16 @@
+/** How the broker is, for who may know. Limit: asks Redis each time; it is for a person, not for a scrape. */
+import { serverStatus } from "../../redis/check.ts";
+import { timeOf } from "../../redis/time.ts";
+import type { Status } from "../../schema/status.ts";
+import { toInstant } from "../../schema/values.ts";
+import type { Principal } from "../access/access.ts";
+import type { Broker } from "../broker.ts";
+
+export async function status(broker: Broker, principal: Principal): Promise<Omit<Status, "version">> {
+  const { redis, redisSource, clock } = broker;
+  const maySee = principal.kind === "operator" || principal.kind === "viewer";
+  const settings = maySee ? { source: redisSource, ...(await serverStatus(redis)) } : null;
+  // Last, so that it is as young as it can be.
+  const ms = (await timeOf(redis)) + clock.offset_ms;
+  return { now: toInstant(ms), principal: principal.text, redis: settings };
+}

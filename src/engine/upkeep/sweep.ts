@@ -1,0 +1,137 @@
+/**
+ * The sweep: carries out what time asks for (leases that lapse, deadlines, events too old) and makes lost tickets again.
+ * Limit: it decides nothing; the script does, by Redis' clock. Any number of gateways may sweep at once.
+ */
+import type { Result } from "../../lifecycle/writer.ts";
+import type { ShardKeys } from "../../redis/keys.ts";
+import { Script } from "../../redis/script.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import { follow, report } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { retireKey } from "../delegations/idempotency.ts";
+
+/**
+ * KEYS[1] due, KEYS[2] the shard's events · ARGV: clock offset, how many, for how long the taken ones are left to us,
+ * for how long events are kept, and how many bytes of them · the ids, oldest first. Should this gateway die with them,
+ * another takes them after that time. (The size is an estimate; some Redis do not tell it.)
+ */
+const takeDueScript = new Script(`#!lua flags=allow-oom
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + ARGV[1]
+redis.call('XTRIM', KEYS[2], 'MINID', string.format('%.0f', math.max(0, tonumber(time[1]) * 1000 - ARGV[4])))
+local size = redis.pcall('MEMORY', 'USAGE', KEYS[2], 'SAMPLES', 200)
+if type(size) == 'number' and size > tonumber(ARGV[5]) then
+  redis.call('XTRIM', KEYS[2], 'MAXLEN', math.floor(redis.call('XLEN', KEYS[2]) * ARGV[5] / size))
+end
+local ids = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[2])
+for _, id in ipairs(ids) do redis.call('ZADD', KEYS[1], now + ARGV[3], id) end
+return ids`);
+
+const BATCH = 100;
+const LEFT_TO_US_MS = 2_000;
+/** Of a shard's own stream, beside the number of events that the writer keeps there; live readers need seconds of it. */
+const LIVE_BYTES = LIMITS.live_bytes.value;
+
+export class Sweep {
+  readonly #broker: Broker;
+  readonly #everyMs: number;
+  #timer: NodeJS.Timeout | null = null;
+  #running: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(broker: Broker, everyMs = 250) {
+    this.#broker = broker;
+    this.#everyMs = everyMs;
+  }
+
+  start(): void {
+    this.#stopped = false;
+    this.#schedule();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#timer) clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    this.#timer = setTimeout(() => {
+      this.#running = this.tick()
+        .then(() => {})
+        .catch((error: unknown) => report(this.#broker, error, "sweep interrupted"))
+        .finally(() => this.#schedule());
+    }, this.#everyMs);
+  }
+
+  /** Handles everything that is due now; how many records were looked at. */
+  async tick(): Promise<number> {
+    let handled = 0;
+    for (const keys of this.#broker.shards.all) {
+      for (let full = true; full && !this.#stopped; ) {
+        const ids = await takeDue(this.#broker, keys);
+        const results = await Promise.allSettled(ids.map((id) => this.#handle(id)));
+        for (const result of results) {
+          if (result.status === "rejected") report(this.#broker, result.reason, "sweep of one record failed");
+        }
+        handled += ids.length;
+        full = ids.length === BATCH;
+      }
+    }
+    return handled;
+  }
+
+  async #handle(id: string): Promise<void> {
+    const { outcome } = await this.#due(id);
+    if (outcome.outcome === "ok") {
+      this.#broker.log.info({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
+      await follow(this.#broker, id, outcome);
+    } else if (outcome.outcome === "follow_up") {
+      this.#broker.log.info({ delegation_id: id }, "follow-up taken over");
+      const { cascade, follow_at, untold } = outcome;
+      // Not awaited: a cascade may take long, and other work is due.
+      if (cascade !== undefined) void this.#broker.owe(id, { cascade, follow_at });
+      if (untold) await this.#broker.owe(id, { untold });
+    } else if (outcome.outcome === "check") {
+      await this.checkTicket(id, outcome.target, outcome.ticket);
+    }
+  }
+
+  /** A record with an idempotency key is deleted only after the key is retired. */
+  async #due(id: string): Promise<Result> {
+    const { writer, redis } = this.#broker;
+    const result = await writer.move({ move: "due", id });
+    const { outcome } = result;
+    if (outcome.outcome !== "keyed") return result;
+    const { idempotency: name, created_at, now } = outcome;
+    await retireKey(redis, { name, id, created_at, now });
+    return writer.move({ move: "due", id, params: { key_retired: true } });
+  }
+
+  /**
+   * A record that is ready needs a ticket that can be popped. One that was popped and never consumed is none,
+   * nor is one still delayed: it goes by the clock of a gateway that is wrong.
+   */
+  async checkTicket(id: string, agent: string, ticket: number): Promise<void> {
+    const found = await this.#broker.tickets.find(agent, { delegation_id: id, ticket });
+    if (found === "queued") return;
+    const { outcome } = await this.#broker.writer.move({ move: "reticket", id, params: { ticket } });
+    if (outcome.outcome !== "ok") {
+      // It has done its work, or is worth nothing, and whoever popped it did not take it out.
+      if (found === "popped") await this.#broker.tickets.discard(agent, { delegation_id: id, ticket });
+      return;
+    }
+    this.#broker.log.warn({ delegation_id: id, found }, "lost ticket made again");
+    await follow(this.#broker, id, outcome);
+  }
+}
+
+async function takeDue(broker: Broker, keys: ShardKeys): Promise<string[]> {
+  const ids = await takeDueScript.run(
+    broker.redis,
+    [keys.due, keys.events],
+    [broker.clock.offset_ms, BATCH, LEFT_TO_US_MS, broker.retentionMs, LIVE_BYTES],
+  );
+  return Array.isArray(ids) ? ids.map(String) : [];
+}

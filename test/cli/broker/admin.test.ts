@@ -1,0 +1,122 @@
+/** `errand agent` and `errand token` as processes against a real gateway. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { agentChangeSchema, agentSchema } from "../../../src/schema/agent.ts";
+import { auditEntrySchema } from "../../../src/schema/audit.ts";
+import { newTokenSchema, tokenSchema } from "../../../src/schema/token.ts";
+import { as } from "../../support/broker.ts";
+import { lines, problemIn, setup } from "./cli.ts";
+
+test("an agent is put, shown, listed and deleted", async () => {
+  const { run, api, dir } = await setup();
+  const spec = { description: "from a file", limits: { max_attempts: 7, lease_seconds: 5 } };
+  writeFileSync(join(dir, "agent.json"), JSON.stringify(spec));
+  const put = await run(["agent", "put", "scout", "--file", "agent.json", "--lease", "30"]);
+  expect(put).toMatchObject({ code: 0, stderr: "" });
+  expect(put.stdout).toMatch(/^description +from a file$/m);
+  expect(put.stdout).toMatch(/^lease +30 s, 7 attempts$/m);
+  expect(put.stdout).toMatch(/\ncreated scout\n$/);
+  const json = await run(["agent", "put", "second", "--accepts-from", "caller:*", "agent:scout", "--json"]);
+  expect(lines(agentChangeSchema, json.stdout)).toMatchObject([
+    { accepts_from: ["caller:*", "agent:scout"] },
+  ]);
+
+  expect((await run(["agent", "get", "scout"])).stdout).toMatch(/^agent +scout$/m);
+  const one = await run(["agent", "get", "scout", "--json"]);
+  expect(lines(agentSchema, one.stdout)).toMatchObject([{ name: "scout" }]);
+  expect((await run(["agent", "list"])).stdout).toMatch(
+    /^NAME +PRESENCE.*\nscout +offline .*\nsecond +offline/,
+  );
+  const all = await run(["agent", "list", "--json"]);
+  expect(lines(agentSchema, all.stdout).map(({ name }) => name)).toEqual(["scout", "second"]);
+
+  await api.delegate("scout");
+  const busy = await run(["agent", "delete", "scout"]);
+  expect([busy.code, busy.stdout]).toEqual([64, ""]);
+  expect(busy.stderr).toContain("delete with --force");
+  expect(await run(["agent", "delete", "scout", "--force"])).toEqual({
+    code: 0,
+    stdout: "deleted scout\n",
+    stderr: "",
+  });
+  const gone = await run(["agent", "delete", "second", "--json"]);
+  expect(lines(z.strictObject({ deleted: z.string() }), gone.stdout)).toEqual([{ deleted: "second" }]);
+  const unknown = await run(["agent", "get", "scout", "--json"]);
+  expect([unknown.code, problemIn(unknown.stderr).code]).toEqual([78, "agent_unknown"]);
+  expect((await run(["agent", "lst"])).stderr).toBe(
+    "errand: unknown command 'lst' (Did you mean list?). See 'errand agent --help'.\n",
+  );
+});
+
+test("put keeps a restriction that it does not name; --reset and --replace lift it and say so", async () => {
+  const { run } = await setup();
+  await run(["agent", "put", "locked", "--accepts-from", "caller:ci", "--max-working", "1"]);
+  const put = await run(["agent", "put", "locked", "--interrupt-ttl", "259200"]);
+  expect(put).toMatchObject({ code: 0, stderr: "" });
+  expect(put.stdout).toMatch(/^accepts from +caller:ci$/m);
+  expect(put.stdout).toMatch(/^at most +1 working/m);
+  expect(put.stdout).toMatch(/\nchanged limits.interrupt_ttl_seconds\n$/);
+  const same = await run(["agent", "put", "locked", "--interrupt-ttl", "259200"]);
+  expect(same.stdout).toMatch(/\nnothing changed\n$/);
+  const reset = await run(["agent", "put", "locked", "--lease", "30", "--reset", "limits.max_working"]);
+  expect(reset.stdout).toMatch(/\nchanged limits.lease_seconds\nreset to the default: limits.max_working\n$/);
+  expect(reset.stdout).toMatch(/^accepts from +caller:ci$/m);
+  expect((await run(["agent", "put", "locked", "--reset", "limit"])).code).toBe(64);
+  const replaced = await run(["agent", "put", "locked", "--replace", "--description", "open", "--json"]);
+  expect(lines(agentChangeSchema, replaced.stdout)).toMatchObject([
+    {
+      created: false,
+      accepts_from: ["*"],
+      changed: ["description"],
+      reset: ["accepts_from", "limits.lease_seconds", "limits.interrupt_ttl_seconds"],
+    },
+  ]);
+});
+
+test("the audit log and the workers of an agent are printed, and as JSON lines", async () => {
+  const { run, api } = await setup();
+  await api.agent("scout");
+  await api.call("POST", "/v1/agents/scout/pause");
+  expect((await run(["audit"])).stdout).toMatch(
+    /^AT +BY +ACTION +SUBJECT +DETAILS\n\S+ +operator +agent.pause +scout +\{\}\n\S+ +operator +agent.create +scout/,
+  );
+  const one = await run(["audit", "--action", "agent.create", "--limit", "1", "--json"]);
+  expect(lines(auditEntrySchema, one.stdout)).toMatchObject([{ action: "agent.create", subject: "scout" }]);
+  await api.call("POST", "/v1/agents/scout/resume");
+  const { id } = (await api.delegate("scout")).body;
+  await api.lease("scout", { worker_id: "w1" });
+  expect((await run(["agent", "workers", "scout"])).stdout).toMatch(
+    new RegExp(`^WORKER +LAST SEEN +HOLDS\nw1 +\\S+ +${id}\n$`),
+  );
+});
+
+test("a token is made, works, is listed without its secret, and revoked", async () => {
+  const { run, url } = await setup();
+  const made = await run(["token", "create", "caller:ann"]);
+  expect(made).toMatchObject({ code: 0, stderr: "" });
+  expect(made.stdout).toMatch(/^errand_\S+\n$/);
+  const token = made.stdout.trim();
+  expect((await run(["list"], { token })).code).toBe(0);
+  const json = await run(["token", "create", "viewer:wall", "--expires", "60", "--json"]);
+  expect(lines(newTokenSchema, json.stdout)).toMatchObject([{ principal: "viewer:wall" }]);
+
+  const listed = await run(["token", "list", "--json"]);
+  const tokens = lines(tokenSchema, listed.stdout);
+  expect(tokens.map(({ principal }) => principal).sort()).toEqual(["caller:ann", "viewer:wall"]);
+  const id = tokens.find(({ principal }) => principal === "caller:ann")?.id ?? "";
+  expect((await run(["token", "list"])).stdout).toContain(`${id}  caller:ann`);
+  expect((await run(["token", "list"])).stdout).not.toContain(token);
+  expect(await run(["token", "revoke", id])).toEqual({ code: 0, stdout: `revoked ${id}\n`, stderr: "" });
+  const revoked = await run(["list"], { token });
+  expect(revoked.code).toBe(77);
+  expect(revoked.stderr).toContain("Set ERRAND_TOKEN or --token");
+  const again = await run(["token", "revoke", id, "--json"]);
+  expect([again.code, problemIn(again.stderr).code]).toEqual([64, "not_found"]);
+
+  const { token: caller } = await as(url, "caller:bob");
+  const forbidden = await run(["token", "list"], { token: caller });
+  expect(forbidden.code).toBe(77);
+  expect(forbidden.stderr).toContain("'errand doctor' says whose yours is");
+});

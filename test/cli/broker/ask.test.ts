@@ -1,0 +1,363 @@
+/** Questions from the shell, against a real gateway: commands that ask, and the people and programs that answer. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { delegationSchema } from "../../../src/schema/delegation.ts";
+import { as, OPERATOR } from "../../support/broker.ts";
+import { checkHistory, eventsOf } from "../../support/history.ts";
+import { until } from "../../support/until.ts";
+import { run as runHere } from "../fake-host.ts";
+import { lines, problemIn, setup } from "./cli.ts";
+
+const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+const sh = (script: string) => ["sh", "-c", script];
+
+type Setting = Awaited<ReturnType<typeof setup>>;
+
+/** One that asks this, by an agent of its own. */
+async function asking({ api }: Setting, question: Record<string, unknown>): Promise<string> {
+  const agent = `asker-${crypto.randomUUID()}`;
+  await api.agent(agent);
+  const { id } = (await api.delegate(agent, { task: "go" })).body;
+  const [lease] = (await api.lease(agent)).body.leases;
+  expect((await api.interrupt(lease.lease_id, question)).status).toBe(200);
+  return id;
+}
+
+const answered = async ({ api }: Setting, id: string) =>
+  (await api.get(id)).body.history.filter(({ role }: { role: string }) => role === "ROLE_USER");
+
+test("an approval from the shell: the agent asks, a list finds it, an approver approves, the work is completed", async () => {
+  const setting = await setup();
+  const { api, run, start, worker, url } = setting;
+  const script =
+    'read -r task; case "$ERRAND_DECISION" in approve) echo "$task: done, $ERRAND_ANSWER";; *) echo "Deploy?"; exit 79;; esac';
+  const work = await worker("deployer", ...sh(script));
+  const delegated = start(["delegate", "deployer", "release 7", "--wait"]);
+  expect(await delegated.ended()).toBe(1);
+  const id = /dlg_\w+/.exec(delegated.stderr())?.[0] ?? "";
+  expect(delegated.stdout()).toBe("");
+  const { expires_at } = (await api.get(id)).body.interrupt;
+  expect(delegated.stderr()).toBe(
+    `errand: ${id} asks: Deploy? It is open until ${expires_at}. Answer with 'errand answer ${id} "…"', 'errand approve ${id}' or 'errand deny ${id}'; ` +
+      `then 'errand get ${id} --wait' waits on.\n`,
+  );
+  expect(work.stderr()).toContain(`${id} asks and waits for the answer`);
+
+  const { token } = await as(url, "approver:ann");
+  const listed = await run(["list", "--state", "input_required"], { token });
+  expect(listed.stdout).toMatch(new RegExp(`^${id} +input_required +deployer .*asks: Deploy\\?$`, "m"));
+  expect((await run(["get", id], { token })).stdout).toMatch(/^asks +Deploy\?$/m);
+  const waiting = await run(["results"]);
+  expect(waiting.stderr).toContain(
+    `${id} asks: answer with 'errand answer ${id} "…"', 'errand approve ${id}'`,
+  );
+  expect(await run(["approve", id, "--text", "but gently"], { token })).toEqual({
+    code: 0,
+    stdout: `approved ${id}\n`,
+    stderr: "",
+  });
+  expect(await run(["get", id, "--wait", "--reply"])).toEqual({
+    code: 0,
+    stdout: "release 7: done, but gently\n",
+    stderr: "",
+  });
+  const [answer] = await answered(setting, id);
+  expect(answer.metadata).toMatchObject({ decision: "approve" });
+  checkHistory(await eventsOf(api, id), "finished");
+  const watched = await run(["watch", id, "--after", "0"]);
+  expect(watched.stdout).toContain('interrupted "Deploy?"');
+  expect(watched.stdout).toContain("answered by approver:ann");
+});
+
+describe("a command that asks", () => {
+  test.each([
+    [["deny"], "deny none"],
+    [["deny", "--text", "not on a Friday"], "deny not on a Friday"],
+    [["answer", "--text", "main"], "none main"],
+    [["answer", "--data", "7"], "none none"],
+  ])(
+    "gets by environment what the answer has, and no more: %o",
+    async ([command = "", ...more], expected) => {
+      const { api, run, worker, dir } = await setup();
+      const script = `grep -q request_id "$ERRAND_ANSWERS_FILE" || { echo 'Which branch?'; exit 79; }
+      cp "$ERRAND_ANSWERS_FILE" answers; echo "\${ERRAND_DECISION-none} \${ERRAND_ANSWER-none}"`;
+      await worker("pusher", ...sh(script));
+      const { id } = (await api.delegate("pusher")).body;
+      await api.get(id, "?wait_seconds=30");
+      expect((await run([command, id, ...more])).code).toBe(0);
+      const { reply } = (await api.get(id, "?wait_seconds=30")).body;
+      expect(reply.parts).toEqual([{ text: expected }]);
+      const [said] = Object.values<Record<string, unknown>>(
+        JSON.parse(readFileSync(join(dir, "answers"), "utf8")),
+      );
+      expect(said).toMatchObject({ by: "operator", at: expect.stringMatching(/Z$/) });
+      expect(said?.text).toBe(more[0] === "--text" ? more[1] : undefined);
+    },
+  );
+
+  test("by a JSON line gets all answers so far in a file, the newest in its environment, and its task again", async () => {
+    const { api, run, worker, dir } = await setup();
+    const script = `
+      cat >> tasks; cp "$ERRAND_ANSWERS_FILE" answers; echo "$ERRAND_ATTEMPT" >> attempts
+      if ! grep -q '"branch"' answers; then
+        echo '{"interrupt": {"request_id": "branch", "text": "Which?", "options": ["main", {"tag": 7}]}}'; exit 79
+      elif ! grep -q '"key"' answers; then
+        echo '{"interrupt": {"kind": "auth", "expires_in_seconds": 600, "requests": [{"request_id": "key", "text": "The key?"},
+          {"request_id": "sure", "schema": {"type": "boolean"}}]}}' | tr -d '\\n'; exit 79
+      fi
+      echo "last: $ERRAND_ANSWER"`;
+    await worker("smith", ...sh(script));
+    const { id } = (await api.delegate("smith", { task: "forge\n" })).body;
+    const asks = (state: string) =>
+      until(async () => (await api.get(id)).body.state === state, { timeoutMs: 15_000, what: state });
+    await asks("input_required");
+    const shown = await run(["get", id]);
+    expect(shown.stdout).toMatch(/^asks +Which\? \(main \| \{"tag":7\}\)$/m);
+    expect((await run(["answer", id, "--data", '{"tag": 7}'])).code).toBe(0);
+    await asks("auth_required");
+    const two = await run(["get", id]);
+    expect(two.stdout).toMatch(/^asks +key: The key\?$/m);
+    expect(two.stdout).toContain(`errand answer ${id} --answers <path>`);
+    const input = JSON.stringify({ key: "k-1", sure: { data: true } });
+    const done = await run(["answer", id, "--answers", "-", "--json"], { input });
+    expect(lines(delegationSchema, done.stdout)).toMatchObject([{ id, state: "submitted" }]);
+    const { body } = await api.get(id, "?wait_seconds=30");
+    expect(body).toMatchObject({ state: "completed", attempt: 1 });
+    const file = JSON.parse(readFileSync(join(dir, "answers"), "utf8"));
+    expect(Object.keys(file)).toEqual(["branch", "key", "sure"]);
+    expect(file).toMatchObject({ branch: { data: { tag: 7 } }, key: { text: "k-1" }, sure: { data: true } });
+    expect(file.branch.message.role).toBe("ROLE_USER");
+    expect(readFileSync(join(dir, "tasks"), "utf8")).toBe("forge\n".repeat(3));
+    expect(readFileSync(join(dir, "attempts"), "utf8")).toBe("1\n1\n1\n");
+  });
+
+  test("without words still asks; one whose question is none fails and says why", async () => {
+    const { api, worker } = await setup();
+    await worker("mute", ...sh("exit 79"));
+    const mute = (await api.delegate("mute")).body.id;
+    const { state, interrupt } = (await api.get(mute, "?wait_seconds=30")).body;
+    expect(state).toBe("input_required");
+    expect(interrupt.requests[0].message.parts[0].text).not.toBe("");
+    await worker("odd", ...sh(`echo '{"interrupt": {"kind": "input", "txt": "?"}}'; exit 79`));
+    const odd = (await api.delegate("odd")).body.id;
+    const { error } = (await api.get(odd, "?wait_seconds=30")).body;
+    expect(error).toMatchObject({ code: "command_failed", message: expect.stringContaining("txt") });
+  });
+
+  test("reads follow-ups from a file while it runs, also the ones from before it began", async () => {
+    const { api, run, worker } = await setup();
+    await api.agent("scribe");
+    const { id } = (await api.delegate("scribe", { task: "write" })).body;
+    expect((await run(["message", id, "in", "French"])).stdout).toBe(`submitted ${id}\n`);
+    const script =
+      'echo up >&2; until [ "$(grep -c text "$ERRAND_MESSAGES_FILE")" = 2 ]; do sleep 0.1; done; cat "$ERRAND_MESSAGES_FILE"; echo "$ERRAND_MESSAGES_FILE"';
+    await worker("scribe", ...sh(script));
+    await until(async () => (await api.get(id)).body.progress?.message === "up", { timeoutMs: 15_000 });
+    const said = await run(["message", id, "-", "--json"], { input: "and short" });
+    expect(lines(delegationSchema, said.stdout)).toMatchObject([{ id, state: "working" }]);
+    const [first, second, path] = (await api.get(id, "?wait_seconds=30")).body.reply.parts[0].text.split(
+      "\n",
+    );
+    expect([first, second].map((line) => JSON.parse(line).parts)).toEqual([
+      [{ text: "in French" }],
+      [{ text: "and short" }],
+    ]);
+    expect(existsSync(path)).toBe(false);
+    const late = await run(["message", id, "too late"]);
+    expect(late.code).toBe(64);
+    expect(late.stderr).toContain("See how it ended with 'errand get");
+  });
+});
+
+describe("an answer", () => {
+  test("is words, a decision with a text, or data; and stands so in the history", async () => {
+    const setting = await setup();
+    const { run } = setting;
+    const say = async (...args: string[]) => {
+      const id = await asking(setting, { text: "?" });
+      expect(await run(["answer", id, ...args])).toEqual({
+        code: 0,
+        stdout: `answered ${id}\n`,
+        stderr: "",
+      });
+      return (await answered(setting, id))[0];
+    };
+    expect((await say("use", "main")).parts).toEqual([{ text: "use main" }]);
+    expect((await say("--text", "main")).parts).toEqual([{ text: "main" }]);
+    const denied = await say("--decision", "deny", "--text", "not today");
+    expect(denied).toMatchObject({ parts: [{ text: "not today" }], metadata: { decision: "deny" } });
+    expect((await say("--data", "[1]")).parts).toMatchObject([{ data: [1] }]);
+  });
+
+  test("deny says no, and its reason", async () => {
+    const setting = await setup();
+    const id = await asking(setting, { text: "?" });
+    const { code, stdout } = await setting.run(["deny", id, "--text", "no", "--data", "1", "--json"]);
+    expect([code, lines(delegationSchema, stdout)]).toMatchObject([0, [{ id, state: "submitted" }]]);
+    expect(await answered(setting, id)).toMatchObject([
+      { parts: [{ text: "no" }, { data: 1 }], metadata: { decision: "deny" } },
+    ]);
+  });
+
+  test("to nothing, to another question, by somebody else, or in half is refused with what to do", async () => {
+    const setting = await setup();
+    const { run, url, api } = setting;
+    const id = await asking(setting, { requests: [{ request_id: "a", text: "?" }, { request_id: "b" }] });
+    const half = await run(["approve", id]);
+    expect(half.code).toBe(64);
+    expect(half.stderr).toBe(
+      `errand: ${id} asks 2 things at once: a, b. Answer with 'errand answer ${id}' on a terminal or 'errand answer ${id} --answers <path>'.\n`,
+    );
+    const other = await run(["answer", id, "x", "--interrupt", "int_other", "--json"]);
+    expect([other.code, problemIn(other.stderr).code]).toEqual([64, "interrupt_not_open"]);
+    const { token } = await as(url, "caller:eve");
+    const foreign = await run(["answer", id, "--answers", "-"], { token, input: '{"a": "1", "b": "2"}' });
+    expect(foreign.code).toBe(1);
+    expect(foreign.stderr).toContain("Check the id with 'errand list'");
+    const bad = await run(["answer", id, "--answers", "-"], { input: '{"a": {"decision": "maybe"}}' });
+    expect([bad.code, bad.stderr]).toEqual([64, expect.stringContaining("stdin has no answers: a")]);
+    const silent = await run(["answer", id]);
+    expect([silent.code, silent.stderr]).toEqual([
+      64,
+      "errand: there is no answer, and no terminal to ask on. Give it as words, or with --text, --decision, --data or " +
+        "--answers. See 'errand answer --help'.\n",
+    ]);
+    expect((await api.get(id)).body.state).toBe("input_required");
+    await api.cancel(id);
+    const over = await run(["approve", id]);
+    expect([over.code, over.stderr]).toEqual([
+      64,
+      expect.stringContaining(`${id} asks nothing: it is canceled`),
+    ]);
+  });
+});
+
+describe("at a terminal", () => {
+  test("what is asked is shown, and each line is an answer", async () => {
+    const setting = await setup();
+    const id = await asking(setting, {
+      requests: [
+        { request_id: "branch", text: "Which branch?\n\u001b[31mchoose", options: ["main", { tag: 7 }] },
+        { request_id: "ok", text: "Sure?" },
+        { request_id: "size", text: "How large?", schema: { type: "number" } },
+        { request_id: "why", text: "Why?" },
+      ],
+    });
+    const env = { url: setting.url, token: "operator-token-for-tests" };
+    const tty = { stdin: true, stderr: true };
+    const ended = await runHere(["answer", id], {
+      env,
+      tty,
+      childEnv: { NO_COLOR: "1" },
+      stdin: "2\n approve \n\n17\nbecause\n",
+    });
+    expect(ended).toMatchObject({ code: 0, stdout: `answered ${id}\n` });
+    expect(ended.stderr).toMatch(/^asker-\S+ asks, until 20/);
+    expect(ended.stderr).toContain(
+      '\n1/4 branch\nWhich branch?\nchoose\n  1) main\n  2) {"tag":7}\nanswer (1 to 2, or words): ',
+    );
+    expect(ended.stderr).toContain('as JSON: {"type":"number"}');
+    const said = await answered(setting, id);
+    const byRequest = Object.fromEntries(
+      said.map((one: { metadata: { request_id: string } }) => [one.metadata.request_id, one]),
+    );
+    expect(byRequest.branch.parts).toMatchObject([{ data: { tag: 7 } }]);
+    expect(byRequest.ok.metadata.decision).toBe("approve");
+    expect(byRequest.size.parts).toMatchObject([{ data: 17 }]);
+    expect(byRequest.why.parts).toEqual([{ text: "because" }]);
+  });
+
+  test("an end of the input sends nothing", async () => {
+    const setting = await setup();
+    const id = await asking(setting, { text: "?" });
+    const env = { url: setting.url, token: "operator-token-for-tests" };
+    const ended = await runHere(["answer", id], {
+      env,
+      tty: { stdin: true, stderr: true },
+      childEnv: { NO_COLOR: "1" },
+      stdin: "",
+    });
+    expect(ended.code).toBe(64);
+    expect(ended.stderr).toContain("errand: no answer was given. Nothing was sent.");
+    expect((await setting.api.get(id)).body.state).toBe("input_required");
+  });
+
+  test("of a real one it is the same program", async () => {
+    const setting = await setup();
+    const id = await asking(setting, { text: "Which branch?" });
+    const { child, closed, screen } = atTerminal(setting, id);
+    await until(() => screen().includes("or words): "), { timeoutMs: 15_000, what: "the prompt" });
+    child.stdin.write("main\n");
+    await closed;
+    expect(child.exitCode).toBe(0);
+    expect(screen()).toContain("Which branch?");
+    expect(screen()).toContain(`answered ${id}`);
+    expect(await answered(setting, id)).toMatchObject([{ parts: [{ text: "main" }] }]);
+  });
+
+  test("a credential is not shown, and Ctrl-C sends nothing", async () => {
+    const setting = await setup();
+    const id = await asking(setting, { kind: "auth", text: "Your token?" });
+    const stopped = atTerminal(setting, id);
+    await until(() => stopped.screen().includes("(not shown): "), { timeoutMs: 15_000, what: "the prompt" });
+    stopped.child.stdin.write("half\u0003");
+    await stopped.closed;
+    expect(stopped.child.exitCode).toBe(130);
+    expect((await setting.api.get(id)).body.state).toBe("auth_required");
+
+    const { child, closed, screen } = atTerminal(setting, id);
+    await until(() => screen().includes("(not shown): "), { timeoutMs: 15_000, what: "the prompt" });
+    child.stdin.write("s3cret-typo\u007f\u007f\u007f\u007f\u007f\r");
+    await closed;
+    expect([child.exitCode, screen()]).toEqual([0, expect.stringContaining(`answered ${id}`)]);
+    for (const shown of [screen(), stopped.screen()]) expect(shown).not.toMatch(/s3cret|half/);
+    const [lease] = (await setting.api.lease((await setting.api.get(id)).body.target)).body.leases;
+    expect(lease.delegation.history.at(-1).parts).toEqual([{ text: "s3cret" }]);
+  });
+
+  test("a credential is read from stdin, too", async () => {
+    const setting = await setup();
+    const id = await asking(setting, { kind: "auth", text: "Your token?" });
+    const done = await setting.run(["answer", id, "-"], { input: "s3cret\n" });
+    expect([done.code, done.stdout, done.stderr]).toEqual([0, `answered ${id}\n`, ""]);
+  });
+});
+
+/** `errand answer ID` on a terminal of its own. */
+function atTerminal({ url }: Setting, id: string) {
+  const spawning = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)";
+  const child = spawn("python3", ["-c", spawning, process.execPath, MAIN, "answer", id], {
+    env: { PATH: process.env.PATH, ERRAND_URL: url, ERRAND_TOKEN: OPERATOR },
+    stdio: "pipe",
+  });
+  const closed = once(child, "close");
+  onTestFinished(async () => {
+    if (child.exitCode === null) child.kill("SIGKILL");
+    await closed;
+  });
+  let screen = "";
+  child.stdout.on("data", (bytes: Buffer) => {
+    screen += bytes.toString();
+  });
+  return { child, closed, screen: () => screen };
+}
+
+test("wrong words are told before anything is sent", async () => {
+  for (const [argv, said] of [
+    [["answer", "dlg_1", "x", "--text", "y"], "given twice"],
+    [["answer", "dlg_1", "--data", "{"], "It takes JSON"],
+    [["answer", "dlg_1", "x", "--answers", "f"], "give nothing beside it"],
+    [["answer", "dlg_1", "--decision", "maybe"], "approve, deny"],
+    [["answer", "dlg_1", "--answers", "/nonexistent"], "cannot be read"],
+    [["approve", "dlg_1", "--text", " "], "the text is empty"],
+    [["message", "dlg_1", " "], "the message is empty"],
+    [["message", "dlg_1"], "there is no message"],
+  ] as const) {
+    const { code, stderr } = await runHere([...argv]);
+    expect([code, stderr]).toEqual([64, expect.stringContaining(said)]);
+  }
+});

@@ -1,0 +1,184 @@
+/** `errand delegate` as a process against a real gateway. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { acceptedDelegationSchema, delegationSchema } from "../../../src/schema/delegation.ts";
+import { streamEventSchema } from "../../../src/schema/event.ts";
+import { until } from "../../support/until.ts";
+import { lines, problemIn, setup } from "./cli.ts";
+
+describe("what is delegated", () => {
+  test("words with every wish, printed as the id or as one object", async () => {
+    const { api, run } = await setup();
+    await api.agent("scout");
+    const wishes = [
+      "--priority",
+      "9",
+      "--context",
+      "c:1",
+      "--delay",
+      "60",
+      "--ttl",
+      "600",
+      "--max-attempts",
+      "2",
+    ];
+    const meta = ["--meta", "a=1", "--meta", "b=x=y"];
+    const made = await run(["delegate", "scout", "two", "words", ...wishes, ...meta]);
+    expect(made).toMatchObject({ code: 0, stderr: "" });
+    const { body } = await api.get(made.stdout.trim());
+    expect(body).toMatchObject({
+      task_preview: "two words",
+      priority: 9,
+      context_id: "c:1",
+      max_attempts: 2,
+      metadata: { a: "1", b: "x=y" },
+    });
+    const seconds = (at: string) => (Date.parse(at) - Date.parse(body.created_at)) / 1000;
+    expect(Math.round(seconds(body.not_before_at))).toBe(60);
+    expect(Math.round(seconds(body.deadline_at))).toBe(660);
+
+    const json = await run(["delegate", "scout", "again", "--json"]);
+    expect(lines(acceptedDelegationSchema, json.stdout)).toMatchObject([{ presence: { state: "offline" } }]);
+  });
+
+  test("a file, stdin, and a whole Message from either", async () => {
+    const { api, dir, run } = await setup();
+    await api.agent("scout");
+    const parts = [{ text: "look" }, { data: { deep: [1] }, metadata: { k: "v" } }];
+    writeFileSync(join(dir, "task.md"), "# läne\n");
+    writeFileSync(
+      join(dir, "message.json"),
+      JSON.stringify({ messageId: "m-1", parts, extensions: ["urn:x"] }),
+    );
+    const delegated = async (args: string[], input?: string) => {
+      const { stdout, stderr } = await run(
+        ["delegate", "scout", ...args],
+        input === undefined ? {} : { input },
+      );
+      expect(stderr).toBe("");
+      return (await api.get(stdout.trim())).body.message;
+    };
+    expect((await delegated(["--file", "task.md"])).parts).toEqual([{ text: "# läne\n" }]);
+    expect((await delegated(["-"], "from a pipe\n")).parts).toEqual([{ text: "from a pipe\n" }]);
+    expect((await delegated([], "unasked\n")).parts).toEqual([{ text: "unasked\n" }]);
+    const message = await delegated(["--message-file", "message.json"]);
+    expect(message).toMatchObject({ messageId: "m-1", extensions: ["urn:x"], parts });
+    expect((await delegated(["--message-file", "-"], JSON.stringify({ parts }))).parts).toEqual(parts);
+  });
+
+  test("the same key finds the same delegation; with another body it is a conflict", async () => {
+    const { api, run } = await setup();
+    await api.agent("scout");
+    const key = ["--idempotency-key", "nightly"];
+    const first = await run(["delegate", "scout", "x", ...key]);
+    expect(await run(["delegate", "scout", "x", ...key])).toEqual(first);
+    const other = await run(["delegate", "scout", "y", ...key]);
+    expect(other.code).toBe(64);
+    expect(other.stderr).toContain("Give another --idempotency-key");
+    expect((await api.call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
+  });
+});
+
+describe("--wait and --watch", () => {
+  test("--wait has the answer alone on stdout, or the delegation", async () => {
+    const { run, worker } = await setup();
+    await worker("scout", "wc", "-w");
+    expect(await run(["delegate", "scout", "a b c", "--wait"])).toEqual({
+      code: 0,
+      stdout: "3\n",
+      stderr: "",
+    });
+    const json = await run(["delegate", "scout", "a b", "--wait", "--json"]);
+    expect(lines(delegationSchema, json.stdout)).toMatchObject([{ state: "completed" }]);
+  });
+
+  test("--watch has the events on stderr and the answer on stdout; with --json all on stdout", async () => {
+    const { run, worker } = await setup();
+    await worker("scout", "cat");
+    const { code, stdout, stderr } = await run(["delegate", "scout", "hello", "--watch"]);
+    expect([code, stdout]).toEqual([0, "hello\n"]);
+    const types = stderr
+      .trim()
+      .split("\n")
+      .map((line) => line.split(/ +/)[1]);
+    expect(types[0]).toBe("DELEGATION_SENT");
+    expect(types.at(-1)).toBe("DELEGATION_COMPLETE");
+
+    const json = await run(["delegate", "scout", "hello", "--watch", "--json"]);
+    expect(json.stderr).toBe("");
+    const said = lines(z.union([streamEventSchema, delegationSchema]), json.stdout);
+    expect(
+      said.map((one) => ("type" in one ? one.type : one.state)).filter((one) => one !== "DELEGATION_STATUS"),
+    ).toEqual(["DELEGATION_SENT", "DELEGATION_COMPLETE", "completed"]);
+  });
+
+  test("a bad end is told on stderr, with the exit code of its category", async () => {
+    const { run, worker } = await setup();
+    await worker("scout", "sh", "-c", "echo no luck >&2; exit 3");
+    const told = await run(["delegate", "scout", "x", "--wait"]);
+    expect([told.code, told.stdout]).toEqual([1, ""]);
+    expect(told.stderr).toMatch(/^errand: dlg_\w+ failed: no luck\. /);
+    const json = await run(["delegate", "scout", "x", "--wait", "--json"]);
+    expect(json.code).toBe(1);
+    expect(lines(delegationSchema, json.stdout)).toMatchObject([{ state: "failed" }]);
+    expect(problemIn(json.stderr)).toMatchObject({ code: "command_failed", category: "UPSTREAM" });
+  });
+
+  test("--timeout ends the wait with 124, Ctrl-C with 130; the work goes on", async () => {
+    const { api, run, start } = await setup();
+    await api.agent("scout");
+    const timeout = await run(["delegate", "scout", "x", "--wait", "--timeout", "0.3"]);
+    expect([timeout.code, timeout.stdout]).toEqual([124, ""]);
+    expect(timeout.stderr).toMatch(/'errand get dlg_\w+ --wait' waits again/);
+    const stopped = start(["delegate", "scout", "y", "--watch"]);
+    await until(() => stopped.stderr().includes("DELEGATION_SENT"), { timeoutMs: 15_000 });
+    stopped.child.kill("SIGINT");
+    expect(await stopped.ended()).toBe(130);
+    expect(stopped.stderr()).toMatch(/dlg_\w+ goes on\. See 'errand get/);
+    const states = (await api.call("GET", "/v1/delegations")).body.delegations.map(Object);
+    expect(states).toMatchObject([{ state: "submitted" }, { state: "submitted" }]);
+  });
+});
+
+describe("refusals, in the words of the program", () => {
+  test.each([
+    [["delegate", "nobody", "x"], {}, 78, "'errand agent list'"],
+    [["delegate", "scout", "x"], { token: "wrong-token" }, 77, "Set ERRAND_TOKEN or --token"],
+    [["delegate", "scout", "x", "--context", "a b"], {}, 64, "See 'errand delegate --help'."],
+    [["delegate", "Scout", "x"], {}, 64, "an agent name is"],
+    [["delegate", "scout", "--message-file", "-"], { input: "{}" }, 64, "is not an A2A Message: parts"],
+    [["delegate", "scout", "--message-file", "-"], { input: "{" }, 64, "is not JSON"],
+    [["delegate", "scout", "x", "--file", "f"], {}, 64, "given twice: as words and by --file"],
+  ] as const)("%j", async (args, setting, code, said) => {
+    const { api, run } = await setup();
+    await api.agent("scout");
+    const told = await run(args, setting);
+    expect([told.code, told.stdout]).toEqual([code, ""]);
+    expect(told.stderr).toMatch(/^errand: [^\n]+\n$/);
+    expect(told.stderr).toContain(said);
+    const json = await run([...args, "--json"], setting);
+    expect([json.code, json.stdout]).toEqual([code, ""]);
+    expect(problemIn(json.stderr).recovery).not.toMatch(/\b(?:GET|PUT|POST|Authorization)\b/);
+  });
+
+  test("nothing listens: told within two seconds, with what to do", async () => {
+    const { run } = await setup();
+    for (const command of [
+      ["delegate", "scout", "x"],
+      ["list"],
+      ["watch"],
+      ["work", "--agent", "a", "--", "cat"],
+    ]) {
+      const startedAt = performance.now();
+      const told = await run(["--url", "http://127.0.0.1:4", ...command]);
+      expect([told.code, told.stdout]).toEqual([75, ""]);
+      expect(told.stderr).toMatch(
+        /^errand: nothing answers at http:\/\/127\.0\.0\.1:4 \(ECONNREFUSED\)\. .*--url or ERRAND_URL/,
+      );
+      // The start of the process itself included.
+      expect(performance.now() - startedAt).toBeLessThan(4000);
+    }
+  });
+});

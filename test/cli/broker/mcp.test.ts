@@ -1,0 +1,312 @@
+/** `errand mcp`, the real program between real MCP clients and a real gateway. */
+import { createServer } from "node:http";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { as, client, freshDb, startBroker } from "../../support/broker.ts";
+import { startGatewayProcess } from "../../support/gateway-process.ts";
+import { answered, type Era, MODERN } from "../../support/mcp.ts";
+import { firstStdioClient, mcpLines, modernMeta, stdioClient } from "../../support/mcp-stdio.ts";
+import { taskSession } from "../../support/tasks-client.ts";
+import { until } from "../../support/until.ts";
+
+// Each test starts several processes, on a machine that may be busy.
+vi.setConfig({ testTimeout: 90_000 });
+
+const ERAS: readonly Era[] = ["modern", "legacy"];
+const LEGACY = "2025-11-25";
+
+async function desk() {
+  const { url } = await startBroker();
+  const scout = await as(url, "agent:scout");
+  await scout.agent("scout");
+  const alice = await as(url, "caller:alice");
+  const lease = async (): Promise<string> =>
+    (await scout.lease("scout", { wait_seconds: 20 })).body.leases[0].lease_id;
+  return { url, scout, alice, lease, broker: { url, token: alice.token } };
+}
+
+const initialize = (id: unknown) => ({
+  id,
+  method: "initialize",
+  params: { protocolVersion: LEGACY, capabilities: {}, clientInfo: { name: "raw", version: "1" } },
+});
+
+type Tool = { readonly name: string; readonly arguments: Record<string, unknown> };
+interface Hears {
+  readonly onprogress?: (progress: { message?: string | undefined }) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** The three clients that there are, behind one face. */
+const CLIENTS = [
+  ...ERAS.map((era) => ({
+    name: `the SDK's client, ${era}`,
+    async connect(broker: { url: string; token: string }) {
+      const client = await stdioClient(broker, era);
+      return {
+        tools: async () => (await client.listTools()).tools.map(({ name }) => name),
+        call: (tool: Tool, hears: Hears = {}) => client.callTool(tool, hears),
+      };
+    },
+  })),
+  {
+    name: "the first generation's client",
+    async connect(broker: { url: string; token: string }) {
+      const client = await firstStdioClient(broker);
+      return {
+        tools: async () => (await client.listTools()).tools.map(({ name }) => name),
+        call: (tool: Tool, hears: Hears = {}) => client.callTool(tool, undefined, hears),
+      };
+    },
+  },
+];
+
+describe.each(CLIENTS)("$name", ({ connect }) => {
+  test("lists tools, delegates with progress, and cancels", async () => {
+    const { broker, scout, alice, lease } = await desk();
+    const { tools, call } = await connect(broker);
+    expect(await tools()).toEqual(expect.arrayContaining(["delegate_task", "broker_health"]));
+    const heard: (string | undefined)[] = [];
+    // A line break of another kind belongs to the text.
+    const task = "look\u2028here";
+    const calling = call(
+      { name: "delegate_task", arguments: { agent: "scout", task } },
+      { onprogress: ({ message }) => heard.push(message) },
+    );
+    const { body } = await scout.lease("scout", { wait_seconds: 20 });
+    expect(body.leases[0].request.params.message.parts).toEqual([{ text: task }]);
+    const { lease_id } = body.leases[0];
+    await scout.heartbeat(lease_id, { progress: { message: "half of it", done: 1, total: 2 } });
+    await until(() => heard.includes("scout: 1/2 half of it"), { what: "the progress", timeoutMs: 20_000 });
+    await scout.reply(lease_id, { text: "seen\u2028there" });
+    expect(answered(await calling).data).toMatchObject({
+      state: "completed",
+      reply: { text: "seen\u2028there" },
+    });
+
+    const enough = new AbortController();
+    const args = { agent: "scout", task: "never mind", cancel_on_disconnect: true };
+    const canceling = call({ name: "delegate_task", arguments: args }, { signal: enough.signal }).catch(
+      (error: unknown) => error,
+    );
+    await lease();
+    enough.abort(new Error("enough"));
+    expect(await canceling).toBeInstanceOf(Error);
+    const states = async () =>
+      (await alice.call("GET", "/v1/delegations")).body.delegations.map(
+        ({ state }: { state: string }) => state,
+      );
+    await until(async () => (await states()).includes("canceled"), { what: "the cancel", timeoutMs: 20_000 });
+    expect((await call({ name: "broker_health", arguments: {} })).isError ?? false).toBe(false);
+  });
+});
+
+test("each is told that the broker is away, and goes on when it is back", async () => {
+  const db = await freshDb();
+  const first = await startGatewayProcess(db);
+  const { url, port } = first;
+  const alice = await as(url, "caller:alice");
+  const clients = await Promise.all(CLIENTS.map(({ connect }) => connect({ url, token: alice.token })));
+  const health = () => clients.map(({ call }) => call({ name: "broker_health", arguments: {} }));
+  const healthy = async () => {
+    for (const result of await Promise.all(health())) {
+      expect(answered(result).data).toMatchObject({ principal: "caller:alice" });
+    }
+  };
+  await healthy();
+  await first.kill();
+  for (const asking of await Promise.allSettled(health())) {
+    expect(asking).toMatchObject({
+      reason: {
+        code: 503,
+        message: expect.stringContaining("errand serve"),
+        data: { category: "TRANSPORT", code: "unreachable", retryable: true },
+      },
+    });
+  }
+  await startGatewayProcess(db, { port });
+  await healthy();
+});
+
+test("the client of the Tasks extension takes a delegation over a question to its end, and cancels one", async () => {
+  const { broker, scout, lease } = await desk();
+  const client = await stdioClient(broker, "modern");
+  const { ask } = mcpLines(broker);
+  const tasks = taskSession(client, {
+    protocolVersion: MODERN,
+    dispatch: (request) => {
+      const { method, params } = JSON.parse(JSON.stringify(request));
+      return ask({ method, params });
+    },
+    onInput: async () => ({ action: "accept", content: { answer: "blue" } }),
+  });
+  onTestFinished(() => tasks.close());
+  const execution = await tasks.callTool("delegate_task", { agent: "scout", task: "paint it" });
+  expect(execution.kind).toBe("task");
+  const settled = execution.settle();
+  await scout.interrupt(await lease(), { text: "Which colour?" });
+  const { body } = await scout.lease("scout", { wait_seconds: 20 });
+  const [second] = body.leases;
+  expect(second.request.params.message.parts).toEqual([{ text: "blue" }]);
+  await scout.reply(second.lease_id, { text: "painted" });
+  expect((await settled).outcome).toMatchObject({
+    status: "completed",
+    result: { structuredContent: { reply: { text: "painted" } } },
+  });
+  const unwanted = await tasks.callTool("delegate_task", { agent: "scout", task: "paint it red" });
+  await lease();
+  await unwanted.cancel();
+  expect((await unwanted.settle()).outcome.status).toBe("cancelled");
+});
+
+test("a session that the broker lost is opened anew, once for all who find it gone", async () => {
+  const db = await freshDb();
+  const first = await startGatewayProcess(db);
+  const alice = await as(first.url, "caller:alice");
+  const { ask, send, messages } = mcpLines({ url: first.url, token: alice.token });
+  expect((await ask(initialize("open"))).result.protocolVersion).toBe(LEGACY);
+  send({ method: "notifications/initialized" });
+  await first.kill();
+  const again = await startGatewayProcess(db, { port: first.port });
+  const before = messages.length;
+  const answers = await Promise.all(["a", "b", "c"].map((id) => ask({ id, method: "tools/list" })));
+  for (const { result } of answers) expect(result.tools.length).toBeGreaterThan(5);
+  // Of the handshake in between the client sees nothing.
+  expect(
+    messages
+      .slice(before)
+      .map(({ id }) => id)
+      .sort(),
+  ).toEqual(["a", "b", "c"]);
+  const metrics = await fetch(`${again.url}/metrics`, {
+    headers: { authorization: "Bearer operator-token-for-tests" },
+  });
+  const told = await metrics.text();
+  const counted = (status: number) =>
+    Number(new RegExp(`route="/mcp",[^}]*status="${status}"[^}]*\\} (\\d+)\\n`).exec(told)?.[1]);
+  // Three that were refused; the handshake, in two messages, and the three again.
+  expect([counted(404), counted(200), counted(202)]).toEqual([3, 4, 1]);
+});
+
+test("what is no message is refused, and nothing else is on stdout", async () => {
+  const { broker } = await desk();
+  const { write, ask, messages, stderr } = mcpLines(broker);
+  write("{nonsense");
+  write("[1]");
+  write("");
+  await ask({ id: "x\u2028y", method: "tools/list", params: { _meta: modernMeta() } });
+  expect(messages.map(({ id, error }) => [id, error?.code ?? 0])).toEqual([
+    [null, -32700],
+    [null, -32600],
+    ["x\u2028y", 0],
+  ]);
+  // A name that a header cannot hold is wrapped for it.
+  const params = { name: "späh", arguments: {}, _meta: modernMeta() };
+  const { error } = await ask({ method: "tools/call", params });
+  expect(error).toMatchObject({ code: -32602, data: { code: "invalid_request" } });
+  expect(stderr()).toBe("");
+});
+
+test("a wrong token is told to the client and to people, by its request's id", async () => {
+  const { url } = await desk();
+  const { ask, stderr } = mcpLines({ url, token: "not-a-token-canary" });
+  const { error } = await ask({ id: 7, method: "tools/list", params: { _meta: modernMeta() } });
+  expect(error).toMatchObject({ code: 401, data: { code: "unauthenticated" } });
+  await until(() => stderr().includes("check ERRAND_TOKEN"));
+  expect(stderr()).not.toContain("canary");
+});
+
+test("an answer that breaks off says that it may have been done", async () => {
+  const db = await freshDb();
+  const gateway = await startGatewayProcess(db);
+  const api = client(gateway.url);
+  await api.agent("scout");
+  const { ask } = mcpLines({ url: gateway.url, token: "operator-token-for-tests" });
+  const params = {
+    name: "delegate_task",
+    arguments: { agent: "scout", task: "look" },
+    _meta: { ...modernMeta(), progressToken: 1 },
+  };
+  const asking = ask({ method: "tools/call", params });
+  await api.lease("scout", { wait_seconds: 20 });
+  await gateway.kill();
+  expect((await asking).error).toMatchObject({
+    code: 503,
+    message: expect.stringContaining("list_tasks"),
+    data: { code: "connection_lost", details: { outcome: "unknown" } },
+  });
+});
+
+test("what answers in the place of a broker is told as that, and no request stays without an answer", async () => {
+  const answers = [
+    { status: 502, type: "text/html", body: "<h1>Bad Gateway</h1>", expected: { code: 502 } },
+    { status: 200, type: "application/json", body: "", expected: { code: 503 } },
+    { status: 200, type: "text/event-stream", body: ": nothing\n\n", expected: { code: 503 } },
+  ];
+  const left = [...answers];
+  const server = createServer((_request, response) => {
+    const { status = 500, type = "", body = "" } = left.shift() ?? {};
+    response.writeHead(status, { "content-type": type }).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  const { ask } = mcpLines({ url: `http://127.0.0.1:${port}`, token: "any" });
+  for (const { expected } of answers) {
+    const { error } = await ask({ method: "tools/list", params: { _meta: modernMeta() } });
+    expect(error).toMatchObject({ ...expected, data: { category: "TRANSPORT", retryable: true } });
+  }
+});
+
+test("it ends when stdin does, waits under way or not, and takes its session with it", async () => {
+  const { broker, url } = await desk();
+  const { ask, send, child, ended, messages } = mcpLines(broker);
+  await ask(initialize(1));
+  const params = { name: "wait_for_results", arguments: { wait_seconds: 50 } };
+  send({ id: 2, method: "tools/call", params });
+  send({ id: 3, method: "tools/list" });
+  child.stdin.end();
+  expect(await ended()).toBe(0);
+  // What could be answered was.
+  expect(messages.map(({ id }) => id)).toEqual([1, 3]);
+  const metrics = await fetch(`${url}/metrics`, {
+    headers: { authorization: "Bearer operator-token-for-tests" },
+  });
+  expect(await metrics.text()).toMatch(/method="DELETE",route="\/mcp"/);
+});
+
+test("pings reach the client and its answers the broker; work for a client that ended goes back at once", async () => {
+  const { url, scout, alice } = await desk();
+  const broker = { url, token: scout.token };
+  const poll = { name: "poll_inbox", arguments: { wait_seconds: 20 } };
+  const client = await stdioClient(broker, "legacy");
+  await alice.delegate("scout");
+  const [task] = answered(await client.callTool(poll)).data.tasks;
+  expect(task).not.toHaveProperty("confirm_by");
+  await scout.reply(task.lease_id);
+
+  const { ask, send, child, ended, messages } = mcpLines(broker);
+  await ask(initialize("open"));
+  const { id } = (await alice.delegate("scout")).body;
+  send({ id: "poll", method: "tools/call", params: poll });
+  await until(() => messages.some(({ method }) => method === "ping"), {
+    what: "the ping",
+    timeoutMs: 20_000,
+  });
+  await until(async () => (await alice.get(id)).body.state === "working", { what: "the lease" });
+  child.stdin.end();
+  const { leases } = (await scout.lease("scout", { wait_seconds: 8 })).body;
+  expect(leases).toMatchObject([{ attempt: 1, delegation: { id } }]);
+  expect(await ended()).toBe(0);
+});
+
+test("without a token it does not start; without a broker it does, and says what is missing", async () => {
+  const { url } = await desk();
+  const without = mcpLines({ url });
+  expect(await without.ended()).toBe(77);
+  expect(without.stderr()).toContain("ERRAND_TOKEN");
+  const { ask, stderr } = mcpLines({});
+  const { error } = await ask({ method: "tools/list", params: { _meta: modernMeta() } });
+  expect(error).toMatchObject({ code: 503, message: expect.stringContaining("errand serve") });
+  expect(stderr()).toContain("no broker found");
+});

@@ -1,0 +1,240 @@
+/** `errand get`, `list`, `results`, `watch`, `cancel` as processes against a real gateway. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { delegationSchema } from "../../../src/schema/delegation.ts";
+import { streamEventSchema } from "../../../src/schema/event.ts";
+import { as, OPERATOR } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+import { lines, problemIn, setup } from "./cli.ts";
+
+const UNKNOWN = `dlg_0_${"0".repeat(26)}`;
+const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+
+/** One of each end, oldest first, of the agent `scout`. */
+async function withEnds() {
+  const broker = await setup();
+  const { api } = broker;
+  await api.agent("scout");
+  const taken = async (task: string) => {
+    const { id } = (await api.delegate("scout", { task })).body;
+    return { id: String(id), lease: String((await api.lease("scout")).body.leases[0].lease_id) };
+  };
+  const done = await taken("first");
+  await api.reply(done.lease, { text: "fine\nindeed" });
+  const failed = await taken("second");
+  const error = { code: "no_spade", message: "There is none.", retryable: false };
+  await api.reply(failed.lease, { state: "failed", text: undefined, error });
+  const working = await taken("third");
+  await api.heartbeat(working.lease, { progress: { message: "digging", done: 3, total: 10 } });
+  return { ...broker, done: done.id, failed: failed.id, working: working.id, lease: working.lease };
+}
+
+describe("get", () => {
+  test("shows where it stands, its progress, its end; the reply alone with --reply", async () => {
+    const { run, done, failed, working } = await withEnds();
+    const live = await run(["get", working]);
+    expect(live).toMatchObject({ code: 0, stderr: "" });
+    expect(live.stdout).toMatch(/^state +working$/m);
+    expect(live.stdout).toMatch(/^progress +3\/10 digging$/m);
+    expect((await run(["get", done])).stdout).toMatch(/\n\nfine\nindeed\n$/);
+    expect(await run(["get", done, "--reply"])).toEqual({ code: 0, stdout: "fine\nindeed\n", stderr: "" });
+    const bad = await run(["get", failed, "--reply"]);
+    expect([bad.code, bad.stdout]).toEqual([1, ""]);
+    expect(bad.stderr).toContain("failed: There is none.");
+    const json = await run(["get", failed, "--json"]);
+    expect(lines(delegationSchema, json.stdout)).toMatchObject([{ id: failed, state: "failed" }]);
+  });
+
+  test("what is not there, or not to be seen, exits 1; an id that is none 64", async () => {
+    const { run, url, done } = await withEnds();
+    const { token } = await as(url, "caller:bob");
+    for (const told of [await run(["get", UNKNOWN]), await run(["get", done], { token })]) {
+      expect([told.code, told.stdout]).toEqual([1, ""]);
+      expect(told.stderr).toContain("'errand list'");
+    }
+    expect((await run(["get", "dlg_1"])).code).toBe(64);
+    expect(problemIn((await run(["get", UNKNOWN, "--json"])).stderr).code).toBe("delegation_not_found");
+  });
+});
+
+describe("list", () => {
+  test("is a table, newest first, or lines of JSON", async () => {
+    const { run, done, failed, working } = await withEnds();
+    const { code, stdout, stderr } = await run(["list"]);
+    expect([code, stderr]).toEqual([0, ""]);
+    const rows = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split(/ {2,}/));
+    expect(rows[0]).toEqual(["ID", "STATE", "TARGET", "DELEGATOR", "CREATED", "TASK"]);
+    expect(rows.slice(1).map(([id, state, , , , task]) => [id, state, task])).toEqual([
+      [working, "working", "third"],
+      [failed, "failed", "(no_spade) second"],
+      [done, "completed", "first"],
+    ]);
+    const json = await run(["list", "--json"]);
+    expect(lines(delegationSchema, json.stdout).map(({ id }) => id)).toEqual([working, failed, done]);
+  });
+
+  test("filters, by all that the broker knows", async () => {
+    const { run, api, url, done, failed, working } = await withEnds();
+    const ids = async (...args: string[]) => {
+      const { code, stdout } = await run(["list", "--json", ...args]);
+      expect(code).toBe(0);
+      return lines(delegationSchema, stdout).map(({ id }) => id);
+    };
+    const context = (await api.get(done)).body.context_id;
+    expect(await ids("--state", "working")).toEqual([working]);
+    expect(await ids("--error-code", "no_spade", "--target", "scout")).toEqual([failed]);
+    expect(await ids("--context", context)).toEqual([done]);
+    expect(await ids("--delegator", "caller:bob")).toEqual([]);
+    const bob = await as(url, "caller:bob");
+    const { id } = (await bob.delegate("scout")).body;
+    expect(await ids("--delegator", "caller:bob")).toEqual([id]);
+  });
+
+  test("goes on behind a cursor, or through all pages", async () => {
+    const { run, done, failed, working } = await withEnds();
+    const line = z.union([delegationSchema, z.strictObject({ next_cursor: z.string() })]);
+    const [first, next, ...rest] = lines(line, (await run(["list", "--limit", "1", "--json"])).stdout);
+    expect([first, rest]).toMatchObject([{ id: working }, []]);
+    const cursor = next && "next_cursor" in next ? next.next_cursor : "";
+    const more = await run(["list", "--cursor", cursor, "--json"]);
+    expect(lines(delegationSchema, more.stdout).map(({ id }) => id)).toEqual([failed, done]);
+    const told = await run(["list", "--limit", "1"]);
+    expect(told.stderr).toBe(`errand: there are more: --cursor ${cursor}, or --all.\n`);
+    const all = await run(["list", "--all"]);
+    expect([all.stdout.trim().split("\n").length, all.stderr]).toEqual([4, ""]);
+  });
+
+  test.each([
+    [["--state", "wroking"], "submitted, working, input_required"],
+    [["--limit", "0"], "from 1 to"],
+    [["--all", "--limit", "3"], "either --all or --limit"],
+    [["--delegator", "bob"], "a principal is"],
+    [["--targt", "scout"], "Did you mean --target?"],
+  ])("%j is a mistake", async (args, said) => {
+    const { run } = await setup();
+    const told = await run(["list", ...args]);
+    expect([told.code, told.stdout]).toEqual([64, ""]);
+    expect(told.stderr).toContain(said);
+    expect(told.stderr).toContain("See 'errand list --help'.");
+  });
+});
+
+describe("results", () => {
+  const line = z.union([delegationSchema, z.strictObject({ cursor: z.string() })]);
+
+  test("is what ended, oldest first, and the cursor to go on with", async () => {
+    const { run, api, done, failed, working, lease } = await withEnds();
+    const { code, stdout, stderr } = await run(["results"]);
+    expect(code).toBe(0);
+    const rows = stdout
+      .trimEnd()
+      .split("\n")
+      .map((row) => row.split(/ {2,}/).slice(1));
+    expect(rows).toEqual([
+      [done, "completed", "scout", '"fine indeed"'],
+      [failed, "failed", "scout", '"There is none."'],
+    ]);
+    const after = /results --after (\S+)\n$/.exec(stderr)?.[1] ?? "";
+    const nothing = await run(["results", "--after", after, "--wait", "0.3"]);
+    expect([nothing.code, nothing.stdout]).toEqual([124, ""]);
+    const json = await run(["results", "--after", after, "--wait", "0.3", "--json"]);
+    expect(lines(line, json.stdout)).toEqual([{ cursor: after }]);
+    expect(problemIn(json.stderr)).toMatchObject({ category: "TIMEOUT", details: { cursor: after } });
+
+    const waiting = run(["results", "--after", after, "--wait", "15", "--json"]);
+    await api.reply(lease, { text: "dug" });
+    const [ended, cursor] = lines(line, (await waiting).stdout);
+    expect([ended, cursor]).toMatchObject([{ id: working, state: "completed" }, {}]);
+    const page = await run(["results", "--limit", "1", "--json"]);
+    expect(lines(line, page.stdout)).toMatchObject([{ id: done }, {}]);
+  });
+
+  test("--follow goes on until Ctrl-C and says where", async () => {
+    const { start, api, done, failed, working, lease } = await withEnds();
+    const follow = start(["results", "--follow"]);
+    const json = start(["results", "--follow", "--json"]);
+    await until(() => follow.stdout().includes(failed) && json.stdout().includes("cursor"), {
+      timeoutMs: 15_000,
+    });
+    await api.reply(lease, { text: "dug" });
+    await until(() => follow.stdout().includes(working) && json.stdout().split('{"cursor"').length > 2, {
+      timeoutMs: 15_000,
+    });
+    for (const one of [follow, json]) one.child.kill("SIGINT");
+    expect([await follow.ended(), await json.ended()]).toEqual([130, 130]);
+    expect(follow.stderr()).toMatch(/^errand: go on with: errand results --follow --after \S+\n$/);
+    const ids = lines(line, json.stdout()).flatMap((one) => ("id" in one ? one.id : []));
+    expect(ids).toEqual([done, failed, working]);
+  });
+});
+
+describe("watch", () => {
+  test("one to its end: as lines, as JSON", async () => {
+    const { run, done } = await withEnds();
+    const told = await run(["watch", done, "--after", "0"]);
+    expect(told).toMatchObject({ code: 0, stderr: "" });
+    expect(told.stdout.trim().split("\n").at(-1)).toContain('"fine indeed"');
+    const json = await run(["watch", done, "--after", "0", "--json"]);
+    const types = lines(streamEventSchema, json.stdout).map(({ type }) => type);
+    expect(types).toEqual(["DELEGATION_SENT", "DELEGATION_STATUS", "DELEGATION_COMPLETE"]);
+    expect((await run(["watch", UNKNOWN])).code).toBe(1);
+  });
+
+  test("a reader that goes away ends it quietly", async () => {
+    const { url, dir, api } = await withEnds();
+    const script = 'set -o pipefail; "$0" "$1" watch --after 0 2>err | head -n 1; echo "status $?"; cat err';
+    const shell = spawn("bash", ["-c", script, process.execPath, MAIN], {
+      cwd: dir,
+      env: { PATH: process.env.PATH, ERRAND_URL: url, ERRAND_TOKEN: OPERATOR },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let stdout = "";
+    shell.stdout.on("data", (chunk) => {
+      stdout += chunk;
+    });
+    const closed = once(shell, "close");
+    // Only a write tells that nobody reads, and what was there may have been written before `head` ended.
+    const more = async () => {
+      await api.delegate("scout");
+      return shell.exitCode !== null;
+    };
+    await until(more, { timeoutMs: 30_000, what: "its end" });
+    await closed;
+    expect(stdout).toMatch(/^\S+ {2}DELEGATION_SENT [^\n]+\nstatus 141\n$/);
+  });
+});
+
+describe("cancel", () => {
+  test("says what became of it, and what else stands in its way", async () => {
+    const { run, api, done, working } = await withEnds();
+    const told = await run(["cancel", working, "--reason", "no longer wanted"]);
+    expect(told).toEqual({ code: 0, stdout: `canceled ${working}\n`, stderr: "" });
+    expect((await api.get(working)).body.error.message).toContain("no longer wanted");
+    const again = await run(["cancel", working, "--json"]);
+    expect(lines(delegationSchema, again.stdout)).toMatchObject([{ state: "canceled" }]);
+    const late = await run(["cancel", done]);
+    expect([late.code, late.stdout]).toEqual([64, ""]);
+    expect(late.stderr).toContain(`'errand get ${done}'`);
+  });
+
+  test("takes the children along, or leaves them with --no-cascade", async () => {
+    const { run, api } = await setup();
+    await api.agent("scout");
+    const family = async () => {
+      const parent = String((await api.delegate("scout")).body.id);
+      return { parent, child: String((await api.delegate("scout", { parent_id: parent })).body.id) };
+    };
+    const left = await family();
+    expect((await run(["cancel", left.parent, "--no-cascade"])).code).toBe(0);
+    expect((await api.get(left.child)).body.state).toBe("submitted");
+    const taken = await family();
+    expect((await run(["cancel", taken.parent])).code).toBe(0);
+    await until(async () => (await api.get(taken.child)).body.state === "canceled");
+  });
+});

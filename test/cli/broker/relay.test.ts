@@ -1,0 +1,77 @@
+/** `errand relay`, the real program between a real gateway and a real A2A server. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { startA2aServer } from "../../support/a2a-server.ts";
+import { watching } from "../../support/relaying.ts";
+import { until } from "../../support/until.ts";
+import { lines, setup } from "./cli.ts";
+
+const CREDENTIAL = "remote-credential-canary";
+
+test("relays with credentials of a file, says what it does, and none of them", async () => {
+  const server = await startA2aServer({
+    bearer: CREDENTIAL,
+    turn: (turn) => turn.message(`hi ${turn.text}`),
+  });
+  const { api, dir, start } = await setup();
+  writeFileSync(join(dir, "token"), `${CREDENTIAL}\n`);
+  const args = ["relay", "--agent", "remote", "--to", server.url, "--token-file", "token"];
+  const run = start([...args, "--header", "X-Tenant: one"]);
+  await until(() => run.stderr().includes("relaying for remote"), { timeoutMs: 30_000 });
+  const { delegate, ended } = watching(api);
+  const id = await delegate("you");
+  expect(await ended(id)).toMatchObject({ state: "completed", reply: { parts: [{ text: "hi you" }] } });
+  expect(server.headers.map((headers) => headers["x-tenant"])).toEqual(["one"]);
+  run.child.kill("SIGINT");
+  expect(await run.ended()).toBe(130);
+  expect(run.stderr()).toContain(`leased ${id} attempt 1`);
+  expect(run.stderr()).toMatch(new RegExp(`${id} completed in `));
+  expect([run.stdout(), run.stderr()].join()).not.toContain("canary");
+});
+
+test("--once with --json: one object a line, and exit 0; the token from the environment", async () => {
+  const server = await startA2aServer({ bearer: CREDENTIAL, turn: (turn) => turn.message("once") });
+  const { api, run } = await setup();
+  await api.agent("remote");
+  const { body } = await api.delegate("remote");
+  const env = { ERRAND_REMOTE_TOKEN: CREDENTIAL };
+  const { code, stdout } = await run(["relay", "--agent", "remote", "--to", server.url, "--once", "--json"], {
+    env,
+  });
+  expect(code).toBe(0);
+  const told = lines(z.looseObject({ event: z.string(), delegation_id: z.string() }), stdout);
+  expect(told.map(({ event }) => event)).toEqual(["leased", "replied"]);
+  expect(told[1]).toMatchObject({ delegation_id: body.id, state: "completed" });
+});
+
+test("a server that is not there is told at once, and relayed to when it is", async () => {
+  const server = await startA2aServer({ turn: (turn) => turn.message(`hi ${turn.text}`) });
+  const { api, start } = await setup();
+  await server.kill();
+  const run = start(["relay", "--agent", "remote", "--to", server.url]);
+  await until(() => run.stderr().includes("cannot be relayed to yet: the A2A server cannot be reached"), {
+    timeoutMs: 30_000,
+  });
+  await server.restart();
+  const { delegate, ended } = watching(api);
+  expect(await ended(await delegate("you"))).toMatchObject({ state: "completed" });
+  run.child.kill("SIGINT");
+  expect(await run.ended()).toBe(130);
+});
+
+test("mistakes are told without what may be a credential", async () => {
+  const { run } = await setup();
+  for (const [more, said] of [
+    [["--to", "http://h", "--header", CREDENTIAL], "--header takes '<name>: <value>'."],
+    [["--to", `http://user:${CREDENTIAL}@h`], "--to takes an http or https URL, without user and password."],
+    [["--to", "http://h", "--token-file", "no-such-file"], "cannot read the token file no-such-file"],
+    [[], "required option '--to <url>' not specified"],
+  ] as const) {
+    const { code, stderr } = await run(["relay", "--agent", "remote", ...more]);
+    expect(code).toBe(64);
+    expect(stderr).toContain(said);
+    expect(stderr).not.toContain("canary");
+  }
+});

@@ -1,0 +1,338 @@
+/** delegate, get, cancel, watch, token: what is printed where, and the exit codes. */
+import { describe, expect, test } from "vitest";
+import { CATEGORIES, categorySchema } from "../../../src/schema/errors.ts";
+import {
+  AGENT,
+  type Answer,
+  completedWith,
+  delegationLike,
+  eventLike,
+  failedWith,
+  frame,
+  ID,
+  type Seen,
+  stubBroker,
+} from "../../client/stub-broker.ts";
+import { until } from "../../support/until.ts";
+import { run, start } from "../fake-host.ts";
+
+const OFFLINE = { state: "offline", last_seen_at: null, pollers: 0 };
+
+const snapshot = {
+  id: "1-0",
+  type: "DELEGATION_SNAPSHOT",
+  delegation_id: ID,
+  delegation: delegationLike(),
+};
+
+/** Accepts work, and ends it as the test says. */
+async function brokerEnding(ended: (answer: Answer, request: Seen) => void) {
+  const stub = await stubBroker((request, answer) => {
+    if (request.method === "POST") answer.json(delegationLike({ presence: OFFLINE }), 202);
+    else if (request.path.endsWith("/scout")) answer.json(AGENT);
+    else if (request.path.endsWith("/events")) answer.events([frame(snapshot)]);
+    else ended(answer, request);
+  });
+  return { stub, env: { url: stub.url, token: "t" } };
+}
+
+describe("delegate", () => {
+  test("prints the id alone", async () => {
+    const { stub, env } = await brokerEnding(() => undefined);
+    const done = await run(
+      ["delegate", "scout", "how", "many", "--priority", "9", "--context", "c", "--idempotency-key", "k"],
+      { env },
+    );
+    expect(done).toEqual({ code: 0, stdout: `${ID}\n`, stderr: "" });
+    expect(stub.seen[0]?.body).toEqual({ target: "scout", task: "how many", priority: 9, context_id: "c" });
+    expect(stub.seen[0]?.headers["idempotency-key"]).toBe("k");
+  });
+
+  test("on a terminal it says that nobody is polling", async () => {
+    const { env } = await brokerEnding(() => undefined);
+    const { stdout, stderr } = await run(["delegate", "scout", "x"], { env, tty: { stderr: true } });
+    expect(stdout).toBe(`${ID}\n`);
+    expect(stderr).toContain("nobody is polling scout");
+  });
+
+  test.each([
+    [["delegate", "scout", "-"], {}],
+    [["delegate", "scout"], { tty: { stdin: false } }],
+  ])("%j takes the task from stdin as it is", async (argv, setting) => {
+    const { stub, env } = await brokerEnding(() => undefined);
+    const { code } = await run(argv, { env, stdin: "line 1\nläne 2\n", ...setting });
+    expect(code).toBe(0);
+    expect(stub.seen[0]?.body.task).toBe("line 1\nläne 2\n");
+  });
+
+  test("a task may look like an option after --", async () => {
+    const { stub, env } = await brokerEnding(() => undefined);
+    const { code } = await run(["delegate", "scout", "--", "--wait", "-x", "--json"], { env });
+    expect(code).toBe(0);
+    expect(stub.seen[0]?.body.task).toBe("--wait -x --json");
+  });
+
+  test("--wait prints the reply's text and nothing else", async () => {
+    const { env } = await brokerEnding((answer) => answer.json(completedWith("two\nlines")));
+    expect(await run(["delegate", "scout", "x", "--wait"], { env })).toEqual({
+      code: 0,
+      stdout: "two\nlines\n",
+      stderr: "",
+    });
+  });
+
+  test("--wait --json prints the delegation on one line", async () => {
+    const { env } = await brokerEnding((answer) => answer.json(completedWith("two\nlines")));
+    const { stdout } = await run(["delegate", "scout", "x", "--wait", "--json"], { env });
+    expect(stdout.trim().split("\n")).toHaveLength(1);
+    expect(JSON.parse(stdout)).toMatchObject({ id: ID, state: "completed" });
+  });
+
+  test.each(categorySchema.options)("--wait exits by the category of the end: %s", async (category) => {
+    const { env } = await brokerEnding((answer) => answer.json(failedWith(category, "command_failed")));
+    const { code, stdout, stderr } = await run(["delegate", "scout", "x", "--wait"], { env });
+    expect(code).toBe(CATEGORIES[category].exit);
+    expect(stdout).toBe("");
+    expect(stderr).toBe(`errand: ${ID} failed: it broke. Mend it.\n`);
+  });
+
+  test("--timeout: the wait runs out, exit 124, and the work goes on", async () => {
+    const { env } = await brokerEnding((answer, request) => {
+      const ms = Number(request.query.get("wait_seconds")) * 1000;
+      setTimeout(() => answer.json(delegationLike({ state: "working" })), ms);
+    });
+    const { code, stdout, stderr } = await run(["delegate", "scout", "x", "--wait", "--timeout", "0.2"], {
+      env,
+    });
+    expect(code).toBe(124);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(/^errand: dlg_\S+ is not finished after 0.2 s \(working\)\. It goes on/);
+  });
+
+  test("on a terminal the wait says what it waits for, and cleans up behind itself", async () => {
+    let finish: () => void = () => undefined;
+    const { env } = await brokerEnding((answer) => {
+      finish = () => answer.json(completedWith("done"));
+    });
+    const started = start(["delegate", "scout", "x", "--wait"], { env, tty: { stderr: true } });
+    await until(() => /waiting \d+ s: submitted, nobody is polling scout/.test(started.stderr()), {
+      what: "the wait line",
+    });
+    finish();
+    expect(await started.done).toBe(0);
+    expect(started.stdout()).toBe("done\n");
+    expect(started.stderr().endsWith("\r\u001b[2K")).toBe(true);
+  });
+
+  test("what asks something ends the wait with the question", async () => {
+    const { env } = await brokerEnding((answer) => {
+      const message = { messageId: "q", role: "ROLE_AGENT", parts: [{ text: "which one?" }] };
+      const interrupt = {
+        id: "int_1",
+        kind: "input",
+        requests: [{ request_id: "r", message }],
+        raised_at: "2026-01-01T00:00:00.000Z",
+        expires_at: "2026-01-01T00:00:00.000Z",
+      };
+      answer.json(delegationLike({ state: "input_required", interrupt }));
+    });
+    const { code, stderr } = await run(["delegate", "scout", "x", "--wait"], { env });
+    expect(code).toBe(1);
+    expect(stderr).toContain("asks: which one?");
+  });
+});
+
+describe("refusals", () => {
+  test("are said in one sentence with the remedy, and the issues below", async () => {
+    const stub = await stubBroker((_request, answer) => {
+      const issues = [{ path: ["target"], reason: "an agent name is \u001b[31mlower case" }];
+      answer.problem(400, "invalid_request", "PROTOCOL", { details: { issues } });
+    });
+    const { code, stderr } = await run(["delegate", "scout", "x"], { env: { url: stub.url, token: "t" } });
+    expect(code).toBe(64);
+    expect(stderr).toBe("errand: about invalid_request. Do this.\n  target: an agent name is lower case\n");
+  });
+
+  test("with --json are the problem itself, on stderr", async () => {
+    const stub = await stubBroker((_request, answer) => answer.problem(401, "unauthenticated", "AUTH"));
+    const { code, stdout, stderr } = await run(["get", ID, "--json"], { env: { url: stub.url, token: "t" } });
+    expect([code, stdout]).toEqual([77, ""]);
+    expect(JSON.parse(stderr)).toMatchObject({ code: "unauthenticated", status: 401, request_id: "req_1" });
+  });
+});
+
+test("get shows, get --wait exits by the end", async () => {
+  const stub = await stubBroker((_request, answer) => answer.json(failedWith("UPSTREAM", "agent_error")));
+  const env = { url: stub.url, token: "t" };
+  const shown = await run(["get", ID], { env });
+  expect(shown.code).toBe(0);
+  expect(shown.stdout).toMatch(/state +failed/);
+  expect(shown.stdout).toMatch(/error +agent_error: it broke/);
+  expect((await run(["get", ID, "--wait"], { env })).code).toBe(1);
+});
+
+test("cancel says what became of it", async () => {
+  const stub = await stubBroker((_request, answer) => answer.json(delegationLike({ state: "canceled" })));
+  const done = await run(["cancel", ID, "--reason", "why not"], { env: { url: stub.url, token: "t" } });
+  expect(done).toMatchObject({ code: 0, stdout: `canceled ${ID}\n` });
+  expect(stub.seen[0]?.body).toEqual({ reason: "why not" });
+});
+
+test("token create prints the secret alone", async () => {
+  const made = {
+    id: "tok_1",
+    principal: "agent:scout",
+    created_at: "2026-01-01T00:00:00.000Z",
+    expires_at: null,
+  };
+  const stub = await stubBroker((_request, answer) => answer.json({ ...made, token: "errand_x" }, 201));
+  const env = { url: stub.url, token: "t" };
+  expect(await run(["token", "create", "agent:scout", "--expires", "60"], { env })).toEqual({
+    code: 0,
+    stdout: "errand_x\n",
+    stderr: "",
+  });
+  expect(stub.seen[0]?.body).toEqual({ principal: "agent:scout", expires_in_seconds: 60 });
+});
+
+test("agent put sends the settings that are given, and no other", async () => {
+  const changed = { ...AGENT, created: false, changed: ["description"], reset: [] };
+  const stub = await stubBroker((_request, answer) => answer.json(changed, 200));
+  const argv = [
+    "agent",
+    "put",
+    "scout",
+    "--description",
+    "counts",
+    "--lease",
+    "30",
+    "--accepts-from",
+    "caller:*",
+    "--interrupt-ttl",
+    "3600",
+  ];
+  expect((await run(argv, { env: { url: stub.url, token: "t" } })).code).toBe(0);
+  expect(stub.seen[0]).toMatchObject({
+    method: "PATCH",
+    body: {
+      description: "counts",
+      accepts_from: ["caller:*"],
+      limits: { lease_seconds: 30, interrupt_ttl_seconds: 3600 },
+    },
+  });
+});
+
+describe("watch", () => {
+  const frames = [
+    frame(
+      eventLike(1, "DELEGATION_SENT", { state: "submitted", status: "queued", task_preview: "a \u001b[2Jb" }),
+    ),
+    frame(eventLike(2, "DELEGATION_STATUS", { status: "leased", attempt: 1 })),
+    frame(eventLike(3, "DELEGATION_STATUS", { status: "progress", progress: { message: "half" } })),
+    frame(eventLike(4, "DELEGATION_COMPLETE", { duration_ms: 1234, response_preview: "3" })),
+  ];
+
+  test("one delegation until its end, a line an event, without what others smuggle in", async () => {
+    const stub = await stubBroker((_request, answer) => answer.events(frames));
+    const { code, stdout } = await run(["watch", ID], { env: { url: stub.url, token: "t" } });
+    expect(code).toBe(0);
+    expect(stdout.split("\n")).toEqual([
+      `00:00:00.000  DELEGATION_SENT      ${ID}  scout  queued "a b"`,
+      `00:00:00.000  DELEGATION_STATUS    ${ID}  scout  leased`,
+      `00:00:00.000  DELEGATION_STATUS    ${ID}  scout  progress "half"`,
+      `00:00:00.000  DELEGATION_COMPLETE  ${ID}  scout  completed in 1.2 s "3"`,
+      "",
+    ]);
+  });
+
+  test("--json: one object a line, whole", async () => {
+    const stub = await stubBroker((_request, answer) => answer.events(frames));
+    const { stdout } = await run(["watch", ID, "--json"], { env: { url: stub.url, token: "t" } });
+    const lines = stdout.trim().split("\n");
+    expect(lines.map((line) => JSON.parse(line).id)).toEqual(["1-0", "2-0", "3-0", "4-0"]);
+    expect(lines[0]).toContain("task_preview");
+  });
+
+  test("ends quietly when its reader goes away, as head does", async () => {
+    let more: () => void = () => undefined;
+    const stub = await stubBroker((_request, answer) => {
+      answer.events(frames.slice(0, 1));
+      more = () => answer.raw.write(frames[1]);
+    });
+    const started = start(["watch", ID], { env: { url: stub.url, token: "t" } });
+    await until(() => started.stdout() !== "", { what: "the first line" });
+    started.closeStdout();
+    more();
+    expect(await started.done).toBe(141);
+    expect(started.stderr()).toBe("");
+  });
+});
+
+describe("a broker that goes away", () => {
+  test("is asked again with the same key, and whoever waits is told so", async () => {
+    const stub = await stubBroker((request, answer) => {
+      const before = stub.seen.filter(({ method }) => method === "POST").length;
+      if (request.method === "POST" && before === 1) answer.cut();
+      else if (request.method === "POST" && before === 2) answer.problem(503, "shutting_down", "TRANSPORT");
+      else answer.json(delegationLike({ presence: OFFLINE }), 202);
+    });
+    const { code, stdout, stderr } = await run(["delegate", "scout", "x"], {
+      env: { url: stub.url, token: "t" },
+    });
+    expect([code, stdout]).toEqual([0, `${ID}\n`]);
+    expect(stderr).toMatch(
+      /^errand: the connection to \S+ was lost \(\S+\); trying again for up to 60 s\.\n$/,
+    );
+    const keys = stub.seen.map(({ headers }) => headers["idempotency-key"]);
+    expect(keys).toHaveLength(3);
+    expect(new Set(keys).size).toBe(1);
+    expect(keys[0]).toMatch(/^[\w-]{36}$/);
+  });
+
+  test("and leaves it open what became of the work: the key that finds out is told", async () => {
+    const details = { outcome: "unknown" };
+    const stub = await stubBroker((_request, answer) =>
+      answer.problem(500, "internal", "INTERNAL", { details }),
+    );
+    const { code, stderr } = await run(["delegate", "scout", "x"], { env: { url: stub.url, token: "t" } });
+    expect(code).toBe(70);
+    expect(stderr).toContain(
+      `Run it again with --idempotency-key ${stub.seen[0]?.headers["idempotency-key"]}`,
+    );
+  });
+});
+
+test("colour is for terminals, and NO_COLOR turns it off", async () => {
+  const stub = await stubBroker((_request, answer) => answer.json({ agents: [AGENT] }));
+  const env = { url: stub.url, token: "t" };
+  const tty = { stdout: true };
+  const sgr = "\u001b[";
+  const argv = ["agent", "list"];
+  expect((await run(argv, { env, tty, childEnv: {} })).stdout).toContain(sgr);
+  expect((await run(argv, { env, childEnv: {} })).stdout).not.toContain(sgr);
+  expect((await run(argv, { env, tty, childEnv: { NO_COLOR: "1" } })).stdout).not.toContain(sgr);
+  expect((await run(argv, { env, tty, childEnv: { TERM: "dumb" } })).stdout).not.toContain(sgr);
+});
+
+test("the progress of the work is on the line of a wait", async () => {
+  let finish: () => void = () => undefined;
+  const working = eventLike(3, "DELEGATION_STATUS", {
+    state: "working",
+    status: "progress",
+    attempt: 2,
+    progress: { message: "half", done: 3, total: 6 },
+  });
+  const stub = await stubBroker((request, answer) => {
+    if (request.path.endsWith("/events")) answer.events([frame(snapshot), frame(working)]);
+    else if (request.path.endsWith("/scout")) answer.json(AGENT);
+    else finish = () => answer.json(completedWith("done"));
+  });
+  const env = { url: stub.url, token: "t" };
+  const started = start(["get", ID, "--wait", "--reply"], { env, tty: { stderr: true } });
+  await until(() => /waiting \d+ s: working, attempt 2, 3\/6 half/.test(started.stderr()), {
+    what: "the line",
+  });
+  finish();
+  expect(await started.done).toBe(0);
+  expect(started.stdout()).toBe("done\n");
+});

@@ -1,0 +1,93 @@
+/** `errand get` says what was asked and answered, who worked, and what it waits for. */
+import { expect, test } from "vitest";
+import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+import { run as runHere, start } from "../fake-host.ts";
+
+async function setup() {
+  const { url, clock, gateway } = await startBroker();
+  const api = client(url);
+  await api.agent("scout", { backoff: { initial_ms: 600_000, max_ms: 600_000, jitter: 0 } });
+  const { id } = (await api.delegate("scout")).body;
+  const next = async () =>
+    (await api.lease("scout", { wait_seconds: 0, worker_id: "host-7" })).body.leases[0]?.lease_id;
+  const get = async (...more: string[]) => {
+    const { code, stdout, stderr } = await runHere(["get", id, ...more], { env: { url, token: OPERATOR } });
+    expect([code, stderr]).toEqual([0, ""]);
+    return stdout;
+  };
+  const row = async (name: string) => new RegExp(`^${name} +(.*)$`, "m").exec(await get())?.[1];
+  return { url, clock, gateway, api, id: String(id), next, get, row };
+}
+
+test("of a finished one: questions, answers, who and when, the worker, how long it took", async () => {
+  const { url, api, id, next, get } = await setup();
+  const ann = await as(url, "approver:ann");
+  const first = (await api.interrupt(await next(), { request_id: "a", text: "Deploy?" })).body.interrupt_id;
+  expect(await get()).not.toMatch(/^question +Deploy/m);
+  await ann.answer(id, first, { decision: "approve", text: "but\u001b[2J gently" });
+  await api.message(id, "in French");
+  const auth = { kind: "auth", request_id: "b", text: "A token?" };
+  const second = (await api.interrupt(await next(), auth)).body.interrupt_id;
+  await api.answer(id, second, { text: "geheimnis" });
+  await api.reply(await next());
+
+  const said = [
+    /^question +Deploy\?$/m,
+    /^answer +by approver:ann at 20\S+Z: approve, "but gently"$/m,
+    /^follow-up +in French$/m,
+    /^question +A token\?$/m,
+    /^answer +by operator at 20\S+Z: \(a secret\)$/m,
+  ];
+  const shown = await get();
+  for (const line of said) expect(shown).toMatch(line);
+  expect(shown).toMatch(/^worker +host-7 \(last\)$/m);
+  expect(shown).toMatch(/^took +[\d.]+ m?s$/m);
+  const history = await get("--history");
+  for (const line of said) expect(history).toMatch(line);
+  expect(history.split("\n")).toHaveLength(said.length + 1);
+  const messages = (await get("--history", "--json")).trim().split("\n");
+  expect(messages.map((line) => JSON.parse(line))).toEqual((await api.get(id)).body.history);
+});
+
+test("of one that waits: for whom, for how long, and what went wrong before", async () => {
+  const { api, next, row } = await setup();
+  expect(await row("waits")).toBe("nobody is polling scout");
+  await api.call("POST", "/v1/agents/scout/pause");
+  expect(await row("waits")).toBe("scout is paused: 'errand agent resume scout' (operator)");
+  await api.call("POST", "/v1/agents/scout/resume");
+  const error = { code: "command_failed", message: "no disk", retryable: true };
+  await api.reply(await next(), { state: "failed", text: undefined, error });
+  expect(await row("last attempt")).toBe("failed: command_failed: no disk");
+  expect(await row("waits")).toMatch(/^until 20\S+Z, for the next attempt$/);
+});
+
+test("--history says when it is empty", async () => {
+  const { get } = await setup();
+  expect(await get("--history")).toBe("no follow-ups, questions or answers yet\n");
+  expect(await get("--history", "--json")).toBe("");
+});
+
+test("a wait without a terminal says once why no worker takes the work; with --json it does not", async () => {
+  const { url, api, id, next } = await setup();
+  const { body } = await api.delegate("scout");
+  const waits = [id, String(body.id)];
+  await api.call("PATCH", "/v1/agents/scout", { limits: { max_working: 1 } });
+  const lease = await next();
+  const env = { url, token: OPERATOR };
+  const waiting = start(["get", waits[1] ?? "", "--wait"], { env });
+  const silent = start(["get", waits[1] ?? "", "--wait", "--json"], { env });
+  await until(() => waiting.stderr() !== "", { timeoutMs: 15_000, what: "the reason" });
+  expect(waiting.stderr()).toBe(
+    `errand: ${waits[1]} waits: scout is at its limit of running delegations (max_working 1); 1 waiting.\n`,
+  );
+  await api.reply(lease);
+  await api.call("POST", "/v1/agents/scout/pause");
+  const paused = start(["get", waits[1] ?? "", "--wait"], { env });
+  await until(() => paused.stderr().includes("scout is paused"), { timeoutMs: 15_000, what: "the reason" });
+  await api.call("POST", "/v1/agents/scout/resume");
+  await api.reply(await next());
+  expect(await Promise.all([waiting.done, silent.done, paused.done])).toEqual([0, 0, 0]);
+  expect(silent.stderr()).toBe("");
+  expect(waiting.stderr().split("\n")).toHaveLength(2);
+});

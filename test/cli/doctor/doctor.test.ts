@@ -1,0 +1,163 @@
+/** `errand doctor`, with and without a broker. */
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { clockCheck, redisChecks, versionCheck } from "../../../src/cli/doctor/broker.ts";
+import { type Check, checkSchema } from "../../../src/cli/doctor/finding.ts";
+import { nodeCheck, redisHereChecks } from "../../../src/cli/doctor/local.ts";
+import { stubBroker } from "../../client/stub-broker.ts";
+import { as } from "../../support/broker.ts";
+import { startOwnRedis } from "../../support/own-redis.ts";
+import { errand, freshDir, serveIn } from "../../support/program.ts";
+import { lines, setup } from "../broker/cli.ts";
+
+const byName = (stdout: string) =>
+  Object.fromEntries(lines(checkSchema, stdout).map((check) => [check.check, check]));
+const statuses = (checks: Record<string, Check>) =>
+  Object.fromEntries(Object.entries(checks).map(([name, { status }]) => [name, status]));
+
+async function doctor(dir: string, args: string[] = [], env: Record<string, string> = {}) {
+  const run = errand(dir, ["doctor", "--json", ...args], env);
+  const code = await run.ended();
+  const checks = byName(run.stdout());
+  // Whoever is told of a trouble is told what to do.
+  for (const { status, remedy, category } of Object.values(checks)) {
+    expect(remedy !== undefined).toBe(status === "warn" || status === "fail");
+    expect(category !== undefined).toBe(status === "fail");
+  }
+  return { code, checks, stderr: run.stderr() };
+}
+
+describe("without a broker", () => {
+  test("it says so, exits 75, and tells which Redis one would use", async () => {
+    const { code, checks, stderr } = await doctor(freshDir());
+    expect([code, stderr]).toEqual([75, ""]);
+    const skip = { token: "skip", version: "skip", clock: "skip" };
+    expect(statuses(checks)).toEqual({
+      node: "ok",
+      settings: "ok",
+      data_dir: "ok",
+      broker: "fail",
+      ...skip,
+      redis: expect.stringMatching(/^(?:ok|warn)$/),
+    });
+    expect(checks.broker?.remedy).toContain("errand serve");
+    expect(checks.redis?.detail).toContain("embedded");
+  });
+
+  test("wrong settings, open secrets and a bad Redis are told at once; the configuration gives the exit code", async () => {
+    const dir = freshDir();
+    mkdirSync(join(dir, ".errand"));
+    writeFileSync(join(dir, ".errand", "operator-token"), "errand_operator_xxxxxxxxxxxx\n");
+    chmodSync(join(dir, ".errand"), 0o755);
+    chmodSync(join(dir, ".errand", "operator-token"), 0o644);
+    const env = { ERRAND_PROT: "1", ERRAND_REDIS_URL: "redis://:hush@127.0.0.1:1" };
+    const { code, checks } = await doctor(dir, [], env);
+    expect(code).toBe(78);
+    expect(statuses(checks)).toMatchObject({
+      settings: "fail",
+      data_dir: "fail",
+      broker: "fail",
+      redis: "fail",
+    });
+    expect(checks.settings?.detail).toContain("ERRAND_PROT: unknown variable");
+    expect(checks.data_dir?.remedy).toContain(`chmod go= ${join(dir, ".errand")}`);
+    expect(checks.redis?.detail).toContain("127.0.0.1:1: it does not answer");
+    expect(JSON.stringify(checks)).not.toContain("hush");
+  });
+
+  test("an external Redis is asked for its settings", async () => {
+    const { redis, target } = await startOwnRedis();
+    await redis.config("SET", "maxmemory-policy", "allkeys-lru");
+    // A socket's URL carries no password.
+    await redis.config("SET", "requirepass", "");
+    const { checks } = await doctor(freshDir(), [], { ERRAND_REDIS_URL: `unix:${target.socket}` });
+    expect(checks.redis).toMatchObject({ status: "fail", category: "CONFIG" });
+    expect(checks.redis?.detail).toContain("maxmemory-policy is allkeys-lru");
+  });
+});
+
+describe("with a broker", () => {
+  test("all is well with the one that `errand serve` started", async () => {
+    const dir = freshDir();
+    const { url } = await serveIn(dir);
+    const { code, checks } = await doctor(dir);
+    expect(code).toBe(0);
+    expect(new Set(Object.values(statuses(checks)))).toEqual(new Set(["ok"]));
+    expect(Object.keys(checks).sort()).toEqual([...checkSchema.shape.check.options].sort());
+    expect(checks.broker?.detail).toContain(url);
+    expect(checks.token?.detail).toMatch(/operator-token, of operator$/);
+    expect(checks.redis?.detail).toMatch(/^embedded: (?:redis|valkey) \d/);
+    expect(checks.redis_durability?.detail).toContain("fsync always");
+    expect(checks.redis_memory?.detail).toMatch(/^\d+ MiB of \d+ MiB used$/);
+
+    const shown = errand(dir, ["doctor"]);
+    expect(await shown.ended()).toBe(0);
+    expect(shown.stdout().split("\n")[0]).toMatch(/^ok {4}node {2,}\d+/);
+  });
+
+  test("the token says who; what it may not see is passed over; a wrong one exits 77", async () => {
+    const { run, url } = await setup();
+    const { token } = await as(url, "caller:bob");
+    const bob = await run(["doctor", "--json"], { token });
+    const checks = byName(bob.stdout);
+    expect(checks.token?.detail).toBe("from ERRAND_TOKEN, of caller:bob");
+    expect(checks.redis?.status).toBe("skip");
+    expect(checks.data_dir?.status).toBe("skip");
+    expect(bob.code).toBe(0);
+
+    const wrong = await run(["doctor", "--json", "--token", "wrong"]);
+    expect(wrong.code).toBe(77);
+    expect(byName(wrong.stdout)).toMatchObject({ broker: { status: "ok" }, token: { status: "fail" } });
+    const none = await doctor(freshDir(), ["--url", url]);
+    expect([none.code, none.checks.token?.status]).toEqual([77, "fail"]);
+  });
+
+  test("what answers but is no broker is told as such", async () => {
+    const stub = await stubBroker((_request, answer) => answer.json({ hello: "world" }));
+    const { code, checks } = await doctor(freshDir(), ["--url", stub.url, "--token", "x"]);
+    expect([code, checks.broker?.status]).toEqual([78, "fail"]);
+  });
+});
+
+describe("findings", () => {
+  const REDIS = {
+    source: "external",
+    product: "valkey",
+    version: "8.0.1",
+    maxmemory_policy: "noeviction",
+    maxmemory_bytes: 100 * 1024 * 1024,
+    used_memory_bytes: 1,
+    appendonly: true,
+    appendfsync: "always",
+  } as const;
+  const bad = (changed: object) =>
+    [...redisChecks({ ...REDIS, ...changed })].filter(({ status }) => status !== "ok");
+
+  test("of Redis", () => {
+    expect(bad({})).toEqual([]);
+    expect(bad({ maxmemory_policy: "allkeys-lru" })).toMatchObject([
+      { check: "redis_eviction", status: "fail" },
+    ]);
+    expect(bad({ appendonly: false })).toMatchObject([{ check: "redis_durability", status: "warn" }]);
+    expect(bad({ appendfsync: "everysec" })).toMatchObject([{ check: "redis_durability", status: "warn" }]);
+    expect(bad({ maxmemory_bytes: 0 })).toMatchObject([{ check: "redis_memory", status: "warn" }]);
+    const full = { used_memory_bytes: 80 * 1024 * 1024 };
+    expect(bad(full)).toMatchObject([{ check: "redis_memory", status: "fail", category: "TRANSPORT" }]);
+    const found = { detail: "external: redis 7.2.0 at a:1", refused: [], warnings: ["appendonly is off"] };
+    expect([...redisHereChecks(found)]).toMatchObject([{ status: "warn" }]);
+  });
+
+  test("of Node, versions and clocks", () => {
+    expect(nodeCheck("20.18.9")).toMatchObject({ status: "fail", category: "CONFIG" });
+    expect([nodeCheck("20.19.0").status, nodeCheck("22.1.0").status]).toEqual(["ok", "ok"]);
+    expect(versionCheck("1.0.0", "1.0.1").status).toBe("warn");
+    expect(clockCheck(61_000, 5)).toMatchObject({
+      status: "warn",
+      detail: "the broker's is 61.0 s ahead of this machine's",
+    });
+    expect(clockCheck(-3_000, 5).detail).toContain("behind");
+    // A slow answer proves nothing.
+    expect(clockCheck(3_000, 1_500).status).toBe("ok");
+  });
+});

@@ -1,0 +1,286 @@
+/** `errand work`: what a command gets, what becomes of its output, and how it ends. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  AGENT,
+  type Answer,
+  completedWith,
+  ID,
+  LEASE_ID,
+  leaseLike,
+  stubBroker,
+} from "../../client/stub-broker.ts";
+import { until } from "../../support/until.ts";
+import { run } from "../fake-host.ts";
+
+const HEARTBEAT = { expires_at: "2026-01-01T00:02:00.000Z", messages: [] };
+
+/** Hands one lease out. `held` is the heartbeat that waits for news. */
+async function brokerWith(text: string, agentExists = true) {
+  const held: Answer[] = [];
+  let given = false;
+  const message = { messageId: "m1", role: "ROLE_USER", parts: [{ text }] };
+  const stub = await stubBroker((request, answer) => {
+    const verb = request.path.split("/").at(-1);
+    if (request.path === "/v1/agents/scout") {
+      if (request.method === "GET" && !agentExists) answer.problem(404, "agent_unknown", "CONFIG");
+      else answer.json(AGENT);
+    } else if (verb === "leases") {
+      if (!given) answer.json({ leases: [leaseLike(60, { message })] });
+      given = true;
+    } else if (verb === "heartbeat") {
+      if (request.body.wait_seconds === undefined) answer.json(HEARTBEAT);
+      else held.push(answer);
+    } else if (verb === "reply") answer.json({ outcome: "matched", delegation: completedWith("") });
+    else answer.json({});
+  });
+  return { stub, held, env: { url: stub.url, token: "errand_secret" } };
+}
+
+const SH = ["--", "sh", "-c"];
+
+async function workOn(script: string, task = "the task") {
+  const { stub, env } = await brokerWith(task);
+  const done = await run(["work", "--agent", "scout", "--once", ...SH, script], {
+    env,
+    childEnv: {
+      PATH: process.env.PATH,
+      ERRAND_TOKEN: "errand_secret",
+      ERRAND_OPERATOR_TOKEN: "o",
+      ERRAND_ANSWER: "to an outer command",
+      ERRAND_DECISION: "approve",
+      KEPT: "yes",
+    },
+  });
+  return { ...done, stub, reply: stub.to("/reply")[0]?.body };
+}
+
+describe("the command", () => {
+  test("gets the task on stdin and its output becomes the reply, its last newline aside", async () => {
+    const { code, stdout, stderr, reply } = await workOn("cat; echo; echo end; echo", "läne 1\nline 2");
+    expect(code).toBe(0);
+    expect(stdout).toBe("");
+    expect(reply).toEqual({ state: "completed", text: "läne 1\nline 2\nend\n" });
+    expect(stderr).toContain(`errand: leased ${ID} attempt 1\n`);
+    expect(stderr).toMatch(new RegExp(`errand: ${ID} completed in \\d+ ms\n`));
+  });
+
+  test("gets its place in the world by environment, and no token", async () => {
+    const { reply } = await workOn("env");
+    const env = new Map(
+      String(reply?.text)
+        .split("\n")
+        .map((line) => [line.split("=")[0], line]),
+    );
+    expect(env.get("ERRAND_TASK")).toBe("ERRAND_TASK=the task");
+    expect(env.get("ERRAND_DELEGATION_ID")).toBe(`ERRAND_DELEGATION_ID=${ID}`);
+    expect(env.get("ERRAND_LEASE_ID")).toBe(`ERRAND_LEASE_ID=${LEASE_ID}`);
+    expect(env.get("ERRAND_ATTEMPT")).toBe("ERRAND_ATTEMPT=1");
+    expect(env.get("ERRAND_CONTEXT_ID")).toBe("ERRAND_CONTEXT_ID=ctx-1");
+    expect([env.has("ERRAND_ANSWER"), env.has("ERRAND_DECISION")]).toEqual([false, false]);
+    expect(env.get("KEPT")).toBe("KEPT=yes");
+    expect(String(reply?.text)).not.toContain("errand_secret");
+    expect(env.has("ERRAND_OPERATOR_TOKEN")).toBe(false);
+  });
+
+  test("gets a large task on stdin alone", async () => {
+    const { reply } = await workOn("wc -c; env | grep -c ERRAND_TASK || true", "x".repeat(100_000));
+    expect(reply?.text).toMatch(/^\s*100000\n0$/);
+  });
+
+  test("need not read its task", async () => {
+    const { reply } = await workOn("exec echo ignored", "x".repeat(1_000_000));
+    expect(reply).toEqual({ state: "completed", text: "ignored" });
+  });
+});
+
+describe("its end", () => {
+  test("other than 0 fails the delegation with the last lines of stderr", async () => {
+    const script = "i=0; while [ $i -lt 2000 ]; do echo line $i >&2; i=$((i+1)); done; exit 3";
+    const { code, reply, stderr } = await workOn(script);
+    expect(code).toBe(0);
+    expect(reply).toMatchObject({ state: "failed", error: { code: "command_failed", retryable: false } });
+    const message = String(Object(reply?.error).message);
+    expect(message.length).toBeLessThanOrEqual(4096);
+    expect(message).toMatch(/^line \d+\n/);
+    expect(message.endsWith("line 1999")).toBe(true);
+    expect(stderr).toContain("failed in");
+  });
+
+  test.each([
+    ["exit 3", "exit status 3", false],
+    ["exit 75", "exit status 75", true],
+    ["kill -9 $$", "killed by SIGKILL", false],
+  ])("%s without a word says %s", async (script, message, retryable) => {
+    const { reply } = await workOn(script);
+    expect(reply).toEqual({ state: "failed", error: { code: "command_failed", message, retryable } });
+  });
+
+  test("does not wait for what it left behind", async () => {
+    const startedAt = performance.now();
+    const { reply } = await workOn("sleep 30 & echo started");
+    expect(reply).toEqual({ state: "completed", text: "started" });
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+  });
+});
+
+describe("its output", () => {
+  test("is told as progress, the latest line of what came, without escapes", async () => {
+    const { stub } = await workOn(
+      "printf 'one\\n\\033[31mtwo\\033[0m\\n'; sleep 1; printf '10%%\\r20%%\\r' >&2; sleep 1",
+    );
+    const said = stub.to("/heartbeat").flatMap(({ body }) => body.progress ?? []);
+    expect(said).toEqual([{ message: "two" }, { message: "20%" }]);
+  });
+
+  const stdoutOf = (reply: unknown) => Object(Object(reply).artifacts?.[0]);
+
+  test("is the reply's text up to 64 KiB, an artifact beyond", async () => {
+    const fits = await workOn("head -c 65536 /dev/zero | tr '\\0' x");
+    expect(fits.reply?.text).toHaveLength(65_536);
+    const { reply } = await workOn("head -c 65536 /dev/zero | tr '\\0' x; echo");
+    expect(reply?.message).toEqual({
+      role: "ROLE_AGENT",
+      parts: [{ text: "The output is the artifact 'stdout': 65537 bytes." }],
+      metadata: { output_artifact: "stdout" },
+    });
+    expect(reply?.artifacts).toHaveLength(1);
+    expect(stdoutOf(reply)).toMatchObject({ artifactId: "stdout", metadata: {} });
+    expect(stdoutOf(reply).parts).toEqual([{ text: `${"x".repeat(65_536)}\n`, mediaType: "text/plain" }]);
+  });
+
+  test("that is too large is cut, and the reply says so", async () => {
+    const { reply } = await workOn("head -c 3000000 /dev/zero | tr '\\0' '\"'");
+    expect(reply?.text).toBeUndefined();
+    const { metadata, parts } = Object(reply?.message);
+    expect(metadata).toMatchObject({ truncated: true, stdout_bytes: 3_000_000, output_artifact: "stdout" });
+    expect(parts[0].text).toContain(`the first ${metadata.kept_bytes} of 3000000 bytes`);
+    expect(stdoutOf(reply).parts[0].text).toHaveLength(metadata.kept_bytes);
+    expect(metadata.kept_bytes).toBeGreaterThan(400_000);
+    expect(JSON.stringify(reply).length).toBeLessThan(1_048_576);
+  });
+
+  test("that is no text travels as bytes", async () => {
+    const { reply } = await workOn("printf '\\377\\000\\001'");
+    expect(stdoutOf(reply).parts).toEqual([{ raw: "/wAB", mediaType: "application/octet-stream" }]);
+    const { metadata, parts } = Object(reply?.message);
+    expect(metadata).toEqual({ output_artifact: "stdout" });
+    expect(parts).toEqual([{ text: "The output is the artifact 'stdout': 3 bytes." }]);
+  });
+});
+
+test("an agent that is not there is made, with the defaults", async () => {
+  const { stub, env } = await brokerWith("x", false);
+  await run(["work", "--agent", "scout", "--once", "--quiet", "--", "cat"], { env });
+  const made = stub.seen.find(({ path, method }) => path === "/v1/agents/scout" && method !== "GET");
+  expect(made).toMatchObject({ body: {} });
+});
+
+test("--quiet says nothing, --json says it as lines on stdout", async () => {
+  const quiet = await brokerWith("x");
+  const silent = await run(["work", "--agent", "scout", "--once", "--quiet", "--", "cat"], {
+    env: quiet.env,
+  });
+  expect(silent).toEqual({ code: 0, stdout: "", stderr: "" });
+  const loud = await brokerWith("x");
+  const said = await run(["work", "--agent", "scout", "--once", "--json", "--", "cat"], { env: loud.env });
+  expect(said.stderr).toBe("");
+  const lines = said.stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(lines).toMatchObject([
+    { event: "leased", delegation_id: ID, attempt: 1 },
+    { event: "replied", delegation_id: ID, state: "completed" },
+  ]);
+});
+
+describe("as a process", () => {
+  /** A worker whose child and grandchild write their process ids into a file. */
+  async function worker(script: string) {
+    const broker = await brokerWith("x");
+    const errand = spawn(
+      process.execPath,
+      [
+        "--import",
+        "tsx",
+        fileURLToPath(new URL("../process.ts", import.meta.url)),
+        "work",
+        "--agent",
+        "scout",
+        ...SH,
+        script,
+      ],
+      {
+        env: { PATH: process.env.PATH, ERRAND_URL: broker.env.url, ERRAND_TOKEN: broker.env.token },
+        stdio: ["ignore", "pipe", "pipe"],
+      },
+    );
+    onTestFinished(() => void errand.kill("SIGKILL"));
+    let stderr = "";
+    errand.stderr.on("data", (chunk: Buffer) => {
+      stderr += chunk.toString();
+    });
+    const said = () =>
+      broker.stub.to("/heartbeat").flatMap(({ body }) => Object(body.progress).message ?? []);
+    const pids = await until(
+      () => {
+        const words = String(said()[0] ?? "").split(" ");
+        return words[0] === "pids" ? words.slice(1).map(Number) : undefined;
+      },
+      { what: "the process ids", timeoutMs: 15_000 },
+    );
+    return { ...broker, errand, pids, stderr: () => stderr };
+  }
+
+  async function isAlive(pid: number): Promise<boolean> {
+    // A zombie that nobody reaps here has ended all the same.
+    const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+    return stat !== "" && stat.split(") ")[1]?.[0] !== "Z";
+  }
+  const areGone = async (pids: readonly number[]) => !(await Promise.all(pids.map(isAlive))).includes(true);
+
+  test("Ctrl-C ends the command and what it started, gives the work back, and exits 130", async () => {
+    const { errand, pids, stub, stderr } = await worker("sleep 60 & echo pids $$ $!; wait");
+    const startedAt = performance.now();
+    errand.kill("SIGINT");
+    const [code] = await once(errand, "exit");
+    expect(code).toBe(130);
+    expect(performance.now() - startedAt).toBeLessThan(4000);
+    expect(await areGone(pids)).toBe(true);
+    expect(stub.to("/release")).toHaveLength(1);
+    expect(stub.to("/reply")).toEqual([]);
+    expect(stderr()).toContain(`errand: released ${ID}\n`);
+  });
+
+  test("a second Ctrl-C does not wait for a command that will not end", async () => {
+    const { errand, pids } = await worker("trap '' TERM; echo pids $$; while :; do sleep 1; done");
+    errand.kill("SIGTERM");
+    errand.kill("SIGINT");
+    const startedAt = performance.now();
+    await once(errand, "exit");
+    expect([130, 143]).toContain(errand.exitCode);
+    expect(performance.now() - startedAt).toBeLessThan(3000);
+    await until(() => areGone(pids), { what: "the command's end" });
+  });
+
+  test("a cancel ends the command, by force if need be, and sends no reply", async () => {
+    const { errand, held, pids, stub, stderr } = await worker(
+      "trap '' TERM; echo pids $$; while :; do sleep 1; done",
+    );
+    const heartbeat = await until(() => held[0], { what: "the held heartbeat" });
+    heartbeat.problem(409, "lease_lost", "PROTOCOL", { details: { reason: "canceled" } });
+    await until(() => areGone(pids), { what: "the command's end", timeoutMs: 8000 });
+    await until(() => stderr().includes(`${ID} dropped: the lease is gone (canceled)`), {
+      what: "a word of it",
+    });
+    expect(stub.to("/reply")).toEqual([]);
+    expect(stub.to("/release")).toEqual([]);
+    await until(() => stub.to("/leases").length === 2, { what: "the next poll" });
+    errand.kill("SIGINT");
+    await once(errand, "exit");
+  });
+});

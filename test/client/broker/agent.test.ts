@@ -1,0 +1,328 @@
+/** An agent against a real broker: its leases, its output, its end. */
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  Agent,
+  type AgentEvent,
+  type AgentOptions,
+  Delegator,
+  type Handler,
+  LeaseLostError,
+  type Work,
+} from "../../../src/index.ts";
+import { as, client, startBroker } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+import { losingAnswers } from "../flaky.ts";
+
+/** A broker with the agent scout, whose failed work comes back at once, and a caller of it. */
+async function desk() {
+  const broker = await startBroker();
+  const { url } = broker;
+  const token = await as(url, "agent:scout");
+  await token.agent("scout", { backoff: { initial_ms: 0 } });
+  const alice = await as(url, "caller:alice");
+  const delegator = new Delegator({ url, token: alice.token });
+  const send = async (task: string) => (await delegator.delegate({ target: "scout", task })).id;
+  const scout = (handler: Handler, options: Partial<AgentOptions> = {}) => {
+    const events: AgentEvent[] = [];
+    const onEvent = (event: AgentEvent) => events.push(event);
+    const agent = new Agent({ url, token: token.token, agent: "scout", onEvent, ...options }, handler);
+    const running = agent.run();
+    // Each test says itself how its agent ends, if that is what it is about.
+    running.catch(() => undefined);
+    onTestFinished(() => agent.stop(0));
+    return { agent, running, types: () => events.map(({ type }) => type) };
+  };
+  return { ...broker, token, delegator, send, scout };
+}
+
+/** A handler's work that goes on until its signal aborts. */
+function untilAborted({ signal }: Work): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+describe("leases", () => {
+  test("come with the replies to those before: a queue is worked off with one poll", async () => {
+    const { delegator, send, scout } = await desk();
+    const ids = [await send("1"), await send("2"), await send("3")];
+    let polls = 0;
+    const counting: typeof fetch = (input, init) => {
+      if (String(input).endsWith("/leases")) polls += 1;
+      return fetch(input, init);
+    };
+    let pollsAtLast = 0;
+    const work: Handler = ({ text }) => {
+      if (text === "3") pollsAtLast = polls;
+      return `did ${text}`;
+    };
+    scout(work, { fetch: counting });
+    const ended = await Promise.all(ids.map((id) => delegator.wait(id, { timeoutSeconds: 15 })));
+    expect(ended.map(({ reply }) => reply?.parts[0]?.text)).toEqual(["did 1", "did 2", "did 3"]);
+    expect(pollsAtLast).toBe(1);
+  });
+
+  test("are kept by heartbeats for longer than they last", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send("long");
+    const outlived = async ({ delegation: { lease } }: Work) => {
+      const first = Date.parse(lease?.expires_at ?? "");
+      await until(async () => Date.parse((await delegator.get(id)).lease?.expires_at ?? "") > first + 1500, {
+        timeoutMs: 15_000,
+        what: "the lease extended beyond its own length",
+      });
+      return "done";
+    };
+    scout(outlived, { leaseSeconds: 1 });
+    expect(await delegator.wait(id, { timeoutSeconds: 19 })).toMatchObject({
+      state: "completed",
+      attempt: 1,
+    });
+  });
+
+  test("are worked at side by side, as many as asked for", async () => {
+    const { delegator, send, scout } = await desk();
+    const ids = [await send("1"), await send("2"), await send("3")];
+    let now = 0;
+    const together: Handler = async () => {
+      now += 1;
+      await until(() => now === 3, { timeoutMs: 15_000, what: "three at once" });
+    };
+    scout(together, { concurrency: 3 });
+    for (const id of ids) expect((await delegator.wait(id, { timeoutSeconds: 15 })).state).toBe("completed");
+  });
+
+  test("that fail for now are tried again", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send("x");
+    scout(({ attempt }) =>
+      attempt === 1
+        ? { state: "failed", error: { code: "busy", message: "not now", retryable: true } }
+        : `attempt ${attempt}`,
+    );
+    const ended = await delegator.wait(id, { timeoutSeconds: 15 });
+    expect(ended).toMatchObject({
+      state: "completed",
+      attempt: 2,
+      reply: { parts: [{ text: "attempt 2" }] },
+    });
+  });
+});
+
+describe("the signal aborts", () => {
+  test("when the delegation is canceled, and what is returned after that goes nowhere", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send("x");
+    let reason: unknown;
+    const { types } = scout(async (work) => {
+      reason = await untilAborted(work).catch((error: unknown) => error);
+      return "too late";
+    });
+    await until(() => types().includes("leased"), { what: "the work begun" });
+    await delegator.cancel(id);
+    await until(() => types().includes("lost"), { what: "the loss" });
+    expect(reason).toMatchObject({ name: "LeaseLostError", reason: "canceled" });
+    expect(await delegator.get(id)).toMatchObject({ state: "canceled", reply: null });
+  });
+
+  test("when no heartbeat gets through any more, before another worker has the work", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send("x");
+    let first = true;
+    const cutOff: typeof fetch = (input, init) => {
+      const isBeat = String(input).endsWith("/heartbeat");
+      if (!isBeat || first) {
+        if (isBeat) first = false;
+        return fetch(input, init);
+      }
+      const cause = Object.assign(new Error("no way"), { code: "ENETUNREACH" });
+      return Promise.reject(new TypeError("fetch failed", { cause }));
+    };
+    let stateThen: unknown;
+    let reason: unknown;
+    const { types } = scout(
+      async (work) => {
+        reason = await untilAborted(work).catch((error: unknown) => error);
+        stateThen = (await delegator.get(id)).state;
+      },
+      { leaseSeconds: 1, fetch: cutOff, once: true },
+    );
+    await until(() => types().includes("lost"), { timeoutMs: 10_000, what: "the loss" });
+    expect(reason).toMatchObject({ name: "LeaseLostError", reason: "expired" });
+    expect(stateThen).toBe("working");
+  });
+
+  test("when the agent's token is revoked, and the agent ends", async () => {
+    const { url, token, send, scout } = await desk();
+    await send("x");
+    let reason: unknown;
+    const { running, types } = scout(
+      async (work) => {
+        reason = await untilAborted(work).catch((error: unknown) => error);
+      },
+      { leaseSeconds: 1 },
+    );
+    await until(() => types().includes("leased"), { what: "the work begun" });
+    await client(url).call("DELETE", `/v1/tokens/${token.tokenId}`);
+    await expect(running).rejects.toMatchObject({ code: "unauthenticated" });
+    expect(reason).toBeInstanceOf(LeaseLostError);
+  });
+
+  test("when the agent stops: the work goes back without an attempt spent, to whoever is there", async () => {
+    const { delegator, token, send, scout } = await desk();
+    const id = await send("x");
+    let reason: unknown;
+    const { agent, types } = scout(async (work) => {
+      reason = await untilAborted(work).catch((error: unknown) => error);
+    });
+    await until(() => types().includes("leased"), { what: "the work begun" });
+    await agent.stop();
+    expect(types()).toEqual(["leased", "released"]);
+    expect(reason).toMatchObject({ name: "AgentStoppingError" });
+    const { leases } = (await token.lease("scout")).body;
+    expect(leases).toMatchObject([{ attempt: 1, delegation: { id } }]);
+    expect((await delegator.get(id)).attempt).toBe(1);
+  });
+});
+
+describe("an agent that stops", () => {
+  test("lets work in hand end, and takes nothing more", async () => {
+    const { delegator, send, scout } = await desk();
+    const [id, next] = [await send("now"), await send("later")];
+    let finish = () => {};
+    const { agent, types } = scout(() => new Promise((resolve) => (finish = () => resolve("whole"))), {
+      drainSeconds: 15,
+    });
+    await until(() => types().includes("leased"), { what: "the work begun" });
+    const stopped = agent.stop();
+    finish();
+    await stopped;
+    expect((await delegator.get(id)).reply?.parts).toEqual([{ text: "whole" }]);
+    expect(await delegator.get(next)).toMatchObject({ state: "submitted", attempt: 1, version: 1 });
+  });
+
+  test("gives back what does not end in time", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send("x");
+    const { agent, types } = scout(() => new Promise(() => undefined), { stopWithinSeconds: 0.1 });
+    await until(() => types().includes("leased"), { what: "the work begun" });
+    await agent.stop(0.1);
+    expect(types()).toEqual(["leased", "released"]);
+    expect(await delegator.get(id)).toMatchObject({ state: "submitted", attempt: 1 });
+  });
+});
+
+/** As the broker answers whoever sends more than it takes in a second. */
+function tooFast(): Response {
+  const problem = {
+    ...{ type: "urn:errand:error:rate_limited", title: "Too many requests", status: 429, detail: "too fast" },
+    ...{ code: "rate_limited", category: "TRANSPORT", retryable: true, recovery: "Send less often." },
+  };
+  return Response.json(problem, { status: 429, headers: { "retry-after": "1" } });
+}
+
+describe("artifacts", () => {
+  const draft = (text: string) => ({ artifactId: "draft", parts: [{ text }] });
+  const sends = (asked: string) => asked.endsWith("/artifacts");
+
+  test("arrive in chunks, in order, before the reply, whether they are waited for or not", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send("x");
+    scout((work) => {
+      for (const text of ["a", "b", "c"]) void work.artifact(draft(text), { append: true });
+      void work.artifact(
+        { artifactId: "map", parts: [{ url: "https://maps.example/1" }] },
+        { lastChunk: true },
+      );
+      return "done";
+    });
+    const { artifacts, reply } = await delegator.wait(id, { timeoutSeconds: 15 });
+    expect(artifacts).toEqual([
+      { artifactId: "draft", parts: [{ text: "a" }, { text: "b" }, { text: "c" }] },
+      { artifactId: "map", parts: [{ url: "https://maps.example/1" }] },
+    ]);
+    expect(reply?.parts).toEqual([{ text: "done" }]);
+    const told: unknown[] = [];
+    for await (const event of delegator.watch(id, { after: "0" })) {
+      if (event.type === "DELEGATION_STATUS" && event.status === "artifact") told.push(event.last_chunk);
+    }
+    expect(told).toEqual([false, false, false, true]);
+  });
+
+  test("are kept once though the answers get lost, and without an earlier attempt's", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send("x");
+    let sent = 0;
+    // Of one chunk in each attempt.
+    const fetch = losingAnswers((asked) => sends(asked) && [2, 5].includes(++sent), 2);
+    scout(
+      async ({ attempt, artifact }) => {
+        const texts = attempt === 1 ? ["a", "b"] : ["c", "d"];
+        for (const text of texts) await artifact(draft(text), { append: true });
+        if (attempt > 1) return "done";
+        return { state: "failed", error: { code: "busy", message: "not now", retryable: true } };
+      },
+      { fetch },
+    );
+    const { artifacts, attempt } = await delegator.wait(id, { timeoutSeconds: 15 });
+    expect(attempt).toBe(2);
+    expect(fetch.lost).toHaveLength(2);
+    expect(artifacts).toEqual([{ artifactId: "draft", parts: ["c", "d"].map((text) => ({ text })) }]);
+  });
+
+  test("that come too fast are held back, and only the one that was refused is sent again", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send("x");
+    const sent: number[] = [];
+    const hasty: typeof fetch = async (input, init) => {
+      if (!String(input).endsWith("/artifacts")) return fetch(input, init);
+      sent.push(performance.now());
+      return sent.length === 2 ? tooFast() : fetch(input, init);
+    };
+    scout(
+      (work) => {
+        for (const text of ["a", "b", "c"]) void work.artifact(draft(text), { append: true });
+      },
+      { fetch: hasty },
+    );
+    const { artifacts } = await delegator.wait(id, { timeoutSeconds: 15 });
+    expect(artifacts).toEqual([{ artifactId: "draft", parts: ["a", "b", "c"].map((text) => ({ text })) }]);
+    expect(sent).toHaveLength(4);
+    expect((sent[2] ?? 0) - (sent[1] ?? 0)).toBeGreaterThanOrEqual(990);
+  });
+
+  test("replace what has their id unless they are appended", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send("x");
+    scout(async ({ artifact }) => {
+      await artifact(draft("first"));
+      await artifact(draft("second"));
+    });
+    const { artifacts } = await delegator.wait(id, { timeoutSeconds: 15 });
+    expect(artifacts).toEqual([draft("second")]);
+  });
+
+  test("that are too large are refused, and the work goes on", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send("x");
+    scout(async ({ artifact }) => {
+      const refused = await artifact(draft("x".repeat(2_000_000))).catch((error: unknown) => error);
+      return refused instanceof Error && "code" in refused ? String(refused.code) : "taken";
+    });
+    const { reply, artifacts } = await delegator.wait(id, { timeoutSeconds: 15 });
+    expect(reply?.parts).toEqual([{ text: "payload_too_large" }]);
+    expect(artifacts).toEqual([]);
+  });
+
+  test("of work that was canceled are refused by name", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send("x");
+    let refused: unknown;
+    scout(async ({ artifact }) => {
+      await delegator.cancel(id);
+      refused = await artifact(draft("late")).catch((error: unknown) => error);
+    });
+    await until(() => refused, { what: "the refusal" });
+    expect(refused).toMatchObject({ name: "LeaseLostError", reason: "canceled" });
+  });
+});

@@ -1,0 +1,249 @@
+/** The caller's side against a real broker: once accepted, once; nothing missed, nothing twice. */
+import { describe, expect, test } from "vitest";
+import { Delegator, type Result, textOf } from "../../../src/index.ts";
+import { as, startBroker, type TestBroker } from "../../support/broker.ts";
+import { cuttingStreams, losingAnswers } from "../flaky.ts";
+
+/** A broker with the agent scout, and a caller of it. */
+async function desk(options: Parameters<typeof startBroker>[0] = {}) {
+  const broker = await startBroker(options);
+  const scout = await as(broker.url, "agent:scout");
+  await scout.agent("scout");
+  const alice = await as(broker.url, "caller:alice");
+  const delegator = new Delegator({ url: broker.url, token: alice.token });
+  const send = async (task: string) => (await delegator.delegate({ target: "scout", task })).id;
+  /** Takes the next and ends it so. */
+  const work = async (reply: Record<string, unknown> = {}) => {
+    const { lease_id } = (await scout.lease("scout")).body.leases[0];
+    await scout.reply(lease_id, reply);
+  };
+  return { ...broker, scout, alice, delegator, send, work };
+}
+
+/** An agent that only speaks A2A asks something: the delegation is parked. */
+async function ask({ url }: TestBroker, scout: Awaited<ReturnType<typeof as>>) {
+  const { lease_id } = (await scout.lease("scout")).body.leases[0];
+  const status = {
+    state: "TASK_STATE_INPUT_REQUIRED",
+    message: { role: "ROLE_AGENT", parts: [{ text: "which?" }] },
+  };
+  const result = { task: { id: "t1", contextId: "c", status } };
+  const answer = await scout.call("POST", "/v1/agents/scout/replies", {
+    jsonrpc: "2.0",
+    id: lease_id,
+    result,
+  });
+  if (answer.status !== 200) throw new Error(`${url}: ${JSON.stringify(answer.body)}`);
+}
+
+async function take<T>(items: AsyncIterable<T>, count: number): Promise<T[]> {
+  const taken: T[] = [];
+  for await (const item of items) if (taken.push(item) === count) break;
+  return taken;
+}
+
+const textsOf = (results: readonly Result[]) => results.map(({ delegation }) => textOf(delegation.message));
+
+describe("delegating", () => {
+  test("is done once however often its answer gets lost", async () => {
+    const { url, alice, delegator } = await desk();
+    const fetch = losingAnswers((asked) => asked === "POST /v1/delegations", 2);
+    const unlucky = new Delegator({ url, token: alice.token, fetch });
+    const { id, presence } = await unlucky.delegate({ target: "scout", task: "once" });
+    expect(fetch.lost).toHaveLength(2);
+    expect(presence?.state).toBe("offline");
+    expect((await take(delegator.list(), 9)).map((one) => one.id)).toEqual([id]);
+  });
+
+  test("with a key of one's own finds the same delegation again, and another body is refused", async () => {
+    const { delegator } = await desk();
+    const first = await delegator.delegate({ target: "scout", task: "x" }, { idempotencyKey: "mine" });
+    const again = await delegator.delegate({ target: "scout", task: "x" }, { idempotencyKey: "mine" });
+    expect(again.id).toBe(first.id);
+    await expect(
+      delegator.delegate({ target: "scout", task: "y" }, { idempotencyKey: "mine" }),
+    ).rejects.toMatchObject({ code: "idempotency_conflict", status: 422 });
+  });
+
+  test("may wait for its end in the same call", async () => {
+    const { delegator, work } = await desk();
+    const asking = delegator.delegate({ target: "scout", task: "x" }, { waitSeconds: 20 });
+    await work({ text: "there you are" });
+    expect(await asking).toMatchObject({ state: "completed", reply: { parts: [{ text: "there you are" }] } });
+  });
+
+  test("says what is wrong with it", async () => {
+    const { delegator } = await desk();
+    await expect(delegator.delegate({ target: "nobody", task: "x" })).rejects.toMatchObject({
+      code: "agent_unknown",
+      category: "CONFIG",
+    });
+    await expect(delegator.delegate({ target: "scout", task: "x", priority: 12 })).rejects.toMatchObject({
+      code: "invalid_request",
+      details: { issues: [expect.objectContaining({ path: "priority" })] },
+    });
+  });
+});
+
+describe("waiting", () => {
+  test("ends with the end, whichever it is", async () => {
+    const { delegator, send, work } = await desk();
+    const waiting = delegator.wait(await send("x"), { timeoutSeconds: 20 });
+    await work({ state: "failed", text: undefined, error: { code: "no_map", message: "there is no map" } });
+    expect(await waiting).toMatchObject({ state: "failed", error: { code: "no_map", category: "UPSTREAM" } });
+  });
+
+  test("ends when it asks something", async () => {
+    const broker = await desk();
+    const waiting = broker.delegator.wait(await broker.send("x"), { timeoutSeconds: 20 });
+    await ask(broker, broker.scout);
+    const { state, interrupt } = await waiting;
+    expect(state).toBe("input_required");
+    expect(interrupt?.requests.map(({ message }) => textOf(message))).toEqual(["which?"]);
+  });
+
+  test("ends by itself when the time is up, and the delegation goes on", async () => {
+    const { delegator, send } = await desk();
+    const id = await send("x");
+    await expect(delegator.wait(id, { timeoutSeconds: 0.2 })).rejects.toMatchObject({
+      code: "wait_ran_out",
+      category: "TIMEOUT",
+    });
+    expect((await delegator.get(id)).state).toBe("submitted");
+  });
+});
+
+test("a watched delegation is seen whole and once, though its stream is cut in every third frame", async () => {
+  const { url, alice, scout, send } = await desk();
+  const fetch = cuttingStreams(2);
+  const delegator = new Delegator({ url, token: alice.token, fetch });
+  const id = await send("x");
+  const seen = (async () => {
+    const seqs: number[] = [];
+    for await (const event of delegator.watch(id, { after: "0" })) {
+      if (event.type !== "DELEGATION_SNAPSHOT" && event.type !== "RESET") seqs.push(event.seq);
+    }
+    return seqs;
+  })();
+  const { lease_id } = (await scout.lease("scout")).body.leases[0];
+  for (let done = 1; done <= 6; done += 1) await scout.heartbeat(lease_id, { progress: { done } });
+  await scout.reply(lease_id);
+  expect(await seen).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  expect(fetch.cuts()).toBeGreaterThan(1);
+});
+
+describe("results", () => {
+  test("are those that ended, oldest first, and then whatever comes", async () => {
+    const { delegator, send, work } = await desk();
+    for (const task of ["one", "two"]) await send(task);
+    await work();
+    await work();
+    const live = take(delegator.results(), 3);
+    await send("three");
+    await work();
+    expect(textsOf(await live)).toEqual(["one", "two", "three"]);
+  });
+
+  test("go on behind the cursor of what was handled", async () => {
+    const { delegator, send, work } = await desk();
+    for (const task of ["one", "two"]) await send(task);
+    await work();
+    const [first] = await take(delegator.results({ follow: false }), 1);
+    await work();
+    const rest = await take(delegator.results({ after: first?.cursor, follow: false }), 9);
+    expect([first, ...rest].map((result) => result && textOf(result.delegation.message))).toEqual([
+      "one",
+      "two",
+    ]);
+  });
+
+  test("of a page that was left in the middle come again, and none is missed", async () => {
+    const { delegator, send, work } = await desk();
+    for (const task of ["one", "two", "three"]) await send(task);
+    for (let i = 0; i < 3; i += 1) await work();
+    const [, second] = await take(delegator.results({ follow: false }), 2);
+    const again = await take(delegator.results({ after: second?.cursor, follow: false }), 9);
+    expect(textsOf(again)).toEqual(["one", "two", "three"]);
+    const last = again.at(-1);
+    expect(await take(delegator.results({ after: last?.cursor, follow: false }), 9)).toEqual([]);
+  });
+
+  test("tell of a question, then of the end, each once", async () => {
+    const broker = await desk();
+    const id = await broker.send("x");
+    await ask(broker, broker.scout);
+    const inbox = broker.delegator.results();
+    const question = await inbox.next();
+    await broker.delegator.cancel(id);
+    const end = await inbox.next();
+    expect([question, end].map(({ value }) => value?.delegation.state)).toEqual([
+      "input_required",
+      "canceled",
+    ]);
+  });
+
+  test("of what asked and then ended are shown once as they stand, a page apart or not", async () => {
+    const broker = await desk();
+    const { delegator, send } = broker;
+    const id = await send("x");
+    await ask(broker, broker.scout);
+    for (let i = 0; i < 25; i += 1) await delegator.cancel(await send("y"));
+    await delegator.cancel(id);
+    const all = await take(delegator.results({ follow: false }), 99);
+    expect(all).toHaveLength(26);
+    expect(all[0]?.delegation).toMatchObject({ id, state: "canceled" });
+  });
+
+  test("survive lost answers, however short the patience for other calls", async () => {
+    const { url, alice, send, work } = await desk();
+    const fetch = losingAnswers((asked) => asked === "GET /v1/results", 3);
+    const retries: string[] = [];
+    const delegator = new Delegator({
+      url,
+      token: alice.token,
+      fetch,
+      retryForMs: 0,
+      onRetry: ({ code }) => retries.push(code),
+    });
+    const live = take(delegator.results(), 2);
+    for (const task of ["one", "two"]) await send(task);
+    await work();
+    await work();
+    expect(textsOf(await live)).toEqual(["one", "two"]);
+    expect(retries).toEqual(["connection_lost", "connection_lost", "connection_lost"]);
+  });
+
+  test("end with the signal", async () => {
+    const { delegator } = await desk();
+    const controller = new AbortController();
+    const next = delegator.results({ signal: controller.signal }).next();
+    const reason = new Error("enough");
+    controller.abort(reason);
+    await expect(next).rejects.toBe(reason);
+  });
+});
+
+describe("lists", () => {
+  test("show everything, newest first, page by page", async () => {
+    const { delegator, send, work } = await desk();
+    const ids: string[] = [];
+    for (const task of ["1", "2", "3", "4", "5"]) ids.unshift(await send(task));
+    const listed: string[] = [];
+    for await (const { id } of delegator.list({ target: "scout" }, { pageSize: 2 })) listed.push(id);
+    expect(listed).toEqual(ids);
+    await work();
+    const ended = await take(delegator.list({ state: "completed" }), 9);
+    expect(ended.map(({ message }) => textOf(message))).toEqual(["1"]);
+  });
+});
+
+describe("canceling", () => {
+  test("is done once, may be repeated, and comes too late for what is finished", async () => {
+    const { delegator, send, work } = await desk();
+    const [id, done] = [await send("x"), await send("y")];
+    expect(await delegator.cancel(id, "changed my mind")).toMatchObject({ state: "canceled" });
+    expect(await delegator.cancel(id)).toMatchObject({ state: "canceled", version: 2 });
+    await work();
+    await expect(delegator.cancel(done)).rejects.toMatchObject({ code: "already_finished", status: 409 });
+  });
+});

@@ -1,0 +1,252 @@
+/** Handlers that ask, against a real broker: parked, answered, run again from the start. */
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  Agent,
+  type AgentEvent,
+  type AgentOptions,
+  Delegator,
+  type Handler,
+  ParkedError,
+  textOf,
+} from "../../../src/index.ts";
+import { as, startBroker } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+import { losingAnswers } from "../flaky.ts";
+
+const PATIENT = { timeoutSeconds: 15 };
+
+/** A broker with the agent scout, and a caller of it. */
+async function desk() {
+  const { url } = await startBroker();
+  const token = await as(url, "agent:scout");
+  await token.agent("scout", { backoff: { initial_ms: 0 } });
+  const alice = await as(url, "caller:alice");
+  const delegator = new Delegator({ url, token: alice.token });
+  const send = async () => (await delegator.delegate({ target: "scout", task: "x" })).id;
+  const scout = (handler: Handler, options: Partial<AgentOptions> = {}) => {
+    const events: AgentEvent[] = [];
+    const onEvent = (event: AgentEvent) => events.push(event);
+    const agent = new Agent({ url, token: token.token, agent: "scout", onEvent, ...options }, handler);
+    agent.run().catch(() => undefined);
+    onTestFinished(() => agent.stop(0));
+    return { agent, events, types: () => events.map(({ type }) => type) };
+  };
+  /** Once it asks: what. */
+  const asked = async (id: string) => {
+    const { interrupt } = await delegator.wait(id, PATIENT);
+    if (!interrupt) throw new Error("it asks nothing");
+    return interrupt;
+  };
+  const textsAsked = async (id: string) => (await asked(id)).requests.map(({ message }) => textOf(message));
+  return { url, token, delegator, send, scout, asked, textsAsked };
+}
+
+describe("ask", () => {
+  test("ends the run; the answer starts it again, and there the same ask returns it", async () => {
+    const { delegator, send, scout, asked } = await desk();
+    const id = await send();
+    const seen: unknown[] = [];
+    const { events, types } = scout(async (work) => {
+      seen.push(["begins", work.history.length, work.answer?.text]);
+      try {
+        const branch = await work.ask("Which branch?", { options: ["main", "next"] });
+        return `on ${branch.text}, ${branch.data}`;
+      } catch (error) {
+        seen.push(["ends", error instanceof ParkedError, work.signal.reason === error]);
+        throw error;
+      } finally {
+        seen.push("finally");
+      }
+    });
+    const interrupt = await asked(id);
+    expect(interrupt).toMatchObject({ kind: "input", requests: [{ options: ["main", "next"] }] });
+    await until(() => types().includes("parked"), { what: "the end of the run" });
+    expect(events.at(-1)).toMatchObject({ type: "parked", interruptId: interrupt.id });
+    expect(await delegator.get(id)).toMatchObject({ state: "input_required", lease: null });
+
+    await delegator.answer(id, interrupt.id, { text: "main", data: 7 });
+    const { state, reply, attempt, version } = await delegator.wait(id, PATIENT);
+    expect([state, reply && textOf(reply), attempt]).toEqual(["completed", "on main, 7", 1]);
+    expect(seen).toEqual([
+      ["begins", 0, undefined],
+      ["ends", true, true],
+      "finally",
+      ["begins", 2, "main"],
+      "finally",
+    ]);
+    // Sent, leased, asked, answered, leased, completed: asking again added nothing.
+    expect(version).toBe(6);
+    await until(() => types().length === 4);
+    expect(types()).toEqual(["leased", "parked", "leased", "replied"]);
+  });
+
+  test("asks one after the other, the same words too, each answered once and by another worker", async () => {
+    const { delegator, send, scout, textsAsked } = await desk();
+    const id = await send();
+    const handler: Handler = async ({ ask }) => {
+      const first = await ask("Go on?");
+      const second = await ask("Go on?");
+      const third = await ask({ text: `Really ${Math.random()}?`, requestId: "really" });
+      return [first, second, third].map(({ decision }) => decision).join(" ");
+    };
+    const one = scout(handler);
+    expect(await textsAsked(id)).toEqual(["Go on?"]);
+    await one.agent.stop();
+    await delegator.approve(id);
+    scout(handler);
+    expect(await textsAsked(id)).toEqual(["Go on?"]);
+    await delegator.deny(id);
+    expect((await textsAsked(id))[0]).toMatch(/^Really/);
+    await delegator.approve(id);
+    const { reply } = await delegator.wait(id, PATIENT);
+    expect(reply?.parts).toEqual([{ text: "approve deny approve" }]);
+  });
+
+  test("for a credential is auth_required, expires in its own time, and answers stay over a retry", async () => {
+    const { delegator, send, scout, asked } = await desk();
+    const id = await send();
+    scout(async (work) => {
+      const token = await work.ask(
+        { text: "A token?", requestId: "token" },
+        { kind: "auth", expiresInSeconds: 90 },
+      );
+      if (work.attempt > 1) return JSON.stringify([token.data, [...work.answers.keys()]]);
+      return { state: "failed", error: { code: "busy", message: "later", retryable: true } };
+    });
+    const { id: interruptId, kind, raised_at, expires_at } = await asked(id);
+    expect([kind, Date.parse(expires_at) - Date.parse(raised_at)]).toEqual(["auth", 90_000]);
+    await delegator.answer(id, interruptId, { data: "secret" });
+    const { reply, attempt } = await delegator.wait(id, PATIENT);
+    expect([attempt, reply && textOf(reply)]).toEqual([2, '["secret",["token"]]']);
+  });
+
+  test("is raised once though the answers to it get lost, and output comes before it", async () => {
+    const { delegator, send, scout, asked } = await desk();
+    const id = await send();
+    const fetch = losingAnswers((call) => call.endsWith("/interrupt"), 2);
+    const { events, types } = scout(
+      async (work) => {
+        void work.artifact({ artifactId: "plan", parts: [{ text: "first this" }] });
+        return (await work.ask("Good?")).text;
+      },
+      { fetch },
+    );
+    const interrupt = await asked(id);
+    expect((await delegator.get(id)).artifacts).toMatchObject([{ parts: [{ text: "first this" }] }]);
+    await until(() => types().includes("parked"), { timeoutMs: 10_000 });
+    expect(fetch.lost).toHaveLength(2);
+    expect(events.find(({ type }) => type === "parked")).toMatchObject({ interruptId: interrupt.id });
+    await delegator.approve(id);
+    const { state, history } = await delegator.wait(id, PATIENT);
+    expect([state, history.length]).toEqual(["completed", 2]);
+  });
+
+  test("that nobody waits for, or that is caught, parks all the same and harms nothing", async () => {
+    const { delegator, send, scout, textsAsked } = await desk();
+    const id = await send();
+    let isFirst = true;
+    // The reply would be quicker than the question, if it did not wait for it.
+    const lateQuestion: typeof fetch = (input, init) => {
+      if (!isFirst || !String(input).endsWith("/interrupt")) return fetch(input, init);
+      isFirst = false;
+      return Promise.reject(new TypeError("fetch failed", { cause: { code: "ECONNRESET" } }));
+    };
+    const handler: Handler = async (work) => {
+      if (work.answers.size === 0) {
+        void work.ask("First?");
+        return "not sent";
+      }
+      const second = await work.ask("Second?").catch(() => undefined);
+      return second ? "done" : "not sent either";
+    };
+    scout(handler, { fetch: lateQuestion });
+    expect(await textsAsked(id)).toEqual(["First?"]);
+    await delegator.approve(id);
+    expect(await textsAsked(id)).toEqual(["Second?"]);
+    await delegator.approve(id);
+    expect((await delegator.wait(id, PATIENT)).reply?.parts).toEqual([{ text: "done" }]);
+  });
+
+  test("that the broker does not take is thrown to the handler", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send();
+    scout(async (work) => {
+      const refused = await work
+        .askAll(Array.from({ length: 33 }, (_, n) => `${n}?`))
+        .catch((error: unknown) => error);
+      return refused instanceof Error && "code" in refused ? String(refused.code) : "taken";
+    });
+    expect((await delegator.wait(id, PATIENT)).reply?.parts).toEqual([{ text: "invalid_request" }]);
+  });
+
+  test("of work that is canceled meanwhile ends with the cancel", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send();
+    let reason: unknown;
+    const { types } = scout(async (work) => {
+      await delegator.cancel(id);
+      reason = await work.ask("Which?").catch((error: unknown) => error);
+    });
+    await until(() => types().includes("lost"), { what: "the loss" });
+    expect(reason).toMatchObject({ name: "LeaseLostError", reason: "canceled" });
+    expect((await delegator.get(id)).state).toBe("canceled");
+  });
+});
+
+test("several are asked at once and come back in the order of asking", async () => {
+  const { delegator, send, scout, asked } = await desk();
+  const id = await send();
+  scout(async (work) => {
+    const [host, token, again] = await work.askAll(
+      ["Which host?", { text: "A token?", requestId: "token", schema: { type: "object" } }, "Which host?"],
+      { kind: "auth" },
+    );
+    return [host.text, JSON.stringify(token.data), token.decision, again.text].join(" ");
+  });
+  const interrupt = await asked(id);
+  const [first = "", token = "", second = ""] = interrupt.requests.map(({ request_id }) => request_id);
+  expect([interrupt.requests.length, token]).toEqual([3, "token"]);
+  await delegator.answer(id, null, {
+    answers: { [first]: "db1", [second]: "db2", token: { decision: "approve", data: { t: 7 } } },
+  });
+  expect((await delegator.wait(id, PATIENT)).reply?.parts).toEqual([{ text: 'db1 {"t":7} approve db2' }]);
+});
+
+describe("a question that is returned", () => {
+  test("parks the work; the next run finds its answer", async () => {
+    const { delegator, send, scout, textsAsked } = await desk();
+    const id = await send();
+    const { types } = scout((work) =>
+      work.answers.size < 2 ? work.question("Once more?") : `${work.answer?.decision}`,
+    );
+    expect(await textsAsked(id)).toEqual(["Once more?"]);
+    await delegator.approve(id);
+    expect(await textsAsked(id)).toEqual(["Once more?"]);
+    await delegator.deny(id);
+    expect((await delegator.wait(id, PATIENT)).reply?.parts).toEqual([{ text: "deny" }]);
+    await until(() => types().length === 6);
+    expect(types()).toEqual(["leased", "parked", "leased", "parked", "leased", "replied"]);
+  });
+
+  test("without end fails, where it has a name; so does one that the broker does not take", async () => {
+    const { delegator, send, scout } = await desk();
+    const id = await send();
+    scout(({ text, question }) =>
+      text === "x"
+        ? question({ requestId: "b", text: "Which?" })
+        : question([{ requestId: "a" }, { requestId: "a" }]),
+    );
+    await delegator.wait(id, PATIENT);
+    await delegator.approve(id);
+    const { state, error } = await delegator.wait(id, PATIENT);
+    expect([state, error?.message]).toEqual([
+      "failed",
+      "the handler asks again what was answered (b); see work.answers",
+    ]);
+    const other = await delegator.delegate({ target: "scout", task: "y" });
+    expect(await delegator.wait(other.id, PATIENT)).toMatchObject({
+      state: "failed",
+      error: { code: "invalid_request", message: expect.stringContaining("refused the agent's question") },
+    });
+  });
+});

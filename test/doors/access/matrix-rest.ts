@@ -1,0 +1,120 @@
+/** Who may do what over HTTP: a row for each route. Limit: cells as {@link WORDS} has them; `body` is what makes it valid. */
+import { type Ask, rowsOf, type Stage, type Subject } from "./world.ts";
+
+/** Method and path of each route as it is registered; the cells are explained at {@link WORDS}. */
+export const REST = rowsOf(`
+                                               alice  scout  other  bob    approver viewer operator nobody
+POST /v1/tokens                                403    403    403    403    403      403    ok       401
+GET /v1/tokens                                 403    403    403    403    403      403    ok       401
+DELETE /v1/tokens/:id                          403    403    403    403    403      403    ok       401
+PUT /v1/agents/:agent                          403    ok     403    403    403      403    ok       401
+PATCH /v1/agents/:agent                        403    ok     403    403    403      403    ok       401
+GET /v1/agents/:agent                          ok     ok     ok     ok     ok       ok     ok       401
+GET /v1/agents/:agent/workers                  403    ok     403    403    ok       ok     ok       401
+GET /v1/agents                                 ok     ok     ok     ok     ok       ok     ok       401
+DELETE /v1/agents/:agent                       403    403    403    403    403      403    ok       401
+POST /v1/agents/:agent/pause                   403    403    403    403    403      403    ok       401
+POST /v1/agents/:agent/resume                  403    403    403    403    403      403    ok       401
+POST /v1/delegations                           ok     loop   ok     ok     403      403    ok       401
+POST /v1/delegations/batch                     ok     loop   ok     ok     403      403    ok       401
+GET /v1/delegations/:id                        ok     ok     404    404    ok       ok     ok       401
+GET /v1/delegations                            sees   sees   blind  blind  sees     sees   sees     401
+GET /v1/results                                sees   blind  blind  blind  blind    blind  blind    401
+POST /v1/delegations/:id/cancel                ok     403    404    404    ok       403    ok       401
+POST /v1/delegations/:id/answer                ok     403    404    404    ok       403    ok       401
+POST /v1/delegations/:id/messages              ok     403    404    404    ok       403    ok       401
+POST /v1/delegations/:id/redrive               ok     403    404    404    403      403    ok       401
+DELETE /v1/delegations/:id                     ok     403    404    404    403      403    ok       401
+POST /v1/delegations/redrive                   403    403    403    403    403      403    ok       401
+POST /v1/delegations/cancel                    403    403    403    403    403      403    ok       401
+GET /v1/events                                 sees   sees   blind  blind  sees     sees   sees     401
+GET /v1/delegations/:id/events                 ok     ok     404    404    ok       ok     ok       401
+POST /v1/agents/:agent/leases                  403    ok     403    403    403      403    ok       401
+POST /v1/leases/:lease_id/heartbeat            403    ok     404    403    403      403    ok       401
+POST /v1/leases/:lease_id/artifacts            403    ok     404    403    403      403    ok       401
+POST /v1/leases/:lease_id/interrupt            403    ok     404    403    403      403    ok       401
+POST /v1/leases/:lease_id/release              403    ok     404    403    403      403    ok       401
+POST /v1/leases/:lease_id/reply                403    ok     404    403    403      403    ok       401
+POST /v1/agents/:agent/replies                 403    ok     403    403    403      403    ok       401
+GET /v1/audit                                  403    403    403    403    403      403    ok       401
+GET /v1/status                                 ok     ok     ok     ok     ok       ok     ok       401
+GET /metrics                                   403    403    403    403    403      ok     ok       401
+GET /healthz                                   ok     ok     ok     ok     ok       ok     ok       ok
+GET /readyz                                    ok     ok     ok     ok     ok       ok     ok       ok
+GET /openapi.json                              ok     ok     ok     ok     ok       ok     ok       ok
+GET /docs                                      ok     ok     ok     ok     ok       ok     ok       ok
+GET /a2a/:agent/.well-known/agent-card.json    ok     ok     ok     ok     ok       ok     ok       ok
+`);
+
+interface Need {
+  readonly stage?: Stage;
+  readonly query?: string;
+  readonly body?: (subject: Subject) => unknown;
+}
+
+const empty = () => ({});
+const work = { target: "scout", task: "do it" };
+
+/** What a route needs beside its path: a state of the subject, a body, a query. */
+const NEEDS: Readonly<Record<string, Need>> = {
+  "POST /v1/tokens": { body: () => ({ principal: "caller:new" }) },
+  "DELETE /v1/tokens/:id": { stage: "spare" },
+  "PUT /v1/agents/:agent": { body: empty },
+  "PATCH /v1/agents/:agent": { body: empty },
+  "DELETE /v1/agents/:agent": { stage: "spare" },
+  "POST /v1/agents/:agent/pause": { stage: "spare" },
+  "POST /v1/agents/:agent/resume": { stage: "spare" },
+  "POST /v1/delegations": { body: () => work },
+  "POST /v1/delegations/batch": { body: () => ({ delegations: [work] }) },
+  "GET /v1/results": { stage: "failed", query: "?after=0&limit=100" },
+  "GET /v1/events": { query: "?after=0&limit=1000" },
+  "POST /v1/delegations/:id/cancel": { stage: "working" },
+  "POST /v1/delegations/:id/answer": {
+    stage: "asking",
+    body: ({ interrupt }) => ({ interrupt_id: interrupt, text: "yes" }),
+  },
+  "POST /v1/delegations/:id/messages": { stage: "working", body: () => ({ text: "more" }) },
+  "POST /v1/delegations/:id/redrive": { stage: "failed" },
+  "DELETE /v1/delegations/:id": { stage: "failed" },
+  "POST /v1/delegations/redrive": { stage: "failed", body: () => ({ target: "scout" }) },
+  "POST /v1/delegations/cancel": { stage: "spare", body: () => ({ target: "spare" }) },
+  "POST /v1/agents/:agent/leases": { body: () => ({ wait_seconds: 0 }) },
+  "POST /v1/leases/:lease_id/heartbeat": { stage: "working" },
+  "POST /v1/leases/:lease_id/artifacts": {
+    stage: "working",
+    body: () => ({ artifact: { artifactId: "a", parts: [{ text: "x" }] } }),
+  },
+  "POST /v1/leases/:lease_id/interrupt": {
+    stage: "working",
+    body: () => ({ kind: "input", text: "may I?" }),
+  },
+  "POST /v1/leases/:lease_id/release": { stage: "working" },
+  "POST /v1/leases/:lease_id/reply": { stage: "working", body: () => ({ state: "completed", text: "done" }) },
+  "POST /v1/agents/:agent/replies": {
+    stage: "working",
+    body: ({ lease }) => ({
+      jsonrpc: "2.0",
+      id: lease,
+      result: { role: "ROLE_AGENT", messageId: "m", parts: [{ text: "done" }] },
+    }),
+  },
+};
+
+export const stageOf = (row: string): Stage => NEEDS[row]?.stage ?? "submitted";
+
+/** The request of a row. */
+export function askOf(row: string, subject: Subject): Ask {
+  const [method = "", pattern = ""] = row.split(" ");
+  const { stage, query, body } = NEEDS[row] ?? {};
+  const path = pattern
+    .replace("/tokens/:id", `/tokens/${subject.spareToken}`)
+    .replace(":id", subject.id)
+    .replace(":lease_id", subject.lease)
+    .replace(":agent", stage === "spare" ? "spare" : "scout");
+  return {
+    method,
+    path: `${path}${query ?? ""}`,
+    headers: { accept: "application/json" },
+    ...(body && { body: body(subject) }),
+  };
+}

@@ -1,0 +1,266 @@
+/**
+ * What the access matrix is tried on: one broker, a caller for each column, and a delegation from alice to the agent
+ * scout in the state that a row needs. Limit: one subject at a time; preparing the next one cancels the last.
+ */
+import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+
+/** Who asks. Alice delegated the subject to scout; `nobody` is no token, an expired one and a revoked one. */
+export const COLUMNS = [
+  "alice",
+  "scout",
+  "other",
+  "bob",
+  "approver",
+  "viewer",
+  "operator",
+  "nobody",
+] as const;
+export type Column = (typeof COLUMNS)[number];
+/** The subject does not concern them: for them it must not exist. */
+export const STRANGERS: readonly Column[] = ["other", "bob"];
+
+/**
+ * What a cell of the table says:
+ * ok: it is done · sees, blind: the answer of a list contains the subject or does not · 401: no valid token ·
+ * 403: forbidden · 404: it does not exist, for this caller · loop: an agent may not delegate to itself
+ */
+export const WORDS = ["ok", "sees", "blind", "401", "403", "404", "loop"] as const;
+export type Word = (typeof WORDS)[number];
+
+export type Row = Readonly<Record<Column, string>>;
+export type Rows = Readonly<Record<string, Row>>;
+
+/** A table: the columns in its first line, then a line for each row, its name first. */
+export function rowsOf(table: string): Rows {
+  const [head = "", ...lines] = table.split("\n").filter((line) => line.trim() !== "");
+  const columns = head.trim().split(/\s+/);
+  if (columns.join() !== COLUMNS.join()) throw new TypeError(`the columns are ${COLUMNS.join(", ")}`);
+  return Object.fromEntries(
+    lines.map((line) => {
+      const words = line.trim().split(/\s+/);
+      const cells = words.slice(-COLUMNS.length);
+      if (!cells.every(isWord)) throw new TypeError(`no words of the table: ${line}`);
+      return [words.slice(0, -COLUMNS.length).join(" "), toRow(cells)];
+    }),
+  );
+}
+
+export function toRow([
+  alice,
+  scout,
+  other,
+  bob,
+  approver,
+  viewer,
+  operator,
+  nobody,
+]: readonly string[]): Row {
+  const cell = (text: string | undefined) => text ?? "?";
+  return {
+    alice: cell(alice),
+    scout: cell(scout),
+    other: cell(other),
+    bob: cell(bob),
+    approver: cell(approver),
+    viewer: cell(viewer),
+    operator: cell(operator),
+    nobody: cell(nobody),
+  };
+}
+
+const isWord = (text: string): boolean => WORDS.some((word) => word === text);
+
+const WORD_OF_CODE: Readonly<Record<string, Word>> = {
+  unauthenticated: "401",
+  forbidden: "403",
+  delegation_not_found: "404",
+  lease_unknown: "404",
+  reply_unknown: "404",
+  not_found: "404",
+  TASK_NOT_FOUND: "404",
+  delegation_loop: "loop",
+};
+
+/** What the subject has come to; with `spare` there is an agent of that name and a token that nobody uses. */
+export type Stage = "spare" | "submitted" | "watched" | "working" | "asking" | "failed";
+
+export interface Subject {
+  readonly id: string;
+  readonly lease: string;
+  readonly interrupt: string;
+  readonly request: string;
+  readonly spareToken: string;
+}
+
+export interface Ask {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Received {
+  readonly status: number;
+  // The wire is what is under test: each door takes from it what it needs.
+  readonly body: ReturnType<typeof JSON.parse>;
+  readonly text: string;
+}
+
+export async function openWorld() {
+  // No client here answers a ping of MCP.
+  const broker = await startBroker({ callbackAllow: ["127.0.0.1"], mcpPingMs: 50 });
+  const { url } = broker;
+  const admin = client(url);
+  await admin.agent("scout");
+  await admin.agent("other");
+  const make = async (principal: string, more: Record<string, unknown> = {}) =>
+    (await admin.call("POST", "/v1/tokens", { principal, ...more })).body;
+  const token = async (principal: string) => String((await make(principal)).token);
+  const [alice, scout] = [await as(url, "caller:alice"), await as(url, "agent:scout")];
+  const revoked = await make("agent:scout");
+  await admin.call("DELETE", `/v1/tokens/${revoked.id}`);
+  const known: Readonly<Record<Exclude<Column, "nobody">, readonly (string | null)[]>> = {
+    alice: [alice.token],
+    scout: [scout.token],
+    other: [await token("agent:other")],
+    bob: [await token("caller:bob")],
+    approver: [await token("approver:ann")],
+    viewer: [await token("viewer:eve")],
+    operator: [OPERATOR],
+  };
+  // The last one: whenever a token is made, those that have expired are forgotten.
+  const expired = await make("agent:scout", { expires_in_seconds: 0.05 });
+  await until(() => Date.parse(expired.expires_at) < Date.now(), { what: "the token's end" });
+  const tokens: Readonly<Record<Column, readonly (string | null)[]>> = {
+    ...known,
+    nobody: [null, String(expired.token), String(revoked.token)],
+  };
+
+  /** The subject's lease: what was left over from earlier subjects may come before it. */
+  async function leaseOf(id: string): Promise<string> {
+    const { leases } = (await scout.lease("scout", { max: 32 })).body;
+    const found = leases.find((one: { delegation: { id: string } }) => one.delegation.id === id);
+    return found ? found.lease_id : leaseOf(id);
+  }
+
+  async function prepare(stage: Stage): Promise<Subject> {
+    const isLeased = stage === "working" || stage === "asking" || stage === "failed";
+    // New work of a high priority is taken before all that other rows leave waiting.
+    const { id } = (await alice.delegate("scout", { priority: isLeased ? 9 : 0 })).body;
+    const made: Subject = { id, lease: "", interrupt: "", request: "", spareToken: "" };
+    if (stage === "spare") {
+      await admin.agent("spare");
+      return { ...made, spareToken: (await make("caller:spare")).id };
+    }
+    // A push config of alice's.
+    if (stage === "watched")
+      await alice.call("POST", "/a2a/scout/rpc", pushConfig(id), { "a2a-version": "1.0" });
+    if (!isLeased) return made;
+    const lease = await leaseOf(id);
+    if (stage === "failed") {
+      await scout.reply(lease, { state: "failed", error: { code: "no", message: "no" } });
+    } else if (stage === "asking") {
+      await scout.interrupt(lease, { text: "may I?", request_id: "r1" });
+      const { interrupt } = (await alice.get(id)).body;
+      return { ...made, lease, interrupt: interrupt.id, request: "r1" };
+    }
+    return { ...made, lease };
+  }
+
+  /** All that the broker keeps of it. */
+  const kept = async (subject: Subject) => ({
+    ...(await broker.redis.hgetall(`{errand:0}:d:${subject.id}`)),
+    events: await broker.redis.xlen(`{errand:0}:d:${subject.id}:events`),
+  });
+
+  return { ...broker, tokens, prepare, kept };
+}
+export type World = Awaited<ReturnType<typeof openWorld>>;
+
+const pushConfig = (taskId: string) => ({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "CreateTaskPushNotificationConfig",
+  params: { taskId, id: "mine", url: NOBODY_LISTENS },
+});
+
+/** A push goes there in vain. */
+export const NOBODY_LISTENS = "http://127.0.0.1:9/hook";
+
+/** One request; of a stream, up to the first message. */
+export async function send(url: string, token: string | null, ask: Ask): Promise<Received> {
+  const gone = new AbortController();
+  const response = await fetch(`${url}${ask.path}`, {
+    method: ask.method,
+    headers: {
+      accept: "application/json, text/event-stream",
+      ...(token !== null && { authorization: `Bearer ${token}` }),
+      ...(ask.body !== undefined && { "content-type": "application/json" }),
+      ...ask.headers,
+    },
+    ...(ask.body !== undefined && { body: JSON.stringify(ask.body) }),
+    signal: gone.signal,
+  });
+  const isStream = response.headers.get("content-type")?.includes("event-stream") === true;
+  const text = isStream ? await firstData(response) : await response.text();
+  gone.abort();
+  return { status: response.status, body: parsed(text), text };
+}
+
+/** Of a stream; a ping that comes before the answer to a call of MCP is passed over. */
+async function firstData(response: Response): Promise<string> {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    const found = /^data: (?!.*"method":"(?:ping|notifications\/cancelled)")(.+)\n\n/m.exec(text)?.[1];
+    if (found !== undefined) return found;
+  }
+  return text;
+}
+
+function parsed(text: string): ReturnType<typeof JSON.parse> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** The code of a refusal, as each door writes it; undefined where it is none. */
+function codeOf({ body, status }: Received): string | undefined {
+  const isRpc = body?.jsonrpc !== undefined && (body.error || body.result);
+  if (isRpc && body.result) return body.result.isError ? body.result.structuredContent.error.code : undefined;
+  if (status < 400 && !isRpc)
+    return body?.results?.[0]?.status >= 400 ? body.results[0].error.code : undefined;
+  const info = body?.error?.details?.[0] ?? body?.error?.data?.[0] ?? body?.data?.[0];
+  return body?.error?.data?.code ?? info?.metadata?.code ?? info?.reason ?? body?.code ?? `status ${status}`;
+}
+
+/** An answer as a word of the table; a code that has none is its own. */
+export function wordOf(received: Received, subject: Subject, isList: boolean): string {
+  const code = codeOf(received);
+  if (code !== undefined) return WORD_OF_CODE[code] ?? code;
+  if (!isList) return "ok";
+  return received.text.includes(subject.id) ? "sees" : "blind";
+}
+
+const core = ({ id }: Subject): string => id.slice("dlg_".length);
+const other = (subject: Subject): string => core(subject).replace(/.{4}$/, "zzzz");
+
+/** The same subject with ids that are well-formed and unknown. */
+export const unknownOf = (subject: Subject): Subject => ({
+  ...subject,
+  id: subject.id.replace(core(subject), other(subject)),
+  lease: subject.lease.replace(core(subject), other(subject)),
+});
+
+/** Without what differs by nature: the ids in the request, and those of requests. */
+export const shapeOf = ({ status, text }: Received, subject: Subject): { status: number; text: string } => ({
+  status,
+  text: text
+    .replaceAll(core(subject), "<id>")
+    .replaceAll(/req_[0-9a-z]+/g, "<request>")
+    .replaceAll(/"id":\d+/g, '"id":"<call>"'),
+});

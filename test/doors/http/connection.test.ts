@@ -1,0 +1,117 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { connect } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { LIMITS } from "../../../src/schema/limits.ts";
+import { client, OPERATOR, startBroker } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+
+async function setup() {
+  const broker = await startBroker();
+  const api = client(broker.url);
+  await api.agent("scout");
+  const open = () => {
+    const socket = connect(broker.gateway.port, "127.0.0.1");
+    onTestFinished(() => void socket.destroy());
+    let text = "";
+    socket.setEncoding("utf8").on("data", (chunk) => {
+      text += chunk;
+    });
+    const send = (method: string, path: string, body?: unknown) => {
+      const json = body === undefined ? "" : JSON.stringify(body);
+      const head = [`${method} ${path} HTTP/1.1`, "host: localhost", `authorization: Bearer ${OPERATOR}`];
+      if (body !== undefined) head.push("content-type: application/json", `content-length: ${json.length}`);
+      socket.write(`${head.join("\r\n")}\r\n\r\n${json}`);
+    };
+    return { socket, send, text: () => text };
+  };
+  return { ...broker, api, open };
+}
+
+test("HEAD is answered by the head alone, and the connection goes on", async () => {
+  const { open } = await setup();
+  const { send, text } = open();
+  send("HEAD", "/v1/agents");
+  await until(() => text().includes("\r\n\r\n"));
+  expect(text()).toMatch(/^HTTP\/1\.1 200 /);
+  expect(text()).not.toContain("scout");
+  send("GET", "/v1/agents/scout");
+  await until(() => text().includes('"name":"scout"'));
+});
+
+test("a request waits for its turn behind one on its connection, and is given nothing before", async () => {
+  const { api, open, gateway } = await setup();
+  const first = (await api.delegate("scout")).body.id;
+  const [held] = (await api.lease("scout")).body.leases;
+  const { send, text } = open();
+  send("GET", `/v1/delegations/${first}?wait_seconds=20`);
+  send("POST", "/v1/agents/scout/leases", { wait_seconds: 20 });
+  send("GET", "/v1/agents/scout");
+  const principal = { text: "operator" };
+  await until(() => gateway.broker.quotas.held(principal, "polls") === 1);
+  const second = (await api.delegate("scout")).body.id;
+  // Work goes to a poll that can be answered.
+  const [other] = (await api.lease("scout")).body.leases;
+  expect(other.delegation.id).toBe(second);
+  expect(gateway.broker.claimers.parked()).toBe(0);
+  await api.reply(held.lease_id);
+  await until(() => gateway.broker.claimers.parked() === 1);
+  expect(text()).not.toContain('"name":"scout"');
+  const third = (await api.delegate("scout")).body.id;
+  await until(() => text().includes('"name":"scout"'));
+  const lease = /"lease_id":"(\w+)"/.exec(text())?.[1] ?? "";
+  expect(lease.replace(/^lse_|_1$/g, "")).toBe(third.replace("dlg_", ""));
+  expect((await api.heartbeat(lease)).status).toBe(200);
+});
+
+test("a poll behind another request whose client leaves takes nothing with it", async () => {
+  const { api, open, gateway } = await setup();
+  const first = (await api.delegate("scout")).body.id;
+  const [held] = (await api.lease("scout")).body.leases;
+  const { socket, send } = open();
+  send("GET", `/v1/delegations/${first}?wait_seconds=20`);
+  send("POST", "/v1/agents/scout/leases", { wait_seconds: 20 });
+  const principal = { text: "operator" };
+  await until(() => gateway.broker.quotas.held(principal, "polls") === 1);
+  socket.destroy();
+  await until(() => gateway.broker.quotas.held(principal, "polls") === 0);
+  await api.reply(held.lease_id);
+  const second = (await api.delegate("scout")).body.id;
+  const [lease] = (await api.lease("scout")).body.leases;
+  expect([lease.delegation.id, lease.attempt]).toEqual([second, 1]);
+});
+
+test("a connection with too many requests waiting is closed", async () => {
+  const { open, api } = await setup();
+  const { id } = (await api.delegate("scout")).body;
+  const { socket, send } = open();
+  const closed = once(socket, "close");
+  socket.on("error", () => {});
+  send("GET", `/v1/delegations/${id}?wait_seconds=20`);
+  for (let n = 0; n <= LIMITS.pipelined.value; n += 1) send("GET", "/v1/agents/scout");
+  await closed;
+  expect((await api.get(id)).status).toBe(200);
+});
+
+test("a request leaves nothing behind on a connection that stays open", async () => {
+  const { open } = await setup();
+  const listeners: number[] = [];
+  const note = (message: unknown) => {
+    const { request } = message as { request: IncomingMessage };
+    listeners.push(
+      request.socket.eventNames().reduce((n, name) => n + request.socket.listenerCount(name), 0),
+    );
+  };
+  subscribe("http.server.request.start", note);
+  onTestFinished(() => void unsubscribe("http.server.request.start", note));
+  const { send, text } = open();
+  const task = "x".repeat(100_000);
+  const answers = () => text().split("HTTP/1.1 ").length - 1;
+  for (let n = 1; n <= 6; n += 1) {
+    send("POST", "/v1/delegations", { target: "scout", task });
+    await until(() => answers() === n);
+  }
+  expect(listeners).toHaveLength(6);
+  expect(listeners.at(-1)).toBe(listeners[0]);
+});

@@ -1,0 +1,160 @@
+/** The same odd requests the direct way and through Hono: nobody can tell which it was. */
+import { once } from "node:events";
+import { connect } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { createDoor } from "../../../src/doors/http/app.ts";
+import { listen } from "../../../src/doors/http/listener.ts";
+import { client, OPERATOR, startBroker } from "../../support/broker.ts";
+
+const AUTH = `Authorization: Bearer ${OPERATOR}`;
+const HOST = "Host: localhost";
+const head = (line: string, ...headers: string[]) => `${[line, ...headers].join("\r\n")}\r\n\r\n`;
+const get = (path: string, ...more: string[]) => head(`GET ${path} HTTP/1.1`, HOST, AUTH, ...more);
+const post = (path: string, body: string, ...more: string[]) =>
+  `${head(`POST ${path} HTTP/1.1`, HOST, AUTH, "Content-Type: application/json", `Content-Length: ${Buffer.byteLength(body)}`, ...more)}${body}`;
+
+async function setup() {
+  const { gateway, url } = await startBroker();
+  const api = client(url);
+  // The one that is asked about is not the one that is polled for: that would be seen.
+  await api.agent("idle");
+  await api.agent("scout");
+  const { broker } = gateway;
+  const door = createDoor({
+    broker,
+    host: "127.0.0.1",
+    maxBodyBytes: 10_000,
+    allowedOrigins: ["https://ops.example"],
+    stopping: new AbortController().signal,
+    signer: null,
+    unready: async () => null,
+  });
+  const ways = [door, { ...door, direct: () => false }];
+  const listeners = await Promise.all(
+    ways.map((way) => listen(way, { host: "127.0.0.1", port: 0, now: () => 0 })),
+  );
+  onTestFinished(async () => void (await Promise.all(listeners.map((listener) => listener.close(0)))));
+  return { broker, ports: listeners.map(({ port }) => port) };
+}
+
+/** All that comes back until the server closes. */
+async function say(port: number, bytes: string): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  onTestFinished(() => void socket.destroy());
+  let text = "";
+  socket.setEncoding("latin1").on("data", (chunk) => {
+    text += chunk;
+  });
+  socket.on("error", () => {});
+  const closed = once(socket, "close");
+  socket.write(Buffer.from(bytes, "latin1"));
+  await closed;
+  return text;
+}
+
+/** Without what is never the same, and headers in any order and case. */
+function comparable(text: string): string {
+  return text
+    .replaceAll(/req_\w{16}/g, "<id>")
+    .replaceAll("HTTP/1.1 ", "\r\n\r\nHTTP/1.1 ")
+    .split("\r\n\r\n")
+    .map((part) => {
+      if (!part.startsWith("HTTP/")) return part;
+      const [status, ...headers] = part.split("\r\n");
+      const kept = headers.map((line) => line.toLowerCase()).filter((line) => !line.startsWith("date:"));
+      return [status, ...kept.sort()].join("\n");
+    })
+    .join("\n\n");
+}
+
+const CLOSE = "Connection: close";
+const LIST = "/v1/agents";
+const ONE = "/v1/agents/idle";
+const CANCEL = "/v1/delegations/dlg_0_00000000000000000000000000/cancel";
+const NOW = '{"wait_seconds":0}';
+const LEASES = "/v1/agents/scout/leases";
+
+const REQUESTS: Record<string, string> = {
+  plain: get(ONE, CLOSE),
+  head: head(`HEAD ${ONE} HTTP/1.1`, HOST, AUTH, CLOSE),
+  options: head(`OPTIONS ${ONE} HTTP/1.1`, HOST, AUTH, CLOSE),
+  preflight: head(
+    `OPTIONS ${ONE} HTTP/1.1`,
+    HOST,
+    "Origin: https://ops.example",
+    "Access-Control-Request-Method: PUT",
+    CLOSE,
+  ),
+  "an allowed origin": get(ONE, "Origin: https://ops.example", CLOSE),
+  "a foreign origin": get(ONE, "Origin: https://evil.example", CLOSE),
+  "a foreign host": head(`GET ${ONE} HTTP/1.1`, "Host: evil.example", AUTH, CLOSE),
+  "an error for an allowed origin": get("/v1/agents/nobody", "Origin: https://ops.example", CLOSE),
+  "no token": head(`GET ${ONE} HTTP/1.1`, HOST, CLOSE),
+  "another scheme": head(`GET ${ONE} HTTP/1.1`, HOST, "Authorization: Basic YTpi", CLOSE),
+  "no such path": get("/v1/nothing", CLOSE),
+  "no such method": head(`PATCH ${ONE} HTTP/1.1`, HOST, AUTH, CLOSE),
+  "a slash behind": get(`${ONE}/`, CLOSE),
+  "a slash behind a list": get(`${LIST}/`, CLOSE),
+  "two slashes": get("/v1//agents/idle", CLOSE),
+  "two slashes first": get("//v1/agents/idle", CLOSE),
+  "an empty query": get(`${ONE}?`, CLOSE),
+  "an unknown parameter": get(`${ONE}?a=1`, CLOSE),
+  "a parameter twice": get("/v1/delegations?limit=1&limit=2", CLOSE),
+  "a parameter without a name": get("/v1/delegations?=x", CLOSE),
+  "ands alone": get("/v1/delegations?&&", CLOSE),
+  "a parameter without a value": get("/v1/delegations?limit", CLOSE),
+  "a plus": get("/v1/delegations?target=a+b", CLOSE),
+  "an escape in the query": get("/v1/delegations?target=%73cout", CLOSE),
+  "a broken escape": get("/v1/delegations?target=%zz", CLOSE),
+  "a second question mark": get("/v1/delegations?target=a?b", CLOSE),
+  "an escaped path": get("/v1/agents/%69dle", CLOSE),
+  "an escaped slash": get("/v1/agents/a%2fb", CLOSE),
+  dots: get("/v1/agents/../agents/idle", CLOSE),
+  "dots for a name": get("/v1/agents/..", CLOSE),
+  "dots for a name, within": post("/v1/agents/../leases", "{}", CLOSE),
+  "a dot for a name": get("/v1/agents/.", CLOSE),
+  "a fragment": get(`${ONE}#x`, CLOSE),
+  "a fragment behind a query": get("/v1/delegations?target=scout#x", CLOSE),
+  "the prototype": get("/v1/delegations?__proto__=1", CLOSE),
+  "a constructor": get("/v1/delegations?constructor=1", CLOSE),
+  "a name of many": get("/v1/delegations?toString=1&toString=2", CLOSE),
+  "an absolute form": get(`http://localhost${ONE}`, CLOSE),
+  "no host": head(`GET ${ONE} HTTP/1.0`, AUTH),
+  "HTTP/1.0": head(`GET ${ONE} HTTP/1.0`, HOST, AUTH),
+  "a body": post(LEASES, NOW, CLOSE),
+  "an empty body": post(CANCEL, "", CLOSE),
+  "broken JSON": post(LEASES, "{", CLOSE),
+  "not JSON":
+    head(`POST ${LEASES} HTTP/1.1`, HOST, AUTH, "Content-Type: text/plain", "Content-Length: 2", CLOSE) +
+    "{}",
+  "broken UTF-8": `${post(LEASES, '{"worker_id":"', CLOSE).replace("Content-Length: 14", "Content-Length: 15")}\xff`,
+  "a body of a GET": `${head(`GET ${ONE} HTTP/1.1`, HOST, AUTH, "Content-Length: 2", CLOSE)}{}`,
+  "in chunks": `${head(`POST ${LEASES} HTTP/1.1`, HOST, AUTH, "Transfer-Encoding: chunked", CLOSE)}12\r\n${NOW}\r\n0\r\n\r\n`,
+  "too large": post(LEASES, `{"worker_id":"${"x".repeat(20_000)}"}`, CLOSE),
+  "expecting 100": post(LEASES, NOW, "Expect: 100-continue", CLOSE),
+  "expecting the impossible": post(LEASES, "{}", "Expect: miracles", CLOSE),
+  upgrade: get(ONE, "Upgrade: h2c", "Connection: Upgrade, close"),
+  "letters beyond ASCII": get("/v1/agents/\xe9", CLOSE),
+  "a backslash": get("/v1\\agents\\idle", CLOSE),
+  "one after the other": get(ONE) + post(LEASES, NOW) + get("/v1/agents/nobody") + get(ONE, CLOSE),
+};
+
+test("odd requests are answered and counted alike", async () => {
+  const { ports, broker } = await setup();
+  const differ: Record<string, unknown> = {};
+  const counts = async () =>
+    (await broker.metrics.text()).split("\n").filter((line) => /^errand_http_requests/.test(line));
+  for (const [name, bytes] of Object.entries(REQUESTS)) {
+    const answers: string[] = [];
+    for (const port of ports) {
+      const before = await counts();
+      const text = comparable(await say(port, bytes));
+      const grown = (await counts())
+        .filter((line) => !before.includes(line))
+        .map((line) => line.replace(/ \d+$/, ""));
+      answers.push(`${text}\n--\n${grown.join("\n")}`);
+    }
+    if (answers[0] !== answers[1]) differ[name] = answers;
+  }
+  expect(differ).toEqual({});
+}, 120_000);

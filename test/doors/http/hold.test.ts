@@ -1,0 +1,101 @@
+/** What holds a request while it takes long, and the token it does so with. Limit: the connection's own end is in leaks.test.ts and hand-off.test.ts. */
+import { expect, test } from "vitest";
+import { Call, Ends } from "../../../src/doors/http/call.ts";
+import { Outflow } from "../../../src/doors/http/outflow.ts";
+import { toPrincipal } from "../../../src/engine/access/access.ts";
+import { startBroker } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+
+const ALICE = toPrincipal("caller:alice");
+
+async function setup() {
+  const { broker } = (await startBroker()).gateway;
+  const ends = new Ends();
+  const outflow = new Outflow({ now: () => 0, onCut: () => {} });
+  const inbound = {
+    requestId: "req_1",
+    method: "POST",
+    header: () => undefined,
+    incoming: undefined,
+    outgoing: undefined,
+  };
+  const enter = async () => {
+    const { token, id } = await broker.tokens.create({ principal: ALICE.text });
+    const call = new Call(broker, inbound, await broker.tokens.identify(token), ends, outflow);
+    return { call, revoke: () => broker.tokens.revoke(id) };
+  };
+  return { broker, enter, ends, stop: () => ends.endAll(), ...(await enter()) };
+}
+
+test("whoever listens is told once, be it the first, another, or by a signal made before or after", async () => {
+  const { call, stop } = await setup();
+  const hold = call.hold(null);
+  const told: string[] = [];
+  const leaver = (name: string) => ({ handleEvent: () => void told.push(name) });
+  const [first, second, third] = [leaver("first"), leaver("second"), leaver("third")];
+  for (const one of [first, second, third]) hold.addEventListener("abort", one);
+  hold.removeEventListener("abort", second);
+  hold.signal.addEventListener("abort", () => told.push("signal"));
+  stop();
+  stop();
+  expect(told).toEqual(["first", "third", "signal"]);
+  expect([hold.aborted, hold.signal.aborted]).toEqual([true, true]);
+
+  const other = call.hold(null);
+  other.addEventListener("abort", first);
+  other.removeEventListener("abort", first);
+  stop();
+  expect(told).toHaveLength(3);
+  expect(other.signal.aborted).toBe(true);
+});
+
+test("what is held once the gateway stops ends at once", async () => {
+  const { call, ends, stop } = await setup();
+  stop();
+  const hold = call.hold(null);
+  expect([hold.aborted, hold.signal.aborted]).toEqual([true, true]);
+  hold.release();
+  expect(ends.size).toBe(0);
+});
+
+test("a revoked token ends what it holds, and no other's", async () => {
+  const { call, enter, revoke } = await setup();
+  const { call: another } = await enter();
+  const [hold, released, others] = [call.hold(null), call.hold(null), another.hold(null)];
+  released.release();
+  await revoke();
+  expect([hold.aborted, released.aborted, others.aborted]).toEqual([true, false, false]);
+  expect(() => hold.throwIfRevoked()).toThrow("revoked");
+  expect(() => others.throwIfRevoked()).not.toThrow();
+});
+
+test("released twice, it is given back once", async () => {
+  const { broker, call, ends } = await setup();
+  const [one, other] = [call.hold("polls"), call.hold("polls")];
+  one.release();
+  one.release();
+  expect([broker.quotas.held(ALICE, "polls"), ends.size]).toEqual([1, 1]);
+  other.release();
+  expect([broker.quotas.held(ALICE, "polls"), ends.size]).toEqual([0, 0]);
+});
+
+test("work that throws at once gives back what it held", async () => {
+  const { broker, call, ends } = await setup();
+  const work = () => {
+    throw new Error("at once");
+  };
+  expect(() => call.whileHeld(1, work)).toThrow("at once");
+  await expect(call.whileHeld(1, async () => work())).rejects.toThrow("at once");
+  expect([broker.quotas.held(ALICE, "polls"), ends.size]).toEqual([0, 0]);
+});
+
+test("an expired token lets nobody in, not even while it is remembered", async () => {
+  const { broker } = (await startBroker()).gateway;
+  const made = await broker.tokens.create({ principal: ALICE.text, expires_in_seconds: 0.3 });
+  expect(await broker.tokens.identify(made.token)).toMatchObject({
+    principal: ALICE.text,
+    token_id: made.id,
+  });
+  await until(() => Date.parse(made.expires_at ?? "") < Date.now());
+  await expect(broker.tokens.identify(made.token)).rejects.toThrow("expired");
+});

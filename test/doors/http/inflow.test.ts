@@ -1,0 +1,48 @@
+/** The bounds of large bodies in both directions, over all principals. */
+import { expect, test, vi } from "vitest";
+import { Inflow } from "../../../src/doors/http/inflow.ts";
+import { Outflow } from "../../../src/doors/http/outflow.ts";
+
+const BIG = 100_000;
+
+test("large bodies in progress are bounded for one principal and for all; small ones are not counted", () => {
+  const inflow = new Inflow({ mostOfOne: 2 * BIG, mostOfAll: 3 * BIG });
+  const bodies = [inflow.body("a"), inflow.body("a"), inflow.body("b")];
+  for (const body of bodies) body.grow(BIG);
+  const refused = (code: string) => expect.objectContaining({ code });
+  expect(() => inflow.body("a").grow(BIG)).toThrow(refused("quota_exceeded"));
+  expect(() => inflow.body("c").grow(BIG)).toThrow(refused("overloaded"));
+  inflow.body("c").grow(1_000);
+  // A body that grows counts once; one that is released counts no more, however often.
+  bodies[0]?.grow(BIG);
+  bodies[0]?.release();
+  bodies[0]?.release();
+  expect([inflow.requestBytes("a"), inflow.requestBytes("b"), inflow.requestBytes()]).toEqual([
+    BIG,
+    BIG,
+    2 * BIG,
+  ]);
+  inflow.body("c").grow(BIG);
+});
+
+test("streams wait for room beyond mostOfAll, but each principal always has room for one frame", async () => {
+  const outflow = new Outflow({ now: () => 0, onCut: () => {}, mostOfOne: 2 * BIG, mostOfAll: 3 * BIG });
+  const cut = vi.fn();
+  const release = await outflow.room("a", BIG, cut);
+  await outflow.room("a", BIG, cut);
+  await outflow.room("b", BIG, cut);
+  // The gateway is full: a principal without a frame still gets one.
+  const only = await outflow.room("c", BIG, cut);
+  let came = false;
+  const second = outflow.room("c", BIG, cut).then((done) => {
+    came = true;
+    return done;
+  });
+  release();
+  await Promise.resolve();
+  expect(came).toBe(false);
+  only();
+  (await second)();
+  expect(cut).not.toHaveBeenCalled();
+  expect([outflow.unread("a"), outflow.unread("b"), outflow.unread("c")]).toEqual([BIG, BIG, 0]);
+});

@@ -1,0 +1,259 @@
+import { get, type IncomingMessage } from "node:http";
+import { createParser } from "eventsource-parser";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { type Frame, type Mark, type Reader, sse, toFrames } from "../../../src/doors/http/stream.ts";
+import { createLog } from "../../../src/telemetry/log.ts";
+import { Metrics } from "../../../src/telemetry/metrics.ts";
+import { as, startBroker } from "../../support/broker.ts";
+import { entryFields } from "../../support/entry.ts";
+import { openStream } from "../../support/sse.ts";
+import { until } from "../../support/until.ts";
+
+/** The contract's. */
+const COMMENT_MS = 15_000;
+/** Longer than any reader may stand still. */
+const LONG_MS = 60_000;
+/** As long as every reader may. */
+const SHORT_MS = 25_000;
+
+describe("an idle stream, its time moved by the test", () => {
+  /** A reader's end of a stream on which nothing happens until `send`. */
+  function open() {
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const cut = vi.fn();
+    let send = (_frame: Frame | Mark) => {};
+    /** How often somebody was put on what comes next. */
+    let listened = 0;
+    const reader: Reader = {
+      requestId: "req_1",
+      broker: { log: createLog("silent", () => {}), metrics: new Metrics() },
+      hold: () => ({ signal: new AbortController().signal, release: () => {}, throwIfRevoked: () => {} }),
+      cut,
+      room: async () => () => {},
+    };
+    const generate = async function* (signal: AbortSignal) {
+      while (!signal.aborted) {
+        const frame = await new Promise<Frame | Mark | null>((resolve) => {
+          send = resolve;
+          signal.addEventListener("abort", () => resolve(null), { once: true });
+        });
+        if (frame) yield frame;
+      }
+    };
+    const frames = (signal: AbortSignal) => {
+      const generator = generate(signal);
+      const next = () => {
+        const coming = generator.next();
+        vi.spyOn(coming, "then").mockImplementation((done, failed) => {
+          listened += 1;
+          return Promise.prototype.then.call(coming, done, failed);
+        });
+        return coming;
+      };
+      return { [Symbol.asyncIterator]: () => ({ next, return: () => generator.return() }) };
+    };
+    const body = sse(reader, frames).body?.getReader();
+    const bytes = async () => (await body?.read())?.value ?? new Uint8Array();
+    const read = async () => new TextDecoder().decode(await bytes());
+    const tell = async (frame: Frame | Mark) => {
+      send(frame);
+      await vi.advanceTimersByTimeAsync(0);
+    };
+    return { read, bytes, cut, send: tell, listened: () => listened, close: () => body?.cancel() };
+  }
+
+  test("a comment every 15 s, counted from what was sent last", async () => {
+    const { read, send, close } = open();
+    expect(await read()).toMatch(/^retry: \d+\n\n$/);
+    let came: string | null = null;
+    const next = () => {
+      came = null;
+      void read().then((text) => {
+        came = text;
+      });
+    };
+    for (let round = 0; round < 3; round += 1) {
+      next();
+      await vi.advanceTimersByTimeAsync(COMMENT_MS - 1);
+      expect(came).toBeNull();
+      await vi.advanceTimersByTimeAsync(1);
+      expect(came).toMatch(/^:[^\n]*\n\n$/);
+    }
+    next();
+    await vi.advanceTimersByTimeAsync(COMMENT_MS - 1);
+    await send({ id: "1-0", type: "X", json: "{}" });
+    expect(came).toBe("id: 1-0\nevent: X\ndata: {}\n\n");
+    next();
+    await vi.advanceTimersByTimeAsync(COMMENT_MS - 1);
+    expect(came).toBeNull();
+    await close();
+  });
+
+  test("a comment tells how far the reader has come without an event, once, and nothing behind one", async () => {
+    const { read, send, close } = open();
+    await read();
+    const comment = async () => {
+      const text = read();
+      await vi.advanceTimersByTimeAsync(COMMENT_MS);
+      return text;
+    };
+    let text = read();
+    await send({ reached: "2-0" });
+    await send({ reached: "3-0" });
+    await vi.advanceTimersByTimeAsync(COMMENT_MS);
+    expect(await text).toMatch(/^:[^\n]*\nid: 3-0\n\n$/);
+    expect(await comment()).toMatch(/^:[^\n]*\n\n$/);
+    text = read();
+    await send({ reached: "4-0" });
+    await send({ id: "5-0", type: "X", json: "{}" });
+    expect(await text).toBe("id: 5-0\nevent: X\ndata: {}\n\n");
+    expect(await comment()).toMatch(/^:[^\n]*\n\n$/);
+    await close();
+  });
+
+  test("leaves nothing behind with a comment", async () => {
+    const { read, listened, close } = open();
+    await read();
+    for (let round = 0; round < 20; round += 1) {
+      const comment = read();
+      await vi.advanceTimersByTimeAsync(COMMENT_MS);
+      await comment;
+    }
+    expect(listened()).toBe(1);
+    await close();
+  });
+
+  test("a reader that waits or pauses is not cut, one that does not read for long is", async () => {
+    const { read, cut, close } = open();
+    await read();
+    for (let waited = 0; waited < 10 * LONG_MS; waited += COMMENT_MS) {
+      const comment = read();
+      await vi.advanceTimersByTimeAsync(COMMENT_MS);
+      await comment;
+    }
+    await vi.advanceTimersByTimeAsync(SHORT_MS);
+    expect(cut).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+    expect(cut).toHaveBeenCalled();
+    await close();
+  });
+
+  test("a slow reader of a large event is not cut while it reads, and is cut within the event once it stops", async () => {
+    const json = `{"text":"${"€".repeat(300_000)}"}`;
+    const slow = async (most: number) => {
+      const stream = open();
+      await stream.read();
+      const decoder = new TextDecoder();
+      let text = "";
+      for (let first = true; text.length < most && !text.endsWith("\n\n"); first = false) {
+        const coming = stream.bytes();
+        if (first) await stream.send({ id: "1-0", type: "X", json });
+        const piece = await coming;
+        text += decoder.decode(piece, { stream: true });
+        // 10 KB/s.
+        await vi.advanceTimersByTimeAsync(piece.length / 10);
+      }
+      return { ...stream, text };
+    };
+    const reader = await slow(Number.POSITIVE_INFINITY);
+    expect(reader.text).toBe(`id: 1-0\nevent: X\ndata: ${json}\n\n`);
+    expect(reader.cut).not.toHaveBeenCalled();
+    await reader.close();
+    const stopped = await slow(100_000);
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+    expect(stopped.cut).toHaveBeenCalled();
+    await stopped.close();
+  });
+});
+
+test("what a filter keeps back is a mark, what was caught up with is nothing", async () => {
+  const events = async function* () {
+    yield { caught_up: true, positions: ["1-0"] } as const;
+    yield { skipped: true, positions: ["2-0", "1-0"] } as const;
+    yield { reset: true, positions: ["0-0"] } as const;
+  };
+  const told: unknown[] = [];
+  for await (const one of toFrames(events())) told.push(one);
+  expect(told).toEqual([
+    { reached: "2-0.1-0" },
+    { id: "0-0", type: "RESET", json: '{"id":"0-0","type":"RESET"}' },
+  ]);
+});
+
+const EVENTS = 3_000;
+const EVENT_CHARS = 8_000;
+
+/** A subscriber that reads nothing until it is told to. */
+async function openStalled(url: string, token: string) {
+  let finish = (_text: string) => {};
+  const whole = new Promise<string>((resolve) => {
+    finish = resolve;
+  });
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(url, { headers: { authorization: `Bearer ${token}` } }, resolve).on("error", reject);
+  });
+  return {
+    /** What had come when the connection ended. */
+    read: () => {
+      let text = "";
+      response.on("data", (chunk) => {
+        text += chunk;
+      });
+      response.on("error", () => {});
+      response.once("close", () => finish(text));
+      return whole;
+    },
+  };
+}
+
+test("a reader that does not read is cut, and resumes by its cursor, missing nothing", async () => {
+  const { url, redis, gateway } = await startBroker();
+  const alice = await as(url, "caller:alice");
+  const note = `"note":"${"x".repeat(EVENT_CHARS)}"`;
+  const batch = redis.pipeline();
+  for (let n = 0; n < EVENTS; n += 1) {
+    batch.xadd("{errand:0}:feed:caller:alice", "*", ...entryFields({ seq: n, more: note }));
+  }
+  await batch.exec();
+  const open = async () => {
+    const [, count] = /^errand_event_streams (\d+)/m.exec(await gateway.broker.metrics.text()) ?? [];
+    return Number(count);
+  };
+
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date"] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const reading = await openStream(`${url}/v1/events`, { token: alice.token });
+  const stalled = await openStalled(`${url}/v1/events?after=0`, alice.token);
+  await until(async () => (await open()) === 2);
+  await until(
+    async () => {
+      vi.advanceTimersByTime(COMMENT_MS);
+      return (await open()) === 1;
+    },
+    { timeoutMs: 1_000 * LONG_MS, what: "the cut" },
+  );
+  expect(reading.isOpen()).toBe(true);
+  vi.useRealTimers();
+  reading.close();
+
+  const seen: { id: string; seq: number }[] = [];
+  const parser = createParser({
+    onEvent: ({ id = "", data }) => seen.push({ id, seq: JSON.parse(data).seq }),
+  });
+  parser.feed(await stalled.read());
+  expect(seen.length).toBeGreaterThan(0);
+  expect(seen.length).toBeLessThan(EVENTS);
+  const rest = await openStream(`${url}/v1/events`, {
+    token: alice.token,
+    lastEventId: seen.at(-1)?.id ?? "",
+  });
+  await until(() => seen.length + rest.events.length >= EVENTS, { timeoutMs: 20_000 });
+  rest.close();
+  const all = [...seen.map(({ seq }) => seq), ...rest.events.map(({ data }) => data.seq)];
+  expect(all).toEqual(Array.from({ length: EVENTS }, (_, n) => n));
+}, 120_000);

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { client, startBroker } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+
+const LEASE_SECONDS = 3;
+const LEASE_MS = LEASE_SECONDS * 1_000;
+
+async function held() {
+  const { url, clock } = await startBroker();
+  const api = client(url);
+  await api.agent("scout");
+  const { id } = (await api.delegate("scout")).body;
+  const [lease] = (await api.lease("scout", { lease_seconds: LEASE_SECONDS })).body.leases;
+  const expiresAt = async () => Date.parse((await api.get(id)).body.lease.expires_at);
+  return { api, clock, id, lease_id: String(lease.lease_id), expiresAt, grantedTo: await expiresAt() };
+}
+
+test("a held heartbeat is cut at half the lease, and extends it when it comes and when it is answered", async () => {
+  const { api, clock, lease_id, expiresAt, grantedTo } = await held();
+  clock.offset_ms = 1_000;
+  const sentAt = performance.now();
+  const answer = api.heartbeat(lease_id, { wait_seconds: 60 });
+  const extendedTo = await until(async () => {
+    const now = await expiresAt();
+    return now > grantedTo ? now : null;
+  });
+  expect(extendedTo - grantedTo).toBeGreaterThanOrEqual(1_000);
+
+  clock.offset_ms = 2_000;
+  const { status, body } = await answer;
+  const tookMs = performance.now() - sentAt;
+  expect(status).toBe(200);
+  expect(tookMs).toBeGreaterThan(LEASE_MS / 2 - 100);
+  expect(tookMs).toBeLessThan(LEASE_MS);
+  expect(Date.parse(body.expires_at)).toBe(await expiresAt());
+  // By the second that the clock went on, and by the wait.
+  expect(Date.parse(body.expires_at) - extendedTo).toBeGreaterThanOrEqual(1_000 + LEASE_MS / 2 - 100);
+});
+
+test("a held heartbeat whose wait is shorter is answered after it", async () => {
+  const { api, lease_id } = await held();
+  const sentAt = performance.now();
+  expect((await api.heartbeat(lease_id, { wait_seconds: 0.3 })).status).toBe(200);
+  const tookMs = performance.now() - sentAt;
+  expect(tookMs).toBeGreaterThan(250);
+  expect(tookMs).toBeLessThan(LEASE_MS / 2);
+});
+
+test("a held heartbeat says how far it is as it comes, and hears of the end at once", async () => {
+  const { api, id, lease_id } = await held();
+  const answer = api.heartbeat(lease_id, { wait_seconds: 60, progress: { done: 1 } });
+  await until(async () => (await api.get(id)).body.progress?.done === 1);
+  await api.cancel(id);
+  expect((await answer).body).toMatchObject({ code: "lease_lost", details: { reason: "canceled" } });
+});

@@ -1,0 +1,328 @@
+import { describe, expect, test, vi } from "vitest";
+import type { Gateway } from "../../../src/app.ts";
+import { as, client, startBroker } from "../../support/broker.ts";
+
+const JSON_ONLY = { accept: "application/json" };
+
+async function setup(options = {}) {
+  const broker = await startBroker(options);
+  const admin = client(broker.url);
+  for (const name of ["scout", "other"]) await admin.agent(name);
+  const alice = await as(broker.url, "caller:alice");
+  const bob = await as(broker.url, "caller:bob");
+  const finish = async (agent: string, reply: Record<string, unknown> = {}) => {
+    const { leases } = (await admin.lease(agent)).body;
+    await admin.reply(leases[0].lease_id, reply);
+    return String(leases[0].delegation.id);
+  };
+  return { ...broker, admin, alice, bob, finish };
+}
+
+/** By the writer alone: as many delegations of this delegator, for each agent in turn. */
+async function submit(
+  { broker }: Gateway,
+  targets: readonly string[],
+  delegator: string,
+  count: number,
+  more: Record<string, string> = {},
+): Promise<string[]> {
+  const one = async (_: unknown, n: number) => {
+    const target = targets[n % targets.length] ?? "";
+    const id = broker.shards.newDelegationId(target);
+    const params = { target, delegator, context_id: "shared", priority: 5, ttl_ms: 86_400_000, ...more };
+    const message = '{"messageId":"m","role":"ROLE_USER","parts":[]}';
+    await broker.writer.move({ move: "submit", id, params, fields: { message } });
+    return id;
+  };
+  return Promise.all(Array.from({ length: count }, one));
+}
+
+type Api = ReturnType<typeof client>;
+const idsOf = (body: { delegations: { id: string }[] }) => body.delegations.map(({ id }) => id);
+
+async function all(api: Api, query = ""): Promise<string[]> {
+  const ids: string[] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const path: string = `/v1/delegations?${query}${cursor === "" ? "" : `&cursor=${cursor}`}`;
+    const { status, body } = await api.call("GET", path);
+    expect(status).toBe(200);
+    ids.push(...idsOf(body));
+    cursor = body.next_cursor;
+  }
+  return ids;
+}
+
+/** On shards of their own when there are four. */
+const AGENTS = ["scout", "agent-0"];
+
+describe.each([1, 4])("lists, with %i shards", (shards) => {
+  test("are newest first, paged without a gap or a repeat", async () => {
+    const { alice, admin, gateway } = await setup({ shards });
+    const used = AGENTS.map((name) => gateway.broker.shards.indexOfAgent(name));
+    expect(new Set(used).size).toBe(Math.min(shards, AGENTS.length));
+    for (const name of AGENTS) await admin.agent(name);
+    const made: string[] = [];
+    for (let n = 0; n < 60; n += 1) made.push((await alice.delegate(AGENTS[n % 2] ?? "")).body.id);
+    const ids = await all(alice, "limit=7");
+    expect(new Set(ids).size).toBe(60);
+    expect([...ids].sort()).toEqual([...made].sort());
+    const times = await Promise.all(ids.map(async (id) => Date.parse((await alice.get(id)).body.created_at)));
+    expect(times).toEqual([...times].sort((a, b) => b - a));
+  });
+
+  test("have all that came in one instant, however many", async () => {
+    const { alice, admin, gateway, redis } = await setup({ shards });
+    for (const name of AGENTS) await admin.agent(name);
+    const made = await submit(gateway, AGENTS, "caller:alice", 250);
+    for (const id of made) {
+      const list = gateway.broker.shards.ofId(id)?.list("delegator:caller:alice") ?? "";
+      await redis.zadd(list, "XX", 1_700_000_000_000, id);
+    }
+    for (const limit of [30, 100]) {
+      expect(await all(alice, `limit=${limit}`)).toEqual([...made].sort().reverse());
+    }
+  });
+
+  test("show to each what it may see, by every index and filter", async () => {
+    const { url, admin, alice, bob, finish } = await setup({ shards });
+    const a1 = (await alice.delegate("scout", { context_id: "trip" })).body.id;
+    await finish("scout", { state: "failed", error: { code: "no_fuel", message: "dry" } });
+    const a2 = (await alice.delegate("other", { context_id: "trip" })).body.id;
+    const b1 = (await bob.delegate("scout")).body.id;
+    const scout = await as(url, "agent:scout");
+    const s1 = (await scout.delegate("other")).body.id;
+    const sorted = async (api: Api, query = "") => (await all(api, query)).sort();
+    expect(await sorted(alice)).toEqual([a1, a2].sort());
+    expect(await sorted(bob)).toEqual([b1]);
+    expect(await sorted(scout)).toEqual([a1, b1, s1].sort());
+    expect(await sorted(admin)).toEqual([a1, a2, b1, s1].sort());
+    expect(await sorted(admin, "target=scout")).toEqual([a1, b1].sort());
+    expect(await sorted(alice, "target=scout")).toEqual([a1]);
+    expect(await sorted(bob, "delegator=caller:alice")).toEqual([]);
+    expect(await sorted(alice, "context_id=trip")).toEqual([a1, a2].sort());
+    expect(await sorted(admin, "context_id=trip&state=submitted")).toEqual([a2]);
+    expect(await sorted(admin, "error_code=no_fuel")).toEqual([a1]);
+    expect(await sorted(admin, "state=failed&error_code=other")).toEqual([]);
+  });
+});
+
+describe("a list for who does not see everything", () => {
+  /** More than one page looks at. */
+  const MANY = 1_100;
+
+  async function withOthersWork(count: number) {
+    const broker = await setup();
+    const { alice, gateway } = broker;
+    const mine: string[] = [];
+    const delegate = async () => mine.push((await alice.delegate("scout", { context_id: "shared" })).body.id);
+    await delegate();
+    for (let half = 0; half < 2; half += 1) {
+      await submit(gateway, ["scout"], "caller:bob", count / 2);
+      await delegate();
+    }
+    return { ...broker, mine: mine.reverse() };
+  }
+
+  test.each([MANY, 200])("names nobody else's work in its cursor, beside %i of others", async (count) => {
+    const { alice, mine } = await withOthersWork(count);
+    for (const query of ["target=scout", "context_id=shared", "delegator=caller:bob"]) {
+      const found: string[] = [];
+      for (let cursor: string | null = ""; cursor !== null; ) {
+        const path: string = `/v1/delegations?limit=1&${query}${cursor && `&cursor=${cursor}`}`;
+        const { body } = await alice.call("GET", path);
+        found.push(...idsOf(body));
+        cursor = body.next_cursor;
+        if (cursor !== null) expect(mine).toContain(cursor.split(".")[1]);
+      }
+      expect(found).toEqual(query.startsWith("delegator") ? [] : mine);
+    }
+  });
+
+  test("does not look through more of others' than of a page, and filters its own by the rest", async () => {
+    const { alice, gateway } = await setup();
+    const parent_id = (await alice.delegate("scout")).body.id;
+    const child = (await alice.delegate("other", { parent_id })).body.id;
+    await submit(gateway, ["scout"], "caller:bob", MANY, { parent_id });
+    const looked = vi.spyOn(gateway.broker.bulk, "hmget");
+    expect(await all(alice, `parent_id=${parent_id}`)).toEqual([child]);
+    expect(looked.mock.calls.length).toBeLessThan(10);
+  });
+
+  test("of an agent ends where an older one of its name did", async () => {
+    const { url, admin, alice, gateway } = await setup();
+    await submit(gateway, ["scout"], "caller:bob", MANY);
+    // Finished already, as far as the deletion goes.
+    for (const state of ["submitted", "working", "interrupted"] as const) {
+      await gateway.broker.redis.del(gateway.broker.shards.ofAgent("scout").live("scout", state));
+    }
+    expect((await admin.call("DELETE", "/v1/agents/scout")).status).toBeLessThan(300);
+    await admin.agent("scout");
+    const id = (await alice.delegate("scout")).body.id;
+    const scout = await as(url, "agent:scout");
+    const { body } = await scout.call("GET", "/v1/delegations?limit=100");
+    expect({ ids: idsOf(body), next: body.next_cursor }).toEqual({ ids: [id], next: null });
+  });
+});
+
+test("a parent's and a context's list hold nothing else for those who see only their own", async () => {
+  const { alice, finish } = await setup();
+  const parent = (await alice.delegate("scout")).body.id;
+  const child = (await alice.delegate("other", { parent_id: parent, context_id: "c" })).body.id;
+  await alice.delegate("other", { context_id: "d" });
+  expect(await all(alice, `parent_id=${parent}`)).toEqual([child]);
+  expect(await all(alice, `parent_id=${parent}&context_id=d`)).toEqual([]);
+  await finish("scout");
+  expect(await all(alice, `parent_id=${parent}&context_id=c`)).toEqual([child]);
+});
+
+test("a cursor that is none is refused", async () => {
+  const { alice } = await setup();
+  expect((await alice.call("GET", "/v1/delegations?cursor=x")).body.code).toBe("invalid_request");
+  expect((await alice.call("GET", "/v1/results?after=x")).body.code).toBe("invalid_request");
+});
+
+describe("the inbox", () => {
+  test("has what the caller delegated and finished, with replies, once each behind its cursor", async () => {
+    const { alice, bob, finish } = await setup();
+    const a1 = (await alice.delegate("scout")).body.id;
+    await bob.delegate("scout");
+    await alice.delegate("other");
+    await finish("scout", { text: "one" });
+    await finish("scout", { text: "two" });
+    const first = (await alice.call("GET", "/v1/results")).body;
+    expect(first.results).toMatchObject([
+      { id: a1, state: "completed", reply: { parts: [{ text: "one" }] } },
+    ]);
+    const empty = (await alice.call("GET", `/v1/results?after=${first.cursor}`)).body;
+    expect(empty.results).toEqual([]);
+    const waiting = alice.call("GET", `/v1/results?after=${empty.cursor}&wait_seconds=10`);
+    const a3 = await finish("other", { state: "rejected", text: "not mine" });
+    const next = (await waiting).body;
+    expect(next.results).toMatchObject([{ id: a3, state: "rejected", error: { code: "rejected" } }]);
+    expect((await alice.call("GET", `/v1/results?after=${next.cursor}`)).body.results).toEqual([]);
+  });
+
+  test("has what asked, was answered and finished once, where it stands now", async () => {
+    const { admin, alice } = await setup();
+    const { id } = (await alice.delegate("scout")).body;
+    const lease = (await admin.lease("scout")).body.leases[0].lease_id;
+    const { interrupt_id } = (await admin.interrupt(lease, { text: "which?" })).body;
+    const asked = (await alice.call("GET", "/v1/results")).body;
+    expect(asked.results).toMatchObject([{ id, state: "input_required" }]);
+    await alice.answer(id, interrupt_id, { text: "this" });
+    await admin.reply((await admin.lease("scout")).body.leases[0].lease_id);
+    const { results, cursor } = (await alice.call("GET", "/v1/results")).body;
+    expect(results).toMatchObject([{ id, state: "completed" }]);
+    expect(results).toHaveLength(1);
+    const later = (await alice.call("GET", `/v1/results?after=${asked.cursor}`)).body;
+    expect(later.results).toMatchObject([{ id, state: "completed" }]);
+    expect((await alice.call("GET", `/v1/results?after=${cursor}`)).body.results).toEqual([]);
+  });
+
+  test("is a working agent's too, apart from what it works on", async () => {
+    const { url, admin, finish } = await setup();
+    const scout = await as(url, "agent:scout");
+    await admin.delegate("scout");
+    await finish("scout");
+    const mine = (await scout.delegate("other")).body.id;
+    await finish("other");
+    const { results } = (await scout.call("GET", "/v1/results")).body;
+    expect(results.map(({ id }: { id: string }) => id)).toEqual([mine]);
+  });
+});
+
+describe("artifacts", () => {
+  test("come in chunks: streamed as they are, whole in the delegation", async () => {
+    const { admin, alice } = await setup();
+    const { id } = (await alice.delegate("scout")).body;
+    const lease = (await admin.lease("scout")).body.leases[0].lease_id;
+    const send = (artifactId: string, text: string, more = {}) =>
+      admin.call("POST", `/v1/leases/${lease}/artifacts`, {
+        artifact: { artifactId, name: artifactId, parts: [{ text }] },
+        ...more,
+      });
+    await send("report", "a");
+    await send("log", "x");
+    await send("report", "b", { append: true });
+    await send("log", "y");
+    expect((await send("report", "c", { append: true, last_chunk: true })).status).toBe(200);
+    await admin.reply(lease, {
+      artifacts: [{ artifactId: "final", parts: [{ data: { n: 1, empty: [] } }] }],
+    });
+    const { artifacts } = (await alice.get(id)).body;
+    expect(artifacts).toEqual([
+      { artifactId: "report", name: "report", parts: [{ text: "a" }, { text: "b" }, { text: "c" }] },
+      { artifactId: "log", name: "log", parts: [{ text: "y" }] },
+      { artifactId: "final", parts: [{ data: { n: 1, empty: [] } }] },
+    ]);
+    const { events } = (await alice.events(id)).body;
+    const streamed = events.filter((event: { status?: string }) => event.status === "artifact");
+    expect(streamed).toHaveLength(5);
+    expect(streamed[4]).toMatchObject({
+      append: true,
+      last_chunk: true,
+      artifact: { parts: [{ text: "c" }] },
+    });
+  });
+
+  test("together with the rest have a limit, told as 413 with the lease kept", async () => {
+    const { admin, alice } = await setup({ maxBodyBytes: 4_194_304 });
+    const { id } = (await alice.delegate("scout")).body;
+    const lease = (await admin.lease("scout")).body.leases[0].lease_id;
+    const send = (artifactId: string, size: number) =>
+      admin.call("POST", `/v1/leases/${lease}/artifacts`, {
+        artifact: { artifactId, parts: [{ text: "x".repeat(size) }] },
+      });
+    expect((await send("a", 2_000_000)).status).toBe(200);
+    expect(await send("b", 2_000_000)).toMatchObject({ status: 413, body: { code: "payload_too_large" } });
+    expect((await admin.reply(lease, { text: "x".repeat(2_000_000) })).status).toBe(413);
+    expect((await admin.reply(lease, { text: "small" })).status).toBe(200);
+    expect((await alice.get(id)).body.artifacts).toHaveLength(1);
+    expect((await alice.delegate("scout", { task: "x".repeat(3_200_000) })).status).toBe(413);
+  });
+});
+
+test("what is finished is forgotten after the retention time: record, lists and all", async () => {
+  const { alice, clock, gateway, finish, redis } = await setup({ retentionMs: 1_000_000 });
+  const { id } = (await alice.delegate("scout")).body;
+  await finish("scout");
+  clock.offset_ms = 999_000;
+  await gateway.sweep.tick();
+  expect((await alice.get(id)).status).toBe(200);
+  clock.offset_ms = 1_010_000;
+  await gateway.sweep.tick();
+  expect((await alice.get(id)).status).toBe(404);
+  expect(await all(alice)).toEqual([]);
+  expect((await redis.keys("*")).filter((key) => key.includes(id) || key.includes(":list:"))).toEqual([]);
+  expect((await alice.call("GET", "/v1/results", undefined, JSON_ONLY)).body.results).toEqual([]);
+});
+
+test("are narrowed by several states, by when they were made, and by a part of the preview", async () => {
+  const { alice, admin, finish } = await setup();
+  const made: string[] = [];
+  for (const task of ["Deploy the site", "Write a note", "deploy the DOCS €"]) {
+    made.push(String((await alice.delegate("scout", { task })).body.id));
+  }
+  await finish("scout");
+  const listed = async (query: string) => {
+    const { status, body } = await alice.call("GET", `/v1/delegations?${query}`);
+    expect(status).toBe(200);
+    return { ids: idsOf(body), scanned_to: body.scanned_to };
+  };
+  const [first = "", second = "", third = ""] = made;
+  expect((await listed("state=completed,canceled")).ids).toEqual([first]);
+  expect((await listed("state=completed,submitted")).ids).toEqual([third, second, first]);
+  expect((await listed("q=DEPLOY")).ids).toEqual([third, first]);
+  expect((await listed("q=docs%20%E2%82%AC&state=submitted")).ids).toEqual([third]);
+  expect(await listed("q=nothing")).toEqual({ ids: [], scanned_to: null });
+  const at = async (id: string) => String((await admin.get(id)).body.created_at);
+  const [firstAt, thirdAt] = [await at(first), await at(third)];
+  expect((await listed(`since=${thirdAt}`)).ids).toContain(third);
+  expect((await listed(`until=${firstAt}`)).ids).toEqual([]);
+  const page = await listed("limit=1");
+  expect(page).toEqual({ ids: [third], scanned_to: thirdAt });
+  for (const wrong of ["state=done", "state=working,", "since=yesterday", "q="]) {
+    const { body } = await alice.call("GET", `/v1/delegations?${wrong}`);
+    expect([wrong, body.code]).toEqual([wrong, "invalid_request"]);
+  }
+});

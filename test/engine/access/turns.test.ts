@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { Turns } from "../../../src/engine/access/turns.ts";
+import { LIMITS } from "../../../src/schema/limits.ts";
+
+const OF_ONE = LIMITS.reads.value;
+
+/** Reads of several principals, in the order in which they get their turns. */
+function setup() {
+  const turns = new Turns();
+  const began: string[] = [];
+  const ends: (() => void)[] = [];
+  const ask = (name: string, times = 1) => {
+    for (let n = 0; n < times; n += 1) {
+      void turns.take({ text: name }).then((end) => {
+        began.push(name);
+        ends.push(end);
+      });
+    }
+  };
+  const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+  return { turns, began, ends, ask, settled };
+}
+
+test("one principal's reads wait for each other, and not another's for them", async () => {
+  const { began, ends, ask, settled } = setup();
+  ask("caller:alice", 50);
+  ask("caller:bob");
+  await settled();
+  expect(began).toEqual([...Array.from({ length: OF_ONE }, () => "caller:alice"), "caller:bob"]);
+  ends[0]?.();
+  // Once or more often.
+  ends[0]?.();
+  await settled();
+  expect(began).toHaveLength(OF_ONE + 2);
+});
+
+test("when all turns are taken the next goes to each principal in turn", async () => {
+  const { began, ends, ask, settled } = setup();
+  for (const name of ["a", "b", "c"]) ask(name, OF_ONE);
+  ask("a", 3);
+  ask("d", 2);
+  ask("e", 1);
+  await settled();
+  expect(began).toHaveLength(3 * OF_ONE);
+  for (let n = 0; n < 8; n += 1) {
+    ends[n]?.();
+    await settled();
+  }
+  expect(began.slice(3 * OF_ONE).sort()).toEqual(["a", "a", "a", "d", "d", "e"]);
+  // Two of `a` may not stand before the first of `e`.
+  const order = began.slice(3 * OF_ONE);
+  expect(order.indexOf("e")).toBeLessThan(order.lastIndexOf("a"));
+});
+
+test("more than may wait are refused, and a failed read gives its turn back", async () => {
+  const { turns, ask, ends, settled } = setup();
+  ask("caller:alice", OF_ONE + LIMITS.reads_waiting.value);
+  await settled();
+  await expect(turns.take({ text: "caller:alice" })).rejects.toMatchObject({ code: "quota_exceeded" });
+  const failed = turns.run({ text: "caller:bob" }, async () => {
+    throw new Error("no");
+  });
+  await expect(failed).rejects.toThrow("no");
+  for (let n = 0; n < OF_ONE; n += 1) await turns.run({ text: "caller:bob" }, async () => {});
+  expect(ends).toHaveLength(OF_ONE);
+});

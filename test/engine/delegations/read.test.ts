@@ -1,0 +1,36 @@
+/** Waiting for a delegation: what it costs Redis. Limit: what the waiter is told is the flows' business. */
+import { expect, test, vi } from "vitest";
+import type { Entry } from "../../../src/events/entry.ts";
+import { client, startBroker } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+
+test("who waits is told by the answer to the gateway's own move, even where the feed is quicker", async () => {
+  const { url, gateway } = await startBroker();
+  const { redis, feed } = gateway.broker;
+  const api = client(url);
+  await api.agent("scout");
+  const answered = api.delegate("scout", {}, { prefer: "wait=20" });
+  const { delegation, lease_id } = (await api.lease("scout", { wait_seconds: 20 })).body.leases[0];
+
+  let told = 0;
+  // What came before may be brought only now.
+  const push = ({ type }: Entry) => {
+    if (type === "DELEGATION_COMPLETE") told += 1;
+  };
+  feed.subscribe({ kind: "all" }, { push, gap: () => {} });
+  // The answer to the move waits for the feed; what is asked of the delegation from then on is counted.
+  const evalsha = redis.evalsha.bind(redis);
+  let asked = 0;
+  vi.spyOn(redis, "evalsha").mockImplementation(async (...args) => {
+    const isOurs = args.some((arg) => String(arg).includes(delegation.id));
+    if (isOurs && told > 0) asked += 1;
+    const answer = await evalsha(...args);
+    if (isOurs) await until(() => told > 0);
+    return answer;
+  });
+  expect((await api.reply(lease_id, { text: "done" })).status).toBe(200);
+  const { status, body } = await answered;
+  expect([status, body.state]).toEqual([200, "completed"]);
+  expect(told).toBe(1);
+  expect(asked).toBe(0);
+});

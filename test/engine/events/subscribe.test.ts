@@ -1,0 +1,89 @@
+import { describe, expect, test } from "vitest";
+import { toPrincipal } from "../../../src/engine/access/access.ts";
+import { readWhenReady } from "../../../src/engine/delegations/read.ts";
+import { collect, type Followed } from "../../../src/engine/events/subscribe.ts";
+import { toEntry } from "../../../src/events/entry.ts";
+import { client, startBroker } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+
+/** Longer than a test may take. */
+const LONG_S = 60;
+
+describe("a page for who polls", () => {
+  const entry = (id: string, positions: string[]): Followed => ({ entry: toEntry(0, id, []), positions });
+  const CAUGHT_UP: Followed = { caught_up: true, positions: ["1-0"] };
+
+  /** Gives these, then nothing until it is left. */
+  async function* quiet(events: readonly Followed[], signal: AbortSignal) {
+    yield* events;
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  }
+  const turn = async () => () => {};
+  const page = async (events: readonly Followed[], options = {}) =>
+    collect(
+      (signal) => quiet(events, signal),
+      { wait_seconds: LONG_S, limit: 100, signal: new AbortController().signal, turn, ...options },
+      (event) => ("entry" in event ? event.entry.id : undefined),
+    );
+
+  test("ends with the first event that comes live", async () => {
+    const { items, positions } = await page([CAUGHT_UP, entry("2-0", ["2-0"])]);
+    expect({ items, positions }).toEqual({ items: ["2-0"], positions: ["2-0"] });
+  });
+
+  test("ends at once where what is stored ends, if there was any of it", async () => {
+    expect((await page([entry("1-0", ["1-0"]), CAUGHT_UP])).items).toEqual(["1-0"]);
+  });
+
+  test("moves its cursor past what a filter kept back, stored or live", async () => {
+    const skipped = (id: string): Followed => ({ skipped: true, positions: [id] });
+    const { positions } = await page([CAUGHT_UP, skipped("3-0"), skipped("4-0")], { wait_seconds: 0.01 });
+    expect(positions).toEqual(["4-0"]);
+  });
+});
+
+describe("waiting for a version", () => {
+  async function setup() {
+    const { url, gateway } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const id = String((await api.delegate("scout")).body.id);
+    const { broker } = gateway;
+    const wait = (after_version: number) =>
+      readWhenReady(broker, toPrincipal("operator"), id, {
+        wait_seconds: LONG_S,
+        after_version,
+        signal: new AbortController().signal,
+      });
+    /** Resolves once whoever subscribed before was told of this version. */
+    const listen = () => {
+      let heard = 0;
+      const push = ({ seq }: { seq: number }) => {
+        heard = seq;
+      };
+      broker.feed.subscribe({ kind: "delegation", id }, { push, gap: () => {} });
+      return (version: number) => until(() => heard === version);
+    };
+    return { api, wait, listen };
+  }
+
+  test("goes on past versions that are not greater", async () => {
+    const { api, wait, listen } = await setup();
+    // Subscribes before it returns, and so is told before `heard` is.
+    const waiting = wait(2);
+    const heard = listen();
+    const lease = (await api.lease("scout")).body.leases[0].lease_id;
+    await heard(2);
+    await api.heartbeat(lease, { progress: { message: "half" } });
+    expect((await waiting).version).toBe(3);
+  });
+
+  test("ends at once when nothing greater can come", async () => {
+    const { api, wait } = await setup();
+    await api.reply((await api.lease("scout")).body.leases[0].lease_id);
+    expect((await wait(3)).state).toBe("completed");
+  });
+});

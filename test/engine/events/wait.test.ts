@@ -1,0 +1,54 @@
+/** A wait for an event of one delegation, and what it leaves. Limit: what a reader sees of it is in read.test.ts. */
+import { expect, test } from "vitest";
+import { waitUntil } from "../../../src/engine/events/wait.ts";
+import type { Leaver, Leaving } from "../../../src/queue/parked-polls.ts";
+import { startBroker } from "../../support/broker.ts";
+
+/** In the place of a request. */
+class Caller implements Leaving {
+  readonly listeners = new Set<Leaver>();
+  aborted = false;
+
+  addEventListener(_: "abort", listener: Leaver): void {
+    this.listeners.add(listener);
+  }
+  removeEventListener(_: "abort", listener: Leaver): void {
+    this.listeners.delete(listener);
+  }
+  leave(): void {
+    this.aborted = true;
+    for (const listener of this.listeners) listener.handleEvent();
+  }
+}
+
+async function waiting(signal: Leaving, wait_seconds = 60) {
+  const { broker } = (await startBroker()).gateway;
+  return waitUntil(broker.feed, "dlg_0_a", { wait_seconds, signal }, () => true);
+}
+
+test.each<[string, number, (caller: Caller, stop: () => void) => void]>([
+  ["its time is up", 0.01, () => {}],
+  ["its caller leaves", 60, (caller) => caller.leave()],
+  ["it is stopped", 60, (_, stop) => stop()],
+])("a wait ends when %s, and nothing of it stays with its caller", async (_, wait_seconds, end) => {
+  const caller = new Caller();
+  const { done, stop } = await waiting(caller, wait_seconds);
+  expect(caller.listeners.size).toBe(1);
+  end(caller, stop);
+  await done;
+  expect(caller.listeners.size).toBe(0);
+});
+
+test("a caller who has left before does not wait", async () => {
+  const caller = new Caller();
+  caller.leave();
+  await (await waiting(caller)).done;
+  expect(caller.listeners.size).toBe(0);
+});
+
+test("an AbortSignal does as well", async () => {
+  const controller = new AbortController();
+  const { done } = await waiting(controller.signal);
+  controller.abort();
+  await done;
+});

@@ -1,0 +1,279 @@
+/**
+ * New work that a waiting poll takes in the step that accepts it: what the delegator, the poll and everybody else hear
+ * of it, and what becomes of it when one of them goes away. Limit: the orders in which it may meet other wakes are in
+ * queue/interleavings.
+ */
+import { expect, inject, test, vi } from "vitest";
+import type { Gateway, GatewayOptions } from "../../../src/app.ts";
+import type { Result } from "../../../src/lifecycle/writer.ts";
+import { type Answer, client, request, startBroker } from "../../support/broker.ts";
+import { startOwnRedis } from "../../support/own-redis.ts";
+import { startProxy } from "../../support/proxy.ts";
+import { until } from "../../support/until.ts";
+
+async function desk(options: Partial<GatewayOptions> = {}, spec: unknown = {}) {
+  const broker = await startBroker(options);
+  const api = client(broker.url);
+  await api.agent("scout", spec);
+  return { ...broker, api, park: (more?: Parking) => park(broker.gateway, broker.url, more) };
+}
+
+interface Parking {
+  readonly worker_id?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Polls once the queue was seen empty; the answer is what the poll gets. */
+async function park({ broker }: Gateway, url: string, { worker_id = "w", signal }: Parking = {}) {
+  const { claimers } = broker;
+  const before = claimers.waiting("scout");
+  const body = { wait_seconds: 15, worker_id };
+  const answer = request(url, "POST", "/v1/agents/scout/leases", { body, ...(signal && { signal }) });
+  // Its failure, if any, is met by whoever waits for it.
+  answer.catch(() => {});
+  await until(() => claimers.waiting("scout") > before);
+  // One that looks still is not lent.
+  await until(() => {
+    const lent = [];
+    for (let one = claimers.lend("scout"); one; one = claimers.lend("scout")) lent.push(one);
+    for (const { done } of lent) done(Promise.resolve(null));
+    return lent.length > before;
+  });
+  return { answer };
+}
+
+const leasesOf = ({ status, body }: Answer) => (status === 200 ? body.leases : [{ status, body }]);
+
+/** What both sides are told of a delegation, by its events. */
+async function statuses(api: ReturnType<typeof client>, id: string) {
+  const { events } = (await api.events(id)).body;
+  return events.map(({ status, type }: { status?: string; type: string }) => status ?? type);
+}
+
+/** Does something right before the next submit, or between what it did and its answer. */
+function atSubmit(
+  { broker: { writer } }: Gateway,
+  before: () => Promise<unknown>,
+  behind: (made: Result) => Promise<unknown> = async () => {},
+): void {
+  const move = writer.move.bind(writer);
+  const spy = vi.spyOn(writer, "move").mockImplementation(async (command, taker) => {
+    if (command.move !== "submit") return move(command, taker);
+    spy.mockRestore();
+    expect(taker).toBeDefined();
+    await before();
+    const made = await move(command, taker);
+    await behind(made);
+    return made;
+  });
+}
+
+test("a parked poll gets new work by one script; nobody else looks, and the delegator is told that it is taken", async () => {
+  const own = await startOwnRedis();
+  const { api, gateway, park } = await desk({ redis: own.target });
+  const polls = [await park({ worker_id: "w1" }), await park({ worker_id: "w2" })];
+  // The scripts are loaded, as they are by the first that uses them.
+  await api.delegate("scout");
+  expect(leasesOf(await Promise.race(polls.map(({ answer }) => answer)))).toHaveLength(1);
+  polls.push(await park({ worker_id: "w3" }));
+  await own.redis.config("RESETSTAT");
+  // The feed is slower than the answer.
+  const { feed } = gateway.broker;
+  const hasBrought = vi.spyOn(feed, "hasBrought").mockReturnValue(false);
+  const { status, body } = await api.delegate("scout");
+  hasBrought.mockRestore();
+  const { answer } = polls[1] ?? expect.unreachable();
+  const [lease] = leasesOf(await answer);
+  const [newest] = await own.redis.xrevrange("{errand:0}:events", "+", "-", "COUNT", 1);
+  await until(() => feed.hasBrought(0, newest?.[0] ?? ""));
+  const commands = await own.redis.info("commandstats");
+  expect(commands).toMatch(/cmdstat_evalsha:calls=1,/);
+  // The record once a move, and the ticket.
+  expect(commands).toMatch(/cmdstat_hset:calls=3,/);
+  expect([status, body.state, body.version, body.lease.worker_id]).toEqual([202, "working", 2, "w2"]);
+  expect(lease).toMatchObject({ attempt: 1, delegation: { id: body.id, version: 2 } });
+  const { presence: _, ...told } = body;
+  expect((await api.get(body.id)).body).toEqual(told);
+  expect(gateway.broker.claimers.waiting("scout")).toBe(1);
+});
+
+test("each gateway hands new work to a poll of its own; one without polls leaves it to the other's", async () => {
+  const { url, api, gateway, park: here, another } = await desk();
+  const other = await another();
+  const [first, second] = [
+    await here({ worker_id: "here" }),
+    await park(other.gateway, other.url, { worker_id: "there" }),
+  ];
+  expect((await client(other.url).delegate("scout")).body.lease.worker_id).toBe("there");
+  expect(leasesOf(await second.answer)).toHaveLength(1);
+  expect((await api.delegate("scout")).body.lease.worker_id).toBe("here");
+  expect(leasesOf(await first.answer)).toHaveLength(1);
+  const third = await park(gateway, url, { worker_id: "here" });
+  const { body } = await client(other.url).delegate("scout");
+  expect(body).toMatchObject({ state: "submitted", lease: null });
+  expect(leasesOf(await third.answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
+});
+
+test("two requests with one key make one delegation for one of the polls; the other waits on", async () => {
+  const { api, park } = await desk();
+  const polls = [await park(), await park()];
+  const key = { "idempotency-key": "once" };
+  const asked = await Promise.all([api.delegate("scout", {}, key), api.delegate("scout", {}, key)]);
+  expect(asked.map(({ status }) => status).sort()).toEqual([200, 202]);
+  expect(new Set(asked.map(({ body }) => body.id)).size).toBe(1);
+  const next = (await api.delegate("scout")).body.id;
+  const got = (await Promise.all(polls.map(({ answer }) => answer))).flatMap(leasesOf);
+  expect(got.map(({ delegation }) => delegation.id).sort()).toEqual([asked[0]?.body.id, next].sort());
+});
+
+test("a submit that is refused costs the poll nothing: it waits on, and gets what is accepted", async () => {
+  const { api, park } = await desk({}, { limits: { max_waiting: 1 } });
+  const later = (await api.delegate("scout", { delay_seconds: 60 })).body.id;
+  const { answer } = await park();
+  const refused = await api.delegate("scout");
+  expect([refused.status, refused.body.code]).toEqual([429, "queue_full"]);
+  await api.cancel(later);
+  const { id } = (await api.delegate("scout")).body;
+  expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id } }]);
+});
+
+test("a parked poll of a held agent gets the work once it is held no more", async () => {
+  const { api, park } = await desk();
+  const { answer } = await park();
+  await api.call("POST", "/v1/agents/scout/pause");
+  const { body } = await api.delegate("scout");
+  expect(body.state).toBe("submitted");
+  await api.call("POST", "/v1/agents/scout/resume");
+  expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
+});
+
+test("delayed work is told as waiting, and a parked poll gets it when it is due", async () => {
+  const { api, park } = await desk();
+  const { answer } = await park();
+  const { body } = await api.delegate("scout", { delay_seconds: 0.3 });
+  expect(body.state).toBe("submitted");
+  expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
+});
+
+test("work that nobody took is seen although the feed was quicker than the answer", async () => {
+  const { api, gateway, park } = await desk();
+  const { answer } = await park();
+  atSubmit(
+    gateway,
+    async () => {},
+    ({ record }) => until(() => gateway.broker.feed.hasBrought(0, record?.event_id ?? "")),
+  );
+  const { body } = await api.delegate("scout", { delay_seconds: 0.3 });
+  expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
+});
+
+test("where the queue refused the ticket nobody is told that it is taken, and the next has it once that is mended", async () => {
+  const { api, park, redis } = await desk();
+  const { answer } = await park();
+  const prioritized = "{errand:0}:q:scout:prioritized";
+  await redis.set(prioritized, "not what BullMQ keeps there");
+  const { status, body } = await api.delegate("scout");
+  expect([status, body.state]).toEqual([202, "submitted"]);
+  await redis.del(prioritized);
+  // A look at such a queue may have failed the poll.
+  const first = await answer;
+  const leases = leasesOf(first.status === 200 ? first : await api.lease("scout"));
+  expect(leases).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
+});
+
+test("work for a poll whose client left meanwhile goes to the next, no attempt spent", async () => {
+  const { api, gateway, park } = await desk();
+  const leaver = new AbortController();
+  const claim = vi.spyOn(gateway.broker.claimers, "claim");
+  const { answer } = await park({ signal: leaver.signal });
+  const hasLeft = () => claim.mock.calls[0]?.[1].signal.aborted;
+  atSubmit(gateway, () => {
+    leaver.abort();
+    return until(hasLeft);
+  });
+  const { status, body } = await api.delegate("scout");
+  expect(status).toBe(202);
+  await expect(answer).rejects.toThrow();
+  expect((await api.lease("scout")).body.leases).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
+  expect(await statuses(api, body.id)).toEqual(["queued", "leased", "released", "leased"]);
+});
+
+test("work for a poll whose token was revoked meanwhile goes to the next, no attempt spent", async () => {
+  const { api, url, gateway } = await desk();
+  const { body: token } = await api.call("POST", "/v1/tokens", { principal: "agent:scout" });
+  const poll = request(url, "POST", "/v1/agents/scout/leases", {
+    token: token.token,
+    body: { wait_seconds: 15 },
+  });
+  await until(() => gateway.broker.claimers.waiting("scout") === 1);
+  await until(() => {
+    const lent = gateway.broker.claimers.lend("scout");
+    lent?.done(Promise.resolve(null));
+    return lent;
+  });
+  atSubmit(gateway, () => api.call("DELETE", `/v1/tokens/${token.id}`));
+  const { body } = await api.delegate("scout");
+  expect((await poll).status).toBe(401);
+  expect((await api.lease("scout")).body.leases).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
+});
+
+test("work that is accepted while the gateway stops is accepted, and goes to the next, no attempt spent", async () => {
+  const { api, gateway, park, another } = await desk();
+  const other = await another();
+  const { answer } = await park();
+  let closed = Promise.resolve();
+  atSubmit(gateway, async () => {
+    closed = gateway.close();
+  });
+  const { status, body } = await api.delegate("scout");
+  expect(status).toBe(202);
+  expect(leasesOf(await answer)).toEqual([]);
+  await closed;
+  const next = client(other.url);
+  expect((await next.lease("scout")).body.leases).toMatchObject([
+    { attempt: 1, delegation: { id: body.id } },
+  ]);
+});
+
+// Held: the script runs once Redis is back. Its answer swallowed: it ran at once.
+test.each(["hold", "swallow-answers"] as const)(
+  "work whose taking was not heard of goes back to the poll, no attempt spent, and neither fails it: %s",
+  async (fault) => {
+    const proxy = await startProxy(inject("redisSocket"));
+    const { url, db, another } = await startBroker();
+    const behind = await another({ redis: { url: `redis://127.0.0.1:${proxy.port}/${db}` } });
+    const direct = client(url);
+    await direct.agent("scout");
+    const { answer } = await park(behind.gateway, behind.url);
+    atSubmit(behind.gateway, () => proxy.fault(fault));
+    expect((await client(behind.url).delegate("scout")).status).toBe(503);
+    await proxy.heal();
+    const [lease] = leasesOf(await answer);
+    expect(lease).toMatchObject({ attempt: 1 });
+    expect(await statuses(direct, lease.delegation.id)).toEqual(["queued", "leased", "released", "leased"]);
+  },
+);
+
+test("a submit that Redis has no memory for costs the poll nothing, and nobody looks for what it took", async () => {
+  const own = await startOwnRedis();
+  const { api, gateway, park } = await desk({ redis: own.target });
+  const { answer } = await park();
+  gateway.broker.pressure.stop();
+  await own.redis.config("SET", "maxmemory", "1");
+  const refused = await api.delegate("scout");
+  await own.redis.config("SET", "maxmemory", "0");
+  expect([refused.status, refused.body.code]).toEqual([503, "overloaded"]);
+  expect(gateway.broker.unheard.grants.size).toBe(0);
+  const { body } = await api.delegate("scout");
+  expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
+});
+
+test("a poll lent to a submit that Redis did not get is not failed, and gets the next", async () => {
+  const { api, gateway, park } = await desk();
+  const { answer } = await park();
+  const { writer } = gateway.broker;
+  vi.spyOn(writer, "move").mockRejectedValueOnce(new Error("Command timed out"));
+  expect((await api.delegate("scout")).status).toBe(503);
+  const { body } = await api.delegate("scout");
+  expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
+});

@@ -1,0 +1,106 @@
+/** Leases whose grant nobody heard of. Limit: what silence does to them is in faults/. */
+import { afterEach, expect, test, vi } from "vitest";
+import { Unheard } from "../../../src/engine/leases/in-doubt.ts";
+import { handBack } from "../../../src/engine/leases/lease.ts";
+import { client, startBroker } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test("a lease that nobody heard of goes back, however many were granted after it", async () => {
+  const { url, gateway, redis } = await startBroker();
+  const { broker } = gateway;
+  const api = client(url);
+  await api.agent("scout");
+  const { id } = (await api.delegate("scout")).body;
+  const { outcome } = await broker.writer.take({ agent: "scout", nonce: "lost", worker_id: "w" });
+  expect(outcome).toMatchObject({ outcome: "ok", id });
+  const newer = Array.from({ length: 1_500 }, (_, n) => [String(Date.now() + 1_000), `dlg_0_other${n}`]);
+  await redis.zadd("{errand:0}:live:scout:working", ...newer.flat());
+  broker.unheard.grant("scout", "lost");
+  await until(async () => (await api.get(id)).body.state === "submitted");
+  expect((await api.lease("scout")).body.leases[0]).toMatchObject({ attempt: 1, delegation: { id } });
+});
+
+test("a hand-back that failed is tried again until the lease is known to be gone", async () => {
+  const { url, gateway } = await startBroker();
+  const { broker } = gateway;
+  const api = client(url);
+  await api.agent("scout");
+  const ids = [(await api.delegate("scout")).body.id, (await api.delegate("scout")).body.id];
+  const { leases } = (await api.lease("scout", { max: 2 })).body;
+  // The second one was replied to after all.
+  await api.reply(leases[1].lease_id);
+  const failures = ["Command timed out", "Connection is closed.", "Command timed out"];
+  const original = broker.writer.move.bind(broker.writer);
+  vi.spyOn(broker.writer, "move").mockImplementation((...args) => {
+    const failure = args[0].move === "unconfirm" ? failures.shift() : undefined;
+    return failure === undefined ? original(...args) : Promise.reject(new Error(failure));
+  });
+  await handBack(
+    broker,
+    ids.map((delegation_id) => ({ delegation_id, fence: 1, json: "" })),
+  );
+  expect(broker.unheard.handBacks).toHaveLength(2);
+  await until(() => broker.unheard.handBacks.length === 0);
+  expect((await api.get(ids[0])).body).toMatchObject({ state: "submitted", attempt: 1 });
+  expect((await api.get(ids[1])).body.state).toBe("completed");
+});
+
+test("a round with an unexpected error does not prevent the next one", async () => {
+  const { gateway, log } = await startBroker();
+  const { broker } = gateway;
+  const order = { priority: 5, returned: false, delay_ms: 0 };
+  vi.spyOn(broker.tickets, "add").mockImplementationOnce(() => {
+    throw new Error("unforeseen");
+  });
+  broker.unheard.offer({ agent: "scout", data: { delegation_id: "dlg_0_a", ticket: 1 }, order });
+  await until(() => log.some((line) => line.includes("recovery interrupted")), { what: "the failure" });
+  const wake = vi.spyOn(broker.claimers, "wake");
+  broker.unheard.offer({ agent: "scout", data: { delegation_id: "dlg_0_b", ticket: 1 }, order });
+  await until(() => wake.mock.calls.length > 0, { what: "the next round" });
+  expect(await broker.tickets.find("scout", { delegation_id: "dlg_0_b", ticket: 1 })).toBe("queued");
+});
+
+test("hand-backs that wait for Redis are bounded", () => {
+  const unheard = new Unheard();
+  for (let n = 0; n < 10_100; n += 1) unheard.handBack({ delegation_id: `dlg_0_${n}`, fence: 1 });
+  expect(unheard.handBacks).toHaveLength(10_000);
+});
+
+test("grants are looked for as long as Redis is silent, for a while after, and none that came meanwhile is forgotten", () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const unheard = new Unheard();
+  const nonces = () => (unheard.grants.get("scout") ?? []).map(({ nonce }) => nonce);
+  const look = (answered: boolean, meanwhile = () => {}) => {
+    const grants = unheard.grants.get("scout") ?? [];
+    meanwhile();
+    unheard.lookedFor("scout", grants, answered);
+  };
+  unheard.grant("scout", "first");
+  vi.setSystemTime(Date.now() + 60_000);
+  look(false);
+  expect(nonces()).toEqual(["first"]);
+  // Redis may still carry out what it had before.
+  look(true, () => unheard.grant("scout", "second"));
+  expect(nonces()).toEqual(["first", "second"]);
+  vi.setSystemTime(Date.now() + 5_000);
+  look(true);
+  expect(nonces()).toEqual(["second"]);
+  vi.setSystemTime(Date.now() + 5_000);
+  look(true);
+  expect(unheard.grants.size).toBe(0);
+});
+
+test("polls of an agent whose deletion was broken off wait without asking on and on", async () => {
+  const { url, gateway } = await startBroker();
+  const { broker } = gateway;
+  const api = client(url);
+  await api.agent("scout");
+  const take = vi.spyOn(broker.writer, "take");
+  await broker.agents.close("scout", true);
+  expect((await api.lease("scout", { wait_seconds: 1 })).body.leases).toEqual([]);
+  expect(take.mock.calls.length).toBeLessThan(4);
+});

@@ -1,0 +1,51 @@
+/** Which tickets the sweep makes again: those that no poll would get, and no others. */
+import { expect, test } from "vitest";
+import { client, startBroker } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+
+const CHECK_MS = 6_000;
+
+/** A delegation whose worker died: its lease expired, and the backoff before the next attempt is over. */
+async function setup() {
+  const { url, gateway, redis, clock, log } = await startBroker();
+  const api = client(url);
+  await api.agent("scout", { backoff: { initial_ms: 20, max_ms: 20, jitter: 0 } });
+  const { id } = (await api.delegate("scout")).body;
+  await api.lease("scout", { lease_seconds: 1 });
+  clock.offset_ms += 2_000;
+  await gateway.sweep.tick();
+  const delayed = "{errand:0}:q:scout:delayed";
+  const [ticket = "", score = ""] = await redis.zrange(delayed, "0", "0", "WITHSCORES");
+  await until(async () => Number((await redis.time())[0]) > Number(score) / 0x1000 / 1000, {
+    what: "the backoff",
+  });
+  const remade = async () => (await gateway.broker.metrics.ticketsRemade.get()).values[0]?.value ?? 0;
+  const check = async () => {
+    clock.offset_ms += CHECK_MS;
+    await gateway.sweep.tick();
+  };
+  const alarms = () => log.filter((line) => line.includes("lost ticket")).length;
+  return { api, redis, id, delayed, ticket, remade, check, alarms };
+}
+
+test("a delayed ticket that is due is not lost: the next poll gets it", async () => {
+  const { api, id, remade, check, alarms } = await setup();
+  await check();
+  expect([await remade(), alarms()]).toEqual([0, 0]);
+  const [lease] = (await api.lease("scout", { wait_seconds: 0 })).body.leases;
+  expect(lease).toMatchObject({ attempt: 2, delegation: { id } });
+});
+
+test("a ticket that is gone, or delayed by a wrong clock, is made again", async () => {
+  const { api, redis, id, delayed, ticket, remade, check, alarms } = await setup();
+  await redis.zadd(delayed, (Date.now() + 3_600_000) * 0x1000, ticket);
+  await check();
+  expect([await remade(), alarms()]).toEqual([1, 1]);
+  const queue = "{errand:0}:q:scout";
+  const [again = ""] = await redis.zrange(`${queue}:prioritized`, "0", "0");
+  await redis.del(`${queue}:${again}`, `${queue}:prioritized`);
+  await check();
+  expect([await remade(), alarms()]).toEqual([2, 2]);
+  const [lease] = (await api.lease("scout", { wait_seconds: 0 })).body.leases;
+  expect(lease).toMatchObject({ attempt: 2, delegation: { id } });
+});

@@ -1,0 +1,178 @@
+/** Tickets made and taken by the script, against what BullMQ itself does. Limit: of the BullMQ that is installed. */
+import { expect, test } from "vitest";
+import { addTicketScript, TICKET_LUA } from "../../src/queue/ticket-script.ts";
+import { Script } from "../../src/redis/script.ts";
+import { bullmq, comparable, database, FOR_OTHERS, QUEUE } from "../support/ticket-queue.ts";
+
+const take = new Script(
+  `#!lua\n${TICKET_LUA}\nlocal id, number = ticket_take(KEYS[1], tonumber(ARGV[1]))\nreturn { id or '', number or '' }`,
+);
+
+test.each([
+  ["at once", 0, false, FOR_OTHERS],
+  ["at once, into a queue that somebody gave a concurrency", 0, true, []],
+  ["for later", 60_000, false, []],
+])("a ticket made by the script is the job that BullMQ would add: %s", async (_, delay, isSetUp, without) => {
+  const ours = await database();
+  const theirs = await database();
+  const { queue } = await bullmq(theirs);
+  for (const one of [queue, (await bullmq(ours)).queue]) if (isSetUp) await one.setGlobalConcurrency(7);
+  for (const [ticket, priority, returned] of [
+    [1, 5, false],
+    [2, 9, true],
+  ] as const) {
+    await addTicketScript.run(ours, [QUEUE], ["dlg_0_a", ticket, priority, returned ? 1 : 0, delay]);
+    await queue.add(
+      "ticket",
+      { delegation_id: "dlg_0_a", ticket },
+      {
+        jobId: `dlg_0_a.${ticket}`,
+        priority: (9 - priority) * 2 + (returned ? 1 : 2),
+        delay,
+        removeOnComplete: true,
+        removeOnFail: true,
+      },
+    );
+  }
+  for (const key of without) expect(await ours.exists(key), key).toBe(0);
+  expect(await comparable(ours, without)).toBe(await comparable(theirs, without));
+});
+
+test.each([
+  ["at once", 0],
+  ["for later", 60_000],
+])(
+  "an outgoing call is told from another of the same number, and made at Redis' time: %s",
+  async (_, delay) => {
+    const redis = await database();
+    const { queue } = await bullmq(redis);
+    const ms = async () => {
+      const [seconds = 0, micros = 0] = (await redis.time()).map(Number);
+      return seconds * 1000 + Math.floor(micros / 1000);
+    };
+    const before = await ms();
+    for (const push of ["", '"p \\"1\\""']) {
+      await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, delay, push]);
+    }
+    const [callback, pushed] = [await queue.getJob("dlg_0_a.1"), await queue.getJob("dlg_0_a.p1")];
+    expect(callback?.data).toEqual({ delegation_id: "dlg_0_a", ticket: 1 });
+    expect(pushed?.data).toEqual({ delegation_id: "dlg_0_a", ticket: 1, push: 'p "1"' });
+    expect(pushed?.timestamp).toBeGreaterThanOrEqual(before);
+    expect(pushed?.timestamp).toBeLessThanOrEqual(await ms());
+  },
+);
+
+test("a ticket taken is gone, the first of the highest rank, whoever made it", async () => {
+  const redis = await database();
+  const { queue } = await bullmq(redis);
+  await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
+  await queue.add(
+    "ticket",
+    {},
+    { jobId: "dlg_0_b.12", priority: 1, removeOnComplete: true, removeOnFail: true },
+  );
+  await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
+  const at = Date.now();
+  expect(await take.run(redis, [QUEUE], [at])).toEqual(["dlg_0_b", 12]);
+  expect(await take.run(redis, [QUEUE], [at])).toEqual(["dlg_0_a", 1]);
+  expect(await take.run(redis, [QUEUE], [at])).toEqual(["", ""]);
+  expect((await redis.keys("*")).filter((key) => key.includes("dlg_"))).toEqual([]);
+  expect(await redis.llen(`${QUEUE}:active`)).toBe(0);
+  expect(await queue.getJobCounts()).toMatchObject({ active: 0, prioritized: 0, waiting: 0, completed: 0 });
+});
+
+test("an empty queue says when its next ticket is due, and gives it then", async () => {
+  const redis = await database();
+  await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 60_000]);
+  const at = Date.now();
+  const [nothing, due] = Object.values(Object(await take.run(redis, [QUEUE], [at])));
+  expect(nothing).toBe("");
+  expect(Number(due) - at).toBeGreaterThan(55_000);
+  expect(Number(due) - at).toBeLessThan(65_000);
+  expect(await take.run(redis, [QUEUE], [at + 70_000])).toEqual(["dlg_0_a", 1]);
+});
+
+test("a job that is no ticket of ours is passed over, with the one behind it in the same look", async () => {
+  const redis = await database();
+  const { queue } = await bullmq(redis);
+  await queue.add("alien", {}, { jobId: "alien" });
+  await queue.add("alien", {}, { jobId: "alien.1", priority: 1 });
+  await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
+  expect(await take.run(redis, [QUEUE], [Date.now()])).toEqual(["dlg_0_a", 1]);
+  expect(await queue.getJobCounts()).toMatchObject({ active: 0, prioritized: 0, waiting: 0 });
+});
+
+test("a queue that somebody gave a rate says when that is over", async () => {
+  const redis = await database();
+  const { queue } = await bullmq(redis);
+  await queue.setGlobalRateLimit(1, 60_000);
+  for (const ticket of [1, 2]) await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", ticket, 5, 0, 0]);
+  const at = Date.now();
+  expect(await take.run(redis, [QUEUE], [at])).toEqual(["dlg_0_a", 1]);
+  const [nothing, due] = Object.values(Object(await take.run(redis, [QUEUE], [at])));
+  expect(nothing).toBe("");
+  expect(Number(due) - at).toBeGreaterThan(50_000);
+  await queue.removeGlobalRateLimit();
+  await redis.del(`${QUEUE}:limiter`);
+  expect(await take.run(redis, [QUEUE], [at])).toEqual(["dlg_0_a", 2]);
+});
+
+test("on a plain queue no BullMQ is run, not even beside a ticket that is for later", async () => {
+  const redis = await database();
+  await addTicketScript.run(redis, [QUEUE], ["dlg_0_later", 1, 5, 0, 60_000]);
+  await redis.del(`${QUEUE}:events`);
+  await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
+  expect(await take.run(redis, [QUEUE], [Date.now()])).toEqual(["dlg_0_a", 1]);
+  // It tells its events of all that it does.
+  expect(await redis.exists(`${QUEUE}:events`)).toBe(0);
+});
+
+test.each([
+  ["at once", 0],
+  ["for later", 60_000],
+])("BullMQ keeps few events of a queue that began with a ticket made by the script: %s", async (_, delay) => {
+  const redis = await database();
+  const { queue, backend } = await bullmq(redis);
+  // As when another gateway has dropped it.
+  await queue.obliterate();
+  await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, delay]);
+  await backend.remove("dlg_0_a.1", false);
+  expect(await redis.hget(`${QUEUE}:meta`, "opts.maxLenEvents")).toBe("1");
+});
+
+test("a ticket that the queue refused leaves nothing, and is made when it is offered again", async () => {
+  const redis = await database();
+  await redis.set(`${QUEUE}:pc`, "no number");
+  const offer = () => addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
+  await expect(offer()).rejects.toThrow("the queue refused a ticket");
+  expect(await redis.exists(`${QUEUE}:dlg_0_a.1`)).toBe(0);
+  await redis.del(`${QUEUE}:pc`);
+  await offer();
+  expect(await take.run(redis, [QUEUE], [Date.now()])).toEqual(["dlg_0_a", 1]);
+});
+
+test.each(["xdlg_0_a.1", "dlg_0_a.1x", "dlg_0_a.p1", "dlg_0_a", "dlg_.1"])(
+  "%s is no ticket",
+  async (jobId) => {
+    const redis = await database();
+    const { queue } = await bullmq(redis);
+    await queue.add("alien", {}, { jobId, priority: 1 });
+    expect(await take.run(redis, [QUEUE], [Date.now()])).toEqual(["", ""]);
+  },
+);
+
+test("a look at a queue where nothing ever was leaves nothing", async () => {
+  const redis = await database();
+  expect(await take.run(redis, [QUEUE], [Date.now()])).toEqual(["", ""]);
+  expect(await redis.keys("*")).toEqual([]);
+});
+
+test("what is known of one queue is not taken for another's", async () => {
+  const redis = await database();
+  await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
+  await redis.hset(`${QUEUE}:meta`, "paused", 1);
+  const takeBehind = new Script(
+    `#!lua\n${TICKET_LUA}\nticket_take(KEYS[1] .. '2', 1)\nreturn { ticket_take(KEYS[1], 1) or '' }`,
+  );
+  expect(await takeBehind.run(redis, [QUEUE], [])).toEqual([""]);
+});
