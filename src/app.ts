@@ -12,7 +12,7 @@ import type { Extension } from "./doors/mcp/server.ts";
 import { type Quota, Quotas } from "./engine/access/quotas.ts";
 import { Tokens } from "./engine/access/tokens.ts";
 import { Turns } from "./engine/access/turns.ts";
-import { inBackground, report, wake } from "./engine/after-move.ts";
+import { inBackground, wake, warn } from "./engine/after-move.ts";
 import { Presences } from "./engine/agents/presence.ts";
 import { Agents } from "./engine/agents/store.ts";
 import type { Broker } from "./engine/broker.ts";
@@ -24,17 +24,17 @@ import type { Terms } from "./engine/leases/lease.ts";
 import { deliver } from "./engine/outbound/callbacks.ts";
 import { Egress } from "./engine/outbound/egress.ts";
 import { HostPlaces, retryAfterMs } from "./engine/outbound/http-call.ts";
-import { settleOwed } from "./engine/outbound/outbox.ts";
+import { deliverPending } from "./engine/outbound/outbox.ts";
 import { deliverPush } from "./engine/outbound/push-notifications/deliver.ts";
-import { ABANDON, HouseRelay, PUSH_AGENTS_CHANGED } from "./engine/push-agents/runner.ts";
-import { Pressure } from "./engine/upkeep/memory-guard.ts";
-import { observer, queueDepths } from "./engine/upkeep/metrics-observer.ts";
+import { ABANDON, PUSH_AGENTS_CHANGED, PushAgentRunner } from "./engine/push-agents/runner.ts";
+import { MemoryGuard } from "./engine/upkeep/memory-guard.ts";
+import { metricsObserver, queueDepths } from "./engine/upkeep/metrics-observer.ts";
 import { Sweep } from "./engine/upkeep/sweep.ts";
 import { Bodies } from "./events/bodies.ts";
 import { Feed } from "./events/feed.ts";
 import { type Clock, type Observe, type Result, Writer } from "./lifecycle/writer.ts";
-import { HOOKS_QUEUE, Hooks } from "./queue/outbound-queue.ts";
-import { Claimers } from "./queue/parked-polls.ts";
+import { OUTBOUND_QUEUE, OutboundQueue } from "./queue/outbound-queue.ts";
+import { ParkedPolls } from "./queue/parked-polls.ts";
 import { Tickets } from "./queue/tickets.ts";
 import { Bus } from "./redis/bus.ts";
 import type { Redis, RedisTarget } from "./redis/connect.ts";
@@ -122,15 +122,15 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const metrics = new Metrics();
     const bus = new Bus(connections.open("subscriber"), redis);
     const tickets = new Tickets(redis, shards, log);
-    const claimers = new Claimers<Terms, Result>({
-      onError: (error) => report(broker, error, "queue not read"),
+    const polls = new ParkedPolls<Terms, Result>({
+      onError: (error) => warn(broker, error, "queue not read"),
       onWoken: (ms) => metrics.wake.observe(ms / 1000),
     });
     const feed = new Feed(connections.open("blocking"), shards, log);
     const bulk = connections.open("bulk");
     const awaited = new Awaited();
-    const count = observer(metrics);
-    const pressure = new Pressure(redis, {
+    const count = metricsObserver(metrics);
+    const memory = new MemoryGuard(redis, {
       shards: options.shards,
       ...(options.delegatorPercent !== undefined && { percent: options.delegatorPercent }),
     });
@@ -140,12 +140,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     };
     const wakers: Wakers = {
       wake: (agent, drain) => {
-        claimers.wake(agent, drain);
-        broker.houseRelay.wake(agent);
+        polls.wake(agent, drain);
+        broker.pushAgents.wake(agent);
       },
       wakeAll: () => {
-        claimers.wakeAll();
-        broker.houseRelay.lookAgain();
+        polls.wakeAll();
+        broker.pushAgents.lookAgain();
       },
     };
     const broker: Broker = {
@@ -156,32 +156,30 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       redisSource: options.redis.socket === undefined ? "external" : "embedded",
       bulk,
       shards,
-      writer: new Writer(redis, shards, clock, options.retentionMs, observe, pressure),
+      writer: new Writer(redis, shards, clock, options.retentionMs, observe, memory),
       tickets,
-      claimers,
+      polls,
       feed,
       bodies: new Bodies(bulk, shards),
       bus,
       agents: new Agents(redis, shards, clock, options.retentionMs),
       tokens: new Tokens(redis, bus, options.operatorToken),
-      presences: new Presences(redis, shards, claimers, gateway, log, (agent) =>
-        broker.houseRelay.has(agent),
-      ),
-      pressure,
+      presence: new Presences(redis, shards, polls, gateway, log, (agent) => broker.pushAgents.has(agent)),
+      memory,
       quotas: new Quotas(options.quotas),
       unheard: new Unheard(),
       wakers,
       told: new Told(wakers, feed, shards, (agent) => wake(broker, agent, false)),
-      hooks: new Hooks({
+      outbound: new OutboundQueue({
         tickets,
         deliver: (ticket, stopping) =>
           ticket.push !== undefined
             ? deliverPush(broker, ticket, ticket.push, stopping)
             : ticket.ticket === ABANDON
-              ? broker.houseRelay.abandon(ticket.delegation_id, stopping)
+              ? broker.pushAgents.abandon(ticket.delegation_id, stopping)
               : deliver(broker, ticket),
-        wake: () => wake(broker, HOOKS_QUEUE),
-        onError: (error) => report(broker, error, "callback queue not read"),
+        wake: () => wake(broker, OUTBOUND_QUEUE),
+        onError: (error) => warn(broker, error, "callback queue not read"),
       }),
       turns: new Turns(),
       cascades: new Cascades(() => broker),
@@ -189,8 +187,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       hosts: new HostPlaces(),
       renderPush: (entry, version, context) => renderPush(broker.publicUrl(), entry, version, context),
       egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
-      houseRelay: new HouseRelay(() => broker),
-      owe: (id, owed) => inBackground(broker, settleOwed(broker, id, owed)),
+      pushAgents: new PushAgentRunner(() => broker),
+      deliverPending: (id, owed) => inBackground(broker, deliverPending(broker, id, owed)),
       background: new Set(),
       publicUrl: () => options.publicUrl ?? urlOf(options.host, port),
       clock,
@@ -199,22 +197,22 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       metrics,
     };
     metrics.onScrape(() => {
-      metrics.parkedPolls.set(claimers.parked());
+      metrics.parkedPolls.set(polls.parked());
       return queueDepths(broker);
     });
     await listenForWakes(broker);
     await broker.tokens.start();
     await broker.feed.start();
     broker.told.start();
-    await broker.presences.start();
-    await broker.pressure.look();
-    broker.pressure.start();
+    await broker.presence.start();
+    await broker.memory.look();
+    broker.memory.start();
     const sweep = new Sweep(broker, options.sweepEveryMs);
     if (options.sweepEveryMs !== 0) sweep.start();
     const recovery = new Recovery(broker);
     recovery.start();
-    broker.hooks.start();
-    await broker.houseRelay.start();
+    broker.outbound.start();
+    await broker.pushAgents.start();
     const stopping = new AbortController();
     // Every parked poll and every stream listens to it.
     setMaxListeners(0, stopping.signal);
@@ -275,14 +273,14 @@ async function listenForWakes(broker: Broker): Promise<void> {
     await broker.bus.subscribe(shard.wake, (message) => {
       const [from, agent = "", drain] = message.split(" ");
       if (from === broker.gateway) return;
-      if (agent === HOOKS_QUEUE) broker.hooks.wake();
-      else if (agent === PUSH_AGENTS_CHANGED) broker.houseRelay.reload();
+      if (agent === OUTBOUND_QUEUE) broker.outbound.wake();
+      else if (agent === PUSH_AGENTS_CHANGED) broker.pushAgents.reload();
       else broker.wakers.wake(agent, drain !== undefined);
     });
   }
   broker.bus.onGap(() => {
     broker.wakers.wakeAll();
-    broker.hooks.wake();
+    broker.outbound.wake();
   });
 }
 
@@ -304,15 +302,15 @@ async function close(
 ): Promise<void> {
   stopping.abort();
   // Its leases go back while polls are answered.
-  await Promise.all([listener.close(GRACE_MS), broker.houseRelay.stop(HOUSE_RELAY_GRACE_MS)]);
+  await Promise.all([listener.close(GRACE_MS), broker.pushAgents.stop(HOUSE_RELAY_GRACE_MS)]);
   recovery.stop();
   broker.cascades.stop();
   await Promise.allSettled(broker.background);
-  await broker.hooks.stop(HOOKS_GRACE_MS);
+  await broker.outbound.stop(HOOKS_GRACE_MS);
   await broker.egress.close();
   await sweep.stop();
-  broker.pressure.stop();
-  await broker.presences.stop().catch((error: unknown) => report(broker, error, "presence not removed"));
+  broker.memory.stop();
+  await broker.presence.stop().catch((error: unknown) => warn(broker, error, "presence not removed"));
   await broker.feed.stop();
   connections.close();
 }

@@ -15,13 +15,13 @@ export function wake(broker: Broker, agent: string, drain = true): void {
   broker.wakers.wake(agent, drain);
   broker.bus
     .publish(broker.shards.ofAgent(agent).wake, `${broker.gateway} ${agent}${drain ? " drain" : ""}`)
-    .catch((error: unknown) => report(broker, error, "wake not sent"));
+    .catch((error: unknown) => warn(broker, error, "wake not sent"));
 }
 
 const PATIENCE_MS = 700;
 
 /** Accepted is accepted: what follows is not waited for when Redis does not answer. */
-export async function soon(work: Promise<void>): Promise<void> {
+export async function waitBriefly(work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const patience = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, PATIENCE_MS);
@@ -38,27 +38,27 @@ export function inBackground(broker: Broker, work: Promise<void>): Promise<void>
 }
 
 /** Behind a move that nothing else follows from: whoever wants to be told of its event is. */
-export function tell(broker: Broker, id: string, { untold, event_id }: Moved): void {
-  if (untold && event_id !== undefined) void broker.owe(id, { untold });
+export function notifyReceivers(broker: Broker, id: string, { untold, event_id }: Moved): void {
+  if (untold && event_id !== undefined) void broker.deliverPending(id, { untold });
 }
 
 /** Ends without a word of the agent. */
 const UNSAID: readonly string[] = ["cancel", "expire", "exhaust", "give_up"];
 
 /** `taken`: a poll has looked for its ticket in the same step. */
-export async function follow(broker: Broker, id: string, moved: Moved, taken = false): Promise<void> {
+export async function afterMove(broker: Broker, id: string, moved: Moved, taken = false): Promise<void> {
   const move: Move = MOVES[moved.move];
   const { target } = moved;
-  if (moved.cascade !== undefined || moved.untold) await soon(broker.owe(id, moved));
-  if (UNSAID.includes(moved.move)) await soon(broker.houseRelay.ended(target, id));
+  if (moved.cascade !== undefined || moved.untold) await waitBriefly(broker.deliverPending(id, moved));
+  if (UNSAID.includes(moved.move)) await waitBriefly(broker.pushAgents.ended(target, id));
   // A swept record's ticket may have been popped by a process that died; it is taken out.
   const stale = move.by.includes("sweep") || move.queue === "drop_ticket";
   const old = stale ? (moved.old_ticket ?? 0) : 0;
-  if (old > 0) await soon(discard(broker, target, { delegation_id: id, ticket: old }));
+  if (old > 0) await waitBriefly(discard(broker, target, { delegation_id: id, ticket: old }));
   if (move.queue === "ticket") {
     if (taken) return;
     if (moved.ticketed) broker.told.by(target, moved.event_id);
-    else await soon(offer(broker, target, ticketOf(id, moved)));
+    else await waitBriefly(offer(broker, target, ticketOf(id, moved)));
   } else if (move.lease === "drop" && (await isCapped(broker, target))) {
     wake(broker, target);
   }
@@ -76,7 +76,7 @@ const ticketOf = (id: string, moved: Moved) => ({
 async function discard(broker: Broker, agent: string, ticket: TicketData): Promise<void> {
   await broker.tickets
     .discard(agent, ticket)
-    .catch((error: unknown) => report(broker, error, "ticket not taken out; it is worth nothing"));
+    .catch((error: unknown) => warn(broker, error, "ticket not taken out; it is worth nothing"));
 }
 
 /** Puts a ticket into the agent's queue; what fails is tried again once Redis answers. */
@@ -91,21 +91,21 @@ export async function offer(
     wake(broker, agent, false);
   } catch (error) {
     broker.unheard.offer({ agent, data, order });
-    report(broker, error, "ticket not made yet");
+    warn(broker, error, "ticket not made yet");
   }
 }
 
 /** With `max_working`, a lease that ends makes room for another. */
 async function isCapped(broker: Broker, agent: string): Promise<boolean> {
   const found = await broker.agents.find(agent).catch((error: unknown) => {
-    report(broker, error, "not known whether a lease that ended makes room; the next look finds out");
+    warn(broker, error, "not known whether a lease that ended makes room; the next look finds out");
     return null;
   });
   return (found?.spec.limits.max_working ?? null) !== null;
 }
 
 /** Logs at `debug` while Redis is away: that is logged once, by `Connections`. */
-export function report(broker: Broker, error: unknown, what: string): void {
+export function warn(broker: Broker, error: unknown, what: string): void {
   const level = broker.connections.failed(error) ? "debug" : "warn";
   broker.log[level]({ err: error instanceof Error ? error.message : "unknown" }, what);
 }

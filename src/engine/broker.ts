@@ -5,8 +5,8 @@
 import type { Bodies } from "../events/bodies.ts";
 import type { Feed } from "../events/feed.ts";
 import type { Clock, Result, Writer } from "../lifecycle/writer.ts";
-import type { Hooks } from "../queue/outbound-queue.ts";
-import type { Claimers } from "../queue/parked-polls.ts";
+import type { OutboundQueue } from "../queue/outbound-queue.ts";
+import type { ParkedPolls } from "../queue/parked-polls.ts";
 import type { Tickets } from "../queue/tickets.ts";
 import type { Bus } from "../redis/bus.ts";
 import type { Redis } from "../redis/connect.ts";
@@ -27,10 +27,10 @@ import type { Unheard } from "./leases/in-doubt.ts";
 import type { Terms } from "./leases/lease.ts";
 import type { Egress } from "./outbound/egress.ts";
 import type { HostPlaces } from "./outbound/http-call.ts";
-import type { Owed } from "./outbound/outbox.ts";
+import type { PendingDeliveries } from "./outbound/outbox.ts";
 import type { RenderPush } from "./outbound/push-notifications/deliver.ts";
-import type { HouseRelay } from "./push-agents/runner.ts";
-import type { Pressure } from "./upkeep/memory-guard.ts";
+import type { PushAgentRunner } from "./push-agents/runner.ts";
+import type { MemoryGuard } from "./upkeep/memory-guard.ts";
 
 export interface Broker {
   /** Random name of this process among the gateways. */
@@ -44,31 +44,31 @@ export interface Broker {
   readonly shards: Shards;
   readonly writer: Writer;
   readonly tickets: Tickets;
-  readonly claimers: Claimers<Terms, Result>;
+  readonly polls: ParkedPolls<Terms, Result>;
   readonly feed: Feed;
   readonly bodies: Bodies;
   readonly bus: Bus;
   readonly agents: Agents;
   readonly tokens: Tokens;
-  readonly presences: Presences;
-  readonly pressure: Pressure;
+  readonly presence: Presences;
+  readonly memory: MemoryGuard;
   readonly quotas: Quotas;
   readonly unheard: Unheard;
   readonly wakers: Wakers;
   readonly told: Told;
   readonly awaited: Awaited;
-  readonly hooks: Hooks;
+  readonly outbound: OutboundQueue;
   readonly cascades: Cascades;
   /** For large reads. */
   readonly turns: Turns;
   readonly egress: Egress;
   readonly hosts: HostPlaces;
   readonly renderPush: RenderPush;
-  readonly houseRelay: HouseRelay;
+  readonly pushAgents: PushAgentRunner;
   /** After how long a call is tried again that has been tried for so long, ms. */
   readonly callbackRetryMs: (triedForMs: number) => number;
   /** Does what a delegation owes after its move; in the background, however long it is waited for. */
-  readonly owe: (id: string, owed: Owed) => Promise<void>;
+  readonly deliverPending: (id: string, owed: PendingDeliveries) => Promise<void>;
   /** What goes on behind an answer; a stop waits for it. */
   readonly background: Set<Promise<void>>;
   /** The base of links that are handed out; no client has a say in it. */

@@ -3,11 +3,11 @@
  * Limit: a gateway that dies with a call leaves it popped; another takes it over after a minute.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { Claimers } from "./parked-polls.ts";
+import { ParkedPolls } from "./parked-polls.ts";
 import type { Popped, TicketData, Tickets } from "./tickets.ts";
 
 /** No agent can be called that. */
-export const HOOKS_QUEUE = "~hooks";
+export const OUTBOUND_QUEUE = "~hooks";
 
 const AT_ONCE = 20;
 const PAUSE_MS = 1_000;
@@ -16,7 +16,7 @@ const LOOK_EVERY_MS = 30_000;
 const LOST_MS = 60_000;
 const ORDER = { priority: 5, returned: false, delay_ms: 0 };
 
-export interface HooksOptions {
+export interface OutboundQueueOptions {
   readonly tickets: Tickets;
   /** Makes one call. Resolves with null when it is done with, or with how long to wait before the next try, ms. */
   readonly deliver: (ticket: TicketData, stopping: AbortSignal) => Promise<number | null>;
@@ -25,16 +25,16 @@ export interface HooksOptions {
   readonly onError: (error: unknown) => void;
 }
 
-export class Hooks {
-  readonly #options: HooksOptions;
-  readonly #claimers: Claimers;
+export class OutboundQueue {
+  readonly #options: OutboundQueueOptions;
+  readonly #claimers: ParkedPolls;
   readonly #running = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(options: HooksOptions) {
+  constructor(options: OutboundQueueOptions) {
     this.#options = options;
-    this.#claimers = new Claimers({ onError: options.onError });
+    this.#claimers = new ParkedPolls({ onError: options.onError });
   }
 
   start(): void {
@@ -58,7 +58,7 @@ export class Hooks {
 
   /** The same ticket twice is one call. */
   async add(ticket: TicketData): Promise<void> {
-    await this.#options.tickets.add(HOOKS_QUEUE, ticket, ORDER);
+    await this.#options.tickets.add(OUTBOUND_QUEUE, ticket, ORDER);
     this.wake();
     this.#options.wake();
   }
@@ -66,30 +66,30 @@ export class Hooks {
   /** Takes a call out of the queue; one that is being made goes on. */
   async remove(ticket: TicketData): Promise<void> {
     const { tickets } = this.#options;
-    const found = await tickets.find(HOOKS_QUEUE, ticket);
-    if (found === "queued" || found === "delayed") await tickets.discard(HOOKS_QUEUE, ticket);
+    const found = await tickets.find(OUTBOUND_QUEUE, ticket);
+    if (found === "queued" || found === "delayed") await tickets.discard(OUTBOUND_QUEUE, ticket);
   }
 
   /** Something may be queued, here or by another gateway. */
   wake(): void {
-    this.#claimers.wake(HOOKS_QUEUE);
+    this.#claimers.wake(OUTBOUND_QUEUE);
   }
 
   /** Queues again what was popped longer ago than that by a gateway that did not come back to it. */
   async recover(olderThanMs: number): Promise<void> {
     const { tickets } = this.#options;
-    for (const ticket of await tickets.popped(HOOKS_QUEUE, olderThanMs)) {
-      await tickets.requeue(HOOKS_QUEUE, ticket);
+    for (const ticket of await tickets.popped(OUTBOUND_QUEUE, olderThanMs)) {
+      await tickets.requeue(OUTBOUND_QUEUE, ticket);
       this.wake();
     }
   }
 
   async #work(): Promise<void> {
     const { signal } = this.#stopping;
-    const look = () => this.#options.tickets.pop(HOOKS_QUEUE);
+    const look = () => this.#options.tickets.pop(OUTBOUND_QUEUE);
     while (!signal.aborted) {
       try {
-        const popped = await this.#claimers.claim(HOOKS_QUEUE, { signal, look });
+        const popped = await this.#claimers.claim(OUTBOUND_QUEUE, { signal, look });
         if (!popped) return;
         if (signal.aborted) return await this.#options.tickets.putBack(popped);
         const call = this.#call(popped).finally(() => this.#running.delete(call));

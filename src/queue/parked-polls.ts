@@ -133,7 +133,7 @@ class Poll<T, Terms, Brought> implements Leaver {
 /** One function for all timers. */
 const timeUp = (poll: Leaver): void => poll.handleEvent();
 
-export interface ClaimersOptions {
+export interface ParkedPollsOptions {
   /** A look failed; whether it took something is not known. */
   readonly onError: (error: unknown, agent: string) => void;
   /** How long a parked poll took from its wake to what it found, ms. */
@@ -149,13 +149,13 @@ const isLeft = ({ idle, looking }: Pick<Agent<unknown, unknown>, "idle" | "looki
 /** No timer of Node runs longer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-export class Claimers<Terms = never, Brought = never> {
+export class ParkedPolls<Terms = never, Brought = never> {
   readonly #agents = new Map<string, Agent<Terms, Brought>>();
-  readonly #options: ClaimersOptions;
+  readonly #options: ParkedPollsOptions;
   readonly #recheckMs: number;
   #rechecks: NodeJS.Timeout | null = null;
 
-  constructor(options: ClaimersOptions) {
+  constructor(options: ParkedPollsOptions) {
     this.#options = options;
     this.#recheckMs = options.recheckMs ?? 30_000;
   }

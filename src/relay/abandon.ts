@@ -3,7 +3,7 @@
  * Limit: a task whose id was never heard is found where the server lists its tasks.
  */
 import { type Delegation, isTerminal } from "../schema/delegation.ts";
-import { readMark } from "./checkpoint.ts";
+import { readCheckpoint } from "./checkpoint.ts";
 import { first } from "./messages.ts";
 import type { Remote } from "./remote.ts";
 import { toRemoteError } from "./remote-error.ts";
@@ -17,7 +17,7 @@ export async function abandon(
   delegation: Pick<Delegation, "id" | "message" | "context_id" | "checkpoint">,
   signal: AbortSignal,
 ): Promise<void> {
-  const mark = readMark(delegation.checkpoint);
+  const mark = readCheckpoint(delegation.checkpoint);
   if (!mark?.task && !mark?.sending) return;
   try {
     const session = await remote.open(signal);

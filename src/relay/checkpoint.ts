@@ -18,10 +18,10 @@ const markSchema = z.object({
   /** How the question looked that the newest answer is to. */
   asked: z.string().optional(),
 });
-export type Mark = z.infer<typeof markSchema>;
+export type RelayCheckpoint = z.infer<typeof markSchema>;
 
 /** Undefined: there is none, or it is not the relay's. */
-export function readMark(checkpoint: unknown): Mark | undefined {
+export function readCheckpoint(checkpoint: unknown): RelayCheckpoint | undefined {
   const parsed = markSchema.safeParse(checkpoint);
   return parsed.success ? parsed.data : undefined;
 }

@@ -9,7 +9,7 @@ import { truncate } from "../schema/text.ts";
 import { Asked, keyOf } from "./asked.ts";
 import { patience, patiently, pause } from "./backoff.ts";
 import { turnsIn } from "./checkpoint.ts";
-import { Notebook } from "./checkpoint-store.ts";
+import { CheckpointStore } from "./checkpoint-store.ts";
 import { FollowUps } from "./follow-ups.ts";
 import { first, into, isSame } from "./messages.ts";
 import { canceled, failed, lost, question, reply, tooLarge, waiting } from "./outcomes.ts";
@@ -39,7 +39,7 @@ class Run {
   /** Aborts what is under way with the remote. */
   readonly #calls = new AbortController();
   readonly #turns: number;
-  readonly #notes: Notebook;
+  readonly #notes: CheckpointStore;
   readonly #asked: Asked;
   /** The stream was opened again: something may have passed between, even where it begins with the task. */
   #reopened = false;
@@ -51,7 +51,7 @@ class Run {
     this.#remote = remote;
     this.#output = new Output(port, (error) => this.#break(error));
     this.#turns = turnsIn(port.lease.delegation.history);
-    this.#notes = new Notebook(port, this.#turns);
+    this.#notes = new CheckpointStore(port, this.#turns);
     this.#asked = new Asked(this.#notes.mark.asked);
     this.#followUps = new FollowUps({
       said: this.#notes.mark.said,

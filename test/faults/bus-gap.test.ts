@@ -18,7 +18,7 @@ async function setup() {
   const unheard = vi.spyOn(broker.gateway.broker.bus, "publish").mockResolvedValue(0);
   const deaf = gateway.broker;
   const reconnect = () => cutConnection(broker, "subscriber");
-  const parked = () => until(() => deaf.claimers.waiting("scout") === 1, { what: "a parked poll" });
+  const parked = () => until(() => deaf.polls.waiting("scout") === 1, { what: "a parked poll" });
   return { api, url, deaf, unheard, parked, reconnect, direct: broker.url };
 }
 

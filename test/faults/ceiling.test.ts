@@ -55,12 +55,12 @@ test.each([
     const question = await asked();
     const { id: waiting } = (await alice.delegate("scout")).body;
     // At 100 it is Redis alone that refuses.
-    if (percent === 100) gateway.broker.pressure.stop();
+    if (percent === 100) gateway.broker.memory.stop();
     await fill(redis, percent + 3);
     // Redis' own buffers come and go; what they free must not make room again.
     if (percent === 100) await redis.config("SET", "maxmemory", String(MAX - 2 * MIB));
-    if (percent < 100) await until(() => gateway.broker.pressure.isReached(), { what: "the ceiling" });
-    expect(gateway.broker.pressure.isReached()).toBe(percent < 100);
+    if (percent < 100) await until(() => gateway.broker.memory.isReached(), { what: "the ceiling" });
+    expect(gateway.broker.memory.isReached()).toBe(percent < 100);
 
     const refused = [
       await api.call("POST", `/v1/leases/${one.lease}/artifacts`, {
@@ -97,7 +97,7 @@ test.each([
     );
 
     await redis.del(...(await redis.keys("filler:*")));
-    await gateway.broker.pressure.look();
+    await gateway.broker.memory.look();
     expect((await alice.message(one.id, "more")).status).toBe(202);
   },
 );

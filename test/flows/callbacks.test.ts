@@ -141,13 +141,13 @@ test("a call that its gateway died with is taken over by another", async () => {
   const { api, leased, gateway, another } = await setup();
   const { url, received } = await startReceiver();
   // Popped by a gateway that is no more.
-  await gateway.broker.hooks.stop(0);
+  await gateway.broker.outbound.stop(0);
   const { lease } = await leased({ url });
   await api.reply(lease);
   await until(async () => (await gateway.broker.tickets.pop("~hooks")).found);
   await until(async () => (await gateway.broker.tickets.popped("~hooks", 0)).length === 1);
   const second = await another();
-  await second.gateway.broker.hooks.recover(0);
+  await second.gateway.broker.outbound.recover(0);
   await until(() => received.length === 1);
 });
 
@@ -155,14 +155,14 @@ test("a call that its gateway did not live to queue is queued by the sweep, once
   const { api, leased, gateway, clock } = await setup();
   const { url, received } = await startReceiver();
   const { lease } = await leased({ url });
-  const died = vi.spyOn(gateway.broker.hooks, "add").mockRejectedValueOnce(new Error("died"));
+  const died = vi.spyOn(gateway.broker.outbound, "add").mockRejectedValueOnce(new Error("died"));
   await api.reply(lease);
   died.mockRestore();
   expect(received).toHaveLength(0);
   clock.offset_ms = 6_000;
   await gateway.sweep.tick();
   await until(() => received.length === 1);
-  const added = vi.spyOn(gateway.broker.hooks, "add");
+  const added = vi.spyOn(gateway.broker.outbound, "add");
   clock.offset_ms = 20_000;
   await gateway.sweep.tick();
   expect(added).not.toHaveBeenCalled();

@@ -282,7 +282,7 @@ test("what a gateway did not live to queue is queued by the sweep: callbacks and
   await push(id, { url: pushed.url });
   const held = await lease();
   await until(() => pushed.received.length === 1);
-  const died = vi.spyOn(gateway.broker.hooks, "add").mockRejectedValue(new Error("died"));
+  const died = vi.spyOn(gateway.broker.outbound, "add").mockRejectedValue(new Error("died"));
   await api.reply(held);
   await until(() => died.mock.calls.length > 0);
   died.mockRestore();
@@ -291,7 +291,7 @@ test("what a gateway did not live to queue is queued by the sweep: callbacks and
   await gateway.sweep.tick();
   await until(() => callback.received.length === 1 && pushed.received.length === 2);
   await until(async () => (await redis.hget(`{errand:0}:d:${id}`, "notified_seq")) === "3");
-  const added = vi.spyOn(gateway.broker.hooks, "add");
+  const added = vi.spyOn(gateway.broker.outbound, "add");
   clock.offset_ms = 20_000;
   await gateway.sweep.tick();
   expect(added).not.toHaveBeenCalled();
@@ -302,7 +302,7 @@ test("made on a delegation that is over it leaves the callback that is owed to t
   const { gateway, api, made, lease, push, clock } = await setup();
   const [callback, pushed] = await Promise.all([startReceiver(), startReceiver()]);
   const id = await made({ callback: { url: callback.url } });
-  const died = vi.spyOn(gateway.broker.hooks, "add").mockRejectedValue(new Error("died"));
+  const died = vi.spyOn(gateway.broker.outbound, "add").mockRejectedValue(new Error("died"));
   await api.reply(await lease());
   await until(() => died.mock.calls.length > 0);
   died.mockRestore();
@@ -316,7 +316,7 @@ test("made on a delegation that is over it leaves the callback that is owed to t
 test("killed before any command between the event and its call: it is told all the same, and in order", async () => {
   const { gateway, another, api, alice, db, clock, push } = await setup({ sweepEveryMs: 0 });
   // What the dying gateway queued is taken up by nobody until it is dead.
-  await gateway.broker.hooks.stop(0);
+  await gateway.broker.outbound.stop(0);
   let survived = false;
   for (let n = 1; !survived; n += 1) {
     expect(n).toBeLessThan(40);
@@ -340,7 +340,7 @@ test("killed before any command between the event and its call: it is told all t
     const { seq } = (await api.events(id)).body.events.at(-1);
     clock.offset_ms = 10_000;
     await gateway.sweep.tick();
-    await gateway.broker.hooks.recover(0);
+    await gateway.broker.outbound.recover(0);
     const heir = await another();
     await until(() => received.some((one) => seqOf(one) === seq), {
       timeoutMs: 20_000,
@@ -360,7 +360,7 @@ test("a job that is not its config's own any more tells nothing", async () => {
   await push(id, { url, id: "p" });
   const held = await lease();
   await until(() => received.length > 0);
-  await engine.hooks.add({ delegation_id: id, ticket: 99, push: "p" });
+  await engine.outbound.add({ delegation_id: id, ticket: 99, push: "p" });
   await until(
     async () =>
       (await engine.tickets.find("~hooks", { delegation_id: id, ticket: 99, push: "p" })) === "missing",

@@ -46,7 +46,7 @@ test("200 parked polls ask Redis for nothing, and delayed work wakes them on tim
     const not_before = new Date(due + n * 50).toISOString();
     expect((await api.delegate(target, { not_before })).body.not_before_at).toBe(not_before);
   }
-  await until(() => brokers.reduce((sum, { claimers }) => sum + claimers.parked(), 0) === 200);
+  await until(() => brokers.reduce((sum, { polls }) => sum + polls.parked(), 0) === 200);
 
   const [from, before] = [Date.now(), await commands(own.redis)];
   await until(() => Date.now() > due - 100);

@@ -1,6 +1,6 @@
 /** What the delegations of one delegator may keep: the count is exact, and the limit affects no other delegator. */
 import { expect, test, vi } from "vitest";
-import { Pressure } from "../../src/engine/upkeep/memory-guard.ts";
+import { MemoryGuard } from "../../src/engine/upkeep/memory-guard.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { keptIn } from "../support/kept.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
@@ -99,7 +99,7 @@ test("the count agrees with the records, and a delegator that keeps nothing has 
 async function limited(limit: { most: number }) {
   const broker = await startBroker();
   await client(broker.url).agent("scout");
-  vi.spyOn(broker.gateway.broker.pressure, "mostKept").mockImplementation(({ kind }) =>
+  vi.spyOn(broker.gateway.broker.memory, "mostKept").mockImplementation(({ kind }) =>
     kind === "operator" ? undefined : limit.most,
   );
   return { ...broker, api: client(broker.url), alice: await as(broker.url, "caller:alice") };
@@ -229,7 +229,7 @@ test.each([
     }
     expect((await alice.delegate("scout", { task: "x".repeat(task) }, once)).status).toBe(202);
     expect((await keptIn(redis)).counted).toEqual((await keptIn(redis)).summed);
-    expect(gateway.broker.pressure.isReached()).toBe(false);
+    expect(gateway.broker.memory.isReached()).toBe(false);
   },
 );
 
@@ -239,7 +239,7 @@ test("the limit follows maxmemory, the setting and the shards; at 100 percent, w
     options?: { percent?: number; shards?: number },
     kind: "caller" | "operator" = "caller",
   ) => {
-    const pressure = new Pressure(redis, options);
+    const pressure = new MemoryGuard(redis, options);
     await pressure.look();
     return pressure.mostKept({ kind });
   };

@@ -69,7 +69,7 @@ test("an old call that a dead gateway left in the queue is dropped when it is du
   for (let n = 0; n < MOST + 1; n += 1) await ask();
   await until(async () => (await queued()).seqs.length === MOST);
   const [oldest = 0] = await events("interrupted");
-  await gateway.broker.hooks.add({ delegation_id: id, ticket: oldest });
+  await gateway.broker.outbound.add({ delegation_id: id, ticket: oldest });
   await until(() => log.some((line) => line.includes("many questions were asked since")));
   expect((await queued()).seqs).not.toContain(oldest);
 
@@ -77,6 +77,6 @@ test("an old call that a dead gateway left in the queue is dropped when it is du
   await api.cancel(id);
   await until(async () => (await api.erase(id)).status === 204);
   // The receiver is away for an hour. When the calls are due, their delegation is gone.
-  await gateway.broker.hooks.add({ delegation_id: id, ticket: newest + 1 });
+  await gateway.broker.outbound.add({ delegation_id: id, ticket: newest + 1 });
   await until(() => log.some((line) => line.includes("its delegation is forgotten")));
 });

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Told } from "../../src/engine/leases/handoff.ts";
 import { toEntry } from "../../src/events/entry.ts";
 import type { Sink } from "../../src/events/feed.ts";
-import { Claimers, type Look } from "../../src/queue/parked-polls.ts";
+import { type Look, ParkedPolls } from "../../src/queue/parked-polls.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { entryFields } from "../support/entry.ts";
 import { randomOf } from "../support/random.ts";
@@ -32,7 +32,7 @@ const VOID = 0;
 
 /** Claimers, what they are told, and a feed that brings the events in their order, at any time. */
 class Gateway {
-  readonly claimers = new Claimers<string, Brought>({ onError: () => {}, recheckMs: RECHECK_MS });
+  readonly claimers = new ParkedPolls<string, Brought>({ onError: () => {}, recheckMs: RECHECK_MS });
   readonly told: Told;
   readonly #events: string[] = [];
   #sink: Sink | null = null;

@@ -1,7 +1,7 @@
 import { Redis } from "ioredis";
 import { pino } from "pino";
 import { describe, expect, inject, onTestFinished, test, vi } from "vitest";
-import { Claimers, type Look } from "../../src/queue/parked-polls.ts";
+import { type Look, ParkedPolls } from "../../src/queue/parked-polls.ts";
 import { type Popped, Tickets } from "../../src/queue/tickets.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { freshDb } from "../support/broker.ts";
@@ -22,7 +22,7 @@ async function setup(
     await hooks.afterPop?.(pop);
     return pop;
   };
-  const claimers = new Claimers({ onError: (error) => errors.push(error) });
+  const claimers = new ParkedPolls({ onError: (error) => errors.push(error) });
   const claim = (signal = new AbortController().signal, wait_ms?: number) =>
     claimers.claim("scout", { signal, look, ...(wait_ms !== undefined && { wait_ms }) });
   const add = async (n: number, delay_ms = 0) => {
@@ -205,7 +205,7 @@ test("where the last look found nothing, a further poll parks without looking; a
 });
 
 test("a look that began before a drain does not end it", async () => {
-  const claimers = new Claimers({ onError: () => {} });
+  const claimers = new ParkedPolls({ onError: () => {} });
   const { signal } = new AbortController();
   const answers: ((look: Look<number>) => void)[] = [];
   const look = () => new Promise<Look<number>>((resolve) => answers.push(resolve));
@@ -226,7 +226,7 @@ test("a look that began before a drain does not end it", async () => {
 });
 
 test("a held queue is looked at once for a drain, by whoever waits on as well", async () => {
-  const claimers = new Claimers({ onError: () => {} });
+  const claimers = new ParkedPolls({ onError: () => {} });
   const leaving = new AbortController();
   const { signal } = leaving;
   let looks = 0;
@@ -257,7 +257,7 @@ const nothing = Promise.resolve(null);
 
 /** Parked polls, each having found nothing, that say (or not) on what terms a ticket is taken for them. */
 async function lenders(names: readonly (string | undefined)[]) {
-  const claimers = new Claimers<string, Look<number>>({ onError: () => {} });
+  const claimers = new ParkedPolls<string, Look<number>>({ onError: () => {} });
   /** What a look of their own finds; each waits for one. */
   const answers: ((look: Look<number>) => void)[] = [];
   const own = () => new Promise<Look<number>>((resolve) => answers.push(resolve));

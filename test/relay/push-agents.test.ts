@@ -254,7 +254,7 @@ test("an idle push agent is not looked at, and one that is polled again is not p
     turn: (turn) => turn.message("hi"),
   });
   expect(await ended(await delegate("x"))).toMatchObject({ state: "completed" });
-  await until(() => gateway.broker.claimers.parked() === 0, SLOW);
+  await until(() => gateway.broker.polls.parked() === 0, SLOW);
   expect(await redis.smembers("{errand:0}:push_agents")).toEqual(["remote"]);
   await api.agent("remote", {});
   const { body } = await api.delegate("remote", { task: "polled" });
@@ -272,10 +272,10 @@ test("a push agent that was written and not told of is found, and told of by the
   for (const name of ["found", "told"]) {
     await gateway.broker.agents.put(name, agentRequestSchema.parse({ delivery }));
   }
-  expect(gateway.broker.houseRelay.has("told")).toBe(false);
+  expect(gateway.broker.pushAgents.has("told")).toBe(false);
   await api.agent("told", { delivery });
-  await until(() => other.gateway.broker.houseRelay.has("told"), { timeoutMs: 5_000 });
-  expect(gateway.broker.houseRelay.has("told")).toBe(true);
+  await until(() => other.gateway.broker.pushAgents.has("told"), { timeoutMs: 5_000 });
+  expect(gateway.broker.pushAgents.has("told")).toBe(true);
   const { body } = await api.delegate("found");
   expect(await watching(api).ended(body.id)).toMatchObject({ state: "completed" });
 });

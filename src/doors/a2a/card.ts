@@ -90,7 +90,7 @@ export async function extendedCard(
 ): Promise<AgentCard> {
   const { name, spec, paused } = agent;
   const isOwn = principal.kind === "operator" || (principal.kind === "agent" && principal.name === name);
-  const [presence, counts] = await Promise.all([broker.presences.of(name), broker.agents.counts(name)]);
+  const [presence, counts] = await Promise.all([broker.presence.of(name), broker.agents.counts(name)]);
   const { accepts_from, limits, backoff } = spec;
   return toCard(agent, url, { presence, counts, paused, ...(isOwn && { accepts_from, limits, backoff }) });
 }

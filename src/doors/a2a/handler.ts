@@ -29,7 +29,7 @@ import {
 import type { A2ARequestHandler, ServerCallContext } from "@a2a-js/sdk/server";
 import { cancel } from "../../engine/delegations/cancel.ts";
 import { read } from "../../engine/delegations/read.ts";
-import { followOne } from "../../engine/events/subscribe.ts";
+import { delegationEvents } from "../../engine/events/subscribe.ts";
 import { createPush, deletePush, listPushes } from "../../engine/outbound/push-notifications/configs.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { type Delegation, delegationSchema } from "../../schema/delegation.ts";
@@ -229,7 +229,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     yield bounded({ task: toTaskJson(delegation, { historyLength }) });
     if (record.finished) return;
     const told = new Told(artifactsOf(delegation));
-    for await (const event of followOne(broker, record, record.event_id, signal)) {
+    for await (const event of delegationEvents(broker, record, record.event_id, signal)) {
       if (!("entry" in event)) continue;
       const { entry } = event;
       const ended = isEnd(entry) ? parsed(await read(broker, principal, record.id)) : undefined;

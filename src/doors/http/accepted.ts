@@ -1,5 +1,5 @@
 /** What doors do about a delegation that was just accepted. Limit: the wait itself is the engine's. */
-import { report } from "../../engine/after-move.ts";
+import { warn } from "../../engine/after-move.ts";
 import { readWhenReady } from "../../engine/delegations/read.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -22,7 +22,7 @@ export async function waitedFor(
     hold.throwIfRevoked();
     return record;
   } catch (error) {
-    if (!(error instanceof ErrandError)) report(broker, error, "accepted, but not waited for");
+    if (!(error instanceof ErrandError)) warn(broker, error, "accepted, but not waited for");
     return accepted;
   }
 }

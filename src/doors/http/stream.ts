@@ -5,7 +5,7 @@
 
 import type { Quota } from "../../engine/access/quotas.ts";
 import type { Broker } from "../../engine/broker.ts";
-import type { Followed } from "../../engine/events/subscribe.ts";
+import type { SubscribedEvent } from "../../engine/events/subscribe.ts";
 import { formatCursor } from "../../events/cursor.ts";
 import { toEventJson } from "../../events/entry.ts";
 import type { Call, Hold } from "./call.ts";
@@ -25,19 +25,19 @@ export interface Frame {
 }
 
 /** How far a reader has come without a frame for it; told with the next comment. */
-export interface Mark {
+export interface Reached {
   readonly reached: string;
 }
 
 /** Undefined for what is not told to subscribers. */
-export function toFrame(event: Followed): Frame | undefined {
+export function toFrame(event: SubscribedEvent): Frame | undefined {
   if ("caught_up" in event || "skipped" in event) return undefined;
   const id = formatCursor(event.positions);
   if ("reset" in event) return { id, type: "RESET", json: JSON.stringify({ id, type: "RESET" }) };
   return { id, type: event.entry.type, json: toEventJson(event.entry, id) };
 }
 
-export async function* toFrames(events: AsyncIterable<Followed>): AsyncGenerator<Frame | Mark> {
+export async function* toFrames(events: AsyncIterable<SubscribedEvent>): AsyncGenerator<Frame | Reached> {
   for await (const event of events) {
     if ("skipped" in event) yield { reached: formatCursor(event.positions) };
     const frame = toFrame(event);
@@ -64,7 +64,7 @@ function encode({ id, type, json }: Frame): string {
  * no body, and nobody would ever close what stands behind it. The place among the caller's streams is taken at once,
  * while there still is a status to refuse with, and given back with the connection at the latest.
  */
-export function sse(call: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame | Mark>): Response {
+export function sse(call: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame | Reached>): Response {
   const hold = call.hold("streams");
   hold.signal.addEventListener("abort", () => hold.release(), { once: true });
   if (hold.signal.aborted) hold.release();
@@ -101,7 +101,7 @@ type Step = { readonly frame: Frame } | { readonly failed: unknown } | "end";
 /** One open stream: frames at the reader's pace, comments in silence, an end for who stops reading. */
 class Pump {
   readonly #call: Reader;
-  readonly #frames: AsyncIterator<Frame | Mark>;
+  readonly #frames: AsyncIterator<Frame | Reached>;
   readonly #hold: StreamHold;
   readonly #gone = new AbortController();
   readonly #watchdog: NodeJS.Timeout;
@@ -118,7 +118,7 @@ class Pump {
   #giveBack: () => void = () => {};
   canceled = false;
 
-  constructor(call: Reader, hold: StreamHold, open: (signal: AbortSignal) => AsyncIterable<Frame | Mark>) {
+  constructor(call: Reader, hold: StreamHold, open: (signal: AbortSignal) => AsyncIterable<Frame | Reached>) {
     this.#call = call;
     this.#hold = hold;
     hold.signal.addEventListener("abort", () => this.#gone.abort(), { once: true });

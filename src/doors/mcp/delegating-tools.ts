@@ -3,7 +3,7 @@
  */
 import { type InputRequiredResult, inputRequired } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { report } from "../../engine/after-move.ts";
+import { warn } from "../../engine/after-move.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { cancel } from "../../engine/delegations/cancel.ts";
 import { type Delegated, delegate } from "../../engine/delegations/delegate.ts";
@@ -92,7 +92,7 @@ async function show(context: Context, record: StoredDelegation, replayed: boolea
     return { ...answer, data: { ...answer.data, replayed } };
   }
   const data = summarize(delegation);
-  const { state } = await context.broker.presences.glance(delegation.target);
+  const { state } = await context.broker.presence.glance(delegation.target);
   const absent =
     delegation.state === "submitted" && state === "offline"
       ? `\nNobody polls for ${delegation.target} now: it waits in the queue until somebody does.`
@@ -162,7 +162,7 @@ async function delegateAndWait(
     const signal = AbortSignal.any([hold.signal, canceled]);
     const record = await waitFor(context, accepted, wait_seconds, signal).catch((error: unknown) => {
       // Nothing may cost its sender the id any more.
-      if (!(error instanceof ErrandError)) report(broker, error, "accepted, but not waited for");
+      if (!(error instanceof ErrandError)) warn(broker, error, "accepted, but not waited for");
       return accepted;
     });
     const hasLeft = canceled.aborted || call.isGone();

@@ -7,7 +7,7 @@ import { inBackground } from "../../engine/after-move.ts";
 import { heartbeat, release } from "../../engine/leases/heartbeat.ts";
 import { handBack, lease } from "../../engine/leases/lease.ts";
 import { reply } from "../../engine/leases/reply.ts";
-import { interrupt } from "../../engine/questions/ask.ts";
+import { ask } from "../../engine/questions/ask.ts";
 import { type Part, textOf } from "../../schema/a2a.ts";
 import { progressSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -159,7 +159,7 @@ export const workingTools: readonly Tool[] = [
     },
     async handle({ broker, principal }, { lease_id: id, question: text, ...asked }) {
       const request = check(interruptRequestSchema, { text, ...asked }, "arguments");
-      const { interrupt_id, answers } = await interrupt(broker, principal, id, request);
+      const { interrupt_id, answers } = await ask(broker, principal, id, request);
       const given = Object.values(answers ?? {}).map(
         ({ decision, message }) => `${decision ? `[${decision}] ` : ""}${textOf(message ?? {})}`,
       );

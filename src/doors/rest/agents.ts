@@ -29,7 +29,7 @@ const params = z.strictObject({ agent: agentNameSchema });
 
 async function show(broker: Broker, principal: Principal, agent: StoredAgent): Promise<Agent> {
   const { name } = agent;
-  const [presence, counts] = await Promise.all([broker.presences.of(name), broker.agents.counts(name)]);
+  const [presence, counts] = await Promise.all([broker.presence.of(name), broker.agents.counts(name)]);
   return shown(broker, principal, { ...agent, presence, counts });
 }
 

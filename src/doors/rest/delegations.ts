@@ -49,7 +49,7 @@ export const delegationRoutes: readonly Route[] = [
       const hold = wait_seconds === 0 ? null : call.hold("polls");
       try {
         // Beside the work, so that a Redis that falls silent costs the answer no second wait.
-        const present = broker.presences.glance(body.target);
+        const present = broker.presence.glance(body.target);
         const accepted = await delegate(broker, principal, body, {
           traceparent: traceparentOf(call.header("traceparent")),
           idempotencyKey: call.header("idempotency-key"),

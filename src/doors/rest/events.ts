@@ -2,13 +2,13 @@
 import { z } from "zod";
 import { read } from "../../engine/delegations/read.ts";
 import {
-  collect,
+  collectPage,
+  delegationEvents,
   type EventFilter,
-  follow,
-  followOne,
   isPastEnd,
   now,
   subscribe,
+  subscribedEvents,
 } from "../../engine/events/subscribe.ts";
 import { formatCursor, type Positions, parseCursor } from "../../events/cursor.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
@@ -73,11 +73,11 @@ export const eventRoutes: readonly Route[] = [
       const given = cursorOf(call, after);
       const positions: Positions =
         given === undefined ? await now(broker) : parseCursor(given, broker.shards.count);
-      const open = (signal: AbortSignal) => follow(broker, subscription, positions, signal);
+      const open = (signal: AbortSignal) => subscribedEvents(broker, subscription, positions, signal);
       if (wantsStream(call)) return sse(call, (signal) => toFrames(open(signal)));
       const turn = () => broker.turns.take(call.principal);
       const page = await call.whileHeld(wait_seconds, ({ signal }) =>
-        collect(open, { wait_seconds, limit, signal, turn }, toFrame, sizeOf),
+        collectPage(open, { wait_seconds, limit, signal, turn }, toFrame, sizeOf),
       );
       return jsonText(200, pageText(page.items, page.positions ?? positions));
     },
@@ -100,7 +100,7 @@ export const eventRoutes: readonly Route[] = [
       if (first.length > 0 && record.finished) {
         return wantsStream(call) ? sse(call, () => only(first)) : jsonText(200, pageText(first, [from]));
       }
-      const open = (signal: AbortSignal) => followOne(broker, record, from, signal);
+      const open = (signal: AbortSignal) => delegationEvents(broker, record, from, signal);
       if (wantsStream(call)) {
         return sse(call, async function* (signal) {
           yield* first;
@@ -111,7 +111,7 @@ export const eventRoutes: readonly Route[] = [
       const turn = () => broker.turns.take(call.principal);
       const patience = { wait_seconds: first.length > 0 ? 0 : wait_seconds, limit, turn };
       const page = await call.whileHeld(patience.wait_seconds, ({ signal }) =>
-        collect(open, { ...patience, signal }, toFrame, sizeOf),
+        collectPage(open, { ...patience, signal }, toFrame, sizeOf),
       );
       return jsonText(200, pageText([...first, ...page.items], page.positions ?? [from]));
     },

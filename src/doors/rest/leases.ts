@@ -5,7 +5,7 @@ import { read } from "../../engine/delegations/read.ts";
 import { addArtifact, heartbeat, release } from "../../engine/leases/heartbeat.ts";
 import { type GrantedLease, handBack, lease } from "../../engine/leases/lease.ts";
 import { reply } from "../../engine/leases/reply.ts";
-import { interrupt } from "../../engine/questions/ask.ts";
+import { ask } from "../../engine/questions/ask.ts";
 import { delegationSchema } from "../../schema/delegation.ts";
 import { interruptRequestSchema, raisedSchema } from "../../schema/interrupt.ts";
 import {
@@ -84,7 +84,7 @@ export const leaseRoutes: readonly Route[] = [
     body: interruptRequestSchema,
     answers: { 200: raisedSchema },
     async handle(call, { params: { lease_id }, body }) {
-      return json(200, await interrupt(call.broker, call.principal, lease_id, body));
+      return json(200, await ask(call.broker, call.principal, lease_id, body));
     },
   }),
   route({

@@ -1,6 +1,6 @@
 /** Replies of agents that only speak A2A, 1.0 or 0.3. Limit: `next` is for those who speak our own protocol. */
 import { z } from "zod";
-import { stitch } from "../../engine/leases/a2a-reply.ts";
+import { replyA2a } from "../../engine/leases/a2a-reply.ts";
 import { replySchema } from "../../schema/lease.ts";
 import { agentNameSchema } from "../../schema/values.ts";
 import { jsonText } from "../http/answer.ts";
@@ -19,7 +19,7 @@ export const replyRoutes: readonly Route[] = [
     notes: { repairs: true },
     async handle(call, { params: { agent }, raw }) {
       const { address, action } = parseA2aReply(raw);
-      const { outcome, record } = await stitch(call.broker, call.principal, agent, address, action, raw);
+      const { outcome, record } = await replyA2a(call.broker, call.principal, agent, address, action, raw);
       return jsonText(200, `{"outcome":"${outcome}","delegation":${record.json}}`);
     },
   }),

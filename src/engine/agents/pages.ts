@@ -80,7 +80,7 @@ export async function agentPage(
     )
   ).flat();
   rows.sort((a, b) => (a.agent.name < b.agent.name ? -1 : 1));
-  const presences = await broker.presences.ofAll(
+  const presences = await broker.presence.ofAll(
     broker.bulk,
     rows.map(({ agent: { name }, seen, unreached }) => ({ name, seen, unreached })),
   );

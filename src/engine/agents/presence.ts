@@ -3,7 +3,7 @@
  * Limit: written at most once a second for each agent that moved, so it lags by about that much; nothing
  * decides by it.
  */
-import type { Claimers } from "../../queue/parked-polls.ts";
+import type { ParkedPolls } from "../../queue/parked-polls.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
 import { writeEvenIfFull } from "../../redis/script.ts";
@@ -25,7 +25,7 @@ const MAX_GLANCES = 10_000;
 export class Presences {
   readonly #redis: Redis;
   readonly #shards: Shards;
-  readonly #claimers: Pick<Claimers, "waiting">;
+  readonly #claimers: Pick<ParkedPolls, "waiting">;
   readonly #gateway: string;
   readonly #log: Log;
   readonly #isPushed: (agent: string) => boolean;
@@ -38,7 +38,7 @@ export class Presences {
   constructor(
     redis: Redis,
     shards: Shards,
-    claimers: Pick<Claimers, "waiting">,
+    claimers: Pick<ParkedPolls, "waiting">,
     gateway: string,
     log: Log,
     isPushed: (agent: string) => boolean,

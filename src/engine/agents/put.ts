@@ -93,7 +93,7 @@ async function changeAgent(
     return spec;
   });
   // Also what an earlier call wrote and did not live to publish.
-  if (moves || broker.houseRelay.has(name) !== (url !== undefined)) await broker.houseRelay.changed(name);
+  if (moves || broker.pushAgents.has(name) !== (url !== undefined)) await broker.pushAgents.changed(name);
   // Not from the cache, which another gateway's change may not have reached.
   const agent = await broker.agents.read(name);
   if (!agent) throw new ErrandError("agent_unknown", `Agent '${name}' was deleted meanwhile.`);

@@ -7,7 +7,7 @@ import { failure } from "../../lifecycle/script.ts";
 import type { Result } from "../../lifecycle/writer.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { type Principal, requireControl, requireOperator } from "../access/access.ts";
-import { follow } from "../after-move.ts";
+import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { audit } from "../upkeep/audit.ts";
@@ -62,7 +62,7 @@ export async function cancelAs(
 ): Promise<StoredDelegation> {
   const { outcome, record } = await cancelMove(broker, by, id, options, true);
   if (outcome.outcome === "ok" && record) {
-    await follow(broker, id, outcome);
+    await afterMove(broker, id, outcome);
     return record;
   }
   if (outcome.outcome === "state" && outcome.state === "canceled") {
@@ -110,6 +110,6 @@ export async function removeAgent(
   }
   await broker.tickets.drop(agent);
   await broker.agents.forget(agent);
-  if (delivery.mode === "push" || broker.houseRelay.has(agent)) await broker.houseRelay.changed(agent);
+  if (delivery.mode === "push" || broker.pushAgents.has(agent)) await broker.pushAgents.changed(agent);
   return true;
 }

@@ -3,7 +3,7 @@
  * children at a time; the sweep takes over the rest, and what is cut short.
  */
 import { Script } from "../../redis/script.ts";
-import { follow } from "../after-move.ts";
+import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { cancelMove } from "./cancel.ts";
@@ -131,7 +131,7 @@ export class Cascades {
     if (outcome.outcome !== "ok") throw refusal(outcome, child);
     const { cascade, follow_at } = outcome;
     // Not awaited here: it needs one of the places itself.
-    if (cascade !== undefined) below.push(broker.owe(child, { cascade, follow_at }));
-    await follow(broker, child, { ...outcome, cascade: undefined });
+    if (cascade !== undefined) below.push(broker.deliverPending(child, { cascade, follow_at }));
+    await afterMove(broker, child, { ...outcome, cascade: undefined });
   }
 }

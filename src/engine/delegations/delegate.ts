@@ -12,7 +12,7 @@ import type { DelegateRequest } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { contextIdSchema } from "../../schema/values.ts";
 import { matchesPattern, type Principal, requireDelegator } from "../access/access.ts";
-import { follow, offer, soon } from "../after-move.ts";
+import { afterMove, offer, waitBriefly } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { takerOf } from "../leases/lease.ts";
@@ -134,7 +134,7 @@ export async function delegate(
     const { id, earlier } = reservation;
     // Found before anything else is asked: what was accepted once stays so, whatever has changed since.
     if (earlier) {
-      await soon(offerAgain(broker, earlier));
+      await waitBriefly(offerAgain(broker, earlier));
       return { record: earlier, replayed: true };
     }
     if (checked instanceof ErrandError) throw checked;
@@ -199,7 +199,7 @@ async function check(
   { target, parent_id, callback, ...request }: DelegateRequest,
 ): Promise<readonly Ancestor[]> {
   await requireAccepted(broker, principal, target);
-  broker.pressure.requireRoom();
+  broker.memory.requireRoom();
   requireFuture(request, Date.now() + broker.clock.offset_ms);
   if (callback) broker.egress.requireCallable(callback.url, "callback.url");
   return ancestorsOf(broker, principal, target, parent_id);
@@ -237,7 +237,7 @@ async function place(
       deadline_at: instant(request.deadline),
       start_within_ms: milliseconds(request.start_within_seconds),
       redrive_of: options.redriveOf,
-      most: broker.pressure.mostKept(principal),
+      most: broker.memory.mostKept(principal),
       ...(options.push && pushParams(options.push(id))),
     },
     event: { task_preview, priority: String(request.priority) },
@@ -257,13 +257,13 @@ async function place(
   if (outcome.outcome === "exists" || outcome.outcome === "voided") return null;
   if (outcome.outcome !== "ok" || !record) throw refusal(outcome, id);
   broker.metrics.accept.observe((performance.now() - startedAt) / 1000);
-  await follow(broker, id, outcome, taken !== undefined);
+  await afterMove(broker, id, outcome, taken !== undefined);
   return record;
 }
 
 /** Makes the move that brings the agent a ticket; a poll that waits for one takes it in the same step. */
 function handOver(broker: Broker, target: string, command: Command): Promise<Result> {
-  const lent = broker.claimers.lend(target);
+  const lent = broker.polls.lend(target);
   if (!lent) return broker.writer.move(command);
   const taker = takerOf(lent.terms);
   broker.told.bring(command.id);

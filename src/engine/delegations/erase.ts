@@ -4,7 +4,7 @@
  */
 import { ErrandError } from "../../schema/errors.ts";
 import { type Principal, requireControl } from "../access/access.ts";
-import { soon } from "../after-move.ts";
+import { waitBriefly } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { audit } from "../upkeep/audit.ts";
@@ -39,7 +39,7 @@ export async function erase(broker: Broker, principal: Principal, id: string): P
       await retireKey(broker.redis, { name, id, created_at, now });
       key_retired = true;
     } else if (outcome.outcome === "follow_up") {
-      await soon(broker.owe(id, outcome));
+      await waitBriefly(broker.deliverPending(id, outcome));
     } else if (outcome.outcome === "state") {
       throw new ErrandError(
         "wrong_state",

@@ -3,8 +3,9 @@
  * a stretch of the index by making is sorted as it is read. Limit: the order holds within each stretch of a thousand;
  * what changes between two pages moves to the front.
  */
-import { type Outline, readOutlines } from "../../lifecycle/outline.ts";
+
 import type { StoredDelegation } from "../../lifecycle/record.ts";
+import { type RecordSummary, readSummaries } from "../../lifecycle/summary.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
@@ -14,7 +15,8 @@ import { fitting, readWhole } from "./read-many.ts";
 const STRETCH = 1_000;
 const NEWEST: Place = { at: Number.POSITIVE_INFINITY, id: "" };
 
-export interface RecentQuery extends Pick<ListQuery, "target" | "context_id" | "state" | "cursor" | "limit"> {
+export interface ListByUpdateQuery
+  extends Pick<ListQuery, "target" | "context_id" | "state" | "cursor" | "limit"> {
   /** Only what changed then or later, ms. */
   readonly changed_since?: number | undefined;
 }
@@ -40,22 +42,30 @@ function parseCursor(cursor: string | undefined): Cursor {
 const written = ({ at, id }: Place): string => (at === Number.POSITIVE_INFINITY ? "." : `${at}.${id}`);
 
 /** In order: the last to change first, then by id. */
-const changedAt = ({ updated_at, id }: Outline): Place => ({ at: updated_at, id });
+const changedAt = ({ updated_at, id }: RecordSummary): Place => ({ at: updated_at, id });
 const isBehind = (place: Place, { at, id }: Place): boolean =>
   at < place.at || (at === place.at && id < place.id);
 
 /** `total` counts what was looked at; it is all there is unless more follows behind a thousand. */
-export function recent(broker: Broker, principal: Principal, query: RecentQuery): Promise<RecentPage> {
+export function listByUpdate(
+  broker: Broker,
+  principal: Principal,
+  query: ListByUpdateQuery,
+): Promise<ListByUpdatePage> {
   return broker.turns.run(principal, () => page(broker, principal, query));
 }
 
-export interface RecentPage {
+export interface ListByUpdatePage {
   readonly records: StoredDelegation[];
   readonly next_cursor: string | null;
   readonly total: number;
 }
 
-async function page(broker: Broker, principal: Principal, query: RecentQuery): Promise<RecentPage> {
+async function page(
+  broker: Broker,
+  principal: Principal,
+  query: ListByUpdateQuery,
+): Promise<ListByUpdatePage> {
   const { from, behind } = parseCursor(query.cursor);
   const { found, next } = await stretch(broker, principal, query, from);
   found.sort((a, b) => (isBehind(changedAt(a), changedAt(b)) ? -1 : 1));
@@ -72,18 +82,18 @@ async function page(broker: Broker, principal: Principal, query: RecentQuery): P
 async function stretch(
   broker: Broker,
   principal: Principal,
-  query: RecentQuery,
+  query: ListByUpdateQuery,
   from: Place,
-): Promise<{ found: Outline[]; next: Place | null }> {
+): Promise<{ found: RecordSummary[]; next: Place | null }> {
   const { cursor: _own, changed_since = 0, ...filter } = query;
   const plan = await toPlan(broker, principal, filter);
-  const found: Outline[] = [];
+  const found: RecordSummary[] = [];
   let place = from;
   for (let scanned = 0; scanned < Math.max(STRETCH, plan.most); ) {
     const places = await scan(broker, plan, place);
     const last = places.at(-1);
     if (!last) return { found, next: null };
-    const outlines = await readOutlines(
+    const outlines = await readSummaries(
       broker.bulk,
       broker.shards,
       places.map(({ id }) => id),

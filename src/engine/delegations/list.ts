@@ -2,8 +2,9 @@
  * Lists of delegations, newest first. Limit: one index is scanned, a bounded stretch at a time, and the other
  * conditions filter it, so a page may be short, or empty, while there is a next one.
  */
-import { type Outline, readOutlines } from "../../lifecycle/outline.ts";
+
 import type { StoredDelegation } from "../../lifecycle/record.ts";
+import { type RecordSummary, readSummaries } from "../../lifecycle/summary.ts";
 import type { ShardKeys } from "../../redis/keys.ts";
 import { delegationErrorSchema, type State } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -130,7 +131,7 @@ export async function matches(
   broker: Broker,
   principal: Principal,
   query: ListQuery,
-  record: Omit<Outline, "bytes" | "updated_at" | "task_preview">,
+  record: Omit<RecordSummary, "bytes" | "updated_at" | "task_preview">,
 ): Promise<boolean> {
   if (query.target !== undefined && query.target !== record.target) return false;
   if (query.delegator !== undefined && query.delegator !== record.delegator) return false;
@@ -174,7 +175,7 @@ async function page(broker: Broker, principal: Principal, query: ListQuery): Pro
 
 interface Hit {
   readonly place: Place;
-  readonly outline: Outline;
+  readonly outline: RecordSummary;
 }
 
 /** A page of what matches, and where the next one begins. */
@@ -190,7 +191,7 @@ async function find(
   for (let scanned = 0; scanned < plan.most; ) {
     const places = await scan(broker, plan, place);
     const ids = places.map(({ id }) => id);
-    const outlines = await readOutlines(broker.bulk, broker.shards, ids, {
+    const outlines = await readSummaries(broker.bulk, broker.shards, ids, {
       errors: query.error_code !== undefined,
       previews: part !== undefined,
     });

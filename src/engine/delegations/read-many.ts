@@ -2,8 +2,9 @@
  * Reading many records whole without holding them all up: so many bytes to an answer, a few records at a time. Limit:
  * one record is always read, however large.
  */
-import type { Outline } from "../../lifecycle/outline.ts";
+
 import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
+import type { RecordSummary } from "../../lifecycle/summary.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Broker } from "../broker.ts";
 
@@ -14,10 +15,10 @@ const HEAD_BYTES = 2_048;
 const AT_ONCE = 16;
 const AT_ONCE_BYTES = 1024 * 1024;
 
-const sizeOf = (outline: Outline | null): number => (outline === null ? 0 : outline.bytes + HEAD_BYTES);
+const sizeOf = (outline: RecordSummary | null): number => (outline === null ? 0 : outline.bytes + HEAD_BYTES);
 
 /** How many of them, from the first on, one answer holds; at least one. */
-export function fitting(outlines: readonly (Outline | null)[]): number {
+export function fitting(outlines: readonly (RecordSummary | null)[]): number {
   let size = 0;
   const at = outlines.findIndex((outline, index) => {
     size += sizeOf(outline);
@@ -29,7 +30,7 @@ export function fitting(outlines: readonly (Outline | null)[]): number {
 /** In their order, without those that are gone. */
 export async function readWhole(
   broker: Broker,
-  outlines: readonly (Outline | null)[],
+  outlines: readonly (RecordSummary | null)[],
 ): Promise<StoredDelegation[]> {
   const records: StoredDelegation[] = [];
   for (let from = 0; from < outlines.length; ) {

@@ -10,7 +10,7 @@ import { ERRORS, ErrandError, type ErrorCode } from "../../schema/errors.ts";
 import type { BulkRequest } from "../../schema/interrupt.ts";
 import { toInstant } from "../../schema/values.ts";
 import { type Principal, requireControl, requireOperator, toPrincipal } from "../access/access.ts";
-import { report } from "../after-move.ts";
+import { warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { audit } from "../upkeep/audit.ts";
@@ -102,7 +102,7 @@ function refusedAs(broker: Broker, delegation_id: string, error: unknown): Refus
     return { delegation_id, code: error.code, detail: error.message };
   }
   if (isUnavailable(error) || isOutOfMemory(error)) return null;
-  report(broker, error, "one of a bulk request failed");
+  warn(broker, error, "one of a bulk request failed");
   return { delegation_id, code: "internal", detail: ERRORS.internal.title };
 }
 

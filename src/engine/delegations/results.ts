@@ -4,11 +4,11 @@
  */
 import type { Positions } from "../../events/cursor.ts";
 import type { Entry } from "../../events/entry.ts";
-import { readOutlines } from "../../lifecycle/outline.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
+import { readSummaries } from "../../lifecycle/summary.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
-import { collect, follow, subscribe } from "../events/subscribe.ts";
+import { collectPage, subscribe, subscribedEvents } from "../events/subscribe.ts";
 import { fitting, readWhole } from "./read-many.ts";
 
 export async function results(
@@ -26,8 +26,8 @@ export async function results(
         entry.state !== "submitted" && entry.state !== "working" && filter.matches?.(entry) !== false,
     },
   };
-  const page = await collect(
-    (signal) => follow(broker, subscription, after, signal),
+  const page = await collectPage(
+    (signal) => subscribedEvents(broker, subscription, after, signal),
     { ...options, turn: () => broker.turns.take(principal) },
     (event) => ("entry" in event ? { id: event.entry.delegation_id, positions: event.positions } : undefined),
   );
@@ -48,7 +48,7 @@ async function shown(
   ids: readonly string[],
   after: Positions,
 ): Promise<{ records: StoredDelegation[]; positions: Positions }> {
-  const outlines = await readOutlines(broker.bulk, broker.shards, ids);
+  const outlines = await readSummaries(broker.bulk, broker.shards, ids);
   const count = fitting(outlines);
   const left = new Set(ids.slice(count));
   // The first event of what does not fit is the next page's.

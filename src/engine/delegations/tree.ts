@@ -7,7 +7,7 @@ import type { Ancestor } from "../../lifecycle/record.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Principal } from "../access/access.ts";
-import { report } from "../after-move.ts";
+import { warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal, wrongState } from "../errors.ts";
 import { read } from "./read.ts";
@@ -55,5 +55,5 @@ export async function disown(broker: Broker, parentId: string | undefined, child
   if (!keys || parentId === undefined) return;
   await broker.redis
     .srem(keys.children(parentId), childId)
-    .catch((error: unknown) => report(broker, error, "a refused child stays listed at its parent"));
+    .catch((error: unknown) => warn(broker, error, "a refused child stays listed at its parent"));
 }

@@ -69,14 +69,14 @@ export interface Skipped {
   readonly skipped: true;
   readonly positions: Positions;
 }
-export type Followed = Watched | Skipped;
+export type SubscribedEvent = Watched | Skipped;
 
-export async function* follow(
+export async function* subscribedEvents(
   broker: Broker,
   subscription: Subscription,
   after: Positions,
   signal: AbortSignal,
-): AsyncGenerator<Followed, void, undefined> {
+): AsyncGenerator<SubscribedEvent, void, undefined> {
   const { bulk: redis, shards, feed, bodies, retentionMs: keptMs } = broker;
   const { source, filter } = subscription;
   const isWanted = (entry: Entry) => wants(filter, entry);
@@ -102,10 +102,10 @@ export interface CollectOptions {
  * first events to come within `wait_seconds`. `take` makes of an event what the page holds, or nothing; `sizeOf` says
  * how much of the page that takes.
  */
-export async function collect<T>(
-  events: (signal: AbortSignal) => AsyncIterable<Followed>,
+export async function collectPage<T>(
+  events: (signal: AbortSignal) => AsyncIterable<SubscribedEvent>,
   options: CollectOptions,
-  take: (event: Followed) => T | undefined,
+  take: (event: SubscribedEvent) => T | undefined,
   sizeOf: (item: T) => number = () => 0,
 ): Promise<{ items: T[]; positions: Positions | undefined }> {
   const items: T[] = [];
@@ -145,7 +145,7 @@ export async function collect<T>(
 }
 
 /** One delegation's events after a position; ends behind the terminal one. */
-export async function* followOne(
+export async function* delegationEvents(
   broker: Broker,
   record: StoredDelegation,
   after: string,

@@ -12,13 +12,13 @@ import { isTerminal } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { ReplyRequest } from "../../schema/lease.ts";
 import { type Principal, requireAgent } from "../access/access.ts";
-import { follow } from "../after-move.ts";
+import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { preview } from "../delegations/delegate.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
 import { type Question, raise } from "../questions/ask.ts";
-import { type Stitched, settle } from "./reply.ts";
+import { type ReplyResult, settle } from "./reply.ts";
 
 export type Address =
   | { readonly by: "lease"; readonly lease_id: string }
@@ -50,14 +50,14 @@ export type Action =
 
 type Holder = { readonly fence: number; readonly agent: string };
 
-export async function stitch(
+export async function replyA2a(
   broker: Broker,
   principal: Principal,
   agent: string,
   address: Address | null,
   action: Action,
   body: unknown,
-): Promise<Stitched> {
+): Promise<ReplyResult> {
   requireAgent(principal, agent, "reply for it");
   await broker.agents.get(agent);
   if (address === null) throw unknown("It names neither a lease nor a delegation.");
@@ -65,7 +65,7 @@ export async function stitch(
   const holder: Holder = { fence, agent };
   const { outcome, record } = await act(broker, id, holder, action, bodyHash(body));
   if (outcome.outcome === "ok" && record) {
-    await follow(broker, id, outcome);
+    await afterMove(broker, id, outcome);
     return { outcome: "matched", record };
   }
   if (outcome.outcome === "duplicate" && record) return { outcome: "duplicate", record };

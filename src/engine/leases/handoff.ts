@@ -6,7 +6,7 @@
 import type { Entry } from "../../events/entry.ts";
 import type { Feed } from "../../events/feed.ts";
 import { MOVES, type Move } from "../../lifecycle/states.ts";
-import type { Claimers } from "../../queue/parked-polls.ts";
+import type { ParkedPolls } from "../../queue/parked-polls.ts";
 import type { Shards } from "../../redis/shards.ts";
 
 /** Own events that the feed has not brought yet; more than that are not worth knowing. */
@@ -20,7 +20,7 @@ const SENT = "DELEGATION_SENT";
 const brings = (entry: Entry): boolean => entry.type === SENT || STATUSES.has(entry.status);
 
 /** Whoever at this gateway looks for work when it is told: parked polls, and what hands it to push agents. */
-export type Wakers = Pick<Claimers, "wake" | "wakeAll">;
+export type Wakers = Pick<ParkedPolls, "wake" | "wakeAll">;
 type News = Pick<Feed, "subscribe" | "hasBrought">;
 
 export class Told {

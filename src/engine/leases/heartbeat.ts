@@ -18,7 +18,7 @@ import type {
 } from "../../schema/lease.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Principal } from "../access/access.ts";
-import { follow, tell } from "../after-move.ts";
+import { afterMove, notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
@@ -43,7 +43,7 @@ export function holder(
 
 type Beat = Extract<Outcome, { outcome: "ok" }> & { readonly unseen: readonly string[] };
 
-export interface Beaten {
+export interface HeartbeatResult {
   readonly expires_at: string;
   /** Follow-ups that the holder has not seen, oldest first. */
   readonly messages: readonly Message[];
@@ -63,7 +63,7 @@ export async function heartbeat(
   leaseId: string,
   request: Heartbeat,
   signal: Leaving,
-): Promise<Beaten> {
+): Promise<HeartbeatResult> {
   const { id, params } = holder(principal, leaseId);
   const { seen } = request;
   const beat = async (progress?: Heartbeat["progress"], checkpoint?: string): Promise<Beat> => {
@@ -76,8 +76,8 @@ export async function heartbeat(
       fields: { progress: json, checkpoint },
     });
     if (outcome.outcome !== "ok") throw refusal(outcome, id, leaseId);
-    broker.presences.seen(outcome.target);
-    tell(broker, id, outcome);
+    broker.presence.seen(outcome.target);
+    notifyReceivers(broker, id, outcome);
     return { ...outcome, unseen };
   };
   const answer = (outcome: Beat) => ({
@@ -148,10 +148,10 @@ export async function addArtifact(
     shows: "artifact",
   });
   if (outcome.outcome !== "ok" && outcome.outcome !== "duplicate") throw refusal(outcome, id, leaseId);
-  broker.presences.seen(outcome.target);
+  broker.presence.seen(outcome.target);
   const expires_at = toInstant(outcome.lease_expires_at ?? outcome.now);
   if (outcome.outcome === "duplicate") return { expires_at, duplicate: true };
-  tell(broker, id, outcome);
+  notifyReceivers(broker, id, outcome);
   return { expires_at };
 }
 
@@ -170,6 +170,6 @@ export async function release(
     event: { reason: request.reason === undefined ? undefined : JSON.stringify(request.reason) },
   });
   if (outcome.outcome !== "ok") throw refusal(outcome, id, leaseIdOf(id, params.fence));
-  await follow(broker, id, outcome);
+  await afterMove(broker, id, outcome);
   return id;
 }

@@ -6,7 +6,7 @@
 import type { TicketData, TicketOrder } from "../../queue/tickets.ts";
 import { isUnavailable } from "../../redis/errors.ts";
 import { Script } from "../../redis/script.ts";
-import { report, wake } from "../after-move.ts";
+import { wake, warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { giveBack, handBack, type LeaseRef } from "./lease.ts";
 
@@ -50,7 +50,7 @@ export class Recovery {
       if (this.#running || grants.size + offers.length + handBacks.length === 0) return;
       this.#running = true;
       this.#run()
-        .catch((error: unknown) => report(this.#broker, error, "recovery interrupted"))
+        .catch((error: unknown) => warn(this.#broker, error, "recovery interrupted"))
         .finally(() => {
           this.#running = false;
         });
@@ -70,7 +70,7 @@ export class Recovery {
         () => wake(this.#broker, agent),
         (error: unknown) => {
           unheard.offer(offer);
-          report(this.#broker, error, "ticket not made yet");
+          warn(this.#broker, error, "ticket not made yet");
         },
       );
     }
@@ -79,7 +79,7 @@ export class Recovery {
       const looked = await this.#giveBack(agent, grants).then(
         () => true,
         (error: unknown) => {
-          report(this.#broker, error, "grants not found out yet");
+          warn(this.#broker, error, "grants not found out yet");
           // What Redis refuses it would refuse for ever.
           return !isUnavailable(error);
         },
@@ -97,7 +97,7 @@ export class Recovery {
       try {
         await giveBack(this.#broker, lease);
       } catch (error) {
-        report(this.#broker, error, "lease not handed back yet");
+        warn(this.#broker, error, "lease not handed back yet");
         // Redis would refuse it every time: give up, and let the lease lapse.
         if (isUnavailable(error)) return;
       }

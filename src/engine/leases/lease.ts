@@ -2,14 +2,14 @@
  * Handing out work: a poll waits, the script turns the first ticket into a lease. Limit: a ticket that the
  * record does not know is gone with the look, and the poll waits on.
  */
-import { leaseJson } from "../../lifecycle/envelope.ts";
+import { leaseJson } from "../../lifecycle/lease-payload.ts";
 import type { Result, Taker } from "../../lifecycle/writer.ts";
 import type { Claim, Leaving, Look } from "../../queue/parked-polls.ts";
 import { leaseIdOf, randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { LeaseRequest } from "../../schema/lease.ts";
 import { type Principal, requireAgent } from "../access/access.ts";
-import { follow, report, tell, wake } from "../after-move.ts";
+import { afterMove, notifyReceivers, wake, warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { PAGE_BYTES } from "../delegations/read-many.ts";
 import { audit } from "../upkeep/audit.ts";
@@ -37,7 +37,7 @@ export async function lease(
 ): Promise<GrantedLease[]> {
   requireAgent(principal, agent, "work for it");
   await broker.agents.get(agent);
-  broker.presences.seen(agent, request.worker_id ?? agent);
+  broker.presence.seen(agent, request.worker_id ?? agent);
   const asking = new Asking(broker, agent, request, signal);
   const granted: GrantedLease[] = [];
   try {
@@ -52,7 +52,7 @@ export async function lease(
   } catch (error) {
     if (granted.length === 0) throw error;
   } finally {
-    broker.presences.seen(agent, request.worker_id ?? agent);
+    broker.presence.seen(agent, request.worker_id ?? agent);
   }
   if (!signal.aborted || granted.length === 0) return granted;
   // Nobody is there to take them any more.
@@ -98,7 +98,7 @@ class Asking implements Terms, Claim<Grant, Terms, Result> {
 
   claim(): Promise<Grant | null> {
     if (this.request.wait_seconds === 0) return this.look().then(({ found }) => found);
-    return this.#broker.claimers.claim(this.agent, this);
+    return this.#broker.polls.claim(this.agent, this);
   }
 
   /** A held queue is looked at again when something moves, not at once. */
@@ -109,7 +109,7 @@ class Asking implements Terms, Claim<Grant, Terms, Result> {
     // Asked once parked: what made room before then woke nobody.
     broker.agents.isHeld(this.agent).then(
       (stillHeld) => stillHeld || wake(broker, this.agent),
-      (error: unknown) => report(broker, error, "not known whether the agent may be handed work"),
+      (error: unknown) => warn(broker, error, "not known whether the agent may be handed work"),
     );
     return parked;
   }
@@ -138,7 +138,7 @@ async function take(broker: Broker, terms: Terms, brought?: Result): Promise<Loo
     if (outcome.outcome === "held") return { found: "held", held: true };
     if (outcome.outcome !== "ok" || !record) continue;
     const { id, fence } = record;
-    tell(broker, id, outcome);
+    notifyReceivers(broker, id, outcome);
     return {
       found: { delegation_id: id, fence, json: leaseJson(record, leaseIdOf(id, fence), outcome.secrets) },
     };
@@ -163,7 +163,7 @@ export async function handBack(broker: Broker, leases: readonly LeaseRef[]): Pro
       await giveBack(broker, { delegation_id, fence });
     } catch (error) {
       broker.unheard.handBack({ delegation_id, fence });
-      report(broker, error, "lease not handed back yet");
+      warn(broker, error, "lease not handed back yet");
     }
   }
 }
@@ -179,7 +179,7 @@ export async function giveBack(broker: Broker, { delegation_id, fence }: LeaseRe
     params: { fence },
     event: { reason: '"connection_lost"' },
   });
-  if (outcome.outcome === "ok") await follow(broker, delegation_id, outcome);
+  if (outcome.outcome === "ok") await afterMove(broker, delegation_id, outcome);
 }
 
 export async function setPaused(

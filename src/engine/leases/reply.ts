@@ -12,14 +12,14 @@ import type { DelegationError } from "../../schema/delegation.ts";
 import { isErrorCode } from "../../schema/errors.ts";
 import type { ReplyRequest } from "../../schema/lease.ts";
 import type { Principal } from "../access/access.ts";
-import { follow } from "../after-move.ts";
+import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { preview } from "../delegations/delegate.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
 import { holder } from "./heartbeat.ts";
 
-export interface Stitched {
+export interface ReplyResult {
   readonly outcome: "matched" | "duplicate";
   readonly record: StoredDelegation;
 }
@@ -88,12 +88,12 @@ export async function reply(
   principal: Principal,
   leaseId: string,
   request: ReplyRequest,
-): Promise<Stitched> {
+): Promise<ReplyResult> {
   const { id, params } = holder(principal, leaseId);
   const { next: _next, ...body } = request;
   const { outcome, record } = await settle(broker, id, { ...params, reply_hash: bodyHash(body) }, body);
   if (outcome.outcome === "ok" && record) {
-    await follow(broker, id, outcome);
+    await afterMove(broker, id, outcome);
     return { outcome: "matched", record };
   }
   if (outcome.outcome === "duplicate" && record) return { outcome: "duplicate", record };

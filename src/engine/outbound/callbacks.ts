@@ -10,7 +10,7 @@ import type { TicketData } from "../../queue/tickets.ts";
 import { callbackSchema } from "../../schema/callback.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Broker } from "../broker.ts";
-import { callOut } from "./http-call.ts";
+import { httpCall } from "./http-call.ts";
 
 const MAX_QUEUED = LIMITS.queued_calls.value;
 
@@ -20,10 +20,10 @@ export async function queueCallbacks(broker: Broker, id: string): Promise<void> 
   if (!record) return;
   const seqs = [...record.notify.keys()].sort((a, b) => a - b);
   const added = seqs.filter((seq) => seq > record.notified_seq);
-  for (const seq of added.slice(-MAX_QUEUED)) await broker.hooks.add({ delegation_id: id, ticket: seq });
+  for (const seq of added.slice(-MAX_QUEUED)) await broker.outbound.add({ delegation_id: id, ticket: seq });
   // One old call for each new one. If a gateway died in between, `deliver` drops what is left.
   const tooOld = added.length === 0 ? [] : seqs.slice(0, -MAX_QUEUED).slice(-added.length);
-  for (const seq of tooOld) await broker.hooks.remove({ delegation_id: id, ticket: seq });
+  for (const seq of tooOld) await broker.outbound.remove({ delegation_id: id, ticket: seq });
 }
 
 /** So many newer calls mean that this question was answered long ago. */
@@ -50,7 +50,7 @@ export async function deliver(broker: Broker, { delegation_id, ticket }: TicketD
   const headers = sign(`evt_${delegation_id}_${ticket}`, body, [secret].flat());
   const { delegator } = record;
   const told = { what: "callback", delegation_id, delegator, seq: ticket, url, since: entry.at } as const;
-  const outcome = await callOut(broker, told, {
+  const outcome = await httpCall(broker, told, {
     headers: { ...headers, ...(token && bearer(token)) },
     body,
   });

@@ -72,13 +72,17 @@ export class HostPlaces {
   }
 }
 
-export interface Call {
+export interface OutboundCall {
   readonly headers: Record<string, string>;
   readonly body: string;
 }
 
 /** Null when it was taken; else the status, or what went wrong. */
-async function post(broker: Broker, url: string, { headers, body }: Call): Promise<number | string | null> {
+async function post(
+  broker: Broker,
+  url: string,
+  { headers, body }: OutboundCall,
+): Promise<number | string | null> {
   try {
     const status = await broker.egress.post(url, headers, body);
     return status >= 200 && status < 300 ? null : status;
@@ -101,14 +105,14 @@ export interface About {
   readonly since: number;
 }
 
-export type Outcome = "delivered" | "given_up" | { readonly again_ms: number; readonly failed: boolean };
+export type CallResult = "delivered" | "given_up" | { readonly again_ms: number; readonly failed: boolean };
 
 /** Makes one call; what is not taken is to be tried again, for a day, or given up. */
-export async function callOut(
+export async function httpCall(
   broker: Broker,
   { what, delegation_id, delegator, seq, since, url }: About,
-  call: Call,
-): Promise<Outcome> {
+  call: OutboundCall,
+): Promise<CallResult> {
   const { host } = new URL(url);
   const counter: Counter<"outcome"> = broker.metrics[what === "push" ? "pushes" : "callbacks"];
   const place = broker.hosts.take(host, delegator);

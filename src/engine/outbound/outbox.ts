@@ -4,12 +4,12 @@
  * repeated.
  */
 import type { Untold } from "../../lifecycle/writer.ts";
-import { report } from "../after-move.ts";
+import { warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { queueCallbacks } from "./callbacks.ts";
 import { queuePushes } from "./push-notifications/deliver.ts";
 
-export interface Owed {
+export interface PendingDeliveries {
   /** Its children are to be canceled, in this principal's name. */
   readonly cascade?: string | undefined;
   /** When the sweep takes the cascade over. */
@@ -18,13 +18,13 @@ export interface Owed {
 }
 
 /** Does what is owed; resolves when it is done, or left to the sweep. */
-export async function settleOwed(broker: Broker, id: string, owed: Owed): Promise<void> {
+export async function deliverPending(broker: Broker, id: string, owed: PendingDeliveries): Promise<void> {
   try {
     if (owed.untold) await tell(broker, id, owed.untold);
     if (owed.cascade === undefined) return;
     await broker.cascades.run(id, { by: owed.cascade, claim: owed.follow_at ?? 0 });
   } catch (error) {
-    report(broker, error, "follow-up not done; the sweep will");
+    warn(broker, error, "follow-up not done; the sweep will");
   }
 }
 

@@ -13,13 +13,13 @@ import { interruptRequestSchema } from "../../schema/interrupt.ts";
 import { type Lease, replyRequestSchema } from "../../schema/lease.ts";
 import { wellFormed } from "../../schema/text.ts";
 import { type Principal, toPrincipal } from "../access/access.ts";
-import { report } from "../after-move.ts";
+import { warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { read } from "../delegations/read.ts";
-import { stitch as stitchReply } from "../leases/a2a-reply.ts";
+import { replyA2a as stitchReply } from "../leases/a2a-reply.ts";
 import { addArtifact, heartbeat, release } from "../leases/heartbeat.ts";
 import { reply } from "../leases/reply.ts";
-import { interrupt } from "../questions/ask.ts";
+import { ask } from "../questions/ask.ts";
 
 const PROGRESS_EVERY_MS = 500;
 const AGAIN_MS = 500;
@@ -39,7 +39,7 @@ class Stopped extends Error {
   }
 }
 
-export class HouseLease {
+export class PushAgentLease {
   readonly #broker: Broker;
   readonly #agent: string;
   readonly #principal: Principal;
@@ -123,7 +123,7 @@ export class HouseLease {
         return this.#reply(outcome.reply);
       case "ask": {
         const asked = interruptRequestSchema.parse(wellFormed(outcome.interrupt));
-        await interrupt(broker, this.#principal, lease_id, asked);
+        await ask(broker, this.#principal, lease_id, asked);
         return;
       }
       case "release": {
@@ -265,7 +265,7 @@ export class HouseLease {
     if (this.#lost !== null) return;
     this.#lost = reason;
     this.#run.abort(new Stopped(reason));
-    if (reason === "unknown") report(this.#broker, this.#run.signal.reason, "lease of a push agent lost");
+    if (reason === "unknown") warn(this.#broker, this.#run.signal.reason, "lease of a push agent lost");
   }
 }
 

@@ -13,11 +13,11 @@ import { RemoteError } from "../../relay/remote-error.ts";
 import { delegationSchema } from "../../schema/delegation.ts";
 import { type Lease, leaseSchema } from "../../schema/lease.ts";
 import { toPrincipal } from "../access/access.ts";
-import { report } from "../after-move.ts";
+import { warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { lease } from "../leases/lease.ts";
 import { Refused } from "../outbound/egress.ts";
-import { HouseLease } from "./lease.ts";
+import { PushAgentLease } from "./lease.ts";
 
 /** Stands for an agent where a wake says that the list of push agents has changed; none can be called that. */
 export const PUSH_AGENTS_CHANGED = "~push-agents";
@@ -49,7 +49,7 @@ interface Server {
   readonly remote: Remote;
 }
 
-export class HouseRelay {
+export class PushAgentRunner {
   readonly #broker: () => Broker;
   #names: ReadonlySet<string> = new Set();
   readonly #loops = new Map<string, Loop>();
@@ -129,9 +129,9 @@ export class HouseRelay {
   async ended(agent: string, delegation_id: string): Promise<void> {
     if (!this.#names.has(agent)) return;
     const broker = this.#broker();
-    await broker.hooks
+    await broker.outbound
       .add({ delegation_id, ticket: ABANDON })
-      .catch((error: unknown) => report(broker, error, "task of a push agent not canceled"));
+      .catch((error: unknown) => warn(broker, error, "task of a push agent not canceled"));
   }
 
   /** One try; null when there is no more to do, or after how long to try again, ms. */
@@ -179,7 +179,7 @@ export class HouseRelay {
 
   #track(work: Promise<void>): Promise<void> {
     const tracked = work
-      .catch((error: unknown) => report(this.#broker(), error, "push agent not served"))
+      .catch((error: unknown) => warn(this.#broker(), error, "push agent not served"))
       .finally(() => this.#running.delete(tracked));
     this.#running.add(tracked);
     return tracked;
@@ -202,7 +202,7 @@ export class HouseRelay {
           more = loop.again || waiting + delayed > 0;
         }
       } catch (error) {
-        report(this.#broker(), error, "work of a push agent not claimed");
+        warn(this.#broker(), error, "work of a push agent not claimed");
         await sleep(PAUSE_MS, undefined, { signal }).catch(() => {});
       }
     }
@@ -220,7 +220,7 @@ export class HouseRelay {
 
   async #serve(agent: string, granted: Lease): Promise<void> {
     const broker = this.#broker();
-    const held = new HouseLease(broker, agent, granted, this.#stopping.signal);
+    const held = new PushAgentLease(broker, agent, granted, this.#stopping.signal);
     const server = await this.#serverOf(agent).catch(() => undefined);
     try {
       const outcome = server
@@ -261,7 +261,7 @@ export class HouseRelay {
     const since = outcome.kind === "release" ? Date.now() : null;
     await this.#broker()
       .agents.setUnreached(agent, since)
-      .catch((error: unknown) => report(this.#broker(), error, "presence of a push agent not written"));
+      .catch((error: unknown) => warn(this.#broker(), error, "presence of a push agent not written"));
   }
 }
 

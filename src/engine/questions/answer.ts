@@ -10,7 +10,7 @@ import { interruptSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AnswerInput, AnswerRequest, GivenAnswer } from "../../schema/interrupt.ts";
 import { type Principal, requireControl } from "../access/access.ts";
-import { follow } from "../after-move.ts";
+import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { preview } from "../delegations/delegate.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
@@ -63,7 +63,7 @@ export async function answer(
     read: true,
   });
   if (outcome.outcome === "ok" && record) {
-    await follow(broker, id, outcome);
+    await afterMove(broker, id, outcome);
     return record;
   }
   if (outcome.outcome === "duplicate" && record) return record;

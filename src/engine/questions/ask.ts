@@ -15,7 +15,7 @@ import {
   type Raised,
 } from "../../schema/interrupt.ts";
 import type { Principal } from "../access/access.ts";
-import { follow } from "../after-move.ts";
+import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
@@ -122,7 +122,7 @@ export async function raise(
 }
 
 /** The agent asks on its lease; what was answered before is answered again, and the lease goes on. */
-export async function interrupt(
+export async function ask(
   broker: Broker,
   principal: Principal,
   leaseId: string,
@@ -139,7 +139,7 @@ export async function interrupt(
   const { interrupt_id, outcome } = await raise(broker, id, params, question, asked);
   switch (outcome.outcome) {
     case "ok":
-      await follow(broker, id, outcome);
+      await afterMove(broker, id, outcome);
       return { interrupt_id };
     case "duplicate":
       return { interrupt_id: outcome.interrupt_id ?? interrupt_id };

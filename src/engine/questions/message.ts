@@ -5,7 +5,7 @@
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import type { MessageRequest } from "../../schema/interrupt.ts";
 import { type Principal, requireControl } from "../access/access.ts";
-import { tell } from "../after-move.ts";
+import { notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { read } from "../delegations/read.ts";
@@ -30,13 +30,13 @@ export async function message(
     params: {
       message_id: said.messageId,
       message_hash: bodyHash(said),
-      most: principal.text === known.delegator ? broker.pressure.mostKept(principal) : undefined,
+      most: principal.text === known.delegator ? broker.memory.mostKept(principal) : undefined,
     },
     event: { message: json, by: JSON.stringify(principal.text) },
     history: [json],
     read: true,
   });
-  if (outcome.outcome === "ok") tell(broker, id, outcome);
+  if (outcome.outcome === "ok") notifyReceivers(broker, id, outcome);
   if ((outcome.outcome === "ok" || outcome.outcome === "duplicate") && record) return record;
   throw refusal(outcome, id);
 }

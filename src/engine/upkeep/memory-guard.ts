@@ -13,7 +13,7 @@ const FULL = LIMITS.memory_new_work.value / 100;
 const CEILING = LIMITS.memory_ceiling.value / 100;
 const EVERY_MS = 1_000;
 
-export class Pressure {
+export class MemoryGuard {
   readonly #redis: Redis;
   /** The share of maxmemory that one delegator's delegations may keep in one shard. */
   readonly #delegatorShare: number;

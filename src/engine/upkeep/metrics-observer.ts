@@ -10,7 +10,7 @@ import { allAgents } from "../agents/pages.ts";
 import type { Broker } from "../broker.ts";
 
 /** Counts every outcome of the writer. */
-export function observer(metrics: Metrics): Observe {
+export function metricsObserver(metrics: Metrics): Observe {
   return (command, outcome) => {
     const isReply = command.params?.reply_hash !== undefined;
     if (outcome.outcome === "ok") {

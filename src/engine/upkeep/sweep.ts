@@ -6,7 +6,7 @@ import type { Result } from "../../lifecycle/writer.ts";
 import type { ShardKeys } from "../../redis/keys.ts";
 import { Script } from "../../redis/script.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import { follow, report } from "../after-move.ts";
+import { afterMove, warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { retireKey } from "../delegations/idempotency.ts";
 
@@ -60,7 +60,7 @@ export class Sweep {
     this.#timer = setTimeout(() => {
       this.#running = this.tick()
         .then(() => {})
-        .catch((error: unknown) => report(this.#broker, error, "sweep interrupted"))
+        .catch((error: unknown) => warn(this.#broker, error, "sweep interrupted"))
         .finally(() => this.#schedule());
     }, this.#everyMs);
   }
@@ -73,7 +73,7 @@ export class Sweep {
         const ids = await takeDue(this.#broker, keys);
         const results = await Promise.allSettled(ids.map((id) => this.#handle(id)));
         for (const result of results) {
-          if (result.status === "rejected") report(this.#broker, result.reason, "sweep of one record failed");
+          if (result.status === "rejected") warn(this.#broker, result.reason, "sweep of one record failed");
         }
         handled += ids.length;
         full = ids.length === BATCH;
@@ -86,13 +86,13 @@ export class Sweep {
     const { outcome } = await this.#due(id);
     if (outcome.outcome === "ok") {
       this.#broker.log.info({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
-      await follow(this.#broker, id, outcome);
+      await afterMove(this.#broker, id, outcome);
     } else if (outcome.outcome === "follow_up") {
       this.#broker.log.info({ delegation_id: id }, "follow-up taken over");
       const { cascade, follow_at, untold } = outcome;
       // Not awaited: a cascade may take long, and other work is due.
-      if (cascade !== undefined) void this.#broker.owe(id, { cascade, follow_at });
-      if (untold) await this.#broker.owe(id, { untold });
+      if (cascade !== undefined) void this.#broker.deliverPending(id, { cascade, follow_at });
+      if (untold) await this.#broker.deliverPending(id, { untold });
     } else if (outcome.outcome === "check") {
       await this.checkTicket(id, outcome.target, outcome.ticket);
     }
@@ -123,7 +123,7 @@ export class Sweep {
       return;
     }
     this.#broker.log.warn({ delegation_id: id, found }, "lost ticket made again");
-    await follow(this.#broker, id, outcome);
+    await afterMove(this.#broker, id, outcome);
   }
 }
 

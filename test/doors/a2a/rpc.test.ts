@@ -20,11 +20,11 @@ test("a blocking send is answered with the agent's reply", async () => {
 test("a stream of work that a poll was waiting for begins with the task as it was taken", async () => {
   const { url, agent, caller, gateway } = await a2aDesk();
   const client = await sdkClient(url, "scout", caller.token);
-  const { writer, claimers } = gateway.broker;
+  const { writer, polls } = gateway.broker;
   const take = vi.spyOn(writer, "take");
   const leased = leaseOf(agent);
   // It has looked, and found nothing.
-  await until(() => take.mock.settledResults[0]?.type === "fulfilled" && claimers.waiting("scout") === 1);
+  await until(() => take.mock.settledResults[0]?.type === "fulfilled" && polls.waiting("scout") === 1);
   const stream = await begun(client.sendMessageStream(sending(say("count"))));
   await agent.reply((await leased).lease, { text: "done" });
   await stream.ended;

@@ -54,9 +54,9 @@ test("a request waits for its turn behind one on its connection, and is given no
   // Work goes to a poll that can be answered.
   const [other] = (await api.lease("scout")).body.leases;
   expect(other.delegation.id).toBe(second);
-  expect(gateway.broker.claimers.parked()).toBe(0);
+  expect(gateway.broker.polls.parked()).toBe(0);
   await api.reply(held.lease_id);
-  await until(() => gateway.broker.claimers.parked() === 1);
+  await until(() => gateway.broker.polls.parked() === 1);
   expect(text()).not.toContain('"name":"scout"');
   const third = (await api.delegate("scout")).body.id;
   await until(() => text().includes('"name":"scout"'));

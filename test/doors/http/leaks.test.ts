@@ -9,7 +9,7 @@ import { until } from "../../support/until.ts";
 test("polls, waits and streams leave nothing behind, however they end", async () => {
   const { url, gateway } = await startBroker();
   const { broker } = gateway;
-  const { claimers, quotas, metrics } = broker;
+  const { polls, quotas, metrics } = broker;
   const api = client(url);
   await api.agent("scout");
   const principal = toPrincipal("agent:scout");
@@ -40,26 +40,23 @@ test("polls, waits and streams leave nothing behind, however they end", async ()
       return socket;
     };
     const wait = end === "too late" ? 1 : 50;
-    const polls = Array.from({ length: 60 }, () =>
+    const parked = Array.from({ length: 60 }, () =>
       open("POST", "/v1/agents/scout/leases", `{"wait_seconds":${wait}}`),
     );
     const streams =
       end === "too late" || end === "served"
         ? []
         : Array.from({ length: 20 }, () => open("GET", "/v1/events"));
-    const sockets = [...polls, ...streams];
+    const sockets = [...parked, ...streams];
     const closed = sockets.map((socket) => once(socket, "close"));
-    await until(
-      () => claimers.waiting("scout") === 60 && quotas.held(principal, "streams") === streams.length,
-      {
-        what: `all open, to be ${end}`,
-      },
-    );
+    await until(() => polls.waiting("scout") === 60 && quotas.held(principal, "streams") === streams.length, {
+      what: `all open, to be ${end}`,
+    });
     expect(holding).toBeGreaterThanOrEqual(sockets.length);
     if (end === "destroyed") for (const socket of sockets) socket.destroy();
     else if (end === "reset") for (const socket of sockets) socket.resetAndDestroy();
     else if (end === "revoked") await api.call("DELETE", `/v1/tokens/${tokenId}`);
-    else if (end === "served") await Promise.all(polls.map(() => api.delegate("scout")));
+    else if (end === "served") await Promise.all(parked.map(() => api.delegate("scout")));
     await Promise.all(closed);
     await until(
       () => holding === 0 && quotas.held(principal, "polls") + quotas.held(principal, "streams") === 0,
@@ -67,7 +64,7 @@ test("polls, waits and streams leave nothing behind, however they end", async ()
         what: `nothing held, ${end}`,
       },
     );
-    expect([...claimers.agents()], end).toEqual([]);
+    expect([...polls.agents()], end).toEqual([]);
     expect((await metrics.text()).match(/^errand_streams\S* (\d+)$/m)?.[1] ?? "0", end).toBe("0");
   }
 }, 120_000);

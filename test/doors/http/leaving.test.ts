@@ -106,7 +106,7 @@ test("a lease goes back whose poller's token was revoked while a further look fa
 test("a revocation that is not done to its end ends what the token holds all the same", async () => {
   const { url, broker, api, scout } = await setup();
   const poll = client(url, scout.token).lease("scout", { wait_seconds: 30 });
-  await until(() => broker.claimers.parked() === 1);
+  await until(() => broker.polls.parked() === 1);
   vi.spyOn(broker.redis, "zrem").mockRejectedValueOnce(new Error("Command timed out"));
   await api.call("DELETE", `/v1/tokens/${scout.tokenId}`);
   expect((await poll).status).toBe(401);
@@ -169,7 +169,7 @@ test("whatever waited on one connection, it leaves nothing there", async () => {
   send("GET", "/v1/events?wait_seconds=0.2", undefined, "Accept: application/json");
   send("POST", `/v1/leases/${lease.lease_id}/heartbeat`, { wait_seconds: 0.2 });
   // They are served one after the other.
-  await until(() => broker.claimers.parked() === 1);
+  await until(() => broker.polls.parked() === 1);
   for (let n = 0; n < 20; n += 1) await api.delegate("scout");
   await until(() => answers().length === 26);
   expect(answers().every((answer) => answer.startsWith("200"))).toBe(true);
@@ -206,5 +206,5 @@ test("a client that leaves is noticed behind a body that nobody wants, too", asy
   await until(() => socket.writableLength === 0);
   socket.destroy();
   await until(() => released() === 1);
-  expect(broker.claimers.parked()).toBe(0);
+  expect(broker.polls.parked()).toBe(0);
 });

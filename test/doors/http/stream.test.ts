@@ -1,7 +1,7 @@
 import { get, type IncomingMessage } from "node:http";
 import { createParser } from "eventsource-parser";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { type Frame, type Mark, type Reader, sse, toFrames } from "../../../src/doors/http/stream.ts";
+import { type Frame, type Reached, type Reader, sse, toFrames } from "../../../src/doors/http/stream.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { Metrics } from "../../../src/telemetry/metrics.ts";
 import { as, startBroker } from "../../support/broker.ts";
@@ -24,7 +24,7 @@ describe("an idle stream, its time moved by the test", () => {
       vi.useRealTimers();
     });
     const cut = vi.fn();
-    let send = (_frame: Frame | Mark) => {};
+    let send = (_frame: Frame | Reached) => {};
     /** How often somebody was put on what comes next. */
     let listened = 0;
     const reader: Reader = {
@@ -36,7 +36,7 @@ describe("an idle stream, its time moved by the test", () => {
     };
     const generate = async function* (signal: AbortSignal) {
       while (!signal.aborted) {
-        const frame = await new Promise<Frame | Mark | null>((resolve) => {
+        const frame = await new Promise<Frame | Reached | null>((resolve) => {
           send = resolve;
           signal.addEventListener("abort", () => resolve(null), { once: true });
         });
@@ -58,7 +58,7 @@ describe("an idle stream, its time moved by the test", () => {
     const body = sse(reader, frames).body?.getReader();
     const bytes = async () => (await body?.read())?.value ?? new Uint8Array();
     const read = async () => new TextDecoder().decode(await bytes());
-    const tell = async (frame: Frame | Mark) => {
+    const tell = async (frame: Frame | Reached) => {
       send(frame);
       await vi.advanceTimersByTimeAsync(0);
     };

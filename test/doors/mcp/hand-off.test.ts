@@ -54,7 +54,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     const { url, gateway } = await startBroker();
     const api = client(url);
     await api.agent("scout");
-    const waiting = () => gateway.broker.claimers.waiting("scout");
+    const waiting = () => gateway.broker.polls.waiting("scout");
     for (let round = 0; round < 24; round += 1) {
       // A session of its own: in the same one, the cut poll's answer may still come, and its id be taken for the next's.
       const request = await pollOf(era, url);

@@ -228,7 +228,7 @@ test("an agent in a list is as it is by itself, with presence of every gateway",
   await admin.lease("scout");
   await admin.agent("idle");
   const parked = client(second.url).lease("idle", { wait_seconds: 20 });
-  await until(async () => (await gateway.broker.presences.of("idle")).pollers === 1);
+  await until(async () => (await gateway.broker.presence.of("idle")).pollers === 1);
   const { body } = await admin.call("GET", "/v1/agents");
   expect(body.agents).toMatchObject([
     { name: "idle", presence: { state: "online", pollers: 1 } },

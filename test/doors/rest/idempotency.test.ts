@@ -115,7 +115,7 @@ describe("a refusal leaves nothing", () => {
     const bob = await as(url, "caller:bob");
     const before = await dump(redis);
     expect((await send("k", {}, alice)).body.code).toBe("not_accepted");
-    vi.spyOn(gateway.broker.pressure, "requireRoom").mockImplementation(() => {
+    vi.spyOn(gateway.broker.memory, "requireRoom").mockImplementation(() => {
       throw new ErrandError("overloaded", "full");
     });
     expect((await send("k", {}, bob)).body.code).toBe("overloaded");

@@ -88,7 +88,7 @@ test("one principal's polls are bounded, another's are not touched; a poll that 
   const scout = await as(url, "agent:scout");
   const alice = await as(url, "caller:alice");
   const parked = scout.lease("scout", { wait_seconds: 60 });
-  await until(() => gateway.broker.claimers.parked() === 1);
+  await until(() => gateway.broker.polls.parked() === 1);
 
   const refused = await scout.lease("scout", { wait_seconds: 60 });
   expect([refused.status, refused.body.code, refused.body.details]).toEqual([
@@ -121,7 +121,7 @@ test("a reply that asks for the next lease beyond the quota is refused whole, an
   await api.delegate("scout");
   const lease = (await scout.lease("scout")).body.leases[0].lease_id;
   const parked = scout.lease("scout", { wait_seconds: 60 });
-  await until(() => gateway.broker.claimers.parked() === 1);
+  await until(() => gateway.broker.polls.parked() === 1);
   const before = await dump(redis);
   const refused = await scout.reply(lease, { next: { wait_seconds: 5 } });
   expect([refused.status, refused.body.code]).toEqual([429, "quota_exceeded"]);

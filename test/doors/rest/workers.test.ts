@@ -53,8 +53,8 @@ test("the agent itself, approvers, viewers and the operator see them", async () 
 test("workers are bounded in number, and cost the polls no command", async () => {
   const { url, gateway, redis } = await startBroker();
   await client(url).agent("scout");
-  const { presences } = gateway.broker;
-  for (let n = 0; n < 1_500; n += 1) presences.seen("scout", `w${n}`);
+  const { presence } = gateway.broker;
+  for (let n = 0; n < 1_500; n += 1) presence.seen("scout", `w${n}`);
   await until(async () => (await redis.zcard("{errand:0}:workers:scout")) > 0);
   expect(await redis.zcard("{errand:0}:workers:scout")).toBe(1_000);
   expect(await redis.pttl("{errand:0}:workers:scout")).toBeGreaterThan(0);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toPrincipal } from "../../../src/engine/access/access.ts";
 import { readWhenReady } from "../../../src/engine/delegations/read.ts";
-import { collect, type Followed } from "../../../src/engine/events/subscribe.ts";
+import { collectPage, type SubscribedEvent } from "../../../src/engine/events/subscribe.ts";
 import { toEntry } from "../../../src/events/entry.ts";
 import { client, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
@@ -10,11 +10,14 @@ import { until } from "../../support/until.ts";
 const LONG_S = 60;
 
 describe("a page for who polls", () => {
-  const entry = (id: string, positions: string[]): Followed => ({ entry: toEntry(0, id, []), positions });
-  const CAUGHT_UP: Followed = { caught_up: true, positions: ["1-0"] };
+  const entry = (id: string, positions: string[]): SubscribedEvent => ({
+    entry: toEntry(0, id, []),
+    positions,
+  });
+  const CAUGHT_UP: SubscribedEvent = { caught_up: true, positions: ["1-0"] };
 
   /** Gives these, then nothing until it is left. */
-  async function* quiet(events: readonly Followed[], signal: AbortSignal) {
+  async function* quiet(events: readonly SubscribedEvent[], signal: AbortSignal) {
     yield* events;
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
@@ -22,8 +25,8 @@ describe("a page for who polls", () => {
     });
   }
   const turn = async () => () => {};
-  const page = async (events: readonly Followed[], options = {}) =>
-    collect(
+  const page = async (events: readonly SubscribedEvent[], options = {}) =>
+    collectPage(
       (signal) => quiet(events, signal),
       { wait_seconds: LONG_S, limit: 100, signal: new AbortController().signal, turn, ...options },
       (event) => ("entry" in event ? event.entry.id : undefined),
@@ -39,7 +42,7 @@ describe("a page for who polls", () => {
   });
 
   test("moves its cursor past what a filter kept back, stored or live", async () => {
-    const skipped = (id: string): Followed => ({ skipped: true, positions: [id] });
+    const skipped = (id: string): SubscribedEvent => ({ skipped: true, positions: [id] });
     const { positions } = await page([CAUGHT_UP, skipped("3-0"), skipped("4-0")], { wait_seconds: 0.01 });
     expect(positions).toEqual(["4-0"]);
   });

@@ -25,17 +25,17 @@ interface Parking {
 
 /** Polls once the queue was seen empty; the answer is what the poll gets. */
 async function park({ broker }: Gateway, url: string, { worker_id = "w", signal }: Parking = {}) {
-  const { claimers } = broker;
-  const before = claimers.waiting("scout");
+  const { polls } = broker;
+  const before = polls.waiting("scout");
   const body = { wait_seconds: 15, worker_id };
   const answer = request(url, "POST", "/v1/agents/scout/leases", { body, ...(signal && { signal }) });
   // Its failure, if any, is met by whoever waits for it.
   answer.catch(() => {});
-  await until(() => claimers.waiting("scout") > before);
+  await until(() => polls.waiting("scout") > before);
   // One that looks still is not lent.
   await until(() => {
     const lent = [];
-    for (let one = claimers.lend("scout"); one; one = claimers.lend("scout")) lent.push(one);
+    for (let one = polls.lend("scout"); one; one = polls.lend("scout")) lent.push(one);
     for (const { done } of lent) done(Promise.resolve(null));
     return lent.length > before;
   });
@@ -94,7 +94,7 @@ test("a parked poll gets new work by one script; nobody else looks, and the dele
   expect(lease).toMatchObject({ attempt: 1, delegation: { id: body.id, version: 2 } });
   const { presence: _, ...told } = body;
   expect((await api.get(body.id)).body).toEqual(told);
-  expect(gateway.broker.claimers.waiting("scout")).toBe(1);
+  expect(gateway.broker.polls.waiting("scout")).toBe(1);
 });
 
 test("each gateway hands new work to a poll of its own; one without polls leaves it to the other's", async () => {
@@ -184,7 +184,7 @@ test("where the queue refused the ticket nobody is told that it is taken, and th
 test("work for a poll whose client left meanwhile goes to the next, no attempt spent", async () => {
   const { api, gateway, park } = await desk();
   const leaver = new AbortController();
-  const claim = vi.spyOn(gateway.broker.claimers, "claim");
+  const claim = vi.spyOn(gateway.broker.polls, "claim");
   const { answer } = await park({ signal: leaver.signal });
   const hasLeft = () => claim.mock.calls[0]?.[1].signal.aborted;
   atSubmit(gateway, () => {
@@ -205,9 +205,9 @@ test("work for a poll whose token was revoked meanwhile goes to the next, no att
     token: token.token,
     body: { wait_seconds: 15 },
   });
-  await until(() => gateway.broker.claimers.waiting("scout") === 1);
+  await until(() => gateway.broker.polls.waiting("scout") === 1);
   await until(() => {
-    const lent = gateway.broker.claimers.lend("scout");
+    const lent = gateway.broker.polls.lend("scout");
     lent?.done(Promise.resolve(null));
     return lent;
   });
@@ -258,7 +258,7 @@ test("a submit that Redis has no memory for costs the poll nothing, and nobody l
   const own = await startOwnRedis();
   const { api, gateway, park } = await desk({ redis: own.target });
   const { answer } = await park();
-  gateway.broker.pressure.stop();
+  gateway.broker.memory.stop();
   await own.redis.config("SET", "maxmemory", "1");
   const refused = await api.delegate("scout");
   await own.redis.config("SET", "maxmemory", "0");

@@ -58,7 +58,7 @@ test("a round with an unexpected error does not prevent the next one", async () 
   });
   broker.unheard.offer({ agent: "scout", data: { delegation_id: "dlg_0_a", ticket: 1 }, order });
   await until(() => log.some((line) => line.includes("recovery interrupted")), { what: "the failure" });
-  const wake = vi.spyOn(broker.claimers, "wake");
+  const wake = vi.spyOn(broker.polls, "wake");
   broker.unheard.offer({ agent: "scout", data: { delegation_id: "dlg_0_b", ticket: 1 }, order });
   await until(() => wake.mock.calls.length > 0, { what: "the next round" });
   expect(await broker.tickets.find("scout", { delegation_id: "dlg_0_b", ticket: 1 })).toBe("queued");

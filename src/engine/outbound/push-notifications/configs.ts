@@ -74,7 +74,7 @@ export async function createPush(
 ): Promise<Push> {
   const record = await mine(broker, principal, id);
   const push = toPush(broker, input, version, path)(id);
-  const most = broker.pressure.mostKept(principal);
+  const most = broker.memory.mostKept(principal);
   const { outcome } = await broker.writer.move({
     move: "push",
     id,

@@ -10,7 +10,7 @@ import type { TicketData } from "../../../queue/tickets.ts";
 import { timeOf } from "../../../redis/time.ts";
 import type { PushVersion, StoredPush } from "../../../schema/push.ts";
 import type { Broker } from "../../broker.ts";
-import { type Call, callOut } from "../http-call.ts";
+import { httpCall, type OutboundCall } from "../http-call.ts";
 import { note, rouse, type Step, step } from "./progress.ts";
 
 /** How long one job may go on before others have their turn; with one more call it is within a popped ticket's time. */
@@ -36,7 +36,7 @@ export type RenderPush = (entry: Entry, version: PushVersion, context: PushConte
 /** Queues a job for each config that has something to be told and is not being told already. */
 export async function queuePushes(broker: Broker, delegation_id: string): Promise<void> {
   for (const { push, job } of await rouse(broker, delegation_id)) {
-    await broker.hooks.add({ delegation_id, ticket: job, push });
+    await broker.outbound.add({ delegation_id, ticket: job, push });
   }
 }
 
@@ -89,7 +89,7 @@ async function tell(broker: Broker, next: Step, isOver: () => boolean): Promise<
     if (part < next.part) continue;
     if (part > next.part && isOver()) return { part, wait: 1 };
     const told = { what: "push", delegation_id, delegator, seq, url: config.url, since } as const;
-    const outcome = await callOut(broker, told, call);
+    const outcome = await httpCall(broker, told, call);
     if (outcome === "given_up") return { part, wait: null };
     if (outcome !== "delivered")
       return { part, wait: outcome.again_ms, ...(outcome.failed && { failing: since }) };
@@ -110,7 +110,7 @@ async function* eventsBefore(broker: Broker, { id, shard, delegation_id }: Entry
   }
 }
 
-async function render(broker: Broker, config: StoredPush, entry: Entry): Promise<Call[]> {
+async function render(broker: Broker, config: StoredPush, entry: Entry): Promise<OutboundCall[]> {
   const { contentType, bodies } = await broker.renderPush(await broker.bodies.load(entry), config.version, {
     record: () => readRecord(broker.redis, broker.shards, entry.delegation_id),
     before: () => eventsBefore(broker, entry),

@@ -7,7 +7,7 @@ import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
 import { isTerminal, type State, stateSchema } from "../schema/delegation.ts";
 
-export interface Outline {
+export interface RecordSummary {
   readonly id: string;
   readonly state: State;
   readonly target: string;
@@ -39,15 +39,15 @@ const FIELDS = [
 ];
 
 /** In the order of the ids; null where there is no such record (any more). Errors and previews where they are asked for. */
-export async function readOutlines(
+export async function readSummaries(
   redis: Redis,
   shards: Shards,
   ids: readonly string[],
   options: { readonly errors?: boolean; readonly previews?: boolean } = {},
-): Promise<(Outline | null)[]> {
+): Promise<(RecordSummary | null)[]> {
   // Fixed places: "-" is a field that no record has.
   const fields = [...FIELDS, options.errors ? "error" : "-", options.previews ? "task_preview" : "-"];
-  const read = async (id: string): Promise<Outline | null> => {
+  const read = async (id: string): Promise<RecordSummary | null> => {
     const keys = shards.ofId(id);
     const row = keys ? await redis.hmget(keys.delegation(id), ...fields) : [];
     const [stored, target, delegator, context_id, parent_id, created_at, updated_at, bytes, error, preview] =
