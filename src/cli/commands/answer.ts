@@ -13,9 +13,9 @@ import { issuesOf } from "../../schema/issues.ts";
 import { type Cli, connect, delegationId, examples, type GlobalOptions } from "../context.ts";
 import { InOurWords, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
+import { askPerson } from "../input/prompt.ts";
+import { jsonFrom, textFrom } from "../input/task.ts";
 import { print, printJson, write } from "../show/output.ts";
-import { askPerson } from "./ask.ts";
-import { jsonFrom, textFrom } from "./task-input.ts";
 
 interface AnswerOptions extends GlobalOptions {
   readonly text?: string;

@@ -4,8 +4,8 @@ import { Delegator } from "../../client/delegator.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { type Cli, connect, delegationId, examples } from "../context.ts";
 import { usageError } from "../failure.ts";
+import { addManyOptions, eachOf, type ManyOptions, manyOf } from "../many/bulk.ts";
 import { print, printJson } from "../show/output.ts";
-import { addManyOptions, eachOf, type ManyOptions, manyOf } from "./bulk.ts";
 
 interface CancelOptions extends ManyOptions {
   readonly reason?: string;

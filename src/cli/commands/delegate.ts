@@ -22,12 +22,12 @@ import {
 } from "../context.ts";
 import { InOurWords, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
+import { readWork, textFrom } from "../input/task.ts";
+import { delegateLines } from "../many/batch.ts";
 import { eventLine } from "../show/event-line.ts";
 import { note, painter, print, printJson, write } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
-import { delegateLines } from "./batch.ts";
-import { readWork, textFrom } from "./task-input.ts";
-import { refuseBadEnd, waitFor } from "./wait.ts";
+import { refuseBadEnd, waitFor } from "../wait.ts";
 
 interface DelegateOptions extends GlobalOptions {
   readonly wait?: boolean;

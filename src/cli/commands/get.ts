@@ -11,7 +11,7 @@ import { oneLine, print, printJson, progressText, table } from "../show/output.t
 import { howToAnswer, requestLine } from "../show/questions.ts";
 import { printReply } from "../show/reply.ts";
 import { standingRows } from "../show/standing.ts";
-import { refuseBadEnd, waitFor } from "./wait.ts";
+import { refuseBadEnd, waitFor } from "../wait.ts";
 
 interface GetOptions extends GlobalOptions {
   readonly wait?: boolean;

@@ -19,11 +19,11 @@ import {
 } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
-import { INSTANT_EXAMPLE, instant } from "../instant.ts";
+import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
 import { note, oneLine, painter, print, printJson, table } from "../show/output.ts";
 import { questionText } from "../show/questions.ts";
+import { printTree } from "../show/tree.ts";
 import { interruptible } from "../signals.ts";
-import { printTree } from "./tree.ts";
 
 interface ListOptions extends GlobalOptions {
   readonly target?: string;

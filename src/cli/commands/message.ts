@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import { type Cli, connect, delegationId, examples, type GlobalOptions } from "../context.ts";
+import { readWork, type Sources } from "../input/task.ts";
 import { print, printJson } from "../show/output.ts";
-import { readWork, type Sources } from "./task-input.ts";
 
 export function addMessage(program: Command, { host }: Cli): void {
   program

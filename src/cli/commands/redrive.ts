@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import { type Cli, connect, delegationId, examples } from "../context.ts";
+import { addManyOptions, eachOf, type ManyOptions, manyOf } from "../many/bulk.ts";
 import { print, printJson } from "../show/output.ts";
-import { addManyOptions, eachOf, type ManyOptions, manyOf } from "./bulk.ts";
 
 export function addRedrive(program: Command, cli: Cli): void {
   const { host } = cli;

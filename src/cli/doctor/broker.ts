@@ -5,7 +5,7 @@ import { type ConnectionOptions, Http } from "../../client/http.ts";
 import { type RedisStatus, type Status, statusSchema } from "../../schema/status.ts";
 import { type Found, START } from "../discover.ts";
 import { recoveryFor } from "../recovery.ts";
-import type { Check } from "./finding.ts";
+import type { Check } from "./check.ts";
 
 /** What is timed takes effect within a second; beyond that instants would be off to the eye. */
 const SKEW_MS = 2000;

@@ -7,7 +7,7 @@ import { exitCodeOf, toFailure } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, painter, print, printJson } from "../show/output.ts";
 import { brokerChecks } from "./broker.ts";
-import type { Check } from "./finding.ts";
+import type { Check } from "./check.ts";
 import { appendOnlyCheck, dataDirCheck, nodeCheck, redisHereChecks, settingsCheck } from "./local.ts";
 
 /** With several failures, the first of these categories sets the exit code: the one to fix first. */

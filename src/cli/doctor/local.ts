@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { platform, versions } from "node:process";
 import type { Found } from "../discover.ts";
 import type { LastLoad, Preflight } from "../host.ts";
-import type { Check } from "./finding.ts";
+import type { Check } from "./check.ts";
 
 /** As package.json's `engines`. */
 const NODE_MIN = [20, 19] as const;

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { clockCheck, redisChecks, versionCheck } from "../../../src/cli/doctor/broker.ts";
-import { type Check, checkSchema } from "../../../src/cli/doctor/finding.ts";
+import { type Check, checkSchema } from "../../../src/cli/doctor/check.ts";
 import { nodeCheck, redisHereChecks } from "../../../src/cli/doctor/local.ts";
 import { stubBroker } from "../../client/stub-broker.ts";
 import { as } from "../../support/broker.ts";

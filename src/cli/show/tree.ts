@@ -5,7 +5,7 @@
 import type { Delegator } from "../../client/delegator.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { CliHost } from "../host.ts";
-import { oneLine, painter, print, printJson } from "../show/output.ts";
+import { oneLine, painter, print, printJson } from "./output.ts";
 
 /** What a line shows; delegations may be megabytes each. */
 interface Knot {

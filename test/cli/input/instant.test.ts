@@ -1,7 +1,7 @@
 /** Instants as people type them: a date alone, a local time, a time with a zone. */
 import { expect, test } from "vitest";
-import { stubBroker } from "../client/stub-broker.ts";
-import { run } from "./fake-host.ts";
+import { stubBroker } from "../../client/stub-broker.ts";
+import { run } from "../fake-host.ts";
 
 const FORMS = [
   ["2026-11-22", new Date(2026, 10, 22).toISOString()],

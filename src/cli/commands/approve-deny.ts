@@ -8,11 +8,11 @@ import { contextIdSchema, principalSchema } from "../../schema/values.ts";
 import { agentName, type Cli, connect, delegationIds, examples, valid } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
+import { decideMany } from "../many/decide.ts";
+import { type DecideOptions, DONE, questionFor } from "../open-question.ts";
 import { print, printJson } from "../show/output.ts";
 import type { Decision } from "../show/questions.ts";
 import { INTERRUPT, inWords, jsonOption } from "./answer.ts";
-import { decideMany } from "./decide-many.ts";
-import { type DecideOptions, DONE, questionFor } from "./decision.ts";
 
 const ABOUT = `
 It refuses a question that needs more than a yes or no: several requests at once, other options, data or a credential.

@@ -3,7 +3,7 @@
  * relative times.
  */
 import { InvalidArgumentError } from "commander";
-import { givenInstantSchema } from "../schema/values.ts";
+import { givenInstantSchema } from "../../schema/values.ts";
 
 /** For the help of an option that takes one. */
 export const INSTANT_EXAMPLE = "for example 2026-01-31 (its start, local time) or 2026-01-31T08:00:00Z";

@@ -2,8 +2,8 @@
 import { Argument, type Command } from "commander";
 import { type Cli, examples } from "../context.ts";
 import { write } from "../show/output.ts";
-import { placesOf } from "./completion-places.ts";
-import { SHELLS, type Shell, scriptFor } from "./completion-scripts.ts";
+import { placesOf } from "./places.ts";
+import { SHELLS, type Shell, scriptFor } from "./scripts.ts";
 
 const ABOUT = `
   bash: errand completion bash > ~/.local/share/bash-completion/completions/errand

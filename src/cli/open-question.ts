@@ -1,10 +1,10 @@
 /** Shared by approve and deny of one delegation and of many: their options, and the question that they answer. */
-import { localError } from "../../client/errors.ts";
-import type { Delegation, Interrupt } from "../../schema/delegation.ts";
-import type { GlobalOptions } from "../context.ts";
-import { InOurWords } from "../failure.ts";
-import { asksMoreThan, type Decision, howToAnswer } from "../show/questions.ts";
-import { nothingAsked } from "./answer.ts";
+import { localError } from "../client/errors.ts";
+import type { Delegation, Interrupt } from "../schema/delegation.ts";
+import { nothingAsked } from "./commands/answer.ts";
+import type { GlobalOptions } from "./context.ts";
+import { InOurWords } from "./failure.ts";
+import { asksMoreThan, type Decision, howToAnswer } from "./show/questions.ts";
 
 export const DONE = { approve: "approved", deny: "denied" } as const;
 

@@ -2,7 +2,7 @@
  * Completion scripts for bash, zsh and fish. All walk the words of the line to find the command that is being
  * written, then offer what may stand there. Limit: behind `--` the shell's own completion takes over.
  */
-import type { Place, PlaceOption, Takes } from "./completion-places.ts";
+import type { Place, PlaceOption, Takes } from "./places.ts";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];

@@ -7,14 +7,14 @@ import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { Pages } from "../../client/pages.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
+import { inWords } from "../commands/answer.ts";
 import { type Cli, connect } from "../context.ts";
 import { naming, usageError, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
+import { type DecideOptions, DONE, questionFor } from "../open-question.ts";
 import { complain, note, oneLine, painter, print, printJson, write } from "../show/output.ts";
 import { asksMoreThan, type Decision, requestLine } from "../show/questions.ts";
 import { interruptible } from "../signals.ts";
-import { inWords } from "./answer.ts";
-import { type DecideOptions, DONE, questionFor } from "./decision.ts";
 
 interface Asked {
   readonly delegation: Delegation;

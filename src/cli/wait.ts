@@ -2,20 +2,20 @@
  * Waiting for a delegation's end, with a line on the terminal meanwhile. Limit: a delegation that asks
  * something ends the wait; the question is shown, not answered.
  */
-import { Delegator } from "../../client/delegator.ts";
-import { ErrandApiError, localError } from "../../client/errors.ts";
-import type { ConnectionOptions } from "../../client/http.ts";
-import { sleep } from "../../client/timing.ts";
-import { type Delegation, type Interrupt, progressSchema } from "../../schema/delegation.ts";
-import type { StreamEvent } from "../../schema/event.ts";
-import { endedBadly, InOurWords, Interrupted } from "../failure.ts";
-import type { CliHost } from "../host.ts";
-import { recoveryFor } from "../recovery.ts";
-import { note, progressText } from "../show/output.ts";
-import { howToAnswer, questionText } from "../show/questions.ts";
-import { agentOf, whyStuck } from "../show/standing.ts";
-import { WaitLine } from "../show/wait-line.ts";
-import { interruptible } from "../signals.ts";
+import { Delegator } from "../client/delegator.ts";
+import { ErrandApiError, localError } from "../client/errors.ts";
+import type { ConnectionOptions } from "../client/http.ts";
+import { sleep } from "../client/timing.ts";
+import { type Delegation, type Interrupt, progressSchema } from "../schema/delegation.ts";
+import type { StreamEvent } from "../schema/event.ts";
+import { endedBadly, InOurWords, Interrupted } from "./failure.ts";
+import type { CliHost } from "./host.ts";
+import { recoveryFor } from "./recovery.ts";
+import { note, progressText } from "./show/output.ts";
+import { howToAnswer, questionText } from "./show/questions.ts";
+import { agentOf, whyStuck } from "./show/standing.ts";
+import { WaitLine } from "./show/wait-line.ts";
+import { interruptible } from "./signals.ts";
 
 export interface Wait {
   readonly host: CliHost;

@@ -8,7 +8,7 @@ import type { Delegation } from "../../schema/delegation.ts";
 import type { BulkRefused } from "../../schema/interrupt.ts";
 import { agentName, type Cli, errorCode, type GlobalOptions, wholeBetween } from "../context.ts";
 import { usageError } from "../failure.ts";
-import { INSTANT_EXAMPLE, instant } from "../instant.ts";
+import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 
