@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { buildProgram, everyCommand, pathOf } from "../dist/cli/program.js";
 import { ROUTES } from "../dist/doors/http/app.js";
-import { TOOLS } from "../dist/doors/mcp/tools.js";
+import { TOOLS } from "../dist/doors/mcp/tools/tools.js";
 import { API_INFO, openapi } from "../dist/doors/openapi/document.js";
 import { MOVES } from "../dist/lifecycle/states.js";
 import { A2A_ERRORS } from "../dist/schema/a2a-errors.js";

@@ -4,8 +4,8 @@
  */
 import { setMaxListeners } from "node:events";
 import type { LookupFunction } from "node:net";
-import { renderPush } from "./doors/a2a/push-notification.ts";
-import { Signer } from "./doors/a2a/signing.ts";
+import { Signer } from "./doors/a2a/cards/signing.ts";
+import { renderPush } from "./doors/a2a/push/push-notification.ts";
 import { createDoor, type Door } from "./doors/http/app.ts";
 import { type Arrival, type Listener, listen } from "./doors/http/listener.ts";
 import type { Extension } from "./doors/mcp/server.ts";

@@ -163,7 +163,7 @@ export const DEFECTS: Record<RuleName, Defect> = {
   ),
   "a2a-order": defect(
     "repeats on an A2A stream",
-    "doors/a2a/stream.js",
+    "doors/a2a/bindings/stream.js",
     /yield \{ json: JSON\.stringify\(step\.value\) \};/,
     "{ $& $& }",
   ),

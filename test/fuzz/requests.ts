@@ -5,7 +5,7 @@ import { PARAMS } from "../../src/doors/a2a/params.ts";
 import { PARAMS_V03 } from "../../src/doors/a2a/v03/params.ts";
 import { ROUTES } from "../../src/doors/http/app.ts";
 import type { Route } from "../../src/doors/http/route.ts";
-import { TOOLS } from "../../src/doors/mcp/tools.ts";
+import { TOOLS } from "../../src/doors/mcp/tools/tools.ts";
 import { artifactSchema, messageSchema } from "../../src/schema/a2a.ts";
 import { A2A_STATES } from "../../src/schema/a2a-task.ts";
 import { MODERN } from "../support/mcp.ts";

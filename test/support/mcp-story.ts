@@ -1,6 +1,6 @@
 /** One story that calls every tool, told by whatever client. Limit: how a tool fails is told elsewhere. */
 import { expect } from "vitest";
-import { TOOLS } from "../../src/doors/mcp/tools.ts";
+import { TOOLS } from "../../src/doors/mcp/tools/tools.ts";
 
 /** Calls a tool, and gives the data of its answer. */
 export type CallTool = (

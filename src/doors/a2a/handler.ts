@@ -37,16 +37,16 @@ import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { truncate } from "../../schema/text.ts";
 import { waitedFor } from "../http/accepted.ts";
-import { boundedUpdate } from "./bounded.ts";
-import { extendedCard, publicCard } from "./card.ts";
-import { listTasks } from "./list.ts";
-import { toInlinePush, toPushConfig, toPushInput, versionFor } from "./push-config.ts";
-import type { Scope } from "./scope.ts";
+import { extendedCard, publicCard } from "./cards/card.ts";
+import type { Scope } from "./context.ts";
+import { toInlinePush, toPushConfig, toPushInput, versionFor } from "./push/push-config.ts";
 import { toMessageJson, toStreamResponse, toTask } from "./sdk.ts";
-import { readTask, send } from "./send.ts";
-import { Told } from "./shown-artifacts.ts";
-import { artifactsOf, toTaskJson, type UpdateJson } from "./task.ts";
-import { isEnd, toUpdates } from "./updates.ts";
+import { listTasks } from "./tasks/list-tasks.ts";
+import { readTask, send } from "./tasks/send-message.ts";
+import { Told } from "./tasks/sent-artifacts.ts";
+import { boundedUpdate } from "./tasks/size-limit.ts";
+import { artifactsOf, toTaskJson, type UpdateJson } from "./tasks/task.ts";
+import { isEnd, toUpdates } from "./tasks/updates.ts";
 
 /** How long a blocking send waits for the end or a question; then the task is shown as it stands. */
 const WAIT_SECONDS = LIMITS.wait_seconds.value;

@@ -22,7 +22,7 @@
 import { AgentCard, Artifact, Message, type Part, type StreamResponse, Task } from "@a2a-js/sdk";
 import { z } from "zod";
 import type { Artifact as ArtifactJson, Message as MessageJson } from "../../schema/a2a.ts";
-import type { TaskJson, UpdateJson } from "./task.ts";
+import type { TaskJson, UpdateJson } from "./tasks/task.ts";
 
 interface WithParts {
   readonly parts: readonly unknown[];

@@ -6,9 +6,9 @@ import { type HttpBindings, RequestError } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
 import { ErrandError } from "../../schema/errors.ts";
-import { a2aDoor } from "../a2a/door.ts";
-import type { Signer } from "../a2a/signing.ts";
-import { mcpDoor } from "../mcp/door.ts";
+import type { Signer } from "../a2a/cards/signing.ts";
+import { a2aRoutes } from "../a2a/routes.ts";
+import { mcpRoutes } from "../mcp/routes.ts";
 import type { Extension } from "../mcp/server.ts";
 import { docsPage } from "../openapi/docs-page.ts";
 import { API_INFO, openapi } from "../openapi/document.ts";
@@ -129,8 +129,8 @@ export function createDoor(options: DoorOptions): Door {
   }
 
   for (const mount of [
-    ...a2aDoor(broker, options.signer),
-    ...mcpDoor({
+    ...a2aRoutes(broker, options.signer),
+    ...mcpRoutes({
       broker,
       stopping,
       inTurn: (call, work) => gate.turn(call, work),

@@ -16,7 +16,7 @@ import { bodyHash } from "../../engine/delegations/idempotency.ts";
 import { randomId } from "../../redis/shards.ts";
 import type { Call, Hold } from "../http/call.ts";
 import { traceparentOf } from "../http/trace.ts";
-import type { ClientPings } from "./delivery.ts";
+import type { ClientPings } from "./tools/lease-delivery.ts";
 
 export const TASKS = "io.modelcontextprotocol/tasks";
 export type Era = "modern" | "legacy";

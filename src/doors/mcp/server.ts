@@ -21,11 +21,11 @@ import type { Call } from "../http/call.ts";
 import { toErrandError } from "../http/problem.ts";
 import { API_INFO } from "../openapi/document.ts";
 import { Context, declaresTasks, type Era, TASKS, tasksRequired } from "./context.ts";
-import type { ClientPings } from "./delivery.ts";
 import { toProtocolError, toToolError } from "./errors.ts";
 import { cancelTask, getTask, updateTask } from "./tasks.ts";
-import { type TaskHandle, type Tool, toResult } from "./tool.ts";
-import { TOOLS } from "./tools.ts";
+import type { ClientPings } from "./tools/lease-delivery.ts";
+import { type TaskHandle, type Tool, toResult } from "./tools/tool.ts";
+import { TOOLS } from "./tools/tools.ts";
 
 const INSTRUCTIONS =
   "Errand hands work to other agents and brings their answers back. To delegate: discover_agents, then delegate_task (waits) or delegate_task_async and later wait_for_results. Work that is accepted is never lost: if a call ends early, call check_task_status with the delegation_id instead of delegating again. To work as an agent: poll_inbox, report_progress while you work, then complete_task, fail_task, request_input or release_task. Errors say in error.recovery what to do next.";

@@ -11,9 +11,9 @@ import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import { ERRORS, ErrandError, isErrorCode } from "../../schema/errors.ts";
 import { truncate } from "../../schema/text.ts";
 import type { Context } from "./context.ts";
-import { toAnswers, toInputRequests } from "./elicit.ts";
-import { type TaskHandle, type ToolAnswer, toResult } from "./tool.ts";
-import { delegationOf, failureOf, stepOf, summarize, toText } from "./view.ts";
+import { toAnswers, toInputRequests } from "./elicitation.ts";
+import { delegationOf, failureOf, stepOf, summarize, toText } from "./tools/delegation-view.ts";
+import { type TaskHandle, type ToolAnswer, toResult } from "./tools/tool.ts";
 
 const INTERNAL_ERROR = -32603;
 const POLL_MS = 1_000;

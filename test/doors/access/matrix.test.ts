@@ -5,7 +5,7 @@
 import { describe, expect, test } from "vitest";
 import { PARAMS } from "../../../src/doors/a2a/params.ts";
 import { createDoor } from "../../../src/doors/http/app.ts";
-import { TOOLS } from "../../../src/doors/mcp/tools.ts";
+import { TOOLS } from "../../../src/doors/mcp/tools/tools.ts";
 import { A2A, A2A_FORMS, a2aAsk, a2aStage } from "./matrix-a2a.ts";
 import { connectMcp, MCP, MCP_ERAS, mcpAsk, mcpStage } from "./matrix-mcp.ts";
 import { askOf, REST, stageOf } from "./matrix-rest.ts";

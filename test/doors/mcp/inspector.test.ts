@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { TOOLS } from "../../../src/doors/mcp/tools.ts";
+import { TOOLS } from "../../../src/doors/mcp/tools/tools.ts";
 import { as, startBroker } from "../../support/broker.ts";
 import type { Era } from "../../support/mcp.ts";
 import { type CallTool, everyTool } from "../../support/mcp-story.ts";

@@ -2,10 +2,10 @@
 import { LegacyRestTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import { ServerCallContext } from "@a2a-js/sdk/server";
 import { ErrandError } from "../../../schema/errors.ts";
+import type { Done } from "../bindings/rest-operations.ts";
+import type { Operation } from "../bindings/rest-routes.ts";
+import type { Scope } from "../context.ts";
 import { BrokerA2AHandler } from "../handler.ts";
-import type { Done } from "../rest-operations.ts";
-import type { Operation } from "../rest-routes.ts";
-import type { Scope } from "../scope.ts";
 import { lastV03 } from "../sdk.ts";
 import { checkParamsV03, checkSendV03 } from "./params.ts";
 import { cardToWire, configFromWire, configToWire, sendFromWire, streamToWire, taskToWire } from "./wire.ts";

@@ -1,0 +1,106 @@
+/**
+ * Which operation a path of the HTTP+JSON binding means, and what the path and the query say of its params. Limit:
+ * paths of 1.0; those of 0.3 are the same behind `v1/`, but for the card.
+ */
+import type { Exchange } from "../../http/exchange.ts";
+import type { Method } from "../params.ts";
+
+export interface Operation {
+  readonly method: Method;
+  /** Params that do not stand in the body. */
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+const CONFIGS = "pushNotificationConfigs";
+
+/** Null when there is none. */
+export function operationOf(
+  verb: string,
+  path: string,
+  query: Exchange["query"],
+  version: "1.0" | "0.3",
+): Operation | null {
+  const segments = path.replace(/\/$/, "").split("/").map(decoded);
+  if (version === "0.3" && segments.shift() !== "v1") return null;
+  const [first = "", second = "", third, fourth, ...more] = segments;
+  if (more.length > 0 || segments.includes(null)) return null;
+  const at = (found: string, method: Method, params = {}): Operation | null =>
+    found.split(" ").includes(verb) ? { method, params } : null;
+
+  if (segments.length === 1) {
+    if (first === "message:send") return at("POST", "SendMessage");
+    if (first === "message:stream") return at("POST", "SendStreamingMessage");
+    if (first === (version === "0.3" ? "card" : "extendedAgentCard"))
+      return at("GET", "GetExtendedAgentCard");
+    if (first === "tasks" && version === "1.0") return at("GET", "ListTasks", listParams(query));
+    return null;
+  }
+  if (first !== "tasks" || second === null) return null;
+  if (segments.length === 2) return ofTask(verb, second, query);
+  if (third !== CONFIGS) return null;
+  const taskId = second;
+  if (fourth === undefined) {
+    return verb === "POST"
+      ? { method: "CreateTaskPushNotificationConfig", params: { taskId } }
+      : at("GET", "ListTaskPushNotificationConfigs", {
+          taskId,
+          ...pick(query, { pageSize: number, pageToken: text }),
+        });
+  }
+  return (
+    at("GET", "GetTaskPushNotificationConfig", { taskId, id: fourth }) ??
+    at("DELETE", "DeleteTaskPushNotificationConfig", { taskId, id: fourth })
+  );
+}
+
+/** `tasks/{id}` and `tasks/{id}:{verb}`. */
+function ofTask(verb: string, segment: string, query: Exchange["query"]): Operation | null {
+  const colon = segment.lastIndexOf(":");
+  if (colon === -1) {
+    const asked = pick(query, { historyLength: number });
+    return verb === "GET" ? { method: "GetTask", params: { ...asked, id: segment } } : null;
+  }
+  const id = segment.slice(0, colon);
+  switch (segment.slice(colon + 1)) {
+    case "cancel":
+      return verb === "POST" ? { method: "CancelTask", params: { id } } : null;
+    case "subscribe":
+      // The protocol's text and its protobuf name different ones.
+      return verb === "GET" || verb === "POST" ? { method: "SubscribeToTask", params: { id } } : null;
+    default:
+      return null;
+  }
+}
+
+const listParams = (query: Exchange["query"]) =>
+  pick(query, {
+    contextId: text,
+    status: text,
+    pageSize: number,
+    pageToken: text,
+    historyLength: number,
+    statusTimestampAfter: text,
+    includeArtifacts: flag,
+  });
+
+/** What can not be read stays as it is, and is refused by its form. */
+const text = (value: string): unknown => value;
+const number = (value: string): unknown => (/^-?\d+$/.test(value) ? Number(value) : value);
+const flag = (value: string): unknown => (value === "true" ? true : value === "false" ? false : value);
+
+function pick(query: Exchange["query"], readers: Record<string, (value: string) => unknown>) {
+  const found: Record<string, unknown> = {};
+  for (const [name, reader] of Object.entries(readers)) {
+    const value = query[name]?.[0];
+    if (value !== undefined && value !== "") found[name] = reader(value);
+  }
+  return found;
+}
+
+function decoded(segment: string): string | null {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return null;
+  }
+}

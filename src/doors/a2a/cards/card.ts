@@ -1,0 +1,96 @@
+/**
+ * Agent cards from agents' records. Pure, but for what the extended one shows of the moment. Limit: one server, so one
+ * way to authenticate: the broker's bearer tokens.
+ */
+import { AgentCard, type AgentSkill } from "@a2a-js/sdk";
+import type { Principal } from "../../../engine/access/access.ts";
+import type { StoredAgent } from "../../../engine/agents/store.ts";
+import type { Broker } from "../../../engine/broker.ts";
+import { EXTENSION } from "../extensions.ts";
+
+/** What a card says where an agent's record says nothing; an empty member would be left out. */
+const UNSAID = {
+  description: (name: string) => `The agent ${name}.`,
+  skill: (name: string, description: string) => ({
+    id: "task",
+    name: "Task",
+    description: description || `Takes tasks for ${name} in plain words.`,
+    tags: ["task"],
+  }),
+};
+const MODES = ["text/plain", "application/json"];
+/** Newest first: a client takes the first that it knows. */
+const INTERFACES = [
+  { path: "rpc", protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+  { path: "rest", protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
+  { path: "rpc", protocolBinding: "JSONRPC", protocolVersion: "0.3" },
+  { path: "rest", protocolBinding: "HTTP+JSON", protocolVersion: "0.3" },
+];
+export const STREAMING = true;
+export const PUSH_NOTIFICATIONS = true;
+
+type Params = Readonly<Record<string, unknown>>;
+
+function skillsOf({ name, spec }: StoredAgent): unknown[] {
+  if (spec.skills.length === 0) return [UNSAID.skill(name, spec.description)];
+  return spec.skills.map((skill) => ({
+    ...skill,
+    description: skill.description || skill.name,
+    tags: skill.tags.length > 0 ? skill.tags : ["task"],
+  }));
+}
+
+/** Modes that the skills name, and those that every agent takes. */
+function modesOf(skills: readonly AgentSkill[], of: "inputModes" | "outputModes"): string[] {
+  return [...new Set([...MODES, ...skills.flatMap((skill) => skill[of])])];
+}
+
+/** `url` is the agent's own, with a slash at its end. */
+function toCard(agent: StoredAgent, url: string, params?: Params): AgentCard {
+  const { name, spec } = agent;
+  const card = AgentCard.fromJSON({
+    name,
+    description: spec.description || UNSAID.description(name),
+    version: spec.version || "1",
+    supportedInterfaces: INTERFACES.map(({ path, ...rest }) => ({ url: `${url}${path}`, ...rest })),
+    capabilities: {
+      streaming: STREAMING,
+      pushNotifications: PUSH_NOTIFICATIONS,
+      extendedAgentCard: true,
+      extensions: [
+        {
+          uri: EXTENSION,
+          description:
+            "What a task's metadata says of its questions, and how they are answered; Idempotency-Key.",
+          ...(params && { params }),
+        },
+      ],
+    },
+    securitySchemes: {
+      bearer: { httpAuthSecurityScheme: { scheme: "Bearer", description: "A token of the broker." } },
+    },
+    securityRequirements: [{ schemes: { bearer: { list: [] } } }],
+    skills: skillsOf(agent),
+  });
+  return {
+    ...card,
+    defaultInputModes: modesOf(card.skills, "inputModes"),
+    defaultOutputModes: modesOf(card.skills, "outputModes"),
+  };
+}
+
+export const publicCard = (agent: StoredAgent, url: string): AgentCard => toCard(agent, url);
+
+/** What only a caller with a token sees: who polls and how much waits; its settings the agent itself and the operator. */
+export async function extendedCard(
+  broker: Broker,
+  principal: Principal,
+  agent: StoredAgent,
+  url: string,
+): Promise<AgentCard> {
+  const { name, spec, paused } = agent;
+  const isOwn = principal.kind === "operator" || (principal.kind === "agent" && principal.name === name);
+  const [presence, counts] = await Promise.all([broker.presence.of(name), broker.agents.counts(name)]);
+  const { accepts_from, limits, backoff } = spec;
+  return toCard(agent, url, { presence, counts, paused, ...(isOwn && { accepts_from, limits, backoff }) });
+}

@@ -1,0 +1,32 @@
+/**
+ * The A2A door: every agent is an A2A server under its name, however far behind a NAT it sits. Limit: no rules of its
+ * own; what it does is done by the engine's verbs.
+ */
+import type { Broker } from "../../engine/broker.ts";
+import type { Mount } from "../http/exchange.ts";
+import { rest } from "./bindings/rest.ts";
+import { rpc } from "./bindings/rpc.ts";
+import { published } from "./cards/public-card.ts";
+import type { Signer } from "./cards/signing.ts";
+
+export function a2aRoutes(broker: Broker, signer: Signer | null): readonly Mount[] {
+  const { log } = broker;
+  return [
+    {
+      methods: ["GET"],
+      path: "/a2a/:agent/.well-known/agent-card.json",
+      handle: (exchange) => published(exchange, broker, signer),
+    },
+    // Some clients add a slash of their own.
+    ...["/a2a/:agent/rpc", "/a2a/:agent/rpc/"].map((path) => ({
+      methods: ["POST"],
+      path,
+      handle: (exchange: Parameters<Mount["handle"]>[0]) => rpc(exchange, signer, log),
+    })),
+    {
+      methods: ["GET", "POST", "DELETE"],
+      path: "/a2a/:agent/rest/*",
+      handle: (exchange) => rest(exchange, signer, log),
+    },
+  ];
+}

@@ -1,0 +1,26 @@
+/** ListTasks: what the caller may see of an agent's tasks, the last to change first. Limit: see engine/delegations/list-by-update.ts. */
+import type { ListTasksRequest } from "@a2a-js/sdk";
+import { taskStateToJSON } from "@a2a-js/sdk";
+import { listByUpdate } from "../../../engine/delegations/list-by-update.ts";
+import type { StoredDelegation } from "../../../lifecycle/record.ts";
+import { fromA2aState } from "../../../schema/a2a-task.ts";
+import type { Scope } from "../context.ts";
+
+const PAGE = 50;
+
+export async function listTasks(
+  { call, agent }: Scope,
+  params: ListTasksRequest,
+): Promise<{ records: StoredDelegation[]; nextPageToken: string; pageSize: number; totalSize: number }> {
+  const pageSize = params.pageSize ?? PAGE;
+  const state = fromA2aState(taskStateToJSON(params.status))?.state;
+  const { records, next_cursor, total } = await listByUpdate(call.broker, call.principal, {
+    target: agent,
+    context_id: params.contextId || undefined,
+    state: state && [state],
+    changed_since: params.statusTimestampAfter ? Date.parse(params.statusTimestampAfter) : undefined,
+    cursor: params.pageToken || undefined,
+    limit: pageSize,
+  });
+  return { records, nextPageToken: next_cursor ?? "", pageSize: records.length, totalSize: total };
+}

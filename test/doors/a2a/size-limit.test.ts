@@ -1,0 +1,153 @@
+/** Streams stay below the 4 MiB that the SDK's client takes as a line, whatever the task holds. */
+import { describe, expect, test } from "vitest";
+import { boundedTask, boundedUpdate, MAX_LINE_BYTES } from "../../../src/doors/a2a/tasks/size-limit.ts";
+import type { TaskJson } from "../../../src/doors/a2a/tasks/task.ts";
+import type { Artifact, Message } from "../../../src/schema/a2a.ts";
+import { LIMITS } from "../../../src/schema/limits.ts";
+import { until } from "../../support/until.ts";
+import { a2aDesk, BINDINGS, begun, leaseOf, reading, say, sdkClient, sending, textOf } from "./support.ts";
+
+const MIB = 1024 * 1024;
+const LARGE = { maxBodyBytes: 8 * MIB };
+
+/** As many empty parts as one artifact may have when it is sent, so many times. */
+async function sendParts(
+  agent: { call: (method: string, path: string, body: unknown) => Promise<{ status: number }> },
+  lease: string,
+  artifactId: string,
+  times: number,
+): Promise<void> {
+  const parts = Array.from({ length: LIMITS.parts.value }, () => ({ text: "" }));
+  for (let time = 0; time < times; time += 1) {
+    const chunk = { artifact: { artifactId, parts }, append: time > 0 };
+    expect((await agent.call("POST", `/v1/leases/${lease}/artifacts`, chunk)).status).toBe(200);
+  }
+}
+
+describe.each(BINDINGS)("%s", (binding) => {
+  test("artifacts of as much as a delegation may hold", async () => {
+    const { url, agent, caller } = await a2aDesk(LARGE);
+    const client = await sdkClient(url, "scout", caller.token, binding);
+    const stream = await begun(client.sendMessageStream(sending(say("work"))));
+    const { lease, id } = await leaseOf(agent);
+    const text = 'é"\\'.repeat(MIB / 8);
+    for (const artifactId of ["a", "b", "c"]) {
+      const sent = await agent.call("POST", `/v1/leases/${lease}/artifacts`, {
+        artifact: { artifactId, parts: [{ text }] },
+      });
+      expect(sent.status).toBe(200);
+    }
+    // So many small parts are more than twice as large in the form of 0.3.
+    await sendParts(agent, lease, "many", 6);
+    await until(() => stream.events.length === 11, { timeoutMs: 20_000 });
+    const snapshot = reading(client.resubscribeTask({ tenant: "", id }));
+    await until(() => snapshot.events.length > 0 || !snapshot.isOpen(), { timeoutMs: 20_000 });
+    await agent.reply(lease, { text: "done" });
+    await Promise.all([stream.ended, snapshot.ended]);
+    expect(snapshot.lines().at(-1)).toBe("COMPLETED done");
+    const { payload } = snapshot.events[0] ?? {};
+    const artifacts = payload?.$case === "task" ? payload.value.artifacts : [];
+    expect(artifacts.map(({ artifactId }) => artifactId)).toEqual(["a", "b", "c", "many"]);
+    const given = artifacts.filter(({ metadata }) => metadata?.truncated);
+    expect(given.length).toBeGreaterThan(0);
+    const whole = await client.getTask({ tenant: "", id });
+    expect(whole.artifacts.slice(0, 3).map(({ parts }) => textOf(parts))).toEqual([text, text, text]);
+  }, 120_000);
+});
+
+test("a reference leads to the whole task", async () => {
+  const { url, agent, caller } = await a2aDesk(LARGE);
+  const client = await sdkClient(url, "scout", caller.token);
+  const live = await begun(client.sendMessageStream(sending(say("work"))));
+  const { lease, id } = await leaseOf(agent);
+  await sendParts(agent, lease, "a", 9);
+  const snapshot = reading(client.resubscribeTask({ tenant: "", id }));
+  await until(() => snapshot.events.length > 0, { timeoutMs: 20_000 });
+  const { payload } = snapshot.events[0] ?? {};
+  const part = payload?.$case === "task" ? payload.value.artifacts[0]?.parts[0]?.content : undefined;
+  if (part?.$case !== "url") throw new Error("no reference");
+  const response = await fetch(part.value, {
+    headers: { authorization: `Bearer ${caller.token}`, "a2a-version": "1.0" },
+  });
+  expect((await response.json()).artifacts[0].parts).toHaveLength(90_000);
+  await agent.reply(lease);
+  await Promise.all([live.ended, snapshot.ended]);
+}, 120_000);
+
+const URL_OF = "http://broker/a2a/scout/rest/tasks/x";
+const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
+const message = (size: number, more: Partial<Message> = {}): Message => ({
+  messageId: "m",
+  role: "ROLE_AGENT",
+  parts: [{ text: "x".repeat(size) }],
+  ...more,
+});
+const artifact = (artifactId: string, size: number): Artifact => ({
+  artifactId,
+  parts: [{ text: "x".repeat(size) }],
+});
+const task = (more: Partial<TaskJson>): TaskJson => ({
+  id: "x",
+  contextId: "c",
+  status: { state: "TASK_STATE_WORKING", timestamp: "2026-01-01T00:00:00.000Z" },
+  artifacts: [],
+  history: [],
+  metadata: { mine: 1, errand: { version: 3 } },
+  ...more,
+});
+
+test("what fits is left as it is", () => {
+  const small = task({ history: [message(10)], artifacts: [artifact("a", MIB)] });
+  expect(boundedTask(small, URL_OF)).toBe(small);
+});
+
+test("the history goes first, then what the status repeats, then the largest artifacts", () => {
+  const spoken = boundedTask(task({ history: [message(3 * MIB)], artifacts: [artifact("a", MIB)] }), URL_OF);
+  expect([spoken.history, spoken.artifacts[0]?.parts[0]?.url]).toEqual([[], undefined]);
+  expect(spoken.metadata).toEqual({ mine: 1, errand: { version: 3, truncated: true } });
+  const status = { ...task({}).status, message: message(2 * MIB) };
+  const repeated = boundedTask(task({ status, artifacts: [artifact("reply", 2 * MIB)] }), URL_OF);
+  expect(repeated.status.message?.metadata).toEqual({ truncated: true });
+  expect(repeated.artifacts[0]?.metadata).toBeUndefined();
+  const many = boundedTask(
+    task({ artifacts: [artifact("a", MIB), artifact("b", 3 * MIB), artifact("c", 1000)] }),
+    URL_OF,
+  );
+  expect(many.artifacts.map(({ parts }) => parts[0]?.url)).toEqual([undefined, URL_OF, undefined]);
+  expect(bytesOf(many)).toBeLessThan(MAX_LINE_BYTES);
+});
+
+test("a question's ids stay, however long it is", () => {
+  const interrupt = {
+    id: "int_1",
+    kind: "input",
+    requests: [{ request_id: "q", message: message(2 * MIB) }],
+  };
+  const metadata = { errand: { version: 3, interrupt } };
+  const status = { ...task({}).status, message: message(2 * MIB) };
+  const wanted = { id: "int_1", kind: "input", requests: [{ request_id: "q" }] };
+  expect(boundedTask(task({ status, metadata }), URL_OF).metadata.errand).toMatchObject({ version: 3 });
+  const huge = {
+    errand: { interrupt: { ...interrupt, requests: [{ request_id: "q", message: message(4 * MIB) }] } },
+  };
+  const cut = boundedTask(task({ status, metadata: huge }), URL_OF);
+  expect(cut.metadata.errand).toMatchObject({ interrupt: wanted });
+  expect(bytesOf(cut)).toBeLessThan(MAX_LINE_BYTES);
+  const update = boundedUpdate(
+    { statusUpdate: { taskId: "x", contextId: "c", status, metadata: huge } },
+    URL_OF,
+  );
+  expect(bytesOf(update)).toBeLessThan(MAX_LINE_BYTES);
+  expect(JSON.stringify(update)).toContain('"request_id":"q"');
+});
+
+test("artifacts that are too many even for references are left out from the last on, and counted", () => {
+  const artifacts = Array.from({ length: 70_000 }, (_, at) => artifact(`a${at}`, 0));
+  const cut = boundedTask(task({ artifacts }), URL_OF);
+  expect(bytesOf(cut)).toBeLessThan(MAX_LINE_BYTES);
+  expect(cut.artifacts.length).toBeGreaterThan(1_000);
+  expect(cut.metadata.errand).toMatchObject({
+    truncated: true,
+    artifacts_left_out: 70_000 - cut.artifacts.length,
+  });
+});

@@ -1,0 +1,386 @@
+/** Every tool through the SDK's clients, in both eras, and the first generation's client. */
+import { describe, expect, test } from "vitest";
+import { TOOLS } from "../../../src/doors/mcp/tools/tools.ts";
+import { as, startBroker } from "../../support/broker.ts";
+import { answered, type Era, firstClient, mcpClient } from "../../support/mcp.ts";
+import { everyTool } from "../../support/mcp-story.ts";
+import { until } from "../../support/until.ts";
+
+const ERAS: readonly Era[] = ["modern", "legacy"];
+
+/** A broker with an agent and a caller, and how each of them calls a tool in this era. */
+async function desk(era: Era) {
+  const broker = await startBroker();
+  const { url } = broker;
+  const scout = await as(url, "agent:scout");
+  await scout.agent("scout", {
+    description: "looks things up",
+    skills: [{ id: "s", name: "search", description: "finds", tags: [] }],
+  });
+  const alice = await as(url, "caller:alice");
+  const caller = await mcpClient(url, alice.token, era);
+  const worker = await mcpClient(url, scout.token, era);
+  type Client = typeof caller;
+  const toolOf =
+    (client: Client) =>
+    async (name: string, args: Record<string, unknown> = {}) =>
+      answered(await client.callTool({ name, arguments: args }));
+  return { ...broker, scout, alice, caller, worker, call: toolOf(caller), work: toolOf(worker) };
+}
+
+describe.each(ERAS)("a client of the %s era", (era) => {
+  test("is shown the tools of its principal, each with schemas and a text for the model", async () => {
+    const { url, caller, worker } = await desk(era);
+    const names = async (client: typeof caller) => (await client.listTools()).tools.map(({ name }) => name);
+    const delegating = [
+      "delegate_task",
+      "delegate_task_async",
+      "check_task_status",
+      "wait_for_results",
+      "list_tasks",
+      "answer_task",
+      "approve_or_deny",
+      "send_follow_up",
+      "cancel_task",
+      "discover_agents",
+      "broker_health",
+    ];
+    const working = [
+      "poll_inbox",
+      "report_progress",
+      "request_input",
+      "complete_task",
+      "fail_task",
+      "release_task",
+    ];
+    expect(await names(caller)).toEqual(delegating);
+    expect(await names(worker)).toEqual([...delegating, ...working]);
+    const viewer = await mcpClient(url, (await as(url, "viewer:wall")).token, era);
+    expect(await names(viewer)).toEqual([
+      "check_task_status",
+      "list_tasks",
+      "discover_agents",
+      "broker_health",
+    ]);
+    const { tools } = await worker.listTools();
+    expect(tools).toHaveLength(TOOLS.length);
+    for (const tool of tools) {
+      expect(tool.description?.length, tool.name).toBeGreaterThan(40);
+      expect(tool.inputSchema, tool.name).toMatchObject({ type: "object", additionalProperties: false });
+      expect(tool.outputSchema, tool.name).toMatchObject({ type: "object" });
+      expect(tool.outputSchema?.required ?? [], tool.name).toEqual([]);
+    }
+    const hints = Object.fromEntries(tools.map(({ name, annotations }) => [name, annotations]));
+    expect(hints.check_task_status).toMatchObject({ readOnlyHint: true, destructiveHint: false });
+    expect(hints.cancel_task).toMatchObject({ readOnlyHint: false, destructiveHint: true });
+  });
+
+  test("delegates and waits, with word of how far it is", async () => {
+    const { caller, scout } = await desk(era);
+    const heard: string[] = [];
+    const called = caller.callTool(
+      { name: "delegate_task", arguments: { agent: "scout", task: "look" } },
+      { onprogress: ({ message = "" }) => heard.push(message) },
+    );
+    // Delegated before anybody polls: what a waiting poll takes at once was never waited for.
+    await until(() => heard.length > 0, { what: "word of it", timeoutMs: 10_000 });
+    const { body } = await scout.lease("scout");
+    const { lease_id } = body.leases[0];
+    expect(body.leases[0].request.params.message.parts).toEqual([{ text: "look" }]);
+    await scout.heartbeat(lease_id, { progress: { message: "half of it", done: 1, total: 2 } });
+    await until(() => heard.includes("scout: 1/2 half of it"), { what: "the progress", timeoutMs: 10_000 });
+    await scout.reply(lease_id, { text: "seen" });
+    const { data, text, isError } = answered(await called);
+    expect(isError).toBe(false);
+    expect(data).toMatchObject({
+      state: "completed",
+      agent: "scout",
+      delegator: "caller:alice",
+      reply: { text: "seen" },
+    });
+    expect(text).toContain("seen");
+    expect(text).toContain(data.delegation_id);
+    expect(heard[0]).toBe("waiting for scout to take it");
+  });
+
+  test("gets the handle when the wait is over, and what to call next", async () => {
+    const { call, scout } = await desk(era);
+    const { data, text } = await call("delegate_task", { agent: "scout", task: "look", wait_seconds: 0 });
+    expect(data).toMatchObject({ state: "submitted", replayed: false });
+    expect(data.next).toContain("check_task_status");
+    expect(text).toContain(data.delegation_id);
+    const waiting = call("check_task_status", { delegation_id: data.delegation_id, wait_seconds: 20 });
+    const { body } = await scout.lease("scout");
+    await scout.reply(body.leases[0].lease_id, { text: "late but there" });
+    expect((await waiting).data).toMatchObject({ state: "completed", reply: { text: "late but there" } });
+  });
+
+  test("says that nobody is there", async () => {
+    const { call } = await desk(era);
+    const { data, text } = await call("delegate_task_async", { agent: "scout", task: "look" });
+    expect(data).toMatchObject({ state: "submitted", presence: "offline" });
+    expect(text).toContain("Nobody polls for scout now");
+  });
+
+  test("finds with its key what it delegated before", async () => {
+    const { call } = await desk(era);
+    const work = { agent: "scout", task: "once", idempotency_key: "k1" };
+    const first = await call("delegate_task_async", work);
+    const again = await call("delegate_task_async", work);
+    expect(again.data).toMatchObject({ delegation_id: first.data.delegation_id, replayed: true });
+    const other = await call("delegate_task_async", { ...work, task: "twice" });
+    expect(other.isError).toBe(true);
+    expect(other.data.error).toMatchObject({
+      code: "idempotency_conflict",
+      category: "PROTOCOL",
+      retryable: false,
+      recovery: expect.stringContaining("idempotency_key"),
+    });
+    const without = await call("delegate_task_async", { agent: "scout", task: "once" });
+    expect(without.data.delegation_id).not.toBe(first.data.delegation_id);
+  });
+
+  test("asks, is answered, reports, completes; the delegator follows, lists and gathers", async () => {
+    const { call, work } = await desk(era);
+    const { data: sent } = await call("delegate_task_async", {
+      agent: "scout",
+      task: "deploy",
+      context_id: "ctx-1",
+    });
+    const { delegation_id } = sent;
+    const polled = await work("poll_inbox", { wait_seconds: 10 });
+    const [first] = polled.data.tasks;
+    expect(first).toMatchObject({ delegation_id, delegator: "caller:alice", task: { text: "deploy" } });
+    expect(Date.parse(first.expires_at) - Date.now()).toBeGreaterThan(600_000);
+    expect(polled.text).toContain(first.lease_id);
+
+    await call("send_follow_up", { delegation_id, text: "in staging" });
+    const report = await work("report_progress", { lease_id: first.lease_id, message: "on it", done: 1 });
+    expect(report.data.messages).toMatchObject([{ text: "in staging", role: "user" }]);
+    const { message_id } = report.data.messages[0];
+    const seen = await work("report_progress", { lease_id: first.lease_id, seen: message_id });
+    expect(seen.data.messages).toEqual([]);
+    const status = await call("check_task_status", { delegation_id });
+    expect(status.data).toMatchObject({ state: "working", progress: { message: "on it", done: 1 } });
+
+    const asked = await work("request_input", {
+      lease_id: first.lease_id,
+      question: "Really?",
+      options: ["yes", "no"],
+      request_id: "sure",
+    });
+    expect(asked.data).toMatchObject({ answered: false });
+    const results = await call("wait_for_results", { wait_seconds: 10 });
+    const [asking] = results.data.results;
+    expect(asking).toMatchObject({
+      delegation_id,
+      state: "input_required",
+      question: {
+        interrupt_id: asked.data.interrupt_id,
+        requests: [{ request_id: "sure", text: "Really?", options: ["yes", "no"] }],
+      },
+    });
+    expect(asking.next).toContain("answer_task");
+    const { interrupt_id } = asked.data;
+    await call("approve_or_deny", { delegation_id, interrupt_id, decision: "approve", text: "go" });
+
+    const back = await work("poll_inbox", { wait_seconds: 10 });
+    const [second] = back.data.tasks;
+    expect(second).toMatchObject({ delegation_id, attempt: 1 });
+    expect(second.history.at(-1)).toMatchObject({ role: "user", text: "go", decision: "approve" });
+    const again = await work("request_input", {
+      lease_id: second.lease_id,
+      question: "Really?",
+      request_id: "sure",
+    });
+    expect(again.data).toMatchObject({ answered: true, answers: { sure: { decision: "approve" } } });
+    const done = await work("complete_task", {
+      lease_id: second.lease_id,
+      text: "deployed",
+      data: { build: 7 },
+      artifacts: [{ name: "log.txt", text: "all fine" }],
+    });
+    expect(done.data).toEqual({ outcome: "matched", delegation_id, state: "completed" });
+
+    const end = await call("wait_for_results", { cursor: results.data.cursor, wait_seconds: 10 });
+    expect(end.data.results).toMatchObject([
+      {
+        delegation_id,
+        state: "completed",
+        reply: { text: "deployed", data: [{ build: 7 }] },
+        artifacts: [{ name: "log.txt", text: "all fine" }],
+      },
+    ]);
+    const full = await call("check_task_status", { delegation_id, full: true });
+    expect(full.data.task).toBe("deploy");
+    expect(full.data.history.map(({ text }: { text: string }) => text)).toEqual([
+      "in staging",
+      "Really?",
+      "go",
+    ]);
+    const listed = await call("list_tasks", { context_id: "ctx-1", state: "completed" });
+    expect(listed.data).toMatchObject({ tasks: [{ delegation_id }], next_cursor: null });
+    expect((await call("list_tasks", { state: "failed" })).data.tasks).toEqual([]);
+  });
+
+  test("answers several requests at once, by answer_task", async () => {
+    const { call, scout } = await desk(era);
+    const { data } = await call("delegate_task_async", { agent: "scout", task: "deploy" });
+    const { delegation_id } = data;
+    const { body } = await scout.lease("scout");
+    await scout.interrupt(body.leases[0].lease_id, {
+      requests: [
+        { request_id: "a", text: "Where?" },
+        { request_id: "b", text: "When?" },
+      ],
+    });
+    const { data: asking } = await call("check_task_status", { delegation_id });
+    const { interrupt_id } = asking.question;
+    const half = await call("answer_task", { delegation_id, interrupt_id, answers: { a: { text: "here" } } });
+    expect(half.data.error).toMatchObject({
+      code: "invalid_request",
+      details: { issues: [{ path: "answers.b", reason: "missing" }] },
+    });
+    const whole = await call("answer_task", {
+      delegation_id,
+      interrupt_id,
+      answers: { a: { text: "here" }, b: { data: { at: 5 } } },
+    });
+    expect(whole.data).toMatchObject({ state: "submitted" });
+    const spent = await call("answer_task", { delegation_id, interrupt_id, text: "too late" });
+    expect(spent.data.error).toMatchObject({ code: "interrupt_not_open", delegation_valid: true });
+  });
+
+  test("fails, rejects, releases and cancels", async () => {
+    const { call, work } = await desk(era);
+    const lease = async () => {
+      const { data } = await work("poll_inbox", { wait_seconds: 10 });
+      return data.tasks[0].lease_id;
+    };
+    const { data: one } = await call("delegate_task_async", { agent: "scout", task: "one" });
+    const first = await lease();
+    const back = await work("release_task", { lease_id: first, reason: "not now" });
+    expect(back.data).toEqual({ delegation_id: one.delegation_id });
+    await work("fail_task", { lease_id: await lease(), message: "no such file", code: "no_file" });
+    const failed = await call("check_task_status", { delegation_id: one.delegation_id });
+    expect(failed.isError).toBe(false);
+    expect(failed.data).toMatchObject({
+      state: "failed",
+      error: {
+        category: "UPSTREAM",
+        code: "no_file",
+        message: "no such file",
+        retryable: false,
+        delegation_valid: false,
+        recovery: expect.stringContaining("delegate_task"),
+      },
+    });
+
+    const waiting = call("delegate_task", { agent: "scout", task: "two" });
+    await work("fail_task", { lease_id: await lease(), message: "not mine", rejected: true });
+    const rejected = await waiting;
+    expect(rejected.isError).toBe(true);
+    expect(rejected.data).toMatchObject({
+      state: "rejected",
+      error: { code: "rejected", message: "not mine" },
+    });
+
+    const { data: three } = await call("delegate_task_async", { agent: "scout", task: "three" });
+    const held = await lease();
+    const beating = work("report_progress", { lease_id: held, wait_seconds: 20 });
+    const canceled = await call("cancel_task", { delegation_id: three.delegation_id, reason: "enough" });
+    expect(canceled.data).toMatchObject({ state: "canceled", error: { code: "canceled" } });
+    const lost = await beating;
+    expect(lost.isError).toBe(true);
+    expect(lost.data.error).toMatchObject({
+      code: "lease_lost",
+      details: { reason: "canceled" },
+      recovery: expect.stringContaining("poll_inbox"),
+    });
+    const late = await work("complete_task", { lease_id: held, text: "done" });
+    expect(late.data.error).toMatchObject({ code: "lease_lost", delegation_valid: false });
+  });
+
+  test("looks around", async () => {
+    const { call, work } = await desk(era);
+    const polling = work("poll_inbox", { wait_seconds: 30 });
+    const found = await until(async () => {
+      const { data } = await call("discover_agents", { query: "SEARCH looks" });
+      return data.agents[0]?.presence.state === "online" && data;
+    });
+    expect(found.agents).toMatchObject([
+      { name: "scout", description: "looks things up", skills: [{ id: "s" }], paused: false, waiting: 0 },
+    ]);
+    expect((await call("discover_agents", { query: "nothing like it" })).data.agents).toEqual([]);
+    expect((await call("broker_health")).data).toMatchObject({ principal: "caller:alice", redis: null });
+    await call("delegate_task_async", { agent: "scout", task: "end the poll" });
+    expect((await polling).data.tasks).toHaveLength(1);
+  });
+
+  test("is told what is wrong with its arguments, and whether to try again", async () => {
+    const { call, caller } = await desk(era);
+    const wrong = await call("delegate_task", { agent: "No Such", tsk: "look", wait_seconds: 600 });
+    expect(wrong.isError).toBe(true);
+    expect(wrong.data.error).toMatchObject({
+      code: "invalid_request",
+      category: "PROTOCOL",
+      retryable: false,
+    });
+    const paths = wrong.data.error.details.issues.map(({ path }: { path: string }) => path);
+    expect(paths).toEqual(expect.arrayContaining(["agent", "task", "wait_seconds", "tsk"]));
+    expect(wrong.text).toContain("Trying the same again does not help");
+    const unknown = await call("delegate_task", { agent: "nobody", task: "look" });
+    expect(unknown.data.error).toMatchObject({
+      code: "agent_unknown",
+      category: "CONFIG",
+      recovery: expect.stringContaining("discover_agents"),
+    });
+    const forbidden = await call("poll_inbox", { agent: "scout", wait_seconds: 0 });
+    expect(forbidden.data.error).toMatchObject({ code: "forbidden", category: "AUTH" });
+    await expect(caller.callTool({ name: "no_such_tool", arguments: {} })).rejects.toMatchObject({
+      code: -32602,
+      data: { code: "invalid_request", retryable: false },
+    });
+  });
+});
+
+test("the first generation's client delegates, hears of progress and has its answer", async () => {
+  const { url } = await startBroker();
+  const scout = await as(url, "agent:scout");
+  await scout.agent("scout");
+  const alice = await as(url, "caller:alice");
+  const { client } = await firstClient(url, alice.token);
+  const { tools } = await client.listTools();
+  expect(tools.map(({ name }) => name)).toContain("delegate_task");
+  const heard: unknown[] = [];
+  const called = client.callTool(
+    { name: "delegate_task", arguments: { agent: "scout", task: "look" } },
+    undefined,
+    { onprogress: ({ message }) => heard.push(message) },
+  );
+  const { body } = await scout.lease("scout");
+  await scout.reply(body.leases[0].lease_id, { text: "seen" });
+  expect(answered(await called).data).toMatchObject({ state: "completed", reply: { text: "seen" } });
+  expect(heard.length).toBeGreaterThan(0);
+  // Checked against the tool's output schema by the client, errors too.
+  const unknown = await client.callTool({ name: "delegate_task", arguments: { agent: "nobody", task: "x" } });
+  expect(answered(unknown)).toMatchObject({ isError: true, data: { error: { code: "agent_unknown" } } });
+});
+
+test("the first generation's client does every tool", async () => {
+  const { url } = await startBroker();
+  const scout = await as(url, "agent:scout");
+  await scout.agent("scout");
+  const alice = await as(url, "caller:alice");
+  const by = async (token: string) => {
+    const { client } = await firstClient(url, token);
+    // From now on it holds each answer against the tool's output schema.
+    await client.listTools();
+    return async (name: string, args: Record<string, unknown>) => {
+      const { data, isError, text } = answered(await client.callTool({ name, arguments: args }));
+      expect(isError, text).toBe(false);
+      return data;
+    };
+  };
+  await everyTool(await by(alice.token), await by(scout.token));
+});
