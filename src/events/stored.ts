@@ -4,94 +4,19 @@
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
-import { Script } from "../redis/script.ts";
+import { readLua, Script } from "../redis/script.ts";
+import { TIME_LUA } from "../redis/time.ts";
 
 /** What one read brings at most: entries, and bytes of them. */
 const READ_ENTRIES = 200;
 export const READ_BYTES = 1024 * 1024;
 
-/**
- * `is_missed(key, position, oldest)`: entries behind the position were trimmed. They are: it is not the beginning,
- * nothing up to it is kept, and the stream has lost some and has had later ones. Erased events are not missed (`:erased`
- * counts them), and nothing is from the entry on that was the oldest when some were erased (`:whole`, with the number
- * of those trimmed before), while no more is trimmed. Behind a position older than the retention all that was lost
- * counts, because erased events could hide trimmed ones.
- */
 const MISSED = `#!lua flags=no-writes
-local function info(key)
-  local found = {}
-  if redis.call('EXISTS', key) == 0 then return found end
-  local flat = redis.call('XINFO', 'STREAM', key)
-  for i = 1, #flat, 2 do found[flat[i]] = flat[i + 1] end
-  return found
-end
-local function none_up_to(key, id) return #redis.call('XRANGE', key, '-', id, 'COUNT', 1) == 0 end
-local function parts(id)
-  local ms, seq = string.match(id, '(%d+)-(%d+)')
-  return tonumber(ms), tonumber(seq)
-end
-local function is_before(one, other)
-  local ms, seq = parts(one)
-  local other_ms, other_seq = parts(other)
-  return ms < other_ms or (ms == other_ms and seq < other_seq)
-end
-local function is_missed(key, position, oldest)
-  if position == '0-0' or not none_up_to(key, position) then return false end
-  local found = info(key)
-  local added = found['entries-added']
-  if added == nil or not is_before(position, found['last-generated-id']) then return false end
-  local lost = added - found['length']
-  if is_before(position, oldest) then return lost > 0 end
-  local noted = redis.call('HMGET', string.match(key, '^{[^}]*}') .. ':erased', key, key .. ':whole')
-  local trimmed = lost - tonumber(noted[1] or 0)
-  if trimmed <= 0 then return false end
-  local from, of = string.match(noted[2] or '', '^(%S+) (%S+)$')
-  return not from or tonumber(of) ~= trimmed or is_before(position, from)
-end
-`;
+${TIME_LUA}
+${readLua("./missed.lua", import.meta.url)}`;
 
-/** KEYS: stream · ARGV: position, for how long entries count (ms or ''), whether the whole stream goes after that. */
-const edgesScript = new Script(`${MISSED}
-local key, position, kept = KEYS[1], ARGV[1], tonumber(ARGV[2])
-local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
-first = first and first[1] or ''
-local missed, oldest = false, '0-0'
-if kept then
-  local time = redis.call('TIME')
-  local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-  oldest = string.format('%.0f-0', math.max(0, now - kept))
-  missed = is_missed(key, position, oldest)
-  if position ~= '0-0' and not missed then
-    local began = first == '' and now or parts(first)
-    if is_before(position, oldest) then
-      missed = #redis.call('XRANGE', key, '(' .. position, '(' .. oldest, 'COUNT', 1) > 0
-    end
-    -- Before it there may have been another, that went as a whole.
-    if ARGV[3] == '1' and none_up_to(key, position) and parts(position) <= began - kept then missed = true end
-  end
-else
-  missed = is_missed(key, position, oldest)
-end
-return { first, info(key)['last-generated-id'] or '0-0', oldest, missed and 1 or 0 }`);
-
-/** KEYS: stream · ARGV: position, oldest id, entries, bytes · how it ended, and the entries. */
-const pageScript = new Script(`${MISSED}
-local key, position, oldest = KEYS[1], ARGV[1], ARGV[2]
-local entries, size, most = {}, 0, tonumber(ARGV[3])
-if is_missed(key, position, oldest) then return { 'gap', entries } end
-local start = is_before(position, oldest) and oldest or '(' .. position
-while #entries < most do
-  -- A few at a time: what does not fit is read for nothing.
-  local some = redis.call('XRANGE', key, start, '+', 'COUNT', 4)
-  for _, entry in ipairs(some) do
-    for i = 2, #entry[2], 2 do size = size + #entry[2][i] end
-    if size > tonumber(ARGV[4]) and #entries > 0 then return { 'more', entries } end
-    entries[#entries + 1] = entry
-    start = '(' .. entry[1]
-  end
-  if #some < 4 then return { 'end', entries } end
-end
-return { 'more', entries }`);
+const edgesScript = new Script(`${MISSED}\n${readLua("./edges.lua", import.meta.url)}`);
+const pageScript = new Script(`${MISSED}\n${readLua("./page.lua", import.meta.url)}`);
 
 const edgesSchema = z.tuple([z.string(), z.string(), z.string(), z.number()]);
 const pageSchema = z.tuple([

@@ -3,7 +3,11 @@
  * Limit: the caller says how many of the arguments are keys and what the answer means.
  */
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
+
+/** The text of a `.lua` file beside the module that names it. */
+export const readLua = (file: string, module: string): string => readFileSync(new URL(file, module), "utf8");
 
 export class Script {
   readonly #text: string;

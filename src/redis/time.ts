@@ -1,5 +1,9 @@
 /** Redis' clock, which all gateways share: their own may be wrong. */
 import type { Redis } from "./connect.ts";
+import { readLua } from "./script.ts";
+
+/** For scripts: `redis_ms()`. */
+export const TIME_LUA = readLua("./time.lua", import.meta.url);
 
 /** Ms since 1970. */
 export async function timeOf(redis: Redis): Promise<number> {

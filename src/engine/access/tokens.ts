@@ -7,7 +7,7 @@ import { z } from "zod";
 import type { Bus } from "../../redis/bus.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
-import { Script } from "../../redis/script.ts";
+import { readLua, Script } from "../../redis/script.ts";
 import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
@@ -41,19 +41,9 @@ if ARGV[3] ~= '' then redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1]) end
 audit(KEYS[3], {unpack(ARGV, 5)}, 0)
 return 1`);
 
-/** KEYS: tokens, expiring, audit · ARGV: id, then the audit entry or nothing · 1 revoked, 0 no such token. */
 const revokeScript = new Script(`#!lua flags=allow-oom
 ${AUDIT_LUA}
-local json = redis.call('HGET', KEYS[1], ARGV[1])
-redis.call('HDEL', KEYS[1], ARGV[1])
-redis.call('ZREM', KEYS[2], ARGV[1])
-if not json then return 0 end
-if ARGV[2] then
-  local entry = {unpack(ARGV, 2)}
-  entry[4] = cjson.encode({principal = cjson.decode(json).principal})
-  audit(KEYS[3], entry, 0)
-end
-return 1`);
+${readLua("./revoke-token.lua", import.meta.url)}`);
 
 const storedSchema = z.object({
   hash: z.string(),

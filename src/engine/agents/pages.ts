@@ -2,7 +2,7 @@
  * Agents by name, a page at a time, with their counts: two commands for each shard and one for each gateway, on the
  * connection for large reads. Limit: a page is no snapshot.
  */
-import { Script } from "../../redis/script.ts";
+import { readLua, Script } from "../../redis/script.ts";
 import type { Presence } from "../../schema/agent.ts";
 import type { Broker } from "../broker.ts";
 import { type Counts, type StoredAgent, toStored } from "./store.ts";
@@ -32,24 +32,7 @@ end
 local from = ARGV[1] == '' and '-' or '(' .. ARGV[1]
 return redis.call('ZRANGEBYLEX', KEYS[2], from, '+', 'LIMIT', 0, ARGV[2])`);
 
-/** KEYS: seen, unreached · ARGV: base, now, names … · a row of strings for each. */
-const rowsScript = new Script(`#!lua flags=no-writes
-local base, now, rows = ARGV[1], ARGV[2], {}
-for i = 3, #ARGV do
-  local name = ARGV[i]
-  local live = base .. ':live:' .. name .. ':'
-  local row = redis.call('HMGET', base .. ':agent:' .. name, 'doc', 'paused', 'version', 'created_at', 'updated_at')
-  row[6] = redis.call('ZCOUNT', live .. 'submitted', '-inf', now)
-  row[7] = redis.call('ZCARD', live .. 'submitted')
-  row[8] = redis.call('ZCARD', live .. 'working')
-  row[9] = redis.call('ZCARD', live .. 'interrupted')
-  row[10] = redis.call('ZRANGE', live .. 'submitted', 0, 0, 'WITHSCORES')[2] or ''
-  row[11] = redis.call('HGET', KEYS[1], name) or ''
-  row[12] = redis.call('HGET', KEYS[2], name) or ''
-  for at = 1, 5 do row[at] = row[at] or '' end
-  rows[#rows + 1] = row
-end
-return rows`);
+const rowsScript = new Script(`#!lua flags=no-writes\n${readLua("./page.lua", import.meta.url)}`);
 
 type Row = Pick<ListedAgent, "counts" | "oldest_at"> & {
   readonly agent: StoredAgent;

@@ -8,8 +8,9 @@ import { agentNumbers } from "../../lifecycle/script.ts";
 import type { Clock } from "../../lifecycle/writer.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys as common } from "../../redis/keys.ts";
-import { Script, writeEvenIfFull } from "../../redis/script.ts";
+import { readLua, Script, writeEvenIfFull } from "../../redis/script.ts";
 import type { Shards } from "../../redis/shards.ts";
+import { TIME_LUA } from "../../redis/time.ts";
 import { type AgentSpec, agentRequestSchema } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
@@ -37,27 +38,9 @@ const CACHE_MS = 1_000;
 const DELETED_MS = 400 * 86_400_000;
 const MAX_DELETED = 100_000;
 
-/**
- * KEYS: agent, names, names of push agents, names in order · ARGV: name, clock offset, 1 for push, the tag that it must
- * have (empty: it must not exist), the most agents, field, value … · 1 written, 0 another tag, -1 being deleted,
- * -2 too many.
- */
 const putScript = new Script(`#!lua flags=allow-oom
-local stored = redis.call('HMGET', KEYS[1], 'created_at', 'version', 'deleting')
-if stored[3] then return -1 end
-local version = stored[2] or '0'
-if ARGV[4] ~= (stored[1] and stored[1] .. '-' .. version or '') then return 0 end
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + ARGV[2]
-if not stored[1] then
-  if redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[5]) then return -2 end
-  redis.call('HSET', KEYS[1], 'created_at', now)
-end
-redis.call('HSET', KEYS[1], 'updated_at', now, 'version', version + 1, unpack(ARGV, 6))
-redis.call('SADD', KEYS[2], ARGV[1])
-redis.call('ZADD', KEYS[4], 0, ARGV[1])
-redis.call(ARGV[3] == '1' and 'SADD' or 'SREM', KEYS[3], ARGV[1])
-return 1`);
+${TIME_LUA}
+${readLua("./put.lua", import.meta.url)}`);
 
 /** KEYS: agent · ARGV: field, value · writes to an agent that exists, and to no other. */
 const setScript = new Script(`#!lua flags=allow-oom
@@ -98,8 +81,8 @@ const MAX_ROUNDS = 100;
 
 /** KEYS: names of deleted agents · ARGV: name, clock offset, kept for, ms, how many at most. */
 const deletedScript = new Script(`#!lua flags=allow-oom
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + ARGV[2]
+${TIME_LUA}
+local now = redis_ms() + ARGV[2]
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3])
 redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - ARGV[4])

@@ -3,7 +3,8 @@
  * in entries, bytes and days; it never contains a token or a body.
  */
 import { keys } from "../../redis/keys.ts";
-import { Script } from "../../redis/script.ts";
+import { readLua, Script } from "../../redis/script.ts";
+import { TIME_LUA } from "../../redis/time.ts";
 import {
   type AuditAction,
   type AuditEntry,
@@ -23,21 +24,11 @@ const SCAN = 1_000;
 /** Two streams, the operator's and that of all others, so that others cannot push out the operator's entries. */
 const STREAMS = [keys.audit, keys.auditOthers] as const;
 
-/**
- * For a script that does the action itself: `audit(stream, {by, action, subject, details}, offset)` adds an entry and
- * drops old ones. When the clock was set back, the stream continues from its last id.
- */
+/** For a script that does the action itself: `redis_ms` and `audit`. */
 export const AUDIT_LUA = `
-local function audit(stream, entry, offset)
-  local time = redis.call('TIME')
-  local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + offset
-  local values = {'by', entry[1], 'action', entry[2], 'subject', entry[3], 'details', entry[4]}
-  local id = string.format('%.0f-*', now)
-  local bound = ${LIMITS.audit_entries.value}
-  local added = redis.pcall('XADD', stream, 'MAXLEN', '~', bound, id, unpack(values))
-  if type(added) == 'table' and added.err then redis.call('XADD', stream, 'MAXLEN', '~', bound, '*', unpack(values)) end
-  redis.call('XTRIM', stream, 'MINID', '~', string.format('%.0f', math.max(0, now - ${KEPT_MS})))
-end`;
+local audit_entries, audit_ms = ${LIMITS.audit_entries.value}, ${KEPT_MS}
+${TIME_LUA}
+${readLua("./audit.lua", import.meta.url)}`;
 
 /** KEYS: stream · ARGV: clock offset, by, action, subject, details. Works when memory is short. */
 const addScript = new Script(`#!lua flags=allow-oom

@@ -4,28 +4,16 @@
  */
 import type { Result } from "../../lifecycle/writer.ts";
 import type { ShardKeys } from "../../redis/keys.ts";
-import { Script } from "../../redis/script.ts";
+import { readLua, Script } from "../../redis/script.ts";
+import { TIME_LUA } from "../../redis/time.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { afterMove, warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { retireKey } from "../delegations/idempotency.ts";
 
-/**
- * KEYS[1] due, KEYS[2] the shard's events · ARGV: clock offset, how many, for how long the taken ones are left to us,
- * for how long events are kept, and how many bytes of them · the ids, oldest first. Should this gateway die with them,
- * another takes them after that time. (The size is an estimate; some Redis do not tell it.)
- */
 const takeDueScript = new Script(`#!lua flags=allow-oom
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + ARGV[1]
-redis.call('XTRIM', KEYS[2], 'MINID', string.format('%.0f', math.max(0, tonumber(time[1]) * 1000 - ARGV[4])))
-local size = redis.pcall('MEMORY', 'USAGE', KEYS[2], 'SAMPLES', 200)
-if type(size) == 'number' and size > tonumber(ARGV[5]) then
-  redis.call('XTRIM', KEYS[2], 'MAXLEN', math.floor(redis.call('XLEN', KEYS[2]) * ARGV[5] / size))
-end
-local ids = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[2])
-for _, id in ipairs(ids) do redis.call('ZADD', KEYS[1], now + ARGV[3], id) end
-return ids`);
+${TIME_LUA}
+${readLua("./take-due.lua", import.meta.url)}`);
 
 const BATCH = 100;
 const LEFT_TO_US_MS = 2_000;

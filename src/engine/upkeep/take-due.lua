@@ -1,0 +1,16 @@
+-- Takes due delegations for this gateway, and trims the shard's events.
+-- KEYS     due, the shard's events
+-- ARGV     clock offset, most ids, how long this gateway has them (ms; then another may take them), how long events are
+--          kept, most bytes of events
+-- Returns  ids, the longest due first
+local time = redis_ms()
+local now = time + ARGV[1]
+redis.call('XTRIM', KEYS[2], 'MINID', string.format('%.0f', math.max(0, time - ARGV[4])))
+-- An estimate; some servers do not support it.
+local size = redis.pcall('MEMORY', 'USAGE', KEYS[2], 'SAMPLES', 200)
+if type(size) == 'number' and size > tonumber(ARGV[5]) then
+  redis.call('XTRIM', KEYS[2], 'MAXLEN', math.floor(redis.call('XLEN', KEYS[2]) * ARGV[5] / size))
+end
+local ids = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[2])
+for _, id in ipairs(ids) do redis.call('ZADD', KEYS[1], now + ARGV[3], id) end
+return ids

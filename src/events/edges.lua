@@ -1,0 +1,24 @@
+-- Where a stream begins and ends, and whether entries behind a position are gone.
+-- KEYS     the stream
+-- ARGV     position; how long entries count, ms or ''; 1 when the whole stream expires after that time
+-- Returns  {oldest entry's id or '', newest id ever, id before which entries are too old, 1 when entries are missed}
+local key, position, kept = KEYS[1], ARGV[1], tonumber(ARGV[2])
+local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
+first = first and first[1] or ''
+local missed, oldest = false, '0-0'
+if kept then
+  local now = redis_ms()
+  oldest = string.format('%.0f-0', math.max(0, now - kept))
+  missed = is_missed(key, position, oldest)
+  if position ~= '0-0' and not missed then
+    local began = first == '' and now or parts(first)
+    if is_before(position, oldest) then
+      missed = #redis.call('XRANGE', key, '(' .. position, '(' .. oldest, 'COUNT', 1) > 0
+    end
+    -- An earlier stream under this key may have expired as a whole.
+    if ARGV[3] == '1' and none_up_to(key, position) and parts(position) <= began - kept then missed = true end
+  end
+else
+  missed = is_missed(key, position, oldest)
+end
+return { first, info(key)['last-generated-id'] or '0-0', oldest, missed and 1 or 0 }

@@ -1,0 +1,35 @@
+-- is_missed(key, position, oldest): whether entries behind the position were trimmed.
+-- They were when the position is not the start, nothing up to it is kept, and the stream lost entries and had later ones.
+-- Erased events do not count as missed. `:erased` counts them by stream. `:whole` names the oldest entry when some were
+-- erased, and how many had been trimmed by then: until more is trimmed, nothing is missed from that entry on. Behind a
+-- position older than the retention every loss counts, because erased events could hide trimmed ones.
+local function info(key)
+  local found = {}
+  if redis.call('EXISTS', key) == 0 then return found end
+  local flat = redis.call('XINFO', 'STREAM', key)
+  for i = 1, #flat, 2 do found[flat[i]] = flat[i + 1] end
+  return found
+end
+local function none_up_to(key, id) return #redis.call('XRANGE', key, '-', id, 'COUNT', 1) == 0 end
+local function parts(id)
+  local ms, seq = string.match(id, '(%d+)-(%d+)')
+  return tonumber(ms), tonumber(seq)
+end
+local function is_before(one, other)
+  local ms, seq = parts(one)
+  local other_ms, other_seq = parts(other)
+  return ms < other_ms or (ms == other_ms and seq < other_seq)
+end
+local function is_missed(key, position, oldest)
+  if position == '0-0' or not none_up_to(key, position) then return false end
+  local found = info(key)
+  local added = found['entries-added']
+  if added == nil or not is_before(position, found['last-generated-id']) then return false end
+  local lost = added - found['length']
+  if is_before(position, oldest) then return lost > 0 end
+  local noted = redis.call('HMGET', string.match(key, '^{[^}]*}') .. ':erased', key, key .. ':whole')
+  local trimmed = lost - tonumber(noted[1] or 0)
+  if trimmed <= 0 then return false end
+  local from, of = string.match(noted[2] or '', '^(%S+) (%S+)$')
+  return not from or tonumber(of) ~= trimmed or is_before(position, from)
+end

@@ -1,0 +1,5 @@
+-- Redis' clock, ms since 1970; all gateways share it.
+local function redis_ms()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
