@@ -136,7 +136,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     });
     const observe: Observe = (command, outcome, record) => {
       count(command, outcome, record);
-      if (record && outcome.outcome === "ok") awaited.give(record);
+      if (record && outcome.kind === "ok") awaited.give(record);
     };
     const wakers: Wakers = {
       wake: (agent, drain) => {

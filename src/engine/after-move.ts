@@ -38,8 +38,8 @@ export function inBackground(broker: Broker, work: Promise<void>): Promise<void>
 }
 
 /** Behind a move that nothing else follows from: whoever wants to be told of its event is. */
-export function notifyReceivers(broker: Broker, id: string, { untold, event_id }: Moved): void {
-  if (untold && event_id !== undefined) void broker.deliverPending(id, { untold });
+export function notifyReceivers(broker: Broker, id: string, { pending_events, event_id }: Moved): void {
+  if (pending_events && event_id !== undefined) void broker.deliverPending(id, { pending_events });
 }
 
 /** Ends without a word of the agent. */
@@ -49,7 +49,8 @@ const UNSAID: readonly string[] = ["cancel", "expire", "exhaust", "give_up"];
 export async function afterMove(broker: Broker, id: string, moved: Moved, taken = false): Promise<void> {
   const move: Move = MOVES[moved.move];
   const { target } = moved;
-  if (moved.cascade !== undefined || moved.untold) await waitBriefly(broker.deliverPending(id, moved));
+  if (moved.cascade !== undefined || moved.pending_events)
+    await waitBriefly(broker.deliverPending(id, moved));
   if (UNSAID.includes(moved.move)) await waitBriefly(broker.pushAgents.ended(target, id));
   // A swept record's ticket may have been popped by a process that died; it is taken out.
   const stale = move.by.includes("sweep") || move.queue === "drop_ticket";

@@ -18,7 +18,7 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
     delegation_id: delegationId,
     ...(outcome.state && { delegation_valid: !isTerminal(outcome.state) }),
   };
-  switch (outcome.outcome) {
+  switch (outcome.kind) {
     case "missing":
       return leaseId === undefined ? notFound(delegationId) : unknownLease(leaseId);
     case "no_lease":
@@ -109,7 +109,7 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
         retry_after_seconds: 5,
       });
     default:
-      return new ErrandError("internal", `Unexpected outcome '${outcome.outcome}'.`, about);
+      return new ErrandError("internal", `Unexpected outcome '${outcome.kind}'.`, about);
   }
 }
 

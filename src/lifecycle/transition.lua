@@ -42,7 +42,7 @@ end
 
 local function answer(outcome, extra, unread)
   local out = extra or {}
-  out.outcome, out.now = outcome, now
+  out.kind, out.now = outcome, now
   if p.take then out.id = p.id end
   out.state, out.version, out.target = rec.state, rec.version, rec.target
   out.ticket, out.fence, out.attempt, out.created_at = rec.ticket, rec.fence, rec.attempt, rec.created_at
@@ -134,7 +134,7 @@ end
 
 -- Canceling its children, telling of its events: kept on the record until it is done, so that it is done whoever dies.
 -- `callbacks` says who is told: 1 its callback, of questions and the end; 2 its pushes, of everything; 3 both.
-local function untold()
+local function pending_events()
   if not rec.unpublished and (rec.notify_seq or 0) > (rec.notified_seq or 0) then return { seq = rec.notify_seq, to = rec.callbacks } end
 end
 local function owes() return rec.cascade ~= nil or (rec.notify_seq or 0) > (rec.notified_seq or 0) end
@@ -216,7 +216,7 @@ end
 -- A ticket that turns out to be worth nothing is gone with the look; one that came too early goes back below.
 if p.take then
   local why = held()
-  if why then return answer('held', { why = why }) end
+  if why then return answer('blocked', { why = why }) end
   local id, ticket = ticket_take(queue(), time_ms)
   if not id then return answer('empty', { next_due_at = ticket }) end
   p.id, p.ticket = id, ticket
@@ -240,7 +240,7 @@ if owes() and (erased or (swept and not rec.unpublished and now >= rec.follow_at
   rec.follow_at = now + LIMITS.follow_ms
   redis.call('HSET', key, 'follow_at', rec.follow_at)
   redis.call('ZADD', base .. ':due', digits(next_due()), p.id)
-  return answer('follow_up', { cascade = rec.cascade, follow_at = rec.follow_at, untold = untold() })
+  return answer('pending', { cascade = rec.cascade, claimed_until = rec.follow_at, pending_events = pending_events() })
 end
 
 -- Before events of a stream are erased: from its oldest on there is no hole, as long as no more is trimmed than now.
@@ -282,7 +282,7 @@ if swept or erased then
       return answer('not_due')
     end
     local idempotency = redis.call('HGET', key, 'idempotency')
-    if idempotency and not p.key_retired then return answer('keyed', { idempotency = idempotency }) end
+    if idempotency and not p.key_retired then return answer('retire_key', { idempotency = idempotency }) end
     if erased then
       erase_events()
       -- What it was delegated anew for is redriven already, though nothing is left of that.
@@ -300,7 +300,7 @@ if swept or erased then
       redis.call('PEXPIRE', key, LIMITS.deleted_ms)
       if now < rec.created_at + LIMITS.idempotency_ms then keys_kept(LIMITS.key_bytes) end
     end
-    return answer('forgotten')
+    return answer('removed')
   end
   move, failure = due_move()
   if not move then
@@ -382,7 +382,7 @@ if needs.ready and now < rec.ready_at then
 end
 if needs.open and not p.take then
   local why = held()
-  if why then return answer('held', { why = why }) end
+  if why then return answer('blocked', { why = why }) end
 end
 if needs.due and not swept then return answer('not_due') end
 if needs.attempts_left and rec.attempt >= rec.max_attempts then return answer('attempts') end
@@ -826,7 +826,7 @@ end
 
 local done = { move = move, event_id = event_id, ready_at = rec.ready_at, priority = rec.priority,
   ticketed = ticketed, returned = rec.returned == 1, old_ticket = old_ticket, lease_expires_at = rec.lease_expires_at,
-  cascade = rec.cascade, follow_at = rec.cascade and rec.follow_at, untold = untold(),
+  cascade = rec.cascade, claimed_until = rec.cascade and rec.follow_at, pending_events = pending_events(),
   progress_dropped = dropped and true }
 if mv.lease == 'grant' and rec.secret_bytes then done.secrets = redis.call('HGETALL', key .. ':secrets') end
 if not taker or not ticketed or rec.ready_at > now then return answer('ok', done) end

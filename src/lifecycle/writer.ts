@@ -63,15 +63,15 @@ const base = z.object({
 const live = base.required().extend({ id: z.string().optional() });
 
 /** Events up to `seq` that nobody has been told of; `to` whom: 1 its callback, 2 its pushes, 3 both. */
-const untold = z.object({ seq: z.number(), to: z.int().min(1).max(3) });
-export type Untold = z.infer<typeof untold>;
+const pending_events = z.object({ seq: z.number(), to: z.int().min(1).max(3) });
+export type PendingEvents = z.infer<typeof pending_events>;
 
 /** The limits of one delegation that refuse a move, and do not reset with time. */
 const CAPS = ["delegation_events", "event_bytes", "pushes", "children"] as const;
 
-export const outcomeSchema = z.discriminatedUnion("outcome", [
+export const outcomeSchema = z.discriminatedUnion("kind", [
   live.extend({
-    outcome: z.literal("ok"),
+    kind: z.literal("ok"),
     move: z.enum(MOVE_NAMES),
     event_id: z.string().optional(),
     ready_at: z.number().optional(),
@@ -86,66 +86,66 @@ export const outcomeSchema = z.discriminatedUnion("outcome", [
     /** Its children are to be canceled, in this principal's name. */
     cascade: z.string().optional(),
     /** When the sweep takes over the work that follows the move, unless the claim is extended. */
-    follow_at: z.number().optional(),
-    untold: untold.optional(),
+    claimed_until: z.number().optional(),
+    pending_events: pending_events.optional(),
     /** With a lease: the answers to `auth` questions, as the script stores them, only for its holder. */
     secrets: z.array(z.string()).optional(),
   }),
-  base.extend({ outcome: z.literal("missing") }),
-  base.extend({ outcome: z.literal("no_agent") }),
-  base.extend({ outcome: z.literal("full") }),
+  base.extend({ kind: z.literal("missing") }),
+  base.extend({ kind: z.literal("no_agent") }),
+  base.extend({ kind: z.literal("full") }),
   /** The delegator's delegations in this shard keep `kept` bytes; with this one they would keep more than `most`. */
-  base.extend({ outcome: z.literal("share"), kept: z.number(), most: z.number() }),
-  live.extend({ outcome: z.literal("exists") }),
-  live.extend({ outcome: z.literal("state") }),
-  live.extend({ outcome: z.literal("lease"), reason: z.enum(LEASE_LOST_REASONS).optional() }),
-  live.extend({ outcome: z.literal("no_lease") }),
+  base.extend({ kind: z.literal("share"), kept: z.number(), most: z.number() }),
+  live.extend({ kind: z.literal("exists") }),
+  live.extend({ kind: z.literal("state") }),
+  live.extend({ kind: z.literal("lease"), reason: z.enum(LEASE_LOST_REASONS).optional() }),
+  live.extend({ kind: z.literal("no_lease") }),
   live.extend({
-    outcome: z.literal("duplicate"),
+    kind: z.literal("duplicate"),
     interrupt_id: z.string().optional(),
     /** With a chunk that is repeated. */
     lease_expires_at: z.number().optional(),
   }),
   /** The last chunk has this `chunk_id`, and another body. */
-  live.extend({ outcome: z.literal("chunk") }),
+  live.extend({ kind: z.literal("chunk") }),
   /** The question was answered before; `answers` is their JSON text. */
-  live.extend({ outcome: z.literal("answered"), answers: z.string() }),
-  live.extend({ outcome: z.literal("redriven"), redriven_as: z.string() }),
+  live.extend({ kind: z.literal("answered"), answers: z.string() }),
+  live.extend({ kind: z.literal("redriven"), redriven_as: z.string() }),
   live.extend({
-    outcome: z.literal("follow_up"),
+    kind: z.literal("pending"),
     cascade: z.string().optional(),
-    follow_at: z.number().optional(),
-    untold: untold.optional(),
+    claimed_until: z.number().optional(),
+    pending_events: pending_events.optional(),
   }),
-  live.extend({ outcome: z.literal("ticket") }),
-  live.extend({ outcome: z.literal("not_ready"), ready_at: z.number() }),
-  base.extend({ outcome: z.literal("held"), why: z.enum(["paused", "max_working"]) }),
+  live.extend({ kind: z.literal("ticket") }),
+  live.extend({ kind: z.literal("not_ready"), ready_at: z.number() }),
+  base.extend({ kind: z.literal("blocked"), why: z.enum(["paused", "max_working"]) }),
   /** No ticket is ready; when the next delayed one is due, ms by Redis' own clock. */
-  base.extend({ outcome: z.literal("empty"), next_due_at: z.number().optional() }),
-  live.extend({ outcome: z.literal("interrupt") }),
-  live.extend({ outcome: z.literal("attempts") }),
-  live.extend({ outcome: z.literal("not_due") }),
-  live.extend({ outcome: z.literal("check") }),
+  base.extend({ kind: z.literal("empty"), next_due_at: z.number().optional() }),
+  live.extend({ kind: z.literal("interrupt") }),
+  live.extend({ kind: z.literal("attempts") }),
+  live.extend({ kind: z.literal("not_due") }),
+  live.extend({ kind: z.literal("check") }),
   /** Its parent was canceled before it came to be. */
-  base.extend({ outcome: z.literal("tombstone") }),
-  base.extend({ outcome: z.literal("too_large") }),
+  base.extend({ kind: z.literal("tombstone") }),
+  base.extend({ kind: z.literal("too_large") }),
   /** Memory is short, and the move would use more. */
-  base.extend({ outcome: z.literal("memory") }),
+  base.extend({ kind: z.literal("memory") }),
   /** The delegation has reached this limit. */
-  live.extend({ outcome: z.literal("limit"), limit: z.enum(CAPS) }),
-  live.extend({ outcome: z.literal("pace") }),
-  live.extend({ outcome: z.literal("forgotten") }),
+  live.extend({ kind: z.literal("limit"), limit: z.enum(CAPS) }),
+  live.extend({ kind: z.literal("pace") }),
+  live.extend({ kind: z.literal("removed") }),
   /** Another gateway has taken over the work that follows, or finished it. */
-  live.extend({ outcome: z.literal("taken_over") }),
+  live.extend({ kind: z.literal("taken_over") }),
   /** Before it is deleted, the idempotency key of this name must be retired. */
-  live.extend({ outcome: z.literal("keyed"), idempotency: z.string() }),
+  live.extend({ kind: z.literal("retire_key"), idempotency: z.string() }),
   /** This id cannot be used: another body took its idempotency key. */
-  base.extend({ outcome: z.literal("voided") }),
+  base.extend({ kind: z.literal("voided") }),
   /** The delegation of this id was deleted. */
-  base.extend({ outcome: z.literal("deleted") }),
+  base.extend({ kind: z.literal("deleted") }),
 ]);
 export type Outcome = z.infer<typeof outcomeSchema>;
-export type Moved = Extract<Outcome, { outcome: "ok" }>;
+export type Moved = Extract<Outcome, { kind: "ok" }>;
 
 /** Outcome, record, history, artifacts, follow-ups not seen; then the answer of a take that was run behind it. */
 type Reply = readonly [
@@ -285,20 +285,20 @@ export class Writer {
   async #withoutGrowing(command: Command): Promise<Result> {
     const { degrades_to, status: dropped } = rowOf(command);
     if (degrades_to === undefined || command.artifacts?.length) {
-      return { outcome: { outcome: "memory", now: 0 }, record: null, unseen: [] };
+      return { outcome: { kind: "memory", now: 0 }, record: null, unseen: [] };
     }
     const kept = Object.entries(command.fields ?? {}).filter(([name]) => name !== dropped);
     const less = { ...command, move: degrades_to, event: {}, fields: Object.fromEntries(kept) };
     const result = await this.#move(less);
     const { outcome } = result;
-    if (outcome.outcome !== "ok") return result;
+    if (outcome.kind !== "ok") return result;
     const done: Moved = { ...outcome, progress_dropped: true };
     return { ...result, outcome: done };
   }
 
   async #move(command: Command, taker?: Taker): Promise<Result> {
     const shard = this.#shards.ofId(command.id);
-    if (!shard) return { outcome: { outcome: "missing", now: 0 }, record: null, unseen: [] };
+    if (!shard) return { outcome: { kind: "missing", now: 0 }, record: null, unseen: [] };
     const keys = [shard.delegation(command.id)];
     const head = {
       ...command.params,

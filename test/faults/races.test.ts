@@ -312,8 +312,8 @@ test("two leases of one ticket", { timeout: PATIENCE_MS }, async () => {
               gateways.map(async ({ broker: { writer } }, via) => {
                 const params = { ticket: 1, nonce: `n${via}`, worker_id: "w" };
                 const { outcome } = await writer.move({ move: "lease", id, params });
-                if (outcome.outcome !== "ok") expect(outcome.outcome).toBe("state");
-                return outcome.outcome === "ok";
+                if (outcome.kind !== "ok") expect(outcome.kind).toBe("state");
+                return outcome.kind === "ok";
               }),
             );
         expect(grants.filter(Boolean)).toHaveLength(1);

@@ -28,7 +28,7 @@ describe("the bytes of events", () => {
     let kept = 0;
     for (
       let outcome = await say(desk, id, text);
-      outcome.outcome === "ok";
+      outcome.kind === "ok";
       outcome = await say(desk, id, text)
     ) {
       if (outcome.progress_dropped) break;
@@ -38,10 +38,10 @@ describe("the bytes of events", () => {
     const shown = (await desk.read(id))?.json ?? "";
     expect(await say(desk, id, "not kept")).toMatchObject({ move: "heartbeat", progress_dropped: true });
     expect((await desk.read(id))?.json).toContain(JSON.parse(shown).progress.message);
-    expect(await desk.move("artifact", id)).toMatchObject({ outcome: "limit", limit: "event_bytes" });
-    expect(await desk.move("message", id)).toMatchObject({ outcome: "limit", limit: "event_bytes" });
-    expect(await desk.move("interrupt", id)).toMatchObject({ outcome: "limit", limit: "event_bytes" });
-    expect(await desk.move("complete", id)).toMatchObject({ outcome: "ok", state: "completed" });
+    expect(await desk.move("artifact", id)).toMatchObject({ kind: "limit", limit: "event_bytes" });
+    expect(await desk.move("message", id)).toMatchObject({ kind: "limit", limit: "event_bytes" });
+    expect(await desk.move("interrupt", id)).toMatchObject({ kind: "limit", limit: "event_bytes" });
+    expect(await desk.move("complete", id)).toMatchObject({ kind: "ok", state: "completed" });
   });
 
   test("do not count what counts among the bodies already", async () => {
@@ -63,13 +63,13 @@ describe("beyond the event limit", () => {
       const id = await desk.inState("working");
       await desk.redis.hset(keyOf(desk, id), "version", LIMITS.delegation_events.value);
       for (const attempt of [2, 3]) {
-        expect(await desk.move(move, id)).toMatchObject({ outcome: "ok", state: "submitted", attempt });
-        expect((await desk.move("lease", id)).outcome).toBe("ok");
+        expect(await desk.move(move, id)).toMatchObject({ kind: "ok", state: "submitted", attempt });
+        expect((await desk.move("lease", id)).kind).toBe("ok");
       }
-      expect(await desk.move(move, id)).toMatchObject({ outcome: "ok", move: "give_up", state: "failed" });
+      expect(await desk.move(move, id)).toMatchObject({ kind: "ok", move: "give_up", state: "failed" });
       const record = await desk.read(id);
       expect(JSON.parse(record?.error ?? "")).toMatchObject({ code: "attempts_exhausted" });
-      expect((await desk.move("heartbeat", id)).outcome).toBe("lease");
+      expect((await desk.move("heartbeat", id)).kind).toBe("lease");
     },
   );
 
@@ -89,7 +89,7 @@ test("hand-offs that fail do not count as releases; after many they back off too
   const next = async (move: "release" | "unconfirm") => {
     await desk.move("lease", id);
     const outcome = await desk.move(move, id);
-    const delay = outcome.outcome === "ok" ? (outcome.ready_at ?? 0) - outcome.now : -1;
+    const delay = outcome.kind === "ok" ? (outcome.ready_at ?? 0) - outcome.now : -1;
     desk.clock.offset_ms += delay;
     return delay;
   };
@@ -107,8 +107,8 @@ test("the children of one delegation are bounded, and one that is there already 
   const id = await desk.inState("working");
   const ids = Array.from({ length: LIMITS.children.value }, (_, n) => `dlg_0_${n}`);
   await desk.redis.sadd(desk.shards.at(0).children(id), ...ids);
-  expect(await desk.move("adopt", id)).toMatchObject({ outcome: "limit", limit: "children" });
-  expect((await desk.move("adopt", id, { child_id: "dlg_0_7" })).outcome).toBe("ok");
+  expect(await desk.move("adopt", id)).toMatchObject({ kind: "limit", limit: "children" });
+  expect((await desk.move("adopt", id, { child_id: "dlg_0_7" })).kind).toBe("ok");
 });
 
 describe("a stream that refuses its event", () => {
@@ -128,11 +128,11 @@ describe("a stream that refuses its event", () => {
     const desk = await openDesk();
     const id = await desk.inState("working");
     await broken(desk, async () => {
-      expect(await desk.move("progress", id)).toMatchObject({ outcome: "ok", version: 3 });
-      expect(await desk.move("progress", id)).toMatchObject({ outcome: "ok", version: 4 });
+      expect(await desk.move("progress", id)).toMatchObject({ kind: "ok", version: 3 });
+      expect(await desk.move("progress", id)).toMatchObject({ kind: "ok", version: 4 });
       expect(await seqs(desk, id)).toEqual([1, 2]);
     });
-    expect(await desk.move("complete", id)).toMatchObject({ outcome: "ok", version: 5 });
+    expect(await desk.move("complete", id)).toMatchObject({ kind: "ok", version: 5 });
     expect(await seqs(desk, id)).toEqual([1, 2, 3, 4, 5]);
     expect((await eventsOf(desk, id)).at(-1)?.[0]).toBe((await desk.read(id))?.event_id);
     expect(await desk.redis.exists(desk.shards.at(0).unpublished(id))).toBe(0);
@@ -142,12 +142,12 @@ describe("a stream that refuses its event", () => {
     const desk = await openDesk();
     const id = await desk.inState("working");
     await broken(desk, async () => {
-      expect(await desk.move("complete", id)).toMatchObject({ outcome: "ok", state: "completed" });
+      expect(await desk.move("complete", id)).toMatchObject({ kind: "ok", state: "completed" });
       desk.clock.offset_ms = NUMBERS.follow_ms + 1;
-      expect((await desk.move("due", id)).outcome).toBe("not_due");
+      expect((await desk.move("due", id)).kind).toBe("not_due");
     });
     expect(Number(await desk.redis.zscore(desk.shards.at(0).due, id))).toBeLessThan(Date.now() + 60_000);
-    expect((await desk.move("due", id)).outcome).toBe("not_due");
+    expect((await desk.move("due", id)).kind).toBe("not_due");
     expect(await seqs(desk, id)).toEqual([1, 2, 3]);
     expect(Number(await desk.redis.zscore(desk.shards.at(0).due, id))).toBeGreaterThan(Date.now() + 60_000);
   });

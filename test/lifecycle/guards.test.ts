@@ -12,20 +12,20 @@ describe("the lease is fenced", () => {
     await desk.move("lease", id);
     // While a newer one lives, too.
     for (const move of ["heartbeat", "complete", "release"] as const) {
-      expect(await desk.move(move, id, { fence: 1 })).toMatchObject({ outcome: "lease", reason: "released" });
+      expect(await desk.move(move, id, { fence: 1 })).toMatchObject({ kind: "lease", reason: "released" });
     }
     desk.clock.offset_ms = 61_000;
     await desk.move("due", id);
     desk.clock.offset_ms = 0;
     expect(await desk.move("complete", id, { fence: 1 })).toMatchObject({
-      outcome: "lease",
+      kind: "lease",
       reason: "released",
     });
     expect(await desk.move("complete", id, { fence: 2 })).toMatchObject({
-      outcome: "lease",
+      kind: "lease",
       reason: "expired",
     });
-    expect(await desk.move("complete", id, { fence: 3 })).toMatchObject({ outcome: "no_lease" });
+    expect(await desk.move("complete", id, { fence: 3 })).toMatchObject({ kind: "no_lease" });
   });
 
   test.each([
@@ -40,24 +40,24 @@ describe("the lease is fenced", () => {
     const id = await desk.inState("working");
     await desk.move(move, id);
     const before = await dump(desk.redis);
-    expect(await desk.move("heartbeat", id, { fence: 1 })).toMatchObject({ outcome: "lease", reason });
+    expect(await desk.move("heartbeat", id, { fence: 1 })).toMatchObject({ kind: "lease", reason });
     expect(await dump(desk.redis)).toEqual(before);
   });
 
   test("another agent's lease does not exist", async () => {
     const desk = await openDesk();
     const id = await desk.inState("working");
-    expect(await desk.move("heartbeat", id, { agent: "other" })).toMatchObject({ outcome: "no_lease" });
-    expect(await desk.move("heartbeat", id, { agent: "scout" })).toMatchObject({ outcome: "ok" });
+    expect(await desk.move("heartbeat", id, { agent: "other" })).toMatchObject({ kind: "no_lease" });
+    expect(await desk.move("heartbeat", id, { agent: "scout" })).toMatchObject({ kind: "ok" });
   });
 
   test("the same reply on the lease that it closed is a duplicate, another one is late", async () => {
     const desk = await openDesk();
     const id = await desk.inState("completed");
     const before = await dump(desk.redis);
-    expect((await desk.move("complete", id)).outcome).toBe("duplicate");
+    expect((await desk.move("complete", id)).kind).toBe("duplicate");
     expect(await desk.move("complete", id, { reply_hash: "other" })).toMatchObject({
-      outcome: "lease",
+      kind: "lease",
       reason: "finished",
     });
     expect(await dump(desk.redis)).toEqual(before);
@@ -69,16 +69,16 @@ describe("tickets", () => {
     const desk = await openDesk();
     const id = await desk.inState("working");
     await desk.move("release", id);
-    expect((await desk.move("lease", id, { ticket: 1 })).outcome).toBe("ticket");
-    expect((await desk.move("lease", id, { ticket: 2 })).outcome).toBe("ok");
+    expect((await desk.move("lease", id, { ticket: 1 })).kind).toBe("ticket");
+    expect((await desk.move("lease", id, { ticket: 2 })).kind).toBe("ok");
   });
 
   test("the right ticket before its time is not ready, and says when it will be", async () => {
     const desk = await openDesk();
     const id = await desk.inState("submitted", { delay_ms: 30_000 });
-    expect(await desk.move("lease", id)).toMatchObject({ outcome: "not_ready" });
+    expect(await desk.move("lease", id)).toMatchObject({ kind: "not_ready" });
     desk.clock.offset_ms = 30_001;
-    expect(await desk.move("lease", id)).toMatchObject({ outcome: "ok" });
+    expect(await desk.move("lease", id)).toMatchObject({ kind: "ok" });
   });
 
   test("a paused agent and a full one are handed nothing", async () => {
@@ -86,12 +86,12 @@ describe("tickets", () => {
     const first = await desk.inState("submitted");
     const second = await desk.inState("submitted");
     await desk.agents.setPaused("scout", true);
-    expect(await desk.move("lease", first)).toMatchObject({ outcome: "held", why: "paused" });
+    expect(await desk.move("lease", first)).toMatchObject({ kind: "blocked", why: "paused" });
     await desk.agents.setPaused("scout", false);
-    expect((await desk.move("lease", first)).outcome).toBe("ok");
-    expect(await desk.move("lease", second)).toMatchObject({ outcome: "held", why: "max_working" });
+    expect((await desk.move("lease", first)).kind).toBe("ok");
+    expect(await desk.move("lease", second)).toMatchObject({ kind: "blocked", why: "max_working" });
     await desk.move("complete", first);
-    expect((await desk.move("lease", second)).outcome).toBe("ok");
+    expect((await desk.move("lease", second)).kind).toBe("ok");
   });
 
   test("a waiting one is looked at ever more rarely", async () => {
@@ -100,7 +100,7 @@ describe("tickets", () => {
     const looks: number[] = [];
     for (let at = 0; at < 3_600_000; at += 5_000) {
       desk.clock.offset_ms = at;
-      if ((await desk.move("due", id)).outcome === "check") looks.push(at);
+      if ((await desk.move("due", id)).kind === "check") looks.push(at);
     }
     expect(looks.length).toBeGreaterThan(5);
     expect(looks.length).toBeLessThan(25);
@@ -114,12 +114,12 @@ describe("time", () => {
     desk.clock.offset_ms = 60_500;
     const first = await desk.move("due", id);
     expect(first).toMatchObject({ move: "lapse", attempt: 2, state: "submitted" });
-    expect(first.outcome === "ok" && (first.ready_at ?? 0) - first.now).toBe(1_000);
+    expect(first.kind === "ok" && (first.ready_at ?? 0) - first.now).toBe(1_000);
     desk.clock.offset_ms += 1_000;
     await desk.move("lease", id);
     desk.clock.offset_ms += 61_000;
     const second = await desk.move("due", id);
-    expect(second.outcome === "ok" && (second.ready_at ?? 0) - second.now).toBe(2_000);
+    expect(second.kind === "ok" && (second.ready_at ?? 0) - second.now).toBe(2_000);
     desk.clock.offset_ms += 2_000;
     await desk.move("lease", id);
     desk.clock.offset_ms += 61_000;
@@ -139,7 +139,7 @@ describe("time", () => {
     await desk.move("lease", id, { confirm_ms: 5_000 });
     await desk.move("heartbeat", id);
     desk.clock.offset_ms += 5_001;
-    expect((await desk.move("due", id)).outcome).toBe("not_due");
+    expect((await desk.move("due", id)).kind).toBe("not_due");
   });
 
   test.each([
@@ -151,9 +151,9 @@ describe("time", () => {
   ] as const)("%s with %o fails after %i ms as %s", async (state, submit, after, code) => {
     const desk = await openDesk();
     const id = await desk.inState(state, submit);
-    expect((await desk.move("due", id)).outcome).toBe("not_due");
+    expect((await desk.move("due", id)).kind).toBe("not_due");
     desk.clock.offset_ms = after;
-    expect(await desk.move("due", id)).toMatchObject({ outcome: "ok", move: "expire", state: "failed" });
+    expect(await desk.move("due", id)).toMatchObject({ kind: "ok", move: "expire", state: "failed" });
     const shown = JSON.parse((await desk.read(id))?.json ?? "");
     expect(shown.error).toMatchObject({ code, category: "TIMEOUT" });
   });
@@ -187,7 +187,7 @@ describe("time", () => {
     await desk.move("lease", id);
     await desk.move("release", id);
     desk.clock.offset_ms = 1_500;
-    expect((await desk.move("due", id)).outcome).toBe("not_due");
+    expect((await desk.move("due", id)).kind).toBe("not_due");
   });
 
   test("releases are free ten times, then they back off", async () => {
@@ -197,7 +197,7 @@ describe("time", () => {
     for (let round = 0; round < 13; round += 1) {
       await desk.move("lease", id);
       const outcome = await desk.move("release", id);
-      const delay = outcome.outcome === "ok" ? (outcome.ready_at ?? 0) - outcome.now : -1;
+      const delay = outcome.kind === "ok" ? (outcome.ready_at ?? 0) - outcome.now : -1;
       delays.push(delay);
       desk.clock.offset_ms += delay;
     }
@@ -212,9 +212,9 @@ test("a full queue refuses new work and takes back what returns", async () => {
   await desk.inState("submitted");
   await desk.inState("submitted");
   const id = desk.shards.newDelegationId("scout");
-  expect((await desk.move("submit", id)).outcome).toBe("full");
+  expect((await desk.move("submit", id)).kind).toBe("full");
   expect(await desk.read(id)).toBeNull();
-  expect((await desk.move("release", working)).outcome).toBe("ok");
+  expect((await desk.move("release", working)).kind).toBe("ok");
 });
 
 test("a failed attempt's error is told by its event and not kept on the live record", async () => {
@@ -232,9 +232,9 @@ test("what is finished leaves after the retention time with everything that was 
   const keys = desk.shards.at(0);
   expect(await desk.redis.zrange(keys.list("delegator:caller:alice"), "0", "-1")).toEqual([live, done]);
   desk.clock.offset_ms = 3_599_000;
-  expect((await desk.move("due", done)).outcome).toBe("not_due");
+  expect((await desk.move("due", done)).kind).toBe("not_due");
   desk.clock.offset_ms = 3_601_000;
-  expect((await desk.move("due", done)).outcome).toBe("forgotten");
+  expect((await desk.move("due", done)).kind).toBe("removed");
   expect(await desk.read(done)).toBeNull();
   // The streams that others read keep their events for as long; all else is as if it had never been. (Its ticket is the
   // queue's: the lease was not taken by it.)
@@ -253,7 +253,7 @@ const shownOf = async (desk: Desk, id: string) => JSON.parse((await desk.read(id
 async function send(desk: Desk, id: string, artifacts: Command["artifacts"]): Promise<string> {
   const params = { fence: (await desk.read(id))?.fence };
   return (await desk.writer.move({ move: "artifact", id, params, ...(artifacts && { artifacts }) })).outcome
-    .outcome;
+    .kind;
 }
 
 describe("artifacts", () => {
@@ -368,10 +368,10 @@ describe("a holder that is refused for its pace or for its events", () => {
     await desk.redis.hset(key, { pace_at: now, ...field });
     const before = await eventsIn(desk, id);
     const refused = await desk.move(move, id);
-    expect(refused.outcome).toBe(why);
+    expect(refused.kind).toBe(why);
     expect(Number(await desk.redis.hget(key, "lease_expires_at"))).toBe(refused.now + 60_000);
     desk.clock.offset_ms = 61_000;
-    expect((await desk.move("due", id)).outcome).toBe("not_due");
+    expect((await desk.move("due", id)).kind).toBe("not_due");
     expect(await eventsIn(desk, id)).toEqual(before);
   });
 });

@@ -68,7 +68,7 @@ test.each<[string, readonly MoveName[], readonly string[]]>([
   for (const name of moves) {
     clock.offset_ms += 1_000;
     const params = name === "lease" ? { confirm_ms: 1_000 } : name === "interrupt" ? { reply_hash: "h" } : {};
-    expect(await move(name, id, params)).toMatchObject({ outcome: "ok" });
+    expect(await move(name, id, params)).toMatchObject({ kind: "ok" });
   }
   expect((await redis.hmget(`{errand:0}:d:${id}`, ...gone)).map((value) => value ?? "")).toEqual(
     gone.map(() => ""),

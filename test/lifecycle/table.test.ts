@@ -32,12 +32,12 @@ describe.each(MOVE_NAMES)("%s", (name) => {
     const outcome = await desk.move(timed && legal ? "due" : name, id);
 
     if (!legal) {
-      expect(outcome.outcome).not.toBe("ok");
+      expect(outcome.kind).not.toBe("ok");
       expect(await dump(desk.redis)).toEqual(stored);
       return;
     }
     const to: State = move.to.length === 0 ? state : (move.to[0] ?? state);
-    expect(outcome).toMatchObject({ outcome: "ok", move: name, state: to });
+    expect(outcome).toMatchObject({ kind: "ok", move: name, state: to });
     const after = await desk.read(id);
     expect(after?.state).toBe(to);
     expect(after?.version).toBe((before?.version ?? 0) + (move.event === null ? 0 : 1));
@@ -60,7 +60,7 @@ test("submit makes a record where there is none, and its agent must exist", asyn
   expect(await desk.read(id)).toMatchObject({ state: "submitted", version: 1, attempt: 1, ticket: 1 });
   const before = await dump(desk.redis);
   const other = desk.shards.newDelegationId("nobody");
-  expect((await desk.move("submit", other, { target: "nobody" })).outcome).toBe("no_agent");
+  expect((await desk.move("submit", other, { target: "nobody" })).kind).toBe("no_agent");
   expect(await dump(desk.redis)).toEqual(before);
 });
 
@@ -68,7 +68,7 @@ test.each(MOVE_NAMES.filter((name) => name !== "submit"))(
   "%s of an unknown delegation is missing",
   async (name) => {
     const desk = await openDesk();
-    expect((await desk.move(name, desk.shards.newDelegationId("scout"))).outcome).toBe("missing");
+    expect((await desk.move(name, desk.shards.newDelegationId("scout"))).kind).toBe("missing");
   },
 );
 
@@ -82,13 +82,13 @@ test("nothing leaves a terminal state, by name or by time", async () => {
     const id = await desk.inState(state);
     const before = await dump(desk.redis);
     desk.clock.offset_ms = 3_500_000;
-    expect((await desk.move("due", id)).outcome).toBe("not_due");
+    expect((await desk.move("due", id)).kind).toBe("not_due");
     expect(await dump(desk.redis)).toEqual(before);
     desk.clock.offset_ms = 0;
   }
 });
 
-test("live indexes hold exactly the live delegations, by state; due holds all, a finished one to be forgotten", async () => {
+test("live indexes hold exactly the live delegations, by state; due holds all, a finished one until it is deleted", async () => {
   const desk = await openDesk();
   const keys = desk.shards.at(0);
   const ids = new Map<State, string>();

@@ -31,8 +31,8 @@ test("new work is made and taken in one script, on the taker's terms, and the re
   const scripts = vi.spyOn(redis, "evalsha");
   const { outcome, record, taken } = await writer.move(asked, TAKER);
   expect(scripts).toHaveBeenCalledTimes(1);
-  expect(outcome).toMatchObject({ outcome: "ok", move: "submit", state: "submitted", ticketed: true });
-  expect(taken?.outcome).toMatchObject({ outcome: "ok", move: "lease", id, fence: 1, attempt: 1 });
+  expect(outcome).toMatchObject({ kind: "ok", move: "submit", state: "submitted", ticketed: true });
+  expect(taken?.outcome).toMatchObject({ kind: "ok", move: "lease", id, fence: 1, attempt: 1 });
   expect(record).toMatchObject({ id, state: "working", version: 2, fence: 1 });
   expect(taken?.record).toMatchObject({ id, version: 2, message: record?.message });
   const stored = await read(id);
@@ -72,7 +72,7 @@ test("a ticket that is worth nothing is gone with the take, and the new one stay
   const canceled = await inState("submitted");
   await move("cancel", canceled);
   const { id, record, taken } = await submit();
-  expect(taken?.outcome).toMatchObject({ outcome: "state", id: canceled });
+  expect(taken?.outcome).toMatchObject({ kind: "state", id: canceled });
   expect(record).toMatchObject({ id, state: "submitted" });
   expect([await ticketOf(canceled), await ticketOf(id)]).toEqual(["missing", "queued"]);
 });
@@ -81,12 +81,12 @@ test("of a held agent's queue nothing is taken", async () => {
   const { submit, agents, ticketOf } = await takingDesk({ limits: { max_working: 1 } });
   await agents.setPaused("scout", true);
   const paused = await submit();
-  expect(paused.taken).toMatchObject({ outcome: { outcome: "held", why: "paused" }, record: null });
+  expect(paused.taken).toMatchObject({ outcome: { kind: "blocked", why: "paused" }, record: null });
   expect(paused.record).toMatchObject({ id: paused.id, state: "submitted" });
   await agents.setPaused("scout", false);
   expect((await submit()).taken?.record).toMatchObject({ id: paused.id, state: "working" });
   const full = await submit();
-  expect(full.taken?.outcome).toMatchObject({ outcome: "held", why: "max_working" });
+  expect(full.taken?.outcome).toMatchObject({ kind: "blocked", why: "max_working" });
   expect([full.record?.state, await ticketOf(full.id)]).toEqual(["submitted", "queued"]);
 });
 
@@ -94,7 +94,7 @@ test("delayed work is taken by nobody, nor is anything else in its name", async 
   const { submit, inState, ticketOf } = await takingDesk();
   const ready = await inState("submitted");
   const { id, outcome, record, taken } = await submit({ delay_ms: 60_000 });
-  expect(outcome).toMatchObject({ outcome: "ok", ticketed: true });
+  expect(outcome).toMatchObject({ kind: "ok", ticketed: true });
   expect([taken, record?.state]).toEqual([undefined, "submitted"]);
   expect([await ticketOf(id), await ticketOf(ready)]).toEqual(["delayed", "queued"]);
 });
@@ -108,7 +108,7 @@ test.each([
   const waiting = await inState("submitted");
   if (refusal === "no_agent") await agents.close("scout", true);
   const { outcome, record, taken } = await submit({}, refusal === "exists" ? waiting : undefined);
-  expect([outcome.outcome, taken]).toEqual([refusal, undefined]);
+  expect([outcome.kind, taken]).toEqual([refusal, undefined]);
   expect(record?.state).toBe(refusal === "exists" ? "submitted" : undefined);
   expect(await ticketOf(waiting)).toBe("queued");
   expect(await redis.zcard("{errand:0}:live:scout:working")).toBe(0);
@@ -118,7 +118,7 @@ test("where the queue refuses the ticket, nothing is taken and the move is told 
   const { submit, redis } = await takingDesk();
   await redis.set("{errand:0}:q:scout:prioritized", "not what BullMQ keeps there");
   const { outcome, record, taken } = await submit();
-  expect(outcome).toMatchObject({ outcome: "ok", ticketed: false });
+  expect(outcome).toMatchObject({ kind: "ok", ticketed: false });
   expect([taken, record?.state]).toEqual([undefined, "submitted"]);
 });
 
@@ -126,7 +126,7 @@ test("what fails in the taking undoes nothing of the move, and the move is answe
   const { submit, redis, read } = await takingDesk();
   await redis.set("{errand:0}:live:scout:working", "not a sorted set");
   const { id, outcome, record, taken } = await submit();
-  expect(outcome).toMatchObject({ outcome: "ok", move: "submit" });
+  expect(outcome).toMatchObject({ kind: "ok", move: "submit" });
   expect(taken).toBeUndefined();
   expect(record).toMatchObject({ id });
   expect(await read(id)).toMatchObject({ id });

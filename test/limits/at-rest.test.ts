@@ -72,7 +72,7 @@ test("events: their number and their bytes", async () => {
         }),
       );
       const outcomes = (await Promise.all(batch)).map(({ outcome }) => outcome);
-      kept += outcomes.filter((outcome) => outcome.outcome === "ok" && !outcome.progress_dropped).length;
+      kept += outcomes.filter((outcome) => outcome.kind === "ok" && !outcome.progress_dropped).length;
       if (kept === 0 || outcomes.some((outcome) => "progress_dropped" in outcome)) return kept;
     }
   };

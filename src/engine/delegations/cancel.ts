@@ -49,7 +49,7 @@ export async function cancelMove(
   });
   const { outcome } = result;
   // An earlier cancel without `cascade` may have left its children alone.
-  if (!cascade || outcome.outcome !== "state" || outcome.state !== "canceled") return result;
+  if (!cascade || outcome.kind !== "state" || outcome.state !== "canceled") return result;
   return broker.writer.move({ move: "cascade", id, params: { cascade: by }, read });
 }
 
@@ -61,11 +61,11 @@ export async function cancelAs(
   options: CancelOptions,
 ): Promise<StoredDelegation> {
   const { outcome, record } = await cancelMove(broker, by, id, options, true);
-  if (outcome.outcome === "ok" && record) {
+  if (outcome.kind === "ok" && record) {
     await afterMove(broker, id, outcome);
     return record;
   }
-  if (outcome.outcome === "state" && outcome.state === "canceled") {
+  if (outcome.kind === "state" && outcome.state === "canceled") {
     const standing = record ?? (await readRecord(broker.redis, broker.shards, id));
     if (standing) return standing;
   }

@@ -109,8 +109,8 @@ export class Cascades {
       id,
       params: { claim: task.claim },
     });
-    if (outcome.outcome !== "ok" || outcome.follow_at === undefined) return false;
-    task.claim = outcome.follow_at;
+    if (outcome.kind !== "ok" || outcome.claimed_until === undefined) return false;
+    task.claim = outcome.claimed_until;
     task.claimedAt = performance.now();
     return true;
   }
@@ -127,11 +127,11 @@ export class Cascades {
     if (there !== 1) return;
     const options = { reason: `its parent ${parent} was canceled`, cascade: true };
     const { outcome } = await cancelMove(broker, by, child, options, false);
-    if (outcome.outcome === "state" || outcome.outcome === "missing") return;
-    if (outcome.outcome !== "ok") throw refusal(outcome, child);
-    const { cascade, follow_at } = outcome;
+    if (outcome.kind === "state" || outcome.kind === "missing") return;
+    if (outcome.kind !== "ok") throw refusal(outcome, child);
+    const { cascade, claimed_until } = outcome;
     // Not awaited here: it needs one of the places itself.
-    if (cascade !== undefined) below.push(broker.deliverPending(child, { cascade, follow_at }));
+    if (cascade !== undefined) below.push(broker.deliverPending(child, { cascade, claimed_until }));
     await afterMove(broker, child, { ...outcome, cascade: undefined });
   }
 }

@@ -107,7 +107,7 @@ export async function delegate(
     const id = broker.shards.newDelegationId(request.target);
     try {
       const record = await submit(broker, principal, request, id, options);
-      if (!record) throw refusal({ outcome: "missing", now: 0 }, id);
+      if (!record) throw refusal({ kind: "missing", now: 0 }, id);
       return { record, replayed: false };
     } catch (error) {
       if (isRefusal(error)) await disown(broker, request.parent_id, id);
@@ -254,8 +254,8 @@ async function place(
     bytes: Buffer.byteLength(json),
     read: true,
   });
-  if (outcome.outcome === "exists" || outcome.outcome === "voided") return null;
-  if (outcome.outcome !== "ok" || !record) throw refusal(outcome, id);
+  if (outcome.kind === "exists" || outcome.kind === "voided") return null;
+  if (outcome.kind !== "ok" || !record) throw refusal(outcome, id);
   broker.metrics.accept.observe((performance.now() - startedAt) / 1000);
   await afterMove(broker, id, outcome, taken !== undefined);
   return record;

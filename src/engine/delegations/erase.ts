@@ -30,17 +30,17 @@ export async function erase(broker: Broker, principal: Principal, id: string): P
   let key_retired = false;
   for (let tries = 0; tries < TRIES; tries += 1) {
     const { outcome } = await broker.writer.move({ move: "erase", id, params: { key_retired } });
-    if (outcome.outcome === "forgotten") {
+    if (outcome.kind === "removed") {
       const { target, delegator, state } = record;
       return audit(broker, principal, "delegation.erase", id, { target, delegator, state });
     }
-    if (outcome.outcome === "keyed") {
+    if (outcome.kind === "retire_key") {
       const { idempotency: name, created_at, now } = outcome;
       await retireKey(broker.redis, { name, id, created_at, now });
       key_retired = true;
-    } else if (outcome.outcome === "follow_up") {
+    } else if (outcome.kind === "pending") {
       await waitBriefly(broker.deliverPending(id, outcome));
-    } else if (outcome.outcome === "state") {
+    } else if (outcome.kind === "state") {
       throw new ErrandError(
         "wrong_state",
         `Delegation ${id} is ${outcome.state}; only a finished one can be erased.`,

@@ -147,7 +147,7 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
       }
       if (heldHash !== hash) throw conflict(id);
       if (earlier) return reservation(id, earlier);
-      throw refusal({ outcome: "deleted", now: 0 }, id);
+      throw refusal({ kind: "deleted", now: 0 }, id);
     }
     if (refused) throw refused;
     if (heldHash === hash && mark !== "voiding") {

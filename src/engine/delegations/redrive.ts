@@ -39,7 +39,7 @@ async function again(broker: Broker, failed: StoredDelegation): Promise<StoredDe
     id: failed.id,
     params: { new_id: newId },
   });
-  if (outcome.outcome === "state") {
+  if (outcome.kind === "state") {
     throw new ErrandError(
       "wrong_state",
       `Delegation ${failed.id} is ${outcome.state}; only what failed is redriven.`,
@@ -49,8 +49,8 @@ async function again(broker: Broker, failed: StoredDelegation): Promise<StoredDe
       },
     );
   }
-  if (outcome.outcome !== "ok" && outcome.outcome !== "redriven") throw refusal(outcome, failed.id);
-  const id = outcome.outcome === "redriven" ? outcome.redriven_as : newId;
+  if (outcome.kind !== "ok" && outcome.kind !== "redriven") throw refusal(outcome, failed.id);
+  const id = outcome.kind === "redriven" ? outcome.redriven_as : newId;
   const earlier = id === newId ? null : await readRecord(broker.redis, broker.shards, id);
   if (earlier) return earlier;
   const parent = failed.parent_id && (await readRecord(broker.redis, broker.shards, failed.parent_id));
@@ -74,7 +74,7 @@ async function again(broker: Broker, failed: StoredDelegation): Promise<StoredDe
     traceparent,
   });
   const record = made ?? (await readRecord(broker.redis, broker.shards, id));
-  if (!record) throw refusal({ outcome: "missing", now: 0 }, id);
+  if (!record) throw refusal({ kind: "missing", now: 0 }, id);
   return record;
 }
 

@@ -46,7 +46,7 @@ export async function adopt(broker: Broker, parentId: string, childId: string): 
     id: parentId,
     params: { child_id: childId },
   });
-  if (outcome.outcome !== "ok") throw refusal(outcome, parentId);
+  if (outcome.kind !== "ok") throw refusal(outcome, parentId);
 }
 
 /** Undoes {@link adopt} for a child that was refused. If this fails, the entry stays and costs a cancel one look-up. */

@@ -64,11 +64,11 @@ export async function replyA2a(
   const { id, fence } = locate(address);
   const holder: Holder = { fence, agent };
   const { outcome, record } = await act(broker, id, holder, action, bodyHash(body));
-  if (outcome.outcome === "ok" && record) {
+  if (outcome.kind === "ok" && record) {
     await afterMove(broker, id, outcome);
     return { outcome: "matched", record };
   }
-  if (outcome.outcome === "duplicate" && record) return { outcome: "duplicate", record };
+  if (outcome.kind === "duplicate" && record) return { outcome: "duplicate", record };
   throw refuse(outcome, id, fence, agent, address);
 }
 
@@ -127,7 +127,7 @@ async function ask(
   reply_hash: string,
 ): Promise<Result> {
   const raised = await raise(broker, id, holder, question, reply_hash);
-  if (raised.outcome.outcome !== "answered") return raised;
+  if (raised.outcome.kind !== "answered") return raised;
   return broker.writer.move({ move: "release", id, params: { ...holder, reply_hash }, read: true });
 }
 
@@ -165,9 +165,8 @@ const unknown = (why: string): ErrandError =>
   new ErrandError("reply_unknown", `The reply matches no delegation of this agent. ${why}`);
 
 function refuse(outcome: Outcome, id: string, fence: number, agent: string, address: Address): ErrandError {
-  if (outcome.outcome === "missing" || outcome.target !== agent)
-    return unknown("Nothing is known by its id.");
-  if (outcome.outcome === "no_lease" && address.by === "delegation") {
+  if (outcome.kind === "missing" || outcome.target !== agent) return unknown("Nothing is known by its id.");
+  if (outcome.kind === "no_lease" && address.by === "delegation") {
     return new ErrandError("lease_lost", `Delegation ${id} was never leased.`, {
       delegation_id: id,
       ...(outcome.state && { delegation_valid: !isTerminal(outcome.state) }),
@@ -175,6 +174,6 @@ function refuse(outcome: Outcome, id: string, fence: number, agent: string, addr
       recovery: "Lease it first, and send the lease_id with the reply.",
     });
   }
-  if (outcome.outcome === "no_lease") return unknown("There is no such lease.");
+  if (outcome.kind === "no_lease") return unknown("There is no such lease.");
   return refusal(outcome, id, leaseIdOf(id, fence));
 }

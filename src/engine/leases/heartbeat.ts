@@ -41,7 +41,7 @@ export function holder(
   return { id: delegationId, params: { fence, agent: principal.name } };
 }
 
-type Beat = Extract<Outcome, { outcome: "ok" }> & { readonly unseen: readonly string[] };
+type Beat = Extract<Outcome, { kind: "ok" }> & { readonly unseen: readonly string[] };
 
 export interface HeartbeatResult {
   readonly expires_at: string;
@@ -75,7 +75,7 @@ export async function heartbeat(
       event: { progress: json },
       fields: { progress: json, checkpoint },
     });
-    if (outcome.outcome !== "ok") throw refusal(outcome, id, leaseId);
+    if (outcome.kind !== "ok") throw refusal(outcome, id, leaseId);
     broker.presence.seen(outcome.target);
     notifyReceivers(broker, id, outcome);
     return { ...outcome, unseen };
@@ -147,10 +147,10 @@ export async function addArtifact(
     artifacts: [{ artifact: kept, append }],
     shows: "artifact",
   });
-  if (outcome.outcome !== "ok" && outcome.outcome !== "duplicate") throw refusal(outcome, id, leaseId);
+  if (outcome.kind !== "ok" && outcome.kind !== "duplicate") throw refusal(outcome, id, leaseId);
   broker.presence.seen(outcome.target);
   const expires_at = toInstant(outcome.lease_expires_at ?? outcome.now);
-  if (outcome.outcome === "duplicate") return { expires_at, duplicate: true };
+  if (outcome.kind === "duplicate") return { expires_at, duplicate: true };
   notifyReceivers(broker, id, outcome);
   return { expires_at };
 }
@@ -169,7 +169,7 @@ export async function release(
     params: { ...params, delay_ms: Math.round(request.delay_seconds * 1000) },
     event: { reason: request.reason === undefined ? undefined : JSON.stringify(request.reason) },
   });
-  if (outcome.outcome !== "ok") throw refusal(outcome, id, leaseIdOf(id, params.fence));
+  if (outcome.kind !== "ok") throw refusal(outcome, id, leaseIdOf(id, params.fence));
   await afterMove(broker, id, outcome);
   return id;
 }

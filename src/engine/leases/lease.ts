@@ -128,15 +128,15 @@ export const takerOf = ({ agent, request }: Terms): Taker => ({
 async function take(broker: Broker, terms: Terms, brought?: Result): Promise<Look<Grant>> {
   for (let result = brought; ; result = undefined) {
     const { outcome, record } = result ?? (await takeOne(broker, takerOf(terms)));
-    if (outcome.outcome === "empty") {
+    if (outcome.kind === "empty") {
       const { next_due_at, now } = outcome;
       if (next_due_at === undefined) return { found: null };
       // Redis' clock says when it is due, ours when to look; they may differ.
       const left = next_due_at - (now - broker.clock.offset_ms);
       return { found: null, next_due_at: Date.now() + left };
     }
-    if (outcome.outcome === "held") return { found: "held", held: true };
-    if (outcome.outcome !== "ok" || !record) continue;
+    if (outcome.kind === "blocked") return { found: "held", held: true };
+    if (outcome.kind !== "ok" || !record) continue;
     const { id, fence } = record;
     notifyReceivers(broker, id, outcome);
     return {
@@ -179,7 +179,7 @@ export async function giveBack(broker: Broker, { delegation_id, fence }: LeaseRe
     params: { fence },
     event: { reason: '"connection_lost"' },
   });
-  if (outcome.outcome === "ok") await afterMove(broker, delegation_id, outcome);
+  if (outcome.kind === "ok") await afterMove(broker, delegation_id, outcome);
 }
 
 export async function setPaused(

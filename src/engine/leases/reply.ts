@@ -77,7 +77,7 @@ export async function settle(
     read: true,
   });
   const { outcome } = result;
-  if (outcome.outcome === "lease") {
+  if (outcome.kind === "lease") {
     broker.log.info({ delegation_id: id, fence: params.fence, reason: outcome.reason }, "late reply");
   }
   return result;
@@ -92,10 +92,10 @@ export async function reply(
   const { id, params } = holder(principal, leaseId);
   const { next: _next, ...body } = request;
   const { outcome, record } = await settle(broker, id, { ...params, reply_hash: bodyHash(body) }, body);
-  if (outcome.outcome === "ok" && record) {
+  if (outcome.kind === "ok" && record) {
     await afterMove(broker, id, outcome);
     return { outcome: "matched", record };
   }
-  if (outcome.outcome === "duplicate" && record) return { outcome: "duplicate", record };
+  if (outcome.kind === "duplicate" && record) return { outcome: "duplicate", record };
   throw refusal(outcome, id, leaseId);
 }

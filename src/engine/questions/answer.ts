@@ -62,11 +62,11 @@ export async function answer(
     ...(secret && { bytes: Buffer.byteLength(givenJson) }),
     read: true,
   });
-  if (outcome.outcome === "ok" && record) {
+  if (outcome.kind === "ok" && record) {
     await afterMove(broker, id, outcome);
     return record;
   }
-  if (outcome.outcome === "duplicate" && record) return record;
+  if (outcome.kind === "duplicate" && record) return record;
   throw refusal(outcome, id);
 }
 

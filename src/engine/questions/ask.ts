@@ -137,7 +137,7 @@ export async function ask(
   };
   const asked = bodyHash({ kind, requests: question.requests });
   const { interrupt_id, outcome } = await raise(broker, id, params, question, asked);
-  switch (outcome.outcome) {
+  switch (outcome.kind) {
     case "ok":
       await afterMove(broker, id, outcome);
       return { interrupt_id };

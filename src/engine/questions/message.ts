@@ -36,7 +36,7 @@ export async function message(
     history: [json],
     read: true,
   });
-  if (outcome.outcome === "ok") notifyReceivers(broker, id, outcome);
-  if ((outcome.outcome === "ok" || outcome.outcome === "duplicate") && record) return record;
+  if (outcome.kind === "ok") notifyReceivers(broker, id, outcome);
+  if ((outcome.kind === "ok" || outcome.kind === "duplicate") && record) return record;
   throw refusal(outcome, id);
 }

@@ -13,7 +13,7 @@ import type { Broker } from "../broker.ts";
 export function metricsObserver(metrics: Metrics): Observe {
   return (command, outcome) => {
     const isReply = command.params?.reply_hash !== undefined;
-    if (outcome.outcome === "ok") {
+    if (outcome.kind === "ok") {
       metrics.moves.inc({ move: outcome.move });
       if (command.move === "due") metrics.swept.inc({ move: outcome.move });
       if (outcome.move === "reticket") metrics.ticketsRemade.inc();
@@ -29,9 +29,9 @@ export function metricsObserver(metrics: Metrics): Observe {
       }
     }
     if (!isReply) return;
-    if (outcome.outcome === "ok") metrics.replies.inc({ outcome: "matched" });
-    else if (outcome.outcome === "duplicate") metrics.replies.inc({ outcome: "duplicate" });
-    else if (outcome.outcome === "lease") metrics.replies.inc({ outcome: "late" });
+    if (outcome.kind === "ok") metrics.replies.inc({ outcome: "matched" });
+    else if (outcome.kind === "duplicate") metrics.replies.inc({ outcome: "duplicate" });
+    else if (outcome.kind === "lease") metrics.replies.inc({ outcome: "late" });
     else metrics.replies.inc({ outcome: "unknown" });
   };
 }

@@ -72,16 +72,16 @@ export class Sweep {
 
   async #handle(id: string): Promise<void> {
     const { outcome } = await this.#due(id);
-    if (outcome.outcome === "ok") {
+    if (outcome.kind === "ok") {
       this.#broker.log.info({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
       await afterMove(this.#broker, id, outcome);
-    } else if (outcome.outcome === "follow_up") {
+    } else if (outcome.kind === "pending") {
       this.#broker.log.info({ delegation_id: id }, "follow-up taken over");
-      const { cascade, follow_at, untold } = outcome;
+      const { cascade, claimed_until, pending_events } = outcome;
       // Not awaited: a cascade may take long, and other work is due.
-      if (cascade !== undefined) void this.#broker.deliverPending(id, { cascade, follow_at });
-      if (untold) await this.#broker.deliverPending(id, { untold });
-    } else if (outcome.outcome === "check") {
+      if (cascade !== undefined) void this.#broker.deliverPending(id, { cascade, claimed_until });
+      if (pending_events) await this.#broker.deliverPending(id, { pending_events });
+    } else if (outcome.kind === "check") {
       await this.checkTicket(id, outcome.target, outcome.ticket);
     }
   }
@@ -91,7 +91,7 @@ export class Sweep {
     const { writer, redis } = this.#broker;
     const result = await writer.move({ move: "due", id });
     const { outcome } = result;
-    if (outcome.outcome !== "keyed") return result;
+    if (outcome.kind !== "retire_key") return result;
     const { idempotency: name, created_at, now } = outcome;
     await retireKey(redis, { name, id, created_at, now });
     return writer.move({ move: "due", id, params: { key_retired: true } });
@@ -105,7 +105,7 @@ export class Sweep {
     const found = await this.#broker.tickets.find(agent, { delegation_id: id, ticket });
     if (found === "queued") return;
     const { outcome } = await this.#broker.writer.move({ move: "reticket", id, params: { ticket } });
-    if (outcome.outcome !== "ok") {
+    if (outcome.kind !== "ok") {
       // It has done its work, or is worth nothing, and whoever popped it did not take it out.
       if (found === "popped") await this.#broker.tickets.discard(agent, { delegation_id: id, ticket });
       return;

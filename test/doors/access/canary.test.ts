@@ -272,7 +272,7 @@ describe("an exception inside the broker", () => {
     await api.agent("scout");
     const { id } = (await api.delegate("scout")).body;
     const { outcome } = await gateway.broker.writer.move({ move: "due", id });
-    expect(outcome.outcome).toBe("not_due");
+    expect(outcome.kind).toBe("not_due");
     vi.spyOn(gateway.broker.writer, "move").mockResolvedValueOnce({ outcome, record: null, unseen: [] });
     const answer = await api.cancel(id);
     expectInternal(answer);

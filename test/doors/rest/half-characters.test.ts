@@ -214,14 +214,14 @@ test("a push agent has it repaired, too", async () => {
 test("the script survives one that slipped in", async () => {
   const { inState, writer, move } = await openDesk();
   const id = await inState("working");
-  expect(await move("message", id, { message_id: HALF })).toMatchObject({ outcome: "ok" });
+  expect(await move("message", id, { message_id: HALF })).toMatchObject({ kind: "ok" });
   const artifact = { artifactId: HALF, parts: [] };
   const kept = await writer.move({ move: "artifact", id, params: { fence: 1 }, artifacts: [{ artifact }] });
-  expect(kept.outcome.outcome).toBe("ok");
+  expect(kept.outcome.kind).toBe("ok");
   const seen = await writer.move({ move: "heartbeat", id, params: { fence: 1, seen: HALF } });
-  expect([seen.outcome.outcome, seen.unseen]).toEqual(["ok", []]);
-  expect(await move("interrupt", id, { interrupt_id: HALF })).toMatchObject({ outcome: "ok" });
-  expect(await move("answer", id, { interrupt_id: HALF })).toMatchObject({ outcome: "ok" });
+  expect([seen.outcome.kind, seen.unseen]).toEqual(["ok", []]);
+  expect(await move("interrupt", id, { interrupt_id: HALF })).toMatchObject({ kind: "ok" });
+  expect(await move("answer", id, { interrupt_id: HALF })).toMatchObject({ kind: "ok" });
 });
 
 test("follow-ups that an earlier version kept are seen like others, and half a character in them is no matter", async () => {

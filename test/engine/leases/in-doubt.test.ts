@@ -16,7 +16,7 @@ test("a lease that nobody heard of goes back, however many were granted after it
   await api.agent("scout");
   const { id } = (await api.delegate("scout")).body;
   const { outcome } = await broker.writer.take({ agent: "scout", nonce: "lost", worker_id: "w" });
-  expect(outcome).toMatchObject({ outcome: "ok", id });
+  expect(outcome).toMatchObject({ kind: "ok", id });
   const newer = Array.from({ length: 1_500 }, (_, n) => [String(Date.now() + 1_000), `dlg_0_other${n}`]);
   await redis.zadd("{errand:0}:live:scout:working", ...newer.flat());
   broker.unheard.grant("scout", "lost");

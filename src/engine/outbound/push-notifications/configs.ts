@@ -80,7 +80,7 @@ export async function createPush(
     id,
     params: { ...pushParams(push), most },
   });
-  if (outcome.outcome !== "ok") throw refusal(outcome, id);
+  if (outcome.kind !== "ok") throw refusal(outcome, id);
   // What a finished one has to tell is told now; of a live one its next event will see to that.
   if (isTerminal(outcome.state)) await queuePushes(broker, id);
   return shown(principal, record, push);
