@@ -6,7 +6,7 @@ import { setMaxListeners } from "node:events";
 import type { LookupFunction } from "node:net";
 import { Signer } from "./doors/a2a/cards/signing.ts";
 import { renderPush } from "./doors/a2a/push/push-notification.ts";
-import { createDoor, type Door } from "./doors/http/app.ts";
+import { createHttpApp, type HttpApp } from "./doors/http/app.ts";
 import { type Arrival, type Listener, listen } from "./doors/http/listener.ts";
 import type { Extension } from "./doors/mcp/server.ts";
 import { type Quota, Quotas } from "./engine/access/quotas.ts";
@@ -93,7 +93,7 @@ export interface Gateway {
   /** Bytes of large request bodies in progress: of one principal, or of all. */
   readonly requestBytes: (principal?: string) => number;
   /** How many requests of a principal run, and how many wait for their turn. */
-  readonly inProgress: Door["inProgress"];
+  readonly inProgress: HttpApp["inProgress"];
   /** Clean end within ten seconds: polls answered, streams closed, what is in flight finished. */
   readonly close: () => Promise<void>;
 }
@@ -216,7 +216,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const stopping = new AbortController();
     // Every parked poll and every stream listens to it.
     setMaxListeners(0, stopping.signal);
-    const door = createDoor({
+    const door = createHttpApp({
       broker,
       host: options.host,
       maxBodyBytes: options.maxBodyBytes,

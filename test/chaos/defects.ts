@@ -44,7 +44,7 @@ export const DEFECTS: Record<RuleName, Defect> = {
   doubled: defect(
     "ignores the idempotency key",
     "doors/rest/delegations.js",
-    /idempotencyKey: call\.header\("idempotency-key"\)/,
+    /idempotencyKey: request\.header\("idempotency-key"\)/,
     "idempotencyKey: undefined",
   ),
   phantom: defect(

@@ -1,6 +1,6 @@
 /** One principal sends as many requests as it can, beside another. Limit: order and numbers; times are the benchmark's. */
 import { expect, onTestFinished, test, vi } from "vitest";
-import { InProgress } from "../../src/doors/http/in-progress.ts";
+import { ConcurrencyLimiter } from "../../src/doors/http/concurrency-limiter.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { callModern } from "../support/mcp.ts";
@@ -119,7 +119,7 @@ test("a report over MCP that waits for a follow-up does not count against its pr
 
 test("a request that waited too long for its turn is refused, and the next one gets it", async () => {
   let now = 0;
-  const turns = new InProgress(() => now, 1);
+  const turns = new ConcurrencyLimiter(() => now, 1);
   expect(turns.begin("a")).toBeNull();
   const old = turns.begin("a");
   now = 5_001;

@@ -1,7 +1,7 @@
 /** One request of an A2A client: who asks, of which agent, and what must end with it. Limit: lives as long as the answer. */
 import { ErrandError } from "../../schema/errors.ts";
 import { AGENT_NAME } from "../../schema/values.ts";
-import type { Call } from "../http/call.ts";
+import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { a2aUrl } from "../http/links.ts";
 import type { Reader } from "../http/stream.ts";
 import type { Signer } from "./cards/signing.ts";
@@ -13,7 +13,7 @@ export function requireName(agent: string | undefined): string {
 }
 
 export class Scope {
-  readonly call: Call;
+  readonly call: AuthenticatedRequest;
   /** The agent's name as the path has it; whether there is one is for the engine to say. */
   readonly agent: string;
   readonly signer: Signer | null;
@@ -24,9 +24,9 @@ export class Scope {
   failure: { readonly error: unknown } | undefined;
 
   /** A place among the caller's streams, taken before anything is accepted. */
-  #place: ReturnType<Call["hold"]> | undefined;
+  #place: ReturnType<AuthenticatedRequest["openScope"]> | undefined;
 
-  constructor(call: Call, agent: string | undefined, signer: Signer | null, raw?: unknown) {
+  constructor(call: AuthenticatedRequest, agent: string | undefined, signer: Signer | null, raw?: unknown) {
     this.call = call;
     this.agent = requireName(agent);
     this.signer = signer;
@@ -46,7 +46,7 @@ export class Scope {
 
   /** Throws where the caller has as many streams as it may; whoever is let in is not refused for that later. */
   takePlace(): void {
-    this.#place = this.call.hold("streams");
+    this.#place = this.call.openScope("streams");
   }
 
   /** When there will be no stream after all. */
@@ -62,8 +62,8 @@ export class Scope {
       broker,
       requestId,
       cut: () => call.cut(),
-      room: (bytes) => call.room(bytes),
-      hold: (quota) => this.#place ?? call.hold(quota),
+      reserve: (bytes) => call.reserve(bytes),
+      openScope: (quota) => this.#place ?? call.openScope(quota),
     };
   }
 

@@ -36,7 +36,7 @@ import { type Delegation, delegationSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { truncate } from "../../schema/text.ts";
-import { waitedFor } from "../http/accepted.ts";
+import { waitForResult } from "../http/wait-for-result.ts";
 import { extendedCard, publicCard } from "./cards/card.ts";
 import type { Scope } from "./context.ts";
 import { toInlinePush, toPushConfig, toPushInput, versionFor } from "./push/push-config.ts";
@@ -87,10 +87,10 @@ export class BrokerA2AHandler implements A2ARequestHandler {
       const { call } = this.#scope;
       const { historyLength, returnImmediately = false } = params.configuration ?? {};
       // Held before anything is accepted: whoever waits too often already is refused with nothing written.
-      const hold = returnImmediately ? null : call.hold("polls");
+      const hold = returnImmediately ? null : call.openScope("polls");
       try {
         const sent = await this.#send(params, context);
-        const record = hold === null ? sent : await waitedFor(call, sent, WAIT_SECONDS, hold);
+        const record = hold === null ? sent : await waitForResult(call, sent, WAIT_SECONDS, hold);
         return toTask(toTaskJson(parsed(record), { historyLength }));
       } finally {
         hold?.release();

@@ -3,7 +3,7 @@
  * own; what it does is done by the engine's verbs.
  */
 import type { Broker } from "../../engine/broker.ts";
-import type { Mount } from "../http/exchange.ts";
+import type { Mount } from "../http/mount.ts";
 import { rest } from "./bindings/rest.ts";
 import { rpc } from "./bindings/rpc.ts";
 import { published } from "./cards/public-card.ts";
@@ -15,18 +15,18 @@ export function a2aRoutes(broker: Broker, signer: Signer | null): readonly Mount
     {
       methods: ["GET"],
       path: "/a2a/:agent/.well-known/agent-card.json",
-      handle: (exchange) => published(exchange, broker, signer),
+      handle: (request) => published(request, broker, signer),
     },
     // Some clients add a slash of their own.
     ...["/a2a/:agent/rpc", "/a2a/:agent/rpc/"].map((path) => ({
       methods: ["POST"],
       path,
-      handle: (exchange: Parameters<Mount["handle"]>[0]) => rpc(exchange, signer, log),
+      handle: (request: Parameters<Mount["handle"]>[0]) => rpc(request, signer, log),
     })),
     {
       methods: ["GET", "POST", "DELETE"],
       path: "/a2a/:agent/rest/*",
-      handle: (exchange) => rest(exchange, signer, log),
+      handle: (request) => rest(request, signer, log),
     },
   ];
 }

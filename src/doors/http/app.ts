@@ -1,6 +1,6 @@
 /**
- * The HTTP door: routes from the tables, a principal for each request, errors as problem+json. Limit: it has
- * no rules; it parses, calls one verb, and renders.
+ * The HTTP app: routes from the tables, a principal for each request, errors as problem+json. Limit: no rules; it
+ * parses, calls one verb of the engine, and renders.
  */
 import { type HttpBindings, RequestError } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
@@ -23,15 +23,16 @@ import { leaseRoutes } from "../rest/leases.ts";
 import { replyRoutes } from "../rest/replies.ts";
 import { statusRoutes } from "../rest/status.ts";
 import { tokenRoutes } from "../rest/tokens.ts";
-import { Answer, withText } from "./answer.ts";
-import type { Call } from "./call.ts";
+import type { AuthenticatedRequest } from "./authenticated-request.ts";
+import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { createDirect, type Direct, honoPath, headerOf as incomingHeader } from "./direct.ts";
-import type { Mount } from "./exchange.ts";
-import { bearerOf, Gate, type GateOptions, type Inbound } from "./gate.ts";
-import type { InProgress } from "./in-progress.ts";
+import type { IncomingRequest } from "./incoming-request.ts";
+import type { Mount, MountedRequest } from "./mount.ts";
 import { PREFLIGHT_HEADERS } from "./origin.ts";
+import { bearerOf, Pipeline, type PipelineOptions } from "./pipeline.ts";
 import { problemResponse } from "./problem.ts";
 import type { Route } from "./route.ts";
+import { TextResponse, withText } from "./text-response.ts";
 
 export const ROUTES: readonly Route[] = [
   ...tokenRoutes,
@@ -53,26 +54,26 @@ function describeApi(): Document {
   return description;
 }
 
-export interface DoorOptions extends GateOptions {
+export interface HttpAppOptions extends PipelineOptions {
   /** Signs agent cards; null leaves them unsigned. */
   readonly signer: Signer | null;
   /** Why the broker is not ready, or null. */
   readonly unready: () => Promise<string | null>;
-  /** More for MCP clients than the broker's own; for tests. */
+  /** Additional MCP tools; for tests. */
   readonly mcpExtension?: Extension | undefined;
   /** How long an MCP client may take to answer a ping; for tests. */
   readonly mcpPingMs?: number | undefined;
 }
 
-export interface Door {
+export interface HttpApp {
   readonly app: Hono<Env>;
   readonly direct: Direct;
-  /** The answer where the app makes none: of a host or an address that is none there is no request for it. */
+  /** The response to a request whose Host or URL is malformed: the app cannot be called with it. */
   readonly unserved: (error: unknown) => Response;
   /** Bytes of large request bodies in progress: of one principal, or of all. */
   readonly requestBytes: (principal?: string) => number;
   /** How many requests of a principal run, and how many wait for their turn. */
-  readonly inProgress: InProgress["of"];
+  readonly inProgress: ConcurrencyLimiter["of"];
 }
 
 type Env = {
@@ -80,36 +81,36 @@ type Env = {
   Variables: {
     requestId: string;
     route?: string;
-    /** The origin of another site that was let in. */
+    /** The allowed origin of another site. */
     foreign?: string | undefined;
-    /** The status of an answer that is on its way already. */
+    /** The status of a response that is already written. */
     sent?: number;
   };
 };
 
-export function createDoor(options: DoorOptions): Door {
+export function createHttpApp(options: HttpAppOptions): HttpApp {
   const { broker, stopping } = options;
   const app = new Hono<Env>();
-  const gate = new Gate(options);
+  const pipeline = new Pipeline(options);
   const fail = (error: unknown, c: Context<Env>) => {
     const requestId = c.get("requestId");
-    return problemResponse(gate.refusal(error, requestId, c.req.method), requestId);
+    return problemResponse(pipeline.toError(error, requestId, c.req.method), requestId);
   };
-  const commonHeaders = (c: Context<Env>) => gate.headers(c.get("requestId"), c.get("foreign"));
+  const commonHeaders = (c: Context<Env>) => pipeline.headers(c.get("requestId"), c.get("foreign"));
 
   app.use(async (c, next) => {
-    c.set("requestId", gate.newRequestId());
+    c.set("requestId", pipeline.newRequestId());
     await next();
-    gate.count(c.req.method, c.get("route") ?? "other", c.get("sent") ?? c.res.status);
+    pipeline.count(c.req.method, c.get("route") ?? "other", c.get("sent") ?? c.res.status);
     if (c.get("sent") !== undefined) return;
     for (const [name, value] of Object.entries(commonHeaders(c))) {
       if (name !== "cache-control" || !c.res.headers.has(name)) c.res.headers.set(name, value);
     }
   });
   app.use(async (c, next) => {
-    c.set("foreign", gate.guard(headerOf(c, "origin"), headerOf(c, "host")));
+    c.set("foreign", pipeline.checkOrigin(headerOf(c, "origin"), headerOf(c, "host")));
     const asks = c.req.method === "OPTIONS" && headerOf(c, "access-control-request-method") !== undefined;
-    // Asked without a token: browsers keep it for the request itself.
+    // A browser sends no token with a preflight.
     if (c.get("foreign") === undefined || !asks) return next();
     c.res = new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
   });
@@ -125,7 +126,7 @@ export function createDoor(options: DoorOptions): Door {
   app.get("/docs", async (c) => deliver(c, await withText(docsPage(describeApi()))));
 
   for (const route of ROUTES) {
-    app.on(route.method, honoPath(route), (c) => handle(c, route));
+    app.on(route.method, honoPath(route), (c) => serve(c, route));
   }
 
   for (const mount of [
@@ -133,16 +134,16 @@ export function createDoor(options: DoorOptions): Door {
     ...mcpRoutes({
       broker,
       stopping,
-      inTurn: (call, work) => gate.turn(call, work),
+      inTurn: (request, work) => pipeline.inWholeTurn(request, work),
       extension: options.mcpExtension,
       pingMs: options.mcpPingMs,
     }),
   ]) {
-    for (const method of mount.methods) app.on(method, mount.path, (c) => pass(c, mount));
+    for (const method of mount.methods) app.on(method, mount.path, (c) => serveMount(c, mount));
   }
 
   app.get("/metrics", async (c) => {
-    // Most wanted when Redis is away.
+    // Metrics matter most when Redis is away.
     const identity = await broker.tokens.identify(bearerOf(headerOf(c, "authorization")), {
       lastKnown: true,
     });
@@ -150,10 +151,10 @@ export function createDoor(options: DoorOptions): Door {
       throw new ErrandError("forbidden", "Only viewers and the operator may read the metrics.");
     }
     const type = { "content-type": broker.metrics.contentType };
-    return deliver(c, new Answer(200, await broker.metrics.text(), type));
+    return deliver(c, new TextResponse(200, await broker.metrics.text(), type));
   });
 
-  const inboundOf = (c: Context<Env>): Inbound => ({
+  const requestOf = (c: Context<Env>): IncomingRequest => ({
     requestId: c.get("requestId"),
     method: c.req.method,
     header: (name) => headerOf(c, name),
@@ -161,64 +162,67 @@ export function createDoor(options: DoorOptions): Door {
     outgoing: c.env?.outgoing,
   });
 
-  function deliver(c: Context<Env>, answer: Answer | Response, call?: Call): Response {
-    if (!(answer instanceof Answer)) return answer;
-    const inbound = inboundOf(c);
-    const { incoming, outgoing } = inbound;
-    if (!outgoing || incoming?.method === "HEAD") return new Response(answer.text, answer);
-    gate.write(answer, inbound, c.get("foreign"), call);
-    c.set("sent", answer.status);
+  function deliver(
+    c: Context<Env>,
+    response: TextResponse | Response,
+    authenticated?: AuthenticatedRequest,
+  ): Response {
+    if (!(response instanceof TextResponse)) return response;
+    const request = requestOf(c);
+    if (!request.outgoing || request.incoming?.method === "HEAD")
+      return new Response(response.text, response);
+    pipeline.write(response, request, c.get("foreign"), authenticated);
+    c.set("sent", response.status);
     return RESPONSE_ALREADY_SENT;
   }
 
-  async function handle(c: Context<Env>, route: Route): Promise<Response> {
+  async function serve(c: Context<Env>, route: Route): Promise<Response> {
     c.set("route", route.path);
-    const { call, raw } = await gate.admit(inboundOf(c), c.req.param(), c.req.queries(), route);
-    return gate.turn(call, async () => deliver(c, await route.run(call, raw), call));
+    const { request, raw } = await pipeline.admit(requestOf(c), c.req.param(), c.req.queries(), route);
+    return pipeline.inWholeTurn(request, async () => deliver(c, await route.run(request, raw), request));
   }
 
-  async function pass(c: Context<Env>, { path, handle: answer }: Mount): Promise<Response> {
+  async function serveMount(c: Context<Env>, { path, handle }: Mount): Promise<Response> {
     c.set("route", path.replaceAll(/:(\w+)/g, "{$1}"));
-    const fixed = path.endsWith("/*") ? path.slice(0, -1).split("/").length - 1 : null;
-    let call: Call | undefined;
-    const exchange = {
-      method: c.req.method,
+    const prefix = path.endsWith("/*") ? path.slice(0, -1).split("/").length - 1 : null;
+    let authenticated: AuthenticatedRequest | undefined;
+    const mounted: MountedRequest = {
+      ...requestOf(c),
       params: c.req.param(),
-      rest: fixed === null ? "" : c.req.path.split("/").slice(fixed).join("/"),
+      rest: prefix === null ? "" : c.req.path.split("/").slice(prefix).join("/"),
       query: c.req.queries(),
-      requestId: c.get("requestId"),
-      header: (name: string) => headerOf(c, name),
-      enter: async () => {
-        const entered = await gate.enter(inboundOf(c));
-        call = entered.call;
-        await gate.run(call, async () => {});
-        return entered;
+      authenticate: async () => {
+        const result = await pipeline.authenticate(requestOf(c));
+        authenticated = result.request;
+        await pipeline.inTurn(authenticated, async () => {});
+        return result;
       },
     };
     try {
-      const given = await answer(exchange);
-      return deliver(c, given instanceof Response ? await withText(given) : given, call);
+      const response = await handle(mounted);
+      return deliver(c, response instanceof Response ? await withText(response) : response, authenticated);
     } finally {
-      call?.endTurn();
+      authenticated?.endTurn();
     }
   }
+
   function unserved(error: unknown): Response {
-    const requestId = gate.newRequestId();
+    const requestId = pipeline.newRequestId();
     const refused =
       error instanceof RequestError
         ? new ErrandError("invalid_request", "The Host header or the address is not well-formed.")
-        : gate.refusal(error, requestId, "POST");
+        : pipeline.toError(error, requestId, "POST");
     const response = problemResponse(refused, requestId);
-    for (const [name, value] of Object.entries(gate.headers(requestId, undefined)))
+    for (const [name, value] of Object.entries(pipeline.headers(requestId, undefined)))
       response.headers.set(name, value);
     return response;
   }
-  const requestBytes = (principal?: string) => gate.inflow.requestBytes(principal);
-  const inProgress = (principal: string) => gate.inProgress.of(principal);
-  return { app, direct: createDirect(gate, ROUTES), unserved, requestBytes, inProgress };
+  const requestBytes = (principal?: string) => pipeline.inflow.requestBytes(principal);
+  const inProgress = (principal: string) => pipeline.limiter.of(principal);
+  return { app, direct: createDirect(pipeline, ROUTES), unserved, requestBytes, inProgress };
 }
 
-/** Off the connection where there is one. */
+/** From the connection if there is one. */
 function headerOf(c: Context<Env>, name: string): string | undefined {
   const { incoming } = c.env;
   return incoming ? incomingHeader(incoming, name) : c.req.header(name);

@@ -1,24 +1,25 @@
 /**
- * The routes of the table, answered on Node's own objects: what Hono and the web's objects take for one request is more
- * than all the rest, and a parked poll would keep it. Hono's router finds the route. Limit: what is not plain (a
- * stream, a preflight, HEAD, an escaped path, no such route) is left to the Hono app, which serves the same routes.
+ * Serves the routes of the table on Node's own objects, without the cost of Hono's and the web's objects per request,
+ * which a parked poll would also retain. Hono's router finds the route. Limit: streams, preflights, HEAD, escaped paths
+ * and unknown paths are left to the Hono app, which serves the same routes.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { TrieRouter } from "hono/router/trie-router";
-import type { Answer } from "./answer.ts";
-import type { Call } from "./call.ts";
-import type { Admitted, Gate, Inbound } from "./gate.ts";
+import type { AuthenticatedRequest } from "./authenticated-request.ts";
+import type { IncomingRequest } from "./incoming-request.ts";
+import type { Pipeline } from "./pipeline.ts";
 import { problemAnswer } from "./problem.ts";
-import type { Route } from "./route.ts";
+import type { RawInput, Route } from "./route.ts";
+import type { TextResponse } from "./text-response.ts";
 
 const NO_QUERY = {};
-/** What the web's URL reads in another way than it stands there: escapes, fragments, dots, backslashes. */
+/** A URL that the web's parser would change: escapes, fragments, dot segments, backslashes. */
 const NOT_PLAIN = /[%#\\]|\/\./;
 
-/** False: not one of these, and nothing was done. */
+/** Returns false, with nothing done, for a request that it does not serve. */
 export type Direct = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
 
-export function createDirect(gate: Gate, routes: readonly Route[]): Direct {
+export function createDirect(pipeline: Pipeline, routes: readonly Route[]): Direct {
   const router = new TrieRouter<Route>();
   for (const route of routes) {
     if (!route.notes?.streams) router.add(route.method, honoPath(route), route);
@@ -30,35 +31,36 @@ export function createDirect(gate: Gate, routes: readonly Route[]): Direct {
     const path = cut === -1 ? url : url.slice(0, cut);
     const [[route, params] = []] = router.match(method, path)[0];
     if (!route) return false;
-    new DirectExchange(gate, route, incoming, outgoing).answer(params, cut === -1 ? "" : url.slice(cut + 1));
+    const query = cut === -1 ? "" : url.slice(cut + 1);
+    new DirectRequest(pipeline, route, incoming, outgoing).serve(params, query);
     return true;
   };
 }
 
-/** As Hono writes a path. */
+/** A route's path in Hono's syntax. */
 export const honoPath = ({ path }: Pick<Route, "path">): string => path.replaceAll(/\{(\w+)\}/g, ":$1");
 
 /**
- * One of these requests, until its answer is out. (An object, and steps that are not async: a parked poll keeps what it
- * waits in, and the frame of an async function keeps all that it ever had in hand.)
+ * One such request, until its response is sent. (An object with steps that are not async: a parked poll retains what it
+ * waits in, and the frame of an async function retains every local variable.)
  */
-class DirectExchange implements Inbound {
+class DirectRequest implements IncomingRequest {
   readonly requestId: string;
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
-  readonly #gate: Gate;
+  readonly #pipeline: Pipeline;
   readonly #route: Route;
-  /** The origin of another site that was let in. */
+  /** The allowed origin of another site. */
   #foreign: string | undefined;
-  #call: Call | undefined;
-  /** Who is kept out has come to no route. */
+  #authenticated: AuthenticatedRequest | undefined;
+  /** The route's label in the metrics; `other` until the origin is checked. */
   #label = "other";
 
-  constructor(gate: Gate, route: Route, incoming: IncomingMessage, outgoing: ServerResponse) {
-    this.requestId = gate.newRequestId();
+  constructor(pipeline: Pipeline, route: Route, incoming: IncomingMessage, outgoing: ServerResponse) {
+    this.requestId = pipeline.newRequestId();
     this.incoming = incoming;
     this.outgoing = outgoing;
-    this.#gate = gate;
+    this.#pipeline = pipeline;
     this.#route = route;
   }
 
@@ -70,25 +72,25 @@ class DirectExchange implements Inbound {
     return headerOf(this.incoming, name);
   }
 
-  answer(params: unknown, query: string): void {
-    this.#admitted(params, query)
-      // Not returned: a promise that waits for another takes as much again.
-      .then((admitted) => void this.#run(admitted))
+  serve(params: unknown, query: string): void {
+    this.#admit(params, query)
+      // Not returned: a promise that waits for another takes as much memory again.
+      .then(({ request, raw }) => void this.#run(request, raw))
       .catch((error: unknown) => this.#refuse(error));
   }
 
-  async #admitted(params: unknown, query: string): Promise<Admitted> {
-    this.#foreign = this.#gate.guard(this.header("origin"), this.header("host"));
+  async #admit(params: unknown, query: string): ReturnType<Pipeline["admit"]> {
+    this.#foreign = this.#pipeline.checkOrigin(this.header("origin"), this.header("host"));
     this.#label = this.#route.path;
-    return this.#gate.admit(this, params, query === "" ? NO_QUERY : queriesOf(query), this.#route);
+    return this.#pipeline.admit(this, params, query === "" ? NO_QUERY : queriesOf(query), this.#route);
   }
 
-  #run({ call, raw }: Admitted): Promise<void> {
-    this.#call = call;
-    return this.#gate
-      .run(call, () => this.#route.run(call, raw))
+  #run(request: AuthenticatedRequest, raw: RawInput): Promise<void> {
+    this.#authenticated = request;
+    return this.#pipeline
+      .inTurn(request, () => this.#route.run(request, raw))
       .then(
-        (given) => this.#send(() => this.#plain(given)),
+        (response) => this.#send(() => this.#plain(response)),
         (error: unknown) => this.#refuse(error),
       );
   }
@@ -97,22 +99,22 @@ class DirectExchange implements Inbound {
     this.#send(() => this.#problem(error));
   }
 
-  #plain(given: Answer | Response): Answer {
-    if (!(given instanceof Response)) return given;
+  #plain(response: TextResponse | Response): TextResponse {
+    if (!(response instanceof Response)) return response;
     return this.#problem(new TypeError(`${this.#route.path} answers with a stream`));
   }
 
-  #problem(error: unknown): Answer {
-    return problemAnswer(this.#gate.refusal(error, this.requestId, this.method), this.requestId);
+  #problem(error: unknown): TextResponse {
+    return problemAnswer(this.#pipeline.toError(error, this.requestId, this.method), this.requestId);
   }
 
-  /** Cuts the connection where that fails: nobody is left to tell. */
-  #send(answer: () => Answer): void {
-    this.#call?.endTurn();
+  /** Closes the connection if the response cannot be written: the client cannot be informed. */
+  #send(make: () => TextResponse): void {
+    this.#authenticated?.endTurn();
     try {
-      const found = answer();
-      this.#gate.write(found, this, this.#foreign, this.#call);
-      this.#gate.count(this.method, this.#label, found.status);
+      const response = make();
+      this.#pipeline.write(response, this, this.#foreign, this.#authenticated);
+      this.#pipeline.count(this.method, this.#label, response.status);
     } catch {
       this.outgoing.destroy();
     }
@@ -125,7 +127,7 @@ function queriesOf(query: string): Record<string, string[]> {
   return Object.fromEntries([...new Set(found.keys())].map((name) => [name, found.getAll(name)]));
 }
 
-/** Off the connection: a headers object is made for nothing but this. */
+/** Read from Node's request, because a Headers object costs more. */
 export function headerOf(incoming: IncomingMessage, name: string): string | undefined {
   const value = incoming.headers[name];
   return Array.isArray(value) ? value.join(", ") : value;

@@ -3,8 +3,8 @@ import { createServer, type ServerResponse } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { LIMITS } from "../../schema/limits.ts";
-import type { Door } from "./app.ts";
-import { Line } from "./line.ts";
+import type { HttpApp } from "./app.ts";
+import { Connection } from "./connection.ts";
 
 /** How long a kept connection without a request stays open once the gateway stops. */
 const IDLE_GRACE_MS = 300;
@@ -50,7 +50,7 @@ const ARRIVAL: Arrival = {
 };
 
 export function listen(
-  { app, direct, unserved }: Door,
+  { app, direct, unserved }: HttpApp,
   { host, port, now, arrival = ARRIVAL }: ListenOptions,
 ): Promise<Listener> {
   return new Promise((resolve, reject) => {
@@ -79,7 +79,7 @@ export function listen(
     // Stays for good: a failed accept (too many open files) must not end the process.
     server.on("error", reject);
     // Node closes only connections that have had a request; ones that never sent any would be waited for.
-    const lines = new Map<Socket, Line>();
+    const lines = new Map<Socket, Connection>();
     // One function for all: thousands of polls would have a closure each.
     function gone(this: Socket): void {
       lines.delete(this);
@@ -88,7 +88,7 @@ export function listen(
       lines.get(this.req.socket)?.end();
     }
     server.on("connection", (socket: Socket) => {
-      lines.set(socket, new Line());
+      lines.set(socket, new Connection());
       // Each request that waits listens for its end, and any number may wait on one connection.
       socket.setMaxListeners(0);
       socket.on("close", gone);

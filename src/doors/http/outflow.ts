@@ -67,7 +67,7 @@ export class Outflow {
   }
 
   /** Waits until a stream may hold so many bytes for its reader; resolves to a function that releases them. */
-  async room(owner: string, bytes: number, cut: () => void): Promise<() => void> {
+  async reserve(owner: string, bytes: number, cut: () => void): Promise<() => void> {
     if (bytes <= CHUNK_BYTES) return () => {};
     while (this.#isFull(owner, bytes)) {
       await new Promise<void>((resolve) => this.#waiting.add(resolve));

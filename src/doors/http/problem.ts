@@ -5,7 +5,7 @@
 import { classify } from "../../redis/errors.ts";
 import { ERRORS, ErrandError, toProblem } from "../../schema/errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { type Answer, jsonText } from "./answer.ts";
+import { jsonText, type TextResponse } from "./text-response.ts";
 
 const RETRY_AFTER_SECONDS = 1;
 /** `details.outcome` of a request that had no effect, and will have none. */
@@ -42,7 +42,7 @@ export function toErrandError(error: unknown, log: Log, requestId: string, metho
   return new ErrandError("internal", "Something went wrong inside the broker.");
 }
 
-export function problemAnswer(error: ErrandError, requestId: string): Answer {
+export function problemAnswer(error: ErrandError, requestId: string): TextResponse {
   const problem = toProblem(error, requestId);
   const retryAfter =
     error.context.retry_after_seconds ?? (problem.retryable ? RETRY_AFTER_SECONDS : undefined);

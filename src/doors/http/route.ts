@@ -4,8 +4,8 @@
  */
 import { z } from "zod";
 import { invalidRequest } from "../../schema/issues.ts";
-import type { Answer } from "./answer.ts";
-import type { Call } from "./call.ts";
+import type { AuthenticatedRequest } from "./authenticated-request.ts";
+import type { TextResponse } from "./text-response.ts";
 
 export interface Input<P, Q, B> {
   readonly params: P;
@@ -28,12 +28,12 @@ export type RequestHeader =
   | "Last-Event-ID"
   | "If-Match"
   | "If-None-Match";
-export type AnswerHeader = "ETag" | "Location" | "Idempotency-Replayed";
+export type ResponseHeader = "ETag" | "Location" | "Idempotency-Replayed";
 
 /** What a caller can use beyond the schemas; for the API description. */
 export interface Notes {
   readonly takes?: readonly RequestHeader[];
-  readonly gives?: readonly AnswerHeader[];
+  readonly gives?: readonly ResponseHeader[];
   /** Its 200 comes as server-sent events, too. */
   readonly streams?: true;
   /** Half characters in its body become U+FFFD; elsewhere they are refused. */
@@ -49,9 +49,9 @@ interface Spec<P, Q, B> {
   readonly query?: z.ZodType<Q>;
   readonly body?: z.ZodType<B>;
   /** Answers by status; errors come from the error table. */
-  readonly answers: Readonly<Record<number, z.ZodType | null>>;
+  readonly responses: Readonly<Record<number, z.ZodType | null>>;
   readonly notes?: Notes;
-  readonly handle: (call: Call, input: Input<P, Q, B>) => Promise<Answer | Response>;
+  readonly handle: (request: AuthenticatedRequest, input: Input<P, Q, B>) => Promise<TextResponse | Response>;
 }
 
 export interface Route {
@@ -59,10 +59,10 @@ export interface Route {
   readonly path: string;
   readonly summary: string;
   readonly schemas: { params?: z.ZodType; query?: z.ZodType; body?: z.ZodType };
-  readonly answers: Readonly<Record<number, z.ZodType | null>>;
+  readonly responses: Readonly<Record<number, z.ZodType | null>>;
   readonly notes?: Notes;
   /** Throws at once for what is not valid. */
-  readonly run: (call: Call, raw: RawInput) => Promise<Answer | Response>;
+  readonly run: (request: AuthenticatedRequest, raw: RawInput) => Promise<TextResponse | Response>;
 }
 
 const none = z.strictObject({});
@@ -85,10 +85,10 @@ export function route<P = unknown, Q = unknown, B = unknown>(spec: Spec<P, Q, B>
   return {
     ...rest,
     schemas: { ...(params && { params }), ...(query && { query }), ...(body && { body }) },
-    run(call, raw) {
+    run(request, raw) {
       if (!query) check(none, raw.query, "query");
       if (!body) check(none, raw.body, "body");
-      return handle(call, {
+      return handle(request, {
         params: check(schemas.params, raw.params, "path"),
         query: check(schemas.query, raw.query, "query"),
         body: check(schemas.body, raw.body, "body"),

@@ -8,8 +8,9 @@ import type { Broker } from "../../engine/broker.ts";
 import type { SubscribedEvent } from "../../engine/events/subscribe.ts";
 import { formatCursor } from "../../events/cursor.ts";
 import { toEventJson } from "../../events/entry.ts";
-import type { Call, Hold } from "./call.ts";
+import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import { CHUNK_BYTES } from "./outflow.ts";
+import type { RequestScope } from "./request-scope.ts";
 
 const COMMENT_MS = 15_000;
 const STALLED_MS = 30_000;
@@ -45,11 +46,11 @@ export async function* toFrames(events: AsyncIterable<SubscribedEvent>): AsyncGe
   }
 }
 
-type StreamHold = Pick<Hold, "signal" | "release">;
+type StreamScope = Pick<RequestScope, "signal" | "release">;
 
-/** What a stream needs of its {@link Call}. */
-export type Reader = Pick<Call, "cut" | "requestId" | "room"> & {
-  readonly hold: (quota: Quota) => StreamHold;
+/** What a stream needs of its {@link AuthenticatedRequest}. */
+export type Reader = Pick<AuthenticatedRequest, "cut" | "requestId" | "reserve"> & {
+  readonly openScope: (quota: Quota) => StreamScope;
   readonly broker: Pick<Broker, "log" | "metrics">;
 };
 
@@ -64,16 +65,16 @@ function encode({ id, type, json }: Frame): string {
  * no body, and nobody would ever close what stands behind it. The place among the caller's streams is taken at once,
  * while there still is a status to refuse with, and given back with the connection at the latest.
  */
-export function sse(call: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame | Reached>): Response {
-  const hold = call.hold("streams");
-  hold.signal.addEventListener("abort", () => hold.release(), { once: true });
-  if (hold.signal.aborted) hold.release();
+export function sse(reader: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame | Reached>): Response {
+  const scope = reader.openScope("streams");
+  scope.signal.addEventListener("abort", () => scope.release(), { once: true });
+  if (scope.signal.aborted) scope.release();
   let pump: Pump | undefined;
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         if (!pump) {
-          pump = new Pump(call, hold, open);
+          pump = new Pump(reader, scope, open);
           // Readers that lose many streams at once must not come back in step.
           controller.enqueue(encoder.encode(`retry: ${1_000 + Math.floor(Math.random() * 4_000)}\n\n`));
           return;
@@ -83,7 +84,7 @@ export function sse(call: Reader, open: (signal: AbortSignal) => AsyncIterable<F
         if (bytes === null) controller.close();
         else controller.enqueue(bytes);
       },
-      cancel: () => (pump ? pump.cancel() : hold.release()),
+      cancel: () => (pump ? pump.cancel() : scope.release()),
     },
     { highWaterMark: 0 },
   );
@@ -100,9 +101,9 @@ type Step = { readonly frame: Frame } | { readonly failed: unknown } | "end";
 
 /** One open stream: frames at the reader's pace, comments in silence, an end for who stops reading. */
 class Pump {
-  readonly #call: Reader;
+  readonly #reader: Reader;
   readonly #frames: AsyncIterator<Frame | Reached>;
-  readonly #hold: StreamHold;
+  readonly #scope: StreamScope;
   readonly #gone = new AbortController();
   readonly #watchdog: NodeJS.Timeout;
   /** The rest of the frame that is being sent. */
@@ -118,17 +119,21 @@ class Pump {
   #giveBack: () => void = () => {};
   canceled = false;
 
-  constructor(call: Reader, hold: StreamHold, open: (signal: AbortSignal) => AsyncIterable<Frame | Reached>) {
-    this.#call = call;
-    this.#hold = hold;
-    hold.signal.addEventListener("abort", () => this.#gone.abort(), { once: true });
-    if (hold.signal.aborted) this.#gone.abort();
+  constructor(
+    reader: Reader,
+    scope: StreamScope,
+    open: (signal: AbortSignal) => AsyncIterable<Frame | Reached>,
+  ) {
+    this.#reader = reader;
+    this.#scope = scope;
+    scope.signal.addEventListener("abort", () => this.#gone.abort(), { once: true });
+    if (scope.signal.aborted) this.#gone.abort();
     this.#frames = open(this.#gone.signal)[Symbol.asyncIterator]();
     this.#ask();
     this.#watchdog = setInterval(() => {
-      if (!this.#pulling && Date.now() - this.#wroteAt > STALLED_MS) call.cut();
+      if (!this.#pulling && Date.now() - this.#wroteAt > STALLED_MS) reader.cut();
     }, COMMENT_MS).unref();
-    call.broker.metrics.streams.inc();
+    reader.broker.metrics.streams.inc();
   }
 
   /**
@@ -159,7 +164,7 @@ class Pump {
       }
       if ("failed" in step) throw step.failed;
       this.#reached = null;
-      const giveBack = await this.#call.room(step.frame.json.length);
+      const giveBack = await this.#reader.reserve(step.frame.json.length);
       if (this.#closed) giveBack();
       else this.#giveBack = giveBack;
       this.#ask();
@@ -167,8 +172,8 @@ class Pump {
     } catch (error) {
       this.#close();
       if (!this.canceled) {
-        this.#call.broker.log.warn(
-          { request_id: this.#call.requestId, err: error instanceof Error ? error.message : "unknown" },
+        this.#reader.broker.log.warn(
+          { request_id: this.#reader.requestId, err: error instanceof Error ? error.message : "unknown" },
           "stream ended early; the reader resumes by its cursor",
         );
       }
@@ -231,8 +236,8 @@ class Pump {
     this.#closed = true;
     clearInterval(this.#watchdog);
     this.#giveBack();
-    this.#hold.release();
+    this.#scope.release();
     this.#gone.abort();
-    this.#call.broker.metrics.streams.dec();
+    this.#reader.broker.metrics.streams.dec();
   }
 }

@@ -14,7 +14,8 @@ import type { Quota } from "../../engine/access/quotas.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { bodyHash } from "../../engine/delegations/idempotency.ts";
 import { randomId } from "../../redis/shards.ts";
-import type { Call, Hold } from "../http/call.ts";
+import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
+import type { RequestScope } from "../http/request-scope.ts";
 import { traceparentOf } from "../http/trace.ts";
 import type { ClientPings } from "./tools/lease-delivery.ts";
 
@@ -44,7 +45,7 @@ export const tasksRequired = () =>
   new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS]: {} } } });
 
 export class Context {
-  readonly call: Call;
+  readonly call: AuthenticatedRequest;
   readonly broker: Broker;
   readonly principal: Principal;
   readonly era: Era;
@@ -59,7 +60,7 @@ export class Context {
   readonly #pings: ClientPings | undefined;
   #steps = 0;
 
-  constructor(call: Call, era: Era, server: ServerContext, pings?: ClientPings) {
+  constructor(call: AuthenticatedRequest, era: Era, server: ServerContext, pings?: ClientPings) {
     this.call = call;
     this.broker = call.broker;
     this.principal = call.principal;
@@ -112,8 +113,8 @@ export class Context {
     work: (signal: AbortSignal) => Promise<T>,
     quota: Quota | null = "polls",
   ): Promise<T> {
-    const held = ({ signal }: Hold) => work(AbortSignal.any([signal, this.canceled]));
-    return this.call.whileHeld(wait_seconds, held, quota);
+    const held = ({ signal }: RequestScope) => work(AbortSignal.any([signal, this.canceled]));
+    return this.call.withScope(wait_seconds, held, quota);
   }
 
   /** Whether the client answers pings at all. The session's first call finds out. */

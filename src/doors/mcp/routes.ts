@@ -7,9 +7,9 @@ import { createMcpHandler, isLegacyRequest, type ServerContext } from "@modelcon
 import * as z from "zod";
 import type { Broker } from "../../engine/broker.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { parseBody } from "../http/body.ts";
-import type { Call } from "../http/call.ts";
-import type { Exchange, Mount } from "../http/exchange.ts";
+import type { Mount, MountedRequest } from "../http/mount.ts";
 import { problemResponse, toErrandError } from "../http/problem.ts";
 import { declaresTasks, tasksRequired } from "./context.ts";
 import { errorResponse, withoutOldCodes } from "./errors.ts";
@@ -45,7 +45,7 @@ const HEADERS = [
 const BOTH = "application/json, text/event-stream";
 
 /** A request for the SDK, without its credential; the body has been read. */
-function toRequest({ method, header }: Exchange, signal: AbortSignal): Request {
+function toRequest({ method, header }: MountedRequest, signal: AbortSignal): Request {
   const headers = new Headers(method === "POST" ? { "content-type": "application/json" } : {});
   for (const name of HEADERS) {
     const value = header(name);
@@ -74,8 +74,8 @@ export interface McpOptions {
 
 export function mcpRoutes({ broker, stopping, inTurn, extension, pingMs }: McpOptions): readonly Mount[] {
   const { log, clock, quotas } = broker;
-  const calls = new WeakMap<Request, Call>();
-  const callOf = ({ http }: ServerContext): Call => {
+  const calls = new WeakMap<Request, AuthenticatedRequest>();
+  const callOf = ({ http }: ServerContext): AuthenticatedRequest => {
     const call = http?.req && calls.get(http.req);
     if (!call) throw new TypeError("a message without its request");
     return call;
@@ -101,14 +101,14 @@ export function mcpRoutes({ broker, stopping, inTurn, extension, pingMs }: McpOp
       }),
   });
 
-  async function answer(exchange: Exchange): Promise<Response> {
-    const { method, requestId, header } = exchange;
-    const { call, bytes } = await exchange.enter();
+  async function answer(incoming: MountedRequest): Promise<Response> {
+    const { method, requestId, header } = incoming;
+    const { request: call, bytes } = await incoming.authenticate();
     if (method === "GET") return noStream(requestId);
     const body = parseBody(bytes, header("content-type"));
     const gone = new AbortController();
     call.onLost(() => gone.abort());
-    const request = toRequest(exchange, gone.signal);
+    const request = toRequest(incoming, gone.signal);
     calls.set(request, call);
     if (method === "DELETE" || (await isLegacyRequest(request, body))) {
       return sessions.serve(call, request, body);
@@ -122,9 +122,9 @@ export function mcpRoutes({ broker, stopping, inTurn, extension, pingMs }: McpOp
     return withoutOldCodes(await modern.fetch(request, { parsedBody: body }), requestId);
   }
 
-  const handle = (exchange: Exchange): Promise<Response> =>
-    answer(exchange).catch((error: unknown) => {
-      const { requestId, method } = exchange;
+  const handle = (incoming: MountedRequest): Promise<Response> =>
+    answer(incoming).catch((error: unknown) => {
+      const { requestId, method } = incoming;
       const refused = toErrandError(error, log, requestId, method);
       return errorResponse(refused, requestId, problemResponse(refused, requestId));
     });

@@ -17,7 +17,7 @@ import {
 import * as z from "zod";
 import type { Principal } from "../../engine/access/access.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import type { Call } from "../http/call.ts";
+import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { toErrandError } from "../http/problem.ts";
 import { API_INFO } from "../openapi/document.ts";
 import { Context, declaresTasks, type Era, TASKS, tasksRequired } from "./context.ts";
@@ -65,7 +65,7 @@ export interface ExtraTool {
   ) => Promise<CallToolResult | InputRequiredResult | TaskHandle>;
 }
 
-export type InTurn = <T>(call: Call, work: () => Promise<T>) => Promise<T>;
+export type InTurn = <T>(call: AuthenticatedRequest, work: () => Promise<T>) => Promise<T>;
 
 /**
  * `callOf` finds the HTTP request that a message came with. `inTurn` runs a tool call in its principal's turn, when the
@@ -73,7 +73,7 @@ export type InTurn = <T>(call: Call, work: () => Promise<T>) => Promise<T>;
  */
 export interface ServerOptions {
   readonly era: Era;
-  readonly callOf: (context: ServerContext) => Call;
+  readonly callOf: (context: ServerContext) => AuthenticatedRequest;
   readonly inTurn?: InTurn;
   readonly around?: <T>(work: () => Promise<T>) => Promise<T>;
   readonly extension?: Extension | undefined;
@@ -141,7 +141,7 @@ async function callTool(tool: Tool, args: unknown, context: Context, inTurn: InT
 const taskParams = z.looseObject({ taskId: z.string() });
 const taskResult = z.looseObject({ resultType: z.string() });
 
-function addTasks(server: Server, callOf: (context: ServerContext) => Call): void {
+function addTasks(server: Server, callOf: (context: ServerContext) => AuthenticatedRequest): void {
   const method =
     (work: (context: Context, taskId: string) => Promise<{ resultType: string }>, reads = false) =>
     async ({ taskId }: z.output<typeof taskParams>, server: ServerContext) => {

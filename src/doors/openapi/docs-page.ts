@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { ERRORS } from "../../schema/errors.ts";
-import type { Answer, Document, Operation, Parameter, Ref, Schema } from "./types.ts";
+import type { Document, Operation, Parameter, Ref, ResponseSpec, Schema } from "./types.ts";
 
 const CSS = readFileSync(new URL("./docs-page.css", import.meta.url), "utf8");
 const POLICY = [
@@ -159,7 +159,7 @@ function parameterRow(parameter: Parameter | undefined): (readonly Piece[])[] {
 
 function answerRow([status, { description, headers = {}, content = {} }]: readonly [
   string,
-  Answer,
+  ResponseSpec,
 ]): Piece[] {
   const bodies = Object.entries(content).map(([type, { schema }]) =>
     type === "application/json" ? typeOf(schema) : html`${code(type)}: ${words(schema.description ?? "")}`,
@@ -179,7 +179,7 @@ const named = (name: string, required: boolean): Html =>
   html`<code>${name}</code>${required ? html` <small>required</small>` : ""}`;
 
 /** The codes that a refusal's schema lists. */
-function codesOf(answer: Answer | undefined): string[] {
+function codesOf(answer: ResponseSpec | undefined): string[] {
   const schema = answer?.content?.["application/problem+json"]?.schema;
   return (schema?.allOf ?? []).flatMap((part) => {
     const { code: listed } = part.properties ?? {};

@@ -7,9 +7,19 @@ import { STATUS_CODES } from "node:http";
 import type { z } from "zod";
 import { ERRORS } from "../../schema/errors.ts";
 import * as shapes from "../../schema/index.ts";
-import type { AnswerHeader, RequestHeader, Route } from "../http/route.ts";
-import { capital, Shelf } from "./shapes.ts";
-import type { Answer, Document, Header, Info, Named, Operation, Parameter, Ref, Schema } from "./types.ts";
+import type { RequestHeader, ResponseHeader, Route } from "../http/route.ts";
+import { capital, SchemaRegistry } from "./schema-registry.ts";
+import type {
+  Document,
+  Header,
+  Info,
+  Named,
+  Operation,
+  Parameter,
+  Ref,
+  ResponseSpec,
+  Schema,
+} from "./types.ts";
 
 const manifest: { version: string } = JSON.parse(
   readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
@@ -61,7 +71,7 @@ const REQUEST_HEADERS: Record<RequestHeader, { description: string; schema: Sche
   },
 };
 
-const ANSWER_HEADERS: Record<AnswerHeader | "Retry-After" | "WWW-Authenticate" | "x-request-id", Header> = {
+const ANSWER_HEADERS: Record<ResponseHeader | "Retry-After" | "WWW-Authenticate" | "x-request-id", Header> = {
   ETag: {
     description: "Names this state of the agent's settings, for If-Match.",
     schema: { type: "string" },
@@ -95,8 +105,10 @@ const FITS: Readonly<Record<number, (route: Route) => boolean>> = {
 const STATUSES = [...new Set(Object.values(ERRORS).flatMap(({ status }) => status ?? []))].sort();
 
 export function openapi(routes: readonly Route[], info: Info): Document {
-  const answered = routes.flatMap(({ answers }) => Object.values(answers).flatMap((answer) => answer ?? []));
-  const shelf = new Shelf(
+  const answered = routes.flatMap(({ responses }) =>
+    Object.values(responses).flatMap((answer) => answer ?? []),
+  );
+  const shelf = new SchemaRegistry(
     routes.flatMap(({ schemas }) => [schemas.params ?? [], schemas.body ?? []].flat()),
     [shapes.problemSchema, ...answered, ...routes.flatMap(({ schemas }) => schemas.query ?? [])],
   );
@@ -126,14 +138,14 @@ export function openapi(routes: readonly Route[], info: Info): Document {
   };
 }
 
-function describe(route: Route, shelf: Shelf): Operation {
-  const { path, summary, schemas, answers, notes = {} } = route;
+function describe(route: Route, shelf: SchemaRegistry): Operation {
+  const { path, summary, schemas, responses, notes = {} } = route;
   const parameters = [
     ...pathParameters(schemas.params, shelf),
     ...queryParameters(schemas.query, shelf),
     ...(notes.takes ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ];
-  const done = Object.entries(answers).map(([status, answer]) => [
+  const done = Object.entries(responses).map(([status, answer]) => [
     status,
     {
       description: STATUS_CODES[status] ?? "Done",
@@ -177,7 +189,7 @@ const EVENT_STREAM: Schema = {
     "Server-sent events, each with the cursor as its `id`, the type as its `event`, a StreamEvent as its `data`.",
 };
 
-function pathParameters(params: z.ZodType | undefined, shelf: Shelf): Parameter[] {
+function pathParameters(params: z.ZodType | undefined, shelf: SchemaRegistry): Parameter[] {
   const properties = params ? shelf.show(params, "input").properties : {};
   return Object.entries(properties ?? {}).flatMap(([name, schema]) =>
     typeof schema === "boolean" ? [] : [{ name, in: "path", required: true, schema }],
@@ -185,7 +197,7 @@ function pathParameters(params: z.ZodType | undefined, shelf: Shelf): Parameter[
 }
 
 /** As they are understood, not as text: a number is a number, a list is joined by commas. */
-function queryParameters(query: z.ZodType | undefined, shelf: Shelf): Parameter[] {
+function queryParameters(query: z.ZodType | undefined, shelf: SchemaRegistry): Parameter[] {
   if (!query) return [];
   const required = shelf.show(query, "input").required ?? [];
   return Object.entries(shelf.show(query, "output").properties ?? {}).flatMap(([name, schema]) =>
@@ -203,7 +215,7 @@ function queryParameters(query: z.ZodType | undefined, shelf: Shelf): Parameter[
   );
 }
 
-function refusal(status: number, shelf: Shelf): Answer {
+function refusal(status: number, shelf: SchemaRegistry): ResponseSpec {
   const rows = Object.entries(ERRORS).filter(([, row]) => row.status === status);
   const codes: Schema = {
     type: "object",

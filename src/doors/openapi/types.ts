@@ -22,7 +22,7 @@ export interface Header {
   readonly schema: Schema;
 }
 export type Content = Named<{ readonly schema: Schema }>;
-export interface Answer {
+export interface ResponseSpec {
   readonly description: string;
   readonly headers?: Named<Ref>;
   readonly content?: Content;
@@ -33,7 +33,7 @@ export interface Operation {
   readonly summary: string;
   readonly parameters?: readonly (Parameter | Ref)[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
-  readonly responses: Named<Answer | Ref>;
+  readonly responses: Named<ResponseSpec | Ref>;
 }
 export interface Info {
   readonly title: string;
@@ -51,7 +51,7 @@ export interface Document {
     readonly schemas: Named<Schema>;
     readonly parameters: Named<Parameter>;
     readonly headers: Named<Header>;
-    readonly responses: Named<Answer>;
+    readonly responses: Named<ResponseSpec>;
     readonly securitySchemes: Named<object>;
   };
 }

@@ -20,10 +20,10 @@ import {
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { agentNameSchema, queryNumber, toInstant } from "../../schema/values.ts";
-import { type Answer, json, nothing } from "../http/answer.ts";
-import type { Call } from "../http/call.ts";
+import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { a2aCardUrl } from "../http/links.ts";
 import { type Route, route } from "../http/route.ts";
+import { json, noContent, type TextResponse } from "../http/text-response.ts";
 
 const params = z.strictObject({ agent: agentNameSchema });
 
@@ -55,13 +55,16 @@ function shown(broker: Broker, principal: Principal, agent: Omit<ListedAgent, "o
 const etag = (agent: StoredAgent): Record<string, string> => ({ etag: `"${tagOf(agent)}"` });
 const conditional = { takes: ["If-Match", "If-None-Match"], gives: ["ETag"] } as const;
 
-const conditionsOf = (call: Call) => ({
-  ifMatch: call.header("if-match"),
-  ifNoneMatch: call.header("if-none-match"),
+const conditionsOf = (request: AuthenticatedRequest) => ({
+  ifMatch: request.header("if-match"),
+  ifNoneMatch: request.header("if-none-match"),
 });
 
-async function answerTo(call: Call, { agent, created, changed, reset }: Changed): Promise<Answer> {
-  const shown = await show(call.broker, call.principal, agent);
+async function answerTo(
+  request: AuthenticatedRequest,
+  { agent, created, changed, reset }: Changed,
+): Promise<TextResponse> {
+  const shown = await show(request.broker, request.principal, agent);
   return json(created ? 201 : 200, { ...shown, created, changed, reset }, etag(agent));
 }
 
@@ -71,11 +74,11 @@ const pausing = (verb: "pause" | "resume", summary: string): Route =>
     path: `/v1/agents/{agent}/${verb}`,
     summary,
     params,
-    answers: { 200: agentSchema },
-    async handle(call, input) {
+    responses: { 200: agentSchema },
+    async handle(request, input) {
       const name = input.params.agent;
-      await setPaused(call.broker, call.principal, name, verb === "pause");
-      return json(200, await show(call.broker, call.principal, await call.broker.agents.get(name)));
+      await setPaused(request.broker, request.principal, name, verb === "pause");
+      return json(200, await show(request.broker, request.principal, await request.broker.agents.get(name)));
     },
   });
 
@@ -86,11 +89,11 @@ export const agentRoutes: readonly Route[] = [
     summary: "Create an agent, or replace all of its settings; what is left out is reset to its default.",
     params,
     body: agentRequestSchema,
-    answers: { 200: agentChangeSchema, 201: agentChangeSchema },
+    responses: { 200: agentChangeSchema, 201: agentChangeSchema },
     notes: conditional,
-    async handle(call, { params: { agent }, body }) {
-      const put = await putAgent(call.broker, call.principal, agent, body, conditionsOf(call));
-      return answerTo(call, put);
+    async handle(request, { params: { agent }, body }) {
+      const put = await putAgent(request.broker, request.principal, agent, body, conditionsOf(request));
+      return answerTo(request, put);
     },
   }),
   route({
@@ -99,11 +102,11 @@ export const agentRoutes: readonly Route[] = [
     summary: "Change some settings of an agent (JSON Merge Patch, RFC 7396); null resets one to its default.",
     params,
     body: agentPatchSchema,
-    answers: { 200: agentChangeSchema },
+    responses: { 200: agentChangeSchema },
     notes: conditional,
-    async handle(call, { params: { agent }, body }) {
-      const patched = await patchAgent(call.broker, call.principal, agent, body, conditionsOf(call));
-      return answerTo(call, patched);
+    async handle(request, { params: { agent }, body }) {
+      const patched = await patchAgent(request.broker, request.principal, agent, body, conditionsOf(request));
+      return answerTo(request, patched);
     },
   }),
   route({
@@ -111,11 +114,11 @@ export const agentRoutes: readonly Route[] = [
     path: "/v1/agents/{agent}",
     summary: "An agent, who polls for it and how much waits.",
     params,
-    answers: { 200: agentSchema },
+    responses: { 200: agentSchema },
     notes: { gives: ["ETag"] },
-    async handle(call, input) {
-      const agent = await call.broker.agents.get(input.params.agent);
-      return json(200, await show(call.broker, call.principal, agent), etag(agent));
+    async handle(request, input) {
+      const agent = await request.broker.agents.get(input.params.agent);
+      return json(200, await show(request.broker, request.principal, agent), etag(agent));
     },
   }),
   route({
@@ -123,9 +126,9 @@ export const agentRoutes: readonly Route[] = [
     path: "/v1/agents/{agent}/workers",
     summary: "The workers of an agent: when each was last seen, and what it holds.",
     params,
-    answers: { 200: workersSchema },
-    async handle(call, input) {
-      return json(200, await workersOf(call.broker, call.principal, input.params.agent));
+    responses: { 200: workersSchema },
+    async handle(request, input) {
+      return json(200, await workersOf(request.broker, request.principal, input.params.agent));
     },
   }),
   route({
@@ -136,7 +139,7 @@ export const agentRoutes: readonly Route[] = [
       cursor: agentNameSchema.optional(),
       limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
     }),
-    answers: { 200: agentPageSchema },
+    responses: { 200: agentPageSchema },
     async handle({ broker, principal }, { query: { cursor, limit } }) {
       const { agents, next } = await agentPage(broker, { after: cursor, limit });
       return json(200, { agents: agents.map((agent) => shown(broker, principal, agent)), next_cursor: next });
@@ -148,15 +151,15 @@ export const agentRoutes: readonly Route[] = [
     summary: "Delete an agent; with force, its live delegations are canceled.",
     params,
     query: z.strictObject({ force: z.enum(["true", "false"]).optional() }),
-    answers: { 204: null },
-    async handle(call, input) {
+    responses: { 204: null },
+    async handle(request, input) {
       const name = input.params.agent;
-      if (!(await removeAgent(call.broker, call.principal, name, input.query.force === "true"))) {
+      if (!(await removeAgent(request.broker, request.principal, name, input.query.force === "true"))) {
         throw new ErrandError("agent_busy", `Agent '${name}' has live delegations.`, {
-          details: { counts: await call.broker.agents.counts(name) },
+          details: { counts: await request.broker.agents.counts(name) },
         });
       }
-      return nothing(204);
+      return noContent();
     },
   }),
   pausing("pause", "Hand the agent nothing; delegations to it still queue."),

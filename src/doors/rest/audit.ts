@@ -4,8 +4,8 @@ import { readAudit } from "../../engine/upkeep/audit.ts";
 import { auditFilterSchema, auditPageSchema } from "../../schema/audit.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { queryNumber } from "../../schema/values.ts";
-import { json } from "../http/answer.ts";
 import { type Route, route } from "../http/route.ts";
+import { json } from "../http/text-response.ts";
 
 export const auditRoutes: readonly Route[] = [
   route({
@@ -17,9 +17,9 @@ export const auditRoutes: readonly Route[] = [
       cursor: z.string().min(1).max(128).optional(),
       limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
     }),
-    answers: { 200: auditPageSchema },
-    async handle(call, { query }) {
-      return json(200, await readAudit(call.broker, call.principal, query));
+    responses: { 200: auditPageSchema },
+    async handle(request, { query }) {
+      return json(200, await readAudit(request.broker, request.principal, query));
     },
   }),
 ];

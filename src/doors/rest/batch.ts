@@ -8,10 +8,10 @@ import { delegate } from "../../engine/delegations/delegate.ts";
 import { bodyHash } from "../../engine/delegations/idempotency.ts";
 import { batchRequestSchema, delegateRequestSchema, delegationSchema } from "../../schema/delegation.ts";
 import { ErrandError, problemSchema, toProblem } from "../../schema/errors.ts";
-import { jsonText } from "../http/answer.ts";
-import type { Call } from "../http/call.ts";
+import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { NOT_EXECUTED, toErrandError } from "../http/problem.ts";
 import { check, type Route, route } from "../http/route.ts";
+import { jsonText } from "../http/text-response.ts";
 import { traceparentOf } from "../http/trace.ts";
 
 const resultSchema = z.union([
@@ -28,11 +28,15 @@ interface Result {
 }
 
 /** One result. A key for the whole batch stands for each by its place. */
-async function one(call: Call, item: Record<string, unknown>, place: number): Promise<Result> {
-  const { broker, principal, requestId } = call;
+async function one(
+  request: AuthenticatedRequest,
+  item: Record<string, unknown>,
+  place: number,
+): Promise<Result> {
+  const { broker, principal, requestId } = request;
   try {
     const { idempotency_key, ...body } = item;
-    const whole = call.header("idempotency-key");
+    const whole = request.header("idempotency-key");
     const key = idempotency_key ?? (whole === undefined ? undefined : `batch:${bodyHash([whole, place])}`);
     if (key !== undefined && typeof key !== "string") {
       throw new ErrandError("invalid_request", "idempotency_key: must be a string", {
@@ -43,7 +47,7 @@ async function one(call: Call, item: Record<string, unknown>, place: number): Pr
       broker,
       principal,
       check(delegateRequestSchema, body, "body"),
-      { idempotencyKey: key, body, traceparent: traceparentOf(call.header("traceparent")) },
+      { idempotencyKey: key, body, traceparent: traceparentOf(request.header("traceparent")) },
     );
     return { text: `{"status":${replayed ? 200 : 202},"delegation":${record.json}}` };
   } catch (error) {
@@ -73,14 +77,14 @@ export const batchRoutes: readonly Route[] = [
     path: "/v1/delegations/batch",
     summary: "Delegate up to 100 at once; each is accepted or refused on its own, in order.",
     body: batchRequestSchema,
-    answers: { 200: z.strictObject({ results: z.array(resultSchema) }) },
+    responses: { 200: z.strictObject({ results: z.array(resultSchema) }) },
     notes: { takes: ["Idempotency-Key", "traceparent"] },
-    async handle(call, { body }) {
+    async handle(request, { body }) {
       const results: string[] = [];
       const until = performance.now() + BATCH_MS;
       let stop: ErrandError | null = null;
       for (const [place, item] of body.delegations.entries()) {
-        const { text, error } = stop ? refusal(stop, call.requestId) : await one(call, item, place);
+        const { text, error } = stop ? refusal(stop, request.requestId) : await one(request, item, place);
         results.push(text);
         if (error?.code === "redis_unavailable") {
           stop ??= untried(

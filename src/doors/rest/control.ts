@@ -15,8 +15,8 @@ import {
   messageRequestSchema,
 } from "../../schema/interrupt.ts";
 import { delegationIdSchema, instantSchema } from "../../schema/values.ts";
-import { jsonText } from "../http/answer.ts";
 import { type Route, route } from "../http/route.ts";
+import { jsonText } from "../http/text-response.ts";
 
 const params = z.strictObject({ id: delegationIdSchema });
 const bulkSchema = z.strictObject({
@@ -37,9 +37,9 @@ export const controlRoutes: readonly Route[] = [
     summary: "Cancel it, and with it what was delegated under it; the holder of its lease learns at once.",
     params,
     body: cancelRequestSchema,
-    answers: { 200: delegationSchema },
-    async handle(call, { params: { id }, body }) {
-      return jsonText(200, (await cancel(call.broker, call.principal, id, body)).json);
+    responses: { 200: delegationSchema },
+    async handle(request, { params: { id }, body }) {
+      return jsonText(200, (await cancel(request.broker, request.principal, id, body)).json);
     },
   }),
   route({
@@ -48,9 +48,9 @@ export const controlRoutes: readonly Route[] = [
     summary: "Answer its open question; it goes back to its agent before new work.",
     params,
     body: answerRequestSchema,
-    answers: { 200: delegationSchema },
-    async handle(call, { params: { id }, body }) {
-      return jsonText(200, (await answer(call.broker, call.principal, id, body)).json);
+    responses: { 200: delegationSchema },
+    async handle(request, { params: { id }, body }) {
+      return jsonText(200, (await answer(request.broker, request.principal, id, body)).json);
     },
   }),
   route({
@@ -59,9 +59,9 @@ export const controlRoutes: readonly Route[] = [
     summary: "Send a follow-up; the holder of its lease gets it with its next heartbeat.",
     params,
     body: messageRequestSchema,
-    answers: { 202: delegationSchema },
-    async handle(call, { params: { id }, body }) {
-      return jsonText(202, (await message(call.broker, call.principal, id, body)).json);
+    responses: { 202: delegationSchema },
+    async handle(request, { params: { id }, body }) {
+      return jsonText(202, (await message(request.broker, request.principal, id, body)).json);
     },
   }),
   route({
@@ -69,10 +69,10 @@ export const controlRoutes: readonly Route[] = [
     path: "/v1/delegations/{id}/redrive",
     summary: "Delegate anew what failed; asked again, the answer is the same new delegation.",
     params,
-    answers: { 202: delegationSchema },
+    responses: { 202: delegationSchema },
     notes: { gives: ["Location"] },
-    async handle(call, { params: { id } }) {
-      const record = await redrive(call.broker, call.principal, id);
+    async handle(request, { params: { id } }) {
+      const record = await redrive(request.broker, request.principal, id);
       return jsonText(202, record.json, { location: `/v1/delegations/${record.id}` });
     },
   }),
@@ -81,9 +81,9 @@ export const controlRoutes: readonly Route[] = [
     path: "/v1/delegations/redrive",
     summary: "Redrive what failed of an agent, newest first; go on with next_before.",
     body: bulkRequestSchema,
-    answers: { 202: bulkSchema },
-    async handle(call, { body }) {
-      return jsonText(202, bulkText(await redriveMany(call.broker, call.principal, body)));
+    responses: { 202: bulkSchema },
+    async handle(request, { body }) {
+      return jsonText(202, bulkText(await redriveMany(request.broker, request.principal, body)));
     },
   }),
   route({
@@ -91,9 +91,9 @@ export const controlRoutes: readonly Route[] = [
     path: "/v1/delegations/cancel",
     summary: "Cancel what is live of an agent, newest first; go on with next_before.",
     body: bulkRequestSchema.omit({ error_code: true }),
-    answers: { 200: bulkSchema },
-    async handle(call, { body }) {
-      return jsonText(200, bulkText(await cancelMany(call.broker, call.principal, body)));
+    responses: { 200: bulkSchema },
+    async handle(request, { body }) {
+      return jsonText(200, bulkText(await cancelMany(request.broker, request.principal, body)));
     },
   }),
 ];

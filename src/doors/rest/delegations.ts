@@ -22,11 +22,11 @@ import {
   toInstant,
   waitSecondsSchema,
 } from "../../schema/values.ts";
-import { waitedFor } from "../http/accepted.ts";
-import { jsonText, nothing } from "../http/answer.ts";
 import { preferredWait } from "../http/prefer.ts";
 import { type Route, route } from "../http/route.ts";
+import { jsonText, noContent } from "../http/text-response.ts";
 import { traceparentOf } from "../http/trace.ts";
+import { waitForResult } from "../http/wait-for-result.ts";
 
 const params = z.strictObject({ id: delegationIdSchema });
 
@@ -37,28 +37,28 @@ export const delegationRoutes: readonly Route[] = [
     summary:
       "Delegate a task or a message to an agent; with `Prefer: wait=N`, wait for its end. A 202 may already say `working`: a waiting poll may have taken the work.",
     body: delegateRequestSchema,
-    answers: { 200: acceptedDelegationSchema, 202: acceptedDelegationSchema },
+    responses: { 200: acceptedDelegationSchema, 202: acceptedDelegationSchema },
     notes: {
       takes: ["Idempotency-Key", "Prefer", "traceparent"],
       gives: ["Location", "Idempotency-Replayed"],
     },
-    async handle(call, { body, raw }) {
-      const { broker, principal } = call;
-      const wait_seconds = preferredWait(call.header("prefer"), LIMITS.wait_seconds.value);
+    async handle(request, { body, raw }) {
+      const { broker, principal } = request;
+      const wait_seconds = preferredWait(request.header("prefer"), LIMITS.wait_seconds.value);
       // Held before anything is accepted: whoever waits too often already is refused with nothing written.
-      const hold = wait_seconds === 0 ? null : call.hold("polls");
+      const scope = wait_seconds === 0 ? null : request.openScope("polls");
       try {
         // Beside the work, so that a Redis that falls silent costs the answer no second wait.
         const present = broker.presence.glance(body.target);
         const accepted = await delegate(broker, principal, body, {
-          traceparent: traceparentOf(call.header("traceparent")),
-          idempotencyKey: call.header("idempotency-key"),
+          traceparent: traceparentOf(request.header("traceparent")),
+          idempotencyKey: request.header("idempotency-key"),
           body: raw,
         });
         const { id } = accepted.record;
         const [presence, record] = await Promise.all([
           present,
-          hold === null ? accepted.record : waitedFor(call, accepted.record, wait_seconds, hold),
+          scope === null ? accepted.record : waitForResult(request, accepted.record, wait_seconds, scope),
         ]);
         const settled = record.finished || record.state.endsWith("_required");
         const status = accepted.replayed || (wait_seconds > 0 && settled) ? 200 : 202;
@@ -67,7 +67,7 @@ export const delegationRoutes: readonly Route[] = [
           ...(accepted.replayed && { "idempotency-replayed": "true" }),
         });
       } finally {
-        hold?.release();
+        scope?.release();
       }
     },
   }),
@@ -80,12 +80,12 @@ export const delegationRoutes: readonly Route[] = [
       wait_seconds: queryNumber(waitSecondsSchema).default(0),
       after_version: queryNumber(z.int().min(0)).optional(),
     }),
-    answers: { 200: delegationSchema },
-    async handle(call, { params: { id }, query: { wait_seconds, after_version } }) {
-      const record = await call.whileHeld(wait_seconds, (signal) =>
-        readWhenReady(call.broker, call.principal, id, { wait_seconds, after_version, signal }),
+    responses: { 200: delegationSchema },
+    async handle(request, { params: { id }, query: { wait_seconds, after_version } }) {
+      const record = await request.withScope(wait_seconds, (signal) =>
+        readWhenReady(request.broker, request.principal, id, { wait_seconds, after_version, signal }),
       );
-      return jsonText(200, shownWhole(call.principal, record));
+      return jsonText(200, shownWhole(request.principal, record));
     },
   }),
   route({
@@ -94,10 +94,10 @@ export const delegationRoutes: readonly Route[] = [
     summary:
       "Erase a finished delegation at once: record, events, history and artifacts. Only its delegator and the operator may.",
     params,
-    answers: { 204: null },
-    async handle(call, { params: { id } }) {
-      await erase(call.broker, call.principal, id);
-      return nothing(204);
+    responses: { 204: null },
+    async handle(request, { params: { id } }) {
+      await erase(request.broker, request.principal, id);
+      return noContent();
     },
   }),
   route({
@@ -108,9 +108,9 @@ export const delegationRoutes: readonly Route[] = [
       cursor: z.string().min(1).max(256).optional(),
       limit: queryNumber(z.int().min(1).max(100)).default(20),
     }),
-    answers: { 200: delegationPageSchema },
-    async handle(call, { query }) {
-      const { records, next_cursor, scanned_to } = await list(call.broker, call.principal, query);
+    responses: { 200: delegationPageSchema },
+    async handle(request, { query }) {
+      const { records, next_cursor, scanned_to } = await list(request.broker, request.principal, query);
       const delegations = records.map(({ json }) => json).join(",");
       const rest = { next_cursor, scanned_to: scanned_to && toInstant(scanned_to) };
       return jsonText(200, `{"delegations":[${delegations}],${JSON.stringify(rest).slice(1)}`);
@@ -121,11 +121,11 @@ export const delegationRoutes: readonly Route[] = [
     path: "/v1/results",
     summary: "What the caller delegated that finished or asks something since the cursor, replies included.",
     query: z.strictObject(pageQuery),
-    answers: { 200: resultPageSchema },
-    async handle(call, { query: { after, wait_seconds, limit } }) {
-      const { broker, principal } = call;
+    responses: { 200: resultPageSchema },
+    async handle(request, { query: { after, wait_seconds, limit } }) {
+      const { broker, principal } = request;
       const from = parseCursor(after ?? "0", broker.shards.count);
-      const { records, positions } = await call.whileHeld(wait_seconds, ({ signal }) =>
+      const { records, positions } = await request.withScope(wait_seconds, ({ signal }) =>
         results(broker, principal, from, { wait_seconds, limit, signal }),
       );
       const found = records.map(({ json }) => json).join(",");

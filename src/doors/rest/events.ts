@@ -20,20 +20,20 @@ import {
   pageQuery,
   principalSchema,
 } from "../../schema/values.ts";
-import { jsonText, nothing } from "../http/answer.ts";
-import type { Call } from "../http/call.ts";
+import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { type Route, route } from "../http/route.ts";
 import { type Frame, sse, toFrame, toFrames } from "../http/stream.ts";
+import { jsonText, noContent } from "../http/text-response.ts";
 
 /** Streams unless JSON is asked for: what `curl` and `EventSource` would expect. */
-function wantsStream(call: Call): boolean {
-  const accept = call.header("accept") ?? "";
+function wantsStream(request: AuthenticatedRequest): boolean {
+  const accept = request.header("accept") ?? "";
   return /text\/event-stream/i.test(accept) || !/json/i.test(accept);
 }
 
 /** A browser reconnects to the URL it was given and says in the header how far it came; empty, it says nothing. */
-const cursorOf = (call: Call, after: string | undefined): string | undefined =>
-  call.header("last-event-id") || after;
+const cursorOf = (request: AuthenticatedRequest, after: string | undefined): string | undefined =>
+  request.header("last-event-id") || after;
 
 function snapshot(record: StoredDelegation): Frame {
   const head = JSON.stringify({ id: record.event_id, type: "DELEGATION_SNAPSHOT", delegation_id: record.id });
@@ -65,18 +65,18 @@ export const eventRoutes: readonly Route[] = [
         .pipe(z.array(z.enum(EVENT_TYPES)))
         .optional(),
     }),
-    answers: { 200: eventPageSchema },
+    responses: { 200: eventPageSchema },
     notes: { takes: ["Last-Event-ID"], streams: true },
-    async handle(call, { query: { after, wait_seconds, limit, ...filter } }) {
-      const { broker } = call;
-      const subscription = await subscribe(broker, call.principal, filter satisfies EventFilter);
-      const given = cursorOf(call, after);
+    async handle(request, { query: { after, wait_seconds, limit, ...filter } }) {
+      const { broker } = request;
+      const subscription = await subscribe(broker, request.principal, filter satisfies EventFilter);
+      const given = cursorOf(request, after);
       const positions: Positions =
         given === undefined ? await now(broker) : parseCursor(given, broker.shards.count);
       const open = (signal: AbortSignal) => subscribedEvents(broker, subscription, positions, signal);
-      if (wantsStream(call)) return sse(call, (signal) => toFrames(open(signal)));
-      const turn = () => broker.turns.take(call.principal);
-      const page = await call.whileHeld(wait_seconds, ({ signal }) =>
+      if (wantsStream(request)) return sse(request, (signal) => toFrames(open(signal)));
+      const turn = () => broker.turns.take(request.principal);
+      const page = await request.withScope(wait_seconds, ({ signal }) =>
         collectPage(open, { wait_seconds, limit, signal, turn }, toFrame, sizeOf),
       );
       return jsonText(200, pageText(page.items, page.positions ?? positions));
@@ -88,29 +88,31 @@ export const eventRoutes: readonly Route[] = [
     summary: "One delegation's events: a snapshot first, or what follows a cursor, up to its end.",
     params: z.strictObject({ id: delegationIdSchema }),
     query: z.strictObject(pageQuery),
-    answers: { 200: eventPageSchema, 204: null },
+    responses: { 200: eventPageSchema, 204: null },
     notes: { takes: ["Last-Event-ID"], streams: true },
-    async handle(call, { params: { id }, query: { after, wait_seconds, limit } }) {
-      const { broker } = call;
-      const record = await read(broker, call.principal, id);
-      const given = cursorOf(call, after);
+    async handle(request, { params: { id }, query: { after, wait_seconds, limit } }) {
+      const { broker } = request;
+      const record = await read(broker, request.principal, id);
+      const given = cursorOf(request, after);
       const [from = "0-0"] = given === undefined ? [record.event_id] : parseCursor(given, 1);
-      if (given !== undefined && isPastEnd(record, from)) return nothing(204);
+      if (given !== undefined && isPastEnd(record, from)) return noContent();
       const first = given === undefined ? [snapshot(record)] : [];
       if (first.length > 0 && record.finished) {
-        return wantsStream(call) ? sse(call, () => only(first)) : jsonText(200, pageText(first, [from]));
+        return wantsStream(request)
+          ? sse(request, () => only(first))
+          : jsonText(200, pageText(first, [from]));
       }
       const open = (signal: AbortSignal) => delegationEvents(broker, record, from, signal);
-      if (wantsStream(call)) {
-        return sse(call, async function* (signal) {
+      if (wantsStream(request)) {
+        return sse(request, async function* (signal) {
           yield* first;
           yield* toFrames(open(signal));
         });
       }
       // A snapshot is an answer; only a reader who has one waits for more.
-      const turn = () => broker.turns.take(call.principal);
+      const turn = () => broker.turns.take(request.principal);
       const patience = { wait_seconds: first.length > 0 ? 0 : wait_seconds, limit, turn };
-      const page = await call.whileHeld(patience.wait_seconds, ({ signal }) =>
+      const page = await request.withScope(patience.wait_seconds, ({ signal }) =>
         collectPage(open, { ...patience, signal }, toFrame, sizeOf),
       );
       return jsonText(200, pageText([...first, ...page.items], page.positions ?? [from]));

@@ -20,18 +20,22 @@ import {
   replySchema,
 } from "../../schema/lease.ts";
 import { agentNameSchema, leaseIdSchema } from "../../schema/values.ts";
-import { json, jsonText } from "../http/answer.ts";
-import type { Call, Hold } from "../http/call.ts";
+import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
+import type { RequestScope } from "../http/request-scope.ts";
 import { type Route, route } from "../http/route.ts";
+import { json, jsonText } from "../http/text-response.ts";
 
 const params = z.strictObject({ lease_id: leaseIdSchema });
 
 /** A lease goes only to a connection that takes it; otherwise it goes back at once, no attempt spent. */
-function deliver(call: Call, leases: readonly GrantedLease[]): string {
+function deliver(request: AuthenticatedRequest, leases: readonly GrantedLease[]): string {
   if (leases.length > 0) {
-    call.onLost(() => {
-      call.broker.log.info({ request_id: call.requestId, leases: leases.length }, "reader gone; handed back");
-      void inBackground(call.broker, handBack(call.broker, leases));
+    request.onLost(() => {
+      request.broker.log.info(
+        { request_id: request.requestId, leases: leases.length },
+        "reader gone; handed back",
+      );
+      void inBackground(request.broker, handBack(request.broker, leases));
     });
   }
   return `[${leases.map((one) => one.json).join(",")}]`;
@@ -44,12 +48,12 @@ export const leaseRoutes: readonly Route[] = [
     summary: "Ask for work; the answer waits until there is some.",
     params: z.strictObject({ agent: agentNameSchema }),
     body: leaseRequestSchema,
-    answers: { 200: leasesSchema },
+    responses: { 200: leasesSchema },
     // Not async: a parked poll would keep the frame, and the input in it.
-    handle: (call, { params: { agent }, body }) =>
-      call
-        .whileHeld(body.wait_seconds, (hold) => lease(call.broker, call.principal, agent, body, hold))
-        .then((leases) => jsonText(200, `{"leases":${deliver(call, leases)}}`)),
+    handle: (request, { params: { agent }, body }) =>
+      request
+        .withScope(body.wait_seconds, (scope) => lease(request.broker, request.principal, agent, body, scope))
+        .then((leases) => jsonText(200, `{"leases":${deliver(request, leases)}}`)),
   }),
   route({
     method: "POST",
@@ -57,12 +61,12 @@ export const leaseRoutes: readonly Route[] = [
     summary: "Stay the holder, say how far it is; held, it answers when there is something to say.",
     params,
     body: heartbeatRequestSchema,
-    answers: { 200: heartbeatSchema },
-    async handle(call, { params: { lease_id }, body }) {
-      const { broker, principal } = call;
-      const beat = (hold: Hold) => heartbeat(broker, principal, lease_id, body, hold);
+    responses: { 200: heartbeatSchema },
+    async handle(request, { params: { lease_id }, body }) {
+      const { broker, principal } = request;
+      const beat = (scope: RequestScope) => heartbeat(broker, principal, lease_id, body, scope);
       // No poll: leases bound it, and a heartbeat that were refused would cost its lease.
-      return json(200, await call.whileHeld(body.wait_seconds, beat, null));
+      return json(200, await request.withScope(body.wait_seconds, beat, null));
     },
   }),
   route({
@@ -71,9 +75,9 @@ export const leaseRoutes: readonly Route[] = [
     summary: "Send a piece of output before the reply; it is streamed and kept.",
     params,
     body: artifactRequestSchema,
-    answers: { 200: artifactAnswerSchema },
-    async handle(call, { params: { lease_id }, body }) {
-      return json(200, await addArtifact(call.broker, call.principal, lease_id, body));
+    responses: { 200: artifactAnswerSchema },
+    async handle(request, { params: { lease_id }, body }) {
+      return json(200, await addArtifact(request.broker, request.principal, lease_id, body));
     },
   }),
   route({
@@ -82,9 +86,9 @@ export const leaseRoutes: readonly Route[] = [
     summary: "Ask; the lease ends, and the answer puts the delegation back before new work.",
     params,
     body: interruptRequestSchema,
-    answers: { 200: raisedSchema },
-    async handle(call, { params: { lease_id }, body }) {
-      return json(200, await ask(call.broker, call.principal, lease_id, body));
+    responses: { 200: raisedSchema },
+    async handle(request, { params: { lease_id }, body }) {
+      return json(200, await ask(request.broker, request.principal, lease_id, body));
     },
   }),
   route({
@@ -93,10 +97,10 @@ export const leaseRoutes: readonly Route[] = [
     summary: "Give it back without spending an attempt.",
     params,
     body: releaseRequestSchema,
-    answers: { 200: z.strictObject({ delegation: delegationSchema }) },
-    async handle(call, { params: { lease_id }, body }) {
-      const id = await release(call.broker, call.principal, lease_id, body);
-      return jsonText(200, `{"delegation":${(await read(call.broker, call.principal, id)).json}}`);
+    responses: { 200: z.strictObject({ delegation: delegationSchema }) },
+    async handle(request, { params: { lease_id }, body }) {
+      const id = await release(request.broker, request.principal, lease_id, body);
+      return jsonText(200, `{"delegation":${(await read(request.broker, request.principal, id)).json}}`);
     },
   }),
   route({
@@ -105,15 +109,15 @@ export const leaseRoutes: readonly Route[] = [
     summary: "Close the delegation; with `next`, get the next lease in the same round trip.",
     params,
     body: replyRequestSchema,
-    answers: { 200: replySchema },
-    async handle(call, { params: { lease_id }, body }) {
-      const { broker, principal } = call;
-      return call.whileHeld(body.next?.wait_seconds ?? 0, async (hold) => {
+    responses: { 200: replySchema },
+    async handle(request, { params: { lease_id }, body }) {
+      const { broker, principal } = request;
+      return request.withScope(body.next?.wait_seconds ?? 0, async (scope) => {
         const { outcome, record } = await reply(broker, principal, lease_id, body);
         const head = `{"outcome":"${outcome}","delegation":${record.json}`;
         if (body.next === undefined) return jsonText(200, `${head}}`);
-        const leases = await lease(broker, principal, record.target, body.next, hold);
-        return jsonText(200, `${head},"leases":${deliver(call, leases)}}`);
+        const leases = await lease(broker, principal, record.target, body.next, scope);
+        return jsonText(200, `${head},"leases":${deliver(request, leases)}}`);
       });
     },
   }),

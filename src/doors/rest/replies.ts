@@ -3,8 +3,8 @@ import { z } from "zod";
 import { replyA2a } from "../../engine/leases/a2a-reply.ts";
 import { replySchema } from "../../schema/lease.ts";
 import { agentNameSchema } from "../../schema/values.ts";
-import { jsonText } from "../http/answer.ts";
 import { type Route, route } from "../http/route.ts";
+import { jsonText } from "../http/text-response.ts";
 import { parseA2aReply } from "./a2a-reply.ts";
 
 export const replyRoutes: readonly Route[] = [
@@ -14,12 +14,19 @@ export const replyRoutes: readonly Route[] = [
     summary: "Stitch an A2A JSON-RPC response, Message or Task to its delegation.",
     params: z.strictObject({ agent: agentNameSchema }),
     body: z.record(z.string(), z.unknown()),
-    answers: { 200: replySchema },
+    responses: { 200: replySchema },
     // Other software sends these replies: a refusal would lose finished work.
     notes: { repairs: true },
-    async handle(call, { params: { agent }, raw }) {
+    async handle(request, { params: { agent }, raw }) {
       const { address, action } = parseA2aReply(raw);
-      const { outcome, record } = await replyA2a(call.broker, call.principal, agent, address, action, raw);
+      const { outcome, record } = await replyA2a(
+        request.broker,
+        request.principal,
+        agent,
+        address,
+        action,
+        raw,
+      );
       return jsonText(200, `{"outcome":"${outcome}","delegation":${record.json}}`);
     },
   }),

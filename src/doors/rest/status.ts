@@ -1,8 +1,8 @@
 /** The broker's status. Limit: Redis' settings are for the operator and viewers. */
 import { status } from "../../engine/upkeep/status.ts";
 import { statusSchema } from "../../schema/status.ts";
-import { json } from "../http/answer.ts";
 import { type Route, route } from "../http/route.ts";
+import { json } from "../http/text-response.ts";
 import { API_INFO } from "../openapi/document.ts";
 
 export const statusRoutes: readonly Route[] = [
@@ -10,9 +10,9 @@ export const statusRoutes: readonly Route[] = [
     method: "GET",
     path: "/v1/status",
     summary: "Version, time, who the caller is; for the operator and viewers, Redis and its settings.",
-    answers: { 200: statusSchema },
-    async handle(call) {
-      return json(200, { version: API_INFO.version, ...(await status(call.broker, call.principal)) });
+    responses: { 200: statusSchema },
+    async handle(request) {
+      return json(200, { version: API_INFO.version, ...(await status(request.broker, request.principal)) });
     },
   }),
 ];

@@ -78,16 +78,16 @@ const hashOf = (token: string): string => createHash("sha256").update(token).dig
 const sameHash = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
 /** What a token holds open: a stream, a parked poll, a session. */
-export interface TokenHold {
+export interface TokenWatch {
   hasEnded(): boolean;
   release(): void;
 }
 
 /** The configured operator token does not end. */
-const ENDLESS: TokenHold = { hasEnded: () => false, release() {} };
+const ENDLESS: TokenWatch = { hasEnded: () => false, release() {} };
 
 /** (A class: there may be thousands, and closures take more.) */
-class Holding implements TokenHold {
+class Holding implements TokenWatch {
   readonly token_id: string;
   readonly #among: Set<Holding>;
   readonly #end: () => void;
@@ -221,7 +221,7 @@ export class Tokens {
   }
 
   /** Calls `end` when the token is revoked or expires, at once if it was already; for streams and parked polls. */
-  hold({ token_id, expires_at }: Identity, end: () => void): TokenHold {
+  watch({ token_id, expires_at }: Identity, end: () => void): TokenWatch {
     if (token_id === null) return ENDLESS;
     const hold = new Holding(this.#holds, token_id, expires_at, end);
     // Revoked between being let in and here.

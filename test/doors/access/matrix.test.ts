@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { PARAMS } from "../../../src/doors/a2a/params.ts";
-import { createDoor } from "../../../src/doors/http/app.ts";
+import { createHttpApp } from "../../../src/doors/http/app.ts";
 import { TOOLS } from "../../../src/doors/mcp/tools/tools.ts";
 import { A2A, A2A_FORMS, a2aAsk, a2aStage } from "./matrix-a2a.ts";
 import { connectMcp, MCP, MCP_ERAS, mcpAsk, mcpStage } from "./matrix-mcp.ts";
@@ -84,7 +84,7 @@ async function tryRow(
 describe("over HTTP", () => {
   test("every route has a row", async () => {
     const { gateway } = await openWorld();
-    const { app } = createDoor({
+    const { app } = createHttpApp({
       broker: gateway.broker,
       host: "127.0.0.1",
       maxBodyBytes: 1,

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { createDoor } from "../../../src/doors/http/app.ts";
+import { createHttpApp } from "../../../src/doors/http/app.ts";
 import { listen } from "../../../src/doors/http/listener.ts";
 import { client, OPERATOR, startBroker } from "../../support/broker.ts";
 
@@ -20,7 +20,7 @@ async function setup() {
   await api.agent("idle");
   await api.agent("scout");
   const { broker } = gateway;
-  const door = createDoor({
+  const door = createHttpApp({
     broker,
     host: "127.0.0.1",
     maxBodyBytes: 10_000,

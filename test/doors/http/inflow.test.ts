@@ -28,13 +28,13 @@ test("large bodies in progress are bounded for one principal and for all; small 
 test("streams wait for room beyond mostOfAll, but each principal always has room for one frame", async () => {
   const outflow = new Outflow({ now: () => 0, onCut: () => {}, mostOfOne: 2 * BIG, mostOfAll: 3 * BIG });
   const cut = vi.fn();
-  const release = await outflow.room("a", BIG, cut);
-  await outflow.room("a", BIG, cut);
-  await outflow.room("b", BIG, cut);
+  const release = await outflow.reserve("a", BIG, cut);
+  await outflow.reserve("a", BIG, cut);
+  await outflow.reserve("b", BIG, cut);
   // The gateway is full: a principal without a frame still gets one.
-  const only = await outflow.room("c", BIG, cut);
+  const only = await outflow.reserve("c", BIG, cut);
   let came = false;
-  const second = outflow.room("c", BIG, cut).then((done) => {
+  const second = outflow.reserve("c", BIG, cut).then((done) => {
     came = true;
     return done;
   });

@@ -13,9 +13,9 @@ test("polls, waits and streams leave nothing behind, however they end", async ()
   const api = client(url);
   await api.agent("scout");
   const principal = toPrincipal("agent:scout");
-  const hold = broker.tokens.hold.bind(broker.tokens);
+  const hold = broker.tokens.watch.bind(broker.tokens);
   let holding = 0;
-  vi.spyOn(broker.tokens, "hold").mockImplementation((identity, end) => {
+  vi.spyOn(broker.tokens, "watch").mockImplementation((identity, end) => {
     const one = hold(identity, end);
     holding += 1;
     let over = false;

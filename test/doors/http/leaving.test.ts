@@ -17,9 +17,9 @@ async function setup() {
 
 /** Counts what is held by tokens from here on. */
 function watchHolds(tokens: Tokens) {
-  const hold = tokens.hold.bind(tokens);
+  const hold = tokens.watch.bind(tokens);
   const counts = { held: 0, released: 0, ended: 0 };
-  vi.spyOn(tokens, "hold").mockImplementation((identity, end) => {
+  vi.spyOn(tokens, "watch").mockImplementation((identity, end) => {
     if (identity.token_id === null) return hold(identity, end);
     counts.held += 1;
     const one = hold(identity, () => {

@@ -30,9 +30,13 @@ describe("an idle stream, its time moved by the test", () => {
     const reader: Reader = {
       requestId: "req_1",
       broker: { log: createLog("silent", () => {}), metrics: new Metrics() },
-      hold: () => ({ signal: new AbortController().signal, release: () => {}, throwIfRevoked: () => {} }),
+      openScope: () => ({
+        signal: new AbortController().signal,
+        release: () => {},
+        throwIfRevoked: () => {},
+      }),
       cut,
-      room: async () => () => {},
+      reserve: async () => () => {},
     };
     const generate = async function* (signal: AbortSignal) {
       while (!signal.aborted) {

@@ -64,7 +64,7 @@ function expectDescribed(route: Route, sent: unknown, { status, headers, body }:
     expect([what, validate(body), validate.errors]).toEqual([what, true, null]);
     // The document lets answers grow; undescribed today they are not.
     if (!refusal)
-      expect([what, route.answers[status]?.safeParse(body).error?.issues]).toEqual([what, undefined]);
+      expect([what, route.responses[status]?.safeParse(body).error?.issues]).toEqual([what, undefined]);
   }
   const answer = refusal ? document.components.responses[`Problem${status}`] : described;
   for (const name of Object.keys((answer && "headers" in answer ? answer.headers : undefined) ?? {})) {

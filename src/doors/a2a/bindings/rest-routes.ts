@@ -2,7 +2,7 @@
  * Which operation a path of the HTTP+JSON binding means, and what the path and the query say of its params. Limit:
  * paths of 1.0; those of 0.3 are the same behind `v1/`, but for the card.
  */
-import type { Exchange } from "../../http/exchange.ts";
+import type { MountedRequest } from "../../http/mount.ts";
 import type { Method } from "../params.ts";
 
 export interface Operation {
@@ -17,7 +17,7 @@ const CONFIGS = "pushNotificationConfigs";
 export function operationOf(
   verb: string,
   path: string,
-  query: Exchange["query"],
+  query: MountedRequest["query"],
   version: "1.0" | "0.3",
 ): Operation | null {
   const segments = path.replace(/\/$/, "").split("/").map(decoded);
@@ -54,7 +54,7 @@ export function operationOf(
 }
 
 /** `tasks/{id}` and `tasks/{id}:{verb}`. */
-function ofTask(verb: string, segment: string, query: Exchange["query"]): Operation | null {
+function ofTask(verb: string, segment: string, query: MountedRequest["query"]): Operation | null {
   const colon = segment.lastIndexOf(":");
   if (colon === -1) {
     const asked = pick(query, { historyLength: number });
@@ -72,7 +72,7 @@ function ofTask(verb: string, segment: string, query: Exchange["query"]): Operat
   }
 }
 
-const listParams = (query: Exchange["query"]) =>
+const listParams = (query: MountedRequest["query"]) =>
   pick(query, {
     contextId: text,
     status: text,
@@ -88,7 +88,7 @@ const text = (value: string): unknown => value;
 const number = (value: string): unknown => (/^-?\d+$/.test(value) ? Number(value) : value);
 const flag = (value: string): unknown => (value === "true" ? true : value === "false" ? false : value);
 
-function pick(query: Exchange["query"], readers: Record<string, (value: string) => unknown>) {
+function pick(query: MountedRequest["query"], readers: Record<string, (value: string) => unknown>) {
   const found: Record<string, unknown> = {};
   for (const [name, reader] of Object.entries(readers)) {
     const value = query[name]?.[0];

@@ -5,9 +5,9 @@
 import { A2A_CONTENT_TYPE } from "@a2a-js/sdk";
 import { ErrandError } from "../../../schema/errors.ts";
 import type { Log } from "../../../telemetry/log.ts";
-import { type Answer, json, nothing } from "../../http/answer.ts";
 import { parseBody } from "../../http/body.ts";
-import type { Exchange } from "../../http/exchange.ts";
+import type { MountedRequest } from "../../http/mount.ts";
+import { json, noContent, type TextResponse } from "../../http/text-response.ts";
 import type { Signer } from "../cards/signing.ts";
 import { Scope } from "../context.ts";
 import { restError, restErrorV03, toFailure } from "../errors.ts";
@@ -19,24 +19,28 @@ import { operate } from "./rest-operations.ts";
 import { type Operation, operationOf } from "./rest-routes.ts";
 import { streamed } from "./stream.ts";
 
-export async function rest(exchange: Exchange, signer: Signer | null, log: Log): Promise<Answer | Response> {
-  const named = [exchange.header("a2a-version"), exchange.query["A2A-Version"]?.[0]] as const;
+export async function rest(
+  request: MountedRequest,
+  signer: Signer | null,
+  log: Log,
+): Promise<TextResponse | Response> {
+  const named = [request.header("a2a-version"), request.query["A2A-Version"]?.[0]] as const;
   const version: Version = formFor(...named);
   const refuse = (error: unknown) => {
-    const failure = toFailure(error, log, exchange.requestId);
+    const failure = toFailure(error, log, request.requestId);
     return { failure, body: version === "1.0" ? restError(failure) : restErrorV03(failure) };
   };
-  const typed = () => ({ "content-type": version === "1.0" ? mediaType(exchange) : "application/json" });
+  const typed = () => ({ "content-type": version === "1.0" ? mediaType(request) : "application/json" });
   try {
-    const { call, bytes } = await exchange.enter();
+    const { request: call, bytes } = await request.authenticate();
     versionOf(...named);
-    const verb = exchange.method === "HEAD" ? "GET" : exchange.method;
-    const operation = operationOf(verb, exchange.rest, exchange.query, version);
-    if (!operation) throw noRoute(exchange, version);
-    const body = parseBody(bytes, exchange.header("content-type"));
+    const verb = request.method === "HEAD" ? "GET" : request.method;
+    const operation = operationOf(verb, request.rest, request.query, version);
+    if (!operation) throw noRoute(request, version);
+    const body = parseBody(bytes, request.header("content-type"));
     const params = version === "1.0" ? paramsOf(operation, body) : body;
-    const scope = new Scope(call, exchange.params.agent, signer, version === "1.0" ? params : undefined);
-    const headers = { ...typed(), ...activated(exchange.header, version) };
+    const scope = new Scope(call, request.params.agent, signer, version === "1.0" ? params : undefined);
+    const headers = { ...typed(), ...activated(request.header, version) };
     const done =
       version === "1.0"
         ? await kept(scope, operate(scope, operation.method, params))
@@ -48,7 +52,7 @@ export async function rest(exchange: Exchange, signer: Signer | null, log: Log):
         json: JSON.stringify(refuse(error).body),
       }));
     }
-    return done.status === 204 ? nothing(204) : json(done.status, done.body, headers);
+    return done.status === 204 ? noContent() : json(done.status, done.body, headers);
   } catch (error) {
     const { failure, body } = refuse(error);
     return json(failure.http, body, { ...typed(), ...failure.headers });
@@ -71,7 +75,7 @@ function paramsOf({ method, params }: Operation, body: unknown): unknown {
   return checkParams(method, { ...said, ...params });
 }
 
-function noRoute({ method, rest: path }: Exchange, version: Version): ErrandError {
+function noRoute({ method, rest: path }: MountedRequest, version: Version): ErrandError {
   const hint =
     version === "0.3" && !path.startsWith("v1/")
       ? "Without A2A-Version it is 0.3 that is spoken; send A2A-Version: 1.0."
@@ -80,7 +84,7 @@ function noRoute({ method, rest: path }: Exchange, version: Version): ErrandErro
 }
 
 /** As the caller writes it, or else as the protocol does. */
-function mediaType(exchange: Exchange): string {
-  const said = exchange.header("content-type") ?? exchange.header("accept") ?? "";
+function mediaType(request: MountedRequest): string {
+  const said = request.header("content-type") ?? request.header("accept") ?? "";
   return /application\/json/i.test(said) ? "application/json" : A2A_CONTENT_TYPE;
 }

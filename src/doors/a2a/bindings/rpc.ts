@@ -6,9 +6,9 @@ import { LegacyJsonRpcTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import { A2A_ERROR_CODE } from "@a2a-js/sdk/errors";
 import { JsonRpcTransportHandler, ServerCallContext } from "@a2a-js/sdk/server";
 import { z } from "zod";
-import { type Answer, json } from "../../http/answer.ts";
 import { parseBody } from "../../http/body.ts";
-import type { Exchange } from "../../http/exchange.ts";
+import type { MountedRequest } from "../../http/mount.ts";
+import { json, type TextResponse } from "../../http/text-response.ts";
 import type { Signer } from "../cards/signing.ts";
 import { Scope } from "../context.ts";
 import { ownInfo, rpcError, toFailure } from "../errors.ts";
@@ -66,13 +66,13 @@ const isStream = (answer: object): answer is AsyncGenerator<object> => Symbol.as
 const httpOf = (http: number): number => ([401, 403, 413, 429].includes(http) || http >= 500 ? http : 200);
 
 export async function rpc(
-  exchange: Exchange,
+  request: MountedRequest,
   signer: Signer | null,
   log: Parameters<typeof toFailure>[1],
-): Promise<Answer | Response> {
+): Promise<TextResponse | Response> {
   let id: Id = null;
   const refuse = (error: unknown): { body: Json; http: number; headers: Record<string, string> } => {
-    const { requestId } = exchange;
+    const { requestId } = request;
     const failed = error instanceof EnvelopeError ? null : toFailure(error, log, requestId);
     const shown =
       error instanceof EnvelopeError
@@ -89,17 +89,17 @@ export async function rpc(
     };
   };
   try {
-    const { call, bytes } = await exchange.enter();
-    const body = parseBody(bytes, exchange.header("content-type"), {
+    const { request: call, bytes } = await request.authenticate();
+    const body = parseBody(bytes, request.header("content-type"), {
       parsed: (whole) => {
         id = idOf(whole);
       },
     });
-    const version = versionOf(exchange.header("a2a-version"), exchange.query["A2A-Version"]?.[0]);
+    const version = versionOf(request.header("a2a-version"), request.query["A2A-Version"]?.[0]);
     const { method, params } = openEnvelope(body, version);
-    const scope = new Scope(call, exchange.params.agent, signer, version === "1.0" ? params : undefined);
+    const scope = new Scope(call, request.params.agent, signer, version === "1.0" ? params : undefined);
     const answer = await dispatch(scope, version, { jsonrpc: "2.0", id, method, params });
-    const headers = activated(exchange.header, version);
+    const headers = activated(request.header, version);
     if (isStream(answer)) {
       return await streamed(scope, version === "0.3" ? marked(answer) : answer, headers, (error) => ({
         json: JSON.stringify(refuse(error).body),

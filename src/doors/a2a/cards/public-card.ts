@@ -6,9 +6,9 @@ import { createHash } from "node:crypto";
 import { AgentCard } from "@a2a-js/sdk";
 import type { Broker } from "../../../engine/broker.ts";
 import { ErrandError } from "../../../schema/errors.ts";
-import { Answer, jsonText } from "../../http/answer.ts";
-import type { Exchange } from "../../http/exchange.ts";
 import { a2aUrl } from "../../http/links.ts";
+import type { MountedRequest } from "../../http/mount.ts";
+import { jsonText, TextResponse } from "../../http/text-response.ts";
 import { requireName } from "../context.ts";
 import { cardV03 } from "../v03/card.ts";
 import { versionNamed } from "../version.ts";
@@ -19,11 +19,15 @@ const MAX_AGE_SECONDS = 60;
 /** A card also changes with the configuration, which changes with a start at most. */
 const STARTED_AT = Date.now();
 
-export async function published(exchange: Exchange, broker: Broker, signer: Signer | null): Promise<Answer> {
-  const agent = await broker.agents.get(requireName(exchange.params.agent));
+export async function published(
+  request: MountedRequest,
+  broker: Broker,
+  signer: Signer | null,
+): Promise<TextResponse> {
+  const agent = await broker.agents.get(requireName(request.params.agent));
   const plain = publicCard(agent, a2aUrl(broker.publicUrl(), agent.name));
   const card = signer ? await signer.sign(plain) : plain;
-  const text = JSON.stringify(formOf(exchange, card));
+  const text = JSON.stringify(formOf(request, card));
   const changed = Math.floor(Math.max(agent.updated_at, STARTED_AT) / 1000);
   // A date counts in seconds: while that of a change lasts, another may come, so an earlier one is told.
   const isPast = changed < Math.floor((Date.now() + broker.clock.offset_ms) / 1000);
@@ -34,11 +38,11 @@ export async function published(exchange: Exchange, broker: Broker, signer: Sign
     "last-modified": new Date((isPast ? changed : changed - 1) * 1000).toUTCString(),
     vary: "A2A-Version, Origin",
   };
-  return isFresh(exchange, tag, changed) ? new Answer(304, null, headers) : jsonText(200, text, headers);
+  return isFresh(request, tag, changed) ? new TextResponse(304, null, headers) : jsonText(200, text, headers);
 }
 
-function formOf(exchange: Exchange, card: AgentCard): object {
-  const version = versionNamed(exchange.header("a2a-version"), exchange.query["A2A-Version"]?.[0]);
+function formOf(request: MountedRequest, card: AgentCard): object {
+  const version = versionNamed(request.header("a2a-version"), request.query["A2A-Version"]?.[0]);
   const current = AgentCard.toJSON(card);
   if (typeof current !== "object" || current === null)
     throw new ErrandError("internal", "A card has no form.");
@@ -56,12 +60,12 @@ function formOf(exchange: Exchange, card: AgentCard): object {
 }
 
 /** The tag decides where one is sent. `changed` in seconds. */
-function isFresh(exchange: Exchange, tag: string, changed: number): boolean {
-  const tags = exchange.header("if-none-match");
+function isFresh(request: MountedRequest, tag: string, changed: number): boolean {
+  const tags = request.header("if-none-match");
   if (tags !== undefined) {
     return tags.split(",").some((one) => one.trim() === "*" || bare(one) === bare(tag));
   }
-  const since = Date.parse(exchange.header("if-modified-since") ?? "");
+  const since = Date.parse(request.header("if-modified-since") ?? "");
   return Number.isFinite(since) && changed * 1000 <= since;
 }
 

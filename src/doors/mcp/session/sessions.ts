@@ -12,7 +12,7 @@ import type { Clock } from "../../../lifecycle/writer.ts";
 import { randomId } from "../../../redis/shards.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { LIMITS } from "../../../schema/limits.ts";
-import type { Call } from "../../http/call.ts";
+import type { AuthenticatedRequest } from "../../http/authenticated-request.ts";
 import { errorResponse, withoutOldCodes } from "../errors.ts";
 
 const LOOK_MS = 60_000;
@@ -52,7 +52,7 @@ export class Sessions {
     return this.#sessions.size;
   }
 
-  async serve(call: Call, request: Request, parsedBody: unknown): Promise<Response> {
+  async serve(call: AuthenticatedRequest, request: Request, parsedBody: unknown): Promise<Response> {
     const id = request.headers.get("mcp-session-id");
     if (id === null) {
       if (request.method === "POST" && isInitializeRequest(parsedBody)) {
@@ -75,10 +75,10 @@ export class Sessions {
     return withoutOldCodes(answer, call.requestId);
   }
 
-  async #open(call: Call, request: Request, parsedBody: unknown): Promise<Response> {
+  async #open(call: AuthenticatedRequest, request: Request, parsedBody: unknown): Promise<Response> {
     this.#makeRoom(call);
     const id = `mcp_${randomId(32)}`;
-    const token = call.holdToken(() => this.#close(id));
+    const token = call.watchToken(() => this.#close(id));
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
       onsessionclosed: () => this.#close(id),
@@ -113,7 +113,7 @@ export class Sessions {
   }
 
   /** Another principal's session is as unknown as none. */
-  #find(id: string, call: Call): Session | undefined {
+  #find(id: string, call: AuthenticatedRequest): Session | undefined {
     const session = this.#sessions.get(id);
     if (!session || session.principal !== call.principal.text) return undefined;
     if (!this.#isIdle(session)) return session;
@@ -122,7 +122,7 @@ export class Sessions {
   }
 
   /** Clients that went away without a word leave sessions behind: the one that was idle for longest goes. */
-  #makeRoom(call: Call): void {
+  #makeRoom(call: AuthenticatedRequest): void {
     const own = [...this.#sessions.values()].filter(({ principal }) => principal === call.principal.text);
     const { most } = this.#options;
     if (own.length < most) return;

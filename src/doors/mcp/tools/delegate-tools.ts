@@ -151,7 +151,7 @@ async function delegateAndWait(
   const { broker, principal, call, canceled } = context;
   const takesTask = context.takesTasks;
   // Held before anything is accepted: whoever waits too often already is refused with nothing written.
-  const hold = call.hold(wait_seconds > 0 && !takesTask ? "polls" : null);
+  const hold = call.openScope(wait_seconds > 0 && !takesTask ? "polls" : null);
   try {
     const earlier = context.state === undefined ? undefined : await resume(context, context.state);
     const { record: accepted, replayed } = earlier

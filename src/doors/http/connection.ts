@@ -9,7 +9,7 @@ const STALLED_MS = LIMITS.stalled_seconds.value * 1000;
 /** For each of these unread, a reader has one more second. */
 const BYTES_A_SECOND = 64 * 1024;
 
-export class Line {
+export class Connection {
   /** Requests that are begun, and not fully answered. */
   busy = 0;
   #waiting: (() => void)[] | undefined;

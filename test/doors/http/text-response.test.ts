@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { jsonText } from "../../../src/doors/http/answer.ts";
 import { Outflow } from "../../../src/doors/http/outflow.ts";
+import { jsonText } from "../../../src/doors/http/text-response.ts";
 
 const outflow = new Outflow({ now: () => 0, onCut: () => {} });
 

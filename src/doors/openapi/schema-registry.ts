@@ -12,7 +12,7 @@ export const capital = (text: string): string => text.charAt(0).toUpperCase() + 
  * The shapes of schema/ under their names, and what refers to them. A shape that is sent otherwise than it is
  * answered (defaults, unknown fields) has a second entry, `…Input`.
  */
-export class Shelf {
+export class SchemaRegistry {
   readonly #registry = z.registry<{ id: string }>();
   readonly #rendered: Record<Io, Named<Schema>>;
   readonly #reached: Record<Io, ReadonlySet<string>>;

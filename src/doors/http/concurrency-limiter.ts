@@ -16,13 +16,13 @@ interface Waiter {
   readonly refuse: (error: ErrandError) => void;
 }
 
-interface Line {
+interface Queue {
   running: number;
   waiting: Set<Waiter> | null;
 }
 
-export class InProgress {
-  readonly #lines = new Map<string, Line>();
+export class ConcurrencyLimiter {
+  readonly #lines = new Map<string, Queue>();
   readonly #now: () => number;
   readonly #most: number;
 

@@ -5,7 +5,7 @@
 import type { ServerResponse } from "node:http";
 import { CHUNK_BYTES, type Outflow } from "./outflow.ts";
 
-export class Answer {
+export class TextResponse {
   readonly status: number;
   /** Null: an answer without a body. */
   readonly text: string | null;
@@ -44,17 +44,17 @@ export class Answer {
 }
 
 /** A web Response with a text body as an Answer; a stream, or a Response without a body, is returned as it is. */
-export async function withText(response: Response): Promise<Answer | Response> {
+export async function withText(response: Response): Promise<TextResponse | Response> {
   const type = response.headers.get("content-type") ?? "";
   if (response.body === null || /^text\/event-stream/i.test(type)) return response;
-  return new Answer(response.status, await response.text(), Object.fromEntries(response.headers));
+  return new TextResponse(response.status, await response.text(), Object.fromEntries(response.headers));
 }
 
 /** JSON text that is ready to go. */
-export const jsonText = (status: number, text: string, headers?: Record<string, string>): Answer =>
-  new Answer(status, text, headers);
+export const jsonText = (status: number, text: string, headers?: Record<string, string>): TextResponse =>
+  new TextResponse(status, text, headers);
 
-export const json = (status: number, value: unknown, headers?: Record<string, string>): Answer =>
+export const json = (status: number, value: unknown, headers?: Record<string, string>): TextResponse =>
   jsonText(status, JSON.stringify(value), headers);
 
-export const nothing = (status: 204): Answer => new Answer(status, null);
+export const noContent = (): TextResponse => new TextResponse(204, null);

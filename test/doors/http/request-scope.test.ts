@@ -1,7 +1,8 @@
 /** What holds a request while it takes long, and the token it does so with. Limit: the connection's own end is in leaks.test.ts and hand-off.test.ts. */
 import { expect, test } from "vitest";
-import { Call, Ends } from "../../../src/doors/http/call.ts";
+import { AuthenticatedRequest } from "../../../src/doors/http/authenticated-request.ts";
 import { Outflow } from "../../../src/doors/http/outflow.ts";
+import { ShutdownHooks } from "../../../src/doors/http/shutdown-hooks.ts";
 import { toPrincipal } from "../../../src/engine/access/access.ts";
 import { startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
@@ -10,7 +11,7 @@ const ALICE = toPrincipal("caller:alice");
 
 async function setup() {
   const { broker } = (await startBroker()).gateway;
-  const ends = new Ends();
+  const ends = new ShutdownHooks();
   const outflow = new Outflow({ now: () => 0, onCut: () => {} });
   const inbound = {
     requestId: "req_1",
@@ -21,15 +22,21 @@ async function setup() {
   };
   const enter = async () => {
     const { token, id } = await broker.tokens.create({ principal: ALICE.text });
-    const call = new Call(broker, inbound, await broker.tokens.identify(token), ends, outflow);
+    const call = new AuthenticatedRequest(
+      broker,
+      inbound,
+      await broker.tokens.identify(token),
+      ends,
+      outflow,
+    );
     return { call, revoke: () => broker.tokens.revoke(id) };
   };
-  return { broker, enter, ends, stop: () => ends.endAll(), ...(await enter()) };
+  return { broker, enter, ends, stop: () => ends.run(), ...(await enter()) };
 }
 
 test("whoever listens is told once, be it the first, another, or by a signal made before or after", async () => {
   const { call, stop } = await setup();
-  const hold = call.hold(null);
+  const hold = call.openScope(null);
   const told: string[] = [];
   const leaver = (name: string) => ({ handleEvent: () => void told.push(name) });
   const [first, second, third] = [leaver("first"), leaver("second"), leaver("third")];
@@ -41,7 +48,7 @@ test("whoever listens is told once, be it the first, another, or by a signal mad
   expect(told).toEqual(["first", "third", "signal"]);
   expect([hold.aborted, hold.signal.aborted]).toEqual([true, true]);
 
-  const other = call.hold(null);
+  const other = call.openScope(null);
   other.addEventListener("abort", first);
   other.removeEventListener("abort", first);
   stop();
@@ -52,7 +59,7 @@ test("whoever listens is told once, be it the first, another, or by a signal mad
 test("what is held once the gateway stops ends at once", async () => {
   const { call, ends, stop } = await setup();
   stop();
-  const hold = call.hold(null);
+  const hold = call.openScope(null);
   expect([hold.aborted, hold.signal.aborted]).toEqual([true, true]);
   hold.release();
   expect(ends.size).toBe(0);
@@ -61,7 +68,7 @@ test("what is held once the gateway stops ends at once", async () => {
 test("a revoked token ends what it holds, and no other's", async () => {
   const { call, enter, revoke } = await setup();
   const { call: another } = await enter();
-  const [hold, released, others] = [call.hold(null), call.hold(null), another.hold(null)];
+  const [hold, released, others] = [call.openScope(null), call.openScope(null), another.openScope(null)];
   released.release();
   await revoke();
   expect([hold.aborted, released.aborted, others.aborted]).toEqual([true, false, false]);
@@ -71,7 +78,7 @@ test("a revoked token ends what it holds, and no other's", async () => {
 
 test("released twice, it is given back once", async () => {
   const { broker, call, ends } = await setup();
-  const [one, other] = [call.hold("polls"), call.hold("polls")];
+  const [one, other] = [call.openScope("polls"), call.openScope("polls")];
   one.release();
   one.release();
   expect([broker.quotas.held(ALICE, "polls"), ends.size]).toEqual([1, 1]);
@@ -84,8 +91,8 @@ test("work that throws at once gives back what it held", async () => {
   const work = () => {
     throw new Error("at once");
   };
-  expect(() => call.whileHeld(1, work)).toThrow("at once");
-  await expect(call.whileHeld(1, async () => work())).rejects.toThrow("at once");
+  expect(() => call.withScope(1, work)).toThrow("at once");
+  await expect(call.withScope(1, async () => work())).rejects.toThrow("at once");
   expect([broker.quotas.held(ALICE, "polls"), ends.size]).toEqual([0, 0]);
 });
 

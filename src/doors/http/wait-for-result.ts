@@ -3,23 +3,24 @@ import { warn } from "../../engine/after-move.ts";
 import { readWhenReady } from "../../engine/delegations/read.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import type { Call } from "./call.ts";
+import type { AuthenticatedRequest } from "./authenticated-request.ts";
+import type { RequestScope } from "./request-scope.ts";
 
 /** What was accepted, once it is ready; or else as it was accepted: nothing may cost its sender the id any more. */
-export async function waitedFor(
-  call: Call,
+export async function waitForResult(
+  request: AuthenticatedRequest,
   accepted: StoredDelegation,
   wait_seconds: number,
-  hold: ReturnType<Call["hold"]>,
+  scope: RequestScope,
 ): Promise<StoredDelegation> {
-  const { broker, principal } = call;
+  const { broker, principal } = request;
   try {
     const record = await readWhenReady(broker, principal, accepted.id, {
       wait_seconds,
-      signal: hold,
+      signal: scope,
       known: accepted,
     });
-    hold.throwIfRevoked();
+    scope.throwIfRevoked();
     return record;
   } catch (error) {
     if (!(error instanceof ErrandError)) warn(broker, error, "accepted, but not waited for");

@@ -1,0 +1,141 @@
+/** A request whose caller is known, as the handlers get it. */
+import { type Principal, toPrincipal } from "../../engine/access/access.ts";
+import type { Quota } from "../../engine/access/quotas.ts";
+import type { Identity, TokenWatch } from "../../engine/access/tokens.ts";
+import type { Broker } from "../../engine/broker.ts";
+import type { IncomingRequest } from "./incoming-request.ts";
+import type { Outflow } from "./outflow.ts";
+import { RequestScope } from "./request-scope.ts";
+import type { ShutdownHooks } from "./shutdown-hooks.ts";
+
+export class AuthenticatedRequest {
+  readonly broker: Broker;
+  readonly #request: IncomingRequest;
+  readonly #identity: Identity;
+  readonly #hooks: ShutdownHooks;
+  readonly #outflow: Outflow;
+  #principal: Principal | undefined;
+
+  constructor(
+    broker: Broker,
+    request: IncomingRequest,
+    identity: Identity,
+    hooks: ShutdownHooks,
+    outflow: Outflow,
+  ) {
+    this.broker = broker;
+    this.#request = request;
+    this.#identity = identity;
+    this.#hooks = hooks;
+    this.#outflow = outflow;
+  }
+
+  get requestId(): string {
+    return this.#request.requestId;
+  }
+
+  /** Called once, when the request no longer counts as in progress: it is answered, or starts to wait. */
+  onTurnEnd: (() => void) | null = null;
+
+  /** The same request with a turn of its own, for one of the messages in its body. */
+  part(): AuthenticatedRequest {
+    return new AuthenticatedRequest(this.broker, this.#request, this.#identity, this.#hooks, this.#outflow);
+  }
+
+  endTurn(): void {
+    const end = this.onTurnEnd;
+    this.onTurnEnd = null;
+    end?.();
+  }
+
+  /** Returns a header by its lower-case name. */
+  header(name: string): string | undefined {
+    return this.#request.header(name);
+  }
+
+  get principal(): Principal {
+    this.#principal ??= toPrincipal(this.#identity.principal);
+    return this.#principal;
+  }
+
+  /** For work that waits or streams; the caller releases the scope. Throws `quota_exceeded` when the quota is used up. */
+  openScope(quota: Quota | null): RequestScope {
+    return new RequestScope(this, quota, this.#request.outgoing, this.#hooks);
+  }
+
+  /** For what outlives the request: calls `onEnd` when the token ends. The caller releases the watch. */
+  watchToken(onEnd: () => void): TokenWatch {
+    return this.broker.tokens.watch(this.#identity, onEnd);
+  }
+
+  /**
+   * Runs work that may wait, in a {@link RequestScope}; throws `unauthenticated` if the token ended meanwhile. A check
+   * that refuses when too many requests wait belongs inside. (Not async: a parked poll would retain the frame.)
+   */
+  withScope<T>(
+    wait_seconds: number,
+    work: (scope: RequestScope) => Promise<T>,
+    quota: Quota | null = "polls",
+  ): Promise<T> {
+    const scope = this.openScope(wait_seconds > 0 ? quota : null);
+    if (wait_seconds > 0) this.endTurn();
+    const failed = (error: unknown): never => {
+      scope.release();
+      throw error;
+    };
+    try {
+      return work(scope).then((result) => {
+        scope.release();
+        scope.throwIfRevoked();
+        return result;
+      }, failed);
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  /** Whether the connection closed before the response was written. */
+  isGone(): boolean {
+    const { outgoing } = this.#request;
+    return (
+      outgoing !== undefined &&
+      (outgoing.destroyed || outgoing.req.socket.destroyed) &&
+      !outgoing.writableFinished
+    );
+  }
+
+  /** Calls `lost` if the response that follows does not reach the socket completely. */
+  onLost(lost: () => void): void {
+    const { outgoing } = this.#request;
+    if (!outgoing) return;
+    if (this.isGone()) {
+      lost();
+      return;
+    }
+    // A destroyed socket runs its pending write callbacks as if they had succeeded, so `finish` counts only while
+    // there is a socket.
+    const { socket } = outgoing.req;
+    let flushed = false;
+    outgoing.once("finish", () => {
+      flushed = socket?.destroyed === false;
+    });
+    let called = false;
+    const closed = () => {
+      socket.off("close", closed);
+      if (!flushed && !called) lost();
+      called = true;
+    };
+    outgoing.once("close", closed);
+    socket.once("close", closed);
+  }
+
+  /** Waits until this many bytes may be buffered for the reader of a stream; resolves to a function that releases them. */
+  reserve(bytes: number): Promise<() => void> {
+    return this.#outflow.reserve(this.principal.text, bytes, () => this.cut());
+  }
+
+  /** Closes the connection: its reader has stopped reading. */
+  cut(): void {
+    this.#request.outgoing?.destroy();
+  }
+}

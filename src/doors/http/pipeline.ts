@@ -1,0 +1,197 @@
+/**
+ * The steps of every request, whatever serves it: check the origin, authenticate the caller, read the body, take a turn,
+ * write the response with the common headers. Limit: it knows no routes and no formats.
+ */
+import type { Identity } from "../../engine/access/tokens.ts";
+import type { Broker } from "../../engine/broker.ts";
+import { randomId } from "../../redis/shards.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { AuthenticatedRequest } from "./authenticated-request.ts";
+import { parseBody, readBody } from "./body.ts";
+import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
+import type { IncomingRequest } from "./incoming-request.ts";
+import { Inflow } from "./inflow.ts";
+import { corsHeaders, originGuard } from "./origin.ts";
+import { CHUNK_BYTES, Outflow } from "./outflow.ts";
+import { toErrandError } from "./problem.ts";
+import type { RawInput, Route } from "./route.ts";
+import { ShutdownHooks } from "./shutdown-hooks.ts";
+import type { TextResponse } from "./text-response.ts";
+
+export interface PipelineOptions {
+  readonly broker: Broker;
+  readonly host: string;
+  readonly maxBodyBytes: number;
+  readonly allowedOrigins: readonly string[];
+  /** Aborts when the gateway stops: parked polls are answered, streams end, new requests are refused. */
+  readonly stopping: AbortSignal;
+}
+
+/** After a body that arrived in less time, the token is not checked again. */
+const PROMPT_BODY_MS = 100;
+
+export class Pipeline {
+  /** Throws `forbidden` for an origin or host that is not allowed; returns the origin if it is another site's. */
+  readonly checkOrigin: (origin: string | undefined, host: string | undefined) => string | undefined;
+  readonly inflow = new Inflow();
+  readonly limiter: ConcurrencyLimiter;
+  readonly outflow: Outflow;
+  readonly #options: PipelineOptions;
+  readonly #hooks = new ShutdownHooks();
+
+  constructor(options: PipelineOptions) {
+    this.#options = options;
+    const { clock, log, metrics } = options.broker;
+    const now = () => performance.now() + clock.offset_ms;
+    this.limiter = new ConcurrencyLimiter(now);
+    this.outflow = new Outflow({
+      now,
+      onCut: (owner, bytes) => {
+        metrics.cutAnswers.inc();
+        log.warn({ owner, bytes }, "closed a connection: its principal exceeded the limit of unread bytes");
+      },
+    });
+    this.checkOrigin = originGuard(options.host, options.allowedOrigins);
+    options.stopping.addEventListener("abort", () => this.#hooks.run());
+  }
+
+  newRequestId(): string {
+    return `req_${randomId(16)}`;
+  }
+
+  /** Checks the token and reads the body. */
+  async authenticate(
+    incoming: IncomingRequest,
+  ): Promise<{ readonly request: AuthenticatedRequest; readonly bytes: Uint8Array }> {
+    const { broker } = this.#options;
+    this.#requireRunning();
+    const token = bearerOf(incoming.header("authorization"));
+    const first = await broker.tokens.identify(token);
+    const askedAt = performance.now();
+    const bytes = await this.#read(incoming, first);
+    // While a body arrives the gateway may stop, or the token may be revoked.
+    this.#requireRunning();
+    const isLate = performance.now() - askedAt > PROMPT_BODY_MS;
+    const identity = isLate ? await broker.tokens.identify(token) : first;
+    return {
+      request: new AuthenticatedRequest(broker, incoming, identity, this.#hooks, this.outflow),
+      bytes,
+    };
+  }
+
+  /** A large body counts for its principal until the response is sent: a waiting request may still use it. */
+  async #read({ method, incoming, outgoing }: IncomingRequest, { principal }: Identity): Promise<Uint8Array> {
+    const hasBody = method === "POST" || method === "PUT" || method === "PATCH";
+    // An unread body would hide the end of the connection.
+    if (!hasBody) incoming?.resume();
+    if (!hasBody || !incoming) return new Uint8Array();
+    const body = this.inflow.body(principal);
+    let isWatched = false;
+    return readBody(incoming, this.#options.maxBodyBytes, (bytes) => {
+      body.grow(bytes);
+      if (isWatched || bytes <= CHUNK_BYTES) return;
+      isWatched = true;
+      if (!outgoing || outgoing.destroyed) return body.release();
+      const { socket } = incoming;
+      const over = () => {
+        // The connection serves more requests; their listeners must not pile up on the socket.
+        outgoing.off("close", over);
+        socket.off("close", over);
+        body.release();
+      };
+      outgoing.once("close", over);
+      socket.once("close", over);
+    });
+  }
+
+  /** For a route of the table: authenticates the request and parses its body. */
+  async admit(
+    incoming: IncomingRequest,
+    params: unknown,
+    queries: Readonly<Record<string, readonly string[]>>,
+    { notes }: Pick<Route, "notes">,
+  ): Promise<{ readonly request: AuthenticatedRequest; readonly raw: RawInput }> {
+    const { request, bytes } = await this.authenticate(incoming);
+    const body = parseBody(bytes, incoming.header("content-type"), notes);
+    return { request, raw: { params, query: single(queries), body } };
+  }
+
+  /**
+   * Runs a request when its principal's turn comes. The turn ends when the request waits, streams or is answered. (Not
+   * async: a parked poll would retain the frame.)
+   */
+  inTurn<T>(request: AuthenticatedRequest, work: () => Promise<T>): Promise<T> {
+    const { text } = request.principal;
+    const turn = this.limiter.begin(text);
+    const start = () => {
+      request.onTurnEnd = () => this.limiter.end(text);
+      return work();
+    };
+    return turn === null ? start() : turn.then(start);
+  }
+
+  /** Like {@link inTurn}, and ends the turn when the work is done. */
+  async inWholeTurn<T>(request: AuthenticatedRequest, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.inTurn(request, work);
+    } finally {
+      request.endTurn();
+    }
+  }
+
+  /** Headers of every response. */
+  headers(requestId: string, foreign: string | undefined): Record<string, string> {
+    const { allowedOrigins, stopping } = this.#options;
+    return {
+      "x-request-id": requestId,
+      "x-content-type-options": "nosniff",
+      "cache-control": "no-store",
+      // Some origins get more to read than others; a cache must not mix them up.
+      ...(allowedOrigins.length > 0 && { vary: "Origin" }),
+      ...(stopping.aborted && { connection: "close" }),
+      ...(foreign !== undefined && corsHeaders(foreign)),
+    };
+  }
+
+  /** Writes a response. A large one counts as unread by its caller, or by the address if there is no caller. */
+  write(
+    response: TextResponse,
+    { outgoing, requestId }: IncomingRequest,
+    foreign: string | undefined,
+    request?: AuthenticatedRequest,
+  ): void {
+    if (!outgoing) return;
+    const owner = () => request?.principal.text ?? `address ${outgoing.req.socket.remoteAddress}`;
+    response.writeTo(outgoing, this.headers(requestId, foreign), this.outflow, owner);
+  }
+
+  toError(error: unknown, requestId: string, method: string): ErrandError {
+    return toErrandError(error, this.#options.broker.log, requestId, method);
+  }
+
+  count(method: string, route: string, status: number): void {
+    this.#options.broker.metrics.requests.inc({ method, route, status: String(status) });
+  }
+
+  #requireRunning(): void {
+    if (!this.#options.stopping.aborted) return;
+    throw new ErrandError("shutting_down", "This gateway is shutting down.", { retry_after_seconds: 1 });
+  }
+}
+
+/** Throws for a repeated parameter: no schema takes a list in that form. */
+function single(query: Readonly<Record<string, readonly string[]>>): Record<string, string | undefined> {
+  const repeated = Object.keys(query).filter((name) => (query[name]?.length ?? 0) > 1);
+  if (repeated.length > 0) {
+    throw new ErrandError("invalid_request", `${repeated[0]}: appears more than once in the query`, {
+      details: { issues: repeated.map((path) => ({ path, reason: "appears more than once in the query" })) },
+    });
+  }
+  return Object.fromEntries(Object.entries(query).map(([name, [value]]) => [name, value]));
+}
+
+export function bearerOf(header: string | undefined): string {
+  const token = /^Bearer +(\S+)$/i.exec(header ?? "")?.[1];
+  if (token === undefined) throw new ErrandError("unauthenticated", "The request has no bearer token.");
+  return token;
+}

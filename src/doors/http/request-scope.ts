@@ -1,0 +1,104 @@
+/**
+ * What a waiting or streaming request occupies until it ends: its place in a quota, a watch on its token, listeners on
+ * its connection. It aborts when the client disconnects, the token ends or the gateway stops. Limit: the code that opens
+ * a scope must release it.
+ */
+import type { Principal } from "../../engine/access/access.ts";
+import type { Quota } from "../../engine/access/quotas.ts";
+import type { TokenWatch } from "../../engine/access/tokens.ts";
+import type { Broker } from "../../engine/broker.ts";
+import type { Leaver, Leaving } from "../../queue/parked-polls.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import type { IncomingRequest } from "./incoming-request.ts";
+import type { ShutdownHooks } from "./shutdown-hooks.ts";
+
+/** A string, because the default reason is an exception whose stack takes memory. */
+const ENDED = "the request has ended";
+
+/** What a scope needs of its request. */
+interface Owner {
+  readonly broker: Broker;
+  readonly principal: Principal;
+  endTurn(): void;
+  watchToken(onEnd: () => void): TokenWatch;
+  isGone(): boolean;
+}
+
+/** (A poll is parked with the scope itself as its signal; an AbortSignal is made only where one is needed.) */
+export class RequestScope implements Leaving {
+  readonly #owner: Owner;
+  readonly #quota: Quota | null;
+  readonly #outgoing: IncomingRequest["outgoing"];
+  readonly #hooks: ShutdownHooks;
+  readonly #token: TokenWatch;
+  readonly #end = () => this.#abort();
+  #controller: AbortController | undefined;
+  #listener: Leaver | undefined;
+  #released = false;
+  aborted = false;
+
+  /** Throws `quota_exceeded` when the quota is used up. */
+  constructor(
+    owner: Owner,
+    quota: Quota | null,
+    outgoing: IncomingRequest["outgoing"],
+    hooks: ShutdownHooks,
+  ) {
+    if (quota !== null) {
+      owner.broker.quotas.take(owner.principal, quota);
+      owner.endTurn();
+    }
+    this.#owner = owner;
+    this.#quota = quota;
+    this.#outgoing = outgoing;
+    this.#hooks = hooks;
+    outgoing?.on("close", this.#end);
+    outgoing?.req.socket.on("close", this.#end);
+    hooks.add(this.#end);
+    this.#token = owner.watchToken(this.#end);
+    if (owner.isGone()) this.#abort();
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.aborted) this.#controller.abort(ENDED);
+    }
+    return this.#controller.signal;
+  }
+
+  addEventListener(type: "abort", listener: Leaver): void {
+    // There is rarely more than one.
+    if (this.#listener) this.signal.addEventListener(type, listener);
+    else this.#listener = listener;
+  }
+
+  removeEventListener(type: "abort", listener: Leaver): void {
+    if (this.#listener === listener) this.#listener = undefined;
+    else this.#controller?.signal.removeEventListener(type, listener);
+  }
+
+  throwIfRevoked(): void {
+    if (this.#token.hasEnded()) {
+      throw new ErrandError("unauthenticated", "The token expired or was revoked during the request.");
+    }
+  }
+
+  /** May be called more than once. */
+  release(): void {
+    if (this.#released) return;
+    this.#released = true;
+    if (this.#quota !== null) this.#owner.broker.quotas.giveBack(this.#owner.principal, this.#quota);
+    this.#token.release();
+    this.#hooks.delete(this.#end);
+    this.#outgoing?.off("close", this.#end);
+    this.#outgoing?.req.socket.off("close", this.#end);
+  }
+
+  #abort(): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.#listener?.handleEvent();
+    this.#controller?.abort(ENDED);
+  }
+}

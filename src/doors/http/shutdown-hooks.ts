@@ -1,0 +1,24 @@
+/** What ends when the gateway stops. (A set: to remove one of thousands of listeners from a signal, Node searches them all.) */
+export class ShutdownHooks {
+  readonly #hooks = new Set<() => void>();
+  #hasRun = false;
+
+  get size(): number {
+    return this.#hooks.size;
+  }
+
+  /** Calls the hook at once when the gateway is already stopping. */
+  add(hook: () => void): void {
+    this.#hooks.add(hook);
+    if (this.#hasRun) hook();
+  }
+
+  delete(hook: () => void): void {
+    this.#hooks.delete(hook);
+  }
+
+  run(): void {
+    this.#hasRun = true;
+    for (const hook of this.#hooks) hook();
+  }
+}
