@@ -5,9 +5,9 @@
 import { Delegator } from "../client/delegator.ts";
 import { ErrandApiError, localError } from "../client/errors.ts";
 import type { ConnectionOptions } from "../client/http.ts";
-import { sleep } from "../client/timing.ts";
 import { type Delegation, type Interrupt, progressSchema } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
+import { sleep } from "../util/timing.ts";
 import { endedBadly, InOurWords, Interrupted } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { recoveryFor } from "./recovery.ts";

@@ -3,12 +3,12 @@
  * Limit: at-least-once; a handler whose lease was lost may have a successor at the same work.
  */
 import { leasesSchema } from "../schema/lease.ts";
+import { backoffMs, onAbort, sleep } from "../util/timing.ts";
 import { Attempt, CONFIRM_SECONDS, type Desk, giveBack, type Held } from "./attempt.ts";
 import { Delegator } from "./delegator.ts";
 import { newWorkerId } from "./environment.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
 import { Outage } from "./outage.ts";
-import { backoffMs, onAbort, sleep } from "./timing.ts";
 import { type AgentEvent, AgentStoppingError, type Handler } from "./work.ts";
 
 export interface AgentOptions extends ConnectionOptions {

@@ -3,6 +3,7 @@
  * or what was asked is answered already and the lease goes on. Limit: one question at a time parks a delegation.
  */
 import { type InterruptInput, type Raised, raisedSchema } from "../schema/interrupt.ts";
+import { onAbort } from "../util/timing.ts";
 import type { Artifacts } from "./artifacts.ts";
 import { ErrandApiError, isFull } from "./errors.ts";
 import { Ordinals } from "./hash.ts";
@@ -10,7 +11,6 @@ import { type Http, route } from "./http.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { Outage } from "./outage.ts";
 import { type Answered, type AskOptions, type Question, toAnswered, toInterrupt } from "./questions.ts";
-import { onAbort } from "./timing.ts";
 
 interface AskersDesk {
   readonly http: Http;

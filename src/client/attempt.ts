@@ -6,6 +6,7 @@ import * as z from "zod";
 import { textOf } from "../schema/a2a.ts";
 import { type Lease, replySchema } from "../schema/lease.ts";
 import { truncate } from "../schema/text.ts";
+import { onAbort } from "../util/timing.ts";
 import { Artifacts } from "./artifacts.ts";
 import { Asker } from "./asker.ts";
 import { Children } from "./children.ts";
@@ -16,7 +17,6 @@ import { LeaseKeeper, type LostReason } from "./lease-keeper.ts";
 import type { Outage } from "./outage.ts";
 import { providerError } from "./provider-errors.ts";
 import { type Answered, type AnsweredAll, Asking, answersIn, toInterrupt } from "./questions.ts";
-import { onAbort } from "./timing.ts";
 import { type AgentEvent, AgentStoppingError, type Handler, Leaving, type Reply, type Work } from "./work.ts";
 
 /** What an agent lends to each of its attempts. */

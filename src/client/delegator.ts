@@ -14,6 +14,7 @@ import {
   LIVE_STATES,
 } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
+import { pauseIfEarly, TimeLimit } from "../util/timing.ts";
 import { type BatchInput, type BatchOptions, type BatchResult, delegateAll } from "./batch.ts";
 import {
   type Answer,
@@ -43,7 +44,6 @@ import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
 import { type Result, type ResultsOptions, readResults } from "./inbox.ts";
 import { randomKey } from "./random-key.ts";
 import { readEvents } from "./sse.ts";
-import { breathe, TimeLimit } from "./timing.ts";
 import { type Branch, readTree } from "./tree.ts";
 
 /** An older broker does not send `scanned_to`. */
@@ -138,7 +138,7 @@ export class Delegator {
         const delegation = await this.get(id, { waitSeconds: holdSeconds, signal: limit.signal });
         if (delegation.state !== "submitted" && delegation.state !== "working") return delegation;
         if (performance.now() >= endsAt) throw waitRanOut(id, timeoutSeconds, delegation.state);
-        await breathe(askedAt, limit.signal);
+        await pauseIfEarly(askedAt, limit.signal);
       }
     } catch (error) {
       throw limit.expired ? waitRanOut(id, timeoutSeconds) : error;

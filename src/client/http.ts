@@ -5,11 +5,11 @@
 import type * as z from "zod";
 import { problemSchema } from "../schema/errors.ts";
 import { wellFormedJson, withoutTrailingSlashes } from "../schema/text.ts";
+import { backoffMs, sleep, TimeLimit } from "../util/timing.ts";
 import { locate } from "./environment.ts";
 import { ErrandApiError, isAway, localError } from "./errors.ts";
 import { failed, invalidUrl, noAnswer, notOurs } from "./failures.ts";
 import { parseLenient } from "./lenient.ts";
-import { backoffMs, sleep, TimeLimit } from "./timing.ts";
 
 /** How to reach a broker, for {@link Delegator}, {@link Agent} and {@link Admin} alike. */
 export interface ConnectionOptions {

@@ -3,8 +3,8 @@
  * Limit: each comes at least once; what is handled but whose cursor was not kept comes again.
  */
 import { type Delegation, resultPageSchema } from "../schema/delegation.ts";
+import { pauseIfEarly } from "../util/timing.ts";
 import { type Http, seconds } from "./http.ts";
-import { breathe } from "./timing.ts";
 
 /** One delegation out of the inbox. */
 export interface Result {
@@ -47,7 +47,7 @@ export async function* readResults(http: Http, options: ResultsOptions): AsyncGe
     const isEnd = page.cursor === cursor;
     cursor = page.cursor;
     if (isEnd && !follow) return;
-    if (isEnd) await breathe(askedAt, signal);
+    if (isEnd) await pauseIfEarly(askedAt, signal);
   }
 }
 

@@ -6,10 +6,10 @@
 import type { Progress } from "../schema/delegation.ts";
 import { heartbeatSchema, LEASE_LOST_REASONS, type Lease, type LeaseLostReason } from "../schema/lease.ts";
 import type { Checkpoint } from "../schema/values.ts";
+import { backoffMs, onAbort, sleep } from "../util/timing.ts";
 import { ErrandApiError } from "./errors.ts";
 import { FollowUps } from "./follow-ups.ts";
 import { type Http, route } from "./http.ts";
-import { backoffMs, onAbort, sleep } from "./timing.ts";
 
 /** Why work must stop: what the broker said, or `unknown` (no such lease), or `refused` (the token). */
 export type LostReason = LeaseLostReason | "unknown" | "refused";

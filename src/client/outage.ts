@@ -1,38 +1,40 @@
-/**
- * How an agent bears with a broker that is away: backs off, says so once, says when it is back.
- * Limit: it decides only what is worth another try; what to try is the caller's.
- */
+/** How an agent rides out an outage of the broker: it backs off, and reports the start and the end of the outage once. */
+
+import { backoffMs, sleep } from "../util/timing.ts";
 import { ErrandApiError } from "./errors.ts";
 import type { Http } from "./http.ts";
-import { backoffMs, sleep } from "./timing.ts";
-import type { AgentEvent } from "./work.ts";
+
+export type OutageEvent =
+  /** The broker cannot be reached, or refuses for now. Work in hand continues; the next try is after `delayMs`. */
+  | { readonly type: "retrying"; readonly error: ErrandApiError; readonly delayMs: number }
+  | { readonly type: "recovered" };
 
 export class Outage {
-  readonly #tell: (event: AgentEvent) => void;
+  readonly #report: (event: OutageEvent) => void;
   readonly #http: Http;
   #away = false;
 
-  constructor(http: Http, tell: (event: AgentEvent) => void) {
+  constructor(http: Http, report: (event: OutageEvent) => void) {
     this.#http = http;
-    this.#tell = tell;
+    this.#report = report;
   }
 
-  /** Throws what no retry mends: a refusal that will be the same next time. */
+  /** Waits before the next try. Throws `error` when a retry would be refused again. */
   async backOff(error: unknown, failures: number, signal: AbortSignal): Promise<void> {
     if (!(error instanceof ErrandApiError) || isFinal(error) || this.#http.isHopeless(error)) throw error;
     const delayMs = backoffMs(failures, error.retryAfterMs);
-    if (!this.#away) this.#tell({ type: "retrying", error, delayMs });
+    if (!this.#away) this.#report({ type: "retrying", error, delayMs });
     this.#away = true;
     await sleep(delayMs, signal).catch(() => undefined);
   }
 
   over(): void {
-    if (this.#away) this.#tell({ type: "recovered" });
+    if (this.#away) this.#report({ type: "recovered" });
     this.#away = false;
   }
 }
 
-/** 408 and 429 pass, and a 5xx is the broker's trouble: an agent outlives both. */
+/** 408, 429 and 5xx pass with time; other refusals do not. */
 function isFinal({ status, category }: ErrandApiError): boolean {
   if (status === 408 || status === 429) return false;
   return status >= 500 || status === 0 ? category === "CONFIG" : true;

@@ -13,10 +13,10 @@ import {
   snapshotEventSchema,
   TERMINAL_EVENT_TYPES,
 } from "../schema/event.ts";
+import { backoffMs, sleep, TimeLimit } from "../util/timing.ts";
 import { type ErrandApiError, localError } from "./errors.ts";
 import type { Call, Http } from "./http.ts";
 import { parseLenient } from "./lenient.ts";
-import { backoffMs, sleep, TimeLimit } from "./timing.ts";
 
 export interface EventsOptions {
   readonly path: string;

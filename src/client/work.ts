@@ -9,8 +9,8 @@ import type { Checkpoint } from "../schema/values.ts";
 import type { ChunkOptions } from "./artifacts.ts";
 import type { Delegated, Delegator } from "./delegator.ts";
 import type { DelegateOptions } from "./delegator-options.ts";
-import type { ErrandApiError } from "./errors.ts";
 import type { LostReason } from "./lease-keeper.ts";
+import type { OutageEvent } from "./outage.ts";
 import type { Answered, Asking, AskOptions, Question } from "./questions.ts";
 
 /** One attempt at one delegation. */
@@ -201,6 +201,4 @@ export type AgentEvent =
   | { readonly type: "canceled"; readonly work: Work }
   /** Should have been released, but the broker could not be told: the lease runs out by itself. */
   | { readonly type: "abandoned"; readonly delegationId: string }
-  /** The broker is away; work goes on and asking goes on. */
-  | { readonly type: "retrying"; readonly error: ErrandApiError; readonly delayMs: number }
-  | { readonly type: "recovered" };
+  | OutageEvent;

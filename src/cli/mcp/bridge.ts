@@ -6,7 +6,7 @@
 import { addAbortSignal, type Readable } from "node:stream";
 import { ErrandApiError, localError } from "../../client/errors.ts";
 import { failed, notOurs } from "../../client/failures.ts";
-import { sleep, TimeLimit } from "../../client/timing.ts";
+import { sleep, TimeLimit } from "../../util/timing.ts";
 import type { Target } from "../discover.ts";
 import { post, reading } from "./post.ts";
 import {

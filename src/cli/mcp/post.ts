@@ -3,7 +3,7 @@
  */
 import type { ErrandApiError } from "../../client/errors.ts";
 import { failed, noAnswer } from "../../client/failures.ts";
-import type { TimeLimit } from "../../client/timing.ts";
+import type { TimeLimit } from "../../util/timing.ts";
 import type { Target } from "../discover.ts";
 
 /** A message for the broker; what fails on the way is thrown in our words. */

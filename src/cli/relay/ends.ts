@@ -5,11 +5,11 @@
 import * as z from "zod";
 import type { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
-import { sleep } from "../../client/timing.ts";
 import { abandon, UNWANTED } from "../../relay/abandon.ts";
 import { patiently } from "../../relay/backoff.ts";
 import type { Remote } from "../../relay/remote.ts";
 import { toRemoteError } from "../../relay/remote-error.ts";
+import { sleep } from "../../util/timing.ts";
 
 /** Of each way to end. */
 const RECENT = 50;

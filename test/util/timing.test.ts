@@ -1,9 +1,7 @@
 /** Backoff, limits, and a crowd behind one signal. */
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
-import { parseLenient } from "../../src/client/lenient.ts";
-import { backoffMs, sleep, TimeLimit } from "../../src/client/timing.ts";
+import { backoffMs, sleep, TimeLimit } from "../../src/util/timing.ts";
 
 describe("backoff", () => {
   test("doubles from a quarter of a second to 15 s, with jitter over half of it", () => {
@@ -50,36 +48,5 @@ describe("signals", () => {
     expect(limit.expired).toBe(true);
     const aborted = new TimeLimit(10_000, AbortSignal.abort());
     expect([aborted.signal.aborted, aborted.expired]).toEqual([true, false]);
-  });
-});
-
-describe("lenient reading", () => {
-  const schema = z.strictObject({
-    list: z.array(z.strictObject({ a: z.int(), inner: z.strictObject({ b: z.string() }).nullable() })),
-  });
-
-  test("strips what is unknown at every depth and keeps the rest", () => {
-    const value = {
-      x: 1,
-      list: [
-        { a: 1, y: 2, inner: { b: "b", z: {} } },
-        { a: 2, inner: null },
-      ],
-    };
-    expect(parseLenient(schema, value)).toEqual({
-      ok: true,
-      value: {
-        list: [
-          { a: 1, inner: { b: "b" } },
-          { a: 2, inner: null },
-        ],
-      },
-    });
-  });
-
-  test("still refuses what is wrong", () => {
-    const parsed = parseLenient(schema, { x: 1, list: [{ a: "one", inner: null }] });
-    expect(parsed.ok).toBe(false);
-    expect(parseLenient(schema, undefined).ok).toBe(false);
   });
 });

@@ -1,37 +1,37 @@
-/**
- * Time for clients: jittered backoff, a sleep that can be cut short, a time limit as an AbortSignal.
- * Limit: monotonic and local; nothing here compares clocks with the broker.
- */
+/** Backoff with jitter, a sleep that a signal ends, and a time limit as an AbortSignal. */
 
 const FIRST_MS = 250;
 const LONGEST_MS = 15_000;
 
-/** 250 ms doubling to 15 s, half of it random, never before what the broker asked for. */
-export function backoffMs(failures: number, retryAfterMs = 0): number {
-  const ceiling = Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(failures, 16));
+/** 250 ms, doubling to `longestMs`; half of it is random. Never below `retryAfterMs`. */
+export function backoffMs(failures: number, retryAfterMs = 0, longestMs = LONGEST_MS): number {
+  const ceiling = Math.min(longestMs, FIRST_MS * 2 ** Math.min(failures, 16));
   const jittered = ceiling / 2 + (Math.random() * ceiling) / 2;
-  // Everyone was told the same Retry-After; spread them behind it.
+  // Many clients got the same Retry-After: spread them behind it.
   return retryAfterMs > jittered ? retryAfterMs + Math.random() * FIRST_MS : jittered;
 }
 
-/** Who follows a signal. One listener each, however many follow: runtimes take many for a leak. */
-const followers = new WeakMap<AbortSignal, Set<() => void>>();
+/** The callbacks of each signal, behind a single listener: runtimes report many listeners as a leak. */
+const callbacksOf = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** Calls back when the signal aborts; the answer takes it back. AbortSignal.any keeps what it combined. */
+/**
+ * Calls back when the signal aborts; the returned function unsubscribes. Unlike AbortSignal.any, which keeps a reference
+ * to each signal that it combined.
+ */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
-  const known = followers.get(signal);
+  const known = callbacksOf.get(signal);
   const callbacks = known ?? new Set<() => void>();
   if (!known) {
-    followers.set(signal, callbacks);
-    const all = () => {
-      for (const follow of [...callbacks]) follow();
+    callbacksOf.set(signal, callbacks);
+    const callAll = () => {
+      for (const one of [...callbacks]) one();
     };
-    signal.addEventListener("abort", all, { once: true });
+    signal.addEventListener("abort", callAll, { once: true });
   }
-  // A function of its own, so that the same callback twice is two followers.
-  const follow = () => callback();
-  callbacks.add(follow);
-  return () => void callbacks.delete(follow);
+  // A new function, so that the same callback can subscribe twice.
+  const one = () => callback();
+  callbacks.add(one);
+  return () => void callbacks.delete(one);
 }
 
 /** Rejects with the signal's reason when it aborts. */
@@ -51,17 +51,17 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-const BREATH_MS = 250;
+const EARLY_MS = 250;
 
-/** A gateway that is shutting down answers early what it was asked to hold; do not spin on it. */
-export async function breathe(askedAt: number, signal?: AbortSignal): Promise<void> {
-  if (performance.now() - askedAt < BREATH_MS) await sleep(BREATH_MS, signal);
+/** Pauses if a held request was answered at once, as by a gateway that is shutting down: the caller must not spin. */
+export async function pauseIfEarly(askedAt: number, signal?: AbortSignal): Promise<void> {
+  if (performance.now() - askedAt < EARLY_MS) await sleep(EARLY_MS, signal);
 }
 
-/** A signal that aborts with the parent's or after some time. Close it, so that the parent forgets it. */
+/** A signal that aborts with its parent or after some time. Close it, or the parent keeps a reference to it. */
 export class TimeLimit {
   readonly #controller = new AbortController();
-  readonly #leave: (() => void) | undefined;
+  readonly #unsubscribe: (() => void) | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #expired = false;
 
@@ -70,7 +70,7 @@ export class TimeLimit {
       this.#controller.abort(parent.reason);
       return;
     }
-    this.#leave =
+    this.#unsubscribe =
       parent &&
       onAbort(parent, () => {
         clearTimeout(this.#timer);
@@ -99,6 +99,6 @@ export class TimeLimit {
 
   close(): void {
     clearTimeout(this.#timer);
-    this.#leave?.();
+    this.#unsubscribe?.();
   }
 }

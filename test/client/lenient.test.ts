@@ -1,0 +1,35 @@
+/** Answers of a newer broker: unknown fields are ignored, wrong ones are refused. */
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { parseLenient } from "../../src/client/lenient.ts";
+
+describe("lenient reading", () => {
+  const schema = z.strictObject({
+    list: z.array(z.strictObject({ a: z.int(), inner: z.strictObject({ b: z.string() }).nullable() })),
+  });
+
+  test("strips what is unknown at every depth and keeps the rest", () => {
+    const value = {
+      x: 1,
+      list: [
+        { a: 1, y: 2, inner: { b: "b", z: {} } },
+        { a: 2, inner: null },
+      ],
+    };
+    expect(parseLenient(schema, value)).toEqual({
+      ok: true,
+      value: {
+        list: [
+          { a: 1, inner: { b: "b" } },
+          { a: 2, inner: null },
+        ],
+      },
+    });
+  });
+
+  test("still refuses what is wrong", () => {
+    const parsed = parseLenient(schema, { x: 1, list: [{ a: "one", inner: null }] });
+    expect(parsed.ok).toBe(false);
+    expect(parseLenient(schema, undefined).ok).toBe(false);
+  });
+});
