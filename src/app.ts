@@ -18,12 +18,13 @@ import { Agents } from "./engine/agents/store.ts";
 import type { Broker } from "./engine/broker.ts";
 import { Cascades } from "./engine/delegations/cascades.ts";
 import { Awaited } from "./engine/events/wait.ts";
-import { Told, type Wakers } from "./engine/leases/handoff.ts";
-import { Recovery, Unheard } from "./engine/leases/in-doubt.ts";
-import type { Terms } from "./engine/leases/lease.ts";
+import { type Terms, Told, type Wakers } from "./engine/leases/handoff.ts";
+import { Unheard } from "./engine/leases/in-doubt.ts";
+import { Recovery } from "./engine/leases/recovery.ts";
 import { deliver } from "./engine/outbound/callbacks.ts";
 import { Egress } from "./engine/outbound/egress.ts";
-import { HostPlaces, retryAfterMs } from "./engine/outbound/http-call.ts";
+import { HostPlaces } from "./engine/outbound/host-places.ts";
+import { retryAfterMs } from "./engine/outbound/http-call.ts";
 import { deliverPending } from "./engine/outbound/outbox.ts";
 import { deliverPush } from "./engine/outbound/push-notifications/deliver.ts";
 import { ABANDON, PUSH_AGENTS_CHANGED, PushAgentRunner } from "./engine/push-agents/runner.ts";
@@ -148,6 +149,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         broker.pushAgents.lookAgain();
       },
     };
+    const pushAgents = new PushAgentRunner(() => broker);
+    const cascades = new Cascades(() => broker);
     const broker: Broker = {
       awaited,
       gateway,
@@ -182,12 +185,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         onError: (error) => warn(broker, error, "callback queue not read"),
       }),
       turns: new Turns(),
-      cascades: new Cascades(() => broker),
+      cascades,
       callbackRetryMs: options.callbackRetryMs ?? retryAfterMs,
       hosts: new HostPlaces(),
       renderPush: (entry, version, context) => renderPush(broker.publicUrl(), entry, version, context),
       egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
-      pushAgents: new PushAgentRunner(() => broker),
+      pushAgents,
       deliverPending: (id, owed) => inBackground(broker, deliverPending(broker, id, owed)),
       background: new Set(),
       publicUrl: () => options.publicUrl ?? urlOf(options.host, port),
@@ -212,7 +215,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const recovery = new Recovery(broker);
     recovery.start();
     broker.outbound.start();
-    await broker.pushAgents.start();
+    await pushAgents.start();
     const stopping = new AbortController();
     // Every parked poll and every stream listens to it.
     setMaxListeners(0, stopping.signal);
@@ -241,7 +244,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       inProgress: door.inProgress,
       broker,
       sweep,
-      close: once(() => close(broker, listener, sweep, recovery, stopping, connections)),
+      close: once(() =>
+        close(broker, pushAgents, cascades, listener, sweep, recovery, stopping, connections),
+      ),
     };
   } catch (error) {
     connections.close();
@@ -294,6 +299,8 @@ function unready(connections: Connections): Promise<string | null> {
 
 async function close(
   broker: Broker,
+  pushAgents: PushAgentRunner,
+  cascades: Cascades,
   listener: Listener,
   sweep: Sweep,
   recovery: Recovery,
@@ -302,9 +309,9 @@ async function close(
 ): Promise<void> {
   stopping.abort();
   // Its leases go back while polls are answered.
-  await Promise.all([listener.close(GRACE_MS), broker.pushAgents.stop(HOUSE_RELAY_GRACE_MS)]);
+  await Promise.all([listener.close(GRACE_MS), pushAgents.stop(HOUSE_RELAY_GRACE_MS)]);
   recovery.stop();
-  broker.cascades.stop();
+  cascades.stop();
   await Promise.allSettled(broker.background);
   await broker.outbound.stop(HOOKS_GRACE_MS);
   await broker.egress.close();

@@ -1,10 +1,10 @@
 /**
- * What the verbs work with: one broker in one process. Limit: wired by app.ts alone; verbs hold no state of
- * their own.
+ * What the verbs work with: one broker in one process, in groups by purpose. Wired by app.ts alone; verbs hold no state
+ * of their own. Limit: no file named here imports `Broker`; a service that does is known here by its interface.
  */
 import type { Bodies } from "../events/bodies.ts";
 import type { Feed } from "../events/feed.ts";
-import type { Clock, Result, Writer } from "../lifecycle/writer.ts";
+import type { Clock, Result, PendingEvents, Writer } from "../lifecycle/writer.ts";
 import type { OutboundQueue } from "../queue/outbound-queue.ts";
 import type { ParkedPolls } from "../queue/parked-polls.ts";
 import type { Tickets } from "../queue/tickets.ts";
@@ -20,62 +20,119 @@ import type { Tokens } from "./access/tokens.ts";
 import type { Turns } from "./access/turns.ts";
 import type { Presences } from "./agents/presence.ts";
 import type { Agents } from "./agents/store.ts";
-import type { Cascades } from "./delegations/cascades.ts";
 import type { Awaited } from "./events/wait.ts";
-import type { Told, Wakers } from "./leases/handoff.ts";
+import type { Terms, Told, Wakers } from "./leases/handoff.ts";
 import type { Unheard } from "./leases/in-doubt.ts";
-import type { Terms } from "./leases/lease.ts";
 import type { Egress } from "./outbound/egress.ts";
-import type { HostPlaces } from "./outbound/http-call.ts";
-import type { PendingDeliveries } from "./outbound/outbox.ts";
-import type { RenderPush } from "./outbound/push-notifications/deliver.ts";
-import type { PushAgentRunner } from "./push-agents/runner.ts";
+import type { HostPlaces } from "./outbound/host-places.ts";
+import type { RenderPush } from "./outbound/push-notifications/render.ts";
 import type { MemoryGuard } from "./upkeep/memory-guard.ts";
 
-export interface Broker {
+/** Who the gateway is, and how it reports. */
+export interface Gateway {
   /** Random name of this process among the gateways. */
   readonly gateway: string;
-  readonly redis: Redis;
+  /** The base of links that are handed out; no client can influence it. */
+  readonly publicUrl: () => string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export interface Storage {
   readonly connections: Connections;
   /** Where that Redis comes from: the broker's own, or one that is given. */
   readonly redisSource: RedisStatus["source"];
-  /** For lists and replays: what they bring stands in nobody else's way. */
+  /** For commands. */
+  readonly redis: Redis;
+  /** For lists and replays, so that large replies do not delay commands. */
   readonly bulk: Redis;
+  readonly bus: Bus;
   readonly shards: Shards;
+  /** How long finished delegations and their events are kept. */
+  readonly retentionMs: number;
+  readonly memory: MemoryGuard;
+}
+
+/** Delegations: the one writer of records and events, and the readers of events. */
+export interface Delegations {
   readonly writer: Writer;
-  readonly tickets: Tickets;
-  readonly polls: ParkedPolls<Terms, Result>;
   readonly feed: Feed;
   readonly bodies: Bodies;
-  readonly bus: Bus;
-  readonly agents: Agents;
-  readonly tokens: Tokens;
-  readonly presence: Presences;
-  readonly memory: MemoryGuard;
-  readonly quotas: Quotas;
+  readonly cascades: CascadeService;
+}
+
+/** How work reaches the agent that waits for it. */
+export interface Work {
+  readonly tickets: Tickets;
+  readonly polls: ParkedPolls<Terms, Result>;
   readonly unheard: Unheard;
   readonly wakers: Wakers;
   readonly told: Told;
   readonly awaited: Awaited;
-  readonly outbound: OutboundQueue;
-  readonly cascades: Cascades;
+  readonly pushAgents: PushAgentService;
+}
+
+/** Who may do what, and how much of it. */
+export interface Principals {
+  readonly agents: Agents;
+  readonly tokens: Tokens;
+  readonly presence: Presences;
+  readonly quotas: Quotas;
   /** For large reads. */
   readonly turns: Turns;
+}
+
+/** Callbacks and push notifications. */
+export interface Outbound {
+  readonly outbound: OutboundQueue;
   readonly egress: Egress;
   readonly hosts: HostPlaces;
   readonly renderPush: RenderPush;
-  readonly pushAgents: PushAgentRunner;
-  /** After how long a call is tried again that has been tried for so long, ms. */
+  /** The retry delay of a call that has been failing for `triedForMs`. */
   readonly callbackRetryMs: (triedForMs: number) => number;
-  /** Does what a delegation owes after its move; in the background, however long it is waited for. */
-  readonly deliverPending: (id: string, owed: PendingDeliveries) => Promise<void>;
-  /** What goes on behind an answer; a stop waits for it. */
+  /** Delivers what a move left pending; it goes on in the background when the caller stops waiting. */
+  readonly deliverPending: (id: string, pending: PendingDeliveries) => Promise<void>;
+  /** Work that continues after the response; a stop waits for it. */
   readonly background: Set<Promise<void>>;
-  /** The base of links that are handed out; no client has a say in it. */
-  readonly publicUrl: () => string;
-  readonly clock: Clock;
-  /** How long finished delegations and their events are kept. */
-  readonly retentionMs: number;
-  readonly log: Log;
-  readonly metrics: Metrics;
+}
+
+export interface Broker extends Gateway, Storage, Delegations, Work, Principals, Outbound {}
+
+/** What is to happen after a move besides the change of its record. */
+export interface PendingDeliveries {
+  /** The children are to be canceled, in this principal's name. */
+  readonly cascade?: string | undefined;
+  /** When the sweep takes the cascade over. */
+  readonly claimed_until?: number | undefined;
+  readonly pending_events?: PendingEvents | undefined;
+}
+
+/** Who canceled, and the claim: the instant at which the sweep would take the cascade over. */
+export interface Cascade {
+  readonly by: string;
+  readonly claim: number;
+}
+
+/** Cancels the descendants of a canceled delegation. */
+export interface CascadeService {
+  /** Resolves when all descendants are canceled, or left to the sweep. Joins a cascade that already runs here. */
+  run(id: string, cascade: Cascade): Promise<void>;
+}
+
+/** Works for push agents: agents that do not poll, but have an A2A server. */
+export interface PushAgentService {
+  has(agent: string): boolean;
+  /** Something may be in the agent's queue. */
+  wake(agent: string): void;
+  /** Wakes may have been missed. */
+  lookAgain(): void;
+  /** An agent became a push agent, is none any more, or its server changed; notifies all gateways. */
+  changed(agent: string): Promise<void>;
+  /** Another gateway reports such a change. */
+  reload(): void;
+  /** A delegation ended without its agent: cancels the task on the agent's server. */
+  ended(agent: string, delegation_id: string): Promise<void>;
+  /** Tries that cancel once. Resolves to null when it is done, or to the delay of the next try, ms. */
+  abandon(delegation_id: string, stopping: AbortSignal): Promise<number | null>;
 }

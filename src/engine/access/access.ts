@@ -4,7 +4,7 @@
  */
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import type { Broker } from "../broker.ts";
+import type { Agents } from "../agents/store.ts";
 
 export interface Principal {
   readonly text: string;
@@ -50,7 +50,7 @@ export const matchesPattern = (principal: Principal, pattern: string): boolean =
 
 /** To whom it does not concern, a delegation does not exist. */
 export async function canSee(
-  broker: Broker,
+  { agents }: { readonly agents: Pick<Agents, "since"> },
   principal: Principal,
   record: Pick<StoredDelegation, "delegator" | "target" | "created_at">,
 ): Promise<boolean> {
@@ -59,7 +59,7 @@ export async function canSee(
     record.delegator === principal.text || (principal.kind === "agent" && principal.name === record.target);
   if (!concerned || principal.kind !== "agent") return concerned;
   // What was made before the agent was belongs to an older agent of the same name.
-  return record.created_at >= (await broker.agents.since(principal.name));
+  return record.created_at >= (await agents.since(principal.name));
 }
 
 /** Cancel, answer, message: the delegator, approvers, the operator; the target works through its lease. */

@@ -11,7 +11,7 @@ import type { Shards } from "../../redis/shards.ts";
 import type { Presence } from "../../schema/agent.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { SeenWorkers } from "../leases/workers.ts";
+import { SeenWorkers } from "./seen-workers.ts";
 
 const FLUSH_MS = 1_000;
 const BEAT_MS = 5_000;

@@ -4,7 +4,7 @@
  */
 import { Script } from "../../redis/script.ts";
 import { afterMove } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
+import type { Broker, Cascade, CascadeService } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { cancelMove } from "./cancel.ts";
 
@@ -27,12 +27,6 @@ return 0`);
 const doneScript = new Script(`#!lua flags=allow-oom
 return redis.call('SREM', KEYS[1], unpack(ARGV))`);
 
-/** Who canceled, and the claim: the instant at which the sweep would take the cascade over. */
-export interface Cascade {
-  readonly by: string;
-  readonly claim: number;
-}
-
 interface Task {
   readonly by: string;
   claim: number;
@@ -41,7 +35,7 @@ interface Task {
   done: Promise<void>;
 }
 
-export class Cascades {
+export class Cascades implements CascadeService {
   readonly #broker: () => Broker;
   readonly #tasks = new Map<string, Task>();
   readonly #waiting: (() => void)[] = [];

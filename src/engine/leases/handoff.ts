@@ -8,6 +8,7 @@ import type { Feed } from "../../events/feed.ts";
 import { MOVES, type Move } from "../../lifecycle/states.ts";
 import type { ParkedPolls } from "../../queue/parked-polls.ts";
 import type { Shards } from "../../redis/shards.ts";
+import type { LeaseRequest } from "../../schema/lease.ts";
 
 /** Own events that the feed has not brought yet; more than that are not worth knowing. */
 const MAX_OWN = 10_000;
@@ -18,6 +19,12 @@ const STATUSES: ReadonlySet<string | undefined> = new Set(
 );
 const SENT = "DELEGATION_SENT";
 const brings = (entry: Entry): boolean => entry.type === SENT || STATUSES.has(entry.status);
+
+/** What a poll asks for. */
+export interface Terms {
+  readonly agent: string;
+  readonly request: LeaseRequest;
+}
 
 /** Whoever at this gateway looks for work when it is told: parked polls, and what hands it to push agents. */
 export type Wakers = Pick<ParkedPolls, "wake" | "wakeAll">;

@@ -13,10 +13,10 @@ import { afterMove, notifyReceivers, wake, warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { PAGE_BYTES } from "../delegations/read-many.ts";
 import { audit } from "../upkeep/audit.ts";
+import type { Terms } from "./handoff.ts";
+import type { LeaseRef } from "./in-doubt.ts";
 
-export interface GrantedLease {
-  readonly delegation_id: string;
-  readonly fence: number;
+export interface GrantedLease extends LeaseRef {
   /** The lease, as JSON text. */
   readonly json: string;
 }
@@ -58,12 +58,6 @@ export async function lease(
   // Nobody is there to take them any more.
   await handBack(broker, granted);
   return [];
-}
-
-/** What a poll asks for. */
-export interface Terms {
-  readonly agent: string;
-  readonly request: LeaseRequest;
 }
 
 /** What a poll asks, as the queue keeps it while it is parked. (One object: there may be thousands.) */
@@ -167,9 +161,6 @@ export async function handBack(broker: Broker, leases: readonly LeaseRef[]): Pro
     }
   }
 }
-
-/** A lease, as far as giving it back needs it. */
-export type LeaseRef = Pick<GrantedLease, "delegation_id" | "fence">;
 
 /** Resolves once the lease is known to have ended, for any reason. */
 export async function giveBack(broker: Broker, { delegation_id, fence }: LeaseRef): Promise<void> {

@@ -5,17 +5,9 @@
  */
 import type { PendingEvents } from "../../lifecycle/writer.ts";
 import { warn } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
+import type { Broker, PendingDeliveries } from "../broker.ts";
 import { queueCallbacks } from "./callbacks.ts";
 import { queuePushes } from "./push-notifications/deliver.ts";
-
-export interface PendingDeliveries {
-  /** Its children are to be canceled, in this principal's name. */
-  readonly cascade?: string | undefined;
-  /** When the sweep takes the cascade over. */
-  readonly claimed_until?: number | undefined;
-  readonly pending_events?: PendingEvents | undefined;
-}
 
 /** Does what is owed; resolves when it is done, or left to the sweep. */
 export async function deliverPending(broker: Broker, id: string, owed: PendingDeliveries): Promise<void> {

@@ -14,7 +14,7 @@ import { delegationSchema } from "../../schema/delegation.ts";
 import { type Lease, leaseSchema } from "../../schema/lease.ts";
 import { toPrincipal } from "../access/access.ts";
 import { warn } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
+import type { Broker, PushAgentService } from "../broker.ts";
 import { lease } from "../leases/lease.ts";
 import { Refused } from "../outbound/egress.ts";
 import { PushAgentLease } from "./lease.ts";
@@ -49,7 +49,7 @@ interface Server {
   readonly remote: Remote;
 }
 
-export class PushAgentRunner {
+export class PushAgentRunner implements PushAgentService {
   readonly #broker: () => Broker;
   #names: ReadonlySet<string> = new Set();
   readonly #loops = new Map<string, Loop>();

@@ -2,6 +2,8 @@
  * The audit log: written together with the action or right after it, read by the operator, newest first. Limit: bounded
  * in entries, bytes and days; it never contains a token or a body.
  */
+import type { Clock } from "../../lifecycle/writer.ts";
+import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
 import { readLua, Script } from "../../redis/script.ts";
 import { TIME_LUA } from "../../redis/time.ts";
@@ -14,8 +16,8 @@ import {
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { toInstant } from "../../schema/values.ts";
+import type { Log } from "../../telemetry/log.ts";
 import { type Principal, requireOperator } from "../access/access.ts";
-import type { Broker } from "../broker.ts";
 
 const KEPT_MS = LIMITS.audit_days.value * 86_400_000;
 /** Entries looked at for one page. */
@@ -49,12 +51,19 @@ export function auditArgs(
   return { stream, args: [by.text, action, subject, isLarge ? '{"truncated":true}' : json] };
 }
 
+/** The parts of the broker that the log is written with. (Not `Broker`: the tokens write entries too.) */
+interface AuditWriter {
+  readonly redis: Redis;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
 /**
  * Records an action that succeeded. Never throws: the action is done, so an entry that cannot be written is logged.
  * `details` must hold no token and no body.
  */
 export async function audit(
-  broker: Broker,
+  broker: AuditWriter,
   by: Principal,
   action: AuditAction,
   subject: string,
@@ -91,7 +100,17 @@ const isAfter = (a: Omit<Row, "fields">, b: Omit<Row, "fields">): number =>
   b.ms - a.ms || b.seq - a.seq || a.stream - b.stream;
 const idOf = ({ ms, seq, stream }: Omit<Row, "fields">): string => `aud_${ms}_${seq}_${stream}`;
 
-export async function readAudit(broker: Broker, principal: Principal, query: AuditQuery): Promise<AuditPage> {
+/** The parts of the broker that the log is read with. */
+interface AuditReader {
+  readonly bulk: Redis;
+  readonly clock: Clock;
+}
+
+export async function readAudit(
+  broker: AuditReader,
+  principal: Principal,
+  query: AuditQuery,
+): Promise<AuditPage> {
   requireOperator(principal, "read the audit log");
   const from = query.cursor === undefined ? null : toPlace(query.cursor);
   const isFiltered = [query.action, query.subject, query.by].some((filter) => filter !== undefined);

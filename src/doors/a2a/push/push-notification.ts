@@ -5,7 +5,7 @@
 import type { Task } from "@a2a-js/sdk";
 import { V03PushNotificationSerializer } from "@a2a-js/sdk/compat/v0_3/server";
 import { V1PushNotificationSerializer } from "@a2a-js/sdk/server";
-import type { PushContext, RenderedPush } from "../../../engine/outbound/push-notifications/deliver.ts";
+import type { PushContext, RenderedPush } from "../../../engine/outbound/push-notifications/render.ts";
 import type { Entry } from "../../../events/entry.ts";
 import { delegationSchema } from "../../../schema/delegation.ts";
 import type { PushVersion } from "../../../schema/push.ts";

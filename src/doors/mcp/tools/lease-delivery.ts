@@ -6,7 +6,8 @@
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
 import { heartbeat } from "../../../engine/leases/heartbeat.ts";
-import { type GrantedLease, handBack, type LeaseRef } from "../../../engine/leases/lease.ts";
+import type { LeaseRef } from "../../../engine/leases/in-doubt.ts";
+import { type GrantedLease, handBack } from "../../../engine/leases/lease.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { type Lease, leaseSchema } from "../../../schema/lease.ts";
 import type { Context } from "../context.ts";

@@ -5,33 +5,16 @@
 import { withoutBodies } from "../../../events/bodies.ts";
 import { compareIds, type Entry, toEntry } from "../../../events/entry.ts";
 import { readPage } from "../../../events/stored.ts";
-import { readRecord, type StoredDelegation } from "../../../lifecycle/record.ts";
+import { readRecord } from "../../../lifecycle/record.ts";
 import type { TicketData } from "../../../queue/tickets.ts";
 import { timeOf } from "../../../redis/time.ts";
-import type { PushVersion, StoredPush } from "../../../schema/push.ts";
+import type { StoredPush } from "../../../schema/push.ts";
 import type { Broker } from "../../broker.ts";
 import { httpCall, type OutboundCall } from "../http-call.ts";
 import { note, rouse, type Step, step } from "./progress.ts";
 
 /** How long one job may go on before others have their turn; with one more call it is within a popped ticket's time. */
 const TURN_MS = 10_000;
-
-export interface RenderedPush {
-  readonly contentType: string;
-  /** One for each update; an event may be several, or none. */
-  readonly bodies: readonly string[];
-}
-
-/** What an event alone does not say; read when it is asked for. */
-export interface PushContext {
-  /** The delegation as it stands now, later than the event; null when it is forgotten. */
-  readonly record: () => Promise<StoredDelegation | null>;
-  /** Its events before this one, the first one first, without the bodies of artifacts. */
-  readonly before: () => AsyncIterable<Entry>;
-}
-
-/** An event in the words of A2A. */
-export type RenderPush = (entry: Entry, version: PushVersion, context: PushContext) => Promise<RenderedPush>;
 
 /** Queues a job for each config that has something to be told and is not being told already. */
 export async function queuePushes(broker: Broker, delegation_id: string): Promise<void> {

@@ -1,0 +1,68 @@
+/**
+ * The workers that polled this gateway, written to Redis in the background together with presence. Limit: for display
+ * only; the oldest are dropped beyond the limit.
+ */
+import type { Redis } from "../../redis/connect.ts";
+import { Script } from "../../redis/script.ts";
+import type { Shards } from "../../redis/shards.ts";
+import { LIMITS } from "../../schema/limits.ts";
+
+const MOST = LIMITS.workers.value;
+export const WORKERS_KEPT_MS = LIMITS.worker_seconds.value * 1000;
+/** Workers of all agents noted between two writes; more are left out. */
+const MAX_NOTED = 10_000;
+
+/** How many agents' workers one script writes, so that it does not block Redis for long. */
+const AGENTS_AT_ONCE = 500;
+
+/** KEYS: workers of agents · ARGV: most, kept ms; then for each key the number of its values, and the values: times, ids. */
+const seenScript = new Script(`#!lua
+local at = 3
+for _, key in ipairs(KEYS) do
+  local last = at + ARGV[at]
+  redis.call('ZADD', key, unpack(ARGV, at + 1, last))
+  redis.call('ZREMRANGEBYRANK', key, 0, -ARGV[1] - 1)
+  redis.call('PEXPIRE', key, ARGV[2])
+  at = last + 1
+end`);
+
+/** Workers that polled this gateway since the last write. */
+export class SeenWorkers {
+  #noted = new Map<string, Map<string, number>>();
+  #size = 0;
+
+  note(agent: string, worker_id: string): void {
+    const workers = this.#noted.get(agent) ?? new Map<string, number>();
+    if (!workers.has(worker_id)) {
+      if (this.#size === MAX_NOTED) return;
+      this.#size += 1;
+    }
+    this.#noted.set(agent, workers.set(worker_id, Date.now()));
+  }
+
+  async write(redis: Redis, shards: Shards): Promise<void> {
+    if (this.#size === 0) return;
+    const noted = this.#noted;
+    this.#noted = new Map();
+    this.#size = 0;
+    const ofShards = new Map<string, { key: string; seen: (string | number)[] }[]>();
+    for (const [agent, workers] of noted) {
+      const keys = shards.ofAgent(agent);
+      const ofShard = ofShards.get(keys.base) ?? [];
+      ofShards.set(keys.base, ofShard);
+      const newest = [...workers].slice(-MOST).flatMap(([worker_id, at]) => [at, worker_id]);
+      ofShard.push({ key: keys.workers(agent), seen: newest });
+    }
+    for (const ofShard of ofShards.values()) {
+      for (let from = 0; from < ofShard.length; from += AGENTS_AT_ONCE) {
+        const some = ofShard.slice(from, from + AGENTS_AT_ONCE);
+        const args = some.flatMap(({ seen }) => [seen.length, ...seen]);
+        await seenScript.run(
+          redis,
+          some.map(({ key }) => key),
+          [MOST, WORKERS_KEPT_MS, ...args],
+        );
+      }
+    }
+  }
+}
