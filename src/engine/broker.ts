@@ -4,7 +4,7 @@
  */
 import type { Bodies } from "../events/bodies.ts";
 import type { Feed } from "../events/feed.ts";
-import type { Clock, Result, PendingEvents, Writer } from "../lifecycle/writer.ts";
+import type { Clock, PendingEvents, Result, Writer } from "../lifecycle/writer.ts";
 import type { OutboundQueue } from "../queue/outbound-queue.ts";
 import type { ParkedPolls } from "../queue/parked-polls.ts";
 import type { Tickets } from "../queue/tickets.ts";
