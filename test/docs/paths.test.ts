@@ -1,0 +1,41 @@
+/** CONTRIBUTING.md and ARCHITECTURE.md name only files and folders that exist; the glossary is in order. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const read = (page: string): string => readFileSync(join(ROOT, page), "utf8");
+const FILE = /\.(?:ts|lua|mjs|json|md|yml)$/;
+
+/** What stands in backquotes and looks like a path: with a slash inside, or with the extension of a file. */
+function namedPaths(page: string): string[] {
+  const prose = read(page).replaceAll(/^```.*?^```/gms, "");
+  return [...prose.matchAll(/`([\w.][\w./-]*)`/g)]
+    .map(([, name = ""]) => name)
+    .filter((name) => name.includes("/") || FILE.test(name));
+}
+
+const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: ROOT, encoding: "utf8" })
+  .split("\n")
+  .filter((path) => existsSync(join(ROOT, path)));
+const names = new Set(files.map((path) => basename(path)));
+const exists = (path: string): boolean =>
+  path.includes("/") ? ["", "src"].some((base) => existsSync(join(ROOT, base, path))) : names.has(path);
+
+test.each(["CONTRIBUTING.md", "ARCHITECTURE.md"])("every path in %s exists", (page) => {
+  const named = namedPaths(page);
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((path) => !exists(path))).toEqual([]);
+});
+
+test("the glossary is alphabetical, and every term has a meaning and a place", () => {
+  const [, glossary = ""] = read("CONTRIBUTING.md").split("## Glossary");
+  const rows = [...glossary.matchAll(/^\| ([^|]+) \| ([^|]+) \| `([^`]+)` \|$/gm)].map(
+    ([, term = ""]) => term,
+  );
+  expect(rows.length).toBe(glossary.split("\n").filter((line) => /^\| (?!term|---)/.test(line)).length);
+  expect(rows.length).toBeGreaterThan(40);
+  expect(rows).toEqual([...new Set(rows)].sort());
+});
