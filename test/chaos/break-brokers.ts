@@ -3,7 +3,8 @@
  * shows by itself.
  */
 import { DEFECTS, isDefect } from "./defects.ts";
-import { type Options, UsageError } from "./options.ts";
+import { UsageError } from "./flags.ts";
+import type { Options } from "./options.ts";
 import { type RunHooks, runChaos } from "./run.ts";
 
 const SMALL: Partial<Options> = {

@@ -1,32 +1,16 @@
-/** `npm run chaos`: see --help. Exits 0 when the checker found nothing, 1 when it did, 64 when it was asked wrongly. */
-
+/** `npm run chaos`: see --help. Exits 0 when the checker found nothing, 1 when it did, 64 on a wrong option. */
 import { breakBrokers } from "./break-brokers.ts";
-import { FAULT_NAMES } from "./faults.ts";
-import { DEFAULTS, readOptions, UsageError } from "./options.ts";
+import { helpOf, UsageError } from "./flags.ts";
+import { FLAGS, readOptions } from "./options.ts";
 import { screen, writeReport } from "./report.ts";
 import { runChaos } from "./run.ts";
 
 const HELP = `npm run chaos -- [options]
 
-Runs gateways, agents, delegators and subscribers as processes, breaks Redis, its network and all of them,
-and checks the history of what everybody saw. The seed decides what can be decided.
+Runs gateways, agents, delegators and subscribers as processes, breaks them, Redis and its network, and checks the history
+of what every process observed. The seed fixes the load and the faults.
 
-  --seed N          default: of the clock; printed
-  --minutes M       how long things are broken (${DEFAULTS.minutes})
-  --fsync F         always or everysec (${DEFAULTS.fsync})
-  --shards N        key shards (${DEFAULTS.shards})
-  --gateways N      (${DEFAULTS.gateways})
-  --delegators N    processes with two callers each (${DEFAULTS.delegators})
-  --agents N        worker processes over plain HTTP (${DEFAULTS.agents})
-  --subscribers N   processes (${DEFAULTS.subscribers})
-  --rate R          delegations a second (${DEFAULTS.rate})
-  --lease S         seconds of a lease (${DEFAULTS.leaseSeconds})
-  --every S         seconds between two faults, about (${DEFAULTS.every})
-  --faults A,B      of these alone: ${FAULT_NAMES.join(", ")}
-  --defect NAME     break the broker itself, to see the rule of that name find it; all for one after the other
-  --report FILE     write the report into that Markdown file, between <!-- chaos:begin --> and <!-- chaos:end -->
-  --keep            keep the history; it is kept anyway when something was found
-`;
+${helpOf(FLAGS)}`;
 
 const say = (line: string): void => {
   process.stderr.write(`${line}\n`);
@@ -41,7 +25,7 @@ async function main(args: readonly string[]): Promise<number> {
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => {
-      if (!stop.signal.aborted) say("\nstopping; what happened so far is checked");
+      if (!stop.signal.aborted) say("\nstopping; the checker reads what was recorded so far");
       stop.abort();
     });
   }
@@ -66,5 +50,5 @@ try {
   say(error.message);
   process.exitCode = 64;
 }
-// Not by itself: after connections that were reset, Node 20 may close its handles for ever.
+// Explicitly: after reset connections Node 20 may never finish closing its handles.
 process.stdout.write("", () => process.exit());

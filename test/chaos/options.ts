@@ -1,5 +1,6 @@
-/** What a run is asked for. Limit: durations in minutes, as on the command line. */
-import { parseArgs } from "node:util";
+/** The options of a run, and the command line that sets them. */
+import { FAULT_NAMES } from "./faults.ts";
+import { type Flag, parseFlags, UsageError } from "./flags.ts";
 
 export interface Options {
   readonly seed: number;
@@ -14,22 +15,22 @@ export interface Options {
   readonly rate: number;
   /** How long a lease lasts without a heartbeat. */
   readonly leaseSeconds: number;
-  /** How long what is finished is kept. */
+  /** How long finished work is kept. */
   readonly retentionSeconds: number;
-  /** Seconds between two faults, about. */
+  /** Seconds between two faults, roughly. */
   readonly every: number;
   /** Faults to draw from; all of them when empty. */
   readonly faults: readonly string[];
-  /** What the workers over plain HTTP do with all their work, instead of drawing it. */
+  /** What the workers over plain HTTP do with every task; otherwise the seed decides. */
   readonly deed: string | null;
-  /** How long everything may take to end by itself, once it can. */
+  /** How long the work may take to end after all faults are removed. */
   readonly patienceSeconds: number;
-  /** No history and no idempotency keys, which would only grow. */
+  /** Records no history and uses no idempotency keys, because both would only grow. */
   readonly soak: boolean;
-  /** A broken broker by its name, to see the checker find it. */
+  /** The name of a broken broker that the checker must find. */
   readonly defect: string | null;
   readonly report: string | null;
-  /** Where the history is kept; otherwise it is deleted when the run is clean. */
+  /** Keeps the history; otherwise it is deleted when the run is clean. */
   readonly keep: boolean;
 }
 
@@ -55,62 +56,57 @@ export const DEFAULTS: Options = {
   keep: false,
 };
 
-export class UsageError extends Error {}
-
-const number = (name: string, text: string, low: number, high: number): number => {
-  const value = Number(text);
-  if (!(value >= low && value <= high)) {
-    throw new UsageError(`--${name} ${text}: give a number from ${low} to ${high}.`);
-  }
-  return value;
-};
+export const FLAGS = {
+  seed: { value: "N", range: [0, 2 ** 32], help: "default: from the clock; printed" },
+  minutes: { value: "M", range: [0.05, 600], help: `how long faults are injected (${DEFAULTS.minutes})` },
+  fsync: { value: "F", help: `always or everysec (${DEFAULTS.fsync})` },
+  shards: { value: "N", range: [1, 256], help: `key shards (${DEFAULTS.shards})` },
+  gateways: { value: "N", range: [1, 8], help: `(${DEFAULTS.gateways})` },
+  delegators: {
+    value: "N",
+    range: [1, 16],
+    help: `processes with two callers each (${DEFAULTS.delegators})`,
+  },
+  agents: { value: "N", range: [1, 16], help: `worker processes over plain HTTP (${DEFAULTS.agents})` },
+  subscribers: { value: "N", range: [1, 16], help: `processes (${DEFAULTS.subscribers})` },
+  rate: { value: "R", range: [0.1, 1_000], help: `delegations a second (${DEFAULTS.rate})` },
+  lease: { value: "S", range: [1, 60], help: `seconds of a lease (${DEFAULTS.leaseSeconds})` },
+  every: { value: "S", range: [0.2, 600], help: `seconds between two faults, roughly (${DEFAULTS.every})` },
+  faults: { value: "A,B", help: `only these: ${FAULT_NAMES.join(", ")}` },
+  defect: {
+    value: "NAME",
+    help: "break the broker so that the rule of that name must find it; all: every rule",
+  },
+  report: {
+    value: "FILE",
+    help: "write the report into that Markdown file, between <!-- chaos:begin --> and <!-- chaos:end -->",
+  },
+  keep: { help: "keep the history; it is always kept when the checker found something" },
+} as const satisfies Record<string, Flag>;
 
 export function readOptions(args: readonly string[]): Options {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      seed: { type: "string" },
-      minutes: { type: "string" },
-      fsync: { type: "string" },
-      shards: { type: "string" },
-      gateways: { type: "string" },
-      delegators: { type: "string" },
-      agents: { type: "string" },
-      subscribers: { type: "string" },
-      rate: { type: "string" },
-      lease: { type: "string" },
-      every: { type: "string" },
-      faults: { type: "string" },
-      defect: { type: "string" },
-      report: { type: "string" },
-      keep: { type: "boolean" },
-    },
-  });
-  const get = (name: keyof typeof values, known: number, low: number, high: number): number => {
-    const value = values[name];
-    return typeof value === "string" ? number(name, value, low, high) : known;
-  };
-  const { fsync = DEFAULTS.fsync } = values;
+  const { text, number, isSet } = parseFlags(FLAGS, args);
+  const fsync = text("fsync") ?? DEFAULTS.fsync;
   if (fsync !== "always" && fsync !== "everysec") {
     throw new UsageError(`--fsync ${fsync}: give always or everysec.`);
   }
   return {
     ...DEFAULTS,
-    // Not drawn, a seed is printed all the same, and the run can be repeated.
-    seed: get("seed", Math.floor(Date.now() / 1000) % 1_000_000, 0, 2 ** 32),
-    minutes: get("minutes", DEFAULTS.minutes, 0.05, 600),
+    // Always printed, so that the run can be repeated.
+    seed: number("seed") ?? Math.floor(Date.now() / 1000) % 1_000_000,
+    minutes: number("minutes") ?? DEFAULTS.minutes,
     fsync,
-    shards: get("shards", DEFAULTS.shards, 1, 256),
-    gateways: get("gateways", DEFAULTS.gateways, 1, 8),
-    delegators: get("delegators", DEFAULTS.delegators, 1, 16),
-    agents: get("agents", DEFAULTS.agents, 1, 16),
-    subscribers: get("subscribers", DEFAULTS.subscribers, 1, 16),
-    rate: get("rate", DEFAULTS.rate, 0.1, 1_000),
-    leaseSeconds: get("lease", DEFAULTS.leaseSeconds, 1, 60),
-    every: get("every", DEFAULTS.every, 0.2, 600),
-    faults: values.faults?.split(",") ?? [],
-    defect: values.defect ?? null,
-    report: values.report ?? null,
-    keep: values.keep ?? false,
+    shards: number("shards") ?? DEFAULTS.shards,
+    gateways: number("gateways") ?? DEFAULTS.gateways,
+    delegators: number("delegators") ?? DEFAULTS.delegators,
+    agents: number("agents") ?? DEFAULTS.agents,
+    subscribers: number("subscribers") ?? DEFAULTS.subscribers,
+    rate: number("rate") ?? DEFAULTS.rate,
+    leaseSeconds: number("lease") ?? DEFAULTS.leaseSeconds,
+    every: number("every") ?? DEFAULTS.every,
+    faults: text("faults")?.split(",") ?? [],
+    defect: text("defect") ?? null,
+    report: text("report") ?? null,
+    keep: isSet("keep"),
   };
 }

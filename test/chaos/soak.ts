@@ -1,24 +1,29 @@
 /**
- * `npm run soak`: a steady load for a long time, nothing broken; memory, keys and descriptors must stay flat once what
- * is finished is deleted as fast as new work comes. Exits 0 when they do, 1 when not. Limit: Linux; submits carry no
- * idempotency key, for a key lives for a day and would only be counted here.
+ * `npm run soak`: a steady load for a long time, without faults. Memory, keys and descriptors must stay flat once
+ * finished work is deleted as fast as new work arrives. Exits 0 when they do, 1 when not, 64 on a wrong option. Limit:
+ * Linux; submits carry no idempotency key, because keys live for a day and would distort the count.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
+import { type Flag, helpOf, parseFlags, UsageError } from "./flags.ts";
 import { DEFAULTS, type Options } from "./options.ts";
 import { Stage } from "./stage.ts";
 import { quantile } from "./summary.ts";
 
-const HELP = `npm run soak -- [options]
+const FLAGS = {
+  minutes: { value: "M", range: [0.05, 6_000], help: "how long, warm-up included (45)" },
+  rate: { value: "R", range: [0.1, 1_000], help: "delegations a second (100)" },
+  gateways: { value: "N", range: [1, 8], help: "(2)" },
+  retention: { value: "S", range: [1, 86_400], help: "seconds that finished work is kept (60)" },
+  warmup: {
+    value: "M",
+    range: [0, 6_000],
+    help: "minutes that do not count (a fifth of all, at least 3 retentions)",
+  },
+  report: { value: "FILE", help: "a Markdown file; its samples are written beside it as .json" },
+} as const satisfies Record<string, Flag>;
 
-  --minutes M     how long, warm-up included (45)
-  --rate R        delegations a second (100)
-  --gateways N    (2)
-  --retention S   seconds that finished work is kept (60)
-  --warmup M      minutes that do not count (a fifth of all, at least 3 retentions)
-  --report FILE   a Markdown file; its samples go beside it as .json
-`;
+const HELP = `npm run soak -- [options]\n\n${helpOf(FLAGS)}`;
 
 interface Sample {
   readonly minute: number;
@@ -26,10 +31,10 @@ interface Sample {
   readonly [series: string]: number;
 }
 
-/** How much a series may grow from the first to the last quarter behind the warm-up. */
+/** How much a series may grow from the first to the last quarter after the warm-up. */
 const ALLOWED: Record<string, { readonly share: number; readonly plus: number }> = {
   rss_mb: { share: 0.05, plus: 8 },
-  // Connections of clients among them, which come and go.
+  // These include the connections of clients, which come and go.
   fds: { share: 0.25, plus: 40 },
   redis_mb: { share: 0.05, plus: 4 },
   keys: { share: 0.05, plus: 500 },
@@ -126,31 +131,21 @@ interface Soak {
 }
 
 function readArgs(args: readonly string[]): Soak {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      minutes: { type: "string", default: "45" },
-      rate: { type: "string", default: "100" },
-      gateways: { type: "string", default: "2" },
-      retention: { type: "string", default: "60" },
-      warmup: { type: "string" },
-      report: { type: "string" },
-    },
-  });
-  const minutes = Number(values.minutes);
-  const retentionSeconds = Number(values.retention);
+  const { text, number } = parseFlags(FLAGS, args);
+  const minutes = number("minutes") ?? 45;
+  const retentionSeconds = number("retention") ?? 60;
   const options = {
-    ...{
-      ...DEFAULTS,
-      minutes,
-      retentionSeconds,
-      gateways: Number(values.gateways),
-      rate: Number(values.rate),
-    },
-    ...{ faults: ["none"], leaseSeconds: 10, soak: true },
+    ...DEFAULTS,
+    minutes,
+    retentionSeconds,
+    gateways: number("gateways") ?? 2,
+    rate: number("rate") ?? 100,
+    faults: ["none"],
+    leaseSeconds: 10,
+    soak: true,
   };
-  const warmup = Number(values.warmup ?? Math.max(minutes / 5, (3 * retentionSeconds) / 60));
-  return { minutes, warmup, options, report: values.report };
+  const warmup = number("warmup") ?? Math.max(minutes / 5, (3 * retentionSeconds) / 60);
+  return { minutes, warmup, options, report: text("report") };
 }
 
 const say = (line: string): void => {
@@ -201,7 +196,7 @@ function render(
   const [first] = counted;
   const last = counted.at(-1);
   if (first === undefined || last === undefined || counted.length < 4) {
-    return { page: "too short to tell: nothing was measured behind the warm-up\n", flat: false };
+    return { page: "too short: nothing was measured after the warm-up\n", flat: false };
   }
   const series = Object.keys(last).filter((name) => name !== "minute" && name !== "finished");
   const trends = series.map((name) => trendOf(name, counted));
@@ -209,7 +204,7 @@ function render(
   const rate = round((last.finished - first.finished) / Math.max(1, seconds));
   const flat = trends.every((trend) => trend.flat);
   const lines = [
-    `Soak: ${options.rate} delegations/s asked for, ${rate}/s finished, ${options.gateways} gateways, ${round(last.minute)} minutes, of which the first ${round(warmup)} do not count; finished work kept for ${options.retentionSeconds} s; ${last.finished} delegations in all.`,
+    `Soak: ${options.rate} delegations/s requested, ${rate}/s finished, ${options.gateways} gateways, ${round(last.minute)} minutes, of which the first ${round(warmup)} do not count; finished work kept for ${options.retentionSeconds} s; ${last.finished} delegations in all.`,
     "",
     "| series | first quarter | last quarter | slope, per 10 min | flat |",
     "| --- | --- | --- | --- | --- |",
@@ -224,5 +219,11 @@ function render(
   return { page: lines.join("\n"), flat };
 }
 
-process.exitCode = await main(process.argv.slice(2));
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  say(error.message);
+  process.exitCode = 64;
+}
 process.stdout.write("", () => process.exit());
