@@ -1,15 +1,15 @@
-/** The rival: BullMQ used as its manual shows, without a broker between. Limit: one queue. */
+/** The comparison: BullMQ used as its manual shows, without a broker. Limit: one queue. */
 import { z } from "zod";
 
 export const QUEUE = "bench";
 
-/** What its processes are started with: where Redis is, and the load. */
+/** The start options of its processes: where Redis is, and the load. */
 export const bullSchema = z.object({
   path: z.string(),
   password: z.string(),
   db: z.number(),
   lanes: z.number(),
   bytes: z.number(),
-  /** Jobs a second; null: each lane as soon as it has its result. */
+  /** Jobs a second; null: each lane sends the next as soon as it has its result. */
   rate: z.number().nullable(),
 });

@@ -1,7 +1,7 @@
-/** What a benchmark gives: named figures with their unit, their range over the rounds, and what is aimed at. */
+/** Benchmark results: named figures with their unit, their range over the rounds, and their target. */
 import { median } from "./numbers.ts";
 
-/** What the project holds itself to; a figure of that name says whether it is met. */
+/** Targets of the project; a figure with such a name says whether it meets its target. */
 const AIMS: Readonly<Record<string, { readonly at: "least" | "most"; readonly value: number }>> = {
   cycle_ratio_vs_bullmq: { at: "least", value: 0.65 },
   cycle_p50_ms_at_100_per_s: { at: "most", value: 4 },
@@ -16,7 +16,7 @@ const AIMS: Readonly<Record<string, { readonly at: "least" | "most"; readonly va
   crowd_back_s: { at: "most", value: 9 },
 };
 
-/** Names in the order in which they are told; each is made by one scenario. */
+/** Names in the order of the report; one scenario makes each. */
 export const SCENARIOS = {
   cycle: [
     "cycle_per_s",
@@ -52,7 +52,7 @@ export interface Figure {
 
 const rounded = (value: number): number => Number(value.toPrecision(4));
 
-/** The median of the rounds, with their range; `more` says under which conditions. */
+/** The median of the rounds, with their range; `more` names the conditions. */
 export function figure(
   name: FigureName,
   unit: string,
@@ -76,7 +76,7 @@ export function figure(
   };
 }
 
-/** For reading. */
+/** As text for people. */
 export function line({ name, value, unit, min, max, rounds, aim, met, ...more }: Figure): string {
   const range = rounds === undefined || rounds === 1 ? "" : `${min} to ${max}`;
   const conditions = Object.entries(more).map(([key, text]) => `${key}=${text}`);

@@ -1,4 +1,4 @@
-/** The gateway under test, from outside: its address, its agents and tokens, what it uses. Limit: one shard. */
+/** The gateway under test, from outside: its address, agents, tokens and resource use. Limit: one shard. */
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { Remote } from "./remote.ts";
@@ -6,15 +6,15 @@ import type { Stage } from "./stage.ts";
 import { until } from "./until.ts";
 
 export const usageSchema = z.object({
-  /** Since its start, user and system. */
+  /** Since its start, user and system time. */
   cpu_us: z.number(),
   rss: z.number(),
   heap: z.number(),
-  /** Polls that wait for work. */
+  /** Parked polls. */
   parked: z.number(),
-  /** Event streams that are open. */
+  /** Open event streams. */
   streams: z.number(),
-  /** Tickets that were lost and made again by the sweep, since its start; anything but 0 is a defect. */
+  /** Lost tickets that the sweep replaced since its start; anything but 0 is a defect. */
   remade: z.number(),
 });
 export type Usage = z.infer<typeof usageSchema>;
@@ -37,7 +37,7 @@ export class Gateway {
     this.#operator = operator;
   }
 
-  /** With `before`, at its address and with its token: the restart of a gateway that was killed. */
+  /** With `before`, at the same address and with the same token: restarts a killed gateway. */
   static async start(stage: Stage, before?: Gateway): Promise<Gateway> {
     const remote = new Remote("gateway");
     const operatorToken = before ? before.#operator : `bench_${randomBytes(16).toString("hex")}`;
@@ -53,7 +53,7 @@ export class Gateway {
     return new Gateway(remote, `http://127.0.0.1:${port}`, operatorToken);
   }
 
-  /** Its operator's token. */
+  /** The operator's token. */
   get operator(): string {
     return this.#operator;
   }
@@ -62,7 +62,7 @@ export class Gateway {
     return this.#remote.ask("usage", usageSchema, options);
   }
 
-  /** Resolves once so many polls of this worker are parked. */
+  /** Resolves once this many polls of the worker are parked. */
   async parked(polls: number, worker: Remote): Promise<void> {
     await until(async () => {
       const failure = await worker.ask("failure", z.string().nullable());
@@ -82,7 +82,7 @@ export class Gateway {
     return token;
   }
 
-  /** Makes agents, each with a token of its own. */
+  /** Creates agents, each with its own token. */
   async agents(count: number, prefix: string): Promise<Poll[]> {
     const polls: Poll[] = [];
     const names = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
@@ -107,7 +107,7 @@ export class Gateway {
     return this.#remote.tell("profile");
   }
 
-  /** Ends the profile that {@link profile} began, into a file. */
+  /** Writes the profile that {@link profile} started to a file. */
   profiled(file: string): Promise<void> {
     return this.#remote.tell("profiled", file);
   }
@@ -122,7 +122,7 @@ export class Gateway {
     await this.#remote.kill();
   }
 
-  /** As the operator, unless another token is given. */
+  /** As the operator, unless given another token. */
   async call(method: string, path: string, body?: unknown, token = this.#operator): Promise<unknown> {
     const response = await fetch(`${this.url}${path}`, {
       method,

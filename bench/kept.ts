@@ -1,7 +1,6 @@
 /**
- * Fills a broker with finished delegations fast: one goes the real way, and whatever it left in Redis is cloned. So
- * the clones are what the broker really leaves, whatever that is. Limit: for a database that held no delegation; a
- * kind of key that this does not know is an error.
+ * Fills a broker with finished delegations fast: one is really processed, and everything it left in Redis is cloned, so
+ * the clones match what the broker stores. Limit: for a database without delegations; an unknown kind of key is an error.
  */
 import { readFileSync } from "node:fs";
 import { freemem } from "node:os";
@@ -15,7 +14,7 @@ import type { Stage } from "./stage.ts";
 
 interface Text {
   readonly text: string;
-  /** Holds an id that every clone has its own of. */
+  /** Contains an id that is different in every clone. */
   readonly named: boolean;
 }
 
@@ -24,7 +23,7 @@ interface Recipe {
   readonly context_id: string;
   readonly keys: { name: string; type: "hash" | "list"; values: Text[]; ttl_ms: number }[];
   readonly zsets: { key: string; member: string; score: number }[];
-  /** Each goes under one id to every stream that has it. */
+  /** Added with one id to every stream that has it. */
   readonly events: { id: string; fields: Text[]; copies: { key: string }[] }[];
 }
 
@@ -36,11 +35,11 @@ const delegationSchema = z.looseObject({
   reply: z.looseObject({}),
 });
 
-/** Bounded by their length, so the number of delegations says nothing about them: the live feed, and BullMQ's own. */
+/** Bounded in length, so they do not grow with the delegations: the live feed, and BullMQ's own. */
 const isBounded = (key: string): boolean => /^\{errand:\w+\}:(?:events$|q:)/.test(key);
 const BATCH = 250;
 const TRIAL = 2_000;
-/** Share of the free memory that may be filled. */
+/** Share of the free memory that may be used. */
 const SHARE = 0.7;
 
 const script = readFileSync(new URL("./clone.lua", import.meta.url), "utf8");
@@ -62,7 +61,7 @@ export async function keep(
       last = String(await redis.eval(script, 0, recipe, at, Math.min(to, at + BATCH - 1)));
       if (at % 100_000 < BATCH && at > BATCH)
         say(`kept: ${at} so far, ${((Date.now() - startedAt) / 1000).toFixed(0)} s`);
-      // The gateway has its own business with this Redis.
+      // The gateway has other keys in this Redis.
       await sleep(1);
     }
     return last;
@@ -79,13 +78,13 @@ export async function keep(
     throw new Error("the clones are broken");
   const bytes_each = Math.round(((await stage.usedMemory()) - empty) / count);
   say(`kept: ${count} in ${((Date.now() - startedAt) / 1000).toFixed(0)} s, ${bytes_each} bytes each`);
-  // What was written last is on its way to the disk.
+  // The last writes may not be on disk yet.
   await sleep(Math.min(10_000, count / 50));
   await stage.fsync("always");
   return { count, bytes_each };
 }
 
-/** Everything in the database that names this delegation, or its context. */
+/** Every key in the database that names this delegation or its context. */
 async function recipeOf(redis: Redis, id: string, context_id: string): Promise<Recipe> {
   const names = (text: string) => text.includes(id) || text.includes(context_id);
   const texts = (list: readonly string[]): Text[] => list.map((text) => ({ text, named: names(text) }));
@@ -114,7 +113,7 @@ async function recipeOf(redis: Redis, id: string, context_id: string): Promise<R
       throw new Error(`${key} (${type}) names a delegation, and how to clone that is not known`);
     }
   }
-  // Its id comes from a stream that all share, whose last is the greatest.
+  // Its id comes from a shared stream, where the last id is the greatest.
   for (const { copies } of recipe.events) copies.sort((a, b) => Number(names(a.key)) - Number(names(b.key)));
   recipe.events.sort((a, b) => a.id.localeCompare(b.id, "en", { numeric: true }));
   return recipe;

@@ -1,6 +1,6 @@
 /**
- * One kept HTTP connection with one request on it at a time: as lean as a load driver has to be, so that what is
- * measured is the broker. Limit: POST only, ASCII bodies, answers with a content-length (the gateway's JSON all are).
+ * One persistent HTTP connection with one request at a time, as lean as possible, so that the broker is measured and not
+ * the driver. Limit: POST only, ASCII bodies, answers with a content-length (the gateway's JSON always has one).
  */
 import { connect, type Socket } from "node:net";
 
@@ -35,7 +35,7 @@ export class Lane {
     });
   }
 
-  /** Resolves once it is connected, or is not going to be. */
+  /** Resolves once it is connected, or has failed. */
   opened(): Promise<void> {
     return new Promise((resolve) => {
       if (!this.#socket.connecting) return resolve();
@@ -44,7 +44,7 @@ export class Lane {
     });
   }
 
-  /** `headers` are whole lines, each with its line break. */
+  /** `headers` are complete lines, each with its line break. */
   post(path: string, body: string, headers = ""): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#closed) {

@@ -1,5 +1,5 @@
 /**
- * A load: the process that asks, the process that works, and one window of time over both, the gateway and Redis.
+ * A load: a submitting process, a working process, and one window of time over both, the gateway and Redis.
  * Limit: the counters of the four are read within a few milliseconds of each other, not at one instant.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,29 +11,29 @@ import type { RedisUsage, Stage } from "./stage.ts";
 import { type Tally, tallySchema } from "./tally.ts";
 
 export interface Times {
-  /** How long is measured, and how long the load runs before. */
+  /** The length of the window, and of the warm-up before it. */
   readonly seconds: number;
   readonly warmup: number;
 }
 
 export interface Window {
-  /** As the asking side sees it: from the request to the answer that it waits for. */
+  /** On the submitting side: from the request to the answer that it waits for. */
   readonly asked: Tally;
-  /** As the working side sees it: from the request to the work in hand. */
+  /** On the working side: from the request to the received work. */
   readonly worked: Tally;
   readonly redis: RedisUsage;
-  /** 0 where there is no gateway. */
+  /** 0 without a gateway. */
   readonly gateway_cpu_us: number;
 }
 
 export interface Shape {
   readonly lanes: number;
   readonly bytes: number;
-  /** A second; null: as fast as the lanes go. */
+  /** A second; null: as fast as the lanes can. */
   readonly rate: number | null;
 }
 
-/** Runs one window while `asking` and `working` go on; throws what went wrong in them. */
+/** Runs one window while `asking` and `working` run; throws their errors. */
 async function watch(
   [asking, working]: readonly [Remote, Remote],
   stage: Stage,
@@ -69,7 +69,7 @@ async function watch(
   };
 }
 
-/** Callers and agents of a gateway. Its two processes live until {@link end}, its connections for one window. */
+/** Callers and agents of a gateway. Its two processes run until {@link end}, its connections for one window. */
 export class ErrandLoad {
   readonly #submitter = new Remote("submitter");
   readonly #worker = new Remote("worker");
@@ -85,7 +85,7 @@ export class ErrandLoad {
     this.#polls = polls;
   }
 
-  /** `polls`: one long-poll each; the delegations go to their agents. */
+  /** `polls`: one long-poll for each; the delegations go to their agents. */
   static async start(stage: Stage, gateway: Gateway, polls: readonly Poll[]): Promise<ErrandLoad> {
     return new ErrandLoad(stage, gateway, await gateway.token("caller:bench"), polls);
   }
@@ -109,7 +109,7 @@ export class ErrandLoad {
     return window;
   }
 
-  /** One delegation, from beginning to end: the answer that its caller had. */
+  /** One delegation, from submit to end: its caller's answer. */
   async one(bytes: number): Promise<string> {
     const { url } = this.#gateway;
     const [poll] = this.#polls;
@@ -129,7 +129,7 @@ export class ErrandLoad {
   }
 }
 
-/** The rival: the same load on BullMQ itself, in another database of the same Redis. */
+/** The comparison: the same load on BullMQ itself, in another database of the same Redis. */
 export class BullLoad {
   readonly #submitter = new Remote("bull-submitter");
   readonly #worker = new Remote("bull-worker");

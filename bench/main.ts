@@ -1,6 +1,6 @@
 /**
- * The benchmarks: see docs/benchmarks.md for what each figure means. Exits 0 when all ran, whatever the figures say.
- * Limit: on a machine that does something else besides, they say more about that.
+ * The benchmarks: docs/benchmarks.md explains each figure. Exits with 0 if all ran, whatever the figures.
+ * Limit: on a busy machine, the figures also measure the other load.
  */
 import { constants, cpus, totalmem } from "node:os";
 import { type Figure, line, SCENARIOS, type Scenario } from "./figures.ts";
@@ -71,7 +71,7 @@ function isScenario(name: string): name is Scenario {
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.once(signal, () => {
-    // The other processes end when nobody is left to ask.
+    // The other processes exit when their parent does.
     void closeStages().finally(() => process.exit(128 + constants.signals[signal]));
   });
 }

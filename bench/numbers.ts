@@ -1,6 +1,6 @@
-/** Medians and quantiles. Limit: of numbers that are all there; nothing is estimated. */
+/** Medians and quantiles. Limit: of complete samples; nothing is estimated. */
 
-/** Of ascending numbers; 0 for none. */
+/** Of ascending numbers; 0 for an empty list. */
 export function quantile(sorted: readonly number[], q: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? 0;
 }

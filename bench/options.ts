@@ -1,4 +1,4 @@
-/** The command line of the benchmarks. Limit: numbers are taken as given; silly ones give silly figures. */
+/** The command line of the benchmarks. Limit: numbers are not checked for sense. */
 import { parseArgs } from "node:util";
 import { SCENARIOS, type Scenario } from "./figures.ts";
 
@@ -8,17 +8,17 @@ Figures go to standard output, progress to standard error.
 
   --json              one JSON object a line: {name, value, unit, min, max, rounds, ...}
   --only NAMES        only these, comma separated: scenarios (${Object.keys(SCENARIOS).join(", ")}) or figures
-  --quick             small numbers: a minute, to see that it works; the figures mean little
-  --rounds N          rounds, interleaved; the median is told                        (5)
-  --seconds S         how long each round is measured                                (4)
+  --quick             small numbers: a minute, as a check that it works; not for figures
+  --rounds N          rounds, interleaved; the median is reported                    (5)
+  --seconds S         length of each measured round                                  (4)
   --lanes N           callers at once, and polls at once                             (50)
   --bytes N           of a task, and of a reply                                      (1024)
   --pollers A,B       idle polls beside the load of the wake-up figures              (1000,5000)
   --streams N         idle event streams                                             (2000)
-  --crowd N           polls, and as many streams, at one gateway that is killed          (5000)
+  --crowd N           polls, and as many streams, at one gateway that is killed      (5000)
   --agents N          agents that the load is spread over                            (10000)
-  --kept N            finished delegations that are kept                             (1000000)
-  --profile FILE      write a CPU profile of the gateway under the cycle load, and tell where its time goes
+  --kept N            finished delegations that are stored                           (1000000)
+  --profile FILE      write a CPU profile of the gateway under the cycle load, and print where its time goes
   --help
 `;
 
@@ -59,7 +59,7 @@ const QUICK = {
 
 export class UsageError extends Error {}
 
-/** Null when help is asked for. */
+/** Null if help was requested. */
 export function readOptions(args: readonly string[]): Options | null {
   const text = { type: "string" } as const;
   const flag = { type: "boolean", default: false } as const;
@@ -117,12 +117,12 @@ export function readOptions(args: readonly string[]): Options | null {
   };
 }
 
-/** Whether a scenario makes anything that is asked for. */
+/** Whether a scenario makes any requested figure. */
 export function wants({ only }: Options, scenario: Scenario): boolean {
   return only.includes(scenario) || SCENARIOS[scenario].some((name) => only.includes(name));
 }
 
-/** Whether a figure is asked for, by its own name or its scenario's. */
+/** Whether a figure is requested, by its own name or its scenario's. */
 export function wantsFigure({ only }: Options, scenario: Scenario, name: string): boolean {
   return only.includes(scenario) || only.includes(name);
 }

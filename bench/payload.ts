@@ -1,5 +1,5 @@
 /**
- * What goes over the wire: a task of so many bytes that carries when it was sent, and a reply of as many.
+ * The payloads: a task of a given size with the time when it was sent, and a reply of the same size.
  * Limit: ASCII.
  */
 import { clock } from "./tally.ts";
@@ -11,7 +11,7 @@ const STAMP_WIDTH = 18;
 export const filler = (bytes: number): string =>
   "the quick brown fox jumps over it ".repeat(Math.ceil(bytes / 34)).slice(0, bytes);
 
-/** A delegation for an agent, as JSON; `rest` is filler that leaves room for the stamp. */
+/** A delegation for an agent, as JSON; `rest` is filler, shortened by the size of the time stamp. */
 export function taskJson(agent: string, rest: string): string {
   return `{"target":"${agent}","task":"${stamp()}${rest}"}`;
 }
@@ -24,7 +24,7 @@ function stamp(): string {
     .padStart(STAMP_WIDTH - 2, "0")}~`;
 }
 
-/** How long ago the task that stands behind `from` was sent, ms. */
+/** Milliseconds since the task that follows `from` was sent. */
 export function ageIn(text: string, from: number): number {
   const at = text.indexOf("~", from) + 1;
   return clock() - Number(text.slice(at, at + STAMP_WIDTH - 2));

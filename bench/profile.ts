@@ -1,6 +1,6 @@
 /**
- * Where the time goes: the gateway's by a CPU profile, Redis' by its own counters. Limit: time in Node and in native
- * code is counted for the library, or the part of the gateway, that called it; what nobody called stands for itself.
+ * Where the time goes: the gateway's from a CPU profile, Redis' from its own counters. Limit: time in Node and native
+ * code counts for the library, or the part of the gateway, that called it; without a caller it counts for itself.
  */
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
@@ -53,7 +53,7 @@ function partOf({ url }: Frame): string | undefined {
   );
 }
 
-/** The gateway's own function, as it stands in the build. */
+/** The gateway's own function, as named in the build. */
 function ownFunction(frame: Frame): string | undefined {
   const file = /\/dist\/([\w/-]+\.js)$/.exec(frame.url)?.[1];
   if (file === undefined || frame.url.includes("node_modules")) return undefined;
@@ -71,7 +71,7 @@ class Tree {
     }
   }
 
-  /** What the nearest caller that `of` knows is called, from this node on upward. */
+  /** The name of the nearest caller that `of` knows, from this node upwards. */
   nearest(id: number, of: (frame: Frame) => string | undefined): string {
     for (let at: number | undefined = id; at !== undefined; at = this.#parents.get(at)) {
       const frame = this.#frames.get(at);
@@ -83,7 +83,7 @@ class Tree {
   }
 }
 
-/** Readable tables: shares of the time in which the gateway did anything, and microseconds a delegation. */
+/** Readable tables: shares of the gateway's busy time, and microseconds per delegation. */
 export async function describeProfile(file: string, windows: readonly Window[]): Promise<string> {
   const { nodes, samples, timeDeltas } = profileSchema.parse(JSON.parse(await readFile(file, "utf8")));
   const tree = new Tree(nodes);
@@ -103,7 +103,7 @@ export async function describeProfile(file: string, windows: readonly Window[]):
     functions.set(own, (functions.get(own) ?? 0) + time);
   }
   const delegations = windows.reduce((sum, { asked }) => sum + asked.count, 0);
-  // The profile has the warm-up in it as well; the windows know what a delegation costs.
+  // The profile includes the warm-up; the windows have the cost of one delegation.
   const each = windows.reduce((sum, window) => sum + window.gateway_cpu_us, 0) / delegations;
   const table = (of: Map<string, number>, most: number) =>
     [...of]

@@ -1,6 +1,6 @@
 /**
- * The processes of a benchmark: started by one, asked over IPC, ended with it. Limit: a process that dies fails
- * whatever is asked of it.
+ * The processes of a benchmark: started and stopped by one, controlled over IPC. Limit: if a process dies, every request
+ * to it fails.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -18,7 +18,7 @@ interface Asked {
 /** As `npm start`, the image and the systemd unit start a gateway. */
 const GATEWAY_FLAGS = ["--max-semi-space-size=32"];
 
-/** A program as plain JavaScript: a loader of sources would double the time that a gateway takes to start. */
+/** A program as plain JavaScript: compiling the sources on load would double the gateway's start time. */
 function compiled(source: string): string {
   const outfile = fileURLToPath(new URL("../node_modules/.cache/errand-bench/gateway.mjs", import.meta.url));
   buildSync({
@@ -86,7 +86,7 @@ export class Remote {
     return answer.parse(result);
   }
 
-  /** For what answers nothing. */
+  /** For messages without an answer. */
   async tell(what: string, args: unknown = null): Promise<void> {
     await this.ask(what, z.unknown(), args);
   }
@@ -102,10 +102,10 @@ export class Remote {
   }
 }
 
-/** The other side: a process that does what it is asked, and ends when nobody is left to ask. */
+/** The other side: a process that serves requests, and exits when its parent does. */
 export function serve(handlers: Readonly<Record<string, (args: unknown) => unknown>>): void {
   process.on("disconnect", () => process.exit(0));
-  // Ctrl-C is the parent's to act on.
+  // The parent handles Ctrl-C.
   process.on("SIGINT", () => {});
   process.on("message", (message) => void handle(handlers, message));
 }

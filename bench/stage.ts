@@ -1,7 +1,7 @@
 /**
- * A Redis of the benchmark's own: the embedded one, on a private socket in a temporary directory, set as users have
- * it. Limit: two settings differ, and docs/benchmarks.md says so: no memory cap, and no rewrite of the append-only
- * file while something is timed.
+ * A Redis for the benchmark: the embedded one, on a private socket in a temporary directory, configured as users have
+ * it. Limit: two settings differ (see docs/benchmarks.md): no memory cap, and no rewrite of the append-only file during
+ * a measurement.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
@@ -14,11 +14,11 @@ export const FSYNCS = ["always", "everysec"] as const;
 export type Fsync = (typeof FSYNCS)[number];
 
 export interface RedisUsage {
-  /** Calls and the time they took, by command; a script's own commands are counted by themselves, too. */
+  /** Calls and their time, by command; commands within a script count separately, too. */
   readonly by: ReadonlyMap<string, { readonly calls: number; readonly us: number }>;
   readonly commands: number;
   readonly scripts: number;
-  /** User and system, all its threads. */
+  /** User and system time, all its threads. */
   readonly cpu_us: number;
 }
 
@@ -27,7 +27,7 @@ const numberIn = (info: string, name: string): number =>
 
 const open = new Set<Stage>();
 
-/** For an end by a signal: nothing of it stays behind. */
+/** Cleans up everything when a signal ends the run. */
 export async function closeStages(): Promise<void> {
   await Promise.all([...open].map((stage) => stage.close()));
 }
@@ -81,12 +81,12 @@ export class Stage {
     return numberIn(await this.redis.info("memory"), "used_memory");
   }
 
-  /** Connections beside the benchmark's own. */
+  /** Connections, without the benchmark's own. */
   async connections(): Promise<number> {
     return numberIn(await this.redis.info("clients"), "connected_clients") - 1;
   }
 
-  /** Begins to count commands; CPU is counted from the start of the server. */
+  /** Starts to count commands; CPU is counted from the start of the server. */
   async mark(): Promise<RedisUsage> {
     await this.redis.config("RESETSTAT");
     return this.usage();
@@ -99,7 +99,7 @@ export class Stage {
     let commands = 0;
     let scripts = 0;
     for (const [, name = "", calls, us] of stats.matchAll(/^cmdstat_([^:]+):calls=(\d+),usec=(\d+)/gm)) {
-      // Our own questions are no part of the load.
+      // The benchmark's own commands are not part of the load.
       if (name.startsWith("info") || name.startsWith("config")) continue;
       by.set(name, { calls: Number(calls), us: Number(us) });
       commands += Number(calls);
@@ -109,7 +109,7 @@ export class Stage {
     return { by, commands, scripts, cpu_us };
   }
 
-  /** The slowest commands since {@link watchSlow}, and what else held Redis up. */
+  /** The slowest commands since {@link watchSlow}, and other causes of delay in Redis. */
   async slow(): Promise<string> {
     const log = await this.redis.call("SLOWLOG", "GET", "8");
     const latency = await this.redis.call("LATENCY", "LATEST");

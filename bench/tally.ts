@@ -1,5 +1,5 @@
 /**
- * What one process of the load counts in a window of time: how many, how long each took, and its own CPU.
+ * What one process of the load counts in a window of time: the number, the latencies, and its own CPU.
  * Limit: every sample is kept until the window ends.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,14 +11,14 @@ export const tallySchema = z.object({
   seconds: z.number(),
   p50_ms: z.number(),
   p99_ms: z.number(),
-  /** This process' own, user and system. */
+  /** Of this process, user and system time. */
   cpu_us: z.number(),
-  /** The first failure since the load was started; null for none. */
+  /** The first failure since the load started; null if there was none. */
   failure: z.string().nullable(),
 });
 export type Tally = z.infer<typeof tallySchema>;
 
-/** Milliseconds by a clock that all processes of a machine share. */
+/** Milliseconds of a clock that all processes of a machine share. */
 export const clock = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 const cpu = (): number => {
@@ -46,14 +46,14 @@ export class Tallier {
     return this.#failure;
   }
 
-  /** Begins a window. */
+  /** Starts a window. */
   mark(): void {
     this.#samples = [];
     this.#since = clock();
     this.#cpu = cpu();
   }
 
-  /** Ends it, once anything at all has come back: on a machine this busy the window is longer. */
+  /** Ends it once there is at least one result: on a busy machine the window is longer. */
   async take(): Promise<Tally> {
     const deadline = clock() + PATIENCE_MS;
     while (this.#samples.length === 0 && this.#failure === null && clock() < deadline) await sleep(5);

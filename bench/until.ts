@@ -1,4 +1,4 @@
-/** Waits for a condition. Limit: looks every 20 ms. */
+/** Waits for a condition; checks it every 20 ms. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export async function until(probe: () => Promise<boolean>, what: string, timeoutMs = 60_000): Promise<void> {

@@ -1,8 +1,8 @@
 /**
- * An A2A client, by the official SDK, of an agent that polls: it sends a message, prints what comes, and approves or
- * denies what is asked on the way. It keeps nothing but the task's id, so the answer could as well come tomorrow, from
- * elsewhere. Needs ERRAND_URL and a caller's ERRAND_TOKEN; release.ts is an agent to try it with.
- * Limit: one question at a time; docs/a2a.md has how several are answered.
+ * An A2A client with the official SDK: it sends a message, prints the updates, and approves or denies questions on the
+ * way. It keeps only the task's id, so the answer could come tomorrow, from another process. Needs ERRAND_URL and a
+ * caller's ERRAND_TOKEN; try it with release.ts.
+ * Limit: one question at a time; docs/a2a.md describes how to answer several.
  */
 import { randomUUID } from "node:crypto";
 import { type Message, type StreamResponse, TaskState } from "@a2a-js/sdk";
@@ -29,7 +29,7 @@ const factory = new ClientFactory({
   transports: [new JsonRpcTransportFactory({ fetchImpl: withToken })],
   cardResolver: new DefaultAgentCardResolver({ fetchImpl: withToken }),
 });
-// With the slash: the card's path is resolved under it.
+// With the trailing slash: the card's path is resolved against it.
 const client = await factory.createFromUrl(`${ERRAND_URL}/a2a/${name}/`);
 
 const textIn = (parts: Message["parts"] = []): string =>
@@ -47,7 +47,7 @@ function show({ payload }: StreamResponse): void {
   }
 }
 
-/** Sends, shows what follows, and returns where that led. */
+/** Sends a message, prints the updates, and returns the task's last state. */
 async function send(words: string, more: Partial<Message> = {}): Promise<{ id: string; state: TaskState }> {
   const message: Message = {
     messageId: randomUUID(),

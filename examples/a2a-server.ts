@@ -1,7 +1,7 @@
 /**
- * An ordinary A2A server that knows nothing of Errand: it deploys what it is told, once somebody has said yes. With
- * `errand relay --agent deployer --to http://127.0.0.1:9999` beside it, it works off a broker's delegations. Usage:
- * a2a-server.ts [PORT]. Limit: JSON-RPC with streaming, tasks in memory; the deploying is left out.
+ * An ordinary A2A server that knows nothing of Errand: it asks for approval, then deploys what it is told. With
+ * `errand relay --agent deployer --to http://127.0.0.1:9999` beside it, it works on a broker's delegations. Usage:
+ * a2a-server.ts [PORT]. Limit: JSON-RPC with streaming, tasks in memory; it deploys nothing.
  */
 import { createServer } from "node:http";
 import { AgentCard, Task, TaskStatusUpdateEvent } from "@a2a-js/sdk";
@@ -68,7 +68,7 @@ const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""
 
 const card = AgentCard.fromJSON({
   name: "deployer",
-  description: "deploys what it is told, once somebody has said yes",
+  description: "deploys what it is told, after an approval",
   version: "1",
   supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
   capabilities: { streaming: true },

@@ -1,7 +1,7 @@
 /**
- * Answers what agents ask: approves a question that has one of its words in it, denies any other, and leaves credentials
- * alone. It begins with the oldest event that is kept, so what was asked before it started is answered too. Needs
- * ERRAND_URL and an approver's ERRAND_TOKEN. Limit: a rule, where you would have a person; yes or no is all it says.
+ * Answers agents' questions: approves a question that contains one of its words, denies any other, and ignores requests
+ * for credentials. It starts with the oldest stored event, so it also answers earlier questions. Needs ERRAND_URL and an
+ * approver's ERRAND_TOKEN. Limit: a fixed rule in place of a person; it only answers yes or no.
  */
 import { Delegator, ErrandApiError, textOf } from "../src/index.ts";
 
@@ -27,7 +27,7 @@ const delegator = new Delegator();
 
 async function answer(id: string): Promise<void> {
   const { interrupt } = await delegator.get(id);
-  // Answered or over since the event; or a question for a credential, which a yes or no does not answer.
+  // Already answered or ended; or it asks for a credential, which yes or no does not answer.
   if (interrupt === null || interrupt.kind === "auth") return;
   const question = interrupt.requests.map(({ message }) => textOf(message)).join("\n");
   const isFine = words.some((word) => question.includes(word));
@@ -40,7 +40,7 @@ try {
   for await (const event of delegator.watch({}, { after: "0", signal: stop.signal })) {
     if (event.type !== "DELEGATION_STATUS" || event.status !== "interrupted") continue;
     await answer(event.delegation_id).catch((error: unknown) => {
-      // Somebody was quicker, or it asks for more than a yes or no.
+      // Somebody else answered first, or the question needs more than yes or no.
       if (!(error instanceof ErrandApiError) || error.status === 0) throw error;
       process.stderr.write(`left alone: ${error.message}\n`);
     });

@@ -1,6 +1,6 @@
 /**
- * A process that the demo starts and ends. Limit: POSIX; each is a process group of its own, so that Ctrl-C
- * reaches the demo alone, which ends them in order.
+ * A process that the demo starts and stops. Limit: POSIX; each child is a process group of its own, so that Ctrl-C
+ * reaches only the demo, which stops its children in order.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -19,7 +19,7 @@ export interface ChildOptions {
 
 const running = new Set<ChildProcess>();
 
-// The last resort, for ends that nobody planned.
+// The last resort, if the demo itself exits unexpectedly.
 process.on("exit", () => {
   for (const child of running) killGroup(child);
 });
@@ -69,6 +69,6 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGKILL");
   } catch {
-    // It is gone already.
+    // It has already exited.
   }
 }

@@ -26,10 +26,10 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MAIN = join(ROOT, "dist", "main.js");
 const AGENT = "librarian";
 const CALLER = "caller:demo";
-/** For each file the agent rests so long, so that there is progress to see. */
+/** The agent pauses this long for each file, so that progress is visible. */
 const PAUSE_MS = 40;
 const ANSWER_LINES = 6;
-/** The work's share of the minute that all may take; the rest is for an orderly end. */
+/** The part of the minute that the work may take; the rest is for an orderly stop. */
 const WORK_MS = 40_000;
 const AGENT_STOP_MS = 4_000;
 const BROKER_STOP_MS = 12_000;
@@ -64,10 +64,10 @@ async function main(): Promise<number> {
     problems.push(why instanceof Error ? why.message : String(why));
   }
   print("");
-  // The agent first: it gives back what it holds.
+  // The agent first: it releases its leases.
   for (const { name, child, stopMs } of started.reverse()) {
     const { code, signal } = await child.stop(stopMs);
-    // Interrupted, it may not yet have been able to end in any other way.
+    // An interrupted delegation may not have reached its expected end.
     const clean = code === 0 || (signal === "SIGTERM" && problems.length > 0);
     if (!clean) problems.push(`the ${name} did not end cleanly (${signal ?? `exit code ${code}`})`);
   }
@@ -80,7 +80,7 @@ async function main(): Promise<number> {
   return problems.length === 0 ? 0 : 1;
 }
 
-/** Aborts on Ctrl-C and the like, when nobody reads the output any more, and when time is up. */
+/** Aborts on Ctrl-C and similar signals, when the output is closed, and when time is up. */
 function endingOf({ stdout, stderr }: NodeJS.Process): AbortController {
   const ending = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
@@ -96,7 +96,7 @@ function endingOf({ stdout, stderr }: NodeJS.Process): AbortController {
   return ending;
 }
 
-/** What did not end as expected. */
+/** Delegations that did not end as expected. */
 async function run(dataDir: string, started: Started[], ending: AbortController): Promise<string[]> {
   const { signal } = ending;
   const start = (name: string, stopMs: number, args: readonly string[], env: Record<string, string>) => {
@@ -137,7 +137,7 @@ async function run(dataDir: string, started: Started[], ending: AbortController)
   return problems;
 }
 
-/** Where the broker listens, once it says that it is ready. */
+/** The broker's address, once it reports that it is ready. */
 async function ready(dataDir: string, signal: AbortSignal): Promise<string> {
   for (;;) {
     try {
@@ -145,13 +145,13 @@ async function ready(dataDir: string, signal: AbortSignal): Promise<string> {
       const { url } = z.object({ url: z.string() }).parse(JSON.parse(text));
       if ((await fetch(`${url}/readyz`, { signal })).status === 200) return url;
     } catch {
-      // Not there yet, or half written.
+      // The file is missing or half written.
     }
     await sleep(20, undefined, { signal });
   }
 }
 
-/** What an operator does once: an agent, and a token each for it and for its caller. */
+/** The operator's setup: creates an agent, and a token each for it and for its caller. */
 async function setUp(url: string, dataDir: string, signal: AbortSignal) {
   const operator = (await readFile(join(dataDir, "operator-token"), "utf8")).trim();
   const admin = new Admin({ url, token: operator });
@@ -172,7 +172,7 @@ async function delegateAll(delegator: Delegator, signal: AbortSignal): Promise<M
   return jobs;
 }
 
-/** Prints each event as it comes, until all delegations ended; from the beginning, so that none is missed. */
+/** Prints each event as it arrives, until all delegations have ended; from the beginning, so that none is missed. */
 async function follow(delegator: Delegator, signal: AbortSignal): Promise<DelegationEvent[]> {
   const seen: DelegationEvent[] = [];
   const ended = new Set<string>();
@@ -195,7 +195,7 @@ const detailsSchema = z.object({
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 });
 
-/** Time (UTC), delegation, type, status, and what belongs to it. */
+/** Time (UTC), delegation, type, status, and details. */
 function lineOf(event: DelegationEvent): string {
   const { task_preview, priority, attempt, progress, duration_ms, error } = detailsSchema.parse(event);
   const details = [

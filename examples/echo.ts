@@ -1,6 +1,6 @@
 /**
- * The smallest agent: it says back what it is told. Needs ERRAND_URL and an agent's ERRAND_TOKEN.
- * Limit: text alone; see shell.ts for work that takes a while.
+ * The smallest agent: it replies with its task. Needs ERRAND_URL and an agent's ERRAND_TOKEN.
+ * Limit: text only; see shell.ts for work that takes longer.
  */
 import { Agent } from "../src/index.ts";
 
@@ -15,7 +15,7 @@ Works for the agent (echo): replies with the text of the task. Reads ERRAND_URL 
 const name = process.argv[2] ?? "echo";
 const agent = new Agent({ agent: name }, (work) => work.text);
 
-// Work in hand may end within 10 s, then it goes back to the queue.
+// Work in progress may finish within 10 s; after that it is released.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void agent.stop(10));
 
 process.stdout.write(`${name} is looking for work\n`);

@@ -1,5 +1,5 @@
 /**
- * What the demo delegates and how each must end. Limit: the folders are this repository's.
+ * What the demo delegates, and how each delegation must end. Limit: the folders are this repository's.
  */
 import { type Delegation, type DelegationEvent, TERMINAL_EVENT_TYPES, textOf } from "../src/schema/index.ts";
 
@@ -10,7 +10,7 @@ export interface Job {
   readonly code?: string;
 }
 
-/** In the order of asking; the agent gets them by priority. */
+/** In the order of submission; the agent gets them by priority. */
 export const JOBS: readonly Job[] = [
   { folder: "src/lifecycle", priority: 5, ends: "completed" },
   { folder: "src/queue", priority: 9, ends: "completed" },
@@ -30,13 +30,13 @@ export function answerOf({ state, reply, error }: Delegation): string {
   return error ? `${error.code}: ${error.message}` : "";
 }
 
-/** What is wrong with one delegation and the events that were seen of it. */
+/** What is wrong with a delegation and its received events. */
 export function problemsOf(job: Job, delegation: Delegation, seen: readonly DelegationEvent[]): string[] {
   const { state, error, version } = delegation;
   const mine = seen.filter(({ delegation_id }) => delegation_id === delegation.id);
   const had = (status: string) => mine.some((event) => event.status === status);
   const seqs = mine.map(({ seq }) => seq).join(" ");
-  // The version counts the events: when all of them were seen, there is no second end to come.
+  // The version counts the events: if all were received, no second final event can follow.
   const wanted = Array.from({ length: version }, (_, index) => index + 1).join(" ");
   const ends = mine.filter(isLast).length;
   const checks: readonly [boolean, string][] = [
@@ -55,7 +55,7 @@ export function problemsOf(job: Job, delegation: Delegation, seen: readonly Dele
   return checks.flatMap(([holds, otherwise]) => (holds ? [] : [`${job.folder}: ${otherwise}`]));
 }
 
-/** All waited when the agent came, so it must have got them by priority. */
+/** All of them waited when the agent started, so it must have got them by priority. */
 export function problemsOfOrder(jobs: ReadonlyMap<string, Job>, seen: readonly DelegationEvent[]): string[] {
   const leased = seen.filter(({ status }) => status === "leased");
   const got = leased.map(({ delegation_id }) => jobs.get(delegation_id)?.priority).join(" ");

@@ -1,7 +1,7 @@
 /**
- * A delegator that hands one task each to many, then gathers the results as they come: as many as were sent, whatever
- * the order, whoever failed. Needs ERRAND_URL and a caller's ERRAND_TOKEN.
- * Usage: fan-out.ts AGENT TASK... Limit: it gathers in one process; keep the cursor to go on in another.
+ * Delegates one task each to many runs of an agent, then collects all results as they arrive, in any order, failures
+ * included. Needs ERRAND_URL and a caller's ERRAND_TOKEN.
+ * Usage: fan-out.ts AGENT TASK... Limit: it collects in one process; store the cursor to continue in another.
  */
 import { Delegator, textOf } from "../src/index.ts";
 
@@ -21,7 +21,7 @@ if (target === undefined || tasks.length === 0) {
 }
 
 const delegator = new Delegator();
-// One label for all, to tell them from whatever else is in the inbox.
+// One label for all, to distinguish them from other delegations in the inbox.
 const context_id = `fan-out-${Date.now()}-${process.pid}`;
 const sent = await Promise.all(tasks.map((task) => delegator.delegate({ target, task, context_id })));
 const open = new Set(sent.map(({ id }) => id));

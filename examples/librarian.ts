@@ -1,5 +1,5 @@
 /**
- * A poll-mode agent: its task names a folder of this repository, its reply says what source files are there.
+ * An agent that polls: its task names a folder of this repository, and its reply describes the source files in it.
  * Needs ERRAND_URL and an agent's ERRAND_TOKEN. Limit: one folder at a time, files read whole.
  */
 import { setTimeout as sleep } from "node:timers/promises";

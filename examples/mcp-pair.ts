@@ -1,7 +1,7 @@
 /**
- * Two agents that have nothing but MCP tools: one delegates, the other polls, asks which language, and answers in it.
- * Needs ERRAND_URL, ERRAND_TOKEN (who delegates) and AGENT_TOKEN (the agent; without it the first does for both, if it
- * is the operator's). Usage: mcp-pair.ts AGENT. Limit: each takes one turn; a model would decide what to call next.
+ * Two agents that use only MCP tools: one delegates, the other polls, asks for a language, and answers in it.
+ * Needs ERRAND_URL, ERRAND_TOKEN (the delegator's) and AGENT_TOKEN (the agent's; may be omitted if ERRAND_TOKEN is the
+ * operator's). Usage: mcp-pair.ts AGENT. Limit: each takes one turn; a model would decide what to call next.
  */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 
@@ -21,7 +21,7 @@ if (agent === undefined) {
   process.exit(64);
 }
 
-/** A client, and how its tools are called: what they answer as data; an error is thrown as its recovery. */
+/** A client, and a function that calls its tools: it returns the answer's data, and throws an error's recovery. */
 async function connect(name: string, token: string) {
   const client = new Client({ name, version: "1" }, { versionNegotiation: { mode: "auto" } });
   const requestInit = { headers: { authorization: `Bearer ${token}` } };
@@ -44,7 +44,7 @@ async function work(): Promise<void> {
     question: "In which language?",
     request_id: "language",
   });
-  // The lease ended with the question; the answer brings the work back, to whoever polls.
+  // The question ended the lease; after the answer, the next poll gets the work.
   const [second] = (await call("poll_inbox", { agent, wait_seconds: 50 })).tasks;
   const { lease_id } = second;
   const { answers } = await call("request_input", {

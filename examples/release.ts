@@ -1,7 +1,7 @@
 /**
- * An agent that asks before it acts: its task names a version, and it is released once somebody approves. The question
- * ends the run, and the answer starts it again, perhaps in another process. Needs ERRAND_URL and an agent's ERRAND_TOKEN.
- * Limit: it releases nothing; approver.ts is who answers, or `errand approve`.
+ * An agent that asks before it acts: its task names a version, which it releases after an approval. The question ends
+ * the run, and the answer starts it again, perhaps in another process. Needs ERRAND_URL and an agent's ERRAND_TOKEN.
+ * Limit: it releases nothing; answer with approver.ts or `errand approve`.
  */
 import { Agent, textOf } from "../src/index.ts";
 
@@ -30,7 +30,7 @@ const agent = new Agent(
     const notes: string[] = [];
     work.onMessage((message) => notes.push(textOf(message)));
 
-    // Until here it runs once more for each answer; what must happen once comes behind the last question.
+    // The code above runs again for each answer; put actions that must happen once after the last question.
     const answer = await work.ask(`Release ${version}?`, { options: ["approve", "deny"] });
     if (answer.decision !== "approve") {
       return { state: "rejected", text: `not released: ${answer.text || "no reason given"}` };

@@ -1,7 +1,7 @@
 /**
- * An agent that runs its task as a shell command: lines of output are streamed as chunks of an artifact, the exit
- * code decides the end, a cancel kills it. Needs ERRAND_URL and an agent's ERRAND_TOKEN. Limit: whoever may delegate
- * to it may run anything as you; set the agent's `accepts_from`, and run it where that is all right.
+ * An agent that runs its task as a shell command: it streams the output as chunks of an artifact, the exit code decides
+ * the result, a cancel kills the command. Needs ERRAND_URL and an agent's ERRAND_TOKEN. Limit: anyone who may delegate to
+ * it can run any command as you; set the agent's `accepts_from`, and run it only where that is acceptable.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,7 +20,7 @@ ERRAND_TOKEN (the agent's).
 const name = process.argv[2] ?? "shell";
 
 async function run({ text, signal, progress, artifact }: Work): Promise<Reply> {
-  // A process group of its own, so that all that the command started ends with it.
+  // A process group of its own, so that a kill reaches everything that the command started.
   const child = spawn("sh", ["-c", text], { stdio: ["ignore", "pipe", "pipe"], detached: true });
   const ended = once(child, "close");
   const kill = () => void (child.exitCode === null && child.pid && process.kill(-child.pid, "SIGKILL"));

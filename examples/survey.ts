@@ -1,6 +1,6 @@
 /**
  * Reads the source files below a folder and counts: lines, code, comments, identifiers.
- * Limit: it tells tokens apart by pattern, so code inside a template string counts as text.
+ * Limit: it finds tokens by pattern, so code inside a template string counts as text.
  */
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { extname, isAbsolute, join, relative, resolve } from "node:path";
@@ -24,7 +24,7 @@ export interface SurveyOptions {
   readonly onFile?: ((path: string, done: number, total: number) => Promise<void> | void) | undefined;
 }
 
-/** A task that cannot be done as it was given; the code goes to whoever gave it. */
+/** A task that cannot be done as given; the delegator receives the code. */
 export class SurveyError extends Error {
   override readonly name = "SurveyError";
   readonly code: "no_such_folder" | "not_a_folder" | "outside_repo";
@@ -35,12 +35,12 @@ export class SurveyError extends Error {
   }
 }
 
-/** One match is one token; what is neither comment, text nor word is some other code. */
+/** One match is one token; anything that is not a comment, a text or a word is other code. */
 const JAVASCRIPT = new RegExp(
   [
     String.raw`(?<comment>\/\/.*|\/\*[\s\S]*?(?:\*\/|$))`,
     String.raw`(?<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|${"`"}(?:\\[\s\S]|[^${"`"}\\])*${"`"}`,
-    // A slash where a value is due opens a regular expression; elsewhere it divides.
+    // A slash where a value is expected starts a regular expression; elsewhere it divides.
     String.raw`(?<=[(,=:[!&|?{};]\s*)\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[a-z]*)`,
     String.raw`(?<word>[A-Za-z_$][\w$]*)|\S`,
   ].join("|"),
@@ -92,11 +92,11 @@ export async function survey(root: string, folder: string, options: SurveyOption
   return { folder, files, words };
 }
 
-/** The folder's real path, which must be in the repository whatever links or dots lead to it. */
+/** The folder's real path, which must be in the repository after all links and dots are resolved. */
 async function locate(base: string, folder: string): Promise<string> {
   const wanted = resolve(base, folder);
   const outside = () => new SurveyError("outside_repo", `${folder} is outside the repository`);
-  // Before looking: what exists out there is nobody's business.
+  // Checked before the folder is read, so that the error does not reveal what exists outside.
   if (!isInside(base, wanted)) throw outside();
   const real = await realpath(wanted).catch(() => {
     throw new SurveyError("no_such_folder", `there is no folder ${folder}`);
@@ -124,7 +124,7 @@ async function sourcesBelow(folder: string): Promise<string[]> {
   return found.sort();
 }
 
-/** A line with code and a comment is a line of code; what has neither is blank. */
+/** A line with code and a comment counts as code; a line with neither is blank. */
 function count(text: string, language: RegExp, words: Map<string, number>) {
   const code = new Set<number>();
   const comments = new Set<number>();

@@ -1,7 +1,7 @@
 /**
- * Watches everything that its token may see, one line an event, across restarts of the broker and of its own: the
- * cursor of the last event is kept in a file. Needs ERRAND_URL and ERRAND_TOKEN (a viewer's sees all).
- * Usage: watcher.ts [CURSOR-FILE]. Limit: events older than the broker keeps are gone; a RESET line says so.
+ * Prints every event that its token may see, one per line, across restarts of the broker and of itself: it stores the
+ * cursor of the last event in a file. Needs ERRAND_URL and ERRAND_TOKEN (a viewer's sees all).
+ * Usage: watcher.ts [CURSOR-FILE]. Limit: older events than the broker keeps are gone; a RESET line says so.
  */
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { Delegator } from "../src/index.ts";
@@ -18,7 +18,7 @@ const file = process.argv[2];
 const stopped = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopped.abort());
 
-/** Nothing yet: from the beginning. */
+/** No cursor yet: start with the oldest event. */
 const after = file === undefined ? undefined : await readFile(file, "utf8").catch(() => "0");
 
 async function keep(cursor: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** The rival's callers: a plain Queue, each lane waiting for its job's result by QueueEvents. Limit: one load at a time. */
+/** BullMQ's submitters: a plain Queue; each lane waits for its job's result by QueueEvents. Limit: one load at a time. */
 
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,8 +13,8 @@ let stopping = false;
 let running: Promise<void> = Promise.resolve();
 
 /**
- * Resolves once completions are really heard of: what completes before QueueEvents has begun to read is never told,
- * and whoever waits for it waits for ever.
+ * Resolves once completions are really received: QueueEvents never reports a job that completes before it starts to
+ * read, and its waiter would wait forever.
  */
 async function heard(queue: Queue, events: QueueEvents): Promise<void> {
   const completed = once(events, "completed");
@@ -32,7 +32,7 @@ async function run(args: unknown): Promise<void> {
   const { lanes, bytes, rate, ...connection } = bullSchema.parse(args);
   const queue = new Queue(QUEUE, { connection });
   const events = new QueueEvents(QUEUE, { connection });
-  // Each waiting lane listens.
+  // Each waiting lane adds a listener.
   events.setMaxListeners(0);
   queue.setMaxListeners(0);
   await heard(queue, events);

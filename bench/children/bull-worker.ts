@@ -1,4 +1,4 @@
-/** The rival's worker: one Worker that takes as many jobs at once as there are lanes. Limit: one load at a time. */
+/** BullMQ's worker: one Worker whose concurrency is the number of lanes. Limit: one load at a time. */
 import { type Job, Worker } from "bullmq";
 import { bullSchema, QUEUE } from "../bull.ts";
 import { filler } from "../payload.ts";

@@ -1,6 +1,6 @@
 /**
- * Clients that wait and reconnect: event streams that resume by cursor, and polls. They wait as long as the broker's
- * `retry:` says before they come back. Limit: events are kept by id, to be compared at the end.
+ * Clients that wait and reconnect: event streams that resume by cursor, and polls. Before they reconnect, they wait as
+ * long as the broker's `retry:` says. Limit: events are stored by id and compared at the end.
  */
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,7 +15,7 @@ const crowdSchema = z.object({
   url: z.string(),
   /** One stream each. */
   streams: z.array(z.string()),
-  /** One poll each, of an agent that gets no work. */
+  /** One poll each, of an agent without work. */
   polls: z.array(z.object({ agent: z.string(), token: z.string() })),
 });
 const expectedSchema = z.record(z.string(), z.array(z.string()));
@@ -23,7 +23,7 @@ const expectedSchema = z.record(z.string(), z.array(z.string()));
 let stopping = false;
 let clients: Client[] = [];
 
-/** A connection that sends one request and comes back whenever it ends. */
+/** A connection that sends one request, and sends it again whenever the connection ends. */
 abstract class Client {
   open = false;
   protected retryMs = RETRY_MS;
@@ -99,7 +99,7 @@ class Poll extends Client {
     return `${head}content-type: application/json\ncontent-length: ${POLL.length}\n\n${POLL}`;
   }
 
-  // It gets no work: the answer ends the connection, and the next one polls again.
+  // There is no work: the answer ends the connection, and the next one polls again.
   protected read(): void {}
 }
 
@@ -116,9 +116,9 @@ serve({
       while (some.some(({ open }) => !open)) await sleep(5);
     }
   },
-  /** Streams that are open. */
+  /** Open streams. */
   streams: () => clients.filter((client) => client instanceof Stream && client.open).length,
-  /** The first stream that lacks an event of its token's, or has one too many; null when there is none. */
+  /** The first stream that lacks one of its token's events, or has one too many; null if there is none. */
   wrong(args) {
     const expected = expectedSchema.parse(args);
     for (const client of clients) {

@@ -1,6 +1,6 @@
 /**
- * The gateway under test, from the build, in a process of its own. Limit: one; it is asked for its CPU, its memory
- * and a profile, and is otherwise what `errand serve` runs.
+ * The gateway under test, from the build, in a process of its own. Limit: one; it also reports its CPU and memory and
+ * takes profiles, and is otherwise the same as `errand serve`.
  */
 import { writeFile } from "node:fs/promises";
 import { Session } from "node:inspector/promises";
@@ -11,7 +11,7 @@ import type { Gateway } from "../../src/app.ts";
 import type { Usage } from "../gateway.ts";
 import { serve } from "../remote.ts";
 
-// Not the sources through a loader: what users run is what is measured.
+// The build, because that is what users run.
 const build = pathToFileURL(resolve("dist"));
 const app: typeof import("../../src/app.ts") = await import(`${build}/app.js`);
 const logging: typeof import("../../src/telemetry/log.ts") = await import(`${build}/telemetry/log.js`);

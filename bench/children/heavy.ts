@@ -1,6 +1,6 @@
 /**
- * One principal that asks as much as it may, in several kinds of heavy work, so that the delay of another can be
- * measured. Refusals are expected and counted. Limit: closed loops; its own CPU is taken from the same cores.
+ * One principal that sends as much as it may, in several kinds of heavy work, to measure the delay of another principal.
+ * Refusals are expected and counted. Limit: closed loops; its own CPU is taken from the same cores.
  */
 import { setMaxListeners } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -12,11 +12,11 @@ import { serve } from "../remote.ts";
 
 const loadSchema = z.object({
   url: z.string(),
-  /** Of the operator: work in bulk is its. */
+  /** The operator's, for bulk work. */
   operator: z.string(),
   caller: z.string(),
   agent: z.string(),
-  /** Gets no work. */
+  /** Has no work. */
   idle: z.object({ agent: z.string(), token: z.string() }),
   kinds: z.array(z.enum(HEAVY)),
   /** Children of one parent. */
@@ -54,7 +54,7 @@ function sender({ url, caller }: Load): Send {
       });
       statuses[response.status] = (statuses[response.status] ?? 0) + 1;
       const text = await response.text();
-      // A refused caller that asks again at once would only measure refusals.
+      // A refused caller that repeats at once would only measure refusals.
       if (response.status === 429 || response.status === 503) await sleep(RETRY_MS);
       return text;
     } catch {
@@ -145,7 +145,7 @@ serve({
     const send = sender(load);
     running = Promise.all(load.kinds.map((kind) => WORK[kind](load, send)));
   },
-  /** What was answered how often. */
+  /** The number of answers of each kind. */
   async stop() {
     stopping = true;
     leaving.abort();

@@ -1,6 +1,6 @@
 /**
- * Delegates from so many lanes, each waiting for its answer (or only for the 202), as fast as they come or at a
- * rate. Limit: one load at a time.
+ * Delegates over a number of lanes, each waiting for its answer (or only for the 202), as fast as possible or at a rate.
+ * Limit: one load at a time.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
@@ -12,13 +12,13 @@ import { clock, Tallier } from "../tally.ts";
 const loadSchema = z.object({
   url: z.string(),
   token: z.string(),
-  /** Each delegation goes to one of them, at random. */
+  /** Each delegation goes to a random one. */
   agents: z.array(z.string()),
   lanes: z.number(),
   bytes: z.number(),
-  /** Wait for the end, or be content with the 202. */
+  /** Wait for the end, or only for the 202. */
   wait: z.boolean(),
-  /** A second, over all lanes; null: each lane as soon as it has its answer. */
+  /** A second, over all lanes; null: each lane sends the next as soon as it has its answer. */
   rate: z.number().nullable(),
 });
 type Load = z.infer<typeof loadSchema>;
@@ -66,7 +66,7 @@ class Submitter {
     tallier.add(clock() - since);
   }
 
-  /** Evenly but not in step with anybody's timers; what finds no free lane waits for one, and that counts. */
+  /** Evenly, but not in step with other timers; a delegation that finds no free lane waits for one, and that counts. */
   async #paced(rate: number, lanes: number): Promise<void> {
     const waiting: number[] = [];
     let next = clock();

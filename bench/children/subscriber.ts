@@ -1,4 +1,4 @@
-/** Subscribers that hold an event stream each and read what comes. Limit: what comes is thrown away. */
+/** Subscribers that each hold an event stream and read it. Limit: they discard the events. */
 import { connect, type Socket } from "node:net";
 import { z } from "zod";
 import { serve } from "../remote.ts";
@@ -17,7 +17,7 @@ function open(url: string, token: string): Promise<Socket> {
     let head = "";
     const read = (chunk: Buffer) => {
       head += chunk.toString("latin1");
-      // Its first line of the stream's own: by then the stream is really open.
+      // The first line of the stream itself: now the stream is open.
       if (!head.includes("retry:")) return;
       socket.off("data", read);
       socket.resume();

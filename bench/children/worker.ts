@@ -1,5 +1,5 @@
 /**
- * Agents that poll: each long-poll is a connection of its own, replies at once, and asks for the next in the same
+ * Agents that poll: each long-poll is a connection of its own, replies at once, and asks for the next lease in the same
  * round trip. Limit: one load at a time; stopping it cuts the parked polls.
  */
 import { z } from "zod";
@@ -15,7 +15,7 @@ const loadSchema = z.object({
   bytes: z.number(),
 });
 
-/** The longest that the contract knows, so that an idle poll is really idle. */
+/** The longest hold that the API allows, so that an idle poll is really idle. */
 const POLL = '{"wait_seconds":60}';
 const AT_ONCE = 200;
 const LEASES = '"leases":[';
@@ -48,7 +48,7 @@ serve({
     const { url, polls, bytes } = loadSchema.parse(args);
     const reply = `{"state":"completed","text":"${filler(bytes)}","next":${POLL}}`;
     stopping = false;
-    // No more at once than a listening socket takes by default.
+    // No more at once than the default backlog of a listening socket.
     for (let at = 0; at < polls.length; at += AT_ONCE) {
       const some = polls.slice(at, at + AT_ONCE).map(({ agent, token }) => {
         const lane = new Lane(url, token);

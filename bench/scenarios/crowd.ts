@@ -1,7 +1,7 @@
 /**
- * One gateway with thousands of parked polls and as many event streams: what they cost at rest, how fast another
- * request is answered beside them, and how soon all are back after the gateway was killed. A stream that then misses
- * an event, or gets one twice, fails the run. Limit: the clients run on the same cores.
+ * One gateway with thousands of parked polls and event streams: their cost at rest, the latency of another request beside
+ * them, and the time until all have reconnected after the gateway was killed. A stream that then misses an event, or gets
+ * one twice, fails the run. Limit: the clients run on the same cores.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
@@ -14,7 +14,7 @@ import type { Stage } from "../stage.ts";
 import { clock } from "../tally.ts";
 import { until } from "../until.ts";
 
-/** Streams of one caller; one alone may not have thousands. */
+/** Streams of one caller; a single caller may not have thousands. */
 const STREAMS_OF_ONE = 100;
 /** Delegations of each caller: while all rest, around the kill, and after it. */
 const DELEGATIONS = 4;
@@ -47,7 +47,7 @@ export async function crowd(stage: Stage, options: Options, say: (line: string) 
     const read = await otherRequests(first, options.seconds * 5);
     say(`crowd: ${rest.percent.toFixed(1)} % of a core at rest, another request's p99 ${read.toFixed(1)} ms`);
 
-    // Some are accepted and some cut: what was accepted must reach every stream.
+    // Some are accepted and some are cut: the accepted ones must reach every stream.
     const around = delegateAll(first, callers).catch(() => {});
     await sleep(20);
     await first.kill();
@@ -91,7 +91,7 @@ export async function crowd(stage: Stage, options: Options, say: (line: string) 
 const wrong = (clients: Remote, expected: Record<string, string[]>): Promise<string | null> =>
   clients.ask("wrong", z.string().nullable(), expected);
 
-/** All are there: what connecting cost is over. */
+/** All are connected, and the cost of connecting is over. */
 async function settled(
   gateway: Gateway,
   clients: Remote,
@@ -127,7 +127,7 @@ async function atRest(gateway: Gateway, seconds: number): Promise<{ percent: num
   return { percent: (after.cpu_us - before.cpu_us) / (clock() - since) / 10, rss: after.rss };
 }
 
-/** The p99 of one reader that asks now and then. */
+/** The p99 of one reader that sends a request now and then. */
 async function otherRequests(gateway: Gateway, seconds: number): Promise<number> {
   const times: number[] = [];
   for (const end = clock() + seconds * 1000; clock() < end; ) {
@@ -142,7 +142,7 @@ async function otherRequests(gateway: Gateway, seconds: number): Promise<number>
   );
 }
 
-/** Ids of all events that concern a caller, oldest first. */
+/** Ids of all events that a caller may see, oldest first. */
 async function allEvents(gateway: Gateway, token: string): Promise<string[]> {
   const ids: string[] = [];
   for (let after = "0"; ; ) {

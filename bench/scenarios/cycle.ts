@@ -1,5 +1,5 @@
 /**
- * The whole cycle as fast as it goes, and the same on BullMQ directly: rounds in turn, at both fsync settings.
+ * The whole cycle at full speed, and the same on BullMQ directly: alternating rounds, at both fsync settings.
  * Limit: one agent, one gateway.
  */
 import { type Figure, figure } from "../figures.ts";
@@ -30,7 +30,7 @@ export async function cycle(stage: Stage, options: Options, say: (line: string) 
     everysec: { errand: [], bull: [] },
   };
   try {
-    // Compiled and grown before anything is counted.
+    // Compiled and grown before the count starts.
     await errand.window(shape, options);
     await bull.window(shape, options);
     if (options.profile !== null) {

@@ -1,7 +1,7 @@
 /**
- * What a principal that asks as much as it may costs another: a cycle, a read and the expiry of a lease of one tenant,
- * alone and beside each kind of heavy work of another. Limit: the heavy process runs on the same cores, so a part of the
- * delay is the machine's.
+ * The cost that a principal with a heavy load causes for another: a cycle, a read and the expiry of a lease of one tenant,
+ * alone and beside each kind of heavy work of another. Limit: the heavy process runs on the same cores, so the machine
+ * causes a part of the delay.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
@@ -16,7 +16,7 @@ import { Remote } from "../remote.ts";
 import type { Stage } from "../stage.ts";
 import { clock } from "../tally.ts";
 
-/** Kept by the heavy principal, to be listed and replayed. */
+/** Stored for the heavy principal, to be listed and replayed. */
 const KEPT = 300;
 const KEPT_BYTES = 50_000;
 const CHILDREN = 2_000;
@@ -61,7 +61,7 @@ async function cycle({ gateway, caller, worker }: Tenant): Promise<string> {
   return id;
 }
 
-/** How long after its time a lease that nobody renews is noticed, ms. */
+/** The delay, in ms, until the broker notices that a lease without heartbeats has expired. */
 async function expiry({ gateway, caller, lapsing: { agent, token } }: Tenant): Promise<number> {
   const task = { target: agent, task: "x", max_attempts: 1 };
   await gateway.call("POST", "/v1/delegations", task, caller);
@@ -118,7 +118,7 @@ export async function fair(stage: Stage, options: Options, say: (line: string) =
     const caller = await gateway.token("caller:heavy");
     const isShort = options.seconds < 1;
     await keepSome(gateway, loaded, caller, isShort ? 10 : KEPT);
-    // The first round compiles and is not counted.
+    // The first round compiles the code and is not counted.
     await measure(tenant, options.warmup);
     const kinds: Record<string, readonly Heavy[]> = { nothing: [] };
     if (!isShort) for (const kind of HEAVY) kinds[kind] = [kind];

@@ -1,7 +1,7 @@
 /**
- * What the cycle loses as the broker fills: with a million finished delegations kept, and with ten thousand agents.
- * Each against a broker without, with a Redis and a gateway of its own, rounds in turn. Limit: both Redis run all the
- * time; the one that is not asked does next to nothing.
+ * What the cycle loses as the broker fills: with a million finished delegations, and with ten thousand agents. Each runs
+ * against an empty broker, with its own Redis and gateway, in alternating rounds. Limit: both Redis run all the time; the
+ * idle one uses almost no CPU.
  */
 import { type Figure, figure } from "../figures.ts";
 import { Gateway } from "../gateway.ts";
@@ -20,7 +20,7 @@ interface Side {
 async function open(stage: Stage, agents: number, lanes: number): Promise<Side> {
   const gateway = await Gateway.start(stage);
   const made = await gateway.agents(agents, "growth");
-  // As many polls as lanes; with more agents than that, one for each agent.
+  // As many polls as lanes; with more agents than lanes, one for each agent.
   const polls = Array.from(
     { length: Math.max(agents, lanes) },
     (_, index) => made[index % agents] ?? [],
@@ -34,23 +34,23 @@ async function close({ gateway, load, stage }: Side): Promise<void> {
   await stage.redis.flushall("ASYNC");
 }
 
-/** Of the gateway and its Redis, a delegation. */
+/** Of the gateway and its Redis, per delegation. */
 const cpuOf = ({ asked, gateway_cpu_us, redis }: Window): number =>
   (gateway_cpu_us + redis.cpu_us) / asked.count;
 
 interface Growth {
   readonly ratios: readonly number[];
-  /** The same by CPU instead of by the clock: more than 1 where the larger broker needs more. */
+  /** The same by CPU instead of throughput: more than 1 if the larger broker needs more. */
   readonly more: { readonly cpu_ratio: number };
 }
 
-/** Where a difference comes from. */
+/** Shows where a difference comes from. */
 function costs(window: Window): string {
   const each = (us: number) => (us / window.asked.count).toFixed(0);
   return `${perSecond(window).toFixed(0)}/s, gateway ${each(window.gateway_cpu_us)} us, Redis ${each(window.redis.cpu_us)} us`;
 }
 
-/** The ratio of each round, the larger broker's throughput by the smaller's. */
+/** The ratio of each round: the larger broker's throughput by the smaller's. */
 async function compare(
   what: string,
   [small, large]: readonly [Side, Side],
@@ -63,7 +63,7 @@ async function compare(
   for (let round = 0; round <= options.rounds; round += 1) {
     const without = await small.load.window(shape, options);
     const within = await large.load.window(shape, options);
-    // The first round compiles and is not counted.
+    // The first round compiles the code and is not counted.
     if (round === 0) continue;
     ratios.push(perSecond(within) / perSecond(without));
     cpu.push(cpuOf(within) / cpuOf(without));

@@ -1,6 +1,6 @@
 /**
- * What a parked poll and an idle event stream cost the gateway in memory: resident size and heap after a collection,
- * with them and without. Limit: the kernel's socket buffers are not in it.
+ * The memory of a parked poll and an idle event stream in the gateway: resident size and heap after a collection, with
+ * and without them. Limit: the kernel's socket buffers are not included.
  */
 import { type Figure, figure } from "../figures.ts";
 import { Gateway, type Usage } from "../gateway.ts";
@@ -9,7 +9,7 @@ import { Remote } from "../remote.ts";
 import type { Stage } from "../stage.ts";
 import { until } from "../until.ts";
 
-/** Makes the gateway hold so many; resolves once it does, with what lets them go. */
+/** Makes the gateway hold this many; resolves with a function that ends them. */
 type Hold = (gateway: Gateway, count: number) => Promise<() => Promise<void>>;
 
 interface Growth {
@@ -27,7 +27,7 @@ export async function idle(stage: Stage, options: Options, say: (line: string) =
   for (const [name, hold, count, more] of kinds) {
     const rounds: Growth[] = [];
     for (let round = 1; round <= Math.min(options.rounds, 3); round += 1) {
-      // A fresh process each: one that has held thousands before has its memory already.
+      // A new process each: one that has held thousands before already has the memory.
       const gateway = await Gateway.start(stage);
       try {
         rounds.push(await grow(gateway, hold, count));
@@ -52,7 +52,7 @@ export async function idle(stage: Stage, options: Options, say: (line: string) =
 }
 
 async function grow(gateway: Gateway, hold: Hold, count: number): Promise<Growth> {
-  // Code that runs for the first time takes memory too, and is no part of what each costs.
+  // Code that runs for the first time takes memory too, which is not part of the cost of each.
   const release = await hold(gateway, Math.min(count, 200));
   await release();
   const before = await settled(gateway);
@@ -78,7 +78,7 @@ const holdPolls: Hold = async (gateway, count) => {
 
 const holdStreams: Hold = async (gateway, count) => {
   const subscriber = new Remote("subscriber");
-  // Of several callers: one alone may not have so many.
+  // From several callers: a single one may not have so many.
   const callers = Array.from({ length: Math.ceil(count / 100) }, (_, index) => `caller:bench-${index}`);
   const tokens = await Promise.all(callers.map((caller) => gateway.token(caller)));
   await subscriber.tell("start", { url: gateway.url, tokens, streams: count });

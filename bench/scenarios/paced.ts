@@ -1,4 +1,4 @@
-/** How long a cycle takes when the broker has time: a hundred a second. Limit: one agent, one gateway. */
+/** The latency of a cycle without load: a hundred a second. Limit: one agent, one gateway. */
 import { type Figure, figure } from "../figures.ts";
 import { Gateway } from "../gateway.ts";
 import { BullLoad, ErrandLoad } from "../load.ts";

@@ -1,6 +1,6 @@
 /**
- * How fast a parked poll has its work when thousands are parked, each for an agent of its own: from the request of
- * the caller to the lease at the agent. Limit: the clients that hold the polls run on the same cores.
+ * How fast a parked poll gets its work when thousands are parked, each for its own agent: from the caller's request to
+ * the lease at the agent. Limit: the clients that hold the polls run on the same cores.
  */
 import { type Figure, figure } from "../figures.ts";
 import { Gateway } from "../gateway.ts";
