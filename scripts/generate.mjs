@@ -212,17 +212,17 @@ ${apiReference()}
 `;
 }
 
-/** Written by hand but for the table. */
+/** A hand-written page with a generated table. */
 function mcp() {
   const page = readFileSync(new URL("../docs/mcp.md", import.meta.url), "utf8");
-  const rows = TOOLS.map(({ name, description, inputSchema, for: kinds }) => {
+  const rows = TOOLS.map(({ name, description, inputSchema, visibleTo: kinds }) => {
     const required = inputSchema.required ?? [];
     const input = Object.keys(inputSchema.properties ?? {}).map((one) =>
       required.includes(one) ? `**${one}**` : one,
     );
     return [code(name), kinds.join(", "), input.join(", ") || "–", description];
   });
-  const head = ["tool", "shown to", "takes (what it needs in bold)", "what the model is told"];
+  const head = ["tool", "shown to", "arguments (required in bold)", "description"];
   return page.replace(
     /(<!-- tools:.*?-->\n)[\s\S]*?(<!-- \/tools -->)/,
     (_all, begin, end) => `${begin}\n${table(head, rows)}\n\n${end}`,

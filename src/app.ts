@@ -4,11 +4,11 @@
  */
 import { setMaxListeners } from "node:events";
 import type { LookupFunction } from "node:net";
-import { Signer } from "./doors/a2a/cards/signing.ts";
+import { CardSigner } from "./doors/a2a/cards/signing.ts";
 import { renderPush } from "./doors/a2a/push/push-notification.ts";
 import { createHttpApp, type HttpApp } from "./doors/http/app.ts";
 import { type Arrival, type Listener, listen } from "./doors/http/listener.ts";
-import type { Extension } from "./doors/mcp/server.ts";
+import type { McpTestExtension } from "./doors/mcp/server.ts";
 import { type Quota, Quotas } from "./engine/access/quotas.ts";
 import { Tokens } from "./engine/access/tokens.ts";
 import { Turns } from "./engine/access/turns.ts";
@@ -67,7 +67,7 @@ export interface GatewayOptions {
   /** Hosts, addresses and CIDRs that callbacks may reach although they are private. */
   readonly callbackAllow?: readonly string[];
   /** More for MCP clients than the broker's own; for tests. */
-  readonly mcpExtension?: Extension;
+  readonly mcpExtension?: McpTestExtension;
   /** How long an MCP client may take to answer a ping; for tests. */
   readonly mcpPingMs?: number;
   /** Resolves the hosts of callbacks instead of the system; for tests. */
@@ -224,7 +224,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       host: options.host,
       maxBodyBytes: options.maxBodyBytes,
       allowedOrigins: options.allowedOrigins,
-      signer: options.cardSigningKey ? new Signer(options.cardSigningKey) : null,
+      signer: options.cardSigningKey ? new CardSigner(options.cardSigningKey) : null,
       stopping: stopping.signal,
       unready: () => unready(connections),
       mcpExtension: options.mcpExtension,

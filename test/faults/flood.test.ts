@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { ConcurrencyLimiter } from "../../src/doors/http/concurrency-limiter.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { as, client, startBroker } from "../support/broker.ts";
-import { callModern } from "../support/mcp.ts";
+import { callModern, openSession, sendMcp } from "../support/mcp.ts";
 import { until } from "../support/until.ts";
 
 const MOST = LIMITS.requests.value;
@@ -72,29 +72,15 @@ test("the calls in a session of MCP take turns like all others", async () => {
   await client(url).agent("scout");
   const leave = new AbortController();
   onTestFinished(() => leave.abort());
-  const post = (body: unknown, session = "") =>
-    fetch(`${url}/mcp`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        accept: "application/json, text/event-stream",
-        authorization: `Bearer ${alice.token}`,
-        ...(session && { "mcp-session-id": session }),
-      },
-      body: JSON.stringify(body),
-      signal: leave.signal,
-    });
-  const clientInfo = { name: "raw", version: "1" };
-  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
-  const opened = await post({ jsonrpc: "2.0", id: "open", method: "initialize", params });
-  await opened.text();
-  const session = opened.headers.get("mcp-session-id") ?? "";
+  const headers = await openSession(url, alice.token);
   const name = "delegate_task_async";
   const calls = Array.from({ length: MOST + 10 }, (_, id) => ({
     ...{ jsonrpc: "2.0", id, method: "tools/call" },
     params: { name, arguments: { agent: "scout", task: "do it" } },
   }));
-  for (let from = 0; from < calls.length; from += 100) await post(calls.slice(from, from + 100), session);
+  for (let from = 0; from < calls.length; from += 100) {
+    await sendMcp(url, alice.token, calls.slice(from, from + 100), { headers, signal: leave.signal });
+  }
   await until(() => reached() === MOST, { what: "as many as may" });
   expect(gateway.inProgress("caller:alice")).toEqual({ running: MOST, waiting: 10 });
 });

@@ -7,6 +7,7 @@ import { expect, onTestFinished } from "vitest";
 
 export type Era = "modern" | "legacy";
 export const MODERN = "2026-07-28";
+export const LEGACY = "2025-11-25";
 
 export interface ClientOptions {
   readonly capabilities?: ClientCapabilities;
@@ -74,14 +75,19 @@ export interface RawAnswer {
 
 let lastId = 0;
 
-/** One POST to /mcp as it stands; of a stream the last message is the answer. */
-export async function postMcp(
+interface PostOptions {
+  readonly headers?: Record<string, string>;
+  readonly signal?: AbortSignal;
+}
+
+/** One POST to /mcp; the response is not read. */
+export function sendMcp(
   url: string,
   token: string | null,
   body: unknown,
-  options: { readonly headers?: Record<string, string>; readonly signal?: AbortSignal } = {},
-): Promise<RawAnswer> {
-  const response = await fetch(`${url}/mcp`, {
+  options: PostOptions = {},
+): Promise<Response> {
+  return fetch(`${url}/mcp`, {
     method: "POST",
     headers: {
       "content-type": "application/json",
@@ -92,6 +98,16 @@ export async function postMcp(
     body: typeof body === "string" ? body : JSON.stringify(body),
     ...(options.signal && { signal: options.signal }),
   });
+}
+
+/** The answer to one POST to /mcp; in a stream, the last message. */
+export async function postMcp(
+  url: string,
+  token: string | null,
+  body: unknown,
+  options: PostOptions = {},
+): Promise<RawAnswer> {
+  const response = await sendMcp(url, token, body, options);
   const text = await response.text();
   const isStream = response.headers.get("content-type")?.includes("event-stream") === true;
   const messages = isStream
@@ -105,7 +121,21 @@ export async function postMcp(
   };
 }
 
-/** A request of 2026-07-28, with the headers and the envelope that it needs. */
+export const INITIALIZE = {
+  jsonrpc: "2.0",
+  id: "initialize",
+  method: "initialize",
+  params: { protocolVersion: LEGACY, capabilities: {}, clientInfo: { name: "raw", version: "1" } },
+};
+
+/** Opens a session; returns the headers for its requests. */
+export async function openSession(url: string, token: string): Promise<{ "mcp-session-id": string }> {
+  const { headers, status, body } = await postMcp(url, token, INITIALIZE);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return { "mcp-session-id": headers.get("mcp-session-id") ?? "" };
+}
+
+/** A request of 2026-07-28, with its headers and `_meta`. */
 export function askModern(
   url: string,
   token: string | null,

@@ -1,6 +1,6 @@
 /**
- * What went wrong, as each binding of A2A writes it: from the broker's one error table, or an error of the SDK. Limit:
- * what is neither is `internal`, and says nothing of itself.
+ * Errors in the form of each A2A binding, from the broker's error table or the SDK's errors. Any other error is
+ * `internal`, and reveals nothing.
  */
 import {
   A2A_ERROR_CODE,
@@ -28,17 +28,17 @@ export interface Failure {
   readonly code: number;
   readonly status: string;
   readonly message: string;
-  /** Objects with an `@type`; an ErrorInfo first. */
+  /** Objects with an `@type`; the first is an ErrorInfo. */
   readonly details: readonly Detail[];
   readonly headers: Readonly<Record<string, string>>;
 }
 
 const ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo";
 const BAD_REQUEST = "type.googleapis.com/google.rpc.BadRequest";
-/** JSON-RPC leaves -32000 to the server; A2A takes those below. */
+/** JSON-RPC leaves -32000 to servers; A2A uses the codes below it. */
 const SERVER_ERROR = -32_000;
 
-const CLASSES = {
+const SDK_ERRORS = {
   TaskNotFoundError,
   TaskNotCancelableError,
   PushNotificationNotSupportedError,
@@ -48,10 +48,10 @@ const CLASSES = {
   RequestMalformedError,
 } as const satisfies Record<A2aErrorName, unknown>;
 
-const isSdkName = (name: A2aErrorName | RpcStatus): name is A2aErrorName => Object.hasOwn(CLASSES, name);
+const isSdkName = (name: A2aErrorName | RpcStatus): name is A2aErrorName => Object.hasOwn(SDK_ERRORS, name);
 
-/** Codes of JSON-RPC's own that say more than the table. */
-const CODES: Readonly<Record<string, number>> = {
+/** JSON-RPC's own codes, where they are more specific. */
+const RPC_CODES: Readonly<Record<string, number>> = {
   invalid_json: A2A_ERROR_CODE.PARSE_ERROR,
   invalid_utf8: A2A_ERROR_CODE.PARSE_ERROR,
   payload_too_large: A2A_ERROR_CODE.INVALID_REQUEST,
@@ -60,11 +60,11 @@ const CODES: Readonly<Record<string, number>> = {
 };
 
 export function toFailure(error: unknown, log: Log, requestId: string): Failure {
-  if (error instanceof A2AError) return ofSdk(error, requestId);
-  return ofBroker(toErrandError(error, log, requestId), requestId);
+  if (error instanceof A2AError) return fromSdkError(error, requestId);
+  return fromBrokerError(toErrandError(error, log, requestId), requestId);
 }
 
-function ofSdk(error: A2AError, requestId: string, metadata: Record<string, string> = {}): Failure {
+function fromSdkError(error: A2AError, requestId: string, metadata: Record<string, string> = {}): Failure {
   const http = restStatusFor(error);
   const { error: body } = toRestErrorBody(error, http);
   const info = error.toErrorInfo();
@@ -78,7 +78,7 @@ function ofSdk(error: A2AError, requestId: string, metadata: Record<string, stri
   };
 }
 
-function ofBroker(error: ErrandError, requestId: string): Failure {
+function fromBrokerError(error: ErrandError, requestId: string): Failure {
   const { code } = error;
   const { status, recovery, retryable } = ERRORS[code];
   const { retry_after_seconds, details, delegation_id } = error.context;
@@ -95,25 +95,25 @@ function ofBroker(error: ErrandError, requestId: string): Failure {
       "retry-after": String(retry_after_seconds ?? 1),
     }),
   };
-  // What only ever stands on a delegation never gets here.
+  // Codes without an entry appear only on delegations, so they never get here.
   const name = A2A_ERRORS[code] ?? "INTERNAL";
   const violations = violationsOf(details?.issues);
   if (isSdkName(name)) {
-    const failure = ofSdk(new CLASSES[name](error.message), requestId, metadata);
+    const failure = fromSdkError(new SDK_ERRORS[name](error.message), requestId, metadata);
     return { ...failure, headers, details: [...failure.details, ...violations] };
   }
   return {
     http: status ?? 500,
-    code: CODES[code] ?? SERVER_ERROR,
+    code: RPC_CODES[code] ?? SERVER_ERROR,
     status: name,
     message: error.message,
-    details: [ownInfo(code.toUpperCase(), metadata), ...violations],
+    details: [errorInfo(code.toUpperCase(), metadata), ...violations],
     headers,
   };
 }
 
-/** Where the protocol names no reason of its own. */
-export const ownInfo = (reason: string, metadata: Record<string, string>): Detail => ({
+/** An ErrorInfo with the broker's reason, where the protocol defines none. */
+export const errorInfo = (reason: string, metadata: Record<string, string>): Detail => ({
   "@type": ERROR_INFO,
   reason,
   domain: "errand",
@@ -137,5 +137,5 @@ export const restError = ({ http, status, message, details }: Failure) => ({
   error: { code: http, status, message, details },
 });
 
-/** The same in 0.3, which has JSON-RPC's codes here, too. */
+/** The body of an HTTP+JSON answer in 0.3, which uses JSON-RPC's codes here too. */
 export const restErrorV03 = ({ code, message, details }: Failure) => ({ code, message, data: details });

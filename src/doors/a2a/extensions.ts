@@ -1,21 +1,21 @@
 /**
- * The A2A-Extensions header: what of it is in use is said back, the rest is passed over; a version of ours that is not
- * there is not replaced by another. Limit: one extension of our own, and none that anybody must know, so nobody is refused for want of one.
+ * The A2A-Extensions header: the answer lists the requested extensions that are active, and unknown ones are ignored.
+ * The broker has one extension, in one version, and requires none.
  */
 export const EXTENSION = "urn:errand:a2a:v1";
 export const EXTENSION_HEADERS = { "1.0": "A2A-Extensions", "0.3": "X-A2A-Extensions" } as const;
 
-const listed = (header: string | undefined): string[] =>
+const parseList = (header: string | undefined): string[] =>
   (header ?? "")
     .split(",")
     .map((uri) => uri.trim())
     .filter((uri) => uri !== "");
 
-/** What of the wishes is in use, as headers of the answer. */
-export function activated(
+/** Response headers that list the active extensions. */
+export function activatedExtensions(
   header: (name: string) => string | undefined,
   version: keyof typeof EXTENSION_HEADERS,
 ): Record<string, string> {
   const name = EXTENSION_HEADERS[version];
-  return listed(header(name.toLowerCase())).includes(EXTENSION) ? { [name]: EXTENSION } : {};
+  return parseList(header(name.toLowerCase())).includes(EXTENSION) ? { [name]: EXTENSION } : {};
 }

@@ -1,7 +1,6 @@
 /**
- * A2A's operations over the engine's verbs: one instance for each request, no state of its own, so that every gateway
- * serves every task, before and after a restart. Limit: a client that leaves ends its stream or its wait, never the
- * task.
+ * The A2A operations over the engine's verbs. One instance for each request, without state of its own, so that every
+ * gateway serves every task, also after a restart. A client that disconnects ends its stream or its wait, never the task.
  */
 import type {
   AgentCard,
@@ -28,72 +27,70 @@ import {
 } from "@a2a-js/sdk/errors";
 import type { A2ARequestHandler, ServerCallContext } from "@a2a-js/sdk/server";
 import { cancel } from "../../engine/delegations/cancel.ts";
+import { toDelegation } from "../../engine/delegations/parse.ts";
 import { read } from "../../engine/delegations/read.ts";
 import { delegationEvents } from "../../engine/events/subscribe.ts";
 import { createPush, deletePush, listPushes } from "../../engine/outbound/push-notifications/configs.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
-import { type Delegation, delegationSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { truncate } from "../../schema/text.ts";
 import { waitForResult } from "../http/wait-for-result.ts";
 import { extendedCard, publicCard } from "./cards/card.ts";
-import type { Scope } from "./context.ts";
-import { toInlinePush, toPushConfig, toPushInput, versionFor } from "./push/push-config.ts";
+import type { A2AContext } from "./context.ts";
+import { pushVersionOf, toInlinePush, toPushConfig, toPushInput } from "./push/push-config.ts";
 import { toMessageJson, toStreamResponse, toTask } from "./sdk.ts";
 import { listTasks } from "./tasks/list-tasks.ts";
-import { readTask, send } from "./tasks/send-message.ts";
-import { Told } from "./tasks/sent-artifacts.ts";
-import { boundedUpdate } from "./tasks/size-limit.ts";
+import { readTask, sendMessage } from "./tasks/send-message.ts";
+import { SentArtifacts } from "./tasks/sent-artifacts.ts";
+import { limitUpdate } from "./tasks/size-limit.ts";
 import { artifactsOf, toTaskJson, type UpdateJson } from "./tasks/task.ts";
-import { isEnd, toUpdates } from "./tasks/updates.ts";
+import { isTerminalEvent, toUpdates } from "./tasks/updates.ts";
 
-/** How long a blocking send waits for the end or a question; then the task is shown as it stands. */
+/** How long a blocking send waits for the end or a question; then it returns the task as it is. */
 const WAIT_SECONDS = LIMITS.wait_seconds.value;
 
-const parsed = (record: StoredDelegation): Delegation => delegationSchema.parse(JSON.parse(record.json));
-
 export class BrokerA2AHandler implements A2ARequestHandler {
-  readonly #scope: Scope;
+  readonly #context: A2AContext;
 
-  constructor(scope: Scope) {
-    this.#scope = scope;
+  constructor(context: A2AContext) {
+    this.#context = context;
   }
 
-  /** What is thrown is kept before the SDK makes an answer of it. */
-  async #kept<T>(work: () => Promise<T>): Promise<T> {
+  /** Keeps a thrown error before the SDK rewrites it. */
+  async #keepThrown<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      this.#scope.failure ??= { error };
+      this.#context.thrown ??= { error };
       throw error;
     }
   }
 
   getAgentCard(): Promise<AgentCard> {
-    return this.#kept(async () => publicCard(await this.#agent(), this.#scope.url));
+    return this.#keepThrown(async () => publicCard(await this.#agent(), this.#context.url));
   }
 
   getAuthenticatedExtendedAgentCard(_params: GetExtendedAgentCardRequest): Promise<AgentCard> {
-    return this.#kept(async () => {
-      const { call, url, signer } = this.#scope;
+    return this.#keepThrown(async () => {
+      const { call, url, signer } = this.#context;
       const card = await extendedCard(call.broker, call.principal, await this.#agent(), url);
       return signer ? signer.sign(card) : card;
     });
   }
 
   sendMessage(params: SendMessageRequest, context?: ServerCallContext): Promise<Task> {
-    return this.#kept(async () => {
-      const { call } = this.#scope;
+    return this.#keepThrown(async () => {
+      const { call } = this.#context;
       const { historyLength, returnImmediately = false } = params.configuration ?? {};
-      // Held before anything is accepted: whoever waits too often already is refused with nothing written.
-      const hold = returnImmediately ? null : call.openScope("polls");
+      // Before anything is accepted: a caller beyond its quota is refused with nothing written.
+      const scope = returnImmediately ? null : call.openScope("polls");
       try {
         const sent = await this.#send(params, context);
-        const record = hold === null ? sent : await waitForResult(call, sent, WAIT_SECONDS, hold);
-        return toTask(toTaskJson(parsed(record), { historyLength }));
+        const record = scope === null ? sent : await waitForResult(call, sent, WAIT_SECONDS, scope);
+        return toTask(toTaskJson(toDelegation(record), { historyLength }));
       } finally {
-        hold?.release();
+        scope?.release();
       }
     });
   }
@@ -102,39 +99,41 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     params: SendMessageRequest,
     context?: ServerCallContext,
   ): AsyncGenerator<StreamResponse, void, undefined> {
-    const record = await this.#kept(async () => {
-      // Before anything is accepted: what is refused later would be work that nobody watches.
-      this.#scope.takePlace();
+    const record = await this.#keepThrown(async () => {
+      // Before anything is accepted: refused later, the work would run without its stream.
+      this.#context.reserveStream();
       return this.#send(params, context);
     }).catch((error: unknown) => {
-      this.#scope.leavePlace();
+      this.#context.releaseStream();
       throw error;
     });
-    yield* this.#follow(record, params.configuration?.historyLength);
+    yield* this.#streamUpdates(record, params.configuration?.historyLength);
   }
 
   getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
-    return this.#kept(async () =>
-      toTask(toTaskJson(parsed(await readTask(this.#scope, id)), { historyLength })),
+    return this.#keepThrown(async () =>
+      toTask(toTaskJson(toDelegation(await readTask(this.#context, id)), { historyLength })),
     );
   }
 
   listTasks(params: ListTasksRequest): Promise<ListTasksResponse> {
-    return this.#kept(async () => {
+    return this.#keepThrown(async () => {
       await this.#agent();
-      const { records, ...page } = await listTasks(this.#scope, params);
+      const { records, ...page } = await listTasks(this.#context, params);
       const shown = { historyLength: params.historyLength, artifacts: params.includeArtifacts ?? false };
-      return { ...page, tasks: records.map((record) => toTask(toTaskJson(parsed(record), shown))) };
+      return { ...page, tasks: records.map((record) => toTask(toTaskJson(toDelegation(record), shown))) };
     });
   }
 
   cancelTask({ id, metadata }: CancelTaskRequest): Promise<Task> {
-    return this.#kept(async () => {
-      const { broker, principal } = this.#scope.call;
-      await readTask(this.#scope, id);
+    return this.#keepThrown(async () => {
+      const { broker, principal } = this.#context.call;
+      await readTask(this.#context, id);
       const reason = typeof metadata?.reason === "string" ? truncate(metadata.reason, 1024) : undefined;
       try {
-        return toTask(toTaskJson(parsed(await cancel(broker, principal, id, { reason, cascade: true }))));
+        return toTask(
+          toTaskJson(toDelegation(await cancel(broker, principal, id, { reason, cascade: true }))),
+        );
       } catch (error) {
         if (!(error instanceof ErrandError && error.code === "already_finished")) throw error;
         throw new TaskNotCancelableError(error.message);
@@ -143,24 +142,26 @@ export class BrokerA2AHandler implements A2ARequestHandler {
   }
 
   async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse, void, undefined> {
-    const record = await this.#kept(async () => {
-      const found = await readTask(this.#scope, id);
+    const record = await this.#keepThrown(async () => {
+      const found = await readTask(this.#context, id);
       if (found.finished) {
-        throw new UnsupportedOperationError(`Task ${id} is ${found.state}: nothing follows. Get it instead.`);
+        throw new UnsupportedOperationError(
+          `Task ${id} is ${found.state}, so it has no more updates. Call GetTask.`,
+        );
       }
       return found;
     });
-    yield* this.#follow(record);
+    yield* this.#streamUpdates(record);
   }
 
   createTaskPushNotificationConfig(
     params: TaskPushNotificationConfig,
     context?: ServerCallContext,
   ): Promise<TaskPushNotificationConfig> {
-    return this.#kept(async () => {
-      const { broker, principal } = this.#scope.call;
-      const { id } = await readTask(this.#scope, params.taskId);
-      const made = await createPush(broker, principal, id, toPushInput(params), versionFor(context));
+    return this.#keepThrown(async () => {
+      const { broker, principal } = this.#context.call;
+      const { id } = await readTask(this.#context, params.taskId);
+      const made = await createPush(broker, principal, id, toPushInput(params), pushVersionOf(context));
       return toPushConfig(id, made);
     });
   }
@@ -169,12 +170,12 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     taskId,
     id,
   }: GetTaskPushNotificationConfigRequest): Promise<TaskPushNotificationConfig> {
-    return this.#kept(async () => {
-      const { broker, principal } = this.#scope.call;
-      await readTask(this.#scope, taskId);
+    return this.#keepThrown(async () => {
+      const { broker, principal } = this.#context.call;
+      await readTask(this.#context, taskId);
       const { pushes } = await listPushes(broker, principal, taskId);
       const found = id === "" ? pushes[0] : pushes.find((one) => one.id === id);
-      if (!found) throw new TaskNotFoundError(`Task ${taskId} has no push notification config of that id.`);
+      if (!found) throw new TaskNotFoundError(`Task ${taskId} has no push notification config with this id.`);
       return toPushConfig(taskId, found);
     });
   }
@@ -184,9 +185,9 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     pageSize,
     pageToken,
   }: ListTaskPushNotificationConfigsRequest): Promise<ListTaskPushNotificationConfigsResponse> {
-    return this.#kept(async () => {
-      const { broker, principal } = this.#scope.call;
-      await readTask(this.#scope, taskId);
+    return this.#keepThrown(async () => {
+      const { broker, principal } = this.#context.call;
+      await readTask(this.#context, taskId);
       const page = { limit: pageSize || undefined, cursor: pageToken || undefined };
       const { pushes, next_cursor } = await listPushes(broker, principal, taskId, page);
       const configs = pushes.map((push) => toPushConfig(taskId, push));
@@ -195,45 +196,47 @@ export class BrokerA2AHandler implements A2ARequestHandler {
   }
 
   deleteTaskPushNotificationConfig({ taskId, id }: DeleteTaskPushNotificationConfigRequest): Promise<void> {
-    return this.#kept(async () => {
-      const { broker, principal } = this.#scope.call;
-      await readTask(this.#scope, taskId);
+    return this.#keepThrown(async () => {
+      const { broker, principal } = this.#context.call;
+      await readTask(this.#context, taskId);
       await deletePush(broker, principal, taskId, id);
     });
   }
 
   #agent() {
-    return this.#scope.call.broker.agents.get(this.#scope.agent);
+    return this.#context.call.broker.agents.get(this.#context.agent);
   }
 
   #send(params: SendMessageRequest, context?: ServerCallContext): Promise<StoredDelegation> {
     const config = params.configuration?.taskPushNotificationConfig;
     if (!params.message) throw new RequestMalformedError("message is required");
-    return send(this.#scope, {
-      message: toMessageJson(params.message, this.#scope.raw),
+    return sendMessage(this.#context, {
+      message: toMessageJson(params.message, this.#context.rawParams),
       metadata: params.metadata,
-      push: config && { input: toInlinePush(config), version: versionFor(context) },
+      push: config && { input: toInlinePush(config), version: pushVersionOf(context) },
     });
   }
 
-  /** The task as it stands, then strictly what follows, to its end or to the next question. */
-  async *#follow(
+  /** The current task, then every later update, up to the end or the next question. */
+  async *#streamUpdates(
     record: StoredDelegation,
     historyLength?: number,
   ): AsyncGenerator<StreamResponse, void, undefined> {
-    const { signal, call, url } = this.#scope;
+    const { signal, call, url } = this.#context;
     const { broker, principal } = call;
-    const whole = `${url}rest/tasks/${record.id}`;
-    const bounded = (update: UpdateJson) => toStreamResponse(boundedUpdate(update, whole));
-    const delegation = parsed(record);
-    yield bounded({ task: toTaskJson(delegation, { historyLength }) });
+    const taskUrl = `${url}rest/tasks/${record.id}`;
+    const limited = (update: UpdateJson) => toStreamResponse(limitUpdate(update, taskUrl));
+    const delegation = toDelegation(record);
+    yield limited({ task: toTaskJson(delegation, { historyLength }) });
     if (record.finished) return;
-    const told = new Told(artifactsOf(delegation));
+    const sent = new SentArtifacts(artifactsOf(delegation));
     for await (const event of delegationEvents(broker, record, record.event_id, signal)) {
       if (!("entry" in event)) continue;
       const { entry } = event;
-      const ended = isEnd(entry) ? parsed(await read(broker, principal, record.id)) : undefined;
-      for (const update of toUpdates(entry, told, ended)) yield bounded(update);
+      const ended = isTerminalEvent(entry)
+        ? toDelegation(await read(broker, principal, record.id))
+        : undefined;
+      for (const update of toUpdates(entry, sent, ended)) yield limited(update);
       if (entry.status === "interrupted" && entry.state === "input_required") return;
     }
   }

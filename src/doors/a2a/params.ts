@@ -1,6 +1,6 @@
 /**
- * What an A2A 1.0 request has to look like before the SDK's codecs see it. Limit: form only; unknown members are passed
- * over, as the protocol asks, and null counts as absent.
+ * Schemas of A2A 1.0 requests, checked before the SDK's codecs decode them. As the protocol specifies, unknown members
+ * are ignored, and null counts as absent.
  */
 import { z } from "zod";
 import { LIMITS } from "../../schema/limits.ts";
@@ -16,7 +16,7 @@ const id = z.string().min(1, "is required");
 const CONTENT = ["text", "raw", "url"] as const;
 type Members = Readonly<Record<string, unknown>>;
 
-/** Null is a value for data alone. */
+/** Null is a value only for data. */
 const contentsOf = (part: Members): number =>
   CONTENT.filter((name) => part[name] !== undefined && part[name] !== null).length +
   (part.data !== undefined && !(part.data === null && CONTENT.some((name) => name in part)) ? 1 : 0);
@@ -31,7 +31,7 @@ const part = z
     filename: z.string().nullish(),
     metadata: object.nullish(),
   })
-  .refine((value) => contentsOf(value) === 1, { error: "a part holds exactly one of text, raw, url, data" });
+  .refine((value) => contentsOf(value) === 1, { error: "must have exactly one of text, raw, url, data" });
 
 const message = z.looseObject({
   messageId: z.string().min(1, "is required").max(255),
@@ -46,7 +46,7 @@ const message = z.looseObject({
 
 const tenant = { tenant: z.string().nullish() };
 
-/** Of a webhook; what its members mean is for the engine to say. */
+/** A webhook. The engine checks its values. */
 const pushConfig = z.looseObject({
   ...tenant,
   id: z.string().nullish(),
@@ -85,7 +85,7 @@ const STATES = [
 const task = z.looseObject({ ...tenant, id });
 const ofTask = z.looseObject({ ...tenant, taskId: id });
 
-/** Params by method. */
+/** Params schemas by method. */
 export const PARAMS = {
   SendMessage: send,
   SendStreamingMessage: send,
@@ -93,7 +93,7 @@ export const PARAMS = {
   ListTasks: z.looseObject({
     ...tenant,
     contextId: z.string().nullish(),
-    status: z.enum(STATES, { error: "is no task state" }).nullish(),
+    status: z.enum(STATES, { error: "is not a task state" }).nullish(),
     pageSize: z.int().min(1).max(100).nullish(),
     pageToken: z.string().max(512).nullish(),
     historyLength: count.nullish(),
@@ -116,6 +116,6 @@ export type Method = keyof typeof PARAMS;
 
 export const isMethod = (name: string): name is Method => Object.hasOwn(PARAMS, name);
 
-/** Throws `invalid_request` with every problem and its place. */
+/** Throws `invalid_request` that lists every problem with its path. */
 export const checkParams = (method: Method, params: unknown): Members =>
   check<Members>(PARAMS[method], params, "params");

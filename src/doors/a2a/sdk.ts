@@ -1,23 +1,23 @@
 /**
- * The one place that knows where the A2A SDK (1.3.0) falls short, and goes round it:
+ * The defects of the A2A SDK (1.3.0), and where each one is worked around:
  *
  * 1. Its codecs check nothing: a role "user" becomes -1, an empty part passes, `"false"` is true, a page size of "x" is
- *    NaN, bad base64 is empty. Everything is checked before (params.ts, params-v03.ts).
- * 2. They drop a part whose `data` is null. {@link repaired} puts it back, in both directions.
- * 3. Its JSON-RPC handlers answer a body that is no JSON with -32602, and a bad envelope or a batch, too; and show what
- *    an unexpected exception says. Envelopes are checked before, and what our handler throws is kept and rendered here
- *    (rpc.ts, errors.ts), whatever the SDK makes of it.
- * 4. A version has to match to the letter, patch and all, and the query parameter is not looked at (version.ts).
- * 5. A tenant that is set twice is an exception: the context's is left unset, agents are told apart by path.
+ *    NaN, bad base64 is empty. Everything is checked before (params.ts, v03/params.ts).
+ * 2. They drop a part whose `data` is null. {@link withNullData} puts it back, in both directions.
+ * 3. Its JSON-RPC handlers answer -32602 to invalid JSON, a bad envelope and a batch, and reveal the message of an
+ *    unexpected exception. Envelopes are checked before, and errors of our handler are kept and rendered by us
+ *    (bindings/rpc.ts, errors.ts).
+ * 4. A version must match exactly, including the patch, and the query parameter is ignored (version.ts).
+ * 5. A tenant that is set twice throws: the context's stays unset; the path identifies the agent.
  * 6. `JSON.stringify` of a card is not its JSON form (security schemes keep `$case`), and a signature over the object
- *    leaves them out: cards are served and signed as `AgentCard.toJSON` gives them (card.ts, signing.ts).
- * 7. Its REST handler is not exported, and that of 0.3 speaks the JSON Schema's objects where the wire has the
- *    protobuf's (rest.ts, wire-v03.ts).
- * 8. It cuts a stream at a line of 4 MiB: what is streamed is bounded (bounded.ts).
- * 9. A generator is not told that its reader left: the handler's own signal ends it (handler.ts).
- * 10. In 0.3 it marks as the last of a stream only an end, not a question, which ends a stream, too: {@link lastV03}.
+ *    omits them: cards are served and signed as `AgentCard.toJSON` returns them (cards/).
+ * 7. Its REST handler is not exported, and that of 0.3 uses the JSON Schema's objects where the wire has the
+ *    protobuf's (bindings/rest.ts, v03/wire.ts).
+ * 8. Its client cuts a stream at a line of 4 MiB: streams are bounded (tasks/size-limit.ts).
+ * 9. A generator does not learn that its reader disconnected: the handler's own signal ends it (handler.ts).
+ * 10. In 0.3 it marks only an end as a stream's last update, not a question, which also ends it: {@link markFinalV03}.
  *
- * Limit: each is as seen in 1.3.0; after an update of the SDK this list is to be gone through.
+ * Check this list after an update of the SDK.
  */
 import { AgentCard, Artifact, Message, type Part, type StreamResponse, Task } from "@a2a-js/sdk";
 import { z } from "zod";
@@ -31,8 +31,8 @@ interface WithParts {
 const isNullData = (part: unknown): boolean =>
   typeof part === "object" && part !== null && "data" in part && part.data === null;
 
-/** The decoded parts, with a content of null where `from` has one and the codec saw none. */
-function repaired<T extends { parts: Part[] }>(decoded: T, from: WithParts): T {
+/** The decoded message or artifact, with the null data that the codec dropped from `from`. */
+function withNullData<T extends { parts: Part[] }>(decoded: T, from: WithParts): T {
   for (const [at, part] of decoded.parts.entries()) {
     if (part.content === undefined && isNullData(from.parts[at]))
       part.content = { $case: "data", value: null };
@@ -40,8 +40,8 @@ function repaired<T extends { parts: Part[] }>(decoded: T, from: WithParts): T {
   return decoded;
 }
 
-const toMessage = (json: MessageJson): Message => repaired(Message.fromJSON(json), json);
-const toArtifact = (json: ArtifactJson): Artifact => repaired(Artifact.fromJSON(json), json);
+const toMessage = (json: MessageJson): Message => withNullData(Message.fromJSON(json), json);
+const toArtifact = (json: ArtifactJson): Artifact => withNullData(Artifact.fromJSON(json), json);
 
 export function toTask(json: TaskJson): Task {
   const { artifacts, history, status, ...rest } = json;
@@ -72,13 +72,13 @@ export function toStreamResponse(update: UpdateJson): StreamResponse {
 
 const rawMessage = z.object({ message: z.object({ parts: z.array(z.unknown()) }) });
 
-/** The message of a checked request in its canonical JSON form; `raw` are the params as they came, where they are 1.0. */
-export function toMessageJson(message: Message, raw?: unknown): unknown {
-  const found = rawMessage.safeParse(raw);
-  return Message.toJSON(found.success ? repaired(message, found.data.message) : message);
+/** The message of a checked request in its canonical JSON form. `rawParams` are a 1.0 request's original params. */
+export function toMessageJson(message: Message, rawParams?: unknown): unknown {
+  const raw = rawMessage.safeParse(rawParams);
+  return Message.toJSON(raw.success ? withNullData(message, raw.data.message) : message);
 }
 
-/** A card's JSON form, still under the type that the SDK's signing asks for. */
+/** A card's JSON form, under the type that the SDK's signing expects. */
 export const cardJson = (card: AgentCard): AgentCard => z.custom<AgentCard>().parse(AgentCard.toJSON(card));
 
 const updateV03 = z.looseObject({
@@ -86,7 +86,7 @@ const updateV03 = z.looseObject({
   status: z.looseObject({ state: z.literal("input-required") }),
 });
 
-/** An update of 0.3, marked as the last of its stream where it is. */
-export function lastV03<T extends object>(update: T): T {
+/** A 0.3 update; a question is marked as the last of its stream. */
+export function markFinalV03<T extends object>(update: T): T {
   return updateV03.safeParse(update).success ? { ...update, final: true } : update;
 }

@@ -6,10 +6,10 @@ import { type HttpBindings, RequestError } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
 import { ErrandError } from "../../schema/errors.ts";
-import type { Signer } from "../a2a/cards/signing.ts";
+import type { CardSigner } from "../a2a/cards/signing.ts";
 import { a2aRoutes } from "../a2a/routes.ts";
 import { mcpRoutes } from "../mcp/routes.ts";
-import type { Extension } from "../mcp/server.ts";
+import type { McpTestExtension } from "../mcp/server.ts";
 import { docsPage } from "../openapi/docs-page.ts";
 import { API_INFO, openapi } from "../openapi/document.ts";
 import type { Document } from "../openapi/types.ts";
@@ -56,11 +56,11 @@ function describeApi(): Document {
 
 export interface HttpAppOptions extends PipelineOptions {
   /** Signs agent cards; null leaves them unsigned. */
-  readonly signer: Signer | null;
+  readonly signer: CardSigner | null;
   /** Why the broker is not ready, or null. */
   readonly unready: () => Promise<string | null>;
   /** Additional MCP tools; for tests. */
-  readonly mcpExtension?: Extension | undefined;
+  readonly mcpExtension?: McpTestExtension | undefined;
   /** How long an MCP client may take to answer a ping; for tests. */
   readonly mcpPingMs?: number | undefined;
 }
@@ -134,7 +134,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     ...mcpRoutes({
       broker,
       stopping,
-      inTurn: (request, work) => pipeline.inWholeTurn(request, work),
+      runInTurn: (request, work) => pipeline.inWholeTurn(request, work),
       extension: options.mcpExtension,
       pingMs: options.mcpPingMs,
     }),

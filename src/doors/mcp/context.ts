@@ -1,7 +1,4 @@
-/**
- * One call of a tool as its handler sees it: who calls, what its client can do, until when to wait. Limit: lives as
- * long as the request.
- */
+/** One MCP request as its handler sees it: the caller, what its client supports, and what ends a wait. */
 import {
   CLIENT_CAPABILITIES_META_KEY,
   MissingRequiredClientCapabilityError,
@@ -17,69 +14,81 @@ import { randomId } from "../../redis/shards.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import type { RequestScope } from "../http/request-scope.ts";
 import { traceparentOf } from "../http/trace.ts";
-import type { ClientPings } from "./tools/lease-delivery.ts";
+import type { ClientPings } from "./session/client-pings.ts";
 
-export const TASKS = "io.modelcontextprotocol/tasks";
+export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+/** The SDK's word: 2026-07-28 is "modern"; 2025-11-25 and older, with sessions, are "legacy". */
 export type Era = "modern" | "legacy";
 
-/** Ids that are nobody else's by their making; a counter's are everybody's. */
+/** A request id of this form is taken for unique, as a UUID is; a counter repeats in every process. */
 const UNIQUE_ID = /^[\x21-\x7e]{16,128}$/;
 
-const envelopeSchema = z.looseObject({
+const requestEnvelopeSchema = z.looseObject({
   [CLIENT_CAPABILITIES_META_KEY]: z.looseObject({
     extensions: z.record(z.string(), z.unknown()).optional(),
     elicitation: z.record(z.string(), z.unknown()).optional(),
   }),
 });
 
-/** What the client says with a request of 2026-07-28 that it can do; nothing in the other era. */
+/** The capabilities that a request of 2026-07-28 declares; none in the legacy era. */
 function capabilitiesOf(envelope: unknown) {
-  const found = envelopeSchema.safeParse(envelope);
-  return found.success ? found.data[CLIENT_CAPABILITIES_META_KEY] : {};
+  const parsed = requestEnvelopeSchema.safeParse(envelope);
+  return parsed.success ? parsed.data[CLIENT_CAPABILITIES_META_KEY] : {};
 }
 
 export const declaresTasks = (envelope: unknown): boolean =>
-  capabilitiesOf(envelope).extensions?.[TASKS] !== undefined;
+  capabilitiesOf(envelope).extensions?.[TASKS_EXTENSION] !== undefined;
 
-export const tasksRequired = () =>
-  new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS]: {} } } });
+export const tasksRequiredError = () =>
+  new MissingRequiredClientCapabilityError({
+    requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } },
+  });
 
-export class Context {
+/** What the server knows of the client besides the request. */
+export interface ClientState {
+  /** As the client gave it in its handshake or with the request. */
+  readonly name?: string | undefined;
+  /** Of a session; without one the broker cannot send requests to the client. */
+  readonly pings?: ClientPings | undefined;
+}
+
+export class McpContext {
   readonly call: AuthenticatedRequest;
   readonly broker: Broker;
   readonly principal: Principal;
   readonly era: Era;
-  /** Aborts when the client cancels the request, or leaves. */
+  readonly clientName: string | undefined;
+  /** Aborts when the client cancels the request or disconnects. */
   readonly canceled: AbortSignal;
-  /** Answers to what an earlier round of this request asked for. */
-  readonly responses: Readonly<Record<string, unknown>> | undefined;
-  /** What that round said it was about; the client's to forge. */
-  readonly state: string | undefined;
+  /** The client's answers to the inputRequests of an earlier round. */
+  readonly inputResponses: Readonly<Record<string, unknown>> | undefined;
+  /** The requestState of that round. The client may have forged it. */
+  readonly requestState: string | undefined;
   readonly #server: ServerContext;
-  /** The session's; without a session the broker cannot send requests to the client. */
   readonly #pings: ClientPings | undefined;
-  #steps = 0;
+  #progress = 0;
 
-  constructor(call: AuthenticatedRequest, era: Era, server: ServerContext, pings?: ClientPings) {
+  constructor(call: AuthenticatedRequest, era: Era, server: ServerContext, client: ClientState = {}) {
     this.call = call;
     this.broker = call.broker;
     this.principal = call.principal;
     this.era = era;
     this.#server = server;
-    this.#pings = pings;
+    this.clientName = client.name;
+    this.#pings = client.pings;
     this.canceled = server.mcpReq.signal;
-    this.responses = server.mcpReq.inputResponses;
+    this.inputResponses = server.mcpReq.inputResponses;
     const state = server.mcpReq.requestState<unknown>();
-    this.state = typeof state === "string" ? state : undefined;
+    this.requestState = typeof state === "string" ? state : undefined;
   }
 
-  /** The client takes a task in the place of a result. */
-  get takesTasks(): boolean {
+  /** The client accepts a task instead of a result. */
+  get supportsTasks(): boolean {
     return this.era === "modern" && declaresTasks(this.#server.mcpReq.envelope);
   }
 
-  /** The client shows forms to its user, and tries the request again with what was filled in. */
-  get takesForms(): boolean {
+  /** The client shows forms to its user, and retries the request with the answers. */
+  get supportsForms(): boolean {
     const elicitation =
       this.era === "modern" ? capabilitiesOf(this.#server.mcpReq.envelope).elicitation : undefined;
     // Declared without a mode it means forms.
@@ -90,7 +99,7 @@ export class Context {
     return this.#server.mcpReq._meta?.progressToken !== undefined;
   }
 
-  /** Of this request, or of the HTTP request that it came with. */
+  /** From the request's `_meta`, or else from the header of the HTTP request. */
   get traceparent(): string | undefined {
     return (
       traceparentOf(this.#server.mcpReq._meta?.[TRACEPARENT_META_KEY]) ??
@@ -98,28 +107,28 @@ export class Context {
     );
   }
 
-  async report(message: string): Promise<void> {
+  async reportProgress(message: string): Promise<void> {
     const progressToken = this.#server.mcpReq._meta?.progressToken;
     if (progressToken === undefined || this.canceled.aborted) return;
-    this.#steps += 1;
-    const params = { progressToken, progress: this.#steps, message };
-    // A client that is gone is noticed where it matters.
+    this.#progress += 1;
+    const params = { progressToken, progress: this.#progress, message };
+    // A client that disconnected ends the wait elsewhere.
     await this.#server.mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
   }
 
-  /** A wait counts against `quota`, and ends with the request, the token or the gateway. */
-  held<T>(
+  /** Runs `work`, which may wait: it counts against `quota`, and ends with the request, the token or the gateway. */
+  runWaiting<T>(
     wait_seconds: number,
     work: (signal: AbortSignal) => Promise<T>,
     quota: Quota | null = "polls",
   ): Promise<T> {
-    const held = ({ signal }: RequestScope) => work(AbortSignal.any([signal, this.canceled]));
-    return this.call.withScope(wait_seconds, held, quota);
+    const inScope = ({ signal }: RequestScope) => work(AbortSignal.any([signal, this.canceled]));
+    return this.call.withScope(wait_seconds, inScope, quota);
   }
 
   /** Whether the client answers pings at all. The session's first call finds out. */
   async answersPings(signal: AbortSignal): Promise<boolean> {
-    return this.#pings?.answers(this.#ping, signal) ?? false;
+    return this.#pings?.answersPings(this.#ping, signal) ?? false;
   }
 
   /** Whether the client answers a ping now. */
@@ -134,14 +143,14 @@ export class Context {
   };
 
   /**
-   * The idempotency key of work that this request asks for, when the caller gave none. The same request sent again
-   * has the same one, as far as it can be known: a session and its request id name it, or an id that is unique by its
-   * length. A counter without a session does not: every process that starts has the same ones.
+   * The idempotency key for a request that gave none. A retry of the same request gets the same key where the request
+   * can be recognized: by its session and id, or by an id that looks unique. A counter without a session identifies
+   * nothing, so such a request gets a random key.
    */
-  keyFor(input: unknown): string {
+  idempotencyKeyFor(input: unknown): string {
     const { sessionId, mcpReq } = this.#server;
     const { id } = mcpReq;
-    const isNamed = sessionId !== undefined || UNIQUE_ID.test(String(id));
-    return `mcp:${isNamed ? bodyHash([sessionId ?? null, id, input]) : randomId(26)}`;
+    const isIdentified = sessionId !== undefined || UNIQUE_ID.test(String(id));
+    return `mcp:${isIdentified ? bodyHash([sessionId ?? null, id, input]) : randomId(26)}`;
   }
 }

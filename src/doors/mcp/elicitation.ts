@@ -1,6 +1,6 @@
 /**
- * Questions of a delegation as forms of MCP (elicitation), and what was filled in as answers. Limit: forms are flat;
- * a schema that is not becomes a form for a text. A credential is never asked for in a form, only whether it was given.
+ * A delegation's questions as MCP forms (elicitation), and the filled-in forms as answers. Limit: forms are flat; a
+ * question with a nested schema becomes a form for text. A form never asks for a credential, only whether it was given.
  */
 import { type InputRequests, inputRequired, inputResponse, isSpecType } from "@modelcontextprotocol/server";
 import { preview } from "../../engine/delegations/delegate.ts";
@@ -16,30 +16,30 @@ const DECISION = {
   type: "string",
   enum: ["approve", "deny"],
   title: "Decision",
-  description: "Where it asks for a yes or no",
+  description: "For a yes-or-no question",
 } as const;
 const NO_SECRETS =
-  "Do not type secrets here: give the credential where the agent says, then approve; or deny.";
+  "Do not type secrets here. Give the credential where the agent says, then approve; or deny.";
 
-/** Unique for the life of a delegation: a question's id is made once, and its requests are answered once. */
-export const keyOf = (interrupt: Interrupt, { request_id }: Question): string =>
+/** Unique within the delegation: an interrupt's id is never reused, nor is a request_id within it. */
+export const inputKey = (interrupt: Interrupt, { request_id }: Question): string =>
   `${interrupt.id}:${request_id}`;
 
 const optionsOf = ({ options = [] }: Question): string[] =>
   options.every((option) => typeof option === "string") ? [...new Set(options.map(String))] : [];
 
-/** The agent's own schema where a form can have it. */
-function ownForm({ schema }: Question, message: string): Form | undefined {
+/** A form with the agent's own schema, if MCP allows it. */
+function schemaForm({ schema }: Question, message: string): Form | undefined {
   const form: unknown = { mode: "form", message, requestedSchema: schema };
   return schema !== undefined && isSpecType.ElicitRequestFormParams(form) ? form : undefined;
 }
 
 function formOf(kind: Interrupt["kind"], question: Question): Form {
-  const asked = preview(textOf(question.message), MESSAGE_BYTES);
+  const message = preview(textOf(question.message), MESSAGE_BYTES);
   if (kind === "auth") {
     return {
       mode: "form",
-      message: `${asked}\n${NO_SECRETS}`,
+      message: `${message}\n${NO_SECRETS}`,
       requestedSchema: {
         type: "object",
         properties: { decision: { ...DECISION, enum: [...DECISION.enum] } },
@@ -47,13 +47,13 @@ function formOf(kind: Interrupt["kind"], question: Question): Form {
       },
     };
   }
-  const own = ownForm(question, asked);
+  const own = schemaForm(question, message);
   if (own) return own;
   const options = optionsOf(question);
   if (options.length > 0) {
     return {
       mode: "form",
-      message: asked,
+      message,
       requestedSchema: {
         type: "object",
         properties: { answer: { type: "string", enum: options, title: "Answer" } },
@@ -63,7 +63,7 @@ function formOf(kind: Interrupt["kind"], question: Question): Form {
   }
   return {
     mode: "form",
-    message: asked,
+    message,
     requestedSchema: {
       type: "object",
       properties: {
@@ -74,24 +74,24 @@ function formOf(kind: Interrupt["kind"], question: Question): Form {
   };
 }
 
-/** The open requests, by their keys; none when nothing is asked. */
+/** A form for each open request, by key; none when no question is open. */
 export function toInputRequests(
   { interrupt }: Pick<Delegation, "interrupt">,
-  given: ReadonlySet<string> = new Set(),
+  answered: ReadonlySet<string> = new Set(),
 ): InputRequests {
   if (interrupt === null) return {};
-  const open = interrupt.requests.filter(({ request_id }) => !given.has(request_id));
+  const open = interrupt.requests.filter(({ request_id }) => !answered.has(request_id));
   return Object.fromEntries(
     open.map((question) => [
-      keyOf(interrupt, question),
+      inputKey(interrupt, question),
       inputRequired.elicit(formOf(interrupt.kind, question)),
     ]),
   );
 }
 
-const filled = (text: unknown): text is string => typeof text === "string" && text !== "";
+const isFilled = (text: unknown): text is string => typeof text === "string" && text !== "";
 
-/** Nothing when nothing was filled in: an empty form approves of nothing. */
+/** Undefined for an empty form, which is no approval. */
 function toAnswer(
   kind: Interrupt["kind"],
   question: Question,
@@ -99,12 +99,12 @@ function toAnswer(
 ): AnswerInput | undefined {
   const { decision, answer } = content;
   const decided = decision === "approve" || decision === "deny" ? decision : undefined;
-  if (kind === "input" && ownForm(question, "") !== undefined) {
+  if (kind === "input" && schemaForm(question, "") !== undefined) {
     const texts = Object.values(content);
     const [only] = texts;
-    return { data: content, ...(texts.length === 1 && filled(only) && { text: only }) };
+    return { data: content, ...(texts.length === 1 && isFilled(only) && { text: only }) };
   }
-  if (kind === "input" && filled(answer)) return { text: answer, ...(decided && { decision: decided }) };
+  if (kind === "input" && isFilled(answer)) return { text: answer, ...(decided && { decision: decided }) };
   return decided && { decision: decided };
 }
 
@@ -113,11 +113,11 @@ function responseTo(
   question: Question,
   responses: Readonly<Record<string, unknown>> | undefined,
 ) {
-  const key = keyOf(interrupt, question);
+  const key = inputKey(interrupt, question);
   return inputResponse({ [key]: responses?.[key] }, key);
 }
 
-/** The user put a form away without an answer. */
+/** The user dismissed a form without an answer. */
 export const isDismissed = (
   { interrupt }: Pick<Delegation, "interrupt">,
   responses: Readonly<Record<string, unknown>> | undefined,
@@ -127,10 +127,7 @@ export const isDismissed = (
     return response.kind === "elicit" && response.action === "cancel";
   }) === true;
 
-/**
- * Answers by request_id. What is not about an open request is passed over, and so is a form that was put away: its
- * question stays open.
- */
+/** Answers by request_id. Ignores responses to other requests, and dismissed forms: their questions stay open. */
 export function toAnswers(
   { interrupt }: Pick<Delegation, "interrupt">,
   responses: Readonly<Record<string, unknown>> | undefined,

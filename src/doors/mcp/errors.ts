@@ -1,6 +1,6 @@
 /**
- * The one error table as MCP has it: a tool's error for the model to act on, and JSON-RPC errors with the same
- * data. Limit: of the numeric codes those that the specification leaves to others (-32000 to -32019) are never used.
+ * The error table in MCP's forms: a tool error for the model to act on, and JSON-RPC errors with the same data. Limit:
+ * the numeric codes -32000 to -32019, which the specification leaves to others, are never used.
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
 import * as z from "zod";
@@ -13,7 +13,7 @@ export const toolErrorSchema = z.object({
   code: z.string(),
   message: z.string(),
   retryable: z.boolean(),
-  /** Whether the delegation that it is about still lives. */
+  /** Whether the delegation is still live. */
   delegation_valid: z.boolean().optional(),
   recovery: z.string(),
   retry_after_seconds: z.number().optional(),
@@ -28,8 +28,8 @@ const INVALID_REQUEST = -32600;
 const INVALID_PARAMS = -32602;
 const INTERNAL_ERROR = -32603;
 
-/** A request with thousands of wrong members has no answer of its own size. */
-const MOST_ISSUES = 20;
+/** A request with thousands of wrong members gets a short answer. */
+const MAX_ISSUES = 20;
 const ISSUE_BYTES = 256;
 const MESSAGE_BYTES = 1_024;
 const issuesSchema = z.looseObject({
@@ -37,11 +37,11 @@ const issuesSchema = z.looseObject({
   issues_omitted: z.int().default(0),
 });
 
-function shortened(details: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
+function limitIssues(details: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   const found = issuesSchema.safeParse(details);
   if (!found.success) return details;
   const { issues, issues_omitted, ...rest } = found.data;
-  const shown = issues.slice(0, MOST_ISSUES).map(({ path, reason }) => ({
+  const shown = issues.slice(0, MAX_ISSUES).map(({ path, reason }) => ({
     path: preview(path, ISSUE_BYTES),
     reason: preview(reason, ISSUE_BYTES),
   }));
@@ -52,7 +52,7 @@ function shortened(details: Record<string, unknown> | undefined): Record<string,
 export function toToolError(error: ErrandError, requestId?: string): ToolError {
   const { category, retryable, recovery } = ERRORS[error.code];
   const { delegation_id, delegation_valid, retry_after_seconds } = error.context;
-  const details = shortened(error.context.details);
+  const details = limitIssues(error.context.details);
   return {
     category,
     code: error.code,
@@ -67,8 +67,8 @@ export function toToolError(error: ErrandError, requestId?: string): ToolError {
   };
 }
 
-/** What is wrong with the request has a code of JSON-RPC's own; the rest its HTTP status, which nobody else uses. */
-function numberOf(code: ErrorCode): number {
+/** JSON-RPC's own code where it has one; else the HTTP status, which no other code uses. */
+function rpcCodeOf(code: ErrorCode): number {
   const { category, status } = ERRORS[code];
   if (code === "invalid_json" || code === "invalid_utf8") return PARSE_ERROR;
   if (category === "INTERNAL" || status === null) return INTERNAL_ERROR;
@@ -76,11 +76,11 @@ function numberOf(code: ErrorCode): number {
 }
 
 export function toProtocolError(error: ErrandError, requestId?: string): ProtocolError {
-  const told = toToolError(error, requestId);
-  return new ProtocolError(numberOf(error.code), told.message, told);
+  const toolError = toToolError(error, requestId);
+  return new ProtocolError(rpcCodeOf(error.code), toolError.message, toolError);
 }
 
-/** An answer to a request that never reached a server of the SDK. */
+/** The answer to a request that is refused before it reaches a server of the SDK. */
 export function errorResponse(
   error: ErrandError,
   requestId: string,
@@ -89,22 +89,22 @@ export function errorResponse(
   const { code, message, data } = toProtocolError(error, requestId);
   const headers = new Headers(like?.headers);
   headers.set("content-type", "application/json");
-  // Nothing of the message was looked at, so it is about the request as a whole.
-  const whole = { code: code === INVALID_PARAMS ? INVALID_REQUEST : code, message, data };
-  const body = JSON.stringify({ jsonrpc: "2.0", id: null, error: whole });
+  // No parameter was checked yet, so the request as a whole is invalid.
+  const rpcError = { code: code === INVALID_PARAMS ? INVALID_REQUEST : code, message, data };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: null, error: rpcError });
   return new Response(body, { status: like?.status ?? ERRORS[error.code].status ?? 500, headers });
 }
 
-const numbered = z.looseObject({
+const rpcErrorSchema = z.looseObject({
   error: z.looseObject({ code: z.number(), message: z.string() }),
 });
 
-/** The SDK's own refusals, some of which have codes that are not to be used any more. */
-export async function withoutOldCodes(response: Response, requestId: string): Promise<Response> {
+/** The SDK's response; where it refuses with a reserved code, with that code replaced. */
+export async function withoutReservedCodes(response: Response, requestId: string): Promise<Response> {
   const isJson = response.headers.get("content-type")?.includes("json") === true;
   if (response.status < 400 || !isJson) return response;
   const body: unknown = await response.json();
-  const found = numbered.safeParse(body);
+  const found = rpcErrorSchema.safeParse(body);
   const headers = new Headers(response.headers);
   headers.delete("content-length");
   const init = { status: response.status, headers };

@@ -1,7 +1,6 @@
 /**
- * `/mcp`: Streamable HTTP in both eras. A request of 2026-07-28 stands by itself; one of 2025-11-25 belongs to a
- * session. Limit: no stream from the broker to the client beside the answer to a request (GET is 405): nothing here
- * happens that a client would have to be told unasked.
+ * `/mcp`: Streamable HTTP in both eras. A request of 2026-07-28 is stateless; one of 2025-11-25 belongs to a session.
+ * Limit: GET is 405: the server sends messages only on the stream of a request.
  */
 import { createMcpHandler, isLegacyRequest, type ServerContext } from "@modelcontextprotocol/server";
 import * as z from "zod";
@@ -11,11 +10,11 @@ import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { parseBody } from "../http/body.ts";
 import type { Mount, MountedRequest } from "../http/mount.ts";
 import { problemResponse, toErrandError } from "../http/problem.ts";
-import { declaresTasks, tasksRequired } from "./context.ts";
-import { errorResponse, withoutOldCodes } from "./errors.ts";
-import { createServer, type Extension, type InTurn } from "./server.ts";
+import { declaresTasks, tasksRequiredError } from "./context.ts";
+import { errorResponse, withoutReservedCodes } from "./errors.ts";
+import { createServer, type McpTestExtension, type RunInTurn } from "./server.ts";
+import { ClientPings } from "./session/client-pings.ts";
 import { Sessions } from "./session/sessions.ts";
-import { ClientPings } from "./tools/lease-delivery.ts";
 
 const listenSchema = z.looseObject({
   id: z.union([z.string(), z.number()]),
@@ -26,15 +25,15 @@ const listenSchema = z.looseObject({
   }),
 });
 
-/** Word of tasks may be asked for only by who knows what tasks are. */
-function undeclared(id: string | number): Response {
-  const { code, message, data } = tasksRequired();
+/** Refuses a subscription to tasks from a client that did not declare the extension. */
+function refuseTaskSubscription(id: string | number): Response {
+  const { code, message, data } = tasksRequiredError();
   return Response.json({ jsonrpc: "2.0", id, error: { code, message, data } }, { status: 400 });
 }
 
 const PATH = "/mcp";
-/** What the SDK decides by. */
-const HEADERS = [
+/** The headers that the SDK reads. */
+const SDK_HEADERS = [
   "accept",
   "mcp-protocol-version",
   "mcp-method",
@@ -42,22 +41,25 @@ const HEADERS = [
   "mcp-session-id",
   "user-agent",
 ] as const;
-const BOTH = "application/json, text/event-stream";
+const ACCEPT_ANY = "application/json, text/event-stream";
 
-/** A request for the SDK, without its credential; the body has been read. */
-function toRequest({ method, header }: MountedRequest, signal: AbortSignal): Request {
+/** The request for the SDK, without its credential; the body has been read. */
+function toSdkRequest({ method, header }: MountedRequest, signal: AbortSignal): Request {
   const headers = new Headers(method === "POST" ? { "content-type": "application/json" } : {});
-  for (const name of HEADERS) {
+  for (const name of SDK_HEADERS) {
     const value = header(name);
     if (value !== undefined) headers.set(name, value);
   }
-  // "Anything" and nothing at all take both of the types that an answer may have.
-  if ((headers.get("accept") ?? "*/*").includes("*/*")) headers.set("accept", BOTH);
+  // `*/*` and a missing header accept both media types of an answer.
+  if ((headers.get("accept") ?? "*/*").includes("*/*")) headers.set("accept", ACCEPT_ANY);
   return new Request(`http://errand.invalid${PATH}`, { method, headers, signal });
 }
 
-function noStream(requestId: string): Response {
-  const refused = new ErrandError("not_found", "There is no stream to listen to; POST is how to ask.");
+function refuseStream(requestId: string): Response {
+  const refused = new ErrandError(
+    "not_found",
+    "This server offers no stream for GET. Send requests with POST.",
+  );
   const headers = new Headers({ allow: "POST, DELETE" });
   return errorResponse(refused, requestId, { status: 405, headers });
 }
@@ -66,36 +68,36 @@ export interface McpOptions {
   readonly broker: Broker;
   readonly stopping: AbortSignal;
   /** Runs a tool call in its principal's turn. */
-  readonly inTurn: InTurn;
-  readonly extension?: Extension | undefined;
-  /** How long a client may take to answer a ping. */
+  readonly runInTurn: RunInTurn;
+  readonly extension?: McpTestExtension | undefined;
+  /** How long a client has to answer a ping. */
   readonly pingMs?: number | undefined;
 }
 
-export function mcpRoutes({ broker, stopping, inTurn, extension, pingMs }: McpOptions): readonly Mount[] {
+export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: McpOptions): readonly Mount[] {
   const { log, clock, quotas } = broker;
   const calls = new WeakMap<Request, AuthenticatedRequest>();
   const callOf = ({ http }: ServerContext): AuthenticatedRequest => {
     const call = http?.req && calls.get(http.req);
-    if (!call) throw new TypeError("a message without its request");
+    if (!call) throw new TypeError("an MCP message without its HTTP request");
     return call;
   };
   const modern = createMcpHandler(() => createServer({ era: "modern", callOf, extension }), {
     legacy: "reject",
-    // Its words may be the client's.
+    // The message may quote the client.
     onerror: (error) => log.debug({ err: error.name }, "mcp request refused"),
   });
   const sessions = new Sessions({
     clock,
     stopping,
-    most: quotas.most("sessions"),
-    make: (around) =>
+    limit: quotas.most("sessions"),
+    createServer: (trackCall) =>
       createServer({
         era: "legacy",
-        // A session answers on a stream, so the turn of the HTTP request is over before the tool runs.
+        // A session answers on a stream, so the turn of the HTTP request ends before the tool runs.
         callOf: (context) => callOf(context).part(),
-        inTurn,
-        around,
+        runInTurn,
+        trackCall,
         extension,
         pings: new ClientPings(pingMs),
       }),
@@ -104,22 +106,22 @@ export function mcpRoutes({ broker, stopping, inTurn, extension, pingMs }: McpOp
   async function answer(incoming: MountedRequest): Promise<Response> {
     const { method, requestId, header } = incoming;
     const { request: call, bytes } = await incoming.authenticate();
-    if (method === "GET") return noStream(requestId);
+    if (method === "GET") return refuseStream(requestId);
     const body = parseBody(bytes, header("content-type"));
-    const gone = new AbortController();
-    call.onLost(() => gone.abort());
-    const request = toRequest(incoming, gone.signal);
+    const lost = new AbortController();
+    call.onLost(() => lost.abort());
+    const request = toSdkRequest(incoming, lost.signal);
     calls.set(request, call);
     if (method === "DELETE" || (await isLegacyRequest(request, body))) {
       return sessions.serve(call, request, body);
     }
-    const listens = listenSchema.safeParse(body);
-    // Of what can be listened for nothing is offered, so the SDK ends that stream at once.
-    if (listens.success) {
-      const { id, params } = listens.data;
-      if (params.notifications?.taskIds && !declaresTasks(params._meta)) return undeclared(id);
+    const subscription = listenSchema.safeParse(body);
+    // The server offers no notifications, so the SDK ends the stream at once.
+    if (subscription.success) {
+      const { id, params } = subscription.data;
+      if (params.notifications?.taskIds && !declaresTasks(params._meta)) return refuseTaskSubscription(id);
     }
-    return withoutOldCodes(await modern.fetch(request, { parsedBody: body }), requestId);
+    return withoutReservedCodes(await modern.fetch(request, { parsedBody: body }), requestId);
   }
 
   const handle = (incoming: MountedRequest): Promise<Response> =>

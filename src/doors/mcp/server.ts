@@ -1,7 +1,7 @@
 /**
- * A server of the MCP SDK with the tools of one principal: for one request of 2026-07-28, for one session of
- * 2025-11-25. Limit: the SDK's low-level server, since its comfortable one turns every error into a tool's and no
- * tool with an output schema into a task.
+ * An MCP SDK server with the broker's tools, for one request of 2026-07-28 or one session of 2025-11-25. Limit: it is
+ * the SDK's low-level server; the high-level one turns every error into a tool error, and cannot answer with a task
+ * where a tool has an output schema.
  */
 import {
   type CallToolResult,
@@ -20,76 +20,82 @@ import { ErrandError } from "../../schema/errors.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { toErrandError } from "../http/problem.ts";
 import { API_INFO } from "../openapi/document.ts";
-import { Context, declaresTasks, type Era, TASKS, tasksRequired } from "./context.ts";
+import { declaresTasks, type Era, McpContext, TASKS_EXTENSION, tasksRequiredError } from "./context.ts";
 import { toProtocolError, toToolError } from "./errors.ts";
+import type { ClientPings } from "./session/client-pings.ts";
 import { cancelTask, getTask, updateTask } from "./tasks.ts";
-import type { ClientPings } from "./tools/lease-delivery.ts";
-import { type TaskHandle, type Tool, toResult } from "./tools/tool.ts";
+import { type TaskHandle, type Tool, toCallToolResult } from "./tools/tool.ts";
 import { TOOLS } from "./tools/tools.ts";
 
 const INSTRUCTIONS =
-  "Errand hands work to other agents and brings their answers back. To delegate: discover_agents, then delegate_task (waits) or delegate_task_async and later wait_for_results. Work that is accepted is never lost: if a call ends early, call check_task_status with the delegation_id instead of delegating again. To work as an agent: poll_inbox, report_progress while you work, then complete_task, fail_task, request_input or release_task. Errors say in error.recovery what to do next.";
+  "Errand delegates tasks to other agents and returns their answers. To delegate: call discover_agents, then delegate_task (waits for the answer) or delegate_task_async and later wait_for_results. Accepted work is never lost: if a call ends early, call check_task_status with the delegation_id instead of delegating again. To work as an agent: call poll_inbox, report_progress while you work, then complete_task, fail_task, request_input or release_task. For every error, error.recovery says what to do next.";
 const LIST_TTL_MS = 300_000;
 
-/** Answers of clients are checked by the engine; compiling schemas for each request would cost more than all of it. */
-const anything = {
+/** The engine checks clients' answers. Compiling schemas for each request would cost more than all other work. */
+const noValidation = {
   getValidator<T>(_schema: JsonSchemaType): JsonSchemaValidator<T> {
     return () => ({ valid: false, data: undefined, errorMessage: "not offered" });
   },
 };
 
-function listed({ name, title, description, inputSchema, outputSchema, annotations }: Tool): ListedTool {
-  const one: unknown = { name, title, description, inputSchema, outputSchema, annotations };
-  if (!isSpecType.Tool(one)) throw new TypeError(`${name} is not a tool that MCP could list`);
-  return one;
+function toListedTool({
+  name,
+  title,
+  description,
+  inputSchema,
+  outputSchema,
+  annotations,
+}: Tool): ListedTool {
+  const listed: unknown = { name, title, description, inputSchema, outputSchema, annotations };
+  if (!isSpecType.Tool(listed)) throw new TypeError(`${name} is not a valid MCP tool`);
+  return listed;
 }
 
-const LISTED = TOOLS.map((tool) => ({ tool, listed: listed(tool) }));
-const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
+const LISTED_TOOLS = TOOLS.map((tool) => ({ tool, listed: toListedTool(tool) }));
+const TOOLS_BY_NAME = new Map(TOOLS.map((tool) => [tool.name, tool]));
 
 export const toolsFor = ({ kind }: Principal): ListedTool[] =>
-  LISTED.filter(({ tool }) => tool.for.includes(kind)).map((one) => one.listed);
+  LISTED_TOOLS.filter(({ tool }) => tool.visibleTo.includes(kind)).map(({ listed }) => listed);
 
-/** Tools and handlers beside the broker's, for tests of the protocol itself; no setting leads here. */
-export interface Extension {
-  readonly tools: readonly ExtraTool[];
-  /** Before the server is connected. */
+/** Additional tools and handlers, for tests of the protocol itself; no setting enables them. */
+export interface McpTestExtension {
+  readonly tools: readonly TestTool[];
+  /** Called before the server is connected. */
   readonly extend: (server: Server, era: Era) => void;
 }
-export interface ExtraTool {
+export interface TestTool {
   readonly listed: ListedTool;
   readonly run: (
     args: Readonly<Record<string, unknown>>,
-    context: Context,
+    context: McpContext,
     server: ServerContext,
   ) => Promise<CallToolResult | InputRequiredResult | TaskHandle>;
 }
 
-export type InTurn = <T>(call: AuthenticatedRequest, work: () => Promise<T>) => Promise<T>;
+export type RunInTurn = <T>(call: AuthenticatedRequest, work: () => Promise<T>) => Promise<T>;
 
-/**
- * `callOf` finds the HTTP request that a message came with. `inTurn` runs a tool call in its principal's turn, when the
- * HTTP request has none for it. `around` wraps every tool call.
- */
 export interface ServerOptions {
   readonly era: Era;
+  /** Finds the HTTP request of a message. */
   readonly callOf: (context: ServerContext) => AuthenticatedRequest;
-  readonly inTurn?: InTurn;
-  readonly around?: <T>(work: () => Promise<T>) => Promise<T>;
-  readonly extension?: Extension | undefined;
-  /** Of a session. */
+  /** Runs a tool call in its principal's turn, where the HTTP request's own turn is over. */
+  readonly runInTurn?: RunInTurn;
+  /** Wraps every tool call. */
+  readonly trackCall?: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly extension?: McpTestExtension | undefined;
+  /** Present in a session. */
   readonly pings?: ClientPings;
 }
 
 export function createServer(options: ServerOptions): Server {
-  const { era, callOf, around = (work) => work(), extension, pings } = options;
-  const { inTurn = (_call, work) => work() } = options;
+  const { era, callOf, trackCall = (work) => work(), extension, pings } = options;
+  const { runInTurn = (_call, work) => work() } = options;
   const server = new Server(
     { name: "errand", title: API_INFO.title, version: API_INFO.version },
     {
-      capabilities: { tools: {}, ...(era === "modern" && { extensions: { [TASKS]: {} } }) },
+      capabilities: { tools: {}, ...(era === "modern" && { extensions: { [TASKS_EXTENSION]: {} } }) },
       instructions: INSTRUCTIONS,
-      jsonSchemaValidator: anything,
+      jsonSchemaValidator: noValidation,
       inputRequired: { legacyShim: false },
       cacheHints: {
         "tools/list": { ttlMs: LIST_TTL_MS, cacheScope: "private" },
@@ -98,14 +104,17 @@ export function createServer(options: ServerOptions): Server {
     },
   );
   server.setRequestHandler("tools/list", (_request, context) => ({
-    tools: [...toolsFor(callOf(context).principal), ...(extension?.tools.map((extra) => extra.listed) ?? [])],
+    tools: [...toolsFor(callOf(context).principal), ...(extension?.tools.map(({ listed }) => listed) ?? [])],
   }));
   server.setRequestHandler("tools/call", ({ params }, context) => {
     const call = callOf(context);
-    const tool = byName.get(params.name);
-    const extra = extension?.tools.find(({ listed }) => listed.name === params.name);
-    if (extra)
-      return around(() => extra.run(params.arguments ?? {}, new Context(call, era, context), context));
+    const tool = TOOLS_BY_NAME.get(params.name);
+    const testTool = extension?.tools.find(({ listed }) => listed.name === params.name);
+    if (testTool) {
+      return trackCall(() =>
+        testTool.run(params.arguments ?? {}, new McpContext(call, era, context), context),
+      );
+    }
     if (!tool) {
       throw toProtocolError(
         new ErrandError("invalid_request", `There is no tool '${params.name}'.`, {
@@ -115,50 +124,52 @@ export function createServer(options: ServerOptions): Server {
       );
     }
     const args = params.arguments ?? {};
-    return around(() => callTool(tool, args, new Context(call, era, context, pings), inTurn));
+    const client = { name: server.getClientVersion()?.name, pings };
+    return trackCall(() => callTool(tool, args, new McpContext(call, era, context, client), runInTurn));
   });
-  if (era === "modern") addTasks(server, callOf);
+  if (era === "modern") addTaskMethods(server, callOf);
   extension?.extend(server, era);
   return server;
 }
 
-async function callTool(tool: Tool, args: unknown, context: Context, inTurn: InTurn) {
+async function callTool(tool: Tool, args: unknown, context: McpContext, inTurn: RunInTurn) {
   const { call, broker } = context;
   try {
     const answer = await inTurn(call, async () => tool.run(args, context));
-    return "result" in answer ? answer.result : toResult(answer);
+    return "result" in answer ? answer.result : toCallToolResult(answer);
   } catch (error) {
     if (error instanceof ProtocolError) throw error;
-    const refused = toErrandError(error, broker.log, call.requestId, tool.reads ? "GET" : "POST");
-    const told = toToolError(refused, call.requestId);
-    const retry = told.retryable ? "It may work if tried again." : "Trying the same again does not help.";
-    const text = `${told.category} ${told.code}: ${told.message}\n${retry} What to do: ${told.recovery}`;
-    const issues = told.details === undefined ? "" : `\ndetails: ${JSON.stringify(told.details)}`;
-    return toResult({ text: `${text}${issues}`, data: { error: told }, isError: true });
+    const refused = toErrandError(error, broker.log, call.requestId, tool.readOnly ? "GET" : "POST");
+    const toolError = toToolError(refused, call.requestId);
+    const { category, code, message, retryable, recovery } = toolError;
+    const retry = retryable ? "A retry may succeed." : "A retry of the same call fails again.";
+    const text = `${category} ${code}: ${message}\n${retry} What to do: ${recovery}`;
+    const details = toolError.details === undefined ? "" : `\ndetails: ${JSON.stringify(toolError.details)}`;
+    return toCallToolResult({ text: `${text}${details}`, data: { error: toolError }, isError: true });
   }
 }
 
 const taskParams = z.looseObject({ taskId: z.string() });
 const taskResult = z.looseObject({ resultType: z.string() });
 
-function addTasks(server: Server, callOf: (context: ServerContext) => AuthenticatedRequest): void {
-  const method =
-    (work: (context: Context, taskId: string) => Promise<{ resultType: string }>, reads = false) =>
+function addTaskMethods(server: Server, callOf: (context: ServerContext) => AuthenticatedRequest): void {
+  const handler =
+    (method: (context: McpContext, taskId: string) => Promise<{ resultType: string }>, readOnly = false) =>
     async ({ taskId }: z.output<typeof taskParams>, server: ServerContext) => {
-      if (!declaresTasks(server.mcpReq.envelope)) throw tasksRequired();
+      if (!declaresTasks(server.mcpReq.envelope)) throw tasksRequiredError();
       const call = callOf(server);
-      const context = new Context(call, "modern", server);
+      const context = new McpContext(call, "modern", server);
       try {
-        return await work(context, taskId);
+        return await method(context, taskId);
       } catch (error) {
         if (error instanceof ProtocolError) throw error;
         const { broker, requestId } = call;
-        const refused = toErrandError(error, broker.log, requestId, reads ? "GET" : "POST");
+        const refused = toErrandError(error, broker.log, requestId, readOnly ? "GET" : "POST");
         throw toProtocolError(refused, requestId);
       }
     };
   const schemas = { params: taskParams, result: taskResult };
-  server.setRequestHandler("tasks/get", schemas, method(getTask, true));
-  server.setRequestHandler("tasks/update", schemas, method(updateTask));
-  server.setRequestHandler("tasks/cancel", schemas, method(cancelTask));
+  server.setRequestHandler("tasks/get", schemas, handler(getTask, true));
+  server.setRequestHandler("tasks/update", schemas, handler(updateTask));
+  server.setRequestHandler("tasks/cancel", schemas, handler(cancelTask));
 }

@@ -1,33 +1,33 @@
 /**
- * A delegation as a task of the Tasks extension, and the methods of that extension. Limit: to be asked for; its
- * status notifications are not sent.
+ * A delegation as a task of the Tasks extension, and that extension's methods. Limit: no status notifications; clients
+ * poll with `tasks/get`.
  */
-
 import type { Broker } from "../../engine/broker.ts";
 import { cancel } from "../../engine/delegations/cancel.ts";
+import { toDelegation } from "../../engine/delegations/parse.ts";
 import { read } from "../../engine/delegations/read.ts";
 import { answeredParts, answerPart } from "../../engine/questions/answer-parts.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import { ERRORS, ErrandError, isErrorCode } from "../../schema/errors.ts";
 import { truncate } from "../../schema/text.ts";
-import type { Context } from "./context.ts";
+import type { McpContext } from "./context.ts";
 import { toAnswers, toInputRequests } from "./elicitation.ts";
-import { delegationOf, failureOf, stepOf, summarize, toText } from "./tools/delegation-view.ts";
-import { type TaskHandle, type ToolAnswer, toResult } from "./tools/tool.ts";
+import { progressLine, toDelegationView, toolErrorOf, viewToText } from "./tools/delegation-view.ts";
+import { type TaskHandle, type ToolOutput, toCallToolResult } from "./tools/tool.ts";
 
 const INTERNAL_ERROR = -32603;
-const POLL_MS = 1_000;
-const SLOWEST_POLL_MS = 15_000;
-/** Somebody has to read and to think. */
+const MIN_POLL_MS = 1_000;
+const MAX_POLL_MS = 15_000;
+/** A person needs time to read and think. */
 const INPUT_POLL_MS = 3_000;
 
-/** Ends that the broker came to, and no agent. */
-const BROKERS = ["attempts_exhausted", "deadline_exceeded", "interrupt_expired", "not_picked_up"];
+/** Failures that the broker decided, not the agent. */
+const BROKER_FAILURES = ["attempts_exhausted", "deadline_exceeded", "interrupt_expired", "not_picked_up"];
 
 export const isBrokerFailure = ({ state, error }: Delegation): boolean =>
   state === "failed" &&
   error !== null &&
-  BROKERS.includes(error.code) &&
+  BROKER_FAILURES.includes(error.code) &&
   isErrorCode(error.code) &&
   ERRORS[error.code].category === error.category;
 
@@ -38,82 +38,82 @@ function statusOf(delegation: Delegation): string {
   return isBrokerFailure(delegation) ? "failed" : "completed";
 }
 
-function pollMsOf({ state, progress, interrupt }: Delegation): number {
+function pollIntervalMs({ state, progress, interrupt }: Delegation): number {
   if (interrupt !== null) return INPUT_POLL_MS;
   const eta = state === "working" ? progress?.eta_seconds : undefined;
-  if (eta === undefined) return POLL_MS;
-  return Math.round(Math.min(SLOWEST_POLL_MS, Math.max(POLL_MS, eta * 100)));
+  if (eta === undefined) return MIN_POLL_MS;
+  return Math.round(Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, eta * 100)));
 }
 
-/** From its making to when it leaves at the latest: its end, and as long as what is finished is kept. */
-function ttlMsOf(broker: Broker, { created_at, deadline_at, finished_at }: Delegation): number {
+/** From creation to deletion: its end, or its deadline while it lives, plus the retention time. */
+function ttlMs(broker: Broker, { created_at, deadline_at, finished_at }: Delegation): number {
   return Date.parse(finished_at ?? deadline_at) - Date.parse(created_at) + broker.retentionMs;
 }
 
-function messageOf(delegation: Delegation): string {
+function statusMessageOf(delegation: Delegation): string {
   const { error, interrupt } = delegation;
   if (error !== null) return truncate(`${error.code}: ${error.message}`, 1024);
-  if (interrupt !== null) return `${delegation.target} asks something`;
-  return isTerminal(delegation.state) ? `${delegation.target} is done` : stepOf(delegation);
+  if (interrupt !== null) return `${delegation.target} asks a question`;
+  return isTerminal(delegation.state) ? `${delegation.target} is done` : progressLine(delegation);
 }
 
-const baseOf = (broker: Broker, delegation: Delegation) => ({
+const toTask = (broker: Broker, delegation: Delegation) => ({
   taskId: delegation.id,
   status: statusOf(delegation),
-  statusMessage: messageOf(delegation),
+  statusMessage: statusMessageOf(delegation),
   createdAt: delegation.created_at,
   lastUpdatedAt: delegation.updated_at,
-  ttlMs: ttlMsOf(broker, delegation),
-  pollIntervalMs: pollMsOf(delegation),
+  ttlMs: ttlMs(broker, delegation),
+  pollIntervalMs: pollIntervalMs(delegation),
 });
 
-/** Only for what is written: the id has to be found from now on. */
-export const toHandle = (broker: Broker, delegation: Delegation): TaskHandle => ({
+/** Only for a stored delegation: from now on its id must be found. */
+export const toTaskHandle = (broker: Broker, delegation: Delegation): TaskHandle => ({
   resultType: "task",
   content: [],
-  ...baseOf(broker, delegation),
+  ...toTask(broker, delegation),
 });
 
-/** How the tool that made it answers once it is finished. */
-export function finalAnswer(delegation: Delegation): ToolAnswer {
-  const data = summarize(delegation);
-  return { text: toText(data), data, isError: delegation.state !== "completed" };
+/** The output of the delegating tool for a finished delegation. */
+export function finalOutput(delegation: Delegation): ToolOutput {
+  const data = toDelegationView(delegation);
+  return { text: viewToText(data), data, isError: delegation.state !== "completed" };
 }
 
-/** Throws `delegation_not_found` for what is unknown and for what does not concern the caller. */
-export async function getTask({ broker, principal }: Context, taskId: string) {
-  const delegation = delegationOf(await read(broker, principal, taskId));
-  const task = { resultType: "complete", ...baseOf(broker, delegation) };
+/** Throws `delegation_not_found` where there is none that the caller may see. */
+export async function getTask({ broker, principal }: McpContext, taskId: string) {
+  const delegation = toDelegation(await read(broker, principal, taskId));
+  const task = { resultType: "complete", ...toTask(broker, delegation) };
   if (delegation.interrupt !== null) {
-    const given = await answeredParts(broker, taskId, delegation.interrupt.id);
-    return { ...task, inputRequests: toInputRequests(delegation, given) };
+    const answered = await answeredParts(broker, taskId, delegation.interrupt.id);
+    return { ...task, inputRequests: toInputRequests(delegation, answered) };
   }
   if (task.status === "completed") {
-    return { ...task, result: { resultType: "complete", ...toResult(finalAnswer(delegation)) } };
+    return { ...task, result: { resultType: "complete", ...toCallToolResult(finalOutput(delegation)) } };
   }
   if (task.status !== "failed") return task;
-  const error = { code: INTERNAL_ERROR, message: messageOf(delegation), data: failureOf(delegation) };
+  const error = { code: INTERNAL_ERROR, message: statusMessageOf(delegation), data: toolErrorOf(delegation) };
   return { ...task, error };
 }
 
-/** Answers that come for what is not asked any more are passed over. */
-export async function updateTask({ broker, principal, responses }: Context, taskId: string) {
-  const delegation = delegationOf(await read(broker, principal, taskId));
-  const answers = toAnswers(delegation, responses);
+/** Ignores answers to questions that are no longer open. */
+export async function updateTask({ broker, principal, inputResponses }: McpContext, taskId: string) {
+  const delegation = toDelegation(await read(broker, principal, taskId));
+  const answers = toAnswers(delegation, inputResponses);
   if (delegation.interrupt !== null && Object.keys(answers).length > 0) {
     const { id: interrupt_id } = delegation.interrupt;
     await answerPart(broker, principal, taskId, { interrupt_id, answers }).catch(
-      unless("interrupt_not_open"),
+      ignore("interrupt_not_open"),
     );
   }
   return { resultType: "complete" };
 }
 
-export async function cancelTask({ broker, principal }: Context, taskId: string) {
-  await cancel(broker, principal, taskId, { cascade: true }).catch(unless("already_finished"));
+export async function cancelTask({ broker, principal }: McpContext, taskId: string) {
+  await cancel(broker, principal, taskId, { cascade: true }).catch(ignore("already_finished"));
   return { resultType: "complete" };
 }
 
-const unless = (code: string) => (error: unknown) => {
+const ignore = (code: string) => (error: unknown) => {
   if (!(error instanceof ErrandError) || error.code !== code) throw error;
 };

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { delegate } from "../../engine/delegations/delegate.ts";
 import { erase } from "../../engine/delegations/erase.ts";
 import { list } from "../../engine/delegations/list.ts";
-import { readWhenReady, shownWhole } from "../../engine/delegations/read.ts";
+import { isSettled, readWhenReady, shownWhole } from "../../engine/delegations/read.ts";
 import { results } from "../../engine/delegations/results.ts";
 import { formatCursor, parseCursor } from "../../events/cursor.ts";
 import {
@@ -60,8 +60,7 @@ export const delegationRoutes: readonly Route[] = [
           present,
           scope === null ? accepted.record : waitForResult(request, accepted.record, wait_seconds, scope),
         ]);
-        const settled = record.finished || record.state.endsWith("_required");
-        const status = accepted.replayed || (wait_seconds > 0 && settled) ? 200 : 202;
+        const status = accepted.replayed || (wait_seconds > 0 && isSettled(record)) ? 200 : 202;
         return jsonText(status, `${record.json.slice(0, -1)},"presence":${JSON.stringify(presence)}}`, {
           location: `/v1/delegations/${id}`,
           ...(accepted.replayed && { "idempotency-replayed": "true" }),

@@ -16,6 +16,10 @@ export async function read(broker: Broker, principal: Principal, id: string): Pr
   return seen(broker, principal, record);
 }
 
+/** It is finished, or waits for an answer. */
+export const isSettled = ({ finished, state }: StoredDelegation): boolean =>
+  finished || state.endsWith("_required");
+
 export interface WaitOptions {
   readonly wait_seconds: number;
   /** Wait for a greater version instead of for the end or a question. */
@@ -34,9 +38,7 @@ export async function readWhenReady(
 ): Promise<StoredDelegation> {
   const { after_version } = options;
   const isReady = (record: StoredDelegation): boolean =>
-    after_version === undefined
-      ? record.finished || record.state.endsWith("_required")
-      : record.version > after_version || record.finished;
+    after_version === undefined ? isSettled(record) : record.version > after_version || record.finished;
   // Heard of from here on; read after that, so that no event falls between.
   const waiting = waitUntil(broker.feed, id, options, (entry) =>
     after_version === undefined

@@ -6,11 +6,11 @@ import { z } from "zod";
 import { type StoredDelegation, toFields } from "../../lifecycle/record.ts";
 import type { ShardKeys } from "../../redis/keys.ts";
 import { Script } from "../../redis/script.ts";
-import { interruptSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { type AnswerInput, answerSchema } from "../../schema/interrupt.ts";
 import { type Principal, requireControl } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
+import { openInterrupt } from "../delegations/parse.ts";
 import { read } from "../delegations/read.ts";
 import { notFound } from "../errors.ts";
 import { answer } from "./answer.ts";
@@ -25,7 +25,6 @@ for i = 3, #ARGV, 2 do redis.call('HSETNX', KEYS[1], ARGV[i], ARGV[i + 1]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return redis.call('HGETALL', KEYS[1])`);
 
-const storedInterrupt = interruptSchema.pick({ id: true, requests: true });
 const partsSchema = z.array(z.string());
 
 function keysOf(broker: Broker, id: string): ShardKeys {
@@ -59,7 +58,7 @@ export async function answerPart(
   const record = await read(broker, principal, id);
   requireControl(principal, record, "answer its questions");
   const { interrupt_id } = given;
-  const open = record.interrupt === null ? null : storedInterrupt.parse(JSON.parse(record.interrupt));
+  const open = openInterrupt(record);
   if (open?.id !== interrupt_id) throw notOpen(id);
   const wanted = open.requests.map(({ request_id }) => request_id);
   const fitting = Object.entries(given.answers).filter(([request_id]) => wanted.includes(request_id));

@@ -6,7 +6,6 @@
 import { randomBytes } from "node:crypto";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { type Message, textOf } from "../../schema/a2a.ts";
-import { interruptSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AnswerInput, AnswerRequest, GivenAnswer } from "../../schema/interrupt.ts";
 import { type Principal, requireControl } from "../access/access.ts";
@@ -14,11 +13,10 @@ import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { preview } from "../delegations/delegate.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
+import { openInterrupt } from "../delegations/parse.ts";
 import { read } from "../delegations/read.ts";
 import { refusal } from "../errors.ts";
 import { OF_ANSWERS, toUserMessage, withoutAnswer } from "./ask.ts";
-
-const storedInterrupt = interruptSchema.pick({ id: true, kind: true, requests: true });
 
 /** Throws `interrupt_not_open` when it is another's, or spent with another answer; the same answer again is none. */
 export async function answer(
@@ -30,7 +28,7 @@ export async function answer(
   const before = await read(broker, principal, id);
   requireControl(principal, before, "answer its questions");
   const { interrupt_id } = request;
-  const open = before.interrupt === null ? null : storedInterrupt.parse(JSON.parse(before.interrupt));
+  const open = openInterrupt(before);
   // Of a question that is not open only the hash counts: was it this very answer that closed it?
   const given = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
   const by = principal.text;

@@ -1,6 +1,6 @@
 /** Streams stay below the 4 MiB that the SDK's client takes as a line, whatever the task holds. */
 import { describe, expect, test } from "vitest";
-import { boundedTask, boundedUpdate, MAX_LINE_BYTES } from "../../../src/doors/a2a/tasks/size-limit.ts";
+import { limitTask, limitUpdate, MAX_LINE_BYTES } from "../../../src/doors/a2a/tasks/size-limit.ts";
 import type { TaskJson } from "../../../src/doors/a2a/tasks/task.ts";
 import type { Artifact, Message } from "../../../src/schema/a2a.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
@@ -98,18 +98,18 @@ const task = (more: Partial<TaskJson>): TaskJson => ({
 
 test("what fits is left as it is", () => {
   const small = task({ history: [message(10)], artifacts: [artifact("a", MIB)] });
-  expect(boundedTask(small, URL_OF)).toBe(small);
+  expect(limitTask(small, URL_OF)).toBe(small);
 });
 
 test("the history goes first, then what the status repeats, then the largest artifacts", () => {
-  const spoken = boundedTask(task({ history: [message(3 * MIB)], artifacts: [artifact("a", MIB)] }), URL_OF);
+  const spoken = limitTask(task({ history: [message(3 * MIB)], artifacts: [artifact("a", MIB)] }), URL_OF);
   expect([spoken.history, spoken.artifacts[0]?.parts[0]?.url]).toEqual([[], undefined]);
   expect(spoken.metadata).toEqual({ mine: 1, errand: { version: 3, truncated: true } });
   const status = { ...task({}).status, message: message(2 * MIB) };
-  const repeated = boundedTask(task({ status, artifacts: [artifact("reply", 2 * MIB)] }), URL_OF);
+  const repeated = limitTask(task({ status, artifacts: [artifact("reply", 2 * MIB)] }), URL_OF);
   expect(repeated.status.message?.metadata).toEqual({ truncated: true });
   expect(repeated.artifacts[0]?.metadata).toBeUndefined();
-  const many = boundedTask(
+  const many = limitTask(
     task({ artifacts: [artifact("a", MIB), artifact("b", 3 * MIB), artifact("c", 1000)] }),
     URL_OF,
   );
@@ -126,14 +126,14 @@ test("a question's ids stay, however long it is", () => {
   const metadata = { errand: { version: 3, interrupt } };
   const status = { ...task({}).status, message: message(2 * MIB) };
   const wanted = { id: "int_1", kind: "input", requests: [{ request_id: "q" }] };
-  expect(boundedTask(task({ status, metadata }), URL_OF).metadata.errand).toMatchObject({ version: 3 });
+  expect(limitTask(task({ status, metadata }), URL_OF).metadata.errand).toMatchObject({ version: 3 });
   const huge = {
     errand: { interrupt: { ...interrupt, requests: [{ request_id: "q", message: message(4 * MIB) }] } },
   };
-  const cut = boundedTask(task({ status, metadata: huge }), URL_OF);
+  const cut = limitTask(task({ status, metadata: huge }), URL_OF);
   expect(cut.metadata.errand).toMatchObject({ interrupt: wanted });
   expect(bytesOf(cut)).toBeLessThan(MAX_LINE_BYTES);
-  const update = boundedUpdate(
+  const update = limitUpdate(
     { statusUpdate: { taskId: "x", contextId: "c", status, metadata: huge } },
     URL_OF,
   );
@@ -143,7 +143,7 @@ test("a question's ids stay, however long it is", () => {
 
 test("artifacts that are too many even for references are left out from the last on, and counted", () => {
   const artifacts = Array.from({ length: 70_000 }, (_, at) => artifact(`a${at}`, 0));
-  const cut = boundedTask(task({ artifacts }), URL_OF);
+  const cut = limitTask(task({ artifacts }), URL_OF);
   expect(bytesOf(cut)).toBeLessThan(MAX_LINE_BYTES);
   expect(cut.artifacts.length).toBeGreaterThan(1_000);
   expect(cut.metadata.errand).toMatchObject({

@@ -148,7 +148,7 @@ describe("over MCP", () => {
     const sessions = era === "modern" ? null : await connectMcp(world);
     for (const [name, row] of Object.entries(MCP)) {
       if (name.startsWith("tasks/") && era === "legacy") continue;
-      const reads = name === "tasks/get" || TOOLS.some((tool) => tool.name === name && tool.reads);
+      const reads = name === "tasks/get" || TOOLS.some((tool) => tool.name === name && tool.readOnly);
       const ask = (subject: Subject, column: Column) => mcpAsk(name, subject, column, sessions);
       await tryRow(world, name, { row, stage: mcpStage(name), ask, reads });
     }

@@ -2,11 +2,10 @@
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../../support/broker.ts";
-import { type Era, MODERN, postMcp } from "../../support/mcp.ts";
+import { type Era, MODERN, openSession } from "../../support/mcp.ts";
 import { until } from "../../support/until.ts";
 
 const ERAS: readonly Era[] = ["modern", "legacy"];
-const LEGACY = "2025-11-25";
 
 /** A poll of this era as it goes over the wire. */
 async function pollOf(era: Era, url: string): Promise<string> {
@@ -37,15 +36,7 @@ async function partsOf(era: Era, url: string): Promise<{ headers: Record<string,
     const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { ...params, _meta } };
     return { headers, body: JSON.stringify(message) };
   }
-  const clientInfo = { name: "raw", version: "1" };
-  const opening = { protocolVersion: LEGACY, capabilities: {}, clientInfo };
-  const opened = await postMcp(url, OPERATOR, {
-    jsonrpc: "2.0",
-    id: 1,
-    method: "initialize",
-    params: opening,
-  });
-  const headers = { "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" };
+  const headers = await openSession(url, OPERATOR);
   return { headers, body: JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/call", params }) };
 }
 

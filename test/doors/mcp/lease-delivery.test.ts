@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { as, startBroker } from "../../support/broker.ts";
-import { answered, type Era, mcpClient } from "../../support/mcp.ts";
+import { answered, callModern, type Era, mcpClient, openSession, sendMcp } from "../../support/mcp.ts";
 import { until } from "../../support/until.ts";
 
 async function desk(pingMs: number) {
@@ -76,26 +76,14 @@ test("a client that stopped answering gets nothing; the work goes back at once, 
 
 test("a client that dies during the first ping gets nothing either", async () => {
   const { url, scout, delegate } = await desk(60_000);
-  const post = (body: object, session?: string, signal?: AbortSignal) =>
-    fetch(`${url}/mcp`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        accept: "application/json, text/event-stream",
-        authorization: `Bearer ${scout.token}`,
-        ...(session !== undefined && { "mcp-session-id": session }),
-      },
-      body: JSON.stringify({ jsonrpc: "2.0", ...body }),
-      ...(signal && { signal }),
-    });
-  const clientInfo = { name: "raw", version: "1" };
-  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
-  const opened = await post({ id: 1, method: "initialize", params });
-  await opened.text();
+  const headers = await openSession(url, scout.token);
   const id = await delegate();
   const gone = new AbortController();
-  const poll = { id: 2, method: "tools/call", params: { name: "poll_inbox", arguments: {} } };
-  const polling = await post(poll, opened.headers.get("mcp-session-id") ?? "", gone.signal);
+  const poll = {
+    ...{ jsonrpc: "2.0", id: 2, method: "tools/call" },
+    params: { name: "poll_inbox", arguments: {} },
+  };
+  const polling = await sendMcp(url, scout.token, poll, { headers, signal: gone.signal });
   const reader = polling.body?.pipeThrough(new TextDecoderStream()).getReader();
   let heard = "";
   while (!heard.includes('"method":"ping"')) heard += (await reader?.read())?.value ?? "";
@@ -167,4 +155,25 @@ test("a client that left while its lease was being confirmed gets nothing, and t
   await until(async () => (await stateOf(id)) === "submitted", { what: "its return" });
   vi.restoreAllMocks();
   expect((await call("poll_inbox", { wait_seconds: 20 })).data.tasks).toMatchObject([{ attempt: 1 }]);
+});
+
+test("the client's name is the worker_id of its leases", async () => {
+  const { url, scout, delegate } = await desk(10_000);
+  const workerOf = async (id: string): Promise<string> => (await scout.get(id)).body.lease.worker_id;
+  const { call } = await worker(url, scout.token, "legacy");
+  const inSession = await delegate();
+  await call("poll_inbox", { wait_seconds: 20 });
+  expect(await workerOf(inSession)).toBe("test");
+  const cases: [name: string, worker_id: string][] = [
+    ["Visual Studio Code", "Visual-Studio-Code"],
+    ["\u001b[31mred\n", "-[31mred-"],
+    ["x".repeat(500), "x".repeat(128)],
+    ["\u4f60\u597d", "mcp"],
+  ];
+  for (const [name, worker_id] of cases) {
+    const id = await delegate();
+    const meta = { "io.modelcontextprotocol/clientInfo": { name, version: "1" } };
+    await callModern(url, scout.token, "poll_inbox", { wait_seconds: 20 }, { meta });
+    expect(await workerOf(id)).toBe(worker_id);
+  }
 });

@@ -151,7 +151,7 @@ test("work is handed out in what a model can read, or whole for who asks for tha
   const [whole] = again.data.tasks;
   expect(whole.task).toMatchObject({ text: task });
   expect(whole.history).toHaveLength(12);
-  expect(again.text).not.toContain("not shown whole");
+  expect(again.text).not.toContain("The task is cut");
   // Follow-ups come until they are seen: those that did not fit come next.
   const heard: string[] = [];
   for (let seen: string | undefined, left = 12; left > 0; ) {

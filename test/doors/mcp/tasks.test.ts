@@ -100,7 +100,7 @@ test("a task is there before its handle, and carries what the delegation knows",
   expect(handle).toMatchObject({
     resultType: "task",
     status: "working",
-    statusMessage: "waiting for scout to take it",
+    statusMessage: "queued for scout",
     ttlMs: 100_000 + retention,
     pollIntervalMs: INTERVAL_MS,
   });

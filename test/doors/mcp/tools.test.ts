@@ -100,7 +100,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     });
     expect(text).toContain("seen");
     expect(text).toContain(data.delegation_id);
-    expect(heard[0]).toBe("waiting for scout to take it");
+    expect(heard[0]).toBe("queued for scout");
   });
 
   test("gets the handle when the wait is over, and what to call next", async () => {
@@ -119,7 +119,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     const { call } = await desk(era);
     const { data, text } = await call("delegate_task_async", { agent: "scout", task: "look" });
     expect(data).toMatchObject({ state: "submitted", presence: "offline" });
-    expect(text).toContain("Nobody polls for scout now");
+    expect(text).toContain("No worker polls for scout now");
   });
 
   test("finds with its key what it delegated before", async () => {
@@ -328,7 +328,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     });
     const paths = wrong.data.error.details.issues.map(({ path }: { path: string }) => path);
     expect(paths).toEqual(expect.arrayContaining(["agent", "task", "wait_seconds", "tsk"]));
-    expect(wrong.text).toContain("Trying the same again does not help");
+    expect(wrong.text).toContain("A retry of the same call fails again");
     const unknown = await call("delegate_task", { agent: "nobody", task: "look" });
     expect(unknown.data.error).toMatchObject({
       code: "agent_unknown",

@@ -3,24 +3,29 @@ import { request as httpRequest } from "node:http";
 import { describe, expect, test } from "vitest";
 import type { GatewayOptions } from "../../../src/app.ts";
 import { as, OPERATOR, startBroker } from "../../support/broker.ts";
-import { askModern, type Era, firstClient, MODERN, mcpClient, postMcp } from "../../support/mcp.ts";
+import {
+  askModern,
+  type Era,
+  firstClient,
+  INITIALIZE,
+  LEGACY,
+  MODERN,
+  mcpClient,
+  openSession,
+  postMcp,
+} from "../../support/mcp.ts";
 import { until } from "../../support/until.ts";
 
-const LEGACY = "2025-11-25";
-const INITIALIZE = {
-  jsonrpc: "2.0",
-  id: 1,
-  method: "initialize",
-  params: { protocolVersion: LEGACY, capabilities: {}, clientInfo: { name: "raw", version: "1" } },
-};
 const LIST = { jsonrpc: "2.0", id: 2, method: "tools/list", params: {} };
 
 async function open(url: string, token: string) {
-  const { headers, status, body } = await postMcp(url, token, INITIALIZE);
-  expect(status, JSON.stringify(body)).toBe(200);
-  const id = headers.get("mcp-session-id") ?? "";
-  const session = { "mcp-session-id": id, "mcp-protocol-version": LEGACY };
-  return { id, session, list: (by = token, to = url) => postMcp(to, by, LIST, { headers: session }) };
+  const opened = await openSession(url, token);
+  const session = { ...opened, "mcp-protocol-version": LEGACY };
+  return {
+    id: opened["mcp-session-id"],
+    session,
+    list: (by = token, to = url) => postMcp(to, by, LIST, { headers: session }),
+  };
 }
 
 /** A request with headers that fetch does not let one set. */

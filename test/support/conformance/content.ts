@@ -10,23 +10,23 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import type { ExtraTool } from "../../../src/doors/mcp/server.ts";
+import type { TestTool } from "../../../src/doors/mcp/server.ts";
 
 export const PNG =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 const WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
 
-type Answer = Awaited<ReturnType<ExtraTool["run"]>>;
-type Schema = ExtraTool["listed"]["inputSchema"];
+type Answer = Awaited<ReturnType<TestTool["run"]>>;
+type Schema = TestTool["listed"]["inputSchema"];
 
 export const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
 
 /** A tool of the kit's, described by its name. */
 export function fixture(
   name: string,
-  run: ExtraTool["run"],
+  run: TestTool["run"],
   inputSchema: Schema = { type: "object" },
-): ExtraTool {
+): TestTool {
   return { listed: { name, description: `Fixture ${name} of the conformance kit`, inputSchema }, run };
 }
 
@@ -57,7 +57,7 @@ async function elicit(server: ServerContext, message: string, properties: object
 
 const string = { type: "string" };
 
-export const contentTools: readonly ExtraTool[] = [
+export const contentTools: readonly TestTool[] = [
   answers("test_simple_text", text("This is a simple text response for testing.")),
   answers("test_image_content", { content: [{ type: "image", data: PNG, mimeType: "image/png" }] }),
   answers("test_audio_content", { content: [{ type: "audio", data: WAV, mimeType: "audio/wav" }] }),

@@ -4,7 +4,7 @@
  */
 import { inputRequired, ProtocolError, type Server } from "@modelcontextprotocol/server";
 import type { Era } from "../../../src/doors/mcp/context.ts";
-import type { Extension } from "../../../src/doors/mcp/server.ts";
+import type { McpTestExtension } from "../../../src/doors/mcp/server.ts";
 import { contentTools, PNG } from "./content.ts";
 import { form, inputTools } from "./input.ts";
 import { taskTools } from "./tasks.ts";
@@ -95,7 +95,7 @@ function resources(server: Server, era: Era): void {
   server.setRequestHandler("resources/unsubscribe", () => ({}));
 }
 
-export const conformance: Extension = {
+export const conformance: McpTestExtension = {
   tools: [...contentTools, ...inputTools, ...taskTools],
   extend(server, era) {
     server.registerCapabilities({

@@ -4,7 +4,7 @@
  */
 import { createHmac, randomBytes } from "node:crypto";
 import { acceptedContent, inputRequired, inputResponse, ProtocolError } from "@modelcontextprotocol/server";
-import type { ExtraTool } from "../../../src/doors/mcp/server.ts";
+import type { TestTool } from "../../../src/doors/mcp/server.ts";
 import { declared, fixture, text } from "./content.ts";
 
 const INVALID_PARAMS = -32602;
@@ -43,33 +43,36 @@ export function filled(responses: Readonly<Record<string, unknown>> | undefined,
   return typeof value === "string" ? value : undefined;
 }
 
-export const inputTools: readonly ExtraTool[] = [
-  fixture("test_input_required_result_elicitation", async (_args, { responses }) => {
-    const name = filled(responses, "user_name", "name");
+export const inputTools: readonly TestTool[] = [
+  fixture("test_input_required_result_elicitation", async (_args, { inputResponses }) => {
+    const name = filled(inputResponses, "user_name", "name");
     if (name === undefined) return inputRequired({ inputRequests: { user_name: askName() } });
     return text(`Hello, ${name}!`);
   }),
-  fixture("test_input_required_result_sampling", async (_args, { responses }) => {
-    const answer = inputResponse(responses, "capital_question");
+  fixture("test_input_required_result_sampling", async (_args, { inputResponses }) => {
+    const answer = inputResponse(inputResponses, "capital_question");
     if (answer.kind === "sampling") return text(JSON.stringify(answer));
     const capital_question = sampled("What is the capital of France?", 100);
     return inputRequired({ inputRequests: { capital_question } });
   }),
-  fixture("test_input_required_result_list_roots", async (_args, { responses }) => {
-    const answer = inputResponse(responses, "client_roots");
+  fixture("test_input_required_result_list_roots", async (_args, { inputResponses }) => {
+    const answer = inputResponse(inputResponses, "client_roots");
     if (answer.kind === "roots") return text(JSON.stringify(answer));
     return inputRequired({ inputRequests: { client_roots: inputRequired.listRoots() } });
   }),
-  fixture("test_input_required_result_request_state", async (_args, { responses, state }) => {
-    if (state !== undefined && acceptedContent(responses, "confirm"))
-      return text(`state-ok: ${unseal(state)}`);
+  fixture("test_input_required_result_request_state", async (_args, { inputResponses, requestState }) => {
+    if (requestState !== undefined && acceptedContent(inputResponses, "confirm"))
+      return text(`state-ok: ${unseal(requestState)}`);
     const confirm = form("Please confirm", "ok", "boolean");
     return inputRequired({ inputRequests: { confirm }, requestState: seal("asked") });
   }),
-  fixture("test_input_required_result_multiple_inputs", async (_args, { responses, state }) => {
+  fixture("test_input_required_result_multiple_inputs", async (_args, { inputResponses, requestState }) => {
     const keys = ["user_name", "greeting", "client_roots"];
-    if (state !== undefined && keys.every((key) => inputResponse(responses, key).kind !== "missing")) {
-      return text(`All three came, for ${unseal(state)}.`);
+    if (
+      requestState !== undefined &&
+      keys.every((key) => inputResponse(inputResponses, key).kind !== "missing")
+    ) {
+      return text(`All three came, for ${unseal(requestState)}.`);
     }
     const inputRequests = {
       user_name: askName(),
@@ -78,25 +81,25 @@ export const inputTools: readonly ExtraTool[] = [
     };
     return inputRequired({ inputRequests, requestState: seal("three") });
   }),
-  fixture("test_input_required_result_multi_round", async (_args, { responses, state }) => {
-    const round = state === undefined ? "" : unseal(state);
-    const name = filled(responses, "step1", "name");
+  fixture("test_input_required_result_multi_round", async (_args, { inputResponses, requestState }) => {
+    const round = requestState === undefined ? "" : unseal(requestState);
+    const name = filled(inputResponses, "step1", "name");
     if (round === "one" && name !== undefined) {
       const step2 = form("Step 2: What is your favorite color?", "color");
       return inputRequired({ inputRequests: { step2 }, requestState: seal("two") });
     }
-    const color = filled(responses, "step2", "color");
+    const color = filled(inputResponses, "step2", "color");
     if (round === "two" && color !== undefined) return text(`The color is ${color}.`);
     const step1 = form("Step 1: What is your name?", "name");
     return inputRequired({ inputRequests: { step1 }, requestState: seal("one") });
   }),
-  fixture("test_input_required_result_tampered_state", async (_args, { state }) => {
-    if (state !== undefined) return text(`The state is ours: ${unseal(state)}`);
+  fixture("test_input_required_result_tampered_state", async (_args, { requestState }) => {
+    if (requestState !== undefined) return text(`The state is ours: ${unseal(requestState)}`);
     const confirm = form("Please confirm", "ok", "boolean");
     return inputRequired({ inputRequests: { confirm }, requestState: seal("ours") });
   }),
-  fixture("test_input_required_result_capabilities", async (_args, { responses }, server) => {
-    if (responses !== undefined) return text("Answered.");
+  fixture("test_input_required_result_capabilities", async (_args, { inputResponses }, server) => {
+    if (inputResponses !== undefined) return text("Answered.");
     const { sampling, elicitation } = declared(server);
     return inputRequired({
       inputRequests: {
@@ -105,7 +108,9 @@ export const inputTools: readonly ExtraTool[] = [
       },
     });
   }),
-  fixture("test_streaming_elicitation", async (_args, { responses }) =>
-    responses === undefined ? inputRequired({ inputRequests: { user_name: askName() } }) : text("Answered."),
+  fixture("test_streaming_elicitation", async (_args, { inputResponses }) =>
+    inputResponses === undefined
+      ? inputRequired({ inputRequests: { user_name: askName() } })
+      : text("Answered."),
   ),
 ];

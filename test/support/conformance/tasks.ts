@@ -5,9 +5,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { inputRequired } from "@modelcontextprotocol/server";
 import { onTestFinished } from "vitest";
-import { type Context, tasksRequired } from "../../../src/doors/mcp/context.ts";
-import type { ExtraTool } from "../../../src/doors/mcp/server.ts";
-import { toResult } from "../../../src/doors/mcp/tools/tool.ts";
+import { type McpContext, tasksRequiredError } from "../../../src/doors/mcp/context.ts";
+import type { TestTool } from "../../../src/doors/mcp/server.ts";
+import { toCallToolResult } from "../../../src/doors/mcp/tools/tool.ts";
 import { TOOLS } from "../../../src/doors/mcp/tools/tools.ts";
 import { client } from "../broker.ts";
 import { fixture, text } from "./content.ts";
@@ -29,22 +29,22 @@ interface Work {
 const [delegateTask] = TOOLS;
 
 /** By the tool that delegates: a task for who takes tasks, and a wait for its end for everybody else. */
-async function delegate(context: Context, work: Work, more: Record<string, unknown> = {}) {
+async function delegate(context: McpContext, work: Work, more: Record<string, unknown> = {}) {
   if (delegateTask?.name !== "delegate_task") throw new Error("the first tool is not the one that delegates");
   const answer = await delegateTask.run({ agent: AGENT, task: JSON.stringify(work), ...more }, context);
-  return "result" in answer ? answer.result : toResult(answer);
+  return "result" in answer ? answer.result : toCallToolResult(answer);
 }
 
-const SECONDS: ExtraTool["listed"]["inputSchema"] = {
+const SECONDS: TestTool["listed"]["inputSchema"] = {
   type: "object",
   properties: { seconds: { type: "number" }, label: { type: "string" } },
 };
 
-export const taskTools: readonly ExtraTool[] = [
+export const taskTools: readonly TestTool[] = [
   fixture("greet", async ({ name }) => text(`Hello, ${name}!`)),
   fixture("slow_compute", (args, context) => delegate(context, { seconds: Number(args.seconds) }), SECONDS),
   fixture("failing_job", async (_args, context) => {
-    if (!context.takesTasks) throw tasksRequired();
+    if (!context.supportsTasks) throw tasksRequiredError();
     return delegate(context, { fails: true });
   }),
   fixture("protocol_error_job", (_args, context) =>
@@ -53,7 +53,7 @@ export const taskTools: readonly ExtraTool[] = [
   fixture("confirm_delete", (_args, context) => delegate(context, { asks: ["confirm"] })),
   fixture("multi_input", (_args, context) => delegate(context, { asks: ["name", "confirm"] })),
   fixture("test_tool_with_task", async (_args, context) => {
-    const says = filled(context.responses, "user_name", "name");
+    const says = filled(context.inputResponses, "user_name", "name");
     if (says !== undefined) return delegate(context, { says });
     return inputRequired({ inputRequests: { user_name: form("What is your name?", "name") } });
   }),

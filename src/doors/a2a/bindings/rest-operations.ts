@@ -1,6 +1,6 @@
 /**
- * The operations of HTTP+JSON 1.0: the SDK's codecs around our handler. Limit: params come checked; the SDK's own
- * handler of this binding is not to be had.
+ * The operations of HTTP+JSON 1.0: the SDK's codecs around our handler, because the SDK does not export its own handler
+ * for this binding. Params are checked before.
  */
 import {
   AgentCard,
@@ -19,50 +19,61 @@ import {
   TaskPushNotificationConfig,
 } from "@a2a-js/sdk";
 import { z } from "zod";
-import type { Scope } from "../context.ts";
+import type { A2AContext } from "../context.ts";
 import { BrokerA2AHandler } from "../handler.ts";
 import type { Method } from "../params.ts";
 
-export type Done =
+export type OperationResult =
   | { readonly is: "answer"; readonly status: 200 | 201 | 204; readonly body?: unknown }
   | { readonly is: "stream"; readonly events: AsyncGenerator<object> };
 
-const answered = (body: unknown, status: 200 | 201 = 200): Done => ({ is: "answer", status, body });
+const toAnswer = (body: unknown, status: 200 | 201 = 200): OperationResult => ({
+  is: "answer",
+  status,
+  body,
+});
 
-export async function operate(scope: Scope, method: Method, params: unknown): Promise<Done> {
-  const handler = new BrokerA2AHandler(scope);
+export async function runOperation(
+  context: A2AContext,
+  method: Method,
+  params: unknown,
+): Promise<OperationResult> {
+  const handler = new BrokerA2AHandler(context);
   switch (method) {
     case "SendMessage":
-      return answered({ task: Task.toJSON(await handler.sendMessage(SendMessageRequest.fromJSON(params))) });
+      return toAnswer({ task: Task.toJSON(await handler.sendMessage(SendMessageRequest.fromJSON(params))) });
     case "SendStreamingMessage":
-      return streaming(handler.sendMessageStream(SendMessageRequest.fromJSON(params)));
+      return toStream(handler.sendMessageStream(SendMessageRequest.fromJSON(params)));
     case "SubscribeToTask":
-      return streaming(handler.resubscribe(SubscribeToTaskRequest.fromJSON(params)));
+      return toStream(handler.resubscribe(SubscribeToTaskRequest.fromJSON(params)));
     case "GetTask":
-      return answered(Task.toJSON(await handler.getTask(GetTaskRequest.fromJSON(params))));
+      return toAnswer(Task.toJSON(await handler.getTask(GetTaskRequest.fromJSON(params))));
     case "ListTasks": {
       const request = ListTasksRequest.fromJSON(params);
-      return answered(
-        listed(ListTasksResponse.toJSON(await handler.listTasks(request)), request.includeArtifacts),
+      return toAnswer(
+        withRequiredMembers(
+          ListTasksResponse.toJSON(await handler.listTasks(request)),
+          request.includeArtifacts,
+        ),
       );
     }
     case "CancelTask":
-      return answered(Task.toJSON(await handler.cancelTask(CancelTaskRequest.fromJSON(params))));
+      return toAnswer(Task.toJSON(await handler.cancelTask(CancelTaskRequest.fromJSON(params))));
     case "CreateTaskPushNotificationConfig":
-      return answered(
+      return toAnswer(
         TaskPushNotificationConfig.toJSON(
           await handler.createTaskPushNotificationConfig(TaskPushNotificationConfig.fromJSON(params)),
         ),
         201,
       );
     case "GetTaskPushNotificationConfig":
-      return answered(
+      return toAnswer(
         TaskPushNotificationConfig.toJSON(
           await handler.getTaskPushNotificationConfig(GetTaskPushNotificationConfigRequest.fromJSON(params)),
         ),
       );
     case "ListTaskPushNotificationConfigs":
-      return answered(
+      return toAnswer(
         ListTaskPushNotificationConfigsResponse.toJSON(
           await handler.listTaskPushNotificationConfigs(
             ListTaskPushNotificationConfigsRequest.fromJSON(params),
@@ -75,23 +86,23 @@ export async function operate(scope: Scope, method: Method, params: unknown): Pr
       );
       return { is: "answer", status: 204 };
     case "GetExtendedAgentCard":
-      return answered(AgentCard.toJSON(await handler.getAuthenticatedExtendedAgentCard({ tenant: "" })));
+      return toAnswer(AgentCard.toJSON(await handler.getAuthenticatedExtendedAgentCard({ tenant: "" })));
   }
 }
 
-async function* encoded(events: AsyncGenerator<StreamResponse>): AsyncGenerator<object> {
+async function* encodeEvents(events: AsyncGenerator<StreamResponse>): AsyncGenerator<object> {
   for await (const event of events) yield z.looseObject({}).parse(StreamResponse.toJSON(event));
 }
 
-const streaming = (events: AsyncGenerator<StreamResponse>): Done => ({
+const toStream = (events: AsyncGenerator<StreamResponse>): OperationResult => ({
   is: "stream",
-  events: encoded(events),
+  events: encodeEvents(events),
 });
 
 const pageSchema = z.looseObject({ tasks: z.array(z.looseObject({})).default([]) });
 
-/** The codec leaves empty members away; these are required, and artifacts where they were asked for. */
-function listed(page: unknown, includeArtifacts: boolean | undefined): object {
+/** Adds required members that the codec omits when they are empty, and artifacts if they were requested. */
+function withRequiredMembers(page: unknown, includeArtifacts: boolean | undefined): object {
   const { tasks, ...rest } = pageSchema.parse(page);
   return {
     nextPageToken: "",

@@ -1,26 +1,26 @@
 /**
- * Which operation a path of the HTTP+JSON binding means, and what the path and the query say of its params. Limit:
- * paths of 1.0; those of 0.3 are the same behind `v1/`, but for the card.
+ * Maps a path of the HTTP+JSON binding to its operation, with the params from path and query. The paths of 0.3 are the
+ * same after `v1/`, except for the card.
  */
 import type { MountedRequest } from "../../http/mount.ts";
 import type { Method } from "../params.ts";
 
 export interface Operation {
   readonly method: Method;
-  /** Params that do not stand in the body. */
+  /** Params from the path and the query. */
   readonly params: Readonly<Record<string, unknown>>;
 }
 
 const CONFIGS = "pushNotificationConfigs";
 
-/** Null when there is none. */
-export function operationOf(
+/** Null when no operation matches. */
+export function findOperation(
   verb: string,
   path: string,
   query: MountedRequest["query"],
   version: "1.0" | "0.3",
 ): Operation | null {
-  const segments = path.replace(/\/$/, "").split("/").map(decoded);
+  const segments = path.replace(/\/$/, "").split("/").map(decodeSegment);
   if (version === "0.3" && segments.shift() !== "v1") return null;
   const [first = "", second = "", third, fourth, ...more] = segments;
   if (more.length > 0 || segments.includes(null)) return null;
@@ -36,7 +36,7 @@ export function operationOf(
     return null;
   }
   if (first !== "tasks" || second === null) return null;
-  if (segments.length === 2) return ofTask(verb, second, query);
+  if (segments.length === 2) return findTaskOperation(verb, second, query);
   if (third !== CONFIGS) return null;
   const taskId = second;
   if (fourth === undefined) {
@@ -54,18 +54,18 @@ export function operationOf(
 }
 
 /** `tasks/{id}` and `tasks/{id}:{verb}`. */
-function ofTask(verb: string, segment: string, query: MountedRequest["query"]): Operation | null {
+function findTaskOperation(verb: string, segment: string, query: MountedRequest["query"]): Operation | null {
   const colon = segment.lastIndexOf(":");
   if (colon === -1) {
-    const asked = pick(query, { historyLength: number });
-    return verb === "GET" ? { method: "GetTask", params: { ...asked, id: segment } } : null;
+    const options = pick(query, { historyLength: number });
+    return verb === "GET" ? { method: "GetTask", params: { ...options, id: segment } } : null;
   }
   const id = segment.slice(0, colon);
   switch (segment.slice(colon + 1)) {
     case "cancel":
       return verb === "POST" ? { method: "CancelTask", params: { id } } : null;
     case "subscribe":
-      // The protocol's text and its protobuf name different ones.
+      // The specification's text and its protobuf disagree on the method.
       return verb === "GET" || verb === "POST" ? { method: "SubscribeToTask", params: { id } } : null;
     default:
       return null;
@@ -83,7 +83,7 @@ const listParams = (query: MountedRequest["query"]) =>
     includeArtifacts: flag,
   });
 
-/** What can not be read stays as it is, and is refused by its form. */
+/** An invalid value stays unchanged, and fails the schema. */
 const text = (value: string): unknown => value;
 const number = (value: string): unknown => (/^-?\d+$/.test(value) ? Number(value) : value);
 const flag = (value: string): unknown => (value === "true" ? true : value === "false" ? false : value);
@@ -97,7 +97,7 @@ function pick(query: MountedRequest["query"], readers: Record<string, (value: st
   return found;
 }
 
-function decoded(segment: string): string | null {
+function decodeSegment(segment: string): string | null {
   try {
     return decodeURIComponent(segment);
   } catch {

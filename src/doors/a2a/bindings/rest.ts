@@ -1,90 +1,94 @@
-/**
- * The HTTP+JSON binding, of 1.0 and 0.3 by the version that is asked for. Limit: no tenants in paths; an agent has a
- * path of its own.
- */
+/** The HTTP+JSON binding in 1.0 and 0.3. Limit: no tenants in paths; each agent has its own path. */
 import { A2A_CONTENT_TYPE } from "@a2a-js/sdk";
 import { ErrandError } from "../../../schema/errors.ts";
 import type { Log } from "../../../telemetry/log.ts";
 import { parseBody } from "../../http/body.ts";
 import type { MountedRequest } from "../../http/mount.ts";
 import { json, noContent, type TextResponse } from "../../http/text-response.ts";
-import type { Signer } from "../cards/signing.ts";
-import { Scope } from "../context.ts";
+import type { CardSigner } from "../cards/signing.ts";
+import { A2AContext } from "../context.ts";
 import { restError, restErrorV03, toFailure } from "../errors.ts";
-import { activated } from "../extensions.ts";
+import { activatedExtensions } from "../extensions.ts";
 import { checkParams } from "../params.ts";
-import { operateV03 } from "../v03/rest-operations.ts";
-import { formFor, type Version, versionOf } from "../version.ts";
-import { operate } from "./rest-operations.ts";
-import { type Operation, operationOf } from "./rest-routes.ts";
-import { streamed } from "./stream.ts";
+import { runOperationV03 } from "../v03/rest-operations.ts";
+import { errorVersion, requireVersion, type Version } from "../version.ts";
+import { runOperation } from "./rest-operations.ts";
+import { findOperation, type Operation } from "./rest-routes.ts";
+import { streamResponse } from "./stream.ts";
 
 export async function rest(
-  request: MountedRequest,
-  signer: Signer | null,
+  incoming: MountedRequest,
+  signer: CardSigner | null,
   log: Log,
 ): Promise<TextResponse | Response> {
-  const named = [request.header("a2a-version"), request.query["A2A-Version"]?.[0]] as const;
-  const version: Version = formFor(...named);
+  const versionInputs = [incoming.header("a2a-version"), incoming.query["A2A-Version"]?.[0]] as const;
+  const version: Version = errorVersion(...versionInputs);
   const refuse = (error: unknown) => {
-    const failure = toFailure(error, log, request.requestId);
+    const failure = toFailure(error, log, incoming.requestId);
     return { failure, body: version === "1.0" ? restError(failure) : restErrorV03(failure) };
   };
-  const typed = () => ({ "content-type": version === "1.0" ? mediaType(request) : "application/json" });
+  const contentType = () => ({
+    "content-type": version === "1.0" ? mediaType(incoming) : "application/json",
+  });
   try {
-    const { request: call, bytes } = await request.authenticate();
-    versionOf(...named);
-    const verb = request.method === "HEAD" ? "GET" : request.method;
-    const operation = operationOf(verb, request.rest, request.query, version);
-    if (!operation) throw noRoute(request, version);
-    const body = parseBody(bytes, request.header("content-type"));
+    const { request: call, bytes } = await incoming.authenticate();
+    requireVersion(...versionInputs);
+    const verb = incoming.method === "HEAD" ? "GET" : incoming.method;
+    const operation = findOperation(verb, incoming.rest, incoming.query, version);
+    if (!operation) throw routeNotFound(incoming, version);
+    const body = parseBody(bytes, incoming.header("content-type"));
     const params = version === "1.0" ? paramsOf(operation, body) : body;
-    const scope = new Scope(call, request.params.agent, signer, version === "1.0" ? params : undefined);
-    const headers = { ...typed(), ...activated(request.header, version) };
-    const done =
+    const context = new A2AContext(
+      call,
+      incoming.params.agent,
+      signer,
+      version === "1.0" ? params : undefined,
+    );
+    const headers = { ...contentType(), ...activatedExtensions(incoming.header, version) };
+    const result =
       version === "1.0"
-        ? await kept(scope, operate(scope, operation.method, params))
-        : await kept(scope, operateV03(scope, operation, body));
-    if (done.is === "stream") {
+        ? await withThrown(context, runOperation(context, operation.method, params))
+        : await withThrown(context, runOperationV03(context, operation, body));
+    if (result.is === "stream") {
       const { "content-type": _json, ...others } = headers;
-      return await streamed(scope, done.events, others, (error) => ({
+      return await streamResponse(context, result.events, others, (error) => ({
         type: "error",
         json: JSON.stringify(refuse(error).body),
       }));
     }
-    return done.status === 204 ? noContent() : json(done.status, done.body, headers);
+    return result.status === 204 ? noContent() : json(result.status, result.body, headers);
   } catch (error) {
     const { failure, body } = refuse(error);
-    return json(failure.http, body, { ...typed(), ...failure.headers });
+    return json(failure.http, body, { ...contentType(), ...failure.headers });
   }
 }
 
-/** What our handler threw, instead of what the SDK makes of it. */
-async function kept<T>(scope: Scope, work: Promise<T>): Promise<T> {
+/** Throws our handler's own error instead of the SDK's rewritten one. */
+async function withThrown<T>(context: A2AContext, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    throw scope.failure ? scope.failure.error : error;
+    throw context.thrown ? context.thrown.error : error;
   }
 }
 
-/** The path counts where the body says otherwise. */
+/** The path takes precedence over the body. */
 function paramsOf({ method, params }: Operation, body: unknown): unknown {
-  const said = typeof body === "object" && body !== null && !Array.isArray(body) ? body : null;
-  if (!said) throw new ErrandError("invalid_request", "The body must be an object.");
-  return checkParams(method, { ...said, ...params });
+  const members = typeof body === "object" && body !== null && !Array.isArray(body) ? body : null;
+  if (!members) throw new ErrandError("invalid_request", "The body must be an object.");
+  return checkParams(method, { ...members, ...params });
 }
 
-function noRoute({ method, rest: path }: MountedRequest, version: Version): ErrandError {
+function routeNotFound({ method, rest: path }: MountedRequest, version: Version): ErrandError {
   const hint =
     version === "0.3" && !path.startsWith("v1/")
-      ? "Without A2A-Version it is 0.3 that is spoken; send A2A-Version: 1.0."
-      : "Check method and path against the agent's card and the A2A specification.";
+      ? "Without the A2A-Version header the version is 0.3. Send A2A-Version: 1.0."
+      : "Check the method and path against the agent's card and the A2A specification.";
   return new ErrandError("not_found", `There is no ${method} ${path} here.`, { recovery: hint });
 }
 
-/** As the caller writes it, or else as the protocol does. */
-function mediaType(request: MountedRequest): string {
-  const said = request.header("content-type") ?? request.header("accept") ?? "";
-  return /application\/json/i.test(said) ? "application/json" : A2A_CONTENT_TYPE;
+/** The caller's media type; default: the protocol's. */
+function mediaType(incoming: MountedRequest): string {
+  const requested = incoming.header("content-type") ?? incoming.header("accept") ?? "";
+  return /application\/json/i.test(requested) ? "application/json" : A2A_CONTENT_TYPE;
 }

@@ -1,26 +1,25 @@
 /**
- * A generator of the SDK's as a stream of ours. What it refuses with at once is thrown while there still is a status to
- * refuse with; what goes wrong later is the stream's last event. Limit: the quota, the comments and the bound for slow
- * readers are those of every stream.
+ * An SDK generator as an SSE response. An error before the first event is thrown, so that the response has its status; a
+ * later error is the stream's last event.
  */
 import { type Frame, sse } from "../../http/stream.ts";
-import type { Scope } from "../context.ts";
+import type { A2AContext } from "../context.ts";
 
-export async function streamed(
-  scope: Scope,
+export async function streamResponse(
+  context: A2AContext,
   events: AsyncGenerator<object>,
   headers: Readonly<Record<string, string>>,
-  refusal: (error: unknown) => Frame,
+  errorFrame: (error: unknown) => Frame,
 ): Promise<Response> {
   const first = await events.next();
-  // Nothing is subscribed to before the second step: a body that nobody reads leaves nothing behind.
-  const response = sse(scope.reader(), async function* (signal) {
-    scope.endWith(signal);
+  // The generator subscribes only at its second step, so a body that nobody reads leaks nothing.
+  const response = sse(context.reader(), async function* (signal) {
+    context.endOn(signal);
     try {
       for (let step = first; !step.done; step = await events.next())
         yield { json: JSON.stringify(step.value) };
     } catch (error) {
-      yield refusal(error);
+      yield errorFrame(error);
     } finally {
       await events.return(undefined);
     }

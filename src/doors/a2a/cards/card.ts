@@ -1,25 +1,22 @@
-/**
- * Agent cards from agents' records. Pure, but for what the extended one shows of the moment. Limit: one server, so one
- * way to authenticate: the broker's bearer tokens.
- */
+/** Agent cards from agents' records. The only security scheme is the broker's bearer tokens. */
 import { AgentCard, type AgentSkill } from "@a2a-js/sdk";
 import type { Principal } from "../../../engine/access/access.ts";
 import type { StoredAgent } from "../../../engine/agents/store.ts";
 import type { Broker } from "../../../engine/broker.ts";
 import { EXTENSION } from "../extensions.ts";
 
-/** What a card says where an agent's record says nothing; an empty member would be left out. */
-const UNSAID = {
+/** Texts for agents that have none; a card's codec would omit an empty member. */
+const DEFAULTS = {
   description: (name: string) => `The agent ${name}.`,
   skill: (name: string, description: string) => ({
     id: "task",
     name: "Task",
-    description: description || `Takes tasks for ${name} in plain words.`,
+    description: description || `Accepts tasks for ${name} in natural language.`,
     tags: ["task"],
   }),
 };
-const MODES = ["text/plain", "application/json"];
-/** Newest first: a client takes the first that it knows. */
+const DEFAULT_MODES = ["text/plain", "application/json"];
+/** Newest first: a client uses the first one that it supports. */
 const INTERFACES = [
   { path: "rpc", protocolBinding: "JSONRPC", protocolVersion: "1.0" },
   { path: "rest", protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
@@ -32,7 +29,7 @@ export const PUSH_NOTIFICATIONS = true;
 type Params = Readonly<Record<string, unknown>>;
 
 function skillsOf({ name, spec }: StoredAgent): unknown[] {
-  if (spec.skills.length === 0) return [UNSAID.skill(name, spec.description)];
+  if (spec.skills.length === 0) return [DEFAULTS.skill(name, spec.description)];
   return spec.skills.map((skill) => ({
     ...skill,
     description: skill.description || skill.name,
@@ -40,17 +37,17 @@ function skillsOf({ name, spec }: StoredAgent): unknown[] {
   }));
 }
 
-/** Modes that the skills name, and those that every agent takes. */
+/** The default modes and those of the skills. */
 function modesOf(skills: readonly AgentSkill[], of: "inputModes" | "outputModes"): string[] {
-  return [...new Set([...MODES, ...skills.flatMap((skill) => skill[of])])];
+  return [...new Set([...DEFAULT_MODES, ...skills.flatMap((skill) => skill[of])])];
 }
 
-/** `url` is the agent's own, with a slash at its end. */
+/** `url` is the agent's, with a trailing slash. */
 function toCard(agent: StoredAgent, url: string, params?: Params): AgentCard {
   const { name, spec } = agent;
   const card = AgentCard.fromJSON({
     name,
-    description: spec.description || UNSAID.description(name),
+    description: spec.description || DEFAULTS.description(name),
     version: spec.version || "1",
     supportedInterfaces: INTERFACES.map(({ path, ...rest }) => ({ url: `${url}${path}`, ...rest })),
     capabilities: {
@@ -60,8 +57,7 @@ function toCard(agent: StoredAgent, url: string, params?: Params): AgentCard {
       extensions: [
         {
           uri: EXTENSION,
-          description:
-            "What a task's metadata says of its questions, and how they are answered; Idempotency-Key.",
+          description: "Questions in a task's metadata, how to answer them, and the Idempotency-Key header.",
           ...(params && { params }),
         },
       ],
@@ -81,7 +77,7 @@ function toCard(agent: StoredAgent, url: string, params?: Params): AgentCard {
 
 export const publicCard = (agent: StoredAgent, url: string): AgentCard => toCard(agent, url);
 
-/** What only a caller with a token sees: who polls and how much waits; its settings the agent itself and the operator. */
+/** The card for authenticated callers, with presence and counts; the agent itself and the operator also see its settings. */
 export async function extendedCard(
   broker: Broker,
   principal: Principal,

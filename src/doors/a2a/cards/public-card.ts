@@ -1,6 +1,6 @@
 /**
- * The public card as an answer: the form of the version that is asked for, cacheable and checked by tag or date. Limit:
- * without a version that is known it carries both forms at once, so that every client finds what it looks for.
+ * Serves the public card in the requested version's form, cacheable, with conditional requests. Without a known version
+ * it combines both forms, so that every client finds its members.
  */
 import { createHash } from "node:crypto";
 import { AgentCard } from "@a2a-js/sdk";
@@ -9,27 +9,27 @@ import { ErrandError } from "../../../schema/errors.ts";
 import { a2aUrl } from "../../http/links.ts";
 import type { MountedRequest } from "../../http/mount.ts";
 import { jsonText, TextResponse } from "../../http/text-response.ts";
-import { requireName } from "../context.ts";
-import { cardV03 } from "../v03/card.ts";
-import { versionNamed } from "../version.ts";
+import { requireAgentName } from "../context.ts";
+import { toCardV03 } from "../v03/card.ts";
+import { parseVersion } from "../version.ts";
 import { publicCard } from "./card.ts";
-import type { Signer } from "./signing.ts";
+import type { CardSigner } from "./signing.ts";
 
 const MAX_AGE_SECONDS = 60;
-/** A card also changes with the configuration, which changes with a start at most. */
+/** A card also depends on the configuration, which can only change at a start. */
 const STARTED_AT = Date.now();
 
-export async function published(
-  request: MountedRequest,
+export async function servePublicCard(
+  incoming: MountedRequest,
   broker: Broker,
-  signer: Signer | null,
+  signer: CardSigner | null,
 ): Promise<TextResponse> {
-  const agent = await broker.agents.get(requireName(request.params.agent));
+  const agent = await broker.agents.get(requireAgentName(incoming.params.agent));
   const plain = publicCard(agent, a2aUrl(broker.publicUrl(), agent.name));
   const card = signer ? await signer.sign(plain) : plain;
-  const text = JSON.stringify(formOf(request, card));
+  const text = JSON.stringify(cardJsonFor(incoming, card));
   const changed = Math.floor(Math.max(agent.updated_at, STARTED_AT) / 1000);
-  // A date counts in seconds: while that of a change lasts, another may come, so an earlier one is told.
+  // HTTP dates count in seconds. Within the second of a change another may follow, so the date is one earlier until then.
   const isPast = changed < Math.floor((Date.now() + broker.clock.offset_ms) / 1000);
   const tag = `W/"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
   const headers = {
@@ -38,35 +38,37 @@ export async function published(
     "last-modified": new Date((isPast ? changed : changed - 1) * 1000).toUTCString(),
     vary: "A2A-Version, Origin",
   };
-  return isFresh(request, tag, changed) ? new TextResponse(304, null, headers) : jsonText(200, text, headers);
+  return isNotModified(incoming, tag, changed)
+    ? new TextResponse(304, null, headers)
+    : jsonText(200, text, headers);
 }
 
-function formOf(request: MountedRequest, card: AgentCard): object {
-  const version = versionNamed(request.header("a2a-version"), request.query["A2A-Version"]?.[0]);
+function cardJsonFor(incoming: MountedRequest, card: AgentCard): object {
+  const version = parseVersion(incoming.header("a2a-version"), incoming.query["A2A-Version"]?.[0]);
   const current = AgentCard.toJSON(card);
   if (typeof current !== "object" || current === null)
-    throw new ErrandError("internal", "A card has no form.");
+    throw new ErrandError("internal", "The card has no JSON form.");
   if (version === null) {
-    const { securitySchemes, skills: _same, ...old } = cardV03(card);
+    const { securitySchemes, skills: _same, ...v03 } = toCardV03(card);
     const schemes: Record<string, object> = Object.fromEntries(
       Object.entries(card.securitySchemes).map(([name, scheme]) => [
         name,
         { ...securitySchemes[name], ...(scheme.scheme && { [scheme.scheme.$case]: scheme.scheme.value }) },
       ]),
     );
-    return { ...old, ...current, securitySchemes: schemes };
+    return { ...v03, ...current, securitySchemes: schemes };
   }
-  return version === "1.0" ? current : cardV03(card);
+  return version === "1.0" ? current : toCardV03(card);
 }
 
-/** The tag decides where one is sent. `changed` in seconds. */
-function isFresh(request: MountedRequest, tag: string, changed: number): boolean {
-  const tags = request.header("if-none-match");
+/** If-None-Match takes precedence over If-Modified-Since. `changed` is in seconds. */
+function isNotModified(incoming: MountedRequest, tag: string, changed: number): boolean {
+  const tags = incoming.header("if-none-match");
   if (tags !== undefined) {
-    return tags.split(",").some((one) => one.trim() === "*" || bare(one) === bare(tag));
+    return tags.split(",").some((one) => one.trim() === "*" || opaqueTag(one) === opaqueTag(tag));
   }
-  const since = Date.parse(request.header("if-modified-since") ?? "");
+  const since = Date.parse(incoming.header("if-modified-since") ?? "");
   return Number.isFinite(since) && changed * 1000 <= since;
 }
 
-const bare = (tag: string): string => tag.trim().replace(/^W\//, "");
+const opaqueTag = (tag: string): string => tag.trim().replace(/^W\//, "");

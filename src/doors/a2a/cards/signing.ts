@@ -1,6 +1,6 @@
 /**
- * Signs agent cards with the configured key. A card that stays the same keeps its signature: some algorithms make
- * another one each time. Limit: remembers a bounded number of them, in this process.
+ * Signs agent cards with the configured key. Signatures are cached, because some algorithms produce another one each
+ * time, and an unchanged card should keep its own.
  */
 import { createHash, type JsonWebKey } from "node:crypto";
 import { AgentCard, generateAgentCardSignature } from "@a2a-js/sdk";
@@ -8,9 +8,9 @@ import { calculateJwkThumbprint, importJWK } from "jose";
 import type { SigningKey } from "../../../schema/signing-key.ts";
 import { cardJson } from "../sdk.ts";
 
-const REMEMBERED = 10_000;
+const MAX_CACHED = 10_000;
 
-export class Signer {
+export class CardSigner {
   readonly #key: SigningKey;
   readonly #signed = new Map<string, Promise<AgentCard>>();
   #sign: ReturnType<typeof generateAgentCardSignature> | undefined;
@@ -20,19 +20,19 @@ export class Signer {
   }
 
   sign(card: AgentCard): Promise<AgentCard> {
-    const form = cardJson(card);
-    const hash = createHash("sha256").update(JSON.stringify(form)).digest("base64");
-    const known = this.#signed.get(hash);
-    if (known) return known;
-    if (this.#signed.size >= REMEMBERED) this.#signed.clear();
-    const signed = this.#make(form);
+    const json = cardJson(card);
+    const hash = createHash("sha256").update(JSON.stringify(json)).digest("base64");
+    const cached = this.#signed.get(hash);
+    if (cached) return cached;
+    if (this.#signed.size >= MAX_CACHED) this.#signed.clear();
+    const signed = this.#create(json);
     this.#signed.set(hash, signed);
-    // What failed is tried anew.
+    // A failure is not cached.
     signed.catch(() => this.#signed.delete(hash));
     return signed;
   }
 
-  async #make(form: AgentCard): Promise<AgentCard> {
+  async #create(json: AgentCard): Promise<AgentCard> {
     const { jwk, alg } = this.#key;
     const kid = this.#key.kid ?? (await calculateJwkThumbprint(publicPart(jwk)));
     this.#sign ??= generateAgentCardSignature(await importJWK({ ...jwk }, alg).then(asKey), {
@@ -40,12 +40,12 @@ export class Signer {
       kid,
       typ: "JOSE",
     });
-    return AgentCard.fromJSON(await this.#sign(form));
+    return AgentCard.fromJSON(await this.#sign(json));
   }
 }
 
 function asKey<T>(key: T | Uint8Array): T {
-  if (key instanceof Uint8Array) throw new TypeError("a symmetric key signs no cards");
+  if (key instanceof Uint8Array) throw new TypeError("a symmetric key cannot sign agent cards");
   return key;
 }
 

@@ -1,22 +1,24 @@
-/**
- * Push notification configs as the SDK has them, from and to the engine's. Limit: what A2A leaves empty is absent here;
- * 0.3 has no paging, and may ask for a config without naming it.
- */
+/** Push notification configs: from the SDK's form to the engine's, and back. The SDK's empty strings become absent. */
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
 import type { ServerCallContext } from "@a2a-js/sdk/server";
 import { z } from "zod";
 import { type Push, type PushInput, type PushVersion, pushInputSchema } from "../../../schema/push.ts";
 import { check } from "../../http/route.ts";
 
-/** Its receiver is told in the words of the version that it was made by. */
-export const versionFor = (context: ServerCallContext | undefined): PushVersion =>
+/** Notifications have the form of the version that created the config. */
+export const pushVersionOf = (context: ServerCallContext | undefined): PushVersion =>
   context?.requestedVersion === "0.3" ? "0.3" : "1.0";
 
-const given = ({ id, url, token, authentication }: TaskPushNotificationConfig): Record<string, unknown> => ({
+const pushMembers = ({
+  id,
+  url,
+  token,
+  authentication,
+}: TaskPushNotificationConfig): Record<string, unknown> => ({
   url,
   ...(id && { id }),
   ...(token && { token }),
-  // 0.3 may name no scheme; then there is nothing to be sent.
+  // 0.3 may name no scheme; then no credentials are sent.
   ...(authentication?.scheme && {
     authentication: {
       scheme: authentication.scheme,
@@ -25,15 +27,15 @@ const given = ({ id, url, token, authentication }: TaskPushNotificationConfig): 
   }),
 });
 
-/** Throws `invalid_request` with every problem and its place. */
+/** Throws `invalid_request` that lists every problem with its path. */
 export const toPushInput = (config: TaskPushNotificationConfig): PushInput =>
-  check(pushInputSchema, given(config), "params");
+  check(pushInputSchema, pushMembers(config), "params");
 
 const inlineSchema = z.object({ configuration: z.object({ taskPushNotificationConfig: pushInputSchema }) });
 
-/** Of a config that comes with a message. */
+/** For a config inside a SendMessage request. */
 export function toInlinePush(config: TaskPushNotificationConfig): PushInput {
-  const params = { configuration: { taskPushNotificationConfig: given(config) } };
+  const params = { configuration: { taskPushNotificationConfig: pushMembers(config) } };
   return check(inlineSchema, params, "params").configuration.taskPushNotificationConfig;
 }
 

@@ -1,13 +1,12 @@
 /**
- * An A2A message as the answer to an open question. A part says by `request_id` in its metadata (or its message's) what
- * it answers, and by `decision` whether that is approved or denied; one request needs neither. Limit: all requests are
- * answered by one message, as everywhere.
+ * An A2A message as the answer to an open question. The metadata of a part, or of the message, names the `request_id`
+ * that it answers, and a `decision`; a question with one request needs neither. Limit: one message answers all requests.
  */
 import type { MessageInput, Part } from "../../../schema/a2a.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { type AnswerInput, type AnswerRequest, decisionSchema } from "../../../schema/interrupt.ts";
 
-type Said = MessageInput;
+type Incoming = MessageInput;
 type Metadata = Readonly<Record<string, unknown>> | undefined;
 
 function malformed(path: string, reason: string): ErrandError {
@@ -31,19 +30,19 @@ function decisionIn(metadata: Metadata, path: string): "approve" | "deny" | unde
   throw malformed(`${path}.metadata.decision`, "must be approve or deny");
 }
 
-/** The question that a message says it answers. */
-export const interruptNamed = (message: Said): string | undefined =>
+/** The interrupt that the message names in its metadata. */
+export const namedInterrupt = (message: Incoming): string | undefined =>
   textIn(message.metadata, "interrupt_id", "message");
 
-/** Data alone in a part is told as data, so that an agent gets it as such. */
+/** A part with nothing but data becomes the answer's `data`. */
 const isPlainData = (part: Part): boolean =>
   "data" in part && part.mediaType === undefined && part.filename === undefined;
 
-/** How a decision without words travels in A2A; see `partsOf` in task.ts. */
+/** A part that only repeats the decision; see `nonEmptyParts` in task.ts. */
 const isDecisionAlone = ({ data }: Part, decision: AnswerInput["decision"]): boolean =>
   decision !== undefined && JSON.stringify(data) === JSON.stringify({ decision });
 
-function toAnswer(message: Said, sent: Part[], decision: AnswerInput["decision"]): AnswerInput {
+function toAnswer(message: Incoming, sent: Part[], decision: AnswerInput["decision"]): AnswerInput {
   const parts = sent.filter((part) => !isDecisionAlone(part, decision));
   const plain = parts.filter(isPlainData);
   const [data] = plain;
@@ -57,23 +56,23 @@ function toAnswer(message: Said, sent: Part[], decision: AnswerInput["decision"]
 }
 
 /**
- * `asked` are the open requests; empty when the question is not open any more. What comes out depends on the message
- * alone, so that the same message again is the same answer.
+ * `openRequests` is empty when the question is no longer open. The result depends only on the message, so that a
+ * repeated message is the same answer.
  */
 export function toAnswerRequest(
-  message: Said,
+  message: Incoming,
   interrupt_id: string,
-  asked: readonly string[],
+  openRequests: readonly string[],
 ): AnswerRequest {
-  const common = textIn(message.metadata, "request_id", "message");
-  const decided = decisionIn(message.metadata, "message");
+  const messageRequest = textIn(message.metadata, "request_id", "message");
+  const messageDecision = decisionIn(message.metadata, "message");
   const named = message.parts.map(
-    (part, at) => textIn(part.metadata, "request_id", `message.parts.${at}`) ?? common,
+    (part, at) => textIn(part.metadata, "request_id", `message.parts.${at}`) ?? messageRequest,
   );
-  if (asked.length < 2 && named.every((name) => name === undefined)) {
+  if (openRequests.length < 2 && named.every((name) => name === undefined)) {
     const decision = message.parts.reduce(
       (found, part, at) => decisionIn(part.metadata, `message.parts.${at}`) ?? found,
-      decided,
+      messageDecision,
     );
     return { interrupt_id, ...toAnswer(message, message.parts, decision) };
   }
@@ -82,13 +81,16 @@ export function toAnswerRequest(
     const path = `message.parts.${at}`;
     const name = named[at];
     if (name === undefined) {
-      throw malformed(`${path}.metadata.request_id`, `say which request this answers: ${asked.join(", ")}`);
+      throw malformed(
+        `${path}.metadata.request_id`,
+        `name the request that this part answers: ${openRequests.join(", ")}`,
+      );
     }
-    const found = byRequest.get(name) ?? { parts: [], decision: decided };
+    const found = byRequest.get(name) ?? { parts: [], decision: messageDecision };
     const decision = decisionIn(part.metadata, path) ?? found.decision;
     byRequest.set(name, { parts: [...found.parts, part], decision });
   }
-  // An id stands once in the history.
+  // A message id must be unique in the history.
   const { messageId: _first, ...unnamed } = message;
   const answers = [...byRequest].map(([request_id, { parts, decision }], at): [string, AnswerInput] => [
     request_id,

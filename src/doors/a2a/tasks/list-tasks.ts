@@ -1,18 +1,18 @@
-/** ListTasks: what the caller may see of an agent's tasks, the last to change first. Limit: see engine/delegations/list-by-update.ts. */
+/** ListTasks: an agent's tasks that the caller may see, most recently changed first. */
 import type { ListTasksRequest } from "@a2a-js/sdk";
 import { taskStateToJSON } from "@a2a-js/sdk";
 import { listByUpdate } from "../../../engine/delegations/list-by-update.ts";
 import type { StoredDelegation } from "../../../lifecycle/record.ts";
 import { fromA2aState } from "../../../schema/a2a-task.ts";
-import type { Scope } from "../context.ts";
+import type { A2AContext } from "../context.ts";
 
-const PAGE = 50;
+const DEFAULT_PAGE_SIZE = 50;
 
 export async function listTasks(
-  { call, agent }: Scope,
+  { call, agent }: A2AContext,
   params: ListTasksRequest,
 ): Promise<{ records: StoredDelegation[]; nextPageToken: string; pageSize: number; totalSize: number }> {
-  const pageSize = params.pageSize ?? PAGE;
+  const pageSize = params.pageSize ?? DEFAULT_PAGE_SIZE;
   const state = fromA2aState(taskStateToJSON(params.status))?.state;
   const { records, next_cursor, total } = await listByUpdate(call.broker, call.principal, {
     target: agent,

@@ -1,10 +1,9 @@
 /**
- * What a message of an A2A client means: new work, the answer to an open question, or a follow-up, by its `taskId` and
- * where the task stands. Limit: one verb of the engine, never a second try at another: an answer that comes too late
- * is not taken for one to the next question.
+ * SendMessage: by its `taskId` and the task's state, a message is new work, the answer to an open question, or a
+ * follow-up. It is never tried as another of them: a late answer must not answer the next question.
  */
-
 import { delegate } from "../../../engine/delegations/delegate.ts";
+import { openInterrupt } from "../../../engine/delegations/parse.ts";
 import { read } from "../../../engine/delegations/read.ts";
 import { notFound } from "../../../engine/errors.ts";
 import { createPush, toPush } from "../../../engine/outbound/push-notifications/configs.ts";
@@ -12,20 +11,18 @@ import { answer } from "../../../engine/questions/answer.ts";
 import { message as followUp } from "../../../engine/questions/message.ts";
 import type { StoredDelegation } from "../../../lifecycle/record.ts";
 import { type MessageInput, messageInputSchema } from "../../../schema/a2a.ts";
-import { delegateRequestSchema, interruptSchema } from "../../../schema/delegation.ts";
+import { delegateRequestSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import type { PushInput, PushVersion } from "../../../schema/push.ts";
 import { contextIdSchema, delegationIdSchema } from "../../../schema/values.ts";
 
 import { check } from "../../http/route.ts";
 import { traceparentOf } from "../../http/trace.ts";
-import type { Scope } from "../context.ts";
-import { interruptNamed, toAnswerRequest } from "./answer-request.ts";
+import type { A2AContext } from "../context.ts";
+import { namedInterrupt, toAnswerRequest } from "./answer-request.ts";
 
-const openQuestion = interruptSchema.pick({ id: true, requests: true });
-
-/** A task of this agent that the caller may see; any other does not exist. */
-export async function readTask({ call, agent }: Scope, id: string): Promise<StoredDelegation> {
+/** Reads a task of this agent that the caller may see; any other counts as not found. */
+export async function readTask({ call, agent }: A2AContext, id: string): Promise<StoredDelegation> {
   if (!delegationIdSchema.safeParse(id).success) throw notFound(id);
   const record = await read(call.broker, call.principal, id);
   if (record.target !== agent) throw notFound(id);
@@ -34,33 +31,37 @@ export async function readTask({ call, agent }: Scope, id: string): Promise<Stor
 
 const PUSH_URL = "configuration.taskPushNotificationConfig.url";
 
-export interface Sent {
+export interface IncomingMessage {
   readonly message: unknown;
   readonly metadata: Record<string, unknown> | undefined;
-  /** Where the task's events go, too. */
+  /** The push notification config of the request. */
   readonly push?: { readonly input: PushInput; readonly version: PushVersion } | undefined;
 }
 
-/** Does what the message asks for; returns the task as it stands behind that. */
-export async function send(scope: Scope, sent: Sent): Promise<StoredDelegation> {
-  const { taskId, contextId, ...message } = check(messageInputSchema, sent.message, "message");
-  if (taskId !== undefined && taskId !== "") return continued(scope, message, taskId, contextId, sent.push);
+/** Returns the task as it is after the message. */
+export async function sendMessage(context: A2AContext, incoming: IncomingMessage): Promise<StoredDelegation> {
+  const { taskId, contextId, ...message } = check(messageInputSchema, incoming.message, "message");
+  if (taskId !== undefined && taskId !== "")
+    return continueTask(context, message, taskId, contextId, incoming.push);
   if (contextId !== undefined && !contextIdSchema.safeParse(contextId).success) {
-    throw new ErrandError("invalid_request", "message.contextId: this id can not be used here", {
+    throw new ErrandError("invalid_request", "message.contextId is not a valid context id.", {
       details: {
         issues: [
-          { path: "message.contextId", reason: "1 to 128 of A-Z a-z 0-9 . _ : -, or none for a new one" },
+          {
+            path: "message.contextId",
+            reason: "send 1 to 128 of A-Z a-z 0-9 . _ : -, or omit it for a new context",
+          },
         ],
       },
     });
   }
-  return begun(scope, { ...message, ...(contextId !== undefined && { contextId }) }, sent);
+  return startTask(context, { ...message, ...(contextId !== undefined && { contextId }) }, incoming);
 }
 
-async function begun(
-  { call, agent }: Scope,
+async function startTask(
+  { call, agent }: A2AContext,
   message: MessageInput,
-  { metadata, push }: Sent,
+  { metadata, push }: IncomingMessage,
 ): Promise<StoredDelegation> {
   const body = { target: agent, message, ...(metadata && { metadata }) };
   const request = check(delegateRequestSchema, body, "params");
@@ -73,29 +74,29 @@ async function begun(
   return record;
 }
 
-async function continued(
-  scope: Scope,
+async function continueTask(
+  context: A2AContext,
   message: MessageInput,
   taskId: string,
   contextId: string | undefined,
-  push: Sent["push"],
+  push: IncomingMessage["push"],
 ): Promise<StoredDelegation> {
-  const { broker, principal } = scope.call;
-  const record = await readTask(scope, taskId);
+  const { broker, principal } = context.call;
+  const record = await readTask(context, taskId);
   if (contextId !== undefined && contextId !== record.context_id) {
-    throw new ErrandError("invalid_request", "message.contextId: not the context of this task", {
-      details: { issues: [{ path: "message.contextId", reason: "leave it out, or send the task's own" }] },
+    throw new ErrandError("invalid_request", "message.contextId is not the context of this task.", {
+      details: { issues: [{ path: "message.contextId", reason: "omit it, or send the task's own" }] },
     });
   }
-  // Before the message, so that what follows from it is told.
+  // Before the message, so that the receiver is notified of its effect.
   if (push && !record.finished)
     await createPush(broker, principal, taskId, push.input, push.version, PUSH_URL);
-  const said = { ...message, contextId: record.context_id };
-  const open = record.interrupt === null ? null : openQuestion.parse(JSON.parse(record.interrupt));
-  const interrupt_id = interruptNamed(message) ?? open?.id;
+  const inContext = { ...message, contextId: record.context_id };
+  const open = openInterrupt(record);
+  const interrupt_id = namedInterrupt(message) ?? open?.id;
   if (interrupt_id !== undefined) {
-    const asked = open?.id === interrupt_id ? open.requests.map(({ request_id }) => request_id) : [];
-    return answer(broker, principal, taskId, toAnswerRequest(said, interrupt_id, asked));
+    const openRequests = open?.id === interrupt_id ? open.requests.map(({ request_id }) => request_id) : [];
+    return answer(broker, principal, taskId, toAnswerRequest(inContext, interrupt_id, openRequests));
   }
-  return followUp(broker, principal, taskId, { message: said });
+  return followUp(broker, principal, taskId, { message: inContext });
 }

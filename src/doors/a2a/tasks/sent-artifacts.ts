@@ -1,32 +1,31 @@
 /**
- * Which artifacts a stream's reader has by now, so that the end tells what is missing and nothing twice. Limit: keeps
- * hashes, not bodies; one for each stream.
+ * The artifacts that a stream already sent, so that its end sends only what is missing. Keeps hashes, not bodies.
  */
 import { createHash, type Hash } from "node:crypto";
 import type { Artifact } from "../../../schema/a2a.ts";
 
-export class Told {
+export class SentArtifacts {
   readonly #hashes = new Map<string, Hash>();
 
   constructor(artifacts: readonly Artifact[]) {
-    for (const artifact of artifacts) this.note(artifact, false);
+    for (const artifact of artifacts) this.add(artifact, false);
   }
 
-  note({ artifactId, parts }: Artifact, append: boolean): void {
+  add({ artifactId, parts }: Artifact, append: boolean): void {
     const hash = (append ? this.#hashes.get(artifactId) : undefined) ?? createHash("sha256");
     for (const part of parts) hash.update(`${JSON.stringify(part)}\n`);
     this.#hashes.set(artifactId, hash);
   }
 
-  /** Whether the reader has this artifact just so. */
+  /** Whether this artifact was sent with exactly this content. */
   has(artifact: Artifact): boolean {
-    const whole = new Told([artifact]).#hashes.get(artifact.artifactId);
-    const known = this.#hashes.get(artifact.artifactId);
-    return known !== undefined && whole !== undefined && digest(known) === digest(whole);
+    const expected = new SentArtifacts([artifact]).#hashes.get(artifact.artifactId);
+    const sent = this.#hashes.get(artifact.artifactId);
+    return sent !== undefined && expected !== undefined && digest(sent) === digest(expected);
   }
 
-  /** Forgets them all; returns their ids. */
-  drop(): string[] {
+  /** Removes all; returns their ids. */
+  clear(): string[] {
     const ids = [...this.#hashes.keys()];
     this.#hashes.clear();
     return ids;

@@ -1,6 +1,6 @@
 /**
- * A delegation as an A2A Task, in its JSON form. Pure: the same delegation is the same task on every gateway and at
- * every look. Limit: of any size; what is streamed goes through size-limit.ts.
+ * A delegation as an A2A Task, in its JSON form. Pure, so that every gateway shows the same task. Limit: of any size;
+ * size-limit.ts bounds streams.
  */
 import { createHash } from "node:crypto";
 import type { Artifact, Message, Part } from "../../../schema/a2a.ts";
@@ -46,11 +46,11 @@ export type UpdateJson =
   | { readonly statusUpdate: StatusUpdateJson }
   | { readonly artifactUpdate: ArtifactUpdateJson };
 
-/** Under which name the broker's own stands in metadata, beside what others put there. */
-export const OURS = "errand";
+/** The member of a task's metadata for the broker's own data. */
+export const ERRAND_KEY = "errand";
 
-/** Where a status stands: whose it is, and what belongs to it. */
-export interface About {
+/** The data for a status, from a record or an event. */
+export interface StatusSource {
   readonly id: string;
   readonly contextId: string;
   readonly state: Delegation["state"];
@@ -61,43 +61,43 @@ export interface About {
   readonly error?: DelegationError | null | undefined;
 }
 
-/** The state with its message: the question, the progress, the reply or what went wrong. */
-export function toStatus(about: About): StatusJson {
-  const message = spokenOf(about);
+/** The state with its message: the question, the progress, the reply or the error. */
+export function toStatus(source: StatusSource): StatusJson {
+  const message = statusMessage(source);
   return {
-    state: toA2aState(about.state),
-    ...(message && { message: placed(message, about) }),
-    timestamp: about.at,
+    state: toA2aState(source.state),
+    ...(message && { message: inTask(message, source) }),
+    timestamp: source.at,
   };
 }
 
-function spokenOf({ id, state, interrupt, progress, reply, error }: About): Message | undefined {
+function statusMessage({ id, state, interrupt, progress, reply, error }: StatusSource): Message | undefined {
   if (state === "input_required" || state === "auth_required")
-    return interrupt ? questionOf(interrupt) : undefined;
-  if (state === "working") return progress?.message ? progressOf(id, progress) : undefined;
+    return interrupt ? questionMessage(interrupt) : undefined;
+  if (state === "working") return progress?.message ? progressMessage(id, progress) : undefined;
   if (state === "submitted") return undefined;
   if (reply) return reply;
-  return error ? said(`${id}:error`, [{ text: error.message }]) : undefined;
+  return error ? agentMessage(`${id}:error`, [{ text: error.message }]) : undefined;
 }
 
-const said = (messageId: string, parts: Part[], metadata?: Metadata): Message => ({
+const agentMessage = (messageId: string, parts: Part[], metadata?: Metadata): Message => ({
   messageId,
   role: "ROLE_AGENT",
   parts,
   ...(metadata && { metadata }),
 });
 
-/** The same words at the same point have the same id, in a snapshot as in an event. */
-function progressOf(id: string, progress: Progress): Message {
+/** The id is derived from the content, so that a snapshot and an event have the same. */
+function progressMessage(id: string, progress: Progress): Message {
   const hash = createHash("sha256")
     .update(JSON.stringify([id, progress]))
     .digest("hex")
     .slice(0, 32);
-  return said(`prg_${hash}`, [{ text: progress.message ?? "" }]);
+  return agentMessage(`prg_${hash}`, [{ text: progress.message ?? "" }]);
 }
 
-/** One message for all that is asked; each part names its request, and an answer does likewise. */
-function questionOf({ id, requests }: Interrupt): Message {
+/** One message for all requests; each part names its request, as the parts of an answer do. */
+function questionMessage({ id, requests }: Interrupt): Message {
   const [first, second] = requests;
   if (first && !second) {
     const { message, request_id } = first;
@@ -106,31 +106,34 @@ function questionOf({ id, requests }: Interrupt): Message {
   const parts = requests.flatMap(({ request_id, message }) =>
     message.parts.map((part) => ({ ...part, metadata: { ...part.metadata, request_id } })),
   );
-  return said(id, parts, { interrupt_id: id, request_ids: requests.map(({ request_id }) => request_id) });
+  return agentMessage(id, parts, {
+    interrupt_id: id,
+    request_ids: requests.map(({ request_id }) => request_id),
+  });
 }
 
-const placed = (message: Message, { id, contextId }: Pick<About, "id" | "contextId">): Message => ({
+const inTask = (message: Message, { id, contextId }: Pick<StatusSource, "id" | "contextId">): Message => ({
   ...message,
-  parts: partsOf(message),
+  parts: nonEmptyParts(message),
   taskId: id,
   contextId,
 });
 
-/** An A2A message needs a part: an answer without text, or a secret one, gets a data part that says so. */
-function partsOf({ parts, metadata }: Message): Part[] {
+/** An A2A message needs a part: an answer without content, or a redacted one, gets a data part. */
+function nonEmptyParts({ parts, metadata }: Message): Part[] {
   const { interrupt_id, decision, redacted } = metadata ?? {};
   if (parts.length > 0 || interrupt_id === undefined) return parts;
   const data = { ...(decision !== undefined && { decision }), ...(redacted === true && { redacted }) };
   return Object.keys(data).length === 0 ? parts : [{ data }];
 }
 
-/** Where the agent sent no artifact, its reply is one: messages are no place for results. */
+/** A2A returns results as artifacts, so a reply without artifacts is shown as one. */
 export function artifactsOf({ state, artifacts, reply }: Delegation): readonly Artifact[] {
   if (artifacts.length > 0 || state !== "completed" || !reply || reply.parts.length === 0) return artifacts;
   return [{ artifactId: "reply", name: "reply", parts: reply.parts }];
 }
 
-export const aboutOf = (delegation: Delegation): About => ({
+export const statusSourceOf = (delegation: Delegation): StatusSource => ({
   id: delegation.id,
   contextId: delegation.context_id,
   state: delegation.state,
@@ -141,8 +144,15 @@ export const aboutOf = (delegation: Delegation): About => ({
   error: delegation.error,
 });
 
-/** What A2A has no member for. */
-function ours({ version, attempt, max_attempts, progress, interrupt, error }: Delegation): Metadata {
+/** The data that A2A has no member for. */
+function errandMetadata({
+  version,
+  attempt,
+  max_attempts,
+  progress,
+  interrupt,
+  error,
+}: Delegation): Metadata {
   return {
     version,
     attempt,
@@ -153,24 +163,25 @@ function ours({ version, attempt, max_attempts, progress, interrupt, error }: De
   };
 }
 
-export interface Shown {
-  /** The newest so many messages; all of them when it is absent. */
+export interface TaskOptions {
+  /** Only this many of the newest messages; default: all. */
   readonly historyLength?: number | undefined;
   readonly artifacts?: boolean | undefined;
 }
 
 export function toTaskJson(
   delegation: Delegation,
-  { historyLength, artifacts = true }: Shown = {},
+  { historyLength, artifacts = true }: TaskOptions = {},
 ): TaskJson {
-  const about = aboutOf(delegation);
-  const spoken = [delegation.message, ...delegation.history].map((message) => placed(message, about));
+  const source = statusSourceOf(delegation);
+  const messages = [delegation.message, ...delegation.history].map((message) => inTask(message, source));
   return {
-    id: about.id,
-    contextId: about.contextId,
-    status: toStatus(about),
+    id: source.id,
+    contextId: source.contextId,
+    status: toStatus(source),
     artifacts: artifacts ? artifactsOf(delegation) : [],
-    history: historyLength === undefined ? spoken : historyLength === 0 ? [] : spoken.slice(-historyLength),
-    metadata: { ...delegation.metadata, [OURS]: ours(delegation) },
+    history:
+      historyLength === undefined ? messages : historyLength === 0 ? [] : messages.slice(-historyLength),
+    metadata: { ...delegation.metadata, [ERRAND_KEY]: errandMetadata(delegation) },
   };
 }

@@ -1,4 +1,4 @@
-/** A card in the form of A2A 0.3, from that of 1.0. Limit: unsigned: a signature stands for one form alone. */
+/** A 1.0 card in the form of A2A 0.3. Unsigned, because a signature covers only one form. */
 import type { AgentCard, AgentExtension } from "@a2a-js/sdk";
 
 type Schemes = Record<string, { type: "http"; scheme: string; description?: string }>;
@@ -34,7 +34,7 @@ export interface CardV03 {
   readonly skills: readonly SkillV03[];
 }
 
-export function cardV03(card: AgentCard): CardV03 {
+export function toCardV03(card: AgentCard): CardV03 {
   const [first, ...others] = card.supportedInterfaces.filter(
     ({ protocolVersion }) => protocolVersion === "0.3",
   );

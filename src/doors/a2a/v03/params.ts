@@ -1,7 +1,4 @@
-/**
- * What a request of A2A 0.3 has to look like before the SDK translates it. Limit: form only; unknown members are passed
- * over.
- */
+/** Schemas of A2A 0.3 requests, checked before the SDK translates them. Unknown members are ignored. */
 import { z } from "zod";
 import { LIMITS } from "../../../schema/limits.ts";
 import { fewOf } from "../../../schema/values.ts";
@@ -26,7 +23,10 @@ const part = z.discriminatedUnion("kind", [
         mimeType: z.string().optional(),
         name: z.string().optional(),
       })
-      .refine(({ bytes, uri }) => (bytes === undefined) !== (uri === undefined), "has either bytes or a uri"),
+      .refine(
+        ({ bytes, uri }) => (bytes === undefined) !== (uri === undefined),
+        "must have either bytes or a uri",
+      ),
     ...metadata,
   }),
   z.looseObject({ kind: z.literal("data"), data: object, ...metadata }),
@@ -50,7 +50,7 @@ const pushConfig = z.looseObject({
   token: z.string().optional(),
   authentication: z
     .looseObject({
-      // The first is used; the SDK would print the others.
+      // Only the first is used; the SDK would log the others.
       schemes: z.array(z.string()).transform((schemes) => schemes.slice(0, 1)),
       credentials: z.string().optional(),
     })
@@ -72,7 +72,7 @@ export const sendV03 = z.looseObject({
 
 const task = z.looseObject({ id, ...metadata });
 
-/** Params by method. */
+/** Params schemas by method. */
 export const PARAMS_V03 = {
   "message/send": sendV03,
   "message/stream": sendV03,
@@ -90,7 +90,7 @@ type MethodV03 = keyof typeof PARAMS_V03;
 
 export const isMethodV03 = (name: string): name is MethodV03 => Object.hasOwn(PARAMS_V03, name);
 
-/** Members that are null count as absent: some senders write every optional one. */
+/** Null counts as absent: some clients send every optional member. */
 const withoutNulls = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (typeof value !== "object" || value === null) return value;
@@ -104,7 +104,7 @@ const withoutNulls = (value: unknown): unknown => {
   );
 };
 
-/** Throws `invalid_request` with every problem and its place. */
+/** Throws `invalid_request` that lists every problem with its path. */
 export const checkParamsV03 = (method: MethodV03, params: unknown): unknown =>
   check<unknown>(PARAMS_V03[method], withoutNulls(params), "params");
 

@@ -1,12 +1,12 @@
-/** The operations of HTTP+JSON 0.3, by the SDK's handler for it. Limit: there is no ListTasks in 0.3. */
+/** The operations of HTTP+JSON 0.3, over the SDK's handler. Limit: 0.3 has no ListTasks. */
 import { LegacyRestTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import { ServerCallContext } from "@a2a-js/sdk/server";
 import { ErrandError } from "../../../schema/errors.ts";
-import type { Done } from "../bindings/rest-operations.ts";
+import type { OperationResult } from "../bindings/rest-operations.ts";
 import type { Operation } from "../bindings/rest-routes.ts";
-import type { Scope } from "../context.ts";
+import type { A2AContext } from "../context.ts";
 import { BrokerA2AHandler } from "../handler.ts";
-import { lastV03 } from "../sdk.ts";
+import { markFinalV03 } from "../sdk.ts";
 import { checkParamsV03, checkSendV03 } from "./params.ts";
 import { cardToWire, configFromWire, configToWire, sendFromWire, streamToWire, taskToWire } from "./wire.ts";
 
@@ -14,44 +14,55 @@ type Legacy = InstanceType<typeof LegacyRestTransportHandler>;
 type Send = Parameters<Legacy["sendMessage"]>[0];
 type Config = Parameters<Legacy["setTaskPushNotificationConfig"]>[0];
 
-const answered = (body: unknown, status: 200 | 201 = 200): Done => ({ is: "answer", status, body });
+const toAnswer = (body: unknown, status: 200 | 201 = 200): OperationResult => ({
+  is: "answer",
+  status,
+  body,
+});
 
-export async function operateV03(scope: Scope, { method, params }: Operation, body: unknown): Promise<Done> {
-  const legacy = new LegacyRestTransportHandler(new BrokerA2AHandler(scope));
-  const context = new ServerCallContext({ requestedVersion: "0.3" });
+export async function runOperationV03(
+  context: A2AContext,
+  { method, params }: Operation,
+  body: unknown,
+): Promise<OperationResult> {
+  const legacy = new LegacyRestTransportHandler(new BrokerA2AHandler(context));
+  const callContext = new ServerCallContext({ requestedVersion: "0.3" });
   const id = String(params.id ?? "");
   const taskId = String(params.taskId ?? "");
   switch (method) {
     case "SendMessage":
-      return answered({ task: taskToWire(await legacy.sendMessage(toSend(body), context)) });
+      return toAnswer({ task: taskToWire(await legacy.sendMessage(toSend(body), callContext)) });
     case "SendStreamingMessage":
-      return { is: "stream", events: wired(await legacy.sendMessageStream(toSend(body), context)) };
+      return {
+        is: "stream",
+        events: encodeEvents(await legacy.sendMessageStream(toSend(body), callContext)),
+      };
     case "SubscribeToTask":
-      return { is: "stream", events: wired(await legacy.resubscribe(id, context)) };
+      return { is: "stream", events: encodeEvents(await legacy.resubscribe(id, callContext)) };
     case "GetTask": {
       checkParamsV03("tasks/get", params);
-      return answered(taskToWire(await legacy.getTask(id, context, params.historyLength)));
+      return toAnswer(taskToWire(await legacy.getTask(id, callContext, params.historyLength)));
     }
     case "CancelTask":
-      return answered(taskToWire(await legacy.cancelTask(id, context)));
+      return toAnswer(taskToWire(await legacy.cancelTask(id, callContext)));
     case "CreateTaskPushNotificationConfig":
-      return answered(
-        configToWire(await legacy.setTaskPushNotificationConfig(toConfig(body, taskId), context)),
+      return toAnswer(
+        configToWire(await legacy.setTaskPushNotificationConfig(toConfig(body, taskId), callContext)),
         201,
       );
     case "GetTaskPushNotificationConfig":
-      return answered(configToWire(await legacy.getTaskPushNotificationConfig(taskId, id, context)));
+      return toAnswer(configToWire(await legacy.getTaskPushNotificationConfig(taskId, id, callContext)));
     case "ListTaskPushNotificationConfigs": {
-      const configs = await legacy.listTaskPushNotificationConfigs(taskId, context);
-      return answered({ configs: configs.map(configToWire) });
+      const configs = await legacy.listTaskPushNotificationConfigs(taskId, callContext);
+      return toAnswer({ configs: configs.map(configToWire) });
     }
     case "DeleteTaskPushNotificationConfig":
-      await legacy.deleteTaskPushNotificationConfig(taskId, id, context);
+      await legacy.deleteTaskPushNotificationConfig(taskId, id, callContext);
       return { is: "answer", status: 204 };
     case "GetExtendedAgentCard":
-      return answered(cardToWire(await legacy.getAuthenticatedExtendedAgentCard(context)));
+      return toAnswer(cardToWire(await legacy.getAuthenticatedExtendedAgentCard(callContext)));
     case "ListTasks":
-      throw new ErrandError("not_found", "A2A 0.3 lists no tasks over HTTP+JSON.");
+      throw new ErrandError("not_found", "A2A 0.3 has no task list over HTTP+JSON.");
   }
 }
 
@@ -62,15 +73,15 @@ const isConfig = (params: unknown): params is Config =>
 function toSend(body: unknown): Send {
   const params = checkSendV03(sendFromWire(body));
   if (isSend(params)) return params;
-  throw new ErrandError("invalid_request", "message: is required");
+  throw new ErrandError("invalid_request", "message is required");
 }
 
 function toConfig(body: unknown, taskId: string): Config {
   const params = checkParamsV03("tasks/pushNotificationConfig/set", { ...configFromWire(body), taskId });
   if (isConfig(params)) return params;
-  throw new ErrandError("invalid_request", "pushNotificationConfig: is required");
+  throw new ErrandError("invalid_request", "pushNotificationConfig is required");
 }
 
-async function* wired(events: AsyncGenerator<object>): AsyncGenerator<object> {
-  for await (const event of events) yield streamToWire(lastV03(event));
+async function* encodeEvents(events: AsyncGenerator<object>): AsyncGenerator<object> {
+  for await (const event of events) yield streamToWire(markFinalV03(event));
 }

@@ -1,7 +1,6 @@
 /**
- * HTTP+JSON of A2A 0.3 writes the protobuf's objects, where JSON-RPC writes those of the JSON Schema, and the SDK's
- * handler takes and gives the latter: this turns one into the other. Limit: form only; a request may also come in the
- * form of the JSON Schema, as some clients write it.
+ * Converts between the two JSON forms of A2A 0.3: HTTP+JSON uses the protobuf's objects; JSON-RPC and the SDK's handler
+ * use those of the JSON Schema. A request may have either form, because some clients send the latter.
  */
 type Members = Readonly<Record<string, unknown>>;
 
@@ -12,7 +11,7 @@ const membersOf = (value: unknown): Members => (isObject(value) ? value : {});
 const present = (members: Members): Members =>
   Object.fromEntries(Object.entries(members).filter(([, member]) => member !== undefined && member !== ""));
 
-/** Spelled as the protobuf of 0.3 does. */
+/** In the spelling of the 0.3 protobuf. */
 const toState = (state: unknown): string =>
   state === "canceled"
     ? "TASK_STATE_CANCELLED"
@@ -91,7 +90,7 @@ export function configFromWire(body: unknown): Members {
   return isObject(pushNotificationConfig) ? { pushNotificationConfig } : { pushNotificationConfig: rest };
 }
 
-/** Left as it is where it is none of the protobuf's. */
+/** A part that is not in the protobuf's form stays unchanged. */
 function partFromWire(part: unknown): unknown {
   if (!isObject(part) || "kind" in part) return part;
   const { text, file, data, metadata } = part;
@@ -111,19 +110,19 @@ export function sendFromWire(body: unknown): unknown {
   if (!isObject(body)) return body;
   const { message, request = message, configuration, ...rest } = body;
   if (!isObject(request)) return body;
-  const { content, parts = content, role, taskId, contextId, ...said } = request;
-  const { pushNotification, ...configured } = membersOf(configuration);
+  const { content, parts = content, role, taskId, contextId, ...members } = request;
+  const { pushNotification, ...options } = membersOf(configuration);
   return {
     ...rest,
     ...(configuration !== undefined && {
       configuration: present({
         pushNotificationConfig: pushNotification,
-        ...configured,
+        ...options,
       }),
     }),
     message: {
-      ...said,
-      // An empty id is no id.
+      ...members,
+      // An empty id counts as absent.
       ...present({ taskId, contextId }),
       role: ROLES.get(role) ?? role,
       parts: Array.isArray(parts) ? parts.map(partFromWire) : parts,

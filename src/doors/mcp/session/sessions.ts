@@ -1,7 +1,7 @@
 /**
- * Sessions of 2025-11-25, in this gateway's memory: a client that finds its own gone (another gateway, a restart, too
- * long idle, its token revoked) gets 404 and initializes again, as that revision has it. Limit: a session
- * holds only the handshake and whether the client answers pings, so no work is lost with it.
+ * Sessions of 2025-11-25, in this gateway's memory. A client whose session is unknown (another gateway, a restart, idle
+ * for too long, a revoked token) gets 404 and initializes again, as that revision specifies. A session holds only the
+ * handshake and whether the client answers pings, so no work is lost with it.
  */
 import {
   isInitializeRequest,
@@ -13,9 +13,9 @@ import { randomId } from "../../../redis/shards.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { LIMITS } from "../../../schema/limits.ts";
 import type { AuthenticatedRequest } from "../../http/authenticated-request.ts";
-import { errorResponse, withoutOldCodes } from "../errors.ts";
+import { errorResponse, withoutReservedCodes } from "../errors.ts";
 
-const LOOK_MS = 60_000;
+const IDLE_CHECK_MS = 60_000;
 
 interface Session {
   readonly id: string;
@@ -23,19 +23,19 @@ interface Session {
   readonly server: Server;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly release: () => void;
-  usedAt: number;
-  /** Calls of tools that are not answered yet. */
-  busy: number;
+  lastUsedAt: number;
+  /** Tool calls in progress. */
+  activeCalls: number;
 }
 
-type Around = <T>(work: () => Promise<T>) => Promise<T>;
+type TrackCall = <T>(work: () => Promise<T>) => Promise<T>;
 
 export interface SessionsOptions {
   readonly clock: Clock;
   readonly stopping: AbortSignal;
-  readonly make: (around: Around) => Server;
-  /** Sessions of a principal. */
-  readonly most: number;
+  readonly createServer: (around: TrackCall) => Server;
+  /** Sessions for each principal. */
+  readonly limit: number;
 }
 
 export class Sessions {
@@ -44,7 +44,7 @@ export class Sessions {
 
   constructor(options: SessionsOptions) {
     this.#options = options;
-    const timer = setInterval(() => this.#forgetIdle(), LOOK_MS).unref();
+    const timer = setInterval(() => this.#closeIdle(), IDLE_CHECK_MS).unref();
     options.stopping.addEventListener("abort", () => this.#stop(timer), { once: true });
   }
 
@@ -58,38 +58,39 @@ export class Sessions {
       if (request.method === "POST" && isInitializeRequest(parsedBody)) {
         return this.#open(call, request, parsedBody);
       }
-      const missing = "There is no Mcp-Session-Id: send 'initialize' first, or speak 2026-07-28.";
+      const missing =
+        "The Mcp-Session-Id header is missing. Send 'initialize' first, or use protocol version 2026-07-28.";
       return errorResponse(new ErrandError("invalid_request", missing), call.requestId);
     }
     const session = this.#find(id, call);
     if (!session) {
       const recovery =
-        "Send 'initialize' without an Mcp-Session-Id for a new session; no work is lost with the old.";
-      const gone = new ErrandError("not_found", "There is no such session at this gateway.", { recovery });
-      return errorResponse(gone, call.requestId);
+        "Send 'initialize' without an Mcp-Session-Id for a new session. No work is lost with the old one.";
+      const unknown = new ErrandError("not_found", "This gateway has no such session.", { recovery });
+      return errorResponse(unknown, call.requestId);
     }
-    session.usedAt = this.#now();
-    const answer = await session.transport.handleRequest(request, {
+    session.lastUsedAt = this.#now();
+    const response = await session.transport.handleRequest(request, {
       ...(request.method === "POST" && { parsedBody }),
     });
-    return withoutOldCodes(answer, call.requestId);
+    return withoutReservedCodes(response, call.requestId);
   }
 
   async #open(call: AuthenticatedRequest, request: Request, parsedBody: unknown): Promise<Response> {
-    this.#makeRoom(call);
+    this.#evictOldest(call);
     const id = `mcp_${randomId(32)}`;
     const token = call.watchToken(() => this.#close(id));
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
       onsessionclosed: () => this.#close(id),
     });
-    const server = this.#options.make(async (work) => {
-      session.busy += 1;
+    const server = this.#options.createServer(async (work) => {
+      session.activeCalls += 1;
       try {
         return await work();
       } finally {
-        session.busy -= 1;
-        session.usedAt = this.#now();
+        session.activeCalls -= 1;
+        session.lastUsedAt = this.#now();
       }
     });
     const session: Session = {
@@ -98,21 +99,21 @@ export class Sessions {
       server,
       transport,
       release: () => token.release(),
-      usedAt: this.#now(),
-      busy: 0,
+      lastUsedAt: this.#now(),
+      activeCalls: 0,
     };
     await server.connect(transport);
-    const answer = await transport.handleRequest(request, { parsedBody });
-    if (answer.ok) {
+    const response = await transport.handleRequest(request, { parsedBody });
+    if (response.ok) {
       this.#sessions.set(id, session);
       if (token.hasEnded() || this.#options.stopping.aborted) this.#close(id);
     } else {
       token.release();
     }
-    return withoutOldCodes(answer, call.requestId);
+    return withoutReservedCodes(response, call.requestId);
   }
 
-  /** Another principal's session is as unknown as none. */
+  /** Another principal's session counts as unknown. */
   #find(id: string, call: AuthenticatedRequest): Session | undefined {
     const session = this.#sessions.get(id);
     if (!session || session.principal !== call.principal.text) return undefined;
@@ -121,17 +122,19 @@ export class Sessions {
     return undefined;
   }
 
-  /** Clients that went away without a word leave sessions behind: the one that was idle for longest goes. */
-  #makeRoom(call: AuthenticatedRequest): void {
+  /** At the limit, closes the principal's session that was idle for longest: clients seldom close their own. */
+  #evictOldest(call: AuthenticatedRequest): void {
     const own = [...this.#sessions.values()].filter(({ principal }) => principal === call.principal.text);
-    const { most } = this.#options;
-    if (own.length < most) return;
-    const [oldest] = own.filter(({ busy }) => busy === 0).sort((a, b) => a.usedAt - b.usedAt);
+    const { limit } = this.#options;
+    if (own.length < limit) return;
+    const [oldest] = own
+      .filter(({ activeCalls }) => activeCalls === 0)
+      .sort((a, b) => a.lastUsedAt - b.lastUsedAt);
     if (!oldest) {
       throw new ErrandError(
         "quota_exceeded",
-        `${call.principal.text} has ${most} sessions at work at this gateway; that is the limit.`,
-        { retry_after_seconds: 5, details: { quota: "sessions", limit: most } },
+        `${call.principal.text} has ${limit} sessions with calls in progress at this gateway, which is the limit.`,
+        { retry_after_seconds: 5, details: { quota: "sessions", limit: limit } },
       );
     }
     this.#close(oldest.id);
@@ -141,11 +144,11 @@ export class Sessions {
     return Date.now() + this.#options.clock.offset_ms;
   }
 
-  #isIdle({ busy, usedAt }: Session): boolean {
-    return busy === 0 && this.#now() - usedAt >= LIMITS.session_seconds.value * 1000;
+  #isIdle({ activeCalls, lastUsedAt }: Session): boolean {
+    return activeCalls === 0 && this.#now() - lastUsedAt >= LIMITS.session_seconds.value * 1000;
   }
 
-  #forgetIdle(): void {
+  #closeIdle(): void {
     for (const session of this.#sessions.values()) if (this.#isIdle(session)) this.#close(session.id);
   }
 
@@ -154,8 +157,8 @@ export class Sessions {
     if (!session) return;
     this.#sessions.delete(id);
     session.release();
-    // Closing it would leave what is under way without an answer; that ends by itself, and the session with it.
-    if (session.busy === 0) void session.server.close().catch(() => {});
+    // Closing the server would leave calls in progress without an answer; they end by themselves.
+    if (session.activeCalls === 0) void session.server.close().catch(() => {});
   }
 
   #stop(timer: NodeJS.Timeout): void {

@@ -1,73 +1,74 @@
 /**
- * What was said and made, as far as there is room for it in an answer. Limit: text is cut, data and addresses come whole
- * or not at all, bytes never; what was left out is marked or counted.
+ * Messages and artifacts within a byte budget. Text is cut; data and URLs are whole or omitted; raw bytes are always
+ * omitted. Whatever is missing is marked as truncated, or counted.
  */
 import * as z from "zod";
 import { preview } from "../../../engine/delegations/delegate.ts";
 import { type Artifact, type Message, textOf } from "../../../schema/a2a.ts";
 
-export const contentSchema = z.object({
+export const contentViewSchema = z.object({
   text: z.string(),
-  /** There is more than is shown. */
+  /** Some of the content is not shown. */
   truncated: z.boolean().optional(),
   data: z.array(z.unknown()).optional(),
   urls: z.array(z.string()).optional(),
 });
-type Content = z.infer<typeof contentSchema>;
+type ContentView = z.infer<typeof contentViewSchema>;
 
-/** The members around a text, roughly, in bytes. */
-const FRAME = 64;
+/** Approximate bytes of the JSON around a text. */
+const OVERHEAD_BYTES = 64;
 
-/** How many bytes are left for what is still to be shown. */
-export class Room {
+/** The bytes left for an answer. */
+export class ByteBudget {
   #left: number;
 
   constructor(bytes: number) {
     this.#left = Math.floor(bytes);
   }
 
-  get isFull(): boolean {
+  get isSpent(): boolean {
     return this.#left <= 0;
   }
 
-  take(text: string, most = Number.POSITIVE_INFINITY): { text: string; truncated?: true } {
-    const shown = preview(text, Math.max(0, Math.floor(Math.min(this.#left, most))));
+  /** The text, cut to what is left, and to `max` bytes. */
+  cut(text: string, max = Number.POSITIVE_INFINITY): { text: string; truncated?: true } {
+    const shown = preview(text, Math.max(0, Math.floor(Math.min(this.#left, max))));
     this.#left -= Buffer.byteLength(shown);
     return shown.length < text.length ? { text: shown, truncated: true } : { text };
   }
 
-  /** Whether it was there for the whole. */
-  fits(value: unknown): boolean {
+  /** Spends the value's size if it fits; returns whether it did. */
+  spendIfFits(value: unknown): boolean {
     const size = Buffer.byteLength(JSON.stringify(value) ?? "");
     if (size > this.#left) return false;
     this.#left -= size;
     return true;
   }
 
-  /** What has to be shown, whatever is left. */
+  /** For content that is shown even when nothing is left. */
   spend(...texts: readonly (string | undefined)[]): void {
-    this.#left -= texts.reduce((sum, text = "") => sum + Buffer.byteLength(text), FRAME);
+    this.#left -= texts.reduce((sum, text = "") => sum + Buffer.byteLength(text), OVERHEAD_BYTES);
   }
 
-  /** As many as there is room for, one at least. */
-  each<T, R>(items: readonly T[], show: (item: T) => R): R[] {
+  /** As many items as fit, at least one. */
+  map<T, R>(items: readonly T[], show: (item: T) => R): R[] {
     const shown: R[] = [];
     for (const item of items) {
-      if (shown.length > 0 && this.isFull) break;
+      if (shown.length > 0 && this.isSpent) break;
       shown.push(show(item));
     }
     return shown;
   }
 }
 
-export function contentOf({ parts }: Pick<Message | Artifact, "parts">, room: Room): Content {
-  const cut = room.take(textOf({ parts }));
+export function toContentView({ parts }: Pick<Message | Artifact, "parts">, budget: ByteBudget): ContentView {
+  const text = budget.cut(textOf({ parts }));
   const data: unknown[] = [];
   const urls: string[] = [];
   let omitted = false;
   for (const part of parts) {
     const whole = part.url ?? part.data;
-    if (part.raw !== undefined || (whole !== undefined && !room.fits(whole))) {
+    if (part.raw !== undefined || (whole !== undefined && !budget.spendIfFits(whole))) {
       omitted = true;
       continue;
     }
@@ -75,29 +76,29 @@ export function contentOf({ parts }: Pick<Message | Artifact, "parts">, room: Ro
     if (part.data !== undefined) data.push(part.data);
   }
   return {
-    ...cut,
+    ...text,
     ...(omitted && { truncated: true }),
     ...(data.length > 0 && { data }),
     ...(urls.length > 0 && { urls }),
   };
 }
 
-/** A message: who says it, and what. */
-export const saidSchema = contentSchema.extend({
+/** A message with its author. */
+export const messageViewSchema = contentViewSchema.extend({
   role: z.enum(["user", "agent"]),
   message_id: z.string(),
   interrupt_id: z.string().optional(),
   request_id: z.string().optional(),
   decision: z.string().optional(),
-  /** Who answered, and when. */
+  /** For an answer: the principal that gave it, and when. */
   by: z.string().optional(),
   at: z.string().optional(),
-  /** Its content is shown only to the holder of the lease. */
+  /** Only the holder of the lease sees the content. */
   redacted: z.boolean().optional(),
 });
-export type Said = z.infer<typeof saidSchema>;
+export type MessageView = z.infer<typeof messageViewSchema>;
 
-export function saidOf(message: Message, room: Room): Said {
+export function toMessageView(message: Message, budget: ByteBudget): MessageView {
   const { interrupt_id, request_id, decision, by, at, redacted } = message.metadata ?? {};
   const isAnswer = typeof interrupt_id === "string";
   const head = {
@@ -110,28 +111,28 @@ export function saidOf(message: Message, room: Room): Said {
     ...(isAnswer && typeof at === "string" && { at }),
     ...(isAnswer && redacted === true && { redacted }),
   };
-  room.spend(JSON.stringify(head));
-  return { ...head, ...contentOf(message, room) };
+  budget.spend(JSON.stringify(head));
+  return { ...head, ...toContentView(message, budget) };
 }
 
-/** Oldest first; where not all of it fits, the newest of it. */
-export const newestSaid = (history: readonly Message[], room: Room): Said[] =>
-  room.each(history.toReversed(), (message) => saidOf(message, room)).toReversed();
+/** The newest messages that fit, oldest first. */
+export const newestMessages = (history: readonly Message[], budget: ByteBudget): MessageView[] =>
+  budget.map(history.toReversed(), (message) => toMessageView(message, budget)).toReversed();
 
-export const wordsOf = ({ text, truncated, data = [], urls = [] }: Content): string[] => [
+export const contentLines = ({ text, truncated, data = [], urls = [] }: ContentView): string[] => [
   ...(text === "" ? [] : [text]),
-  ...data.map((one) => JSON.stringify(one)),
+  ...data.map((value) => JSON.stringify(value)),
   ...urls,
   ...(truncated === true ? ["[cut]"] : []),
 ];
 
 /** A message as text: its author, the decision, the content. */
-export function saidLine({ role, decision, by, at, redacted, ...content }: Said): string {
-  const who = by === undefined ? role : `${role} (${by}${at === undefined ? "" : `, ${at}`})`;
-  const words = [
+export function messageText({ role, decision, by, at, redacted, ...content }: MessageView): string {
+  const author = by === undefined ? role : `${role} (${by}${at === undefined ? "" : `, ${at}`})`;
+  const lines = [
     ...(decision === undefined ? [] : [`[${decision}]`]),
     ...(redacted === true ? ["[redacted]"] : []),
-    ...wordsOf(content),
+    ...contentLines(content),
   ];
-  return `${who}: ${words.join("\n")}`;
+  return `${author}: ${lines.join("\n")}`;
 }

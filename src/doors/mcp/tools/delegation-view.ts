@@ -1,35 +1,34 @@
 /**
- * A delegation as a model reads it: what it is, where it stands, the answer or its beginning, and what to call next.
- * Limit: long texts are cut; the whole of them, up to a bound, is for check_task_status with `full`.
+ * A delegation as a model reads it: its state, its question or answer, and what to call next. Limit: long texts are
+ * cut; check_task_status with `full` shows up to 256 KiB.
  */
 import * as z from "zod";
 import { preview } from "../../../engine/delegations/delegate.ts";
+import { toDelegation } from "../../../engine/delegations/parse.ts";
 import type { StoredDelegation } from "../../../lifecycle/record.ts";
 import { textOf } from "../../../schema/a2a.ts";
-import { type Delegation, delegationSchema, isTerminal, progressSchema } from "../../../schema/delegation.ts";
+import { type Delegation, isTerminal, progressSchema } from "../../../schema/delegation.ts";
 import { isErrorCode } from "../../../schema/errors.ts";
 import { type ToolError, toolErrorSchema } from "../errors.ts";
 import { RECOVERIES } from "../recoveries.ts";
-import { contentOf, contentSchema, Room, wordsOf } from "./content.ts";
+import { ByteBudget, contentLines, contentViewSchema, toContentView } from "./content.ts";
+import type { ToolOutput } from "./tool.ts";
 
-/** Bytes of a reply, and of a question, that are shown: alone, in a list, and when all of it is asked for. */
-export const SHOWN = { one: 16_384, list: 400, full: 262_144 } as const;
+/** Bytes of a reply with its artifacts, or of a question, in a view. */
+export const VIEW_BYTES = { single: 16_384, list: 400, full: 262_144 } as const;
 const ERROR_BYTES = 4_096;
 
-export const delegationOf = (record: StoredDelegation): Delegation =>
-  delegationSchema.parse(JSON.parse(record.json));
-
-export const questionSchema = z.object({
+const questionSchema = z.object({
   interrupt_id: z.string(),
   kind: z.enum(["input", "auth"]),
   expires_at: z.string(),
-  /** There is more than is shown. */
+  /** Some of the question is not shown. */
   truncated: z.boolean().optional(),
   requests: z.array(
     z.object({
       request_id: z.string(),
       text: z.string(),
-      /** Some of it, or its options or schema, is not shown. */
+      /** Some of the text, the options or the schema is not shown. */
       truncated: z.boolean().optional(),
       options: z.array(z.unknown()).optional(),
       schema: z.unknown().optional(),
@@ -37,7 +36,7 @@ export const questionSchema = z.object({
   ),
 });
 
-export const summaryShape = {
+export const delegationViewShape = {
   delegation_id: z.string(),
   state: z.string(),
   version: z.int(),
@@ -50,28 +49,34 @@ export const summaryShape = {
   updated_at: z.string(),
   progress: progressSchema,
   question: questionSchema,
-  reply: contentSchema,
-  artifacts: z.array(contentSchema.extend({ artifact_id: z.string(), name: z.string().optional() })),
-  /** How many more there are. */
+  reply: contentViewSchema,
+  artifacts: z.array(contentViewSchema.extend({ artifact_id: z.string(), name: z.string().optional() })),
+  /** How many artifacts are not shown. */
   artifacts_omitted: z.int(),
   /** What to call next. */
   next: z.string(),
 };
-export const summarySchema = z.object(summaryShape).partial().extend({ error: toolErrorSchema.optional() });
-export type Summary = z.infer<typeof summarySchema>;
+export const delegationViewSchema = z
+  .object(delegationViewShape)
+  .partial()
+  .extend({ error: toolErrorSchema.optional() });
+export type DelegationView = z.infer<typeof delegationViewSchema>;
 
-function questionOf({ interrupt }: Delegation, room: Room): z.infer<typeof questionSchema> | undefined {
+function questionView(
+  { interrupt }: Delegation,
+  budget: ByteBudget,
+): z.infer<typeof questionSchema> | undefined {
   if (interrupt === null) return undefined;
   const { id, kind, expires_at, requests } = interrupt;
-  const shown = room.each(requests, ({ request_id, message, options, schema }) => {
-    room.spend(request_id);
-    const cut = room.take(textOf(message));
-    const hasOptions = options !== undefined && room.fits(options);
-    const hasSchema = schema !== undefined && room.fits(schema);
+  const shown = budget.map(requests, ({ request_id, message, options, schema }) => {
+    budget.spend(request_id);
+    const text = budget.cut(textOf(message));
+    const hasOptions = options !== undefined && budget.spendIfFits(options);
+    const hasSchema = schema !== undefined && budget.spendIfFits(schema);
     const isWhole = (options === undefined || hasOptions) && (schema === undefined || hasSchema);
     return {
       request_id,
-      ...cut,
+      ...text,
       ...(!isWhole && { truncated: true }),
       ...(hasOptions && { options }),
       ...(hasSchema && { schema }),
@@ -81,8 +86,8 @@ function questionOf({ interrupt }: Delegation, room: Room): z.infer<typeof quest
   return { interrupt_id: id, kind, expires_at, ...(isCut && { truncated: true }), requests: shown };
 }
 
-/** Why it ended otherwise than completed. */
-export function failureOf(delegation: Delegation, bytes = ERROR_BYTES): ToolError | undefined {
+/** Why the delegation did not complete. */
+export function toolErrorOf(delegation: Delegation, bytes = ERROR_BYTES): ToolError | undefined {
   const { error, id } = delegation;
   if (error === null) return undefined;
   const { category, code, message, retryable, recovery } = error;
@@ -97,40 +102,40 @@ export function failureOf(delegation: Delegation, bytes = ERROR_BYTES): ToolErro
   };
 }
 
-function nextOf({ state, interrupt }: Delegation, isCut: boolean): string {
+function nextStep({ state, interrupt }: Delegation, isCut: boolean): string {
   if (interrupt !== null) {
-    const first = isCut ? "It is not shown whole: call check_task_status with full: true first. " : "";
-    return `${first}It waits for an answer: call answer_task with the interrupt_id (or approve_or_deny for a yes or no), then check_task_status with wait_seconds.`;
+    const first = isCut ? "The question is cut: call check_task_status with full: true first. " : "";
+    return `${first}The agent waits for an answer: call answer_task with the interrupt_id (or approve_or_deny for a yes-or-no question), then check_task_status with wait_seconds.`;
   }
   if (!isTerminal(state)) {
-    return "It goes on without you: call check_task_status with wait_seconds 45, or do something else and call wait_for_results later. Do not delegate it again.";
+    return "The task continues in the background: call check_task_status with wait_seconds 45, or do other work and call wait_for_results later. Do not delegate it again.";
   }
-  return isCut ? "The answer is cut: call check_task_status with full: true for all of it." : "";
+  return isCut ? "The answer is cut: call check_task_status with full: true for the rest." : "";
 }
 
-/** In a list no more than a line. */
-function progressOf({ progress }: Delegation, bytes: number): Delegation["progress"] {
-  if (progress === null || bytes >= SHOWN.one) return progress;
+/** In a list, one line. */
+function progressView({ progress }: Delegation, bytes: number): Delegation["progress"] {
+  if (progress === null || bytes >= VIEW_BYTES.single) return progress;
   const { message, current_step: _step, tools_used: _tools, ...counts } = progress;
   return { ...counts, ...(message !== undefined && { message: preview(message, bytes) }) };
 }
 
-export function summarize(delegation: Delegation, bytes: number = SHOWN.one): Summary {
-  const room = new Room(bytes);
-  const question = questionOf(delegation, room);
-  const reply = delegation.reply === null ? undefined : contentOf(delegation.reply, room);
-  const artifacts = room.isFull
+export function toDelegationView(delegation: Delegation, bytes: number = VIEW_BYTES.single): DelegationView {
+  const budget = new ByteBudget(bytes);
+  const question = questionView(delegation, budget);
+  const reply = delegation.reply === null ? undefined : toContentView(delegation.reply, budget);
+  const artifacts = budget.isSpent
     ? []
-    : room.each(delegation.artifacts, (artifact) => {
+    : budget.map(delegation.artifacts, (artifact) => {
         const { artifactId: artifact_id, name } = artifact;
-        room.spend(artifact_id, name);
-        return { artifact_id, ...(name !== undefined && { name }), ...contentOf(artifact, room) };
+        budget.spend(artifact_id, name);
+        return { artifact_id, ...(name !== undefined && { name }), ...toContentView(artifact, budget) };
       });
   const omitted = delegation.artifacts.length - artifacts.length;
   const isCut = omitted > 0 || [question, reply, ...artifacts].some((content) => content?.truncated === true);
-  const error = failureOf(delegation, bytes);
-  const progress = progressOf(delegation, bytes);
-  const next = nextOf(delegation, isCut && bytes < SHOWN.full);
+  const error = toolErrorOf(delegation, bytes);
+  const progress = progressView(delegation, bytes);
+  const next = nextStep(delegation, isCut && bytes < VIEW_BYTES.full);
   return {
     delegation_id: delegation.id,
     state: delegation.state,
@@ -152,34 +157,40 @@ export function summarize(delegation: Delegation, bytes: number = SHOWN.one): Su
   };
 }
 
-/** How far it is, in a line. */
-export function stepOf({ state, target, progress, attempt }: Delegation): string {
-  if (state === "submitted") return `waiting for ${target} to take it`;
+/** The progress in one line. */
+export function progressLine({ state, target, progress, attempt }: Delegation): string {
+  if (state === "submitted") return `queued for ${target}`;
   if (state !== "working" || progress === null) return `${target}: ${state} (attempt ${attempt})`;
   const { message, current_step, done, total } = progress;
   const count = done === undefined ? "" : `${done}${total === undefined ? "" : `/${total}`} `;
   return preview(`${target}: ${count}${message ?? current_step ?? "working"}`, 500);
 }
 
-/** The same in words. */
-export function toText(summary: Summary): string {
+/** The view as text. */
+export function viewToText(summary: DelegationView): string {
   const { delegation_id, agent, state, progress, question, reply, artifacts, error, next } = summary;
   const { artifacts_omitted } = summary;
   const lines = [`Delegation ${delegation_id} to ${agent}: ${state}.`];
   if (state === "working" && progress) lines.push(`Progress: ${JSON.stringify(progress)}`);
   if (question) {
-    lines.push(`It asks (interrupt_id ${question.interrupt_id}, until ${question.expires_at}):`);
+    lines.push(`Question (interrupt_id ${question.interrupt_id}, expires ${question.expires_at}):`);
     for (const { request_id, text, options, truncated } of question.requests) {
       const choices = options === undefined ? "" : ` Options: ${JSON.stringify(options)}`;
       lines.push(`- [${request_id}] ${text}${choices}${truncated === true ? " [cut]" : ""}`);
     }
   }
-  if (reply) lines.push("Reply:", ...wordsOf(reply));
+  if (reply) lines.push("Reply:", ...contentLines(reply));
   for (const { artifact_id, name, ...content } of artifacts ?? []) {
-    lines.push(`Artifact ${name ?? artifact_id}:`, ...wordsOf(content));
+    lines.push(`Artifact ${name ?? artifact_id}:`, ...contentLines(content));
   }
-  if (artifacts_omitted !== undefined) lines.push(`[${artifacts_omitted} more artifacts]`);
+  if (artifacts_omitted !== undefined) lines.push(`[${artifacts_omitted} more artifacts not shown]`);
   if (error) lines.push(`${error.category} ${error.code}: ${error.message}`, `What to do: ${error.recovery}`);
   if (next !== undefined) lines.push(`Next: ${next}`);
   return lines.join("\n");
+}
+
+/** A tool's output that shows one delegation. */
+export function showDelegation(record: StoredDelegation): ToolOutput {
+  const data = toDelegationView(toDelegation(record));
+  return { text: viewToText(data), data };
 }

@@ -1,4 +1,4 @@
-/** Tools that look around: who is there, and how the broker is. Limit: settings of agents are not shown. */
+/** Tools to find agents and to check the broker. Limit: agents' settings are not shown. */
 import * as z from "zod";
 import { agentPage, type ListedAgent } from "../../../engine/agents/pages.ts";
 import type { StoredAgent } from "../../../engine/agents/store.ts";
@@ -7,51 +7,51 @@ import { presenceSchema } from "../../../schema/agent.ts";
 import { statusSchema } from "../../../schema/status.ts";
 import { agentNameSchema } from "../../../schema/values.ts";
 import { API_INFO } from "../../openapi/document.ts";
-import { Room } from "./content.ts";
-import { type Tool, tool } from "./tool.ts";
+import { ByteBudget } from "./content.ts";
+import { READERS } from "./shared.ts";
+import { defineTool, type Tool } from "./tool.ts";
 
-const READERS = ["agent", "caller", "approver", "viewer", "operator"] as const;
-const MOST = 50;
+const MAX_AGENTS = 50;
 /** Agents read at a time. */
-const PAGE = 100;
-/** Agents looked at in one call. */
-const SCAN = 1_000;
-/** Bytes of descriptions and skills, by all that are shown together; few have more each. */
-const SHOWN_BYTES = 32_768;
+const PAGE_SIZE = 100;
+/** Agents scanned in one call. */
+const MAX_SCANNED = 1_000;
+/** Bytes of descriptions and skills in one answer, shared by its agents. */
+const PROFILE_BYTES = 32_768;
 const NAME_BYTES = 128;
 
-const foundSchema = z.object({
+const agentViewSchema = z.object({
   name: z.string(),
   description: z.string(),
   skills: z.array(z.object({ id: z.string(), name: z.string(), description: z.string() })),
-  /** Not all of its description and skills is shown. */
+  /** Some of the description or skills is not shown. */
   truncated: z.boolean().optional(),
   paused: z.boolean(),
   presence: presenceSchema,
   waiting: z.int(),
   working: z.int(),
 });
-type Found = z.infer<typeof foundSchema>;
+type AgentView = z.infer<typeof agentViewSchema>;
 
-const lineOf = (found: Found): string => {
-  const { name, description, skills, truncated, presence, paused, waiting, working } = found;
-  const can = skills.map((skill) => skill.name).join(", ");
-  const how = `${paused ? "paused, " : ""}${presence.state}, ${waiting} waiting, ${working} working`;
-  return `- ${name} (${how})${description === "" ? "" : `: ${description}`}${can === "" ? "" : ` [${can}]`}${truncated === true ? " [cut]" : ""}`;
+const agentLine = (agent: AgentView): string => {
+  const { name, description, skills, truncated, presence, paused, waiting, working } = agent;
+  const skillNames = skills.map((skill) => skill.name).join(", ");
+  const status = `${paused ? "paused, " : ""}${presence.state}, ${waiting} waiting, ${working} working`;
+  return `- ${name} (${status})${description === "" ? "" : `: ${description}`}${skillNames === "" ? "" : ` [${skillNames}]`}${truncated === true ? " [cut]" : ""}`;
 };
 
-/** What it says of itself, half of the room at most for its description. */
+/** The agent's description, in at most half of the bytes, and its skills. */
 function profileOf(
   { spec }: StoredAgent,
   bytes: number,
-): Pick<Found, "description" | "skills" | "truncated"> {
-  const room = new Room(bytes);
-  const description = room.take(spec.description, bytes / 2);
-  const skills = room.each(spec.skills, (skill) => {
-    room.spend();
-    const id = room.take(skill.id, NAME_BYTES);
-    const name = room.take(skill.name, NAME_BYTES);
-    const about = room.take(skill.description);
+): Pick<AgentView, "description" | "skills" | "truncated"> {
+  const budget = new ByteBudget(bytes);
+  const description = budget.cut(spec.description, bytes / 2);
+  const skills = budget.map(spec.skills, (skill) => {
+    budget.spend();
+    const id = budget.cut(skill.id, NAME_BYTES);
+    const name = budget.cut(skill.name, NAME_BYTES);
+    const about = budget.cut(skill.description);
     return { id, name, about, isCut: [id, name, about].some(({ truncated }) => truncated === true) };
   });
   const isCut =
@@ -65,38 +65,38 @@ function profileOf(
   };
 }
 
-export const lookingTools: readonly Tool[] = [
-  tool({
+export const discoveryTools: readonly Tool[] = [
+  defineTool({
     name: "discover_agents",
     title: "Find agents",
     description:
-      "Which agents there are, what they are for, and whether anybody works for them now: online (polls), stale (was there some minutes ago), offline (delegations wait until somebody comes). Up to 50 at a time, shortened when there are many; narrow with query, or continue with cursor.",
-    for: READERS,
-    reads: true,
+      "List agents with their description, skills and presence: online (a worker polls), stale (a worker polled minutes ago), offline (delegations wait until a worker polls). Returns at most 50 agents, with shorter descriptions when there are many. Narrow the list with query, or continue with cursor.",
+    visibleTo: READERS,
+    readOnly: true,
     input: {
       query: z
         .string()
         .max(256)
         .optional()
-        .describe("Words that name, description or skills must have, all of them."),
+        .describe("Words to search for in name, description and skills. An agent must match all of them."),
       online_only: z.boolean().default(false),
-      cursor: agentNameSchema.optional().describe("next_cursor of the previous call, to continue after it."),
+      cursor: agentNameSchema.optional().describe("The next_cursor of the previous call."),
     },
-    output: { agents: z.array(foundSchema), omitted: z.int(), next_cursor: z.string().nullable() },
+    output: { agents: z.array(agentViewSchema), omitted: z.int(), next_cursor: z.string().nullable() },
     async handle({ broker }, { query = "", online_only, cursor }) {
       const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-      const fits = ({ name, spec: { description, skills }, presence }: ListedAgent): boolean => {
-        const said = JSON.stringify([name, description, skills]).toLowerCase();
-        return words.every((word) => said.includes(word)) && (!online_only || presence.state === "online");
+      const matches = ({ name, spec: { description, skills }, presence }: ListedAgent): boolean => {
+        const text = JSON.stringify([name, description, skills]).toLowerCase();
+        return words.every((word) => text.includes(word)) && (!online_only || presence.state === "online");
       };
       const chosen: ListedAgent[] = [];
       let omitted = 0;
       let after: string | undefined = cursor;
       let next: string | null = null;
-      for (let scanned = 0; scanned < SCAN; scanned += PAGE) {
-        const page = await agentPage(broker, { after, limit: PAGE });
-        const found = page.agents.filter(fits);
-        chosen.push(...found.slice(0, MOST - chosen.length));
+      for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE_SIZE) {
+        const page = await agentPage(broker, { after, limit: PAGE_SIZE });
+        const found = page.agents.filter(matches);
+        chosen.push(...found.slice(0, MAX_AGENTS - chosen.length));
         omitted += found.length;
         after = page.next ?? undefined;
         next = page.next;
@@ -104,31 +104,39 @@ export const lookingTools: readonly Tool[] = [
       }
       omitted -= chosen.length;
       const next_cursor = omitted > 0 ? (chosen.at(-1)?.name ?? null) : next;
-      const agents = chosen.map((agent): Found => {
+      const agents = chosen.map((agent): AgentView => {
         const { name, paused, presence, counts } = agent;
         const { waiting, working } = counts;
-        return { name, ...profileOf(agent, SHOWN_BYTES / chosen.length), paused, presence, waiting, working };
+        return {
+          name,
+          ...profileOf(agent, PROFILE_BYTES / chosen.length),
+          paused,
+          presence,
+          waiting,
+          working,
+        };
       });
       const more =
         next_cursor === null
           ? ""
-          : `\n${omitted > 0 ? `${omitted} more` : "There may be more"}: narrow with query, or continue with cursor "${next_cursor}".`;
-      const text = agents.length === 0 ? "No agent fits." : agents.map(lineOf).join("\n");
+          : `\n${omitted > 0 ? `${omitted} more agents match` : "There may be more"}. Narrow the list with query, or continue with cursor "${next_cursor}".`;
+      const text = agents.length === 0 ? "No agent matches." : agents.map(agentLine).join("\n");
       return { text: `${text}${more}`, data: { agents, omitted, next_cursor } };
     },
   }),
-  tool({
+  defineTool({
     name: "broker_health",
-    title: "Broker and token",
-    description: "Whether the broker works, its version and time, and which principal your token is.",
-    for: READERS,
-    reads: true,
+    title: "Check the broker",
+    description:
+      "Check that the broker works. Returns its version and time, and the principal of your token.",
+    visibleTo: READERS,
+    readOnly: true,
     input: {},
     output: statusSchema.shape,
     async handle({ broker, principal }) {
       const data = { version: API_INFO.version, ...(await status(broker, principal)) };
       return {
-        text: `The broker works (version ${data.version}, ${data.now}). You are ${data.principal}.`,
+        text: `The broker works (version ${data.version}, ${data.now}). Your principal is ${data.principal}.`,
         data,
       };
     },

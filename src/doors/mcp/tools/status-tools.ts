@@ -1,158 +1,138 @@
-/**
- * Tools for what was delegated: how it is, what it asks, what came of it. Limit: lists are short and cut; cursors lead
- * on.
- */
+/** Tools that show delegations and their results. Limit: lists are short, and continue with a cursor. */
 import * as z from "zod";
 import type { Broker } from "../../../engine/broker.ts";
-import { cancel } from "../../../engine/delegations/cancel.ts";
 import { list } from "../../../engine/delegations/list.ts";
+import { toDelegation } from "../../../engine/delegations/parse.ts";
 import { readWhenReady } from "../../../engine/delegations/read.ts";
 import { results } from "../../../engine/delegations/results.ts";
-import { answer } from "../../../engine/questions/answer.ts";
-import { message } from "../../../engine/questions/message.ts";
 import { formatCursor, parseCursor } from "../../../events/cursor.ts";
 import type { StoredDelegation } from "../../../lifecycle/record.ts";
 import { delegationFilterSchema, stateSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
-import { answerRequestSchema, answerSchema, decisionSchema } from "../../../schema/interrupt.ts";
-import { delegationIdSchema, toInstant } from "../../../schema/values.ts";
-import { check } from "../../http/route.ts";
-import { newestSaid, Room, saidLine, saidOf, saidSchema } from "./content.ts";
+import { toInstant } from "../../../schema/values.ts";
+import { ByteBudget, messageText, messageViewSchema, newestMessages, toMessageView } from "./content.ts";
 import {
-  delegationOf,
-  SHOWN,
-  type Summary,
-  summarize,
-  summarySchema,
-  summaryShape,
-  toText,
+  type DelegationView,
+  delegationViewSchema,
+  delegationViewShape,
+  showDelegation,
+  toDelegationView,
+  VIEW_BYTES,
+  viewToText,
 } from "./delegation-view.ts";
-import { type Tool, type ToolAnswer, tool } from "./tool.ts";
-import { DEFAULT_WAIT_SECONDS, waitFor, waitSchema } from "./wait.ts";
+import { CALLERS, delegationIdInput, READERS } from "./shared.ts";
+import { defineTool, type Tool } from "./tool.ts";
+import { DEFAULT_WAIT_SECONDS, waitSchema, waitWithProgress } from "./wait.ts";
 
-const DELEGATORS = ["agent", "caller", "operator"] as const;
-const CONTROLLERS = ["agent", "caller", "approver", "operator"] as const;
-const READERS = ["agent", "caller", "approver", "viewer", "operator"] as const;
-
-const delegation_id = delegationIdSchema.describe("The delegation_id that delegating answered with.");
-const interrupt_id = z
-  .string()
-  .min(1)
-  .max(255)
-  .describe("The interrupt_id of the question, as check_task_status shows it.");
 const limit = z.int().min(1).max(50).default(10);
 
-function show(record: StoredDelegation): ToolAnswer {
-  const data = summarize(delegationOf(record));
-  return { text: toText(data), data };
-}
-
-/** The engine calls it by the name that it has elsewhere. */
-function cursorFrom(broker: Broker, cursor = "0") {
+/** The engine's error would name the REST parameter. */
+function parseResultsCursor(broker: Broker, cursor = "0") {
   try {
     return parseCursor(cursor, broker.shards.count);
   } catch (error) {
     if (!(error instanceof ErrandError) || error.code !== "invalid_request") throw error;
-    throw new ErrandError("invalid_request", "This is no cursor of wait_for_results.", {
-      details: { issues: [{ path: "cursor", reason: "give one back as it was given, or none" }] },
+    throw new ErrandError("invalid_request", "The cursor is not one that wait_for_results returned.", {
+      details: { issues: [{ path: "cursor", reason: "pass a returned cursor unchanged, or omit it" }] },
     });
   }
 }
 
-const brief = (record: StoredDelegation): Summary => summarize(delegationOf(record), SHOWN.list);
-const lines = (found: readonly Summary[], none: string): string =>
-  found.length === 0 ? none : found.map((one) => toText(one)).join("\n\n");
+const toListView = (record: StoredDelegation): DelegationView =>
+  toDelegationView(toDelegation(record), VIEW_BYTES.list);
+const listText = (views: readonly DelegationView[], none: string): string =>
+  views.length === 0 ? none : views.map(viewToText).join("\n\n");
 
-export const followingTools: readonly Tool[] = [
-  tool({
+export const statusTools: readonly Tool[] = [
+  defineTool({
     name: "check_task_status",
-    title: "See how a delegation is",
+    title: "Check task status",
     description:
-      "How a delegation stands, its question if it asks one, its answer once it is finished. With wait_seconds the call waits until it is finished or asks something, so one call with 45 is better than many without. full: true shows the whole answer and what was said so far, when the usual one says that it is cut.",
-    for: READERS,
-    reads: true,
+      "Show a delegation's state, its open question, or its answer once it is finished. With wait_seconds, the call waits until it is finished or asks a question; one call with wait_seconds 45 is better than many without. If the answer is cut, full: true shows all of it, with the messages so far.",
+    visibleTo: READERS,
+    readOnly: true,
     input: {
-      delegation_id,
+      delegation_id: delegationIdInput,
       wait_seconds: waitSchema.default(0),
       after_version: z
         .int()
         .min(0)
         .optional()
-        .describe("Wait for any change behind this version instead, progress included."),
+        .describe("Wait instead for any change after this version, including progress."),
       full: z.boolean().default(false),
     },
-    output: { ...summaryShape, task: z.string(), history: z.array(saidSchema) },
+    output: { ...delegationViewShape, task: z.string(), history: z.array(messageViewSchema) },
     async handle(context, { delegation_id: id, wait_seconds, after_version, full }) {
       const { broker, principal } = context;
-      const record = await context.held(wait_seconds, async (signal) => {
+      const record = await context.runWaiting(wait_seconds, async (signal) => {
         if (after_version !== undefined) {
           return readWhenReady(broker, principal, id, { wait_seconds, after_version, signal });
         }
-        const now = await readWhenReady(broker, principal, id, { wait_seconds: 0, signal });
-        return waitFor(context, now, wait_seconds, signal);
+        const current = await readWhenReady(broker, principal, id, { wait_seconds: 0, signal });
+        return waitWithProgress(context, current, wait_seconds, signal);
       });
-      if (!full) return show(record);
-      const delegation = delegationOf(record);
-      const data = summarize(delegation, SHOWN.full);
-      const room = new Room(SHOWN.full);
-      const task = saidOf(delegation.message, room);
-      const history = newestSaid(delegation.history, room);
-      const said = [task, ...history].map(saidLine).join("\n");
+      if (!full) return showDelegation(record);
+      const delegation = toDelegation(record);
+      const data = toDelegationView(delegation, VIEW_BYTES.full);
+      const budget = new ByteBudget(VIEW_BYTES.full);
+      const task = toMessageView(delegation.message, budget);
+      const history = newestMessages(delegation.history, budget);
+      const messages = [task, ...history].map(messageText).join("\n");
       return {
-        text: `${toText(data)}\nWhat was said:\n${said}`,
+        text: `${viewToText(data)}\nMessages:\n${messages}`,
         data: { ...data, task: task.text, history },
       };
     },
   }),
-  tool({
+  defineTool({
     name: "wait_for_results",
-    title: "Gather results",
+    title: "Wait for results",
     description:
-      "Your inbox: what you delegated that finished or asks something since the cursor. Waits for the first of it if there is none. Call it again with the cursor it answered with; without one it begins with the oldest that is kept.",
-    for: DELEGATORS,
-    reads: true,
+      "Return your delegations that finished or asked a question since the cursor. If there are none, wait for the first one. Pass the returned cursor to the next call; without a cursor, results begin with the oldest one kept.",
+    visibleTo: CALLERS,
+    readOnly: true,
     input: {
       cursor: z.string().min(1).max(4096).optional(),
       wait_seconds: waitSchema.default(DEFAULT_WAIT_SECONDS),
       limit,
     },
-    output: { results: z.array(summarySchema), cursor: z.string() },
-    async handle(context, { cursor, wait_seconds, limit: most }) {
+    output: { results: z.array(delegationViewSchema), cursor: z.string() },
+    async handle(context, { cursor, wait_seconds, limit: max }) {
       const { broker, principal } = context;
-      const from = cursorFrom(broker, cursor);
-      const { records, positions } = await context.held(wait_seconds, (signal) =>
-        results(broker, principal, from, { wait_seconds, limit: most, signal }),
+      const from = parseResultsCursor(broker, cursor);
+      const { records, positions } = await context.runWaiting(wait_seconds, (signal) =>
+        results(broker, principal, from, { wait_seconds, limit: max, signal }),
       );
-      const found = records.map(brief);
+      const views = records.map(toListView);
       const next = formatCursor(positions);
-      const text = lines(found, "Nothing new finished or asked something.");
-      return { text: `${text}\n\nCall again with cursor ${next}`, data: { results: found, cursor: next } };
+      const text = listText(views, "No new results or questions.");
+      return { text: `${text}\n\nNext cursor: ${next}`, data: { results: views, cursor: next } };
     },
   }),
-  tool({
+  defineTool({
     name: "list_tasks",
     title: "List delegations",
     description:
-      "Delegations that you may see, newest first, in short: yours, and those to you if you are an agent. Give next_cursor back as cursor for more; a page may be short while there is one. For what is new, wait_for_results is better.",
-    for: READERS,
-    reads: true,
+      "List the delegations that you may see, newest first, in short form: your own, and those to you if you are an agent. Pass next_cursor as cursor to get more; a short page may still have a next_cursor. To find new results, use wait_for_results instead.",
+    visibleTo: READERS,
+    readOnly: true,
     input: {
-      agent: delegationFilterSchema.shape.target.describe("Only those to this agent."),
-      delegator: delegationFilterSchema.shape.delegator.describe("Only those of this principal."),
+      agent: delegationFilterSchema.shape.target.describe("Only delegations to this agent."),
+      delegator: delegationFilterSchema.shape.delegator.describe("Only delegations from this principal."),
       context_id: delegationFilterSchema.shape.context_id,
       parent_id: delegationFilterSchema.shape.parent_id,
-      state: stateSchema.or(z.array(stateSchema).min(1)).optional().describe("One, or several."),
+      state: stateSchema.or(z.array(stateSchema).min(1)).optional().describe("One state or several."),
       error_code: delegationFilterSchema.shape.error_code,
-      since: delegationFilterSchema.shape.since.describe("Only tasks created at or after this instant."),
-      until: delegationFilterSchema.shape.until.describe("Only tasks created before this instant."),
+      since: delegationFilterSchema.shape.since.describe("Only tasks created at or after this time."),
+      until: delegationFilterSchema.shape.until.describe("Only tasks created before this time."),
       q: delegationFilterSchema.shape.q.describe(
-        "Only tasks with this text in their first 100 bytes; case is ignored.",
+        "Only tasks that contain this text in their first 100 bytes. Case is ignored.",
       ),
       cursor: z.string().min(1).max(256).optional(),
       limit,
     },
     output: {
-      tasks: z.array(summarySchema),
+      tasks: z.array(delegationViewSchema),
       next_cursor: z.string().nullable(),
       scanned_to: z.string().nullable(),
     },
@@ -161,71 +141,12 @@ export const followingTools: readonly Tool[] = [
       const page = await list(broker, principal, { target, state: states, ...query });
       const { records, next_cursor } = page;
       const scanned_to = page.scanned_to && toInstant(page.scanned_to);
-      const tasks = records.map(brief);
-      const more = next_cursor === null ? "" : `\n\nMore with cursor ${next_cursor}`;
-      return { text: `${lines(tasks, "None.")}${more}`, data: { tasks, next_cursor, scanned_to } };
-    },
-  }),
-  tool({
-    name: "answer_task",
-    title: "Answer a question",
-    description:
-      "Answer what a delegation asks (state input_required or auth_required). Its agent goes on with the answer; call check_task_status with wait_seconds for what comes of it. When several requests were asked give answers by request_id, all of them at once. Do not invent answers that only the user can give: ask the user.",
-    for: CONTROLLERS,
-    repeatable: true,
-    input: {
-      delegation_id,
-      interrupt_id,
-      text: z.string().min(1).optional(),
-      decision: decisionSchema.optional(),
-      data: z.unknown().optional().describe("An answer as JSON, where the question has a schema."),
-      answers: z
-        .record(z.string(), answerSchema)
-        .optional()
-        .describe("By request_id: {text?, decision?, data?} each."),
-    },
-    output: summaryShape,
-    async handle({ broker, principal }, { delegation_id: id, ...given }) {
-      return show(await answer(broker, principal, id, check(answerRequestSchema, given, "arguments")));
-    },
-  }),
-  tool({
-    name: "approve_or_deny",
-    title: "Approve or deny",
-    description:
-      "Say yes or no to what a delegation asks, with a reason if you have one. Approve only what the user wants; if you do not know, ask the user first.",
-    for: CONTROLLERS,
-    repeatable: true,
-    input: { delegation_id, interrupt_id, decision: decisionSchema, text: z.string().min(1).optional() },
-    output: summaryShape,
-    async handle({ broker, principal }, { delegation_id: id, ...given }) {
-      return show(await answer(broker, principal, id, given));
-    },
-  }),
-  tool({
-    name: "send_follow_up",
-    title: "Say something more",
-    description:
-      "Send a message to work that is waiting or under way: a correction, an addition. Its agent gets it with its next report. For work that asks something use answer_task; for work that is finished delegate anew.",
-    for: CONTROLLERS,
-    input: { delegation_id, text: z.string().min(1) },
-    output: summaryShape,
-    async handle({ broker, principal }, { delegation_id: id, text }) {
-      return show(await message(broker, principal, id, { text }));
-    },
-  }),
-  tool({
-    name: "cancel_task",
-    title: "Cancel a delegation",
-    description:
-      "Cancel a delegation, and with it what was delegated under it (unless cascade is false). Its agent learns it at once. What is finished stays as it is.",
-    for: CONTROLLERS,
-    ends: true,
-    repeatable: true,
-    input: { delegation_id, reason: z.string().max(1024).optional(), cascade: z.boolean().default(true) },
-    output: summaryShape,
-    async handle({ broker, principal }, { delegation_id: id, ...options }) {
-      return show(await cancel(broker, principal, id, options));
+      const tasks = records.map(toListView);
+      const more = next_cursor === null ? "" : `\n\nNext cursor: ${next_cursor}`;
+      return {
+        text: `${listText(tasks, "No delegations.")}${more}`,
+        data: { tasks, next_cursor, scanned_to },
+      };
     },
   }),
 ];

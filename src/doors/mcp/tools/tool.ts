@@ -1,66 +1,63 @@
-/**
- * A tool as data: what goes in, what comes out, whose it is, and the verb behind it. The list that clients get is made
- * from these, and so are the docs. Limit: a handler calls one verb of the engine; what it shows is view.ts's business.
- */
+/** A tool as data: its texts, schemas, visibility and handler. The list for clients and the docs are made from it. */
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import type { Principal } from "../../../engine/access/access.ts";
 import { check } from "../../http/route.ts";
-import type { Context } from "../context.ts";
+import type { McpContext } from "../context.ts";
 import { toolErrorSchema } from "../errors.ts";
 
-/** Text for the model, and the same as data for programs. */
-export interface ToolAnswer {
+/** Text for the model, and the same content as data for programs. */
+export interface ToolOutput {
   readonly text: string;
   readonly data: Readonly<Record<string, unknown>>;
   readonly isError?: boolean;
 }
 
-/** A handle in the place of a result, for clients with the Tasks extension. */
+/** The answer in place of a result, for clients with the Tasks extension. */
 export interface TaskHandle {
   readonly resultType: "task";
-  /** The SDK would add it. */
+  /** The SDK requires it. */
   readonly content: [];
   readonly [member: string]: unknown;
 }
 
-/** What is no answer yet. */
-export type Unfinished = { readonly result: InputRequiredResult | TaskHandle };
+/** A protocol result that goes to the client as it is, in place of the tool's output. */
+export type DirectResult = { readonly result: InputRequiredResult | TaskHandle };
 
-interface Spec<I extends z.ZodRawShape> {
+interface ToolSpec<I extends z.ZodRawShape> {
   readonly name: string;
   readonly title: string;
   /** For the model: what it does, when to use it, what to call next. */
   readonly description: string;
   readonly input: I;
-  /** Every member may be absent: an answer that is an error has none of them. */
+  /** Clients see every member as optional, because an error has none of them. */
   readonly output: z.ZodRawShape;
-  /** Whose list it stands in; who may use it is the engine's to say. */
-  readonly for: readonly Principal["kind"][];
-  /** It changes nothing. */
-  readonly reads?: true;
-  /** Something is over after it. */
-  readonly ends?: true;
-  /** The same call again changes nothing more. */
-  readonly repeatable?: true;
+  /** The principals whose list shows it. Permissions are the engine's. */
+  readonly visibleTo: readonly Principal["kind"][];
+  /** Changes nothing. */
+  readonly readOnly?: true;
+  /** Ends something. */
+  readonly destructive?: true;
+  /** A repeated call changes nothing more. */
+  readonly idempotent?: true;
   readonly handle: (
-    context: Context,
+    context: McpContext,
     input: z.output<z.ZodObject<I, z.core.$strict>>,
-  ) => Promise<ToolAnswer | Unfinished>;
+  ) => Promise<ToolOutput | DirectResult>;
 }
 
 export interface Tool {
   readonly name: string;
   readonly title: string;
   readonly description: string;
-  readonly for: readonly Principal["kind"][];
-  readonly reads: boolean;
+  readonly visibleTo: readonly Principal["kind"][];
+  readonly readOnly: boolean;
   readonly annotations: Readonly<Record<string, boolean>>;
   readonly input: z.ZodType;
-  /** JSON Schemas, made once. */
+  /** JSON Schemas. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
   readonly outputSchema: Readonly<Record<string, unknown>>;
-  readonly run: (args: unknown, context: Context) => Promise<ToolAnswer | Unfinished>;
+  readonly run: (args: unknown, context: McpContext) => Promise<ToolOutput | DirectResult>;
 }
 
 const jsonSchema = (schema: z.ZodType, io: "input" | "output"): Record<string, unknown> => {
@@ -68,21 +65,29 @@ const jsonSchema = (schema: z.ZodType, io: "input" | "output"): Record<string, u
   return members;
 };
 
-export function tool<I extends z.ZodRawShape>(spec: Spec<I>): Tool {
-  const { name, title, description, reads = false, ends = false, repeatable = false, handle } = spec;
+export function defineTool<I extends z.ZodRawShape>(spec: ToolSpec<I>): Tool {
+  const {
+    name,
+    title,
+    description,
+    readOnly = false,
+    destructive = false,
+    idempotent = false,
+    handle,
+  } = spec;
   const input = z.strictObject(spec.input);
   const output = z.object(spec.output).partial().extend({ error: toolErrorSchema.optional() });
   return {
     name,
     title,
     description,
-    for: spec.for,
-    reads,
+    visibleTo: spec.visibleTo,
+    readOnly,
     annotations: {
-      readOnlyHint: reads,
-      destructiveHint: ends,
-      idempotentHint: reads || repeatable,
-      openWorldHint: !reads,
+      readOnlyHint: readOnly,
+      destructiveHint: destructive,
+      idempotentHint: readOnly || idempotent,
+      openWorldHint: !readOnly,
     },
     input,
     inputSchema: jsonSchema(input, "input"),
@@ -91,7 +96,7 @@ export function tool<I extends z.ZodRawShape>(spec: Spec<I>): Tool {
   };
 }
 
-export function toResult(answer: ToolAnswer): CallToolResult {
+export function toCallToolResult(answer: ToolOutput): CallToolResult {
   return {
     content: [{ type: "text", text: answer.text }],
     structuredContent: { ...answer.data },

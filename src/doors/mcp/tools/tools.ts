@@ -1,13 +1,15 @@
-/** The one table of tools. Limit: order is how clients show them. */
-import { delegatingTools } from "./delegate-tools.ts";
-import { lookingTools } from "./discovery-tools.ts";
-import { followingTools } from "./status-tools.ts";
+/** All tools, in the order in which clients show them. */
+import { controlTools } from "./control-tools.ts";
+import { delegateTools } from "./delegate-tools.ts";
+import { discoveryTools } from "./discovery-tools.ts";
+import { statusTools } from "./status-tools.ts";
 import type { Tool } from "./tool.ts";
-import { workingTools } from "./worker-tools.ts";
+import { workerTools } from "./worker-tools.ts";
 
 export const TOOLS: readonly Tool[] = [
-  ...delegatingTools,
-  ...followingTools,
-  ...lookingTools,
-  ...workingTools,
+  ...delegateTools,
+  ...statusTools,
+  ...controlTools,
+  ...discoveryTools,
+  ...workerTools,
 ];

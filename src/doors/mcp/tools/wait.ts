@@ -1,32 +1,28 @@
-/**
- * Waiting for a delegation with word of how far it is. Limit: ends with the request, the token or the gateway, and
- * never ends the delegation.
- */
+/** Waits for a delegation and reports its progress to the client. The end of a wait never ends the delegation. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import { readWhenReady } from "../../../engine/delegations/read.ts";
+import { toDelegation } from "../../../engine/delegations/parse.ts";
+import { isSettled, readWhenReady } from "../../../engine/delegations/read.ts";
 import type { StoredDelegation } from "../../../lifecycle/record.ts";
-import type { Context } from "../context.ts";
-import { delegationOf, stepOf } from "./delegation-view.ts";
+import type { McpContext } from "../context.ts";
+import { progressLine } from "./delegation-view.ts";
 
-/** Below a minute, at which many clients give a call up whatever it says. */
-const MOST_SECONDS = 55;
+/** Below a minute, because many clients give up on a call then. */
+const MAX_WAIT_SECONDS = 55;
 export const DEFAULT_WAIT_SECONDS = 45;
-/** The client hears something that often although nothing happens. */
-const SILENCE_SECONDS = 10;
-/** And no more often than that. */
-const PACE_MS = 250;
+/** Progress is reported at least this often, even without a change. */
+const MAX_SILENCE_SECONDS = 10;
+/** And at most this often. */
+const MIN_INTERVAL_MS = 250;
 
 export const waitSchema = z
   .number()
   .min(0)
-  .max(MOST_SECONDS)
-  .describe(`Seconds to wait at most, up to ${MOST_SECONDS}.`);
+  .max(MAX_WAIT_SECONDS)
+  .describe(`Maximum wait in seconds, at most ${MAX_WAIT_SECONDS}.`);
 
-const isReady = ({ finished, state }: StoredDelegation): boolean => finished || state.endsWith("_required");
-
-export async function waitFor(
-  context: Context,
+export async function waitWithProgress(
+  context: McpContext,
   known: StoredDelegation,
   wait_seconds: number,
   signal: AbortSignal,
@@ -37,11 +33,11 @@ export async function waitFor(
   const until = performance.now() + wait_seconds * 1000;
   for (let record = known; ; ) {
     const left = (until - performance.now()) / 1000;
-    if (isReady(record) || left <= 0 || signal.aborted) return record;
-    await context.report(stepOf(delegationOf(record)));
-    await sleep(Math.min(PACE_MS, left * 1000), undefined, { signal }).catch(() => {});
+    if (isSettled(record) || left <= 0 || signal.aborted) return record;
+    await context.reportProgress(progressLine(toDelegation(record)));
+    await sleep(Math.min(MIN_INTERVAL_MS, left * 1000), undefined, { signal }).catch(() => {});
     record = await readWhenReady(broker, principal, id, {
-      wait_seconds: Math.max(0, Math.min(SILENCE_SECONDS, (until - performance.now()) / 1000)),
+      wait_seconds: Math.max(0, Math.min(MAX_SILENCE_SECONDS, (until - performance.now()) / 1000)),
       after_version: record.version,
       signal,
     });

@@ -1,6 +1,6 @@
 /**
- * Tools for agents that work by calling tools. Limit: a model reports when it comes to it, so a lease is long here
- * unless told otherwise; whoever stops calling loses it.
+ * Tools for agents that work by calling tools. A model reports progress irregularly, so the default lease is long; an
+ * agent that stops calling loses it.
  */
 import * as z from "zod";
 import { inBackground } from "../../../engine/after-move.ts";
@@ -21,39 +21,45 @@ import {
 } from "../../../schema/lease.ts";
 import { agentNameSchema, leaseIdSchema, toInstant } from "../../../schema/values.ts";
 import { check } from "../../http/route.ts";
-import type { Context } from "../context.ts";
-import { Room, saidOf, saidSchema } from "./content.ts";
-import { SHOWN } from "./delegation-view.ts";
-import { CONFIRM_SECONDS, deliver } from "./lease-delivery.ts";
-import { toWork, workSchema, workText } from "./lease-view.ts";
-import { type Tool, tool } from "./tool.ts";
+import type { McpContext } from "../context.ts";
+import { ByteBudget, messageViewSchema, toMessageView } from "./content.ts";
+import { VIEW_BYTES } from "./delegation-view.ts";
+import { CONFIRM_SECONDS, deliverLeases } from "./lease-delivery.ts";
+import { leasedTaskSchema, leasedTaskText, toLeasedTask } from "./leased-task.ts";
+import { WORKERS } from "./shared.ts";
+import { defineTool, type Tool } from "./tool.ts";
 import { waitSchema } from "./wait.ts";
 
-const WORKERS = ["agent", "operator"] as const;
 const LEASE_SECONDS = 900;
 const POLL_SECONDS = 25;
 
-const lease_id = leaseIdSchema.describe("The lease_id that poll_inbox handed out.");
+const lease_id = leaseIdSchema.describe("The lease_id, as returned by poll_inbox.");
 
-/** An agent is itself; the operator has to say who it is. */
-function agentOf({ principal }: Context, agent: string | undefined): string {
+/** The agent to work as: an agent token's own; an operator names one. */
+function agentOf({ principal }: McpContext, agent: string | undefined): string {
   const own = principal.kind === "agent" ? principal.name : undefined;
   const name = agent ?? own;
   if (name !== undefined) return name;
-  throw new ErrandError("invalid_request", "agent: say for which agent you work.", {
-    details: { issues: [{ path: "agent", reason: "needed with a token that is no agent's" }] },
+  throw new ErrandError("invalid_request", "The argument agent is missing. Name the agent to work as.", {
+    details: { issues: [{ path: "agent", reason: "required, because this is not an agent's token" }] },
   });
 }
 
-export const workingTools: readonly Tool[] = [
-  tool({
+/** The client's name as a worker_id: printable ASCII without spaces, at most 128 characters. */
+function workerIdOf({ clientName = "" }: McpContext): string {
+  const id = clientName.slice(0, 128).replace(/[^\x21-\x7e]+/g, "-");
+  return /[^-]/.test(id) ? id : "mcp";
+}
+
+export const workerTools: readonly Tool[] = [
+  defineTool({
     name: "poll_inbox",
-    title: "Ask for work",
+    title: "Get work",
     description:
-      "Ask for work as an agent; waits until there is some. What you get is leased to you: it is yours until expires_at, and longer with every report_progress. If it has confirm_by, call report_progress first, before that time. Do what task says, then call complete_task, fail_task, request_input or release_task with its lease_id. Take no more with max than you can do in that time.",
-    for: WORKERS,
+      "Get work as an agent; waits until there is some. The work is leased to you until expires_at; every report_progress extends the lease. If there is a confirm_by, call report_progress first, before that time. Do what task says, then call complete_task, fail_task, request_input or release_task with its lease_id. With max, take no more tasks than you can finish in that time.",
+    visibleTo: WORKERS,
     input: {
-      agent: agentNameSchema.optional().describe("Only for an operator's token; an agent's is its own."),
+      agent: agentNameSchema.optional().describe("The agent to work as. Only for an operator's token."),
       wait_seconds: waitSchema.default(POLL_SECONDS),
       max: z.int().min(1).max(8).default(1),
       lease_seconds: z
@@ -61,45 +67,45 @@ export const workingTools: readonly Tool[] = [
         .min(1)
         .max(3600)
         .default(LEASE_SECONDS)
-        .describe("How long you keep it without a report; then somebody else gets it."),
+        .describe("How long the lease lasts without a report. Then the work goes to another worker."),
       full: z
         .boolean()
         .default(false)
-        .describe(`Work whole, however long; else ${SHOWN.full / 1024} KiB of it, by all tasks together.`),
+        .describe(`Return each task whole. Otherwise all tasks share ${VIEW_BYTES.full / 1024} KiB.`),
     },
-    output: { tasks: z.array(workSchema) },
-    async handle(context, { agent, full, ...asked }) {
+    output: { tasks: z.array(leasedTaskSchema) },
+    async handle(context, { agent, full, ...poll }) {
       const { broker, principal, call } = context;
       const name = agentOf(context, agent);
-      const { lease_seconds } = asked;
+      const { lease_seconds } = poll;
       const confirm_within_seconds = Math.min(CONFIRM_SECONDS, lease_seconds);
-      const wanted = { ...asked, confirm_within_seconds, worker_id: "mcp" };
-      const request = check(leaseRequestSchema, wanted, "arguments");
-      const deliveries = await context.held(asked.wait_seconds, async (signal) => {
-        // Finds out while the poll waits, so that work is not delayed by it.
+      const terms = { ...poll, confirm_within_seconds, worker_id: workerIdOf(context) };
+      const request = check(leaseRequestSchema, terms, "arguments");
+      const deliveries = await context.runWaiting(poll.wait_seconds, async (signal) => {
+        // Asked while the poll waits, so that it does not delay the work.
         void context.answersPings(signal);
         const granted = await lease(broker, principal, name, request, signal);
-        return deliver(context, granted, signal);
+        return deliverLeases(context, granted, signal);
       });
       if (deliveries.length > 0) {
-        // They go only to a connection that takes them.
+        // If the answer does not reach the client, the leases go back.
         const refs = deliveries.map(({ ref }) => ref);
         call.onLost(() => void inBackground(broker, handBack(broker, refs)));
       }
       const confirmBy = ({ expires_at }: Lease) =>
         toInstant(Date.parse(expires_at) - (lease_seconds - confirm_within_seconds) * 1000);
-      const bytes = full ? Number.POSITIVE_INFINITY : SHOWN.full / Math.max(1, deliveries.length);
-      const tasks = deliveries.map((one) => toWork(one, confirmBy, bytes));
-      const text = tasks.map(workText).join("\n\n");
-      return { text: text === "" ? "No work now. Call poll_inbox again." : text, data: { tasks } };
+      const bytes = full ? Number.POSITIVE_INFINITY : VIEW_BYTES.full / Math.max(1, deliveries.length);
+      const tasks = deliveries.map((delivery) => toLeasedTask(delivery, confirmBy, bytes));
+      const text = tasks.map(leasedTaskText).join("\n\n");
+      return { text: text === "" ? "No work yet. Call poll_inbox again." : text, data: { tasks } };
     },
   }),
-  tool({
+  defineTool({
     name: "report_progress",
-    title: "Report, and keep the lease",
+    title: "Report progress",
     description:
-      "Say how far you are; it also keeps the lease, so call it well before expires_at, with or without words. The answer carries follow-ups of the delegator: do as they say, and give the message_id of the last one as seen with the next report. An error lease_lost means: stop this work.",
-    for: WORKERS,
+      "Report progress and extend the lease. Call it well before expires_at, with or without a message. The answer contains follow-ups from the delegator: act on them, and pass the message_id of the last one as seen in your next report. On error lease_lost, stop this work.",
+    visibleTo: WORKERS,
     input: {
       lease_id,
       ...progressSchema.shape,
@@ -108,48 +114,51 @@ export const workingTools: readonly Tool[] = [
         .min(1)
         .max(255)
         .optional()
-        .describe("message_id of the newest follow-up that you have read."),
-      wait_seconds: waitSchema.default(0).describe("Wait for a follow-up or a cancel that long."),
+        .describe("The message_id of the newest follow-up that you have read."),
+      wait_seconds: waitSchema.default(0).describe("Wait this long for a follow-up or a cancel."),
     },
-    output: { expires_at: z.string(), messages: z.array(saidSchema) },
+    output: { expires_at: z.string(), messages: z.array(messageViewSchema) },
     async handle(context, { lease_id: id, seen, wait_seconds, ...progress }) {
       const { broker, principal } = context;
-      const says = Object.values(progress).some((one) => one !== undefined);
-      const beat = { wait_seconds, ...(seen !== undefined && { seen }), ...(says && { progress }) };
+      const hasProgress = Object.values(progress).some((value) => value !== undefined);
+      const beat = { wait_seconds, ...(seen !== undefined && { seen }), ...(hasProgress && { progress }) };
       const request = check(heartbeatRequestSchema, beat, "arguments");
       const report = (signal: AbortSignal) => heartbeat(broker, principal, id, request, signal);
-      // No poll: leases bound it.
-      const { expires_at, messages } = await context.held(wait_seconds, report, null);
-      const room = new Room(SHOWN.full);
-      // What does not fit comes with the next report, once these are seen.
-      const said = room.each(messages, (one) => saidOf(one, room));
-      const told = said.map(({ message_id, text }) => `- [${message_id}] ${text}`);
-      const news = told.length === 0 ? "" : `\nThe delegator says:\n${told.join("\n")}`;
-      return { text: `The lease is yours until ${expires_at}.${news}`, data: { expires_at, messages: said } };
+      // No quota: the number of leases bounds these waits.
+      const { expires_at, messages } = await context.runWaiting(wait_seconds, report, null);
+      const budget = new ByteBudget(VIEW_BYTES.full);
+      // The rest comes with the next report, once these are seen.
+      const shown = budget.map(messages, (message) => toMessageView(message, budget));
+      const lines = shown.map(({ message_id, text }) => `- [${message_id}] ${text}`);
+      const followUps = lines.length === 0 ? "" : `\nMessages from the delegator:\n${lines.join("\n")}`;
+      return {
+        text: `The lease now expires at ${expires_at}.${followUps}`,
+        data: { expires_at, messages: shown },
+      };
     },
   }),
-  tool({
+  defineTool({
     name: "request_input",
     title: "Ask the delegator",
     description:
-      "Ask whoever delegated for an answer or an approval. The lease ends with it: stop working on this, and call poll_inbox; the work comes back with the answer in its history. If it was answered before, the answer is here at once and the lease is kept.",
-    for: WORKERS,
-    repeatable: true,
+      "Ask the delegator for an answer or an approval. This ends the lease: stop this work and call poll_inbox; the work returns with the answer in its history. If the question was answered before, the call returns the answer at once and you keep the lease.",
+    visibleTo: WORKERS,
+    idempotent: true,
     input: {
       lease_id,
       question: z.string().min(1),
       kind: z
         .enum(["input", "auth"])
         .default("input")
-        .describe("auth: you need a credential. Never ask for one as text."),
-      options: z.array(z.string()).min(1).max(100).optional().describe("Answers to choose from."),
-      schema: z.record(z.string(), z.unknown()).optional().describe("A flat JSON Schema of the answer."),
+        .describe("auth: you need a credential. Never ask for a credential as text."),
+      options: z.array(z.string()).min(1).max(100).optional().describe("The possible answers."),
+      schema: z.record(z.string(), z.unknown()).optional().describe("A flat JSON Schema for the answer."),
       request_id: z
         .string()
         .min(1)
         .max(255)
         .optional()
-        .describe("Your name for the question; the same one asks no second time."),
+        .describe("Your name for the question. A repeated call with the same name does not ask twice."),
       expires_in_seconds: z.number().min(1).max(31_536_000).optional(),
     },
     output: {
@@ -157,29 +166,29 @@ export const workingTools: readonly Tool[] = [
       answered: z.boolean(),
       answers: z.record(z.string(), givenAnswerSchema),
     },
-    async handle({ broker, principal }, { lease_id: id, question: text, ...asked }) {
-      const request = check(interruptRequestSchema, { text, ...asked }, "arguments");
+    async handle({ broker, principal }, { lease_id: id, question, ...options }) {
+      const request = check(interruptRequestSchema, { text: question, ...options }, "arguments");
       const { interrupt_id, answers } = await ask(broker, principal, id, request);
-      const given = Object.values(answers ?? {}).map(
+      const answerTexts = Object.values(answers ?? {}).map(
         ({ decision, message }) => `${decision ? `[${decision}] ` : ""}${textOf(message ?? {})}`,
       );
-      const told =
+      const text =
         answers === undefined
-          ? "Asked. This lease is over: call poll_inbox; the work comes back with the answer."
-          : `It was answered before, and the lease is still yours: ${given.join("; ")}`;
+          ? "The question is open and your lease ended. Call poll_inbox; the work returns with the answer."
+          : `The question was answered before, and you keep the lease. Answer: ${answerTexts.join("; ")}`;
       return {
-        text: told,
+        text,
         data: { interrupt_id, answered: answers !== undefined, ...(answers && { answers }) },
       };
     },
   }),
-  tool({
+  defineTool({
     name: "complete_task",
-    title: "Hand in the answer",
+    title: "Complete the task",
     description:
-      "Finish the work with its answer: text for the delegator, data as JSON if a program reads it, files as artifacts. Then call poll_inbox for what is next. The same again does no harm.",
-    for: WORKERS,
-    repeatable: true,
+      "Complete the task with its answer: text for the delegator, data as JSON for programs, files as artifacts. Then call poll_inbox for the next task. A repeated call with the same arguments is safe.",
+    visibleTo: WORKERS,
+    idempotent: true,
     input: {
       lease_id,
       text: z.string().optional(),
@@ -210,17 +219,17 @@ export const workingTools: readonly Tool[] = [
         id,
         check(replyRequestSchema, request, "arguments"),
       );
-      return ended(outcome, record);
+      return endedOutput(outcome, record);
     },
   }),
-  tool({
+  defineTool({
     name: "fail_task",
-    title: "Give the work up",
+    title: "Fail the task",
     description:
-      "End the work without an answer, and say why: failed, or rejected if you will not do it. retryable: true puts it back for another attempt, for trouble that passes.",
-    for: WORKERS,
-    ends: true,
-    repeatable: true,
+      "End the task without an answer, and say why: it failed, or with rejected: true you refuse to do it. For a temporary problem, retryable: true queues another attempt.",
+    visibleTo: WORKERS,
+    destructive: true,
+    idempotent: true,
     input: {
       lease_id,
       message: z.string().min(1).max(65_536),
@@ -228,7 +237,7 @@ export const workingTools: readonly Tool[] = [
         .string()
         .regex(/^[a-z][a-z0-9_]{0,63}$/)
         .optional()
-        .describe("A name for the failure, in snake_case."),
+        .describe("A code for the failure, in snake_case."),
       retryable: z.boolean().default(false),
       rejected: z.boolean().default(false),
     },
@@ -238,15 +247,15 @@ export const workingTools: readonly Tool[] = [
       const error = { code: code ?? (rejected ? "rejected" : "agent_error"), message, retryable };
       const request = check(replyRequestSchema, { state, error }, "arguments");
       const { outcome, record } = await reply(broker, principal, id, request);
-      return ended(outcome, record);
+      return endedOutput(outcome, record);
     },
   }),
-  tool({
+  defineTool({
     name: "release_task",
-    title: "Put the work back",
+    title: "Release the task",
     description:
-      "Put the work back for somebody else, or for later with delay_seconds; no attempt is spent. Use it when you cannot go on now but another worker could.",
-    for: WORKERS,
+      "Return the task to the queue for another worker, or for later with delay_seconds. No attempt is spent. Use it when you cannot continue now but another worker could.",
+    visibleTo: WORKERS,
     input: { lease_id, ...releaseRequestSchema.shape },
     output: { delegation_id: z.string() },
     async handle({ broker, principal }, { lease_id: id, ...request }) {
@@ -256,10 +265,10 @@ export const workingTools: readonly Tool[] = [
   }),
 ];
 
-function ended(outcome: string, { id, state }: { readonly id: string; readonly state: string }) {
-  const told = outcome === "duplicate" ? "It was that already" : "Done";
+function endedOutput(outcome: string, { id, state }: { readonly id: string; readonly state: string }) {
+  const already = outcome === "duplicate" ? "already " : "";
   return {
-    text: `${told}: delegation ${id} is ${state}. Call poll_inbox for what is next.`,
+    text: `Delegation ${id} is ${already}${state}. Call poll_inbox for the next task.`,
     data: { outcome, delegation_id: id, state },
   };
 }

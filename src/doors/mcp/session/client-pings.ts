@@ -1,0 +1,35 @@
+/** Pings the client of one session, and remembers whether it answers pings at all. */
+import { ProtocolError } from "@modelcontextprotocol/server";
+
+export const PING_TIMEOUT_MS = 10_000;
+
+type Ping = (options: { readonly timeout: number; readonly signal: AbortSignal }) => Promise<unknown>;
+
+export class ClientPings {
+  readonly #timeout: number;
+  #answersPings: Promise<boolean> | undefined;
+
+  constructor(timeout = PING_TIMEOUT_MS) {
+    this.#timeout = timeout;
+  }
+
+  /** Whether this client answers pings at all; it is asked once. */
+  answersPings(ping: Ping, signal: AbortSignal): Promise<boolean> {
+    this.#answersPings ??= this.isAlive(ping, signal).then((alive) => {
+      // A call that ended early proves nothing; the next call asks again.
+      if (!alive && signal.aborted) this.#answersPings = undefined;
+      return alive;
+    });
+    return this.#answersPings;
+  }
+
+  async isAlive(ping: Ping, signal: AbortSignal): Promise<boolean> {
+    try {
+      await ping({ timeout: this.#timeout, signal });
+      return true;
+    } catch (error) {
+      // An error response is an answer too.
+      return error instanceof ProtocolError;
+    }
+  }
+}

@@ -1,0 +1,91 @@
+/** Tools that answer, message and cancel delegations. */
+import * as z from "zod";
+import { cancel } from "../../../engine/delegations/cancel.ts";
+import { answer } from "../../../engine/questions/answer.ts";
+import { message } from "../../../engine/questions/message.ts";
+import { answerRequestSchema, answerSchema, decisionSchema } from "../../../schema/interrupt.ts";
+import { check } from "../../http/route.ts";
+import { delegationViewShape, showDelegation } from "./delegation-view.ts";
+import { CONTROLLERS, delegationIdInput } from "./shared.ts";
+import { defineTool, type Tool } from "./tool.ts";
+
+const interrupt_id = z
+  .string()
+  .min(1)
+  .max(255)
+  .describe("The question's interrupt_id, as shown by check_task_status.");
+
+export const controlTools: readonly Tool[] = [
+  defineTool({
+    name: "answer_task",
+    title: "Answer a question",
+    description:
+      "Answer a delegation's open question (state input_required or auth_required). The agent continues with the answer; call check_task_status with wait_seconds for the result. If there are several requests, pass answers for all of them at once, by request_id. Do not invent answers that only the user can give: ask the user.",
+    visibleTo: CONTROLLERS,
+    idempotent: true,
+    input: {
+      delegation_id: delegationIdInput,
+      interrupt_id,
+      text: z.string().min(1).optional(),
+      decision: decisionSchema.optional(),
+      data: z.unknown().optional().describe("The answer as JSON, if the question has a schema."),
+      answers: z
+        .record(z.string(), answerSchema)
+        .optional()
+        .describe("Answers by request_id, each {text?, decision?, data?}."),
+    },
+    output: delegationViewShape,
+    async handle({ broker, principal }, { delegation_id: id, ...input }) {
+      const request = check(answerRequestSchema, input, "arguments");
+      return showDelegation(await answer(broker, principal, id, request));
+    },
+  }),
+  defineTool({
+    name: "approve_or_deny",
+    title: "Approve or deny",
+    description:
+      "Approve or deny a delegation's open question, with an optional reason. Approve only what the user wants; if you do not know, ask the user first.",
+    visibleTo: CONTROLLERS,
+    idempotent: true,
+    input: {
+      delegation_id: delegationIdInput,
+      interrupt_id,
+      decision: decisionSchema,
+      text: z.string().min(1).optional(),
+    },
+    output: delegationViewShape,
+    async handle({ broker, principal }, { delegation_id: id, ...request }) {
+      return showDelegation(await answer(broker, principal, id, request));
+    },
+  }),
+  defineTool({
+    name: "send_follow_up",
+    title: "Send a follow-up",
+    description:
+      "Send a message to queued or running work: a correction or an addition. The agent receives it with its next progress report. To answer a question, use answer_task. If the delegation is finished, delegate a new task.",
+    visibleTo: CONTROLLERS,
+    input: { delegation_id: delegationIdInput, text: z.string().min(1) },
+    output: delegationViewShape,
+    async handle({ broker, principal }, { delegation_id: id, text }) {
+      return showDelegation(await message(broker, principal, id, { text }));
+    },
+  }),
+  defineTool({
+    name: "cancel_task",
+    title: "Cancel a delegation",
+    description:
+      "Cancel a delegation and its children (unless cascade is false). The agent is notified at once. A finished delegation does not change.",
+    visibleTo: CONTROLLERS,
+    destructive: true,
+    idempotent: true,
+    input: {
+      delegation_id: delegationIdInput,
+      reason: z.string().max(1024).optional(),
+      cascade: z.boolean().default(true),
+    },
+    output: delegationViewShape,
+    async handle({ broker, principal }, { delegation_id: id, ...options }) {
+      return showDelegation(await cancel(broker, principal, id, options));
+    },
+  }),
+];

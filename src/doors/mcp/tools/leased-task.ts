@@ -1,0 +1,88 @@
+/** How poll_inbox shows leased work to a model. Limit: long content is cut and marked. */
+import * as z from "zod";
+import type { Lease } from "../../../schema/lease.ts";
+import {
+  ByteBudget,
+  contentLines,
+  messageText,
+  messageViewSchema,
+  newestMessages,
+  toMessageView,
+} from "./content.ts";
+import type { DeliveredLease } from "./lease-delivery.ts";
+
+export const leasedTaskSchema = z.object({
+  lease_id: z.string(),
+  expires_at: z.string(),
+  /** Deadline of the first call with the lease; absent when the client proved that it received the work. */
+  confirm_by: z.string().optional(),
+  attempt: z.int(),
+  delegation_id: z.string(),
+  delegator: z.string(),
+  context_id: z.string(),
+  deadline_at: z.string(),
+  metadata: z.record(z.string(), z.unknown()),
+  /** The work. */
+  task: messageViewSchema,
+  /** Questions, answers and follow-ups. */
+  history: z.array(messageViewSchema).optional(),
+  /** How many older messages are not shown. */
+  history_omitted: z.int().optional(),
+});
+type LeasedTask = z.infer<typeof leasedTaskSchema>;
+
+export function toLeasedTask(
+  { lease, confirmed }: DeliveredLease,
+  confirmBy: (lease: Lease) => string,
+  bytes: number,
+): LeasedTask {
+  const { lease_id: id, expires_at, attempt, delegation } = lease;
+  const { delegator, context_id, deadline_at, metadata, message, history } = delegation;
+  const budget = new ByteBudget(bytes);
+  const task = toMessageView(message, budget);
+  const shown = newestMessages(history, budget);
+  const omitted = history.length - shown.length;
+  return {
+    lease_id: id,
+    expires_at,
+    ...(!confirmed && { confirm_by: confirmBy(lease) }),
+    attempt,
+    delegation_id: delegation.id,
+    delegator,
+    context_id,
+    deadline_at,
+    metadata,
+    task,
+    ...(shown.length > 0 && { history: shown }),
+    ...(omitted > 0 && { history_omitted: omitted }),
+  };
+}
+
+export function leasedTaskText(work: LeasedTask): string {
+  const {
+    lease_id: id,
+    expires_at,
+    confirm_by,
+    delegation_id,
+    delegator,
+    attempt,
+    task,
+    history = [],
+  } = work;
+  const messages = history.map((message) => `- ${messageText(message)}`);
+  const isCut =
+    work.history_omitted !== undefined || [task, ...history].some(({ truncated }) => truncated === true);
+  return [
+    `Delegation ${delegation_id} from ${delegator}, attempt ${attempt}. lease_id ${id}, leased to you until ${expires_at}.`,
+    "Task:",
+    ...contentLines(task),
+    ...(messages.length > 0 ? ["Messages since:", ...messages] : []),
+    ...(isCut ? ["The task is cut. For all of it: call release_task, then poll_inbox with full: true."] : []),
+    ...(confirm_by === undefined
+      ? []
+      : [
+          `First call report_progress with this lease_id, before ${confirm_by}. Otherwise the work goes back to the queue for another worker.`,
+        ]),
+    "Next: do the work. Call report_progress before the lease expires, then complete_task, fail_task, request_input or release_task.",
+  ].join("\n");
+}
