@@ -116,7 +116,7 @@ function cli() {
 
 # The \`errand\` program
 
-Results go to stdout, everything else to stderr. With \`--json\` stdout has one JSON object a line, and an error is
+Results go to stdout, everything else to stderr. With \`--json\` stdout has one JSON object per line, and an error is
 one problem object (as in [errors](errors.md)) on stderr.
 
 ${pages.join("\n\n")}

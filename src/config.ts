@@ -1,6 +1,6 @@
 /**
- * The configuration: every ERRAND_* variable, checked at start, all problems at once. Limit: the only file
- * that reads the environment.
+ * The configuration: validates all ERRAND_* variables at start and reports all problems at once. The only file that
+ * reads the environment.
  */
 import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -10,14 +10,14 @@ import { signingKeySchema } from "./schema/signing-key.ts";
 
 export const EXIT_CONFIG = 78;
 
-/** One message for whatever is wrong with it, and that says what is wanted. */
+/** A whole number, with one message for every mistake. */
 const count = (min: number, max: number, more = "") =>
   z
     .string()
     .transform((text) => (text.trim() === "" ? Number.NaN : Number(text)))
     .refine(
       (value) => Number.isInteger(value) && value >= min && value <= max,
-      `a whole number from ${min} to ${max} is wanted${more}`,
+      `must be a whole number from ${min} to ${max}${more}`,
     );
 const list = z
   .string()
@@ -25,14 +25,14 @@ const list = z
   .pipe(z.array(z.string().min(1)));
 const redisUrl = z
   .string()
-  .refine((url) => !url.includes(","), "a list of Cluster nodes is not supported yet; give one server")
+  .refine((url) => !url.includes(","), "must name one server; Redis Cluster is not supported")
   .refine((url) => /^(?:rediss?:\/\/|unix:)/.test(url), "must begin with redis://, rediss:// or unix:")
-  .refine((url) => url.startsWith("unix:") || URL.canParse(url), "is no URL; a port is 1 to 65535");
+  .refine((url) => url.startsWith("unix:") || URL.canParse(url), "is not a valid URL; a port is 1 to 65535");
 
-/** What signing libraries ask for. */
+/** The minimum of signing libraries. */
 const MIN_RSA_BITS = 2048;
 
-/** A private JWK, or the file of one; what is wrong with it is told without showing any of it. */
+/** A private JWK, or a file with one. Errors show nothing of it. */
 const signingKey = z
   .string()
   .transform((given, ctx) => {
@@ -45,14 +45,14 @@ const signingKey = z
       try {
         text = readFileSync(given, "utf8");
       } catch {
-        return stop("is neither a JWK (a JSON object) nor a file that can be read");
+        return stop("is neither a JWK (a JSON object) nor a readable file");
       }
     }
     try {
       const jwk: unknown = JSON.parse(text);
       return jwk;
     } catch {
-      return stop("is not valid JSON; a private JWK is wanted");
+      return stop("is not valid JSON; expected a private JWK");
     }
   })
   .pipe(signingKeySchema)
@@ -65,7 +65,7 @@ const signingKey = z
         return false;
       }
     },
-    { error: `is no usable private key (RSA: ${MIN_RSA_BITS} bits or more)` },
+    { error: `is not a usable private key (RSA: ${MIN_RSA_BITS} bits or more)` },
   );
 
 const schema = z.strictObject({
@@ -77,11 +77,11 @@ const schema = z.strictObject({
   ERRAND_REDIS_BIN: z.string().min(1).optional(),
   ERRAND_OPERATOR_TOKEN: z
     .string()
-    .regex(/^[\x21-\x7e]{16,512}$/, "16 to 512 printable characters without spaces")
+    .regex(/^[\x21-\x7e]{16,512}$/, "must be 16 to 512 printable characters without spaces")
     .optional(),
   ERRAND_SHARDS: count(1, 256).default(1),
   ERRAND_MAX_BODY_BYTES: count(1_024, 67_108_864).default(1_048_576),
-  ERRAND_DELEGATOR_PERCENT: count(1, 100, "; 100 is no limit").default(LIMITS.delegator_percent.value),
+  ERRAND_DELEGATOR_PERCENT: count(1, 100, "; 100 means no limit").default(LIMITS.delegator_percent.value),
   ERRAND_RETENTION_SECONDS: count(1, 315_360_000).default(604_800),
   ERRAND_CALLBACK_ALLOW: list
     .pipe(
@@ -90,7 +90,7 @@ const schema = z.strictObject({
           .string()
           .regex(
             /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|[0-9a-f:.]+)(?:\/\d{1,3})?$/i,
-            "hosts, addresses or CIDRs, comma separated, without scheme and port",
+            "must be hosts, addresses or CIDRs separated by commas, without scheme and port",
           ),
       ),
     )
@@ -104,8 +104,8 @@ const schema = z.strictObject({
   ERRAND_REMOTE_TOKEN: z.string().min(1).optional(),
 });
 
-/** What `errand work` tells the commands it runs; a broker may well be started by one. */
-const TOLD_BY_WORK: readonly string[] = [
+/** `errand work` sets these for its commands. A command may start a broker, so they are ignored. */
+const SET_BY_WORK: readonly string[] = [
   "ERRAND_ANSWER",
   "ERRAND_ANSWERS_FILE",
   "ERRAND_DECISION",
@@ -129,17 +129,17 @@ export class ConfigError extends Error {
   }
 }
 
-/** The known name that was probably meant. */
+/** Suggests a known variable. */
 function suggestion(name: string): string {
   const known = Object.keys(schema.shape);
   const near = known.find((candidate) => candidate.startsWith(name) || name.startsWith(candidate));
-  return near === undefined ? `known are ${known.join(", ")}` : `did you mean ${near}?`;
+  return near === undefined ? `the known ones are ${known.join(", ")}` : `did you mean ${near}?`;
 }
 
-/** Throws {@link ConfigError} with every problem; an empty variable counts as unset. */
+/** Throws {@link ConfigError} with all problems. An empty variable counts as unset. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const given = Object.entries(env).filter(
-    ([name, value]) => name.startsWith("ERRAND_") && value !== "" && !TOLD_BY_WORK.includes(name),
+    ([name, value]) => name.startsWith("ERRAND_") && value !== "" && !SET_BY_WORK.includes(name),
   );
   const result = schema.safeParse(Object.fromEntries(given));
   if (result.success) return result.data;
@@ -152,7 +152,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   );
 }
 
-/** What the CLI needs of the environment, unchecked: `serve` alone is strict about all of it. */
+/** What the CLI needs of the environment, not validated: only `serve` validates all variables. */
 export function cliEnvironment(env: NodeJS.ProcessEnv = process.env) {
   return {
     env: {

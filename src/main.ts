@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The `errand` program: hands the process's world to the CLI. Limit: no logic; see cli/run.ts and serve.ts. */
+/** The `errand` program: gives the CLI its environment and streams. See cli/run.ts and serve.ts. */
 import { readFileSync } from "node:fs";
 import { runCli } from "./cli/run.ts";
 import { cliEnvironment } from "./config.ts";
@@ -20,7 +20,7 @@ const exitCode = await runCli(process.argv.slice(2), {
     stdout: process.stdout.isTTY === true,
     stderr: process.stderr.isTTY === true,
   },
-  // Only `serve` and `doctor` need the broker's half of the program, and it takes its time to load.
+  // Only `serve` and `doctor` need the broker's modules, which are slow to load.
   serve: async ({ host, port, dataDir, redisUrl }) => {
     const { serve } = await import("./serve.ts");
     return serve({
@@ -34,5 +34,5 @@ const exitCode = await runCli(process.argv.slice(2), {
   preflight: async () => (await import("./preflight.ts")).preflight(childEnv),
   version: manifest.version,
 });
-// Whatever is still open (a connection that hangs, a timer) must not keep the process.
+// An open connection or timer must not keep the process running.
 process.exit(exitCode);

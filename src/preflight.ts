@@ -1,6 +1,6 @@
 /**
- * What `errand doctor` learns of this machine without a broker: the settings, and the Redis that one would use.
- * Limit: looks and never installs; an external Redis is connected to and asked, an embedded one is only searched for.
+ * What `errand doctor` checks without a broker: the settings, and the Redis that a broker would use. It connects to an
+ * external Redis and looks for the binary of an embedded one; it installs nothing.
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ function problemsOf(env: NodeJS.ProcessEnv): readonly string[] {
 }
 
 async function external(url: string) {
-  // It may carry a password.
+  // The URL may contain a password.
   const where = url.startsWith("unix:") || !URL.canParse(url) ? "ERRAND_REDIS_URL" : new URL(url).host;
   const redis = connect({ url }, "commands");
   const reason = reasonOf(redis);
@@ -41,7 +41,7 @@ async function external(url: string) {
   } catch (error) {
     return {
       detail: `external, at ${where}`,
-      refused: [`it does not answer (${reason(error)})`],
+      refused: [`it does not respond (${reason(error)})`],
       warnings: [],
     };
   } finally {
@@ -64,7 +64,7 @@ async function embedded(env: NodeJS.ProcessEnv) {
     const why = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
     if (env.ERRAND_REDIS_BIN) return { detail: "embedded", ...none, refused: [why] };
     const warning =
-      "there is no Redis here yet; on Debian and its kin 'errand serve' fetches one, elsewhere install it";
+      "no Redis is installed; 'errand serve' downloads one on Debian-based systems, elsewhere install it";
     return { detail: "embedded", ...none, warnings: [warning] };
   }
 }

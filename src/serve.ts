@@ -1,6 +1,6 @@
 /**
- * Runs a broker until it is told to stop: configuration, Redis (embedded or external), the gateway, signals.
- * Limit: one gateway in this process; more of them share a Redis through ERRAND_REDIS_URL or the data directory.
+ * Runs a broker until a signal stops it: configuration, Redis (embedded or external), gateway, signals. One gateway per
+ * process; gateways share a Redis through ERRAND_REDIS_URL or the data directory.
  */
 import { chmod, link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -20,10 +20,10 @@ import { createLog, type Log } from "./telemetry/log.ts";
 const EXIT_TRANSPORT = 75;
 const KEEPER_FIRST_MS = 300;
 const CANNOT_LISTEN = ["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"];
-/** A stop takes less than ten seconds, whatever hangs; the embedded Redis has what is left of them. */
+/** A stop takes less than ten seconds, even if something hangs. The embedded Redis gets the remainder. */
 const STOP_MS = 7_500;
 
-/** Where a gateway says, in its data directory, where it is. */
+/** The file in the data directory with the gateway's URL, for the CLI. */
 const ANNOUNCEMENT = "gateway.json";
 const announcementSchema = z
   .string()
@@ -44,7 +44,7 @@ interface Storage {
   readonly embedded: EmbeddedRedis | null;
 }
 
-/** A problem of the set-up, told without a stack. */
+/** A failed start with a known cause, reported without a stack trace. */
 class StartError extends Error {
   override readonly name = "StartError";
   readonly exitCode: number;
@@ -59,7 +59,7 @@ const say = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };
 
-/** The exit code: 0 after a clean stop, 78 for a wrong configuration, 75 when Redis can not be had. */
+/** Returns the exit code: 0 after a clean stop, 78 for a wrong configuration, 75 if Redis is unavailable. */
 export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   let config: Config;
   try {
@@ -95,18 +95,29 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
     const where = await announce(dataDir, gateway, url, log, stop);
     say(`errand is ready at ${url}`);
     if (config.ERRAND_OPERATOR_TOKEN === undefined) {
-      say(`the operator's token is in ${join(dataDir, "operator-token")}; the CLI finds it by itself`);
+      say(`the operator token is in ${join(dataDir, "operator-token")}`);
     }
+    say(howClientsConnect(config, dataDir));
     if (!stop.aborted) await new Promise((done) => stop.addEventListener("abort", done, { once: true }));
     say("errand is stopping");
     stoppedAt = Date.now();
     await within(gateway.close(), STOP_MS, log);
     await forget(where);
   } finally {
-    // Redis ends with this process in any case; what is left of the ten seconds is for a clean end.
+    // Redis ends with this process anyway; it gets the rest of the ten seconds for a clean stop.
     const left = Math.max(500, STOP_MS + 1_500 - (Date.now() - stoppedAt));
     await within(storage.embedded?.stop() ?? Promise.resolve(), left, log);
   }
+}
+
+/** What the CLI in another shell needs to find this broker. It searches for `.errand`, but not for other names. */
+function howClientsConnect(config: Config, dataDir: string): string {
+  const variables = [
+    ...(dataDir === resolve(".errand") ? [] : [`ERRAND_DATA_DIR=${dataDir}`]),
+    ...(config.ERRAND_OPERATOR_TOKEN === undefined ? [] : ["ERRAND_TOKEN"]),
+  ];
+  if (variables.length === 0) return `the CLI finds this broker and its token in ${resolve(".")} and below`;
+  return `to use the CLI in another shell, set ${variables.join(" and ")}`;
 }
 
 async function openStorage(
@@ -158,7 +169,7 @@ async function checkExternal(target: RedisTarget, log: Log): Promise<void> {
   } catch (error) {
     if (error instanceof StartError) throw error;
     throw new StartError(
-      `ERRAND_REDIS_URL does not answer (${reason(error)}); check that it is up and the URL is right`,
+      `Redis at ERRAND_REDIS_URL does not respond (${reason(error)}); check that it is running and the URL is correct`,
       EXIT_TRANSPORT,
     );
   } finally {
@@ -187,12 +198,12 @@ async function start(
       callbackAllow: config.ERRAND_CALLBACK_ALLOW,
       publicUrl: config.ERRAND_PUBLIC_URL,
       cardSigningKey: config.ERRAND_CARD_SIGNING_KEY,
-      // Behind a proxy, its address is ours.
+      // Browsers behind a proxy send the public URL as the origin.
       allowedOrigins: config.ERRAND_ALLOWED_ORIGINS.concat(config.ERRAND_PUBLIC_URL ?? []),
       log,
-      // Its owner may be another process, so that it died is ours to notice too.
+      // Another process may own the embedded Redis; if that died, this one starts it.
       onRedisLost: () => {
-        // Its keeper hears of its own child's end first; what is left to notice is that an adopted one is gone.
+        // An owner notices the end of its child first, and restarts it. This is for adopted ones.
         setTimeout(() => {
           embedded
             ?.ensure()
@@ -207,7 +218,7 @@ async function start(
   }
 }
 
-/** Before anything is started, or adopted, that would have to be ended again: the likeliest reason not to start. */
+/** Checks the most likely reason for a failed start before anything is started. */
 async function checkAddress(config: Config, dataDir: string): Promise<void> {
   if (config.ERRAND_PORT === 0) return;
   try {
@@ -222,29 +233,29 @@ async function checkAddress(config: Config, dataDir: string): Promise<void> {
   }
 }
 
-/** Throws a {@link StartError} if that is why nothing can be listened on; returns otherwise. */
+/** Throws a {@link StartError} if the error says that the address cannot be listened on. */
 async function refuseAddress(error: unknown, config: Config, dataDir: string): Promise<void> {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (!CANNOT_LISTEN.includes(code)) return;
   const other = code === "EADDRINUSE" ? await runningOn(dataDir) : null;
   if (other?.port === config.ERRAND_PORT) {
     throw new StartError(
-      `a broker already runs on ${dataDir}, at ${other.url} (process ${other.pid}); use it, or stop it, or set ERRAND_PORT for one more beside it (0 picks a free one)`,
+      `a broker is already running on ${dataDir} at ${other.url} (process ${other.pid}); use it, stop it, or set ERRAND_PORT to start another one (0 picks a free port)`,
       EXIT_CONFIG,
     );
   }
   const address = `${config.ERRAND_HOST}:${config.ERRAND_PORT}`;
   throw new StartError(
-    `${address} can not be listened on (${code}); stop what is there, or set ERRAND_HOST and ERRAND_PORT (0 picks a free one)`,
+    `cannot listen on ${address} (${code}); free that address, or set ERRAND_HOST and ERRAND_PORT (0 picks a free port)`,
     EXIT_CONFIG,
   );
 }
 
-/** Made on first start; whoever can read the data directory is the operator. */
+/** The operator token, created at the first start. Who can read the data directory can act as the operator. */
 async function operatorTokenIn(dataDir: string): Promise<string> {
   const path = join(dataDir, "operator-token");
   if (!(await stat(path).catch(() => null))) {
-    // Whole or not at all: a death half way must not leave an empty file for good.
+    // Atomically: a crash half-way must not leave an empty file.
     const draft = `${path}.${process.pid}`;
     await writeFile(draft, `errand_operator_${randomId(52)}\n`, { mode: 0o600 });
     await link(draft, path).catch((error: unknown) => {
@@ -255,11 +266,14 @@ async function operatorTokenIn(dataDir: string): Promise<string> {
   if (((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o600);
   const token = (await readFile(path, "utf8")).trim();
   if (token.length < 16)
-    throw new StartError(`${path} holds no token; delete it to have one made`, EXIT_CONFIG);
+    throw new StartError(
+      `${path} contains no valid token; delete it, and the next start creates one`,
+      EXIT_CONFIG,
+    );
   return token;
 }
 
-/** Tells the CLI on this machine where we are; gone again after a clean stop. */
+/** Writes the gateway's URL for the CLI on this machine. A clean stop removes the file. */
 async function announce(
   dataDir: string,
   gateway: Gateway,
@@ -269,7 +283,7 @@ async function announce(
 ): Promise<string> {
   const path = join(dataDir, ANNOUNCEMENT);
   const write = async () => {
-    // A second gateway on the same data does not take the CLI away from the first.
+    // The file stays the first gateway's while that runs.
     if (await runningOn(dataDir)) return;
     await writeFile(path, `${JSON.stringify({ url, port: gateway.port, pid: process.pid })}\n`, {
       mode: 0o600,
@@ -279,7 +293,7 @@ async function announce(
     await write();
   } catch (error) {
     if (!isTooManyFiles(error)) throw error;
-    // Thousands of clients may have connected already. The gateway serves them; the CLI finds it later.
+    // Thousands of clients may have connected already. Serve them, and retry the file later.
     log.warn(
       "too many open files: raise the limit (LimitNOFILE, ulimit -n) above the number of expected connections",
     );
@@ -298,7 +312,7 @@ async function announce(
 const isTooManyFiles = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "EMFILE" || error.code === "ENFILE");
 
-/** The other gateway that announced itself in this data directory, if it still lives. */
+/** The other gateway that announced itself in this data directory, if it still runs. */
 async function runningOn(dataDir: string): Promise<Announcement | null> {
   const text = await readFile(join(dataDir, ANNOUNCEMENT), "utf8").catch(() => "");
   const { data } = announcementSchema.safeParse(text);
@@ -311,7 +325,7 @@ async function runningOn(dataDir: string): Promise<Announcement | null> {
   }
 }
 
-/** Unless another gateway of this data directory has put itself there meanwhile. */
+/** Removes the announcement, unless another gateway has replaced it. */
 async function forget(path: string): Promise<void> {
   const text = await readFile(path, "utf8").catch(() => "");
   if (text.includes(`"pid":${process.pid}}`)) await rm(path, { force: true });
@@ -321,7 +335,7 @@ async function within(work: Promise<void>, ms: number, log: Log): Promise<void> 
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(() => {
-      log.warn("not everything was finished in time");
+      log.warn("the stop timed out; something did not finish");
       resolve();
     }, ms);
   });
@@ -329,13 +343,13 @@ async function within(work: Promise<void>, ms: number, log: Log): Promise<void> 
   clearTimeout(timer);
 }
 
-/** Aborts on the first SIGINT, SIGTERM or SIGHUP; a second one a while later ends the process at once. */
+/** Aborts on the first SIGINT, SIGTERM or SIGHUP. A second one, more than a second later, ends the process at once. */
 function stopSignal(): { signal: AbortSignal; release: () => void } {
   const controller = new AbortController();
   let firstAt = 0;
   const stop = () => {
     const now = Date.now();
-    // npm and the terminal may both send the first one.
+    // npm and the terminal may each send the first one.
     if (firstAt !== 0 && now - firstAt > 1_000) process.exit(130);
     if (firstAt === 0) firstAt = now;
     controller.abort();

@@ -1,6 +1,6 @@
 /**
- * Which broker to speak to, and as whom: flags, then the environment, then the local broker's own files.
- * Limit: the operator's token is given to the broker that wrote it and to no other URL.
+ * Finds the broker's URL and the token: from flags, then the environment, then the local broker's files.
+ * The operator token is sent only to the broker that wrote it.
  */
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
@@ -23,7 +23,7 @@ export interface Local {
 
 const DATA_DIR = ".errand";
 export const START =
-  "Start a broker with 'errand serve', or set ERRAND_URL and ERRAND_TOKEN, or ERRAND_DATA_DIR to the data directory that one was started with.";
+  "Start a broker with 'errand serve', set ERRAND_URL and ERRAND_TOKEN, or set ERRAND_DATA_DIR to the data directory of a running broker.";
 const gatewaySchema = z.object({ url: z.url({ protocol: /^https?$/ }) });
 
 interface Flags {
@@ -31,7 +31,7 @@ interface Flags {
   readonly token?: string | undefined;
 }
 
-/** What there is, and where it was found; for whoever wants to know more than the target. */
+/** What was found, and where. */
 export interface Found {
   readonly url?: string | undefined;
   readonly urlFrom?: string | undefined;
@@ -50,15 +50,15 @@ export async function discover(env: CliHost["env"], flags: Flags): Promise<Targe
     code: "no_token",
     category: "AUTH",
     detail: givenUrl
-      ? `there is no token for ${givenUrl}`
+      ? `no token for ${givenUrl}`
       : `${join(local?.folder ?? env.dataDir, "operator-token")} cannot be read`,
     recovery: local?.url
-      ? `Set ERRAND_TOKEN, or correct the URL; the local operator's token is only for ${local.url}.`
-      : "Set ERRAND_TOKEN, or give --token.",
+      ? `Set ERRAND_TOKEN, or correct the URL; the local operator token is only for ${local.url}.`
+      : "Set ERRAND_TOKEN, or pass --token.",
   });
 }
 
-/** Throws only for a data folder that is somebody else's. */
+/** Throws only for a data directory of another user. */
 export async function look(env: CliHost["env"], flags: Flags): Promise<Found> {
   const givenUrl = flags.url ?? env.url;
   const givenToken = flags.token ?? env.token;
@@ -83,13 +83,13 @@ export async function look(env: CliHost["env"], flags: Flags): Promise<Found> {
   return { ...found, token: local.operatorToken, tokenFrom: join(local.folder, "operator-token") };
 }
 
-/** The data folder; one that is named as by default is looked for upward, as git does. */
+/** The data directory. The default name is searched for in parent directories, too, as git does. */
 async function findLocal(dataDir: string): Promise<Local | undefined> {
   const isDefault = basename(dataDir) === DATA_DIR;
   for (let folder = resolve(dataDir); ; folder = join(dirname(dirname(folder)), DATA_DIR)) {
     const owner = await ownerOf(folder);
     if (owner !== undefined) {
-      // In a shared folder anyone could have left one, to be sent our work.
+      // In a shared parent directory another user could plant one to receive our work.
       if (isDefault && getuid && owner !== getuid()) throw foreign(folder);
       return readLocal(folder);
     }
@@ -129,7 +129,7 @@ function urlIn(gateway: string | undefined): string | undefined {
 
 const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:/.test(url);
 
-/** By scheme, host and port as they are written: `localhost` may be someone else than 127.0.0.1. */
+/** Compares scheme, host and port as text: `localhost` may be another server than 127.0.0.1. */
 function isSame(url: string, localUrl: string | undefined): boolean {
   if (localUrl === undefined || !URL.canParse(url)) return false;
   return new URL(url).origin === new URL(localUrl).origin;
@@ -137,8 +137,8 @@ function isSame(url: string, localUrl: string | undefined): boolean {
 
 function noBroker(dataDir: string, local: Local | undefined) {
   const detail = local
-    ? `${local.folder} is there, but no broker runs on it`
-    : `no broker found: there is no ${dataDir}${basename(dataDir) === DATA_DIR ? ", here or above" : ""}`;
+    ? `no broker is running on ${local.folder}`
+    : `no broker found: ${dataDir} does not exist${basename(dataDir) === DATA_DIR ? ", here or in a parent directory" : ""}`;
   return localError({ code: "no_broker", category: "TRANSPORT", detail, recovery: START, retryable: true });
 }
 

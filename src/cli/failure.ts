@@ -1,6 +1,6 @@
 /**
- * From anything thrown to what is said and the exit code. Limit: exit codes are the error table's
- * (src/schema/errors.ts); only signals have codes of their own.
+ * Turns anything thrown into an error message and an exit code. Exit codes come from the error table
+ * (schema/errors.ts), except for signals.
  */
 import { CommanderError } from "commander";
 import { ErrandApiError, localError } from "../client/errors.ts";
@@ -8,12 +8,12 @@ import type { Delegation } from "../schema/delegation.ts";
 import { CATEGORIES, type Category } from "../schema/errors.ts";
 import { recoveryFor } from "./recovery.ts";
 
-/** Wrong words on the command line: exit 64. The command's own help is named behind `recovery`. */
+/** A mistake on the command line: exit 64. A reference to the command's help follows `recovery`. */
 export function usageError(detail: string, recovery = ""): ErrandApiError {
   return localError({ code: "usage", category: "PROTOCOL", detail, recovery });
 }
 
-/** Stopped by a signal: 128 and its number, as shells count. */
+/** Stopped by a signal. The exit code is 128 plus its number, as in shells. */
 export class Interrupted extends Error {
   override readonly name = "Interrupted";
   readonly exitCode: number;
@@ -25,66 +25,65 @@ export class Interrupted extends Error {
 }
 export const SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
-/** Whoever read stdout has gone away, as in `errand watch | head -1`. */
+/** The reader of stdout has gone, as in `errand watch | head -1`. */
 const SIGPIPE_EXIT = 141;
 
 export function exitCodeOf(category: Category): number {
   return CATEGORIES[category].exit;
 }
 
-/** Its recovery speaks of this program already. */
-export class InOurWords extends ErrandApiError {}
+/** An error whose recovery is already written for users of the CLI. */
+export class CliError extends ErrandApiError {}
 
 export interface Failure {
   readonly exitCode: number;
-  /** Nothing to say: help was shown, or a signal or a closed pipe ended it. */
+  /** Absent after help, a signal or a closed pipe. */
   readonly error?: ErrandApiError;
 }
 
 /**
- * `command` is who was asked for, as far as it was understood: `errand agent put`; `id` the delegation that it is about,
- * if it is about one.
+ * `command` is the part of the command line that was understood, such as `errand agent put`; `id` the delegation in
+ * its first argument, if any.
  */
 export function toFailure(thrown: unknown, command: string, id?: string): Failure {
   if (thrown instanceof ErrandApiError) {
-    const error = thrown.code === "usage" ? withHelp(thrown, command) : inOurWords(thrown, id);
+    const error = thrown.code === "usage" ? withHelp(thrown, command) : forCli(thrown, id);
     return { exitCode: exitCodeOf(error.category), error };
   }
   if (thrown instanceof Interrupted) return { exitCode: thrown.exitCode };
   if (thrown instanceof CommanderError) return fromCommander(thrown, command);
   if (isClosedPipe(thrown)) return { exitCode: SIGPIPE_EXIT };
   const detail = `internal error: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
-  const recovery = "This is a bug of errand; please report it with the command you ran.";
+  const recovery = "This is a bug in errand; please report it with the command that you ran.";
   const error = localError({ code: "internal", category: "INTERNAL", detail, recovery }, thrown);
   return { exitCode: exitCodeOf("INTERNAL"), error };
 }
 
-/** Adds the delegation's id to an error, for a command that was given several ids. */
+/** Adds the delegation's id to an error of a command with several ids. */
 export function naming(error: ErrandApiError, id: string): ErrandApiError {
-  const { problem } = inOurWords(error, id);
+  const { problem } = forCli(error, id);
   const detail = problem.detail.includes(id) ? problem.detail : `${id}: ${problem.detail}`;
-  return new InOurWords({ ...problem, detail, delegation_id: id }, { cause: error });
+  return new CliError({ ...problem, detail, delegation_id: id }, { cause: error });
 }
 
-/** From errors that pass by themselves to errors in Errand itself. */
-const WORST_LAST: readonly Category[] = [
-  "TRANSPORT",
-  "TIMEOUT",
-  "UPSTREAM",
-  "PROTOCOL",
+/** The most serious first: errors in Errand itself, then what the user must fix, then what may pass. */
+const BY_SEVERITY: readonly Category[] = [
+  "INTERNAL",
   "CONFIG",
   "AUTH",
-  "INTERNAL",
+  "PROTOCOL",
+  "UPSTREAM",
+  "TIMEOUT",
+  "TRANSPORT",
 ];
 
-/** The exit code of the worst; 0 when there is none. */
-export function worstExitCode(errors: readonly ErrandApiError[]): number {
-  const ranks = errors.map(({ category }) => WORST_LAST.indexOf(category));
-  const worst = WORST_LAST[Math.max(-1, ...ranks)];
+/** The exit code of the most serious category; 0 without any. */
+export function worstExitCode(categories: readonly Category[]): number {
+  const worst = BY_SEVERITY.find((category) => categories.includes(category));
   return worst === undefined ? 0 : exitCodeOf(worst);
 }
 
-/** A delegation that ended badly, as the error that a command ends with. */
+/** The error with which a command reports a delegation that failed, was rejected or was canceled. */
 export function endedBadly({ id, state, target, error }: Delegation): ErrandApiError {
   const recovery = error ? recoveryFor(error) : "See 'errand get <id>'.";
   const { problem } = localError({
@@ -94,7 +93,7 @@ export function endedBadly({ id, state, target, error }: Delegation): ErrandApiE
     recovery: recovery.replaceAll("<id>", id).replaceAll("<agent>", target),
     retryable: error?.retryable ?? false,
   });
-  return new InOurWords(problem);
+  return new CliError(problem);
 }
 
 function isClosedPipe(thrown: unknown): boolean {
@@ -102,8 +101,8 @@ function isClosedPipe(thrown: unknown): boolean {
   return thrown.code === "EPIPE" || thrown.code === "ERR_STREAM_DESTROYED";
 }
 
-function inOurWords(error: ErrandApiError, given: string | undefined): ErrandApiError {
-  if (error instanceof InOurWords) return error;
+function forCli(error: ErrandApiError, given: string | undefined): ErrandApiError {
+  if (error instanceof CliError) return error;
   const { delegation_id: id = given } = error.problem;
   const general = recoveryFor(error);
   const recovery = id === undefined ? general : general.replaceAll("<id>", id);
@@ -117,7 +116,7 @@ function withHelp(error: ErrandApiError, command: string): ErrandApiError {
 
 function fromCommander(thrown: CommanderError, command: string): Failure {
   if (thrown.exitCode === 0) return { exitCode: 0 };
-  // A bare `errand` or `errand agent`: the help that was shown says it all.
+  // A bare `errand` or `errand agent` prints only its help.
   if (thrown.code === "commander.help") return { exitCode: exitCodeOf("PROTOCOL") };
   const said = thrown.message
     .replace(/^error: /, "")

@@ -1,10 +1,10 @@
 /**
- * What the CLI gets from the process it runs in, so that it reads no environment and tests need no process.
- * Limit: signals are taken from `process` directly (signals.ts).
+ * What the CLI needs from its process. It reads no environment itself, so tests need no process.
+ * Limit: signals.ts uses `process` directly.
  */
 import type { Readable, Writable } from "node:stream";
 
-/** As the environment would give them; the broker's configuration checks them, all at once. */
+/** Unparsed, like environment variables; config.ts validates them. */
 export interface ServeOptions {
   readonly host?: string;
   readonly port?: string;
@@ -12,25 +12,25 @@ export interface ServeOptions {
   readonly redisUrl?: string;
 }
 
-/** What of a broker on this machine can be told before it runs. */
+/** Checks of a broker on this machine before it runs. */
 export interface Preflight {
-  /** Problems of the ERRAND_* variables. */
+  /** Problems with the ERRAND_* variables. */
   readonly settings: () => readonly string[];
-  /** The Redis that it would use; nothing is installed. */
+  /** The Redis that it would use. Installs nothing. */
   readonly redis: () => Promise<{
     readonly detail: string;
-    /** Reasons why a broker would not start on it. */
+    /** Why a broker would refuse to start on it. */
     readonly refused: readonly string[];
     readonly warnings: readonly string[];
   }>;
-  /** How the private Redis in a data directory last loaded its append-only file; null when it has no log. */
+  /** How the embedded Redis in a data directory last loaded its append-only file; null without a log. */
   readonly lastLoad: (dataDir: string) => Promise<LastLoad | null>;
 }
 
 export interface LastLoad {
-  /** The end of the file was cut off in the middle of a write, and dropped. */
+  /** The last write in the file was incomplete, and Redis dropped it. */
   readonly truncated: { readonly file: string; readonly offset: number } | null;
-  /** The file that could not be read. */
+  /** The file that Redis could not read. */
   readonly damaged: string | null;
 }
 
@@ -42,17 +42,17 @@ export interface CliHost {
     readonly token?: string | undefined;
     /** ERRAND_REMOTE_TOKEN */
     readonly remoteToken?: string | undefined;
-    /** ERRAND_DATA_DIR, or `.errand` in the working directory; a folder of that name is searched upward. */
+    /** ERRAND_DATA_DIR, or `.errand`. A directory of that name is searched for in parent directories, too. */
     readonly dataDir: string;
   };
-  /** What the commands of `errand work` inherit; the CLI takes the tokens out. */
+  /** The environment for the commands of `errand work`; the CLI removes the tokens. */
   readonly childEnv: Readonly<Record<string, string | undefined>>;
   readonly stdin: Readable;
   readonly stdout: Writable;
   readonly stderr: Writable;
-  /** Colour and progress lines go to terminals alone; a task is read from a stdin that is none. */
+  /** Colors and progress lines need a terminal; a task is read from stdin unless it is a terminal. */
   readonly isTty: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
-  /** Runs a broker until it is told to stop; the exit code. */
+  /** Runs a broker until a signal stops it; returns the exit code. */
   readonly serve: (options: ServeOptions) => Promise<number>;
   readonly preflight: () => Promise<Preflight>;
   readonly version: string;

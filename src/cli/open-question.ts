@@ -1,28 +1,17 @@
-/** Shared by approve and deny of one delegation and of many: their options, and the question that they answer. */
-import { localError } from "../client/errors.ts";
+/** The open question of a delegation, and the errors when there is none. Shared by answer, approve and deny. */
+import type { Delegator } from "../client/delegator.ts";
+import { ErrandApiError, localError } from "../client/errors.ts";
 import type { Delegation, Interrupt } from "../schema/delegation.ts";
-import { nothingAsked } from "./commands/answer.ts";
-import type { GlobalOptions } from "./context.ts";
-import { InOurWords } from "./failure.ts";
+import { CliError } from "./failure.ts";
 import { asksMoreThan, type Decision, howToAnswer } from "./show/questions.ts";
 
-export const DONE = { approve: "approved", deny: "denied" } as const;
-
-export interface DecideOptions extends GlobalOptions {
-  readonly text?: string;
-  readonly data?: unknown;
-  readonly interrupt?: string;
-  readonly all?: boolean;
-  readonly target?: string;
-  readonly delegator?: string;
-  readonly context?: string;
-  readonly yes?: boolean;
-}
+/** Help of the option `--interrupt`. */
+export const INTERRUPT = "answer only this question, int_… (default: the open one)";
 
 /** The open question; throws when there is none, or when a yes or no does not answer it. */
 export function questionFor(decision: Decision, delegation: Delegation, hasData: boolean): Interrupt {
   const { id, interrupt } = delegation;
-  if (interrupt === null) throw nothingAsked(delegation);
+  if (interrupt === null) throw noOpenQuestion(delegation);
   const why = asksMoreThan(decision, interrupt, hasData);
   if (why === undefined) return interrupt;
   const { problem } = localError({
@@ -31,5 +20,39 @@ export function questionFor(decision: Decision, delegation: Delegation, hasData:
     detail: `${id} ${why}`,
     recovery: `Answer with ${howToAnswer(delegation)}.`,
   });
-  throw new InOurWords({ ...problem, delegation_id: id });
+  throw new CliError({ ...problem, delegation_id: id });
+}
+
+export function noOpenQuestion(delegation: Delegation): CliError {
+  const { id, state } = delegation;
+  const { problem } = localError({
+    code: "interrupt_not_open",
+    category: "PROTOCOL",
+    detail: `${id} has no open question: it is ${state}`,
+    recovery: `Check its state with 'errand get ${id}'.`,
+  });
+  return new CliError(isExpired(delegation) ? { ...problem, ...questionExpired(id) } : problem);
+}
+
+const isExpired = ({ error }: Delegation): boolean => error?.code === "interrupt_expired";
+
+const questionExpired = (id: string) => ({
+  detail: `the question of ${id} has expired`,
+  recovery: `Its delegator or the operator can delegate it again with 'errand redrive ${id}'; it then asks again.`,
+});
+
+/** Rethrows the broker's refusal of an answer with a recovery for this delegation. */
+export function explainRefusal(delegator: Delegator, id: string): (error: unknown) => Promise<never> {
+  return async (error) => {
+    if (!(error instanceof ErrandApiError)) throw error;
+    const { problem } = error;
+    if (Array.isArray(error.details?.request_ids)) {
+      const recovery = `Answer all of them at once with 'errand answer ${id} --answers <path>'.`;
+      throw new CliError({ ...problem, recovery }, { cause: error });
+    }
+    if (error.code !== "interrupt_not_open" && error.code !== "already_finished") throw error;
+    const expired = await delegator.get(id).then(isExpired, () => false);
+    const recovery = `Check its state with 'errand get ${id}'.`;
+    throw new CliError({ ...problem, recovery, ...(expired && questionExpired(id)) }, { cause: error });
+  };
 }

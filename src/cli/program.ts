@@ -1,6 +1,5 @@
 /**
- * The tree of commands, as commander has it. Help, completion and docs/cli.md are all read from it.
- * Limit: what the commands do is in their own files.
+ * The tree of commands in commander. Help, completion scripts and docs/cli.md are generated from it.
  */
 import { Command } from "commander";
 import { addAgent } from "./commands/agent.ts";
@@ -25,7 +24,7 @@ import { addMcp } from "./mcp/mcp.ts";
 import { addRelay } from "./relay/relay.ts";
 import { addWork } from "./work/work.ts";
 
-/** In the order that the help lists them. */
+/** In the order of the help. */
 const COMMANDS = [
   addServe,
   addDelegate,
@@ -51,12 +50,19 @@ const COMMANDS = [
 ];
 
 const ABOUT = `
-Exit codes: 0 done · 1 the agent failed, refused or asks, or the work is not there · 64 a mistake in the command ·
-70 a bug · 75 the broker is away or full, try again · 77 the token · 78 the configuration, an unknown agent ·
-124 a wait or a deadline ran out · 130 Ctrl-C.
+Exit codes:
+  0    success
+  1    the agent failed, rejected the work or asks a question; or the delegation was not found
+  64   usage error
+  70   internal error
+  75   the broker is unavailable or overloaded; try again
+  77   the token is missing, invalid or not allowed to do this
+  78   configuration error, or unknown agent
+  124  a wait or a deadline expired
+  130  interrupted by Ctrl-C
 
-Environment: ERRAND_URL and ERRAND_TOKEN say which broker, and as whom; without them it is the one that runs on
-.errand here or in a folder above. NO_COLOR turns colours off.`;
+Environment: ERRAND_URL and ERRAND_TOKEN select the broker and the principal. Without them, errand uses the local
+broker whose data directory is .errand, here or in a parent directory. NO_COLOR disables colors.`;
 
 export function buildProgram(cli: Cli): Command {
   const { host } = cli;
@@ -70,7 +76,7 @@ export function buildProgram(cli: Cli): Command {
     .configureOutput({
       writeOut: (text) => host.stdout.write(text),
       writeErr: (text) => host.stderr.write(text),
-      // Said once, by complain().
+      // printError() prints errors, once.
       outputError: () => undefined,
     })
     .addHelpText("after", ABOUT)
@@ -88,12 +94,12 @@ export function buildProgram(cli: Cli): Command {
   return program;
 }
 
-/** How it is called: `errand agent put`. */
+/** The command's full name: `errand agent put`. */
 export function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }
 
-/** The command and all below it, parents first. */
+/** The command and all its subcommands, parents first. */
 export function everyCommand(command: Command): Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
 }

@@ -1,14 +1,13 @@
 /**
- * `errand`: runs one command and turns whatever happens into an exit code.
- * Limit: it never ends the process; `main.ts` does, with the code it is given.
+ * Runs one `errand` command and returns its exit code. `main.ts` ends the process.
  */
 import { delegationIdSchema } from "../schema/values.ts";
 import { toFailure } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { buildProgram, everyCommand, pathOf } from "./program.ts";
-import { complain } from "./show/output.ts";
+import { printError } from "./show/output.ts";
 
-/** `argv` without node and the script, as in `process.argv.slice(2)`. */
+/** `argv` excludes node and the script, like `process.argv.slice(2)`. */
 export async function runCli(argv: string[], host: CliHost): Promise<number> {
   let exitCode = 0;
   const program = buildProgram({
@@ -19,7 +18,7 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
   });
   let command = "errand";
   let id: string | undefined;
-  // Whose mistake it was, so that its own help is named.
+  // A usage error refers to the help of the command that failed.
   for (const one of everyCommand(program)) {
     one.exitOverride((error) => {
       command = pathOf(one);
@@ -30,19 +29,19 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
     command = pathOf(acting);
     id = delegationIdSchema.safeParse(acting.args[0]).data;
   });
-  // A reader of stdout that went away is told by the write that fails; unheard, the event would be fatal.
+  // A closed pipe fails the write, which reports it. Without a listener the event would end the process.
   for (const stream of [host.stdout, host.stderr]) stream.on("error", () => undefined);
   try {
     await program.parseAsync(argv, { from: "user" });
     return exitCode;
   } catch (thrown) {
     const { exitCode: code, error } = toFailure(thrown, command, id);
-    if (error) await complain(host, error, wantsJson(argv)).catch(() => undefined);
+    if (error) await printError(host, error, wantsJson(argv)).catch(() => undefined);
     return code;
   }
 }
 
-/** Also where the arguments could not be parsed; what follows `--` is not ours. */
+/** Works without parsed options, too. Arguments after `--` belong to the command of `errand work`. */
 function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   return (end < 0 ? argv : argv.slice(0, end)).includes("--json");

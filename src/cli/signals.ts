@@ -1,12 +1,12 @@
 /**
- * Ctrl-C and friends as an AbortSignal: the first one asks, the second one forces.
- * Limit: one body at a time; the listeners are the process's.
+ * Turns SIGINT, SIGTERM and SIGHUP into an AbortSignal: the first one aborts, the second one ends the process.
+ * Limit: one body at a time; the listeners are global.
  */
 import { Interrupted, type SIGNALS } from "./failure.ts";
 
 /**
- * Runs `body`; its signal aborts with {@link Interrupted}. Whoever asks twice means it: `force` cleans up
- * what must not outlive the process, and the process ends.
+ * Runs `body`; its signal aborts with {@link Interrupted}. On a second signal `force` cleans up what must not
+ * outlive the process, and the process ends.
  */
 export async function interruptible<T>(
   body: (signal: AbortSignal) => Promise<T>,

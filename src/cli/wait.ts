@@ -1,6 +1,5 @@
 /**
- * Waiting for a delegation's end, with a line on the terminal meanwhile. Limit: a delegation that asks
- * something ends the wait; the question is shown, not answered.
+ * Waits for a delegation's end, with a status line on the terminal. A question ends the wait: it is shown, not answered.
  */
 import { Delegator } from "../client/delegator.ts";
 import { ErrandApiError, localError } from "../client/errors.ts";
@@ -8,7 +7,7 @@ import type { ConnectionOptions } from "../client/http.ts";
 import { type Delegation, type Interrupt, progressSchema } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
 import { sleep } from "../util/timing.ts";
-import { endedBadly, InOurWords, Interrupted } from "./failure.ts";
+import { CliError, endedBadly, Interrupted } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { recoveryFor } from "./recovery.ts";
 import { note, progressText } from "./show/output.ts";
@@ -22,20 +21,20 @@ export interface Wait {
   readonly connection: ConnectionOptions;
   readonly id: string;
   readonly timeoutSeconds?: number | undefined;
-  /** Delegated by this very command, so that nobody was told its id yet. */
+  /** This command created it, so the user does not know its id yet. */
   readonly isNew?: boolean;
-  /** With --json: stderr is for errors alone. */
+  /** With --json, stderr has only errors. */
   readonly json?: boolean | undefined;
-  /** Told of each event instead of the line on the terminal. */
+  /** Gets each event. Replaces the status line. */
   readonly onEvent?: ((event: StreamEvent) => Promise<void>) | undefined;
 }
 
-/** Work that a worker takes at once needs no explanation. */
+/** A worker often takes the delegation before this; then there is nothing to explain. */
 const WHY_AFTER_MS = 1000;
-/** The last events are on their way when the end is known. */
+/** How long to wait for the last events once the end is known. */
 const EVENTS_MS = 5000;
 
-/** The finished delegation; throws when the time ran out, when it asks something, or at Ctrl-C. */
+/** Returns the finished delegation. Throws at the timeout, at a question and at Ctrl-C. */
 export async function waitFor({
   host,
   connection,
@@ -51,16 +50,16 @@ export async function waitFor({
   const delegator = new Delegator({
     ...connection,
     onRetry: (error, delayMs) => {
-      if (line) line.say(`the broker is away (${error.code}), trying again`);
+      if (line) line.say(`the broker is unavailable (${error.code}), retrying`);
       else connection.onRetry?.(error, delayMs);
     },
   });
   try {
     const delegation = await interruptible(async (signal) => {
-      if (line) void look(line, quiet, id, looking.signal);
-      else if (!json) void sayWhy(host, quiet, id, looking.signal);
-      const seen = onEvent ? tellAll(onEvent, quiet, id, looking.signal) : Promise.resolve();
-      // Of the telling only a failure may end the wait: nobody reads any more.
+      if (line) void updateLine(line, quiet, id, looking.signal);
+      else if (!json) void noteWhyQueued(host, quiet, id, looking.signal);
+      const seen = onEvent ? forwardEvents(onEvent, quiet, id, looking.signal) : Promise.resolve();
+      // A failure to print events ends the wait: the reader has gone. The end of the events does not.
       const failed = seen.then(() => new Promise<never>(() => undefined));
       const ended = await Promise.race([delegator.wait(id, { timeoutSeconds, signal }), failed]);
       const late = sleep(EVENTS_MS, looking.signal).catch(() => undefined);
@@ -72,32 +71,33 @@ export async function waitFor({
   } catch (error) {
     line?.clear();
     if (error instanceof Interrupted) {
-      await note(host, `${id} goes on. See 'errand get ${id} --wait' and 'errand cancel ${id}'.`);
+      await note(host, `${id} continues. See 'errand get ${id} --wait' and 'errand cancel ${id}'.`);
     }
-    throw about(id, error, isNew);
+    throw withId(id, error, isNew);
   } finally {
     looking.abort();
     line?.clear();
   }
 }
 
-/** What ended the wait, with the delegation's id, and the way back to one that goes on. */
-function about(id: string, error: unknown, isNew = false): unknown {
+/** Adds the delegation's id to the error that ended the wait and, if the delegation continues, how to wait again. */
+function withId(id: string, error: unknown, isNew = false): unknown {
   if (!(error instanceof ErrandApiError)) return error;
-  const own = error instanceof InOurWords ? error.recovery : recoveryFor(error).replaceAll("<id>", id);
-  const isTold = error instanceof InOurWords || ["wait_ran_out", "delegation_not_found"].includes(error.code);
-  const back = `${id} was accepted and goes on; 'errand get ${id} --wait' waits again.`;
-  const recovery = isNew && !isTold ? `${own} ${back}` : own;
-  return new InOurWords({ ...error.problem, recovery, delegation_id: id }, { cause: error });
+  const own = error instanceof CliError ? error.recovery : recoveryFor(error).replaceAll("<id>", id);
+  const isComplete =
+    error instanceof CliError || ["wait_ran_out", "delegation_not_found"].includes(error.code);
+  const again = `${id} was accepted and continues; 'errand get ${id} --wait' waits again.`;
+  const recovery = isNew && !isComplete ? `${own} ${again}` : own;
+  return new CliError({ ...error.problem, recovery, delegation_id: id }, { cause: error });
 }
 
-/** Throws the error that a bad end stands for: the exit code is its category's. */
-export function refuseBadEnd(delegation: Delegation): void {
+/** Throws unless the delegation completed; the exit code is that of its error's category. */
+export function requireCompleted(delegation: Delegation): void {
   if (delegation.state !== "completed") throw endedBadly(delegation);
 }
 
-/** From the beginning to the end; what fails here the wait's own calls meet too, and say so. */
-async function tellAll(
+/** Passes on all events. The wait's own requests report errors of the broker. */
+async function forwardEvents(
   onEvent: (event: StreamEvent) => Promise<void>,
   connection: ConnectionOptions,
   id: string,
@@ -111,21 +111,21 @@ async function tellAll(
   }
 }
 
-/** Keeps the line true. Only for the eye: whatever fails here, the wait itself goes on. */
-async function look(line: WaitLine, connection: ConnectionOptions, id: string, signal: AbortSignal) {
+/** Updates the status line. A failure here does not end the wait. */
+async function updateLine(line: WaitLine, connection: ConnectionOptions, id: string, signal: AbortSignal) {
   try {
     for await (const event of new Delegator(connection).watch(id, { signal })) {
-      const said = describe(event);
-      if (said) line.say(said);
-      const target = waitingFor(event);
-      if (target) void sayPresence(line, connection, target, signal);
+      const text = describe(event);
+      if (text) line.say(text);
+      const target = queuedFor(event);
+      if (target) void showPresence(line, connection, target, signal);
     }
   } catch {
     // The wait itself makes the same calls and reports their errors.
   }
 }
 
-async function sayPresence(
+async function showPresence(
   line: WaitLine,
   connection: ConnectionOptions,
   target: string,
@@ -134,24 +134,24 @@ async function sayPresence(
   const agent = await agentOf(connection, target, signal).catch(() => undefined);
   if (!agent || signal.aborted || !line.text.startsWith("submitted")) return;
   const { waiting } = agent.counts;
-  const why = whyStuck(agent) ?? (waiting > 1 ? `${waiting} are waiting` : undefined);
+  const why = whyStuck(agent) ?? (waiting > 1 ? `${waiting} queued` : undefined);
   line.say(why === undefined ? "submitted" : `submitted, ${why}`);
 }
 
-/** Without a terminal: says once why no worker takes the delegation. A failure here does not end the wait. */
-async function sayWhy(host: CliHost, connection: ConnectionOptions, id: string, signal: AbortSignal) {
+/** Without a terminal: prints once why no worker takes the delegation. A failure here does not end the wait. */
+async function noteWhyQueued(host: CliHost, connection: ConnectionOptions, id: string, signal: AbortSignal) {
   try {
     await sleep(WHY_AFTER_MS, signal);
     const { state, target } = await new Delegator(connection).get(id, { signal });
     const agent = state === "submitted" ? await agentOf(connection, target, signal) : undefined;
     const why = agent && whyStuck(agent);
-    if (why !== undefined && !signal.aborted) await note(host, `${id} waits: ${why}.`);
+    if (why !== undefined && !signal.aborted) await note(host, `${id} is waiting: ${why}.`);
   } catch {
     // The wait itself makes the same calls and reports their errors.
   }
 }
 
-function waitingFor(event: StreamEvent): string | undefined {
+function queuedFor(event: StreamEvent): string | undefined {
   if (event.type === "RESET") return undefined;
   if (event.type === "DELEGATION_SNAPSHOT") {
     return event.delegation.state === "submitted" ? event.delegation.target : undefined;
@@ -183,9 +183,9 @@ function asks(delegation: Delegation, interrupt: Interrupt) {
   const { problem } = localError({
     code: state,
     category: "UPSTREAM",
-    detail: `${id} asks: ${questionText(interrupt) || "something"}`,
-    recovery: `It is open until ${interrupt.expires_at}. Answer with ${howToAnswer(delegation)}; then 'errand get ${id} --wait' waits on.`,
+    detail: `${id} asks: ${questionText(interrupt) || "a question without text"}`,
+    recovery: `The question is open until ${interrupt.expires_at}. Answer with ${howToAnswer(delegation)}; then 'errand get ${id} --wait' waits again.`,
     details: { delegation_id: id, interrupt },
   });
-  return new InOurWords(problem);
+  return new CliError(problem);
 }

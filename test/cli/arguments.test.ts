@@ -1,10 +1,10 @@
-/** What is said on the command line: help, mistakes, and what `serve` passes on. */
+/** The command line: help, usage errors, and the options of `serve`. */
 import { describe, expect, test } from "vitest";
 import type { ServeOptions } from "../../src/cli/host.ts";
 import { run } from "./fake-host.ts";
 
 describe("help", () => {
-  test("goes to stdout when asked for, with examples", async () => {
+  test("--help goes to stdout, with examples", async () => {
     const { code, stdout, stderr } = await run(["delegate", "--help"]);
     expect(code).toBe(0);
     expect(stdout).toContain("$ errand delegate scout");
@@ -12,32 +12,35 @@ describe("help", () => {
     expect(stderr).toBe("");
   });
 
-  test.each([[[]], [["agent"]], [["token"]]])("%j alone shows help and is a usage error", async (argv) => {
-    const { code, stdout, stderr } = await run(argv);
-    expect(code).toBe(64);
-    expect(stdout).toBe("");
-    expect(stderr).toContain("Usage: errand");
-  });
+  test.each([[[]], [["agent"]], [["token"]]])(
+    "%j alone prints help to stderr and is a usage error",
+    async (argv) => {
+      const { code, stdout, stderr } = await run(argv);
+      expect(code).toBe(64);
+      expect(stdout).toBe("");
+      expect(stderr).toContain("Usage: errand");
+    },
+  );
 
   test("--version", async () => {
     expect(await run(["--version"])).toEqual({ code: 0, stdout: "1.2.3\n", stderr: "" });
   });
 });
 
-describe("mistakes exit 64 with one line that names the remedy", () => {
+describe("a usage error exits 64 with one line that says what to do", () => {
   test.each([
     [["delgate", "scout"], "unknown command 'delgate'"],
     [["delegate"], "missing required argument 'agent'"],
     [["delegate", "scout", "x", "--frobnicate"], "unknown option '--frobnicate'"],
     [["delegate", "scout", "x", "--priority", "10"], "from 0 to 9"],
-    [["delegate", "scout", "x", "--timeout", "3"], "--timeout goes with --wait"],
-    [["delegate", "scout"], "there is no task"],
+    [["delegate", "scout", "x", "--timeout", "3"], "--timeout requires --wait"],
+    [["delegate", "scout"], "no task given"],
     [["delegate", "scout", "  "], "the task is empty"],
     [["delegate", "scout", "--file", "/nonexistent"], "cannot be read"],
     [["delegate", "scout", "x", "--file", "y"], "given twice"],
     [["get"], "missing required argument 'id'"],
-    [["watch", "dlg_1", "--target", "scout"], "either its id or filters"],
-    [["watch", "--types", "NOISE"], "'NOISE' is no event type"],
+    [["watch", "dlg_1", "--target", "scout"], "either an id or filters"],
+    [["watch", "--types", "NOISE"], "'NOISE' is not an event type"],
     [["work", "--", "cat"], "required option '--agent <name>' not specified"],
     [["work", "--agent", "scout"], "missing required argument 'command'"],
     [["work", "--agent", "Scout!", "--", "cat"], "an agent name is"],
@@ -51,13 +54,13 @@ describe("mistakes exit 64 with one line that names the remedy", () => {
     expect(stderr).toContain(said);
   });
 
-  test("with --json they are problem JSON", async () => {
+  test("with --json it is problem JSON", async () => {
     const { code, stderr } = await run(["delegate", "scout", "x", "--timeout", "3", "--json"]);
     expect(code).toBe(64);
     expect(JSON.parse(stderr)).toMatchObject({ code: "usage", category: "PROTOCOL", retryable: false });
   });
 
-  test("a stdin that is no text is refused", async () => {
+  test("binary data on stdin is refused", async () => {
     const { code, stderr } = await run(["delegate", "scout", "-"], {
       stdin: Buffer.from([0xff, 0xfe, 0x00]),
     });
@@ -66,7 +69,7 @@ describe("mistakes exit 64 with one line that names the remedy", () => {
   });
 });
 
-test("serve passes on what was said and exits as the broker does", async () => {
+test("serve passes on its options and the broker's exit code", async () => {
   let given: ServeOptions | undefined;
   const { code } = await run(["serve", "--port", "0", "--data-dir", "/tmp/x"], {
     onServe: (options) => {
@@ -78,13 +81,13 @@ test("serve passes on what was said and exits as the broker does", async () => {
   expect(given).toEqual({ port: "0", dataDir: "/tmp/x" });
 });
 
-test("a command that is not there ends `work` before anything is leased", async () => {
+test("a command that does not exist ends `work` before anything is leased", async () => {
   const { code, stderr } = await run(["work", "--agent", "scout", "--", "no-such-command-anywhere"]);
   expect(code).toBe(78);
   expect(stderr).toContain("'no-such-command-anywhere' was not found");
 });
 
-test("a wrong line of a batch and a wrong message are refused with the field and its reason", async () => {
+test("an invalid batch line and an invalid message are refused with the field and the reason", async () => {
   const env = { url: "http://127.0.0.1:9", token: "t" };
   const batch = '{"tsk": "x"}\n["x"]\n';
   const lines = await run(["delegate", "scout", "--batch", "-"], { env, stdin: batch });

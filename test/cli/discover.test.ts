@@ -1,4 +1,4 @@
-/** Finding the local broker, and keeping its operator's token to itself. */
+/** Finds the local broker, and sends the operator token to no other server. */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,13 +22,13 @@ async function brokerIn(dataDir: string, url = LOCAL): Promise<void> {
 }
 
 describe("with a local broker", () => {
-  test("its files say where it is and who the operator is", async () => {
+  test("its files contain the URL and the operator token", async () => {
     const dataDir = join(await folder(), "data");
     await brokerIn(dataDir);
     expect(await discover({ dataDir }, {})).toEqual({ url: LOCAL, token: "errand_local" });
   });
 
-  test("the default folder is looked for upward, one with a name of its own is not", async () => {
+  test("the default directory is searched for in parents, another name is not", async () => {
     const root = await folder();
     await brokerIn(join(root, ".errand"));
     await brokerIn(join(root, "data"));
@@ -37,14 +37,14 @@ describe("with a local broker", () => {
     await expect(discover({ dataDir: join(deep, "data") }, {})).rejects.toMatchObject({ code: "no_broker" });
   });
 
-  test("the nearest folder wins, running or not", async () => {
+  test("the nearest directory wins, running or not", async () => {
     const root = await folder();
     await brokerIn(join(root, ".errand"));
     const near = join(root, "near", ".errand");
     await mkdir(near, { recursive: true });
     await expect(discover({ dataDir: near }, {})).rejects.toMatchObject({
       category: "TRANSPORT",
-      message: expect.stringContaining("no broker runs on it"),
+      message: expect.stringContaining("no broker is running on"),
       recovery: expect.stringContaining("errand serve"),
     });
   });
@@ -65,7 +65,7 @@ describe("with a local broker", () => {
     });
   });
 
-  test("the operator's token goes to no other URL, not even a like one", async () => {
+  test("the operator token goes to no other URL, not even a similar one", async () => {
     const dataDir = join(await folder(), "data");
     await brokerIn(dataDir);
     for (const url of [
@@ -82,8 +82,8 @@ describe("with a local broker", () => {
   });
 });
 
-describe("what a person reads", () => {
-  test("nothing found: what to do, exit 75", async () => {
+describe("the output", () => {
+  test("nothing found: says what to do, exits 75", async () => {
     const { code, stderr } = await run(["watch"], { env: { dataDir: join(await folder(), "data") } });
     expect(code).toBe(75);
     expect(stderr).toMatch(/^errand: no broker found: .*errand serve.*\n$/);
@@ -100,7 +100,7 @@ describe("what a person reads", () => {
     [{ dataDir: "/nonexistent/data" }, ["--url", "banana"]],
     [{ dataDir: "/nonexistent/data", url: "banana" }, []],
     [{ dataDir: "/nonexistent/data", token: "t" }, ["--url", "banana"]],
-  ])("%j %j: a URL that is none, before its token is missed", async (env, argv) => {
+  ])("%j %j: an invalid URL is reported before a missing token", async (env, argv) => {
     const { code, stderr } = await run([...argv, "list"], { env });
     expect([code, stderr]).toEqual([
       78,
@@ -108,7 +108,7 @@ describe("what a person reads", () => {
     ]);
   });
 
-  test("found, but nothing answers: at once, exit 75", async () => {
+  test("found, but nothing listens: exits 75 at once", async () => {
     const dataDir = join(await folder(), "data");
     const gone = await stubBroker(() => undefined);
     await gone.close();
@@ -119,7 +119,7 @@ describe("what a person reads", () => {
     expect(stderr).toContain("errand serve");
   });
 
-  test("found and there: it just works", async () => {
+  test("found and running: it works", async () => {
     const dataDir = join(await folder(), "data");
     const stub = await stubBroker((_request, answer) => answer.json({ agents: [AGENT] }));
     await brokerIn(dataDir, stub.url);

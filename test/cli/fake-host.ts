@@ -1,4 +1,4 @@
-/** A CLI host whose streams are strings. Limit: signals are real, so tests of them start a process. */
+/** A CLI host whose streams are strings. Signals are global, so their tests start a process. */
 import { PassThrough, Readable, Writable } from "node:stream";
 import type { CliHost, ServeOptions } from "../../src/cli/host.ts";
 import { runCli } from "../../src/cli/run.ts";
@@ -18,7 +18,7 @@ export interface Run {
   readonly closeStdout: () => void;
 }
 
-/** One whose output nobody looks at. */
+/** A host whose output is discarded. */
 export function host(): CliHost {
   return hostWith({}, sink([]), sink([]));
 }

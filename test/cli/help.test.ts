@@ -1,4 +1,4 @@
-/** Every command's help: complete, and the same as docs/cli.md. */
+/** Every command's help is complete, and equal to docs/cli.md. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { buildProgram, everyCommand, pathOf } from "../../src/cli/program.ts";
@@ -11,7 +11,7 @@ const flat = (text: string) => text.replaceAll(/\s+/g, " ");
 describe.each(everyCommand(program).map((command) => [pathOf(command), command] as const))(
   "%s",
   (path, command) => {
-    test("says what it does and shows how", async () => {
+    test("--help describes every option and has an example", async () => {
       const { code, stdout, stderr } = await run([...path.split(" ").slice(1), "--help"]);
       expect([code, stderr]).toEqual([0, ""]);
       expect(stdout).toContain(`Usage: ${path}`);
@@ -21,13 +21,13 @@ describe.each(everyCommand(program).map((command) => [pathOf(command), command] 
         expect([long, description]).not.toEqual([long, ""]);
         expect(flat(stdout)).toContain(flat(`${description}`));
       }
-      // The page is wider; its words are the same.
+      // The page wraps lines elsewhere.
       expect(flat(page)).toContain(flat(stdout).trim());
     });
   },
 );
 
-test("a mistake names the command's own help, and what was probably meant", async () => {
+test("a usage error names the command's help, and suggests a correction", async () => {
   for (const [argv, said] of [
     [
       ["delegate", "scout", "x", "--wiat"],
@@ -35,7 +35,7 @@ test("a mistake names the command's own help, and what was probably meant", asyn
     ],
     [["agent", "ptu"], "unknown command 'ptu' (Did you mean put?). See 'errand agent --help'."],
     [["delgate"], "unknown command 'delgate' (Did you mean delegate?). See 'errand --help'."],
-    [["get", "dlg_1", "--timeout", "3"], "--timeout goes with --wait. See 'errand get --help'."],
+    [["get", "dlg_1", "--timeout", "3"], "--timeout requires --wait. See 'errand get --help'."],
     [["agent", "put"], "missing required argument 'name'. See 'errand agent put --help'."],
     [["watch", "--types", "NOISE"], "See 'errand watch --help'."],
   ] as const) {

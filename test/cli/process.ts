@@ -1,4 +1,4 @@
-/** The CLI as a process of its own, for what only a process shows: signals, inherited environment. */
+/** The CLI as a process, for tests of signals and of the inherited environment. */
 import { argv, env, exit, stderr, stdin, stdout } from "node:process";
 import { runCli } from "../../src/cli/run.ts";
 

@@ -1,10 +1,10 @@
-/** What is said beside a failure: what to do next, with the very delegation in it. Limit: against a stub of a broker. */
+/** The recovery in error messages: it names the delegation and the next command. Runs against a stub broker. */
 import { describe, expect, test } from "vitest";
 import { ERRORS } from "../../src/schema/errors.ts";
 import { type Answer, delegationLike, failedWith, ID, type Seen, stubBroker } from "../client/stub-broker.ts";
 import { run } from "./fake-host.ts";
 
-/** Accepts work; what is asked about it then is the test's. */
+/** Accepts a delegation; `then` answers all other requests. */
 async function accepting(then: (answer: Answer, request: Seen) => void) {
   const { url } = await stubBroker((request, answer) => {
     if (request.path === "/v1/delegations") answer.json(delegationLike(), 202);
@@ -13,20 +13,23 @@ async function accepting(then: (answer: Answer, request: Seen) => void) {
   return { url, token: "t" };
 }
 
-describe("a wait for what was accepted that breaks off", () => {
-  // So long a pause is not waited out: the first failure is the last.
+describe("a wait that fails after the delegation was accepted", () => {
+  // The CLI does not wait this long, so the first failure is final.
   const away = (answer: Answer) =>
     answer.problem(503, "redis_unavailable", "TRANSPORT", { retry_after: 900 });
 
-  test.each(["--wait", "--watch"])("%s says that it goes on, and how to look", async (how) => {
-    const env = await accepting(away);
-    const { code, stdout, stderr } = await run(["delegate", "scout", "x", how], { env });
-    expect([code, stdout]).toEqual([75, ""]);
-    expect(stderr).toContain("about redis_unavailable. Do this. ");
-    expect(stderr).toContain(`${ID} was accepted and goes on; 'errand get ${ID} --wait' waits again.\n`);
-  });
+  test.each(["--wait", "--watch"])(
+    "%s says that the delegation continues, and how to wait again",
+    async (how) => {
+      const env = await accepting(away);
+      const { code, stdout, stderr } = await run(["delegate", "scout", "x", how], { env });
+      expect([code, stdout]).toEqual([75, ""]);
+      expect(stderr).toContain("about redis_unavailable. Do this. ");
+      expect(stderr).toContain(`${ID} was accepted and continues; 'errand get ${ID} --wait' waits again.\n`);
+    },
+  );
 
-  test("with --json the problem names it", async () => {
+  test("with --json the problem has its id", async () => {
     const env = await accepting(away);
     const { code, stdout, stderr } = await run(["delegate", "scout", "x", "--wait", "--json"], { env });
     expect([code, stdout]).toEqual([75, ""]);
@@ -37,7 +40,7 @@ describe("a wait for what was accepted that breaks off", () => {
     });
   });
 
-  test("what is not there any more does not go on", async () => {
+  test("a delegation that no longer exists does not continue", async () => {
     const env = await accepting((answer) => answer.problem(404, "delegation_not_found", "UPSTREAM"));
     const { stderr } = await run(["delegate", "scout", "x", "--wait", "--json"], { env });
     expect(JSON.parse(stderr)).toMatchObject({ delegation_id: ID, recovery: "Do this." });
@@ -48,19 +51,22 @@ test.each([
   ["approve", []],
   ["answer", ["main"]],
   ["answer", ["main", "--interrupt", "int_1"]],
-] as const)("%s %j of a question that expired says so, and how it is asked again", async (verb, more) => {
-  const stub = await stubBroker((request, answer) => {
-    if (request.method === "POST") answer.problem(409, "interrupt_not_open", "PROTOCOL");
-    else answer.json(failedWith("TIMEOUT", "interrupt_expired"));
-  });
-  const { code, stderr } = await run([verb, ID, ...more], { env: { url: stub.url, token: "t" } });
-  expect([code, stderr]).toEqual([
-    64,
-    `errand: ${ID} asks nothing any more: its question expired. 'errand redrive ${ID}' delegates it anew, and it asks again; its delegator and the operator may.\n`,
-  ]);
-});
+] as const)(
+  "%s %j of an expired question says so, and how to make the agent ask again",
+  async (verb, more) => {
+    const stub = await stubBroker((request, answer) => {
+      if (request.method === "POST") answer.problem(409, "interrupt_not_open", "PROTOCOL");
+      else answer.json(failedWith("TIMEOUT", "interrupt_expired"));
+    });
+    const { code, stderr } = await run([verb, ID, ...more], { env: { url: stub.url, token: "t" } });
+    expect([code, stderr]).toEqual([
+      64,
+      `errand: the question of ${ID} has expired. Its delegator or the operator can delegate it again with 'errand redrive ${ID}'; it then asks again.\n`,
+    ]);
+  },
+);
 
-test("a person at the terminal is told as well that the question expired", async () => {
+test("the prompt on a terminal reports an expired question, too", async () => {
   const stub = await stubBroker((_request, answer) =>
     answer.json(failedWith("TIMEOUT", "interrupt_expired")),
   );
@@ -73,7 +79,7 @@ test("a person at the terminal is told as well that the question expired", async
   expect([code, stderr]).toEqual([64, expect.stringContaining(`'errand redrive ${ID}'`)]);
 });
 
-test("a wait that a question ends says until when it is open", async () => {
+test("a wait that a question ends says how long the question stays open", async () => {
   const env = await accepting((answer) => {
     const message = { messageId: "q", role: "ROLE_AGENT", parts: [{ text: "which one?" }] };
     const times = { raised_at: "2026-01-01T00:00:00.000Z", expires_at: "2026-01-01T00:30:00.000Z" };
@@ -82,11 +88,11 @@ test("a wait that a question ends says until when it is open", async () => {
   });
   const { stderr } = await run(["delegate", "scout", "x", "--wait"], { env });
   expect(stderr).toContain(
-    "asks: which one? It is open until 2026-01-01T00:30:00.000Z. Answer with 'errand answer",
+    "asks: which one? The question is open until 2026-01-01T00:30:00.000Z. Answer with 'errand answer",
   );
 });
 
-describe("a remedy names the delegation", () => {
+describe("the recovery names the delegation", () => {
   test.each([
     [["cancel", ID], "already_finished", `See how it ended with 'errand get ${ID}'`],
     [["redrive", ID], "wrong_state", `See where it stands with 'errand get ${ID}'`],
@@ -102,7 +108,7 @@ describe("a remedy names the delegation", () => {
   test.each([
     [["delegate", "scout", "x"], "--wait"],
     [["get", ID], "--wait"],
-  ])("%j when the wait ran out", async (argv, how) => {
+  ])("%j when the wait timed out", async (argv, how) => {
     const env = await accepting((answer, request) => {
       const ms = Number(request.query.get("wait_seconds")) * 1000;
       setTimeout(() => answer.json(delegationLike()), ms);
@@ -110,11 +116,11 @@ describe("a remedy names the delegation", () => {
     const { code, stderr } = await run([...argv, how, "--timeout", "0.1"], { env });
     expect(code).toBe(124);
     expect(stderr).toContain(
-      `It goes on: 'errand get ${ID} --wait' waits again, 'errand cancel ${ID}' ends it.\n`,
+      `It continues: 'errand get ${ID} --wait' waits again, 'errand cancel ${ID}' cancels it.\n`,
     );
   });
 
-  test("and the agent, where the end of a wait says what to start", async () => {
+  test("and the agent, if a worker must be started", async () => {
     const error = { category: "TIMEOUT", code: "not_picked_up", message: "nobody came", retryable: false };
     const { recovery } = ERRORS.not_picked_up;
     const ended = delegationLike({ state: "failed", error: { ...error, recovery } });
@@ -124,7 +130,7 @@ describe("a remedy names the delegation", () => {
   });
 });
 
-test("a code of the agent's own gets the words of a failed agent", async () => {
+test("an error code of the agent's own gets the recovery of agent_error", async () => {
   const { recovery } = ERRORS.agent_error;
   const error = { category: "UPSTREAM", code: "my_own", message: "oops", retryable: false, recovery };
   const env = await accepting((answer) => answer.json(delegationLike({ state: "failed", error })));
@@ -143,7 +149,7 @@ test.each([
   ["approve"],
   ["message"],
   ["list", "--tree"],
-])("%s of what is no id says what one looks like, and where to find it", async (...argv) => {
+])("%s with a malformed id shows the form of ids, and where to find them", async (...argv) => {
   const { code, stderr } = await run([...argv, "xyz"], { stdin: "hi" });
   expect(code).toBe(64);
   expect(stderr).toContain("'xyz'");

@@ -182,9 +182,9 @@ describe("start and stop", () => {
       expect(run.stderr()).toContain(name);
     }
     expect(run.stderr()).toContain(
-      "ERRAND_PORT: a whole number from 0 to 65535 is wanted; 0 picks a free port\n",
+      "ERRAND_PORT: must be a whole number from 0 to 65535; 0 picks a free port\n",
     );
-    expect(run.stderr()).toContain("ERRAND_SHARDS: a whole number from 1 to 256 is wanted\n");
+    expect(run.stderr()).toContain("ERRAND_SHARDS: must be a whole number from 1 to 256\n");
     expect(run.stderr()).not.toContain("short");
   });
 
@@ -225,7 +225,7 @@ describe("start and stop", () => {
     const second = errand(dir, ["serve"], { ERRAND_PORT: port });
     expect(await second.ended()).toBe(78);
     expect(second.stderr()).toMatch(
-      new RegExp(`^errand: a broker already runs on .*, at ${url} \\(process ${child.pid}\\); .*\n$`),
+      new RegExp(`^errand: a broker is already running on .* at ${url} \\(process ${child.pid}\\); .*\n$`),
     );
     // It still answers, and the CLI still finds it.
     const listed = errand(dir, ["agent", "list"]);
@@ -236,7 +236,7 @@ describe("start and stop", () => {
     const dir = freshDir();
     const away = errand(dir, ["serve"], { ERRAND_PORT: "0", ERRAND_REDIS_URL: "redis://127.0.0.1:1" });
     expect(await away.ended()).toBe(75);
-    expect(away.stderr()).toContain("ERRAND_REDIS_URL does not answer");
+    expect(away.stderr()).toContain("ERRAND_REDIS_URL does not respond");
     // The run's own Redis stands in for somebody's cache, for as long as this takes.
     const redis = new Redis(inject("redisSocket"));
     const url = `unix:${inject("redisSocket")}`;
@@ -268,6 +268,6 @@ describe("what a command prints", () => {
     await agent("flood", "head -c 3000000 /dev/zero | tr '\\0' x");
     const flood = errand(dir, ["delegate", "flood", "x", "--wait"]);
     expect(await flood.ended()).toBe(0);
-    expect(flood.stderr()).toMatch(/the reply was cut by its agent: \d+ of 3000000 bytes/);
+    expect(flood.stderr()).toMatch(/the agent truncated the reply to \d+ of 3000000 bytes/);
   }, 120_000);
 });

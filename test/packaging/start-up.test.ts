@@ -1,4 +1,4 @@
-/** What the program does before and while it begins to serve. Limit: the built program. */
+/** The start of the built program: what it checks, prints and writes. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, statSync } from "node:fs";
@@ -13,7 +13,7 @@ import { until } from "../support/until.ts";
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
-test("with a Redis of one's own the data directory is private, too", async () => {
+test("with an external Redis the data directory is private, too", async () => {
   const cwd = freshDir();
   const dataDir = join(cwd, ".errand");
   mkdirSync(dataDir);
@@ -24,7 +24,7 @@ test("with a Redis of one's own the data directory is private, too", async () =>
   expect(modeOf(join(dataDir, "operator-token")).toString(8)).toBe("600");
 }, 40_000);
 
-test("more connections than it may open end nothing: with room it serves again", async () => {
+test("too many connections do not end it: it serves again when some are closed", async () => {
   const cwd = freshDir();
   const { socket } = await startServer();
   const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
@@ -38,19 +38,19 @@ test("more connections than it may open end nothing: with room it serves again",
     },
     stdio: ["ignore", "ignore", "pipe"],
   });
-  let said = "";
+  let stderr = "";
   child.stderr.on("data", (chunk) => {
-    said += chunk;
+    stderr += chunk;
   });
   const exited = once(child, "exit");
   onTestFinished(async () => {
     child.kill("SIGTERM");
     await exited;
   });
-  const url = await until(() => /ready at (\S+)/.exec(said)?.[1] ?? child.exitCode !== null, {
+  const url = await until(() => /ready at (\S+)/.exec(stderr)?.[1] ?? child.exitCode !== null, {
     timeoutMs: 20_000,
   });
-  if (typeof url !== "string") throw new Error(`it did not start: ${said}`);
+  if (typeof url !== "string") throw new Error(`it did not start: ${stderr}`);
   const port = Number(new URL(url).port);
   const sockets: Socket[] = Array.from({ length: 700 }, () => {
     const socket = connect(port, "127.0.0.1");
@@ -58,15 +58,38 @@ test("more connections than it may open end nothing: with room it serves again",
     return socket;
   });
   const open = () => sockets.filter(({ destroyed }) => !destroyed).length;
-  // What is beyond the limit is closed at once.
+  // Connections beyond the limit are closed at once.
   await until(() => open() < 500);
   for (const socket of sockets) socket.destroy();
   await until(async () => (await request(url, "GET", "/healthz", { token: null })).status === 200);
   expect(child.exitCode).toBeNull();
 }, 40_000);
 
-test("a Redis that is not there is named, with the reason", async () => {
+test("an unreachable Redis is named, with the reason", async () => {
   const run = errand(freshDir(), ["serve"], { ERRAND_REDIS_URL: "redis://127.0.0.1:1", ERRAND_PORT: "0" });
   expect(await run.ended()).toBe(75);
   expect(run.stderr()).toContain("ECONNREFUSED 127.0.0.1:1");
 }, 40_000);
+
+test("the start says what the CLI in another shell needs, and that is enough", async () => {
+  const { socket } = await startServer();
+  const redis = { ERRAND_REDIS_URL: `unix:${socket}` };
+  const byDefault = await serveIn(freshDir(), redis);
+  await until(() => byDefault.stderr().includes("the CLI finds this broker and its token in "));
+
+  const dataDir = join(freshDir(), "data");
+  const named = errand(freshDir(), ["serve"], { ...redis, ERRAND_PORT: "0", ERRAND_DATA_DIR: dataDir });
+  const needed = () => /to use the CLI in another shell, set (\w+)=(\S+)\n/.exec(named.stderr());
+  const [, name = "", value = ""] = await until(needed, { timeoutMs: 20_000, what: "the start" });
+  expect([name, value]).toEqual(["ERRAND_DATA_DIR", dataDir]);
+  const list = errand(freshDir(), ["agent", "list"], { [name]: value });
+  expect([await list.ended(), list.stderr()]).toEqual([0, ""]);
+
+  const token = { ERRAND_OPERATOR_TOKEN: "operator-token-for-tests" };
+  const own = errand(freshDir(), ["serve"], { ...redis, ...token, ERRAND_PORT: "0" });
+  await until(() => own.stderr().includes("to use the CLI in another shell, set ERRAND_TOKEN\n"), {
+    timeoutMs: 20_000,
+    what: "the start",
+  });
+  expect(own.stderr()).not.toContain("operator-token");
+}, 90_000);

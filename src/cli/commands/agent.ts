@@ -1,4 +1,4 @@
-/** `errand agent`: list, get, workers, put, pause, resume, delete. Limit: one agent a call. */
+/** `errand agent`: lists, shows, configures, pauses and deletes agents. */
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
@@ -11,16 +11,9 @@ import {
   limitsPatchSchema,
 } from "../../schema/agent.ts";
 import { issuesOf } from "../../schema/issues.ts";
-import {
-  agentName,
-  type Cli,
-  connect,
-  examples,
-  type GlobalOptions,
-  positive,
-  wholeBetween,
-} from "../context.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
+import { agentName, positive, wholeBetween } from "../input/arguments.ts";
 import { oneLine, print, printJson, printTable, table } from "../show/output.ts";
 
 interface PutOptions extends GlobalOptions {
@@ -40,7 +33,7 @@ interface PutOptions extends GlobalOptions {
 export function addAgent(program: Command, cli: Cli): void {
   const agent = program
     .command("agent")
-    .description("list, show, set up, pause and delete agents")
+    .description("list, show, configure, pause and delete agents")
     .addHelpText(
       "after",
       examples("errand agent list", 'errand agent put scout --description "counts words"'),
@@ -53,16 +46,16 @@ export function addAgent(program: Command, cli: Cli): void {
     agent,
     cli,
     "pause",
-    "hand it nothing more; what it holds goes on, and delegations to it still queue",
+    "stop giving work to an agent; running work continues, and new delegations are queued",
   );
-  addPausing(agent, cli, "resume", "undo 'errand agent pause'");
+  addPausing(agent, cli, "resume", "give work to a paused agent again");
   addDelete(agent, cli);
 }
 
 function addList(agent: Command, { host }: Cli): void {
   agent
     .command("list")
-    .description("all agents, who is polling, and what waits")
+    .description("list all agents with their presence and queue")
     .addHelpText("after", examples("errand agent list", "errand agent list --json | jq -r .name"))
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
@@ -72,7 +65,7 @@ function addList(agent: Command, { host }: Cli): void {
         return;
       }
       await printTable(host, [
-        ["NAME", "PRESENCE", "POLLERS", "WAITING", "DELAYED", "WORKING", "DESCRIPTION"],
+        ["NAME", "PRESENCE", "POLLERS", "QUEUED", "DELAYED", "RUNNING", "DESCRIPTION"],
         ...agents.map(({ name, presence, paused, counts, description }) => [
           name,
           paused ? `${presence.state}, paused` : presence.state,
@@ -86,7 +79,7 @@ function addList(agent: Command, { host }: Cli): void {
 function addGetAgent(agent: Command, { host }: Cli): void {
   agent
     .command("get")
-    .description("one agent")
+    .description("show an agent's presence, queue and settings")
     .argument("<name>", "the agent", agentName)
     .addHelpText("after", examples("errand agent get scout", "errand agent get scout --json | jq .presence"))
     .action(async (name: string, _options: unknown, command: Command) => {
@@ -99,7 +92,7 @@ function addGetAgent(agent: Command, { host }: Cli): void {
 function addWorkers(agent: Command, { host }: Cli): void {
   agent
     .command("workers")
-    .description("list an agent's workers: when each was last seen, and what it holds")
+    .description("list an agent's workers: when each was last seen, and its delegations")
     .argument("<name>", "the agent", agentName)
     .addHelpText(
       "after",
@@ -113,7 +106,7 @@ function addWorkers(agent: Command, { host }: Cli): void {
         return;
       }
       await printTable(host, [
-        ["WORKER", "LAST SEEN", "HOLDS"],
+        ["WORKER", "LAST SEEN", "DELEGATIONS"],
         ...workers.map(({ id, last_seen_at, delegations }) => [id, last_seen_at, delegations.join(" ")]),
       ]);
     });
@@ -122,19 +115,25 @@ function addWorkers(agent: Command, { host }: Cli): void {
 function addPut(agent: Command, { host }: Cli): void {
   agent
     .command("put")
-    .description("create an agent, or change the given settings and keep the others")
+    .description("create an agent, or change its settings; omitted settings stay as they are")
     .argument("<name>", "the agent", agentName)
-    .option("--description <text>", "what it does")
-    .option("--accepts-from <principals...>", "who may delegate to it, for example caller:* (default: all)")
+    .option("--description <text>", "what the agent does")
+    .option(
+      "--accepts-from <principals...>",
+      "who may delegate to it, for example caller:* (default: everyone)",
+    )
     .option("--lease <seconds>", "how long a lease lasts without a heartbeat", positive)
-    .option("--max-attempts <n>", "how often work is tried", wholeBetween(1, 100))
-    .option("--max-working <n>", "how many leases at once", wholeBetween(1, 1_000_000))
-    .option("--max-waiting <n>", "how much work may wait", wholeBetween(1, 10_000_000))
+    .option("--max-attempts <n>", "maximum attempts per delegation", wholeBetween(1, 100))
+    .option("--max-working <n>", "maximum number of running delegations", wholeBetween(1, 1_000_000))
+    .option("--max-waiting <n>", "maximum number of queued delegations", wholeBetween(1, 10_000_000))
     .option("--interrupt-ttl <seconds>", "how long its questions stay open (default 86400)", positive)
-    .option("--push-to <url>", "the A2A server that the broker hands its work to (default: it is polled for)")
-    .option("--file <path>", "settings as JSON; options come on top, and null resets one to its default")
-    .option("--reset <settings...>", "reset to their defaults, for example accepts_from limits.max_working")
-    .option("--replace", "replace the whole agent: settings that are not given are reset to their defaults")
+    .option("--push-to <url>", "push its work to this A2A server (default: workers poll for it)")
+    .option("--file <path>", "read settings from a JSON file; null resets one, and options override the file")
+    .option(
+      "--reset <settings...>",
+      "reset these settings to their defaults, for example accepts_from limits.max_working",
+    )
+    .option("--replace", "replace all settings: omitted ones are reset to their defaults")
     .addHelpText(
       "after",
       examples(
@@ -174,7 +173,7 @@ function addDelete(agent: Command, { host }: Cli): void {
     .command("delete")
     .description("delete an agent and revoke its tokens")
     .argument("<name>", "the agent", agentName)
-    .option("--force", "cancel its live delegations, which are otherwise a reason to refuse")
+    .option("--force", "cancel its live delegations; without this, they prevent the deletion")
     .addHelpText("after", examples("errand agent delete scout", "errand agent delete scout --force"))
     .action(async (name: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { force?: boolean }>();
@@ -206,7 +205,7 @@ async function settingsOf(options: PutOptions): Promise<AgentPatch> {
     },
   };
   const limits = Object.values(given.limits).some((value) => value !== undefined) ? given.limits : undefined;
-  // Absent members stay absent; a `null` of the file stays one.
+  // Absent members stay absent, and a `null` in the file stays `null`.
   return { ...base, ...defined({ ...given, limits: limits && { ...base.limits, ...defined(limits) } }) };
 }
 
@@ -215,7 +214,7 @@ const defined = (members: object): object =>
 
 const GROUPS = { limits: limitsPatchSchema.shape, backoff: backoffPatchSchema.shape };
 
-/** `--reset accepts_from limits.max_working` as a patch; the name of a group is all of its settings. */
+/** `--reset accepts_from limits.max_working` as a patch. The name of a group resets all its settings. */
 function resetsOf(paths: readonly string[]): AgentPatch {
   const patch: Record<string, Record<string, null> | null> = {};
   for (const path of paths) {
@@ -228,7 +227,7 @@ function resetsOf(paths: readonly string[]): AgentPatch {
   }
   const parsed = agentPatchSchema.safeParse(patch);
   if (parsed.success) return parsed.data;
-  throw usageError("--reset takes names of settings, for example accepts_from or limits.max_working");
+  throw usageError("--reset requires setting names, for example accepts_from or limits.max_working");
 }
 
 async function settingsIn(path: string): Promise<AgentPatch> {
@@ -242,10 +241,12 @@ async function settingsIn(path: string): Promise<AgentPatch> {
   }
   const parsed = agentPatchSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw usageError(`${path} is not an agent: ${issuesOf(parsed.error, { whole: "the value" }).text}`);
+  throw usageError(
+    `${path} does not contain valid agent settings: ${issuesOf(parsed.error, { whole: "the value" }).text}`,
+  );
 }
 
-/** What a change did, a line for each kind. */
+/** What a change did, one line for each kind. */
 function changesOf({ name, created, changed, reset }: AgentChange): string {
   if (created) return `created ${name}`;
   const lines = [
@@ -263,15 +264,16 @@ function describe({ name, description, delivery, presence, paused, counts, limit
       "presence",
       `${presence.state}, ${presence.pollers} polling, last seen ${presence.last_seen_at ?? "never"}`,
     ],
-    ["waiting", `${counts.waiting} (and ${counts.delayed} delayed)`],
-    ["working", `${counts.working} (and ${counts.interrupted} waiting for an answer)`],
+    ["queue", `${counts.waiting} queued, ${counts.delayed} delayed`],
+    ["work", `${counts.working} running, ${counts.interrupted} waiting for an answer`],
   ];
   if (delivery.mode === "push") rows.push(["pushed to", delivery.url ?? "its A2A server"]);
-  if (paused) rows.push(["paused", `it is handed nothing until 'errand agent resume ${name}'`]);
+  if (paused) rows.push(["paused", `yes; resume with 'errand agent resume ${name}'`]);
   if (accepts_from) rows.push(["accepts from", accepts_from.join(" ")]);
   if (limits) {
-    rows.push(["lease", `${limits.lease_seconds} s, ${limits.max_attempts} attempts`]);
-    rows.push(["at most", `${limits.max_working ?? "any number"} working, ${limits.max_waiting} waiting`]);
+    const running = limits.max_working === null ? "no limit on running" : `${limits.max_working} running`;
+    rows.push(["lease", `${limits.lease_seconds} s, at most ${limits.max_attempts} attempts`]);
+    rows.push(["limits", `${limits.max_waiting} queued, ${running}`]);
     rows.push(["questions", `open for ${limits.interrupt_ttl_seconds} s`]);
   }
   return table(rows);

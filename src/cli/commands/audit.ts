@@ -1,10 +1,11 @@
-/** `errand audit`: the audit log, newest first. Limit: the operator's alone to read. */
+/** `errand audit`: shows the audit log, newest first. Only for the operator. */
 import { type Command, Option } from "commander";
 import { z } from "zod";
 import { Admin } from "../../client/admin.ts";
 import { type AuditAction, type AuditEntry, auditActionSchema } from "../../schema/audit.ts";
 import { principalSchema } from "../../schema/values.ts";
-import { type Cli, connect, examples, type GlobalOptions, valid, wholeBetween } from "../context.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { valid, wholeBetween } from "../input/arguments.ts";
 import { oneLine, printJson, printTable } from "../show/output.ts";
 
 interface AuditOptions extends GlobalOptions {
@@ -23,7 +24,7 @@ const changeSchema = z.object({
   after: valuesSchema,
 });
 
-/** `limits.max_working: 4 → 8`, or only the path when the entry does not have the values. */
+/** `limits.max_working: 4 → 8`, or `limits.max_working changed` if the entry lacks the values. */
 function detailsText(details: AuditEntry["details"]): string {
   const { changed, reset, before, after } = changeSchema.parse(details);
   if (changed.length + reset.length === 0) return JSON.stringify(details);
@@ -42,11 +43,13 @@ const json = (value: unknown): string => oneLine(JSON.stringify(value) ?? "", 10
 export function addAudit(program: Command, { host }: Cli): void {
   program
     .command("audit")
-    .description("list who changed tokens or agents, erased delegations, or acted in bulk; newest first")
+    .description(
+      "list changes to tokens and agents, erased delegations and bulk operations, newest first (operator only)",
+    )
     .addOption(new Option("--action <action>", "only this action").choices(auditActionSchema.options))
     .option("--subject <id>", "only this agent, token id or delegation id")
     .option("--by <principal>", "only what this principal did", valid(principalSchema))
-    .option("--limit <n>", "how many at most", wholeBetween(1, 100_000), 50)
+    .option("--limit <n>", "maximum number of entries", wholeBetween(1, 100_000), 50)
     .addHelpText("after", examples("errand audit", "errand audit --action token.create --json"))
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<AuditOptions>();

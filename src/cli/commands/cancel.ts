@@ -1,9 +1,10 @@
-/** `errand cancel`: cancels a delegation, or many of one agent. Limit: a reason, and no cascade, are for one alone. */
+/** `errand cancel`: cancels a delegation, or many of one agent. */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import type { Delegation } from "../../schema/delegation.ts";
-import { type Cli, connect, delegationId, examples } from "../context.ts";
+import { type Cli, connect, examples } from "../context.ts";
 import { usageError } from "../failure.ts";
+import { delegationId } from "../input/arguments.ts";
 import { addManyOptions, eachOf, type ManyOptions, manyOf } from "../many/bulk.ts";
 import { print, printJson } from "../show/output.ts";
 
@@ -18,10 +19,10 @@ export function addCancel(program: Command, cli: Cli): void {
   const { host } = cli;
   const command = program
     .command("cancel")
-    .description("cancel a delegation, or many; who works on it is told at once")
+    .description("cancel one delegation or many; the worker is notified at once")
     .argument("[id]", "the delegation, dlg_…", delegationId)
-    .option("--reason <text>", "why, for whoever watches")
-    .option("--no-cascade", "leave alone what was delegated as a part of it");
+    .option("--reason <text>", "the reason, shown in its events")
+    .option("--no-cascade", "do not cancel its children");
   addManyOptions(command, false)
     .addHelpText(
       "after",
@@ -36,13 +37,13 @@ export function addCancel(program: Command, cli: Cli): void {
       const { reason, cascade } = options;
       const many = manyOf(id, options);
       if (many && (reason !== undefined || !cascade)) {
-        throw usageError("--reason and --no-cascade go with one id");
+        throw usageError("--reason and --no-cascade require an id");
       }
       const delegator = new Delegator(await connect(host, options));
       if (many) {
         return eachOf(cli, options, (how) => delegator.cancelMany(many, how), { line, done: "canceled" });
       }
-      // Said only when it is not the default: an older broker knows no such field.
+      // Older brokers refuse the field, so the default is not sent.
       const delegation = await delegator.cancel(id ?? "", reason, cascade ? {} : { cascade });
       await (options.json ? printJson(host, delegation) : print(host, line(delegation)));
     });

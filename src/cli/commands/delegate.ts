@@ -1,6 +1,6 @@
 /**
- * `errand delegate`: hands work to an agent, and waits for the answer if asked to. Limit: a question of the agent's ends
- * the wait; a batch is not waited for.
+ * `errand delegate`: hands a task to an agent, and can wait for the reply. Limit: a question from the agent ends the
+ * wait.
  */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
@@ -9,25 +9,16 @@ import { callbackSchema } from "../../schema/callback.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
 import { contextIdSchema, delegationIdSchema } from "../../schema/values.ts";
-import {
-  agentName,
-  type Cli,
-  connect,
-  examples,
-  type GlobalOptions,
-  keyValue,
-  positive,
-  valid,
-  wholeBetween,
-} from "../context.ts";
-import { InOurWords, usageError } from "../failure.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { CliError, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
+import { agentName, keyValue, positive, valid, wholeBetween } from "../input/arguments.ts";
 import { readWork, textFrom } from "../input/task.ts";
 import { delegateLines } from "../many/batch.ts";
 import { eventLine } from "../show/event-line.ts";
 import { note, painter, print, printJson, write } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
-import { refuseBadEnd, waitFor } from "../wait.ts";
+import { requireCompleted, waitFor } from "../wait.ts";
 
 interface DelegateOptions extends GlobalOptions {
   readonly wait?: boolean;
@@ -51,38 +42,38 @@ interface DelegateOptions extends GlobalOptions {
 }
 
 const ABOUT = `
-Every call carries an Idempotency-Key, and is repeated while the broker is away or the connection is cut: the
-work is accepted once.
+Each request carries an Idempotency-Key and is retried while the broker is unavailable, so the task is accepted only
+once.
 
-With --batch, each line of the file is the body of POST /v1/delegations as JSON, perhaps with an idempotency_key of its
-own; the agent and the options count where a line says nothing. Each is accepted or refused on its own: ids on stdout,
-refusals by line on stderr (with --json one object a line: {"line", "delegation"} or {"line", "error"}), and the exit
-code is that of the worst.`;
+With --batch, each line of the file is the body of POST /v1/delegations as JSON, with an optional idempotency_key. The
+agent and the options are the defaults for each line. Each line is accepted or refused on its own: ids go to stdout,
+errors with their line number to stderr (with --json, one object per line on stdout: {"line", "delegation"} or
+{"line", "error"}). The most serious error sets the exit code.`;
 
 export function addDelegate(program: Command, { host, end }: Cli): void {
   program
     .command("delegate")
-    .description("hand a task to an agent; prints the delegation's id, or with --wait the answer")
-    .argument("[agent]", "who is to do it", agentName)
-    .argument("[task...]", "the task; '-' or nothing reads it from stdin")
-    .option("--wait", "wait for the end and print the reply; if it ends badly, exit by its error")
-    .option("--watch", "as --wait, with every event on stderr as it happens (with --json: on stdout)")
-    .option("--timeout <seconds>", "give up waiting after this long, with exit code 124", positive)
+    .description("hand a task to an agent; prints the delegation's id, or with --wait the reply")
+    .argument("[agent]", "the agent to delegate to", agentName)
+    .argument("[task...]", "the task; '-' or no task reads it from stdin")
+    .option("--wait", "wait for the end and print the reply; if it fails, the exit code is that of its error")
+    .option("--watch", "like --wait, and print every event on stderr as it happens (with --json: on stdout)")
+    .option("--timeout <seconds>", "stop waiting after this time, with exit code 124", positive)
     .option("--priority <n>", "0 to 9, higher first (default 5)", wholeBetween(0, 9))
-    .option("--context <id>", "the conversation it belongs to", valid(contextIdSchema))
-    .option("--delay <seconds>", "start no sooner than this", positive)
-    .option("--ttl <seconds>", "fail it if it is not finished by then (default: seven days)", positive)
-    .option("--start-within <seconds>", "fail it if nobody took it by then", positive)
-    .option("--max-attempts <n>", "how often it is tried (default: the agent's)", wholeBetween(1, 100))
-    .option("--meta <key=value>", "metadata that the agent gets; may be repeated", keyValue)
+    .option("--context <id>", "the conversation that it belongs to", valid(contextIdSchema))
+    .option("--delay <seconds>", "do not start before this time has passed", positive)
+    .option("--ttl <seconds>", "fail it unless it finishes within this time (default: 7 days)", positive)
+    .option("--start-within <seconds>", "fail it unless a worker takes it within this time", positive)
+    .option("--max-attempts <n>", "maximum number of attempts (default: the agent's)", wholeBetween(1, 100))
+    .option("--meta <key=value>", "metadata for the agent; may be repeated", keyValue)
     .option("--file <path>", "read the task from a file")
-    .option("--message-file <path>", "an A2A Message as JSON instead of a task; '-' is stdin")
-    .option("--idempotency-key <key>", "the same key again finds the same delegation (default: a random one)")
+    .option("--message-file <path>", "send an A2A Message from a JSON file; '-' reads stdin")
+    .option("--idempotency-key <key>", "repeating a key returns the same delegation (default: a random key)")
     .option("--parent <id>", "the delegation that this one is a part of", valid(delegationIdSchema))
-    .option("--callback <url>", "where a question and the end are POSTed to", callbackUrl)
-    .option("--callback-secret <secrets...>", "whsec_… to sign that with; several while one is replaced")
-    .option("--callback-token <token>", "sent with that as a bearer token")
-    .option("--batch <path>", "many, one JSON object a line; '-' is stdin")
+    .option("--callback <url>", "POST questions and the end to this URL", callbackUrl)
+    .option("--callback-secret <secrets...>", "whsec_… to sign callbacks with; pass several to rotate them")
+    .option("--callback-token <token>", "the bearer token of callbacks")
+    .option("--batch <path>", "delegate many: one JSON object per line; '-' reads stdin")
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",
@@ -115,7 +106,9 @@ async function batch(
   const { wait, watch, timeout, file, messageFile, batch: path, json = false } = options;
   const others = [wait, watch, timeout, file, messageFile, words[0]];
   if (others.some((one) => one !== undefined)) {
-    throw usageError("--batch has the tasks, and is not waited for: give neither a task nor --wait with it");
+    throw usageError(
+      "--batch cannot be combined with a task, --file, --message-file, --wait, --watch or --timeout",
+    );
   }
   const defaults = { ...(agent !== undefined && { target: agent }), ...wishes(options) };
   const text = await textFrom(host, path);
@@ -126,7 +119,7 @@ async function batch(
 async function delegate(host: CliHost, target: string, words: string[], options: DelegateOptions) {
   const { wait, watch, timeout } = options;
   const stays = wait === true || watch === true;
-  if (timeout !== undefined && !stays) throw usageError("--timeout goes with --wait or --watch");
+  if (timeout !== undefined && !stays) throw usageError("--timeout requires --wait or --watch");
   const asked = wishes(options);
   const work = await readWork(host, words, options);
   const connection = await connect(host, options);
@@ -140,10 +133,10 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   if (!stays) {
     await (options.json ? printJson(host, accepted) : print(host, id));
     if (presence && presence.state !== "online" && host.isTty.stderr)
-      await note(host, `nobody is polling ${target}; it waits.`);
+      await note(host, `no worker is polling ${target}; the delegation is queued.`);
     return;
   }
-  // It was there a moment ago: worth a wait of its own.
+  // The broker has just responded, so retry.
   const patient = { ...connection, failFast: false };
   const onEvent = watch ? teller(host, options.json === true) : undefined;
   const ended = await waitFor({
@@ -156,7 +149,7 @@ async function delegate(host: CliHost, target: string, words: string[], options:
     onEvent,
   });
   await (options.json ? printJson(host, ended) : printReply(host, ended));
-  refuseBadEnd(ended);
+  requireCompleted(ended);
 }
 
 function wishes(options: DelegateOptions): Partial<DelegateInput> {
@@ -181,13 +174,13 @@ function callbackUrl(value: string): string {
 function callback({ callback: url, callbackSecret: secret, callbackToken: token }: DelegateOptions) {
   if (url === undefined) {
     if (secret === undefined && token === undefined) return {};
-    throw usageError("--callback-secret and --callback-token go with --callback");
+    throw usageError("--callback-secret and --callback-token require --callback");
   }
   const given = { url, ...(secret !== undefined && { secret }), ...(token !== undefined && { token }) };
   const parsed = callbackSchema.safeParse(given);
   if (parsed.success) return { callback: parsed.data };
   const issue = parsed.error.issues[0];
-  throw usageError(`--callback-${String(issue?.path[0])}: it takes ${issue?.message}`);
+  throw usageError(`--callback-${String(issue?.path[0])}: expected ${issue?.message}`);
 }
 
 function teller(host: CliHost, json: boolean): (event: StreamEvent) => Promise<void> {
@@ -195,11 +188,11 @@ function teller(host: CliHost, json: boolean): (event: StreamEvent) => Promise<v
   return (event) => (json ? printJson(host, event) : write(host.stderr, `${eventLine(event, paint)}\n`));
 }
 
-/** Whether it was accepted is not known; the key finds out. */
+/** Adds the key to an error with unknown outcome, so that the user can retry safely. */
 function withKey(error: unknown, key: string): unknown {
   if (!(error instanceof ErrandApiError)) return error;
   if (error.details?.outcome !== "unknown") return error;
-  const recovery = `Run it again with --idempotency-key ${key}: if the work was accepted, that finds it.`;
+  const recovery = `Run it again with --idempotency-key ${key}; a task that was accepted is not delegated twice.`;
   const details = { ...error.details, idempotency_key: key };
-  return new InOurWords({ ...error.problem, recovery, details }, { cause: error });
+  return new CliError({ ...error.problem, recovery, details }, { cause: error });
 }

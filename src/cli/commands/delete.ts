@@ -1,16 +1,17 @@
-/** `errand delete`: erases finished delegations, one after the other. Limit: stops at the first refusal. */
+/** `errand delete`: erases finished delegations, one after another. Limit: stops at the first refusal. */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
-import { type Cli, connect, delegationIds, examples, type GlobalOptions } from "../context.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { naming } from "../failure.ts";
+import { delegationIds } from "../input/arguments.ts";
 import { print, printJson } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 
 export function addDelete(program: Command, { host }: Cli): void {
   program
     .command("delete")
-    .description("erase finished delegations at once, with their events, history and artifacts")
+    .description("erase finished delegations now, with their events, history and artifacts")
     .argument("<ids...>", "the delegations, dlg_…", delegationIds)
     .addHelpText("after", examples("errand delete dlg_…"))
     .action(async (given: readonly string[], _options: unknown, command: Command) => {

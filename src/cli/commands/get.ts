@@ -1,17 +1,18 @@
-/** `errand get`: shows a delegation or its reply, at once or at its end. Limit: the reply's text parts only. */
+/** `errand get`: shows a delegation or its reply, now or when it finishes. Limit: only text parts of the reply. */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
-import { type Cli, connect, delegationId, examples, type GlobalOptions, positive } from "../context.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
+import { delegationId, positive } from "../input/arguments.ts";
 import { historyRows } from "../show/history.ts";
 import { oneLine, print, printJson, progressText, table } from "../show/output.ts";
 import { howToAnswer, requestLine } from "../show/questions.ts";
 import { printReply } from "../show/reply.ts";
 import { standingRows } from "../show/standing.ts";
-import { refuseBadEnd, waitFor } from "../wait.ts";
+import { requireCompleted, waitFor } from "../wait.ts";
 
 interface GetOptions extends GlobalOptions {
   readonly wait?: boolean;
@@ -21,22 +22,18 @@ interface GetOptions extends GlobalOptions {
 }
 
 /** How many of the newest messages are shown without --history. */
-const SAID = 6;
-const SAID_MAX = 200;
+const MESSAGES = 6;
+const MESSAGE_CHARS = 200;
 
 export function addGet(program: Command, { host }: Cli): void {
   program
     .command("get")
-    .description("show a delegation as it stands, or as it ended")
+    .description("show a delegation's state, progress and result")
     .argument("<id>", "the delegation, dlg_…", delegationId)
-    .option("--wait", "wait until it is finished; if it ends badly, exit by its error")
-    .option(
-      "--timeout <seconds>",
-      "with --wait: give up waiting after this long, with exit code 124",
-      positive,
-    )
-    .option("--reply", "print the reply alone, as 'errand delegate --wait' does")
-    .option("--history", "print all follow-ups, questions and answers, with who answered and when")
+    .option("--wait", "wait until it finishes; if it fails, the exit code is that of its error")
+    .option("--timeout <seconds>", "with --wait: stop waiting after this time, with exit code 124", positive)
+    .option("--reply", "print only the reply, as 'errand delegate --wait' does")
+    .option("--history", "print all follow-ups, questions and answers, with author and time")
     .addHelpText(
       "after",
       examples(
@@ -48,7 +45,7 @@ export function addGet(program: Command, { host }: Cli): void {
     )
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GetOptions>();
-      if (options.timeout !== undefined && !options.wait) throw usageError("--timeout goes with --wait");
+      if (options.timeout !== undefined && !options.wait) throw usageError("--timeout requires --wait");
       const connection = await connect(host, options);
       const delegation = options.wait
         ? await waitFor({ host, connection, id, timeoutSeconds: options.timeout, json: options.json })
@@ -58,11 +55,11 @@ export function addGet(program: Command, { host }: Cli): void {
       else if (options.json) await printJson(host, delegation);
       else if (options.reply) await printReply(host, delegation);
       else await print(host, describe(delegation, await standingRows(connection, delegation)));
-      if (options.wait || options.reply) refuseBadEnd(delegation);
+      if (options.wait || options.reply) requireCompleted(delegation);
     });
 }
 
-/** With --json, one whole message a line. */
+/** With --json, one complete message per line. */
 async function printHistory(host: CliHost, { history }: Delegation, json = false): Promise<void> {
   if (json) for (const message of history) await printJson(host, message);
   else if (history.length === 0) await print(host, "no follow-ups, questions or answers yet");
@@ -82,18 +79,18 @@ function describe(delegation: Delegation, standing: readonly (readonly [string, 
     ["attempt", `${attempt} of ${max_attempts}`],
     ["created", delegation.created_at],
   ];
-  if (delegation.parent_id) rows.push(["part of", delegation.parent_id]);
+  if (delegation.parent_id) rows.push(["parent", delegation.parent_id]);
   if (delegation.redrive_of) rows.push(["redrive of", delegation.redrive_of]);
   if (lease) rows.push(["leased", `by ${oneLine(lease.worker_id)} until ${lease.expires_at}`]);
   const done = progress && progressText(progress);
   if (done) rows.push(["progress", done]);
   const { interrupt } = delegation;
-  const said = historyRows(delegation.history, SAID_MAX);
-  // The open question is shown below, with what it takes to answer it.
-  const past = said.slice(0, said.length - (interrupt?.requests.length ?? 0));
-  if (past.length > SAID)
-    rows.push(["said", `${past.length - SAID} earlier messages: 'errand get ${id} --history'`]);
-  rows.push(...past.slice(-SAID));
+  const messages = historyRows(delegation.history, MESSAGE_CHARS);
+  // The open question is shown below, with the command that answers it.
+  const past = messages.slice(0, messages.length - (interrupt?.requests.length ?? 0));
+  if (past.length > MESSAGES)
+    rows.push(["history", `${past.length - MESSAGES} earlier messages: 'errand get ${id} --history'`]);
+  rows.push(...past.slice(-MESSAGES));
   for (const request of interrupt?.requests ?? []) {
     rows.push(["asks", requestLine(request, interrupt?.requests.length === 1)]);
   }

@@ -1,4 +1,4 @@
-/** `errand list`: delegations, newest first. Limit: the broker looks through a bounded number of them a page. */
+/** `errand list`: lists delegations, newest first. */
 import { type Command, Option } from "commander";
 import { z } from "zod";
 import { Delegator } from "../../client/delegator.ts";
@@ -6,19 +6,10 @@ import type { ConnectionOptions } from "../../client/http.ts";
 import { Pages } from "../../client/pages.ts";
 import { type Delegation, LIVE_STATES, type State, TERMINAL_STATES } from "../../schema/delegation.ts";
 import { contextIdSchema, principalSchema } from "../../schema/values.ts";
-import {
-  agentName,
-  type Cli,
-  connect,
-  delegationId,
-  errorCode,
-  examples,
-  type GlobalOptions,
-  valid,
-  wholeBetween,
-} from "../context.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
+import { agentName, delegationId, errorCode, valid, wholeBetween } from "../input/arguments.ts";
 import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
 import { note, oneLine, painter, print, printJson, table } from "../show/output.ts";
 import { questionText } from "../show/questions.ts";
@@ -64,13 +55,13 @@ const DEFAULT_LIMIT = 20;
 const PAGE = 100;
 
 const ABOUT = `
-With --json, one delegation a line; where there are more, a last line {"next_cursor": "…"}. With --tree each has its
-depth, from 0; the oldest comes first then.`;
+With --json, it prints one delegation per line, and {"next_cursor": "…"} as the last line if there are more. With --tree,
+the oldest comes first, and each has its depth, starting at 0.`;
 
 export function addList(program: Command, { host }: Cli): void {
   program
     .command("list")
-    .description("delegations that you may see, newest first")
+    .description("list the delegations that you may see, newest first")
     .option("--target <agent>", "only work for this agent", agentName)
     .option(
       "--delegator <principal>",
@@ -79,22 +70,33 @@ export function addList(program: Command, { host }: Cli): void {
     )
     .option("--context <id>", "only this conversation", valid(contextIdSchema))
     .addOption(
-      new Option("--state <states>", "only in this state, or in one of several separated by commas")
+      new Option("--state <states>", "only in these states, separated by commas")
         .choices(STATES)
         .argParser(states),
     )
-    .option("--since <instant>", `only created at or after this instant, ${INSTANT_EXAMPLE}`, instant)
-    .option("--until <instant>", "only created before this instant", instant)
-    .option("-q, --query <text>", "only with this text in the first 100 bytes of the task; case is ignored")
+    .option("--since <instant>", `only created at or after this time, ${INSTANT_EXAMPLE}`, instant)
+    .option("--until <instant>", "only created before this time", instant)
+    .option(
+      "-q, --query <text>",
+      "only with this text in the first 100 bytes of the task, ignoring upper and lower case",
+    )
     .option(
       "--error-code <code>",
-      "only what ended with this error, for example attempts_exhausted",
+      "only delegations that ended with this error, for example attempts_exhausted",
       errorCode,
     )
-    .option("--limit <n>", `how many at most (default ${DEFAULT_LIMIT})`, wholeBetween(1, 1_000_000))
-    .option("--cursor <cursor>", "go on behind an earlier list")
-    .option("--all", "all of them")
-    .option("--tree [id]", "with what was delegated under them; or of this one delegation", delegationId)
+    .option(
+      "--limit <n>",
+      `maximum number of delegations (default ${DEFAULT_LIMIT})`,
+      wholeBetween(1, 1_000_000),
+    )
+    .option("--cursor <cursor>", "continue after an earlier list")
+    .option("--all", "no maximum")
+    .option(
+      "--tree [id]",
+      "show each with its children, as a tree; with an id, only the tree of that delegation",
+      delegationId,
+    )
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",
@@ -109,14 +111,18 @@ export function addList(program: Command, { host }: Cli): void {
       const options = command.optsWithGlobals<ListOptions>();
       if (options.all && options.limit !== undefined) throw usageError("give either --all or --limit");
       if (typeof options.tree === "string" && NARROWING.some((name) => options[name] !== undefined)) {
-        throw usageError("one tree is shown whole: give either its id or filters");
+        throw usageError("--tree with an id cannot be combined with filters");
+      }
+      const { since, until } = options;
+      if (since !== undefined && until !== undefined && Date.parse(until) < Date.parse(since)) {
+        throw usageError(`--until (${until}) is before --since (${since})`, "Swap or correct them.");
       }
       const connection = await connect(host, options);
       await (options.tree === undefined ? flat(host, connection, options) : trees(host, connection, options));
     });
 }
 
-/** A page at a time; the cursor of the next one, if there is any. */
+/** The pages of a list, up to the limit. */
 async function* pagesOf(connection: ConnectionOptions, options: ListOptions, signal: AbortSignal) {
   const { target, delegator, context, state, since, until, query: q, errorCode: error_code } = options;
   const filter = { target, delegator, context_id: context, state, since, until, q, error_code };
@@ -150,7 +156,7 @@ async function flat(host: CliHost, connection: ConnectionOptions, options: ListO
   await sayMore(host, cursor, options.json);
 }
 
-/** Each that is listed, in the tree of the highest above it that is listed too; once, the oldest first. */
+/** The tree of each listed delegation, the oldest first. One that was already shown in a tree is skipped. */
 async function trees(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
   const { tree } = options;
   const delegator = new Delegator(connection);
@@ -167,7 +173,7 @@ async function trees(host: CliHost, connection: ConnectionOptions, options: List
       cursor = next_cursor;
     }
     const shown = new Set<string>();
-    // Nothing is older than what it is a part of.
+    // A parent is older than its children, so its tree comes first.
     for (const id of found.reverse()) {
       if (shown.has(id)) continue;
       for (const one of await printTree(host, delegator, id, { json, signal })) shown.add(one);
@@ -180,7 +186,7 @@ async function sayMore(host: CliHost, cursor: string | null, json = false): Prom
   if (cursor === null) return;
   await (json
     ? printJson(host, { next_cursor: cursor })
-    : note(host, `there are more: --cursor ${cursor}, or --all.`));
+    : note(host, `more results: --cursor ${cursor}, or --all.`));
 }
 
 function asTable(delegations: readonly Delegation[]): string[] {
@@ -192,7 +198,7 @@ function asTable(delegations: readonly Delegation[]): string[] {
     one.created_at,
     oneLine(about(one), 60),
   ]);
-  // Widths that most pages have in common, so that they line up.
+  // Minimum widths that fit most pages, so that their columns line up.
   const head = [
     "ID".padEnd(32),
     "STATE".padEnd(14),
@@ -204,7 +210,7 @@ function asTable(delegations: readonly Delegation[]): string[] {
   return table([head, ...rows]).split("\n");
 }
 
-/** What is to be known of it at a glance: the question, or how it failed, before the task. */
+/** The open question, or the error and the task. */
 function about({ error, interrupt, state, task_preview }: Delegation): string {
   if (interrupt) return `asks: ${questionText(interrupt)}`;
   return error && error.code !== state ? `(${error.code}) ${task_preview}` : task_preview;

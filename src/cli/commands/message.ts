@@ -1,18 +1,19 @@
-/** `errand message`: a follow-up to work that waits or is worked at. Limit: no answer; what is asked is answered. */
+/** `errand message`: sends a follow-up message to the agent. `errand answer` answers its questions. */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
-import { type Cli, connect, delegationId, examples, type GlobalOptions } from "../context.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { delegationId } from "../input/arguments.ts";
 import { readWork, type Sources } from "../input/task.ts";
 import { print, printJson } from "../show/output.ts";
 
 export function addMessage(program: Command, { host }: Cli): void {
   program
     .command("message")
-    .description("say something more to who works on a delegation, or will; it arrives at once")
+    .description("send a follow-up message to the agent of a delegation")
     .argument("<id>", "the delegation, dlg_…", delegationId)
-    .argument("[text...]", "what to say; '-' or nothing reads it from stdin")
-    .option("--file <path>", "read it from a file")
-    .option("--message-file <path>", "an A2A Message as JSON; '-' is stdin")
+    .argument("[text...]", "the message; '-' or no text reads it from stdin")
+    .option("--file <path>", "read the message from a file")
+    .option("--message-file <path>", "send an A2A Message from a JSON file; '-' reads stdin")
     .addHelpText(
       "after",
       examples('errand message dlg_… "in French, please"', "git diff | errand message dlg_… -"),

@@ -1,7 +1,8 @@
-/** `errand redrive`: delegates anew what failed, one or many. Limit: what failed alone; the old one stays as it is. */
+/** `errand redrive`: delegates failed work again, as new delegations. */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
-import { type Cli, connect, delegationId, examples } from "../context.ts";
+import { type Cli, connect, examples } from "../context.ts";
+import { delegationId } from "../input/arguments.ts";
 import { addManyOptions, eachOf, type ManyOptions, manyOf } from "../many/bulk.ts";
 import { print, printJson } from "../show/output.ts";
 
@@ -9,8 +10,8 @@ export function addRedrive(program: Command, cli: Cli): void {
   const { host } = cli;
   const command = program
     .command("redrive")
-    .description("delegate anew what failed; prints the new id, for the same one each time")
-    .argument("[id]", "the delegation that failed, dlg_…", delegationId);
+    .description("delegate failed work again; prints the new id, also when repeated")
+    .argument("[id]", "the failed delegation, dlg_…", delegationId);
   addManyOptions(command, true)
     .addHelpText(
       "after",

@@ -1,13 +1,14 @@
-/** `errand token`: create, list, revoke. Limit: the secret is shown once, by create. */
+/** `errand token`: creates, lists and revokes tokens. */
 import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
-import { type Cli, connect, examples, type GlobalOptions, positive } from "../context.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { positive } from "../input/arguments.ts";
 import { note, print, printJson, printTable } from "../show/output.ts";
 
 export function addToken(program: Command, cli: Cli): void {
   const token = program
     .command("token")
-    .description("make, list and revoke bearer tokens (the operator alone may)")
+    .description("create, list and revoke bearer tokens (operator only)")
     .addHelpText("after", examples("errand token create caller:alice", "errand token list"));
   addCreate(token, cli);
   addListTokens(token, cli);
@@ -17,9 +18,9 @@ export function addToken(program: Command, cli: Cli): void {
 function addCreate(token: Command, { host }: Cli): void {
   token
     .command("create")
-    .description("make a token; it is printed now and never again")
+    .description("create a token; it is shown only once")
     .argument("<principal>", "agent:<name>, caller:<name>, approver:<name> or viewer:<name>")
-    .option("--expires <seconds>", "when it stops by itself (default: never)", positive)
+    .option("--expires <seconds>", "seconds until it expires (default: never)", positive)
     .addHelpText(
       "after",
       examples(
@@ -30,17 +31,18 @@ function addCreate(token: Command, { host }: Cli): void {
     .action(async (principal: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { expires?: number }>();
       const admin = new Admin(await connect(host, options));
-      const made = await admin.createToken(principal, { expiresInSeconds: options.expires });
-      if (options.json) return printJson(host, made);
-      await print(host, made.token);
-      if (host.isTty.stdout) await note(host, `${made.id} for ${made.principal}; it is shown only now.`);
+      const created = await admin.createToken(principal, { expiresInSeconds: options.expires });
+      if (options.json) return printJson(host, created);
+      await print(host, created.token);
+      if (host.isTty.stdout)
+        await note(host, `created ${created.id} for ${created.principal}; the token is shown only once.`);
     });
 }
 
 function addListTokens(token: Command, { host }: Cli): void {
   token
     .command("list")
-    .description("all tokens, without their secrets")
+    .description("list all tokens, without their secrets")
     .addHelpText("after", examples("errand token list", "errand token list --json | jq -r .principal"))
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
@@ -64,8 +66,8 @@ function addListTokens(token: Command, { host }: Cli): void {
 function addRevoke(token: Command, { host }: Cli): void {
   token
     .command("revoke")
-    .description("revoke a token; it stops within a second, open streams and polls included")
-    .argument("<id>", "the token's id, as in the list")
+    .description("revoke a token; its open streams and polls end within a second")
+    .argument("<id>", "the token's id, from 'errand token list'")
     .addHelpText("after", examples("errand token revoke tok_…"))
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();

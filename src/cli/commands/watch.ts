@@ -1,9 +1,10 @@
-/** `errand watch`: events as they happen, one a line. Limit: shows; it never acts on what it sees. */
+/** `errand watch`: prints events as they happen, one per line. */
 import { type Command, InvalidArgumentError } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import { EVENT_TYPES, type EventType } from "../../schema/event.ts";
-import { agentName, type Cli, connect, delegationId, examples, type GlobalOptions } from "../context.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
+import { agentName, delegationId } from "../input/arguments.ts";
 import { eventLine } from "../show/event-line.ts";
 import { note, painter, print, printJson } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
@@ -19,13 +20,13 @@ interface WatchOptions extends GlobalOptions {
 export function addWatch(program: Command, { host }: Cli): void {
   program
     .command("watch")
-    .description("print events as they happen: of one delegation until its end, or of all that you may see")
+    .description("print events as they happen: of one delegation until it ends, or of all that you may see")
     .argument("[id]", "one delegation, dlg_…", delegationId)
     .option("--target <agent>", "only work for this agent", agentName)
     .option("--delegator <principal>", "only work from this principal, for example caller:ci")
     .option("--context <id>", "only this conversation")
-    .option("--types <types>", `only these, with commas: ${EVENT_TYPES.join(",")}`, eventTypes)
-    .option("--after <cursor>", "resume behind this event; 0 is the beginning (default: now)")
+    .option("--types <types>", `only these types, separated by commas: ${EVENT_TYPES.join(",")}`, eventTypes)
+    .option("--after <cursor>", "resume after this event; 0 is the beginning (default: now)")
     .addHelpText(
       "after",
       examples("errand watch", "errand watch dlg_…", "errand watch --target scout --json"),
@@ -34,12 +35,12 @@ export function addWatch(program: Command, { host }: Cli): void {
       const options = command.optsWithGlobals<WatchOptions>();
       const { target, delegator, context, types, after, json } = options;
       if (id !== undefined && (target ?? delegator ?? context ?? types) !== undefined) {
-        throw usageError("one delegation is watched whole: give either its id or filters");
+        throw usageError("give either an id or filters");
       }
       const connection = await connect(host, options);
       let away = false;
       const onRetry = () => {
-        if (!away && !json) void note(host, "the broker is away; watching goes on when it is back.");
+        if (!away && !json) void note(host, "the broker is unavailable; watching resumes when it is back.");
         away = true;
       };
       const paint = painter(host, "stdout");
@@ -57,6 +58,6 @@ function eventTypes(value: string): EventType[] {
   return value.split(",").map((name) => {
     const type = EVENT_TYPES.find((known) => known === name.trim().toUpperCase());
     if (type) return type;
-    throw new InvalidArgumentError(`'${name}' is no event type; there are ${EVENT_TYPES.join(", ")}.`);
+    throw new InvalidArgumentError(`'${name}' is not an event type; use ${EVENT_TYPES.join(", ")}.`);
   });
 }

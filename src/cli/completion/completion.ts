@@ -1,4 +1,4 @@
-/** `errand completion`: a script for the shell, made from the commands themselves. Limit: names of agents are not known to it. */
+/** `errand completion`: prints a shell completion script. Limit: it does not complete names of agents. */
 import { Argument, type Command } from "commander";
 import { type Cli, examples } from "../context.ts";
 import { write } from "../show/output.ts";
@@ -13,8 +13,8 @@ const ABOUT = `
 export function addCompletion(program: Command, { host }: Cli): void {
   program
     .command("completion")
-    .description("print a script that lets the shell complete errand's words")
-    .addArgument(new Argument("<shell>", "which shell").choices(SHELLS))
+    .description("print a shell completion script")
+    .addArgument(new Argument("<shell>", "the shell").choices(SHELLS))
     .addHelpText("after", ABOUT)
     .addHelpText("after", examples("source <(errand completion bash)"))
     .action(async (shell: Shell) => write(host.stdout, scriptFor(shell, placesOf(program))));

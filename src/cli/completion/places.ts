@@ -1,10 +1,10 @@
 /**
- * What may be written where: for each command its subcommands, its options, and what they take.
- * Limit: read from commander's tree, so it knows what the help knows.
+ * What can be completed where: the subcommands and options of each command, and the options' values. Read from
+ * commander's tree.
  */
 import type { Command, Option } from "commander";
 
-/** What follows: nothing, a file, one of these words, or something that only the user knows. */
+/** An option's value: none, a file, one of these words, or anything else. */
 export type Takes = "nothing" | "file" | "anything" | readonly string[];
 
 export interface PlaceOption {
@@ -18,7 +18,7 @@ export interface Place {
   readonly path: string;
   readonly commands: readonly { readonly name: string; readonly about: string }[];
   readonly options: readonly PlaceOption[];
-  /** Words that the first argument may be. */
+  /** The choices of the first argument. */
   readonly words: readonly string[];
 }
 
@@ -28,7 +28,7 @@ export function placesOf(program: Command, above = "", inherited: readonly Place
   const own = help.visibleOptions(program).map(toOption);
   const commands = program.commands.map((one) => ({ name: one.name(), about: one.description() }));
   const words = program.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
-  // What the program itself takes, every command takes: but for asking its version.
+  // Subcommands inherit all options but --help and --version.
   const passedOn = [...inherited, ...own].filter(
     ({ flags }) => !/^--(?:help|version)$/.test(flags.at(-1) ?? ""),
   );

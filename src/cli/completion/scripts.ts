@@ -1,6 +1,6 @@
 /**
- * Completion scripts for bash, zsh and fish. All walk the words of the line to find the command that is being
- * written, then offer what may stand there. Limit: behind `--` the shell's own completion takes over.
+ * Completion scripts for bash, zsh and fish. Each walks the words of the line to find the command, then offers its
+ * subcommands and options. After `--` the shell's own completion takes over.
  */
 import type { Place, PlaceOption, Takes } from "./places.ts";
 
@@ -13,7 +13,7 @@ export function scriptFor(shell: Shell, places: readonly Place[]): string {
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const deeper = (places: readonly Place[]): string[] => places.slice(1).map(({ path }) => quoted(path));
-/** `errand get --timeout`: what a shell looks up when the word before may take a value. */
+/** Keys such as `errand get --timeout`, for options with a value of some kind. */
 const valued = (places: readonly Place[], fits: (takes: Takes) => boolean): string[] =>
   places.flatMap(({ path, options }) =>
     options

@@ -1,4 +1,4 @@
-/** What `errand doctor` hears from the broker. Limit: one try each; a broker that comes and goes is told as it was. */
+/** The checks of `errand doctor` on the broker. Limit: one attempt each. */
 import { z } from "zod";
 import { ErrandApiError } from "../../client/errors.ts";
 import { type ConnectionOptions, Http } from "../../client/http.ts";
@@ -7,18 +7,18 @@ import { type Found, START } from "../discover.ts";
 import { recoveryFor } from "../recovery.ts";
 import type { Check } from "./check.ts";
 
-/** What is timed takes effect within a second; beyond that instants would be off to the eye. */
+/** Timers act within a second. A larger skew shows in timestamps. */
 const SKEW_MS = 2000;
 const ANSWER_MS = 5000;
-/** From here on the broker takes no new work. */
+/** The share of maxmemory at which the broker refuses new work. */
 const FULL = 0.75;
 
 export async function* brokerChecks(found: Found, ownVersion: string): AsyncGenerator<Check> {
   const { url, urlFrom, token, tokenFrom } = found;
   if (url === undefined) {
-    const detail = found.local ? `none runs on ${found.local.folder}` : "none was found";
+    const detail = found.local ? `not running on ${found.local.folder}` : "not found";
     yield { check: "broker", status: "fail", detail, remedy: START, category: "TRANSPORT" };
-    yield* skipped("there is no broker to ask", "token", "version", "clock");
+    yield* skipped("no broker", "token", "version", "clock");
     return;
   }
   const connection = { url, token, failFast: true, retryForMs: 0 };
@@ -30,14 +30,14 @@ export async function* brokerChecks(found: Found, ownVersion: string): AsyncGene
   );
   if (trouble) {
     yield failed("broker", trouble);
-    yield* skipped("the broker does not answer", "token", "version", "clock");
+    yield* skipped("the broker does not respond", "token", "version", "clock");
     return;
   }
-  yield { check: "broker", status: "ok", detail: `${url} (from ${urlFrom}) answers` };
+  yield { check: "broker", status: "ok", detail: `${url} (from ${urlFrom}) responds` };
   if (token === undefined) {
-    const remedy = "Set ERRAND_TOKEN, or give --token.";
-    yield { check: "token", status: "fail", detail: `there is none for ${url}`, remedy, category: "AUTH" };
-    yield* skipped("the broker tells it to those with a token", "version", "clock", "redis");
+    const remedy = "Set ERRAND_TOKEN, or pass --token.";
+    yield { check: "token", status: "fail", detail: `no token for ${url}`, remedy, category: "AUTH" };
+    yield* skipped("needs a token", "version", "clock", "redis");
     return;
   }
   yield* answered(connection, `from ${tokenFrom}`, ownVersion);
@@ -61,34 +61,35 @@ async function* answered(
     }
     const isToken = error.category === "AUTH";
     if (isToken) yield failed("token", error);
-    yield* skipped("the broker did not tell", ...(isToken ? [] : ["token" as const]), "version", "clock");
-    if (isToken) yield* skipped("the broker did not tell", "redis");
+    const why = "the broker did not return its status";
+    yield* skipped(why, ...(isToken ? [] : ["token" as const]), "version", "clock");
+    if (isToken) yield* skipped(why, "redis");
     else yield failed("redis", error);
     return;
   }
   const took = Date.now() - askedAt;
-  yield { check: "token", status: "ok", detail: `${from}, of ${status.principal}` };
+  yield { check: "token", status: "ok", detail: `${from}, for ${status.principal}` };
   yield versionCheck(ownVersion, status.version);
   yield clockCheck(Date.parse(status.now) - (askedAt + took / 2), took / 2);
-  if (status.redis === null) yield* skipped("only the operator and viewers are told", "redis");
+  if (status.redis === null) yield* skipped("shown only to the operator and viewers", "redis");
   else yield* redisChecks(status.redis);
 }
 
 export function versionCheck(own: string, broker: string): Check {
-  if (own === broker) return { check: "version", status: "ok", detail: `${own}, as the broker` };
+  if (own === broker) return { check: "version", status: "ok", detail: `${own}, same as the broker` };
   const detail = `this program is ${own}, the broker ${broker}`;
   return { check: "version", status: "warn", detail, remedy: "Use the same version on both sides." };
 }
 
-/** `aheadMs`: how far the broker's clock is ahead of ours; `errorMs`: what the way there and back leaves open. */
+/** `aheadMs`: how far the broker's clock is ahead of ours; `errorMs`: the uncertainty from the round trip. */
 export function clockCheck(aheadMs: number, errorMs: number): Check {
   const off = Math.abs(aheadMs);
-  const said = `${(off / 1000).toFixed(1)} s ${aheadMs > 0 ? "ahead of" : "behind"} this machine's`;
+  const skew = `${(off / 1000).toFixed(1)} s ${aheadMs > 0 ? "ahead of" : "behind"} this machine's`;
   if (off - errorMs <= SKEW_MS)
-    return { check: "clock", status: "ok", detail: "the broker's agrees with this machine's" };
+    return { check: "clock", status: "ok", detail: "the broker's clock agrees with this machine's" };
   const remedy =
-    "Synchronise both by NTP: instants that you give or read (deadlines, events) are off by that.";
-  return { check: "clock", status: "warn", detail: `the broker's is ${said}`, remedy };
+    "Synchronize both by NTP; until then, times that you give or read (deadlines, events) are off by that.";
+  return { check: "clock", status: "warn", detail: `the broker's clock is ${skew}`, remedy };
 }
 
 export function* redisChecks(redis: RedisStatus): Generator<Check> {
@@ -96,7 +97,7 @@ export function* redisChecks(redis: RedisStatus): Generator<Check> {
   const own = source === "embedded";
   yield { check: "redis", status: "ok", detail: `${source}: ${product} ${version}` };
   if (policy === "noeviction" || policy === null) {
-    yield { check: "redis_eviction", status: "ok", detail: policy ?? "not told by the provider" };
+    yield { check: "redis_eviction", status: "ok", detail: policy ?? "not reported by the provider" };
   } else {
     yield {
       check: "redis_eviction",
@@ -113,16 +114,16 @@ export function* redisChecks(redis: RedisStatus): Generator<Check> {
 function durabilityCheck(own: boolean, appendonly: boolean, fsync: string | null): Check {
   const check = "redis_durability";
   if (appendonly && fsync === "always") {
-    return { check, status: "ok", detail: "appendonly, fsync always: what was accepted is on disk" };
+    return { check, status: "ok", detail: "appendonly, fsync always: accepted work is on disk" };
   }
   if (!appendonly) {
     const detail = "appendonly is off: a restart of Redis may lose accepted work";
     return { check, status: "warn", detail, remedy: "Set appendonly to yes, and appendfsync to always." };
   }
-  const detail = `appendfsync is ${fsync ?? "unknown"}: a power cut, or the death of Redis, may lose the last seconds`;
+  const detail = `appendfsync is ${fsync ?? "unknown"}: a power failure or a crash of Redis may lose the last seconds`;
   const remedy = own
-    ? "Set ERRAND_REDIS_FSYNC=always, unless that is meant."
-    : "Set appendfsync to always, unless that is meant.";
+    ? "Set ERRAND_REDIS_FSYNC=always, unless this is intended."
+    : "Set appendfsync to always, unless this is intended.";
   return { check, status: "warn", detail, remedy };
 }
 
@@ -131,12 +132,12 @@ function memoryCheck({ used_memory_bytes: used, maxmemory_bytes: max }: RedisSta
   const mib = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
   if (max === 0) {
     const remedy =
-      "Set maxmemory below what the machine has: then new work is refused before Redis is killed.";
-    return { check, status: "warn", detail: `${mib(used)} used, without a limit`, remedy };
+      "Set maxmemory below the machine's memory, so that new work is refused before Redis is killed.";
+    return { check, status: "warn", detail: `${mib(used)} used, no limit`, remedy };
   }
   const detail = `${mib(used)} of ${mib(max)} used`;
   if (used < max * FULL) return { check, status: "ok", detail };
-  const remedy = "Raise maxmemory, or lower ERRAND_RETENTION_SECONDS; new work is refused meanwhile.";
+  const remedy = "Raise maxmemory, or lower ERRAND_RETENTION_SECONDS; until then, new work is refused.";
   return { check, status: "fail", detail, remedy, category: "TRANSPORT" };
 }
 

@@ -1,4 +1,4 @@
-/** One finding of `errand doctor`. Limit: a shape; the findings are in doctor-local.ts and doctor-broker.ts. */
+/** The result of one check of `errand doctor`. The checks are in local.ts and broker.ts. */
 import { z } from "zod";
 import { categorySchema } from "../../schema/errors.ts";
 
@@ -17,12 +17,12 @@ export const checkSchema = z.strictObject({
     "redis_durability",
     "redis_memory",
   ]),
-  /** `skip`: could not be looked at, for a reason told in `detail`. */
+  /** `skip`: not checked, for the reason in `detail`. */
   status: z.enum(["ok", "warn", "fail", "skip"]),
   detail: z.string(),
-  /** What to do; with every `warn` and `fail`. */
+  /** What to do. Present with `warn` and `fail`. */
   remedy: z.string().optional(),
-  /** Of a `fail`: whose exit code it is. */
+  /** Present with `fail`: decides the exit code. */
   category: categorySchema.optional(),
 });
 export type Check = z.infer<typeof checkSchema>;

@@ -1,36 +1,25 @@
-/** `errand doctor`: checks everything that a delegation depends on. Limit: it fixes nothing, it says how. */
+/** `errand doctor`: checks everything that a delegation depends on, and says how to fix each problem. */
 import type { Command } from "commander";
 import type { Category } from "../../schema/errors.ts";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
 import { look } from "../discover.ts";
-import { exitCodeOf, toFailure } from "../failure.ts";
+import { toFailure, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, painter, print, printJson } from "../show/output.ts";
 import { brokerChecks } from "./broker.ts";
 import type { Check } from "./check.ts";
 import { appendOnlyCheck, dataDirCheck, nodeCheck, redisHereChecks, settingsCheck } from "./local.ts";
 
-/** With several failures, the first of these categories sets the exit code: the one to fix first. */
-const WORST: readonly Category[] = [
-  "INTERNAL",
-  "CONFIG",
-  "AUTH",
-  "PROTOCOL",
-  "TRANSPORT",
-  "TIMEOUT",
-  "UPSTREAM",
-];
-
 const ABOUT = `
-It checks this program (Node, settings, the data directory, how the private Redis last loaded it) and the broker
-(whether it answers, its version, your token, its clock, its Redis and how that is set). Where no broker answers, it
-says which Redis one would use here. A failure sets the exit code of its category; with several, the one to fix first
-counts. A warning sets none.`;
+It checks this program (Node, settings, the data directory, how the embedded Redis last loaded its data) and the broker
+(whether it responds, its version, your token, its clock, its Redis and the settings of that). If no broker responds, it
+shows which Redis a broker would use here. A failure sets the exit code; with several, the most serious one does.
+Warnings do not change the exit code.`;
 
 export function addDoctor(program: Command, { host, end }: Cli): void {
   program
     .command("doctor")
-    .description("check this program, the broker and its Redis; each trouble comes with its remedy")
+    .description("check this program, the broker and its Redis; each problem comes with its fix")
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",
@@ -46,8 +35,7 @@ export function addDoctor(program: Command, { host, end }: Cli): void {
         await (options.json ? printJson(host, check) : show(host, check));
         if (check.status === "fail") failed.push(check.category ?? "INTERNAL");
       }
-      const worst = WORST.find((category) => failed.includes(category));
-      end(worst === undefined ? 0 : exitCodeOf(worst));
+      end(worstExitCode(failed));
     });
 }
 

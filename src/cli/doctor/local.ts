@@ -1,4 +1,4 @@
-/** What `errand doctor` finds on this machine. Limit: rights are POSIX; elsewhere they are not looked at. */
+/** The checks of `errand doctor` on this machine. Limit: file permissions are not checked on Windows. */
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,9 +7,9 @@ import type { Found } from "../discover.ts";
 import type { LastLoad, Preflight } from "../host.ts";
 import type { Check } from "./check.ts";
 
-/** As package.json's `engines`. */
+/** As in package.json's `engines`. */
 const NODE_MIN = [20, 19] as const;
-/** Whoever reads these is the operator. */
+/** Who can read these files can act as the operator. */
 const SECRETS = ["operator-token", "redis-password", "gateway.json"];
 
 export function nodeCheck(version = versions.node): Check {
@@ -40,8 +40,9 @@ export function settingsCheck(problems: readonly string[]): Check {
 export async function dataDirCheck({ local, url }: Found, dataDir: string): Promise<Check> {
   const check = "data_dir";
   if (!local) {
-    if (url !== undefined) return { check, status: "skip", detail: "the broker is given by its URL" };
-    return { check, status: "ok", detail: `there is none at ${dataDir} yet; 'errand serve' makes it` };
+    if (url !== undefined)
+      return { check, status: "skip", detail: "not needed: the broker is given by its URL" };
+    return { check, status: "ok", detail: `${dataDir} does not exist yet; 'errand serve' creates it` };
   }
   const { folder } = local;
   const writable = await access(folder, constants.W_OK | constants.X_OK).then(
@@ -49,21 +50,21 @@ export async function dataDirCheck({ local, url }: Found, dataDir: string): Prom
     () => false,
   );
   if (!writable) {
-    const remedy = `Run as the folder's owner, or give another one in ERRAND_DATA_DIR.`;
+    const remedy = "Run as the directory's owner, or set ERRAND_DATA_DIR to another one.";
     return { check, status: "fail", detail: `${folder} is not writable`, remedy, category: "CONFIG" };
   }
   const open = platform === "win32" ? [] : await readableByOthers(folder);
-  if (open.length === 0) return { check, status: "ok", detail: `${folder}, yours alone` };
+  if (open.length === 0) return { check, status: "ok", detail: `${folder}, private` };
   return {
     check,
     status: "fail",
-    detail: `others may read ${open.join(", ")}`,
-    remedy: `chmod go= ${open.join(" ")}; if others use this machine, have a new operator's token made: stop the broker, delete the file, start it.`,
+    detail: `other users can read ${open.join(", ")}`,
+    remedy: `Run 'chmod go= ${open.join(" ")}'. If others use this machine, replace the operator token: stop the broker, delete the file, start the broker.`,
     category: "CONFIG",
   };
 }
 
-/** What is in a closed folder is closed, whatever its own rights. */
+/** Files in a private directory are private, whatever their own permissions. */
 async function readableByOthers(folder: string): Promise<string[]> {
   const found: string[] = [];
   for (const path of [folder, ...SECRETS.map((name) => join(folder, name))]) {
@@ -74,11 +75,11 @@ async function readableByOthers(folder: string): Promise<string[]> {
   return found;
 }
 
-/** How the private Redis in this data directory last loaded its file. An external Redis has a log of its own. */
+/** How the embedded Redis in this data directory last loaded its append-only file. */
 export function appendOnlyCheck({ truncated, damaged }: LastLoad, dataDir: string): Check {
   const check = "append_only";
   if (damaged !== null) {
-    const remedy = `Copy ${join(dataDir, "redis")}, then restore a backup, or run 'redis-check-aof --fix' on the manifest in its appendonlydir, which drops everything after the damage.`;
+    const remedy = `Copy ${join(dataDir, "redis")} first. Then restore a backup, or run 'redis-check-aof --fix' on the manifest in its appendonlydir, which drops everything after the damage.`;
     return {
       check,
       status: "fail",
@@ -88,18 +89,18 @@ export function appendOnlyCheck({ truncated, damaged }: LastLoad, dataDir: strin
     };
   }
   if (truncated === null)
-    return { check, status: "ok", detail: "the last start loaded the append-only file whole" };
+    return { check, status: "ok", detail: "the last start loaded the complete append-only file" };
   const { file, offset } = truncated;
   return {
     check,
     status: "warn",
-    detail: `the last start dropped a write that was cut off, at byte ${offset} of ${file}`,
+    detail: `the last start dropped an incomplete write at byte ${offset} of ${file}`,
     remedy:
-      "With fsync always it was not acknowledged. With everysec, check for delegations from just before the crash.",
+      "With ERRAND_REDIS_FSYNC=always, it was never acknowledged. With everysec, check the delegations from just before the crash.",
   };
 }
 
-/** No broker to ask: what one would find here. */
+/** The Redis that a broker on this machine would use. */
 export function* redisHereChecks(found: Awaited<ReturnType<Preflight["redis"]>>): Generator<Check> {
   const { detail, refused, warnings } = found;
   const [why] = [refused, warnings].find((list) => list.length > 0) ?? [];
@@ -107,15 +108,15 @@ export function* redisHereChecks(found: Awaited<ReturnType<Preflight["redis"]>>)
     yield { check: "redis", status: "ok", detail: `a broker here would use ${detail}` };
     return;
   }
-  const said = [...refused, ...warnings].join("; ");
+  const problems = [...refused, ...warnings].join("; ");
   const isOwn = detail.startsWith("embedded");
   const remedy = isOwn
     ? "Install redis-server (7.0 or newer) or valkey-server (7.2 or newer), or set ERRAND_REDIS_BIN or ERRAND_REDIS_URL."
-    : "Mend it there (appendonly yes, maxmemory-policy noeviction), or correct or unset ERRAND_REDIS_URL.";
+    : "Configure that Redis (appendonly yes, maxmemory-policy noeviction), or correct or unset ERRAND_REDIS_URL.";
   yield {
     check: "redis",
     status: refused.length > 0 ? "fail" : "warn",
-    detail: `${detail}: ${said}`,
+    detail: `${detail}: ${problems}`,
     remedy,
     ...(refused.length > 0 && { category: "CONFIG" as const }),
   };

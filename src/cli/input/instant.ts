@@ -1,22 +1,21 @@
 /**
- * Reads a point in time as a person types it. A date alone means its start; without a zone, both are local. Limit: no
- * relative times.
+ * Parses a point in time from the command line: a date (its start), or a date and time. Local without a zone.
  */
 import { InvalidArgumentError } from "commander";
 import { givenInstantSchema } from "../../schema/values.ts";
 
-/** For the help of an option that takes one. */
-export const INSTANT_EXAMPLE = "for example 2026-01-31 (its start, local time) or 2026-01-31T08:00:00Z";
+/** For the help of options that take an instant. */
+export const INSTANT_EXAMPLE = "for example 2026-01-31 (local midnight) or 2026-01-31T08:00:00Z";
 
 const LOCAL = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d))?)?$/;
 
-/** Returns what the broker takes: ISO 8601 with a zone. */
+/** Returns ISO 8601 with a zone, as the broker requires. */
 export function instant(value: string): string {
   const given = local(value) ?? value;
   const parsed = givenInstantSchema.safeParse(given);
   if (parsed.success) return parsed.data;
   throw new InvalidArgumentError(
-    "It takes a date (2026-01-31), a local time (2026-01-31T08:00) or one with a zone (2026-01-31T08:00:00Z, …+01:00).",
+    "Use a date (2026-01-31), a local time (2026-01-31T08:00) or a time with a zone (2026-01-31T08:00:00Z, …+01:00).",
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * Prompts for the answer to a delegation's question, one request after the other. Limit: a line is an answer. The
- * terminal edits and echoes it, except for the answer to an `auth` question, which is not shown.
+ * Prompts for the answer to a delegation's question, one request after another. The answer to an `auth` question is
+ * hidden. Limit: an answer is one line.
  */
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
@@ -16,7 +16,7 @@ import { optionText } from "../show/questions.ts";
 type Request = Interrupt["requests"][number];
 type Body = Exclude<Answer, string>;
 
-/** The answer to all of it; throws when the input ends before. */
+/** The answer to all requests; throws when the input ends before. */
 export async function askPerson(host: CliHost, { kind, requests }: Interrupt): Promise<Answer | Answers> {
   const isSecret = kind === "auth";
   const reader = isSecret ? silentReader(host) : createInterface({ input: host.stdin, terminal: false });
@@ -40,7 +40,7 @@ export async function askPerson(host: CliHost, { kind, requests }: Interrupt): P
   return requests.length === 1 && first ? first[1] : { answers: Object.fromEntries(bodies) };
 }
 
-/** Puts the terminal into raw mode, so that it echoes nothing. */
+/** Puts the terminal into raw mode, which echoes nothing. */
 function silentReader({ stdin: input }: CliHost): Interface {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() });
   return createInterface({ input, output, terminal: true, historySize: 0 });
@@ -51,7 +51,7 @@ function ctrlC(reader: Interface): Promise<never> {
   const pressed = new Promise<never>((_, reject) => {
     reader.once("SIGINT", () => reject(new Interrupted("SIGINT")));
   });
-  // It may be pressed while nothing awaits the promise.
+  // Ctrl-C may come while nothing awaits the promise.
   pressed.catch(() => undefined);
   return pressed;
 }
@@ -63,7 +63,7 @@ async function show(host: CliHost, request: Request, place: string): Promise<voi
     .map((line) => bold(oneLine(line)));
   const options = (request.options ?? []).map((option, at) => `  ${at + 1}) ${optionText(option)}`);
   const schema =
-    request.schema === undefined ? [] : [dim(`as JSON: ${oneLine(JSON.stringify(request.schema))}`)];
+    request.schema === undefined ? [] : [dim(`JSON schema: ${oneLine(JSON.stringify(request.schema))}`)];
   const all = [...(place === "" ? [] : [dim(place)]), ...text, ...options, ...schema];
   await write(host.stderr, `\n${all.join("\n")}\n`);
 }
@@ -75,8 +75,8 @@ async function answerTo(
   isSecret: boolean,
 ): Promise<Body> {
   const { options = [] } = request;
-  const words = options.length > 0 ? `1 to ${options.length}, or words` : "'approve', 'deny', or words";
-  const prompt = isSecret ? `${options.length > 0 ? `1 to ${options.length}, or ` : ""}not shown` : words;
+  const numbers = options.length > 0 ? `1 to ${options.length}, or ` : "";
+  const prompt = isSecret ? `${numbers}hidden text` : `${numbers || "'approve', 'deny', or "}text`;
   for (;;) {
     await write(host.stderr, `answer (${prompt}): `);
     const { done, value } = await lines.next();

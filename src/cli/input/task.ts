@@ -1,6 +1,6 @@
 /**
- * Where the work of `errand delegate`, or what is said with `errand message`, comes from: words, a file, stdin, or a file
- * with a whole A2A Message. Limit: read whole; the broker says what is too large.
+ * Reads the task of `errand delegate` or the text of `errand message`: from words, a file, stdin, or an A2A Message in a
+ * JSON file. The broker checks the size.
  */
 import { readFile } from "node:fs/promises";
 import { messageInputSchema } from "../../schema/a2a.ts";
@@ -16,20 +16,20 @@ export interface Sources {
   readonly messageFile?: string;
 }
 
-/** `what` is how its mistakes call it. */
+/** `what` names it in errors. */
 export async function readWork(
   host: CliHost,
   words: readonly string[],
   sources: Sources,
   what = "task",
 ): Promise<WorkInput> {
-  const remedy = `Give the ${what} as words, with --file, or on stdin.`;
+  const remedy = `Pass the ${what} as words, with --file, or on stdin.`;
   const checked = (text: string, source: string) => {
     if (text.trim() === "") throw usageError(`${source} is empty`, remedy);
     return text;
   };
   const { file, messageFile } = sources;
-  const given = [words.length > 0 && "as words", file && "by --file", messageFile && "by --message-file"];
+  const given = [words.length > 0 && "as words", file && "with --file", messageFile && "with --message-file"];
   const [first, second] = given.filter((one) => typeof one === "string");
   if (second) throw usageError(`the ${what} is given twice: ${first} and ${second}`);
   if (messageFile !== undefined)
@@ -37,7 +37,7 @@ export async function readWork(
   if (file !== undefined) return { task: checked(await textFrom(host, file), file) };
   const isStdin = words.length === 0 || (words.length === 1 && words[0] === "-");
   if (!isStdin) return { task: checked(words.join(" "), `the ${what}`) };
-  if (words.length === 0 && host.isTty.stdin) throw usageError(`there is no ${what}`, remedy);
+  if (words.length === 0 && host.isTty.stdin) throw usageError(`no ${what} given`, remedy);
   return { task: checked(await textFrom(host, "-"), "stdin") };
 }
 
@@ -46,7 +46,7 @@ function toMessage(value: unknown, source: string): NonNullable<DelegateInput["m
   if (parsed.success) return parsed.data;
   throw usageError(
     `${source} is not an A2A Message: ${issuesOf(parsed.error, { whole: "the value" }).text}`,
-    'The least is {"parts": [{"text": "…"}]}.',
+    'The minimum is {"parts": [{"text": "…"}]}.',
   );
 }
 
@@ -66,7 +66,7 @@ export async function jsonFrom(host: CliHost, path: string): Promise<unknown> {
 export async function textFrom(host: CliHost, path: string): Promise<string> {
   if (path === "-") return decoded(await readAll(host), "stdin");
   const bytes = await readFile(path).catch((error: Error) => {
-    throw usageError(`${path} cannot be read (${error.message})`, "Give a file that can be read.");
+    throw usageError(`${path} cannot be read (${error.message})`, "Pass a readable file.");
   });
   return decoded(bytes, path);
 }
@@ -81,6 +81,6 @@ function decoded(bytes: Uint8Array, source: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw usageError(`${source} is not UTF-8 text`, "A task is text; encode it first.");
+    throw usageError(`${source} is not UTF-8 text`, "Encode binary data as text first.");
   }
 }

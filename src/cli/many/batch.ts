@@ -1,6 +1,5 @@
 /**
- * `errand delegate --batch`: many delegations from JSON lines, each accepted or refused on its own. Limit: read whole;
- * nothing is waited for.
+ * `errand delegate --batch`: creates many delegations from JSON lines. Each line is accepted or refused on its own.
  */
 import { z } from "zod";
 import type { BatchInput } from "../../client/batch.ts";
@@ -8,16 +7,16 @@ import type { Delegated, Delegator } from "../../client/delegator.ts";
 import { type ErrandApiError, localError } from "../../client/errors.ts";
 import { type DelegateInput, delegateRequestSchema } from "../../schema/delegation.ts";
 import { issuesOf } from "../../schema/issues.ts";
-import { InOurWords, worstExitCode } from "../failure.ts";
+import { CliError, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { recoveryFor } from "../recovery.ts";
-import { complain, note, print, printJson } from "../show/output.ts";
+import { note, print, printError, printJson } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 
 interface How {
-  /** What counts where a line says nothing. */
+  /** For fields that a line omits. */
   readonly defaults: Partial<DelegateInput>;
-  /** With the number of a line it is the key of that line. */
+  /** The idempotency key of a line is this and its number. */
   readonly key?: string | undefined;
   readonly json: boolean;
 }
@@ -27,7 +26,7 @@ interface Line {
   readonly input: BatchInput | ErrandApiError;
 }
 
-/** The exit code of the worst. */
+/** Returns the exit code of the most serious error. */
 export async function delegateLines(
   host: CliHost,
   delegator: Delegator,
@@ -46,21 +45,22 @@ export async function delegateLines(
   for (const { number, input } of lines) {
     const result = input instanceof Error ? { error: input } : results[at++];
     if (result?.delegation) await accepted(host, number, result.delegation, how.json);
-    const error = result?.error && inWords(result.error, key);
+    const error = result?.error && withKey(result.error, key);
     if (!error) continue;
     refused.push(error);
     if (how.json) await printJson(host, { line: number, error: error.problem });
-    else await complain(host, prefixed(error, number), false);
+    else await printError(host, prefixed(error, number), false);
   }
-  if (refused.length > 0 && !how.json) await note(host, `${refused.length} of ${lines.length} were refused.`);
-  return worstExitCode(refused);
+  if (refused.length > 0 && !how.json)
+    await note(host, `${refused.length} of ${lines.length} lines were refused.`);
+  return worstExitCode(refused.map(({ category }) => category));
 }
 
 function accepted(host: CliHost, line: number, delegation: Delegated, json: boolean): Promise<void> {
   return json ? printJson(host, { line, delegation }) : print(host, delegation.id);
 }
 
-/** With their numbers; blank ones are none. */
+/** The lines with their numbers, without blank ones. */
 function linesOf(text: string): [number, string][] {
   return text
     .split("\n")
@@ -76,7 +76,7 @@ function inputOf(line: string, number: number, key: string, defaults: Partial<De
   try {
     value = JSON.parse(line);
   } catch (error) {
-    return refusal("invalid_json", `it is not JSON (${error instanceof Error ? error.message : error})`);
+    return refusal("invalid_json", `not valid JSON (${error instanceof Error ? error.message : error})`);
   }
   const loose = lineSchema.safeParse(value);
   if (!loose.success) return refusal("invalid_request", issuesOf(loose.error, LINE).text);
@@ -87,18 +87,18 @@ function inputOf(line: string, number: number, key: string, defaults: Partial<De
 }
 
 function refusal(code: string, detail: string): ErrandApiError {
-  return localError({ code, category: "PROTOCOL", detail, recovery: "Correct the line, and send it again." });
+  return localError({ code, category: "PROTOCOL", detail, recovery: "Correct the line and send it again." });
 }
 
-/** Whether it was accepted may be unknown; the key finds out. */
-function inWords(error: ErrandApiError, key: string): ErrandApiError {
+/** Adds the key to the recovery of an error with unknown outcome, so that the user can retry safely. */
+function withKey(error: ErrandApiError, key: string): ErrandApiError {
   const unknown = error.details?.outcome === "unknown";
   const recovery = unknown
-    ? `Run it again with --idempotency-key ${key}: what was accepted is found, not doubled.`
+    ? `Run it again with --idempotency-key ${key}; accepted lines are not delegated twice.`
     : recoveryFor(error);
-  return new InOurWords({ ...error.problem, recovery }, { cause: error });
+  return new CliError({ ...error.problem, recovery }, { cause: error });
 }
 
 function prefixed(error: ErrandApiError, number: number): ErrandApiError {
-  return new InOurWords({ ...error.problem, detail: `line ${number}: ${error.message}` });
+  return new CliError({ ...error.problem, detail: `line ${number}: ${error.message}` });
 }

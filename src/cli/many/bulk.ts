@@ -1,18 +1,19 @@
 /**
- * What `errand redrive` and `errand cancel` have in common when they are about many: which, and how many.
- * Limit: one agent's, newest first; what was done before a failure stays done.
+ * `errand redrive` and `errand cancel` for many delegations of one agent, newest first. A failure does not undo what was
+ * done before.
  */
 import type { Command } from "commander";
 import type { BulkFilter, BulkOptions } from "../../client/control.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { BulkRefused } from "../../schema/interrupt.ts";
-import { agentName, type Cli, errorCode, type GlobalOptions, wholeBetween } from "../context.ts";
+import type { Cli, GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
+import { agentName, errorCode, wholeBetween } from "../input/arguments.ts";
 import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 
-/** Some delegations were refused; the others are done. */
+/** Some delegations were refused. */
 const EXIT_REFUSED = 1;
 
 export interface ManyOptions extends GlobalOptions {
@@ -24,34 +25,38 @@ export interface ManyOptions extends GlobalOptions {
 }
 
 export function addManyOptions(command: Command, withErrorCode: boolean): Command {
-  command.option("--target <agent>", "many at once: this agent's, newest first (operator)", agentName);
+  command.option(
+    "--target <agent>",
+    "act on many: this agent's delegations, newest first (operator only)",
+    agentName,
+  );
   if (withErrorCode) {
-    command.option("--error-code <code>", "with --target: only what ended with this error", errorCode);
+    command.option("--error-code <code>", "with --target: only those that ended with this error", errorCode);
   }
   return command
     .option(
       "--before <instant>",
-      `with --target: only what was delegated before, ${INSTANT_EXAMPLE}`,
+      `with --target: only those created before this time, ${INSTANT_EXAMPLE}`,
       instant,
     )
-    .option("--limit <n>", "with --target: how many at most", wholeBetween(1, 1_000_000))
-    .option("--all", "with --target: all of them");
+    .option("--limit <n>", "with --target: maximum number of delegations", wholeBetween(1, 1_000_000))
+    .option("--all", "with --target: no maximum");
 }
 
-/** The filter when it is about many; nothing when it is about the one that `id` names. */
+/** The filter of --target; undefined when `id` names one delegation. */
 export function manyOf(id: string | undefined, options: ManyOptions): BulkFilter | undefined {
   const { target, errorCode: error_code, before, limit, all } = options;
   if (target === undefined) {
     if ([error_code, before, limit, all].some((one) => one !== undefined)) {
-      throw usageError("--error-code, --before, --limit and --all go with --target");
+      throw usageError("--error-code, --before, --limit and --all require --target");
     }
-    if (id === undefined) throw usageError("there is no id", "Give one, or --target for many.");
+    if (id === undefined) throw usageError("no delegation id given", "Pass one, or --target for many.");
     return undefined;
   }
   if (id !== undefined) throw usageError("give either one id or --target");
-  // Nobody is to end a thousand by a word too few.
+  // A forgotten option must not cancel thousands.
   if ((limit === undefined) === (all === undefined))
-    throw usageError("how many: give either --limit or --all");
+    throw usageError("--target requires either --limit or --all");
   return {
     target,
     ...(error_code !== undefined && { error_code }),
@@ -59,7 +64,7 @@ export function manyOf(id: string | undefined, options: ManyOptions): BulkFilter
   };
 }
 
-/** Prints each as it comes, and how many there were. */
+/** Prints each delegation as it arrives, then their number. */
 export async function eachOf(
   { host, end }: Cli,
   { json, limit }: ManyOptions,

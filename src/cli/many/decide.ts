@@ -1,29 +1,41 @@
 /**
- * One decision about several delegations: all are shown first, then each is reported with its outcome. Limit: a question
- * that changed since it was shown is refused; what was sent before a failure stays sent.
+ * `errand approve` and `errand deny` for several delegations: shows all questions, asks for confirmation, then reports
+ * the outcome of each. A question that changed meanwhile is refused. A failure does not undo what was sent before.
  */
 import { createInterface } from "node:readline";
 import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { Pages } from "../../client/pages.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
-import { inWords } from "../commands/answer.ts";
-import { type Cli, connect } from "../context.ts";
+import { type Cli, connect, type GlobalOptions } from "../context.ts";
 import { naming, usageError, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
-import { type DecideOptions, DONE, questionFor } from "../open-question.ts";
-import { complain, note, oneLine, painter, print, printJson, write } from "../show/output.ts";
+import { explainRefusal, questionFor } from "../open-question.ts";
+import { note, oneLine, painter, print, printError, printJson, write } from "../show/output.ts";
 import { asksMoreThan, type Decision, requestLine } from "../show/questions.ts";
 import { interruptible } from "../signals.ts";
 
-interface Asked {
+export const PAST = { approve: "approved", deny: "denied" } as const;
+
+export interface DecideOptions extends GlobalOptions {
+  readonly text?: string;
+  readonly data?: unknown;
+  readonly interrupt?: string;
+  readonly all?: boolean;
+  readonly target?: string;
+  readonly delegator?: string;
+  readonly context?: string;
+  readonly yes?: boolean;
+}
+
+interface OpenQuestion {
   readonly delegation: Delegation;
   readonly interrupt: Interrupt;
 }
 
 type Outcome = "not_sent" | "refused" | "unknown";
 
-/** Prints the outcome of each delegation once, with --json as a line of its own, and collects the errors. */
+/** Prints the outcome of each delegation and collects the errors. */
 class Report {
   readonly #host: CliHost;
   readonly #json: boolean;
@@ -39,14 +51,14 @@ class Report {
     const { id } = delegation;
     this.reported.add(id);
     if (this.#json) await printJson(this.#host, { id, outcome: "sent", delegation });
-    else await print(this.#host, `${DONE[decision]} ${id}`);
+    else await print(this.#host, `${PAST[decision]} ${id}`);
   }
 
   async failed(id: string, outcome: Outcome, error: ErrandApiError): Promise<void> {
     this.reported.add(id);
     this.errors.push(error);
     if (this.#json) await printJson(this.#host, { id, outcome, error: error.problem });
-    else await complain(this.#host, error, false);
+    else await printError(this.#host, error, false);
   }
 }
 
@@ -60,8 +72,8 @@ export async function decideMany(
   const isTerminal = host.isTty.stdin && host.isTty.stderr && !json;
   if (!isTerminal && !yes)
     throw usageError(
-      "deciding about several delegations needs --yes when there is no terminal",
-      "Look at them with 'errand list --state input_required', then run this again with --yes.",
+      "--yes is required to decide several delegations without a terminal",
+      "Review them with 'errand list --state input_required', then run this again with --yes.",
     );
   const connection = await connect(host, options);
   const delegator = new Delegator(connection);
@@ -89,11 +101,11 @@ export async function decideMany(
   });
   const { length: failed } = report.errors;
   if (failed > 0 && !json)
-    await note(host, `${failed} of ${report.reported.size} were not ${DONE[decision]}.`);
-  end(worstExitCode(report.errors));
+    await note(host, `${failed} of ${report.reported.size} were not ${PAST[decision]}.`);
+  end(worstExitCode(report.errors.map(({ category }) => category)));
 }
 
-/** Whether the error is about this delegation alone, so that the others are still tried. */
+/** Whether the error concerns only this delegation, so that the others can proceed. */
 const concernsOne = (error: unknown): error is ErrandApiError =>
   error instanceof ErrandApiError && ["PROTOCOL", "UPSTREAM"].includes(error.category);
 
@@ -104,8 +116,8 @@ async function questionsOf(
   { data }: DecideOptions,
   report: Report,
   signal: AbortSignal,
-): Promise<Asked[]> {
-  const found: Asked[] = [];
+): Promise<OpenQuestion[]> {
+  const found: OpenQuestion[] = [];
   for (const id of ids) {
     try {
       const delegation = await delegator.get(id, { signal });
@@ -118,14 +130,14 @@ async function questionsOf(
   return found;
 }
 
-/** Every open question that a yes or no answers, the oldest first. */
+/** All open questions that a yes or no answers, oldest first. */
 async function allQuestions(
   pages: Pages,
   decision: Decision,
   { target, delegator, context: context_id, data }: DecideOptions,
   signal: AbortSignal,
-): Promise<Asked[]> {
-  const found: Asked[] = [];
+): Promise<OpenQuestion[]> {
+  const found: OpenQuestion[] = [];
   let cursor: string | null | undefined;
   do {
     const query = { target, delegator, context_id, state: "input_required" as const, limit: 100 };
@@ -140,7 +152,7 @@ async function allQuestions(
   return found.reverse();
 }
 
-async function show(host: CliHost, asked: readonly Asked[]): Promise<void> {
+async function show(host: CliHost, asked: readonly OpenQuestion[]): Promise<void> {
   const { bold, dim } = painter(host, "stderr");
   const texts = asked.map(({ delegation: { id, target, delegator, task_preview }, interrupt }) => {
     const [request] = interrupt.requests;
@@ -163,11 +175,11 @@ async function confirmed(host: CliHost, decision: Decision, count: number): Prom
   }
 }
 
-/** Sends each answer to the question that was shown. A refusal does not stop the others; a broker that is away does. */
+/** Answers each question that was shown. A refusal does not stop the others; an unavailable broker does. */
 async function send(
   delegator: Delegator,
   decision: Decision,
-  asked: readonly Asked[],
+  asked: readonly OpenQuestion[],
   { text, data, json }: DecideOptions,
   report: Report,
   signal: AbortSignal,
@@ -176,7 +188,7 @@ async function send(
     const { id } = delegation;
     try {
       const how = { text, data, interruptId: interrupt.id, signal };
-      await report.sent(decision, await delegator[decision](id, how).catch(inWords(delegator, id)));
+      await report.sent(decision, await delegator[decision](id, how).catch(explainRefusal(delegator, id)));
     } catch (error) {
       if (!(error instanceof ErrandApiError)) throw error;
       const isUnknown = error.details?.outcome === "unknown";

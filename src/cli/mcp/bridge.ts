@@ -1,7 +1,7 @@
 /**
- * Between a client on stdio and the broker's `/mcp`: each message goes there as a POST, and what comes back goes to
- * stdout, progress included. It keeps nothing but the session of an older client, and opens it anew when the broker
- * has lost it. Limit: what may have arrived is never sent twice; its client is told instead.
+ * Bridges a client on stdio to the broker's `/mcp`: sends each message by POST and writes the responses, progress
+ * included, to stdout. Its only state is the session of an older client; it reopens a session that the broker has lost.
+ * A message that may have arrived is never sent twice; the client gets an error instead.
  */
 import { addAbortSignal, type Readable } from "node:stream";
 import { ErrandApiError, localError } from "../../client/errors.ts";
@@ -21,18 +21,18 @@ import {
 } from "./wire.ts";
 
 export interface BridgeOptions {
-  /** Asked for each message: a broker that comes back may be somewhere else. */
+  /** Called for each message: after a restart the broker may have another URL. */
   readonly target: () => Promise<Target>;
   /** One line for the client. */
   readonly send: (line: string) => Promise<void>;
-  /** Remarks for people. */
+  /** Writes a log line. */
   readonly say: (line: string) => void;
 }
 
-/** A call is answered within a minute, and a stream says something every 15 s. */
+/** The broker responds within a minute, and a stream sends something every 15 s. */
 const SILENCE_MS = 90_000;
 const NOTICE_MS = 10_000;
-/** Clients that close stdin kill whoever is still there two seconds later. */
+/** Clients kill this program two seconds after they close its stdin. */
 const GRACE_MS = 1_000;
 const FAREWELL_MS = 500;
 
@@ -52,7 +52,7 @@ export class Bridge {
   readonly #underway = new Map<string, { readonly controller: AbortController; readonly isOld: boolean }>();
   readonly #answering = new Set<Promise<void>>();
   #session: Session | undefined;
-  /** How the client opened its session. */
+  /** The client's `initialize` request. */
   #opening: Request | undefined;
   #reopening: Promise<void> | undefined;
   #reopened = 0;
@@ -62,7 +62,7 @@ export class Bridge {
     this.#options = options;
   }
 
-  /** Until the input ends, or the signal aborts it; what is under way then has a moment to end. */
+  /** Runs until the input ends or the signal aborts it. Requests in progress then get a moment to finish. */
   async run(input: Readable, signal: AbortSignal): Promise<void> {
     addAbortSignal(signal, input);
     const broken = (error: unknown) => void input.destroy(error instanceof Error ? error : undefined);
@@ -78,12 +78,12 @@ export class Bridge {
   async #take(line: string, broken: (error: unknown) => void): Promise<void> {
     const message = parseMessage(line);
     if (message === undefined) return this.#refuse(line);
-    if (!isRequest(message)) return this.#tell(message, line);
+    if (!isRequest(message)) return this.#forward(message, line);
     const answering: Promise<void> = this.#answer(message, line)
       .catch(broken)
       .finally(() => this.#answering.delete(answering));
     this.#answering.add(answering);
-    // Whatever follows belongs to the session that this one opens.
+    // Later messages belong to the session that this one opens.
     if (message.method === "initialize") await answering;
   }
 
@@ -92,8 +92,8 @@ export class Bridge {
     const error = localError({
       code: isJson ? "invalid_request" : "invalid_json",
       category: "PROTOCOL",
-      detail: isJson ? "A line on stdin is no JSON-RPC message" : "A line on stdin is not JSON",
-      recovery: "Send one JSON-RPC message a line.",
+      detail: isJson ? "A line on stdin is not a JSON-RPC message" : "A line on stdin is not JSON",
+      recovery: "Send one JSON-RPC message per line.",
     });
     return this.#options.send(JSON.stringify(toErrorMessage(null, error)));
   }
@@ -106,10 +106,10 @@ export class Bridge {
       await this.#ask(request, line, controller.signal);
       this.#isAway = false;
     } catch (error) {
-      // Whoever canceled it waits for nothing.
+      // A canceled request gets no response.
       if (controller.signal.aborted) return;
       if (!(error instanceof ErrandApiError)) throw error;
-      this.#complain(error);
+      this.#report(error);
       await this.#options.send(JSON.stringify(toErrorMessage(request.id, error)));
     } finally {
       this.#underway.delete(key);
@@ -124,12 +124,12 @@ export class Bridge {
         return isGone && session !== undefined && request.method !== "initialize" && !isAgain;
       });
       if (!isLost || session === undefined) return;
-      // Refused for its session alone, so it can be sent again.
+      // Refused only because of its session, so sending it again is safe.
       await this.#reopen(session);
     }
   }
 
-  /** One POST, and what comes back to the client; true when `isLost` took the answer for none. */
+  /** Sends one POST and passes the response to the client; returns true if `isLost` says that the session is lost. */
   async #exchange(
     request: Request,
     line: string,
@@ -145,20 +145,20 @@ export class Bridge {
         await response.body?.cancel();
         return true;
       }
-      if (response.status === 401) this.#options.say("the broker refuses the token: check ERRAND_TOKEN.");
+      if (response.status === 401) this.#options.say("the broker rejected the token; check ERRAND_TOKEN.");
       let isAnswered = false;
       const parts = messagesOf(response, () => limit.restart(SILENCE_MS));
       for await (const text of reading(parts, url, limit)) {
         const part = parseMessage(text);
-        if (part === undefined) throw notOurs(url, response.status, "no message of MCP");
+        if (part === undefined) throw notOurs(url, response.status, "not an MCP message");
         const isAnswer = part.method === undefined;
         if (isAnswer && request.method === "initialize") this.#opened(request, response, part);
-        // Of a request that was refused as a whole the broker does not say which it was.
+        // The broker's refusal of a malformed request has no id.
         const isNameless = isAnswer && part.id !== request.id;
         await send(isNameless ? JSON.stringify({ ...part, id: request.id }) : text.replace(/\r?\n/g, " "));
         isAnswered ||= isAnswer;
       }
-      if (!isAnswered) throw failed(url, new Error("it ended without an answer"), true);
+      if (!isAnswered) throw failed(url, new Error("it ended without a response"), true);
       return false;
     } finally {
       limit.close();
@@ -185,7 +185,7 @@ export class Bridge {
     this.#opening = request;
   }
 
-  /** The same handshake once more, once for all who found their session lost. */
+  /** Repeats the handshake, once for all requests that found the session lost. */
   #reopen(lost: Session): Promise<void> {
     if (this.#session !== lost || this.#opening === undefined) return Promise.resolve();
     const opening = { ...this.#opening, id: `errand-mcp-${this.#reopened++}` };
@@ -199,15 +199,15 @@ export class Bridge {
         async () => undefined,
       );
       const ready = { jsonrpc: "2.0" as const, method: "notifications/initialized" };
-      await this.#tell(ready, JSON.stringify(ready));
+      await this.#forward(ready, JSON.stringify(ready));
     })().finally(() => {
       this.#reopening = undefined;
     });
     return this.#reopening;
   }
 
-  /** Notifications, and answers to what the broker asked: nothing comes back. */
-  async #tell(message: Message, line: string): Promise<void> {
+  /** Forwards a notification, or a response to a request of the broker. Nothing comes back. */
+  async #forward(message: Message, line: string): Promise<void> {
     const isCancel = message.method === "notifications/cancelled";
     const underway = isCancel ? this.#underway.get(keyOf(message.params?.requestId)) : undefined;
     try {
@@ -215,7 +215,7 @@ export class Bridge {
       if (!isCancel || underway?.isOld) await this.#notify(message, line);
     } catch (error) {
       if (!(error instanceof ErrandApiError)) throw error;
-      this.#complain(error);
+      this.#report(error);
     } finally {
       underway?.controller.abort();
     }
@@ -231,8 +231,8 @@ export class Bridge {
     }
   }
 
-  /** Once for each time that it goes away. */
-  #complain({ message, category }: ErrandApiError): void {
+  /** Logs an unavailable broker once per outage. */
+  #report({ message, category }: ErrandApiError): void {
     if (category === "TRANSPORT" && this.#isAway) return;
     this.#isAway = category === "TRANSPORT";
     this.#options.say(message);
@@ -246,7 +246,7 @@ export class Bridge {
       const headers = { authorization: `Bearer ${token}`, "mcp-session-id": this.#session.id };
       await fetch(`${url}/mcp`, { method: "DELETE", headers, redirect: "error", signal: limit.signal });
     } catch {
-      // It is forgotten there by itself.
+      // The broker drops idle sessions itself.
     } finally {
       limit.close();
     }

@@ -1,4 +1,4 @@
-/** `errand mcp`: the broker's tools for MCP clients that speak stdio. Limit: a bridge; the server is the broker. */
+/** `errand mcp`: bridges MCP clients on stdio to the broker's MCP server. */
 import type { Command } from "commander";
 import { ErrandApiError } from "../../client/errors.ts";
 import { invalidUrl } from "../../client/failures.ts";
@@ -11,19 +11,18 @@ import { interruptible } from "../signals.ts";
 import { Bridge } from "./bridge.ts";
 
 const ABOUT = `
-An MCP client starts this program and speaks to it over stdin and stdout; it passes everything on to the broker's
-/mcp and back, for the revisions of the protocol that the broker speaks. Give the client ERRAND_URL and ERRAND_TOKEN
-as environment: the token decides which tools there are, and as whom they act. A client that speaks HTTP needs none
-of this; docs/mcp.md has the configuration for both.
+An MCP client starts this program, which passes messages between stdio and the broker's /mcp, for all protocol revisions
+that the broker supports. Set ERRAND_URL and ERRAND_TOKEN in the client's configuration: the token decides which tools
+are available and as which principal they act. A client that speaks HTTP can connect to the broker directly; docs/mcp.md
+shows both configurations.
 
-While the broker is away each call is answered with an error that says so, and the next one looks again. Remarks go
-to stderr.
-`;
+While the broker is unavailable, each call fails with an error that says so, and the next call tries again. Log lines go
+to stderr.`;
 
 export function addMcp(program: Command, { host }: Cli): void {
   program
     .command("mcp")
-    .description("be an MCP server on stdio: the broker's tools for a coding agent")
+    .description("run an MCP server on stdio with the broker's tools, for a coding agent")
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",
@@ -44,12 +43,12 @@ async function serve(host: CliHost, options: GlobalOptions): Promise<void> {
     if (!URL.canParse(url) || !/^https?:/.test(url)) throw invalidUrl(url);
     return { url: withoutTrailingSlashes(url), token };
   };
-  // A mistake in the configuration is told at once; a broker that is not there yet may come.
+  // A configuration error ends the program at once; a missing broker may start later.
   await target().catch((error: unknown) => {
     if (!(error instanceof ErrandApiError && error.retryable)) throw error;
     say(`${error.message}. ${error.recovery}`);
   });
-  if (host.isTty.stdin) say("this speaks MCP on stdin and stdout, and is started by an MCP client.");
+  if (host.isTty.stdin) say("this program speaks MCP on stdin and stdout; let an MCP client start it.");
   const bridge = new Bridge({ target, say, send: (line) => print(host, line) });
   await interruptible(async (signal) => {
     await bridge.run(host.stdin, signal).catch((error: unknown) => {

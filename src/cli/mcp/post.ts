@@ -1,12 +1,12 @@
 /**
- * A message of MCP as a POST to the broker. Limit: redirects are not followed, so that the token goes nowhere else.
+ * Sends an MCP message to the broker by POST. Redirects are not followed, to keep the token from other servers.
  */
 import type { ErrandApiError } from "../../client/errors.ts";
 import { failed, noAnswer } from "../../client/failures.ts";
 import type { TimeLimit } from "../../util/timing.ts";
 import type { Target } from "../discover.ts";
 
-/** A message for the broker; what fails on the way is thrown in our words. */
+/** Sends a message to the broker. Throws an {@link ErrandApiError} for a failed connection. */
 export async function post(
   { url, token }: Target,
   headers: Readonly<Record<string, string>>,
@@ -31,7 +31,7 @@ export async function post(
   }
 }
 
-/** The same parts; what breaks while they are read is told in our words. */
+/** The same parts, with an {@link ErrandApiError} for a connection that fails while they are read. */
 export async function* reading(
   parts: AsyncGenerator<string>,
   url: string,

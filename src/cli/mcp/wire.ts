@@ -1,6 +1,6 @@
 /**
- * MCP's messages as `errand mcp` sees them: lines of JSON on stdio, POSTs on HTTP. Limit: it reads what it needs to
- * pass a message on (id, method, era, name); what a message means is the broker's business.
+ * MCP messages on stdio (lines of JSON) and on HTTP (POSTs). It reads only what it needs to pass a message on: id,
+ * method, protocol version and name.
  */
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
@@ -17,7 +17,7 @@ export type Id = z.infer<typeof idSchema>;
 const paramsSchema = z.looseObject({
   _meta: z.looseObject({ [PROTOCOL_VERSION]: z.string().optional() }).optional(),
 });
-/** Requests, notifications and answers alike. */
+/** A request, notification or response. */
 const messageSchema = z.looseObject({
   jsonrpc: z.literal("2.0"),
   id: idSchema.nullish(),
@@ -26,7 +26,7 @@ const messageSchema = z.looseObject({
 });
 export type Message = z.infer<typeof messageSchema>;
 
-/** The version that a request of 2026-07-28 or later names; older ones name it in the session's handshake. */
+/** The version in a request since 2026-07-28. Older clients name it in the session's handshake. */
 export const versionOf = ({ params }: Message): string | undefined => params?._meta?.[PROTOCOL_VERSION];
 
 const NAMED_BY: Readonly<Record<string, string>> = {
@@ -38,7 +38,7 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   "tasks/cancel": "taskId",
 };
 
-/** What cannot be in a header as it is goes in MCP's own wrapping. */
+/** Encodes a value as MCP prescribes if a header cannot carry it unchanged. */
 function headerValue(value: string): string {
   const isPlain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(value) && !value.startsWith("=?base64?");
   return isPlain ? value : `=?base64?${Buffer.from(value).toString("base64")}?=`;
@@ -54,7 +54,7 @@ export function mirrorHeaders(version: string, { method = "", params }: Message)
   };
 }
 
-/** Lines as they come, whatever is in them; not readline, which also breaks at U+2028. */
+/** The lines of the input. Unlike readline, it does not break lines at U+2028. */
 export async function* lines(input: Readable): AsyncGenerator<string> {
   const decoder = new StringDecoder("utf8");
   let rest = "";
@@ -66,7 +66,7 @@ export async function* lines(input: Readable): AsyncGenerator<string> {
         code: "payload_too_large",
         category: "PROTOCOL",
         detail: `a message on stdin is longer than ${LONGEST_LINE_CHARS} characters`,
-        recovery: "Send less, or put the content somewhere with a URL and send that.",
+        recovery: "Send less, or send a URL of the content.",
       });
     }
     yield* parts;
@@ -74,8 +74,8 @@ export async function* lines(input: Readable): AsyncGenerator<string> {
   if (rest !== "") yield rest;
 }
 
-/** The messages of an answer as they came, one by one; `onSign` is told of every sign of life. */
-export async function* messagesOf(response: Response, onSign: () => void): AsyncGenerator<string> {
+/** The messages of a response, one by one. Calls `onData` for each chunk received. */
+export async function* messagesOf(response: Response, onData: () => void): AsyncGenerator<string> {
   if (response.headers.get("content-type")?.includes("event-stream") !== true) {
     const text = await response.text();
     if (text !== "") yield text;
@@ -85,13 +85,13 @@ export async function* messagesOf(response: Response, onSign: () => void): Async
   const parser = createParser({ onEvent: ({ data }) => found.push(data) });
   const decoder = new TextDecoder();
   for await (const chunk of response.body ?? []) {
-    onSign();
+    onData();
     parser.feed(decoder.decode(chunk, { stream: true }));
     for (const data of found.splice(0)) if (data !== "") yield data;
   }
 }
 
-/** Undefined for what is no message. */
+/** Undefined if the text is not a message. */
 export function parseMessage(text: string): Message | undefined {
   try {
     return messageSchema.safeParse(JSON.parse(text)).data;
@@ -100,15 +100,14 @@ export function parseMessage(text: string): Message | undefined {
   }
 }
 
-const LOOK_FIRST =
-  "It may have been done: look with list_tasks or check_task_status before trying the same again.";
-/** For a model that has the broker's tools, and its user. */
+const CHECK_FIRST =
+  "The call may have taken effect: check with list_tasks or check_task_status before you retry it.";
+/** For a model with the broker's tools, and its user. */
 const RECOVERIES: Readonly<Record<string, string>> = {
-  unreachable: "Start the broker with 'errand serve', or correct ERRAND_URL; then try the same again.",
-  no_broker:
-    "Start the broker with 'errand serve', or set ERRAND_URL and ERRAND_TOKEN; then try the same again.",
-  connection_lost: LOOK_FIRST,
-  no_answer: LOOK_FIRST,
+  unreachable: "Start the broker with 'errand serve', or correct ERRAND_URL; then retry.",
+  no_broker: "Start the broker with 'errand serve', or set ERRAND_URL and ERRAND_TOKEN; then retry.",
+  connection_lost: CHECK_FIRST,
+  no_answer: CHECK_FIRST,
 };
 
 const PARSE_ERROR = -32700;
@@ -120,7 +119,7 @@ const NUMBERS: Readonly<Record<string, number>> = {
 };
 const AWAY = 503;
 
-/** What went wrong on the way, in the form of the broker's own errors. */
+/** A failure of the bridge, in the form of the broker's own errors. */
 export function toErrorMessage(id: Id | null, error: ErrandApiError) {
   const { category, code, message, retryable, status, details } = error;
   const recovery = RECOVERIES[code] ?? error.recovery;

@@ -1,6 +1,6 @@
 /**
- * Delegations that end without their relay: their tasks are canceled, whichever relay began them and whether it still
- * lives. Limit: what ended while no relay ran is found among the newest of a day.
+ * Cancels the tasks of delegations that ended without their relay, for example by a cancel while no relay ran.
+ * Limit: of those that ended while no relay ran, it finds the newest of the last day.
  */
 import * as z from "zod";
 import type { Delegator } from "../../client/delegator.ts";
@@ -11,12 +11,12 @@ import type { Remote } from "../../relay/remote.ts";
 import { toRemoteError } from "../../relay/remote-error.ts";
 import { sleep } from "../../util/timing.ts";
 
-/** Of each way to end. */
+/** Per error code. */
 const RECENT = 50;
 const RECENT_MS = 86_400_000;
 const AGAIN_MS = 5_000;
 const AT_ONCE = 8;
-/** Whoever holds the lease cancels the task itself, and at once. */
+/** A relay that holds the lease cancels the task itself; it gets this long. */
 const SETTLE_MS = 1_000;
 
 const failedSchema = z.looseObject({ error: z.looseObject({ code: z.enum(UNWANTED) }) });
@@ -29,12 +29,15 @@ export interface EndsOptions {
   readonly signal: AbortSignal;
 }
 
-/** Until the signal aborts. A help, so its failure is only told. */
+/** Runs until the signal aborts. A failure is only reported: the relay works without this. */
 export async function watchEnds(options: EndsOptions): Promise<void> {
   const { delegator, target, say, signal } = options;
   const ends = new Ends(options);
   const failed = (error: unknown) => {
-    if (!signal.aborted) say(`tasks of delegations that end without a relay may go on: ${codeOf(error)}`);
+    if (!signal.aborted)
+      say(
+        `cannot watch for delegations that end without a relay; their tasks may continue: ${codeOf(error)}`,
+      );
   };
   const found = findRecent(options, ends).catch(failed);
   try {
@@ -65,7 +68,7 @@ async function findRecent({ delegator, target, signal }: EndsOptions, ends: Ends
     }
   };
   await look();
-  // For what ended before the stream of events was open.
+  // Finds delegations that ended before the event stream was open.
   await sleep(AGAIN_MS, signal);
   await look();
 }
@@ -98,7 +101,7 @@ class Ends {
     } catch (error) {
       if (signal.aborted) return;
       const why = error instanceof ErrandApiError ? error.code : toRemoteError(error).message;
-      say(`${id} the task was not canceled: ${why}`);
+      say(`${id}: the task was not canceled: ${why}`);
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The relay's port over the library: what it does with a lease, and how its outcome is said. Limit: shapes. */
+/** The relay's port on top of the client library: the operations on a lease, and the conversion of the outcome. */
 
 import { ErrandApiError, isFull } from "../../client/errors.ts";
 import { LeaseLostError } from "../../client/lease-keeper.ts";
@@ -40,7 +40,7 @@ export function toPort(work: Work, say: (line: string) => void): RelayPort {
   };
 }
 
-/** A lease that ran out may be another's by now, who goes on with the task; or a deadline was its end. */
+/** After an expired lease another relay may continue the task, or the delegation has ended by its deadline. */
 async function isOver({ signal, delegation, delegator }: Work): Promise<boolean> {
   const reason: unknown = signal.reason;
   if (!(reason instanceof LeaseLostError)) return false;

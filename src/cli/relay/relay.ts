@@ -1,6 +1,5 @@
 /**
- * `errand relay`: an ordinary A2A server works off an agent's delegations. Limit: one server; what it does with a task
- * is its own.
+ * `errand relay`: passes an agent's delegations to an A2A server. Limit: one server.
  */
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
@@ -11,9 +10,10 @@ import type { ConnectionOptions } from "../../client/http.ts";
 import { relay } from "../../relay/relay.ts";
 import { Remote } from "../../relay/remote.ts";
 import { toRemoteError } from "../../relay/remote-error.ts";
-import { agentName, type Cli, connect, examples, type GlobalOptions, wholeBetween } from "../context.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
+import { agentName, wholeBetween } from "../input/arguments.ts";
 import { note } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 import { workLog } from "../work/log.ts";
@@ -28,37 +28,36 @@ interface RelayOptions extends GlobalOptions, WorkerOptions {
   readonly concurrency: number;
 }
 
-/** It waits for others' work and does none of its own. */
+/** More than for `errand work`: a relay only waits. */
 const CONCURRENCY = 8;
 const STOP_WITHIN_SECONDS = 8;
 
 const ABOUT = `
-The server speaks A2A 1.0 or 0.3, by JSON-RPC or HTTP+JSON; which, says its agent card. Each delegation becomes one
-task there: what it says is progress, its artifacts are passed on as they come, what it asks (input-required,
-auth-required) is asked of the delegator, and the answer goes into the same task. A cancel is passed on, follow-ups
-too. The relay keeps nothing on disk: killed and started again, here or elsewhere, it goes on with the same tasks.
-Ctrl-C gives the work back, and the next relay goes on with it.
+The server speaks A2A 1.0 or 0.3 over JSON-RPC or HTTP+JSON; its agent card says which. Each delegation becomes one task
+on the server. Status messages of the task become progress, and artifacts are passed on as they arrive. When the task
+needs input or authentication (input-required, auth-required), the delegator is asked, and the answer goes to the same
+task. Cancels and follow-up messages are passed on, too. The relay stores nothing on disk: restarted here or elsewhere,
+it continues the same tasks. Ctrl-C returns the work to the queue, and the next relay continues it.
 
-Credentials for the server go to its own origin alone. On a command line other users of the machine can read them:
-prefer --token-file, or ERRAND_REMOTE_TOKEN.
-`;
+Credentials for the server are sent only to its origin. Other users of this machine can read command lines: prefer
+--token-file or ERRAND_REMOTE_TOKEN.`;
 
 export function addRelay(program: Command, { host }: Cli): void {
   const command = program
     .command("relay")
-    .description("be an agent: hand each delegation to an A2A server")
-    .requiredOption(
-      "--agent <name>",
-      "whose work to hand on; the agent is created if there is none",
-      agentName,
+    .description("act as an agent: pass each delegation to an A2A server")
+    .requiredOption("--agent <name>", "the agent to work for; created if it does not exist", agentName)
+    .requiredOption("--to <url>", "the A2A server's URL, or its agent card's if it ends in .json", remoteUrl)
+    .option(
+      "--header <name: value>",
+      "an HTTP header for each request to the server; may be repeated",
+      header,
     )
-    .requiredOption("--to <url>", "the A2A server, or its agent card when it ends in .json", remoteUrl)
-    .option("--header <name: value>", "sent to the server with each request; may be repeated", header)
     .option(
       "--token-file <file>",
       "a file with the bearer token for the server (default: ERRAND_REMOTE_TOKEN)",
     )
-    .option("--concurrency <n>", "how many at once", wholeBetween(1, 1000), CONCURRENCY);
+    .option("--concurrency <n>", "maximum delegations at once", wholeBetween(1, 1000), CONCURRENCY);
   withWorkerOptions(command)
     .addHelpText("after", ABOUT)
     .addHelpText(
@@ -97,10 +96,10 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
   await interruptible(async (signal) => {
     const isOurs = await ensureAgent(new Admin({ ...connection, failFast: true }), options.agent, signal);
     const { origin } = new URL(options.to);
-    if (isOurs) say(`relaying for ${options.agent} to ${origin} as ${agent.workerId}; Ctrl-C stops.`);
-    // A wrong URL is told now, and not with the first work; a server may also be started later.
+    if (isOurs) say(`relaying for ${options.agent} to ${origin} as ${agent.workerId}; press Ctrl-C to stop.`);
+    // Reports a wrong URL before the first delegation. The server may also start later.
     remote.open(signal).catch((error: unknown) => {
-      if (!signal.aborted) say(`${origin} cannot be relayed to yet: ${toRemoteError(error).message}`);
+      if (!signal.aborted) say(`cannot reach ${origin} yet: ${toRemoteError(error).message}`);
     });
     const done = new AbortController();
     const delegator = new Delegator(connection);
@@ -119,23 +118,26 @@ async function credentials(host: CliHost, options: RelayOptions): Promise<Record
 
 async function tokenIn(file: string): Promise<string> {
   const text = await readFile(file, "utf8").catch(() => {
-    throw usageError(`cannot read the token file ${file}`, "Give a file that this user may read.");
+    throw usageError(`cannot read the token file ${file}`, "Pass a file that this user can read.");
   });
   const token = text.trim();
   if (/^[\x21-\x7e]+$/.test(token)) return token;
-  throw usageError(`the token file ${file} holds no token`, "It takes one line of printable characters.");
+  throw usageError(
+    `the token file ${file} contains no valid token`,
+    "It must be one line of printable characters.",
+  );
 }
 
-/** Like the headers, never shown when it is wrong: it may hold a credential. */
+/** Errors never show the URL, nor a header: they may contain a credential. */
 function remoteUrl(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "") return value;
-  throw usageError("--to takes an http or https URL, without user and password.");
+  throw usageError("--to must be an http or https URL without user and password.");
 }
 
 function header(value: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const [, name, rest] = /^([\w!#$%&'*+.^`|~-]+):([\t\x20-\x7e]+)$/.exec(value) ?? [];
-  const said = rest?.trim() ?? "";
-  if (name === undefined || said === "") throw usageError("--header takes '<name>: <value>'.");
-  return { ...before, [name.toLowerCase()]: said };
+  const text = rest?.trim() ?? "";
+  if (name === undefined || text === "") throw usageError("--header must be '<name>: <value>'.");
+  return { ...before, [name.toLowerCase()]: text };
 }

@@ -1,4 +1,4 @@
-/** An event as one line for people. Limit: a choice of its fields; --json has all. */
+/** An event as one line of text. It shows the most useful fields; --json has all. */
 import { z } from "zod";
 import { interruptSchema } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
@@ -7,7 +7,7 @@ import { questionText } from "./questions.ts";
 
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
 
-/** What the several statuses carry beside the envelope. */
+/** Fields of the different statuses besides the envelope. */
 const extrasSchema = z.object({
   answer_preview: optional(z.string()),
   attempt: optional(z.number()),
@@ -30,14 +30,14 @@ type Extras = z.infer<typeof extrasSchema>;
 const TYPE_WIDTH = "DELEGATION_COMPLETE".length;
 
 export function eventLine(event: StreamEvent, paint: Painter): string {
-  if (event.type === "RESET") return paint.yellow("RESET  what came before is no longer kept");
+  if (event.type === "RESET") return paint.yellow("RESET  earlier events are no longer stored");
   const type = event.type.padEnd(TYPE_WIDTH);
   if (event.type === "DELEGATION_SNAPSHOT") {
     const { delegation } = event;
     const text = `${delegation.state}  ${quoted(delegation.task_preview)}`;
     return [time(delegation.updated_at), type, event.delegation_id, delegation.target, text].join("  ");
   }
-  const colour =
+  const color =
     event.type === "DELEGATION_COMPLETE"
       ? paint.green
       : event.type === "DELEGATION_FAILED"
@@ -47,7 +47,7 @@ export function eventLine(event: StreamEvent, paint: Painter): string {
           : paint.dim;
   const extras = extrasSchema.parse(event);
   const said = says(event.type, event.status ?? "", event.state, extras);
-  return [paint.dim(time(event.at)), colour(type), event.delegation_id, oneLine(event.target), said].join(
+  return [paint.dim(time(event.at)), color(type), event.delegation_id, oneLine(event.target), said].join(
     "  ",
   );
 }
@@ -67,7 +67,7 @@ function says(type: string, status: string, state: string, extras: Extras): stri
     parts.push(progress?.message && quoted(progress.message));
     parts.push(extras.interrupt && quoted(questionText(extras.interrupt)));
     if (status === "answered") parts.push(...answered(extras));
-    parts.push(extras.retry_at && `again at ${time(extras.retry_at)}`);
+    parts.push(extras.retry_at && `not before ${time(extras.retry_at)}`);
     parts.push(error && `(${reason(error, state)})`);
     parts.push(extras.reason && `(${oneLine(extras.reason, 100)})`);
     parts.push(extras.task_preview && quoted(extras.task_preview));
@@ -75,13 +75,13 @@ function says(type: string, status: string, state: string, extras: Extras): stri
   return parts.filter(Boolean).join(" ");
 }
 
-/** Who answered, and what. */
+/** The author of an answer, and the answer. */
 function answered({ by, decision, answer_preview, redacted }: Extras) {
   return [
     by && `by ${oneLine(by)}`,
     decision && oneLine(decision),
     answer_preview && quoted(answer_preview),
-    redacted && "(a secret)",
+    redacted && "(secret)",
   ];
 }
 
@@ -93,7 +93,7 @@ function quoted(text: string): string {
   return `"${oneLine(text, 60)}"`;
 }
 
-/** Of day, in UTC as the broker says it. */
+/** The time of day in UTC. */
 function time(instant: string): string {
   return instant.slice(11, 23);
 }

@@ -1,4 +1,4 @@
-/** The follow-ups, questions and answers of a delegation, as text. Limit: shows text and data, not files. */
+/** The follow-ups, questions and answers of a delegation as text. Limit: files are not shown. */
 import { type Message, textOf } from "../../schema/a2a.ts";
 import { oneLine } from "./output.ts";
 
@@ -9,7 +9,7 @@ function kindOf({ role, metadata }: Message): Kind {
   return metadata?.interrupt_id === undefined ? "follow-up" : "answer";
 }
 
-/** `by approver:ann at 2026-…: approve, "but gently"`, as far as it is known. */
+/** `by approver:ann at 2026-…: approve, "but gently"`, without the parts that are unknown. */
 function answerText({ parts, metadata = {} }: Message, max: number): string {
   const { decision, by, at, redacted } = metadata;
   const text = oneLine(textOf({ parts }), max);
@@ -20,7 +20,7 @@ function answerText({ parts, metadata = {} }: Message, max: number): string {
     ...(typeof decision === "string" ? [oneLine(decision)] : []),
     ...(text === "" ? [] : [`"${text}"`]),
     ...data,
-    ...(redacted === true ? ["(a secret)"] : []),
+    ...(redacted === true ? ["(secret)"] : []),
   ];
   const who = typeof by === "string" ? `by ${oneLine(by)}` : "";
   const when = typeof at === "string" ? `at ${oneLine(at)}` : "";
@@ -28,7 +28,7 @@ function answerText({ parts, metadata = {} }: Message, max: number): string {
   return [head, said.join(", ")].filter(Boolean).join(": ");
 }
 
-/** One row a message, the oldest first: its kind, and what it says. */
+/** One row per message, oldest first: its kind and its text. */
 export function historyRows(history: readonly Message[], max: number): [Kind, string][] {
   return history.map((message) => {
     const kind = kindOf(message);

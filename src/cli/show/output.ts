@@ -1,13 +1,13 @@
 /**
- * What the CLI prints: results on stdout, everything else on stderr, colour on terminals only.
- * Limit: what others wrote is shown on one line without control characters; a reply is data, left as it is.
+ * Prints results to stdout and everything else to stderr, with color on terminals only. Text from others is shown on
+ * one line without control characters; only a reply is printed unchanged.
  */
 import type { Writable } from "node:stream";
 import type { ErrandApiError } from "../../client/errors.ts";
 import type { Progress } from "../../schema/delegation.ts";
 import type { CliHost } from "../host.ts";
 
-/** Resolves when the text is handed over, so that a slow reader slows the writer, not its memory. */
+/** Resolves when the text is written, so that a slow reader slows the writer instead of filling its memory. */
 export function write(stream: Writable, text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()));
@@ -22,12 +22,12 @@ export function printJson(host: CliHost, value: unknown): Promise<void> {
   return print(host, JSON.stringify(value));
 }
 
-/** A remark beside the result. */
+/** A remark on stderr. */
 export function note(host: CliHost, line: string): Promise<void> {
   return write(host.stderr, `errand: ${line}\n`);
 }
 
-export async function complain(host: CliHost, error: ErrandApiError, json: boolean): Promise<void> {
+export async function printError(host: CliHost, error: ErrandApiError, json: boolean): Promise<void> {
   if (json) return write(host.stderr, `${JSON.stringify(error.problem)}\n`);
   const paint = painter(host, "stderr");
   await write(host.stderr, `${paint.red("errand:")} ${sentence(error.message)} ${error.recovery}\n`);
@@ -50,9 +50,9 @@ export interface Painter {
 }
 
 export function painter(host: CliHost, stream: "stdout" | "stderr"): Painter {
-  const colour = host.isTty[stream] && !host.childEnv.NO_COLOR && host.childEnv.TERM !== "dumb";
+  const color = host.isTty[stream] && !host.childEnv.NO_COLOR && host.childEnv.TERM !== "dumb";
   const sgr = (open: number, close: number) => (text: string) =>
-    colour && text !== "" ? `\u001b[${open}m${text}\u001b[${close}m` : text;
+    color && text !== "" ? `\u001b[${open}m${text}\u001b[${close}m` : text;
   return {
     bold: sgr(1, 22),
     dim: sgr(2, 22),
@@ -67,7 +67,7 @@ const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b
 // biome-ignore lint/suspicious/noControlCharactersInRegex: taking them out is the purpose
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
 
-/** One line that cannot play tricks on a terminal, at most `max` characters long. */
+/** One line of at most `max` characters, without control characters. */
 export function oneLine(text: string, max = Number.POSITIVE_INFINITY): string {
   const line = text.replace(ESCAPES, "").replace(CONTROLS, " ").trim();
   const characters = [...line];
@@ -94,7 +94,7 @@ export async function printTable(host: CliHost, cells: readonly (readonly string
   await print(host, [painter(host, "stdout").bold(head), ...rows].join("\n"));
 }
 
-/** How far it is, as one says it: `3/10 counting`. */
+/** `3/10 counting` */
 export function progressText({ done, total, message }: Progress): string {
   const share = done === undefined ? "" : `${done}/${total ?? "?"}`;
   return [share, oneLine(message ?? "", 200)].filter(Boolean).join(" ");

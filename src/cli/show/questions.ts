@@ -1,4 +1,4 @@
-/** What a delegation asks, in words for people, and how to answer it. Limit: it shows; it never answers. */
+/** A delegation's question as text, and the commands that answer it. */
 import { textOf } from "../../schema/a2a.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import { oneLine } from "./output.ts";
@@ -6,7 +6,7 @@ import { oneLine } from "./output.ts";
 type Request = Interrupt["requests"][number];
 export type Decision = "approve" | "deny";
 
-/** All that is asked, on one line. */
+/** All requests of a question on one line. */
 export function questionText({ requests }: Interrupt): string {
   return requests.map(({ message }) => textOf(message)).join(" / ");
 }
@@ -18,7 +18,7 @@ export function optionText(option: unknown): string {
 
 const choiceText = (options: readonly unknown[]): string => oneLine(options.map(optionText).join(" | "), 200);
 
-/** One line a request: `host: Which host? (a | b)`. */
+/** A request on one line: `host: Which host? (a | b)`. */
 export function requestLine({ request_id, message, options = [] }: Request, isOne: boolean): string {
   const text = oneLine(textOf(message), 200);
   const choice = options.length > 0 ? ` (${choiceText(options)})` : "";
@@ -26,8 +26,8 @@ export function requestLine({ request_id, message, options = [] }: Request, isOn
 }
 
 /**
- * Why a decision does not answer the question, as the rest of a sentence: `asks for data`; undefined when it does. A
- * plain text without options may be a yes-or-no question, so a decision answers it.
+ * Why a decision does not answer the question, as the rest of a sentence: `asks for data`; undefined if it does. A plain
+ * text without options may be a yes-or-no question, so a decision answers it.
  */
 export function asksMoreThan(
   decision: Decision,
@@ -46,14 +46,14 @@ export function asksMoreThan(
   return schema === undefined || hasData ? undefined : "asks for data";
 }
 
-/** The commands that answer it, as a part of a sentence. A secret is never suggested as an argument. */
+/** The commands that answer it, as part of a sentence. They never take a secret as an argument. */
 export function howToAnswer({ id, interrupt }: Pick<Delegation, "id" | "interrupt">): string {
   const answer = `'errand answer ${id}`;
   const [request, second] = interrupt?.requests ?? [];
   const isSecret = interrupt?.kind === "auth";
   const ways: string[] = [];
   if (second !== undefined) ways.push(`${answer}' on a terminal`, `${answer} --answers <path>'`);
-  else if (isSecret) ways.push(`${answer}' on a terminal (it is not shown)`, `${answer} - < <path>'`);
+  else if (isSecret) ways.push(`${answer}' on a terminal (hidden input)`, `${answer} - < <path>'`);
   else if (request?.schema !== undefined && !request.options?.length) ways.push(`${answer} --data <json>'`);
   else ways.push(`${answer} "…"'`);
   for (const decision of ["approve", "deny"] as const) {

@@ -1,6 +1,6 @@
 /**
- * Why a delegation is in its state: its last worker, what it waits for, how the last attempt ended. Limit: events are
- * not read when there are more than a few hundred; then only the record and the agent are.
+ * Why a delegation is in its state: its last worker, what it waits for, how the last attempt ended. Limit: with more than
+ * 300 events, they are not read.
  */
 import { z } from "zod";
 import { Admin } from "../../client/admin.ts";
@@ -24,7 +24,7 @@ const moreSchema = z.object({
 });
 type More = z.infer<typeof moreSchema>;
 
-/** Rows beside those of the record. A row whose data cannot be read is left out: the rows only inform. */
+/** Rows in addition to those of the record. A row whose data cannot be read is omitted. */
 export async function standingRows(
   connection: ConnectionOptions,
   delegation: Delegation,
@@ -40,12 +40,12 @@ export async function standingRows(
   const ended = events.findLast(({ status }) => ENDS.includes(status ?? ""));
   if (ended && !isTerminal(state)) rows.push(["last attempt", howEnded(ended)]);
   const why = state === "submitted" ? whyWaiting(delegation, ended, agent) : undefined;
-  if (why !== undefined) rows.push(["waits", why]);
+  if (why !== undefined) rows.push(["waiting", why]);
   if (finished_at) rows.push(["took", took(Date.parse(finished_at) - Date.parse(created_at))]);
   return rows;
 }
 
-/** The status of an event that ends an attempt but not the delegation. */
+/** Statuses of events that end an attempt but not the delegation. */
 const ENDS: readonly string[] = ["retrying", "lease_expired", "released"];
 
 function howEnded({ status, error, reason }: More): string {
@@ -63,19 +63,19 @@ function whyWaiting(delegation: Delegation, ended: More | undefined, agent: Agen
   if (isAhead(ended?.retry_at)) return `until ${oneLine(ended.retry_at)}, for the next attempt`;
   if (agent === undefined) return undefined;
   const { working, waiting } = agent.counts;
-  return whyStuck(agent) ?? `for a worker of ${target}: ${working} working, ${waiting} waiting`;
+  return whyStuck(agent) ?? `for a worker of ${target}: ${waiting} queued, ${working} running`;
 }
 
-/** Why the agent takes no work now; undefined when a worker polls for it. */
+/** Why the agent takes no work now; undefined if a worker is polling. */
 export function whyStuck({ name, paused, presence, limits, counts }: Agent): string | undefined {
-  if (paused) return `${name} is paused: 'errand agent resume ${name}' (operator)`;
+  if (paused) return `${name} is paused; resume it with 'errand agent resume ${name}' (operator)`;
   const { state, last_seen_at } = presence;
   if (state !== "online") {
-    return `nobody is polling ${name}${last_seen_at === null ? "" : `; last seen at ${last_seen_at}`}`;
+    return `no worker is polling ${name}${last_seen_at === null ? "" : `; last seen at ${last_seen_at}`}`;
   }
   const most = limits?.max_working;
   if (typeof most === "number" && counts.working >= most)
-    return `${name} is at its limit of running delegations (max_working ${most}); ${counts.waiting} waiting`;
+    return `${name} is at its limit of running delegations (max_working ${most}); ${counts.waiting} queued`;
   return undefined;
 }
 

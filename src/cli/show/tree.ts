@@ -1,17 +1,17 @@
 /**
- * `errand list --tree`: delegations with what was delegated under them. Limit: a tree is drawn once all of it was read;
- * with --json it comes level by level as it is read.
+ * `errand list --tree`: delegations with their children. A tree is drawn after all of it was read; with --json it is
+ * printed level by level.
  */
 import type { Delegator } from "../../client/delegator.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, painter, print, printJson } from "./output.ts";
 
-/** What a line shows; delegations may be megabytes each. */
-interface Knot {
+/** The fields that a line shows; whole delegations may be megabytes. */
+interface Node {
   readonly columns: readonly string[];
   readonly state: Delegation["state"];
-  readonly below: Knot[];
+  readonly below: Node[];
 }
 
 const STATE_WIDTH = "input_required".length;
@@ -23,38 +23,38 @@ export async function printTree(
   id: string,
   { json, signal }: { readonly json: boolean; readonly signal: AbortSignal },
 ): Promise<Set<string>> {
-  const knots = new Map<string, Knot>();
-  let root: Knot | undefined;
+  const nodes = new Map<string, Node>();
+  let root: Node | undefined;
   for await (const { delegation, depth } of delegator.tree(id, { signal })) {
-    const knot = { columns: columnsOf(delegation), state: delegation.state, below: [] };
-    knots.set(delegation.id, knot);
+    const node = { columns: columnsOf(delegation), state: delegation.state, below: [] };
+    nodes.set(delegation.id, node);
     if (json) await printJson(host, { depth, ...delegation });
-    root ??= knot;
-    if (depth > 0) knots.get(delegation.parent_id ?? "")?.below.push(knot);
+    root ??= node;
+    if (depth > 0) nodes.get(delegation.parent_id ?? "")?.below.push(node);
   }
   if (root && !json) await draw(host, root);
-  return new Set(knots.keys());
+  return new Set(nodes.keys());
 }
 
-async function draw(host: CliHost, root: Knot): Promise<void> {
+async function draw(host: CliHost, root: Node): Promise<void> {
   const { bold, dim, green, red, yellow } = painter(host, "stdout");
-  const paint = (state: Knot["state"]) => {
+  const paint = (state: Node["state"]) => {
     if (state === "completed") return green;
     if (state.endsWith("_required")) return yellow;
     return state === "submitted" || state === "working" ? bold : red;
   };
-  const print1 = async (
-    { columns: [id = "", ...rest], state, below }: Knot,
+  const printNode = async (
+    { columns: [id = "", ...rest], state, below }: Node,
     head: string,
     indent: string,
   ) => {
     await print(host, [dim(head) + id, paint(state)(state.padEnd(STATE_WIDTH)), ...rest].join("  "));
     for (const [at, one] of below.entries()) {
       const isLast = at === below.length - 1;
-      await print1(one, `${indent}${isLast ? "└─ " : "├─ "}`, `${indent}${isLast ? "   " : "│  "}`);
+      await printNode(one, `${indent}${isLast ? "└─ " : "├─ "}`, `${indent}${isLast ? "   " : "│  "}`);
     }
   };
-  await print1(root, "", "");
+  await printNode(root, "", "");
 }
 
 function columnsOf({ id, target, task_preview, error, state }: Delegation): string[] {

@@ -1,4 +1,4 @@
-/** One line on a terminal that tells what a wait waits for. Limit: terminals only; drawn after a second. */
+/** A status line on the terminal during a wait. It appears after one second. */
 import type { Writable } from "node:stream";
 import { oneLine, took } from "./output.ts";
 
@@ -35,7 +35,7 @@ export class WaitLine {
 
   #draw(): void {
     const columns = "columns" in this.#stream ? Number(this.#stream.columns) : 80;
-    // Whole seconds; a timer may be a moment early.
+    // Rounded, because a timer may fire a moment early.
     const seconds = Math.max(1, Math.round((performance.now() - this.#startedAt) / 1000));
     const elapsed = took(seconds * 1000).replace(".0 s", " s");
     this.#drawn = true;

@@ -1,11 +1,11 @@
 /**
- * A command's output with bounded memory: the head of it as the reply, the tail of it as the reason of a
- * failure, its latest line as progress. Limit: what goes beyond the bound is counted, not kept.
+ * Captures a command's output in bounded memory: its head is the reply, its tail the reason of a failure, its latest
+ * line the progress. What exceeds the bound is counted, not kept.
  */
 import { StringDecoder } from "node:string_decoder";
 import { truncate } from "../../schema/text.ts";
 
-/** The first bytes, and how many there were. */
+/** The first bytes, and the number of all bytes. */
 export class Head {
   readonly #max: number;
   readonly #chunks: Buffer[] = [];
@@ -53,7 +53,7 @@ export class Tail {
     this.#bytes = all.subarray(Math.max(0, all.length - this.#max));
   }
 
-  /** Whole lines where possible: the first one is likely to be cut. */
+  /** Without the first line if it is probably cut. */
   text(): string {
     const text = this.#bytes.toString("utf8");
     const lineEnd = text.indexOf("\n");
@@ -62,7 +62,7 @@ export class Tail {
   }
 }
 
-/** The latest line that is not blank; a carriage return ends a line too, as progress bars have it. */
+/** The latest line that is not blank. A carriage return ends a line too, as progress bars use it. */
 export class LatestLine {
   readonly #decoder = new StringDecoder("utf8");
   readonly #maxRest: number;
@@ -72,18 +72,18 @@ export class LatestLine {
     this.#maxRest = maxRest;
   }
 
-  /** What came to its end with this chunk, or nothing. */
+  /** The latest line that this chunk completes, if any. */
   add(chunk: Buffer): string | undefined {
     const lines = (this.#rest + this.#decoder.write(chunk)).split(/[\r\n]+/);
-    // Of an endless line the beginning is kept: it is what would be shown.
+    // Of an endless line only the beginning would be shown.
     this.#rest = truncate(lines.pop() ?? "", this.#maxRest);
     return lines.findLast((line) => line.trim() !== "");
   }
 }
 
-/** At most `max` bytes of UTF-8, cut on a character. */
+/** At most `max` bytes of UTF-8, cut between characters. */
 export function cutBytes(text: string, max: number): string {
   if (Buffer.byteLength(text) <= max) return text;
-  // An incomplete character at the end is held back by a streaming decoder.
+  // A streaming decoder drops an incomplete character at the end.
   return new TextDecoder().decode(Buffer.from(text).subarray(0, max), { stream: true });
 }

@@ -1,6 +1,6 @@
 /**
- * Runs one command per delegation in a process group of its own: the task on stdin, its output captured.
- * Limit: processes that leave their group (daemons) are not found again.
+ * Runs one command per delegation in its own process group, with the task on stdin, and captures its output.
+ * Limit: processes that leave the group (daemons) are not stopped.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { kill, platform } from "node:process";
@@ -10,7 +10,7 @@ export interface Run {
   readonly command: readonly [string, ...string[]];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly input: string;
-  /** Ends the group: SIGTERM, and SIGKILL if that does not do in time. */
+  /** Stops the group: SIGTERM, then SIGKILL after 5 s. */
   readonly signal: AbortSignal;
   readonly onLine: (line: string) => void;
 }
@@ -27,16 +27,16 @@ const STDOUT_MAX = 1024 * 1024;
 const STDERR_MAX = 4096;
 const LINE_MAX = 4096;
 const KILL_AFTER_MS = 5000;
-/** A command that ended may have left someone behind who holds its output open. */
+/** After the command ends, a process that it left behind may hold its output open this long. */
 const LINGER_MS = 2000;
 
 export class Children {
   readonly #running = new Set<ChildProcessWithoutNullStreams>();
 
-  /** Rejects with the signal's reason once the child is dead, or when the command cannot be started. */
+  /** Rejects when the command cannot be started, or with the signal's reason once the child is dead. */
   run({ command: [file, ...args], env, input, signal, onLine }: Run): Promise<Ended> {
     return new Promise((resolve, reject) => {
-      // Its own group, so that a shell's children end with it, and the terminal's Ctrl-C is ours to handle.
+      // In its own group, so that a shell's children end with it, and Ctrl-C reaches only this process.
       const child = spawn(file, args, {
         env,
         detached: platform !== "win32",
@@ -76,7 +76,7 @@ export class Children {
           resolve({ exitCode, signal: endedBy, stdout, stderr: stderr.text() });
           return;
         }
-        // Whoever survived the SIGTERM in silence.
+        // Children of the command may have survived SIGTERM.
         signalGroup(child, "SIGKILL");
         reject(signal.reason);
       });
@@ -87,7 +87,7 @@ export class Children {
     });
   }
 
-  /** At once and without asking. */
+  /** Kills all commands at once. */
   killAll(): void {
     for (const child of this.#running) signalGroup(child, "SIGKILL");
   }
@@ -99,7 +99,7 @@ function listen(
   stdout: Head,
   stderr: Tail,
 ): void {
-  // A command need not read its task, or not all of it.
+  // A command may leave its stdin unread.
   child.stdin.on("error", () => undefined);
   const lines = { stdout: new LatestLine(LINE_MAX), stderr: new LatestLine(LINE_MAX) };
   child.stdout.on("data", (chunk: Buffer) => {
@@ -120,6 +120,6 @@ function signalGroup(child: ChildProcessWithoutNullStreams, signal: NodeJS.Signa
     if (platform === "win32") child.kill(signal);
     else kill(-child.pid, signal);
   } catch {
-    // It is gone already.
+    // It has ended already.
   }
 }

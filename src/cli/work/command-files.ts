@@ -1,6 +1,6 @@
 /**
- * The files that a command of `errand work` reads what was said to it from: the answers so far, and the follow-ups as
- * they arrive. Limit: they are there as long as the command runs; a second Ctrl-C leaves them behind.
+ * The files from which a command of `errand work` reads the answers so far and the follow-up messages as they arrive.
+ * They exist while the command runs. Limit: a second Ctrl-C leaves them behind.
  */
 import { appendFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -11,13 +11,13 @@ import type { Work } from "../../client/work.ts";
 export interface CommandFiles {
   /** One JSON object: `{request_id: {text?, decision?, data?, by?, at?, message}}`. */
   readonly answers: string;
-  /** An A2A Message a line, the oldest first; it grows while the command runs. */
+  /** One A2A Message per line, oldest first. It grows while the command runs. */
   readonly messages: string;
   readonly remove: () => Promise<void>;
 }
 
-/** In a folder of its own that nobody else may read. */
-export async function layOut(task: Pick<Work, "answers" | "onMessage">): Promise<CommandFiles> {
+/** Creates the files in a private directory. */
+export async function createCommandFiles(task: Pick<Work, "answers" | "onMessage">): Promise<CommandFiles> {
   const folder = await mkdtemp(join(tmpdir(), "errand-work-"));
   const answers = join(folder, "answers.json");
   const messages = join(folder, "messages.jsonl");
@@ -26,7 +26,7 @@ export async function layOut(task: Pick<Work, "answers" | "onMessage">): Promise
   });
   await writeFile(answers, `${JSON.stringify(Object.fromEntries(said))}\n`);
   await writeFile(messages, "");
-  // At once, so that they stand there in the order in which they came, the first ones before the command starts.
+  // Appended synchronously, to keep the order, and so that earlier messages are there when the command starts.
   const stop = task.onMessage((message) => appendFileSync(messages, `${JSON.stringify(message)}\n`));
   return {
     answers,

@@ -1,6 +1,6 @@
 /**
- * How a command of `errand work` asks: it ends with exit status 79, and its output is the question. Limit: its run ends
- * with that; the answer starts it again from the top.
+ * Questions of a command of `errand work`: it ends with exit status 79, and its output is the question. The answer
+ * starts the command again.
  */
 import { Asking } from "../../client/questions.ts";
 import type { Reply } from "../../client/work.ts";
@@ -12,16 +12,16 @@ import type { Ended } from "./child.ts";
 /** The first number that sysexits.h leaves free. */
 export const ASKS = 79;
 
-/** As long as an answer may be that is text alone. */
+/** The limit of an answer's text, used for questions, too. */
 const TEXT_MAX = 64 * 1024;
 const LINE = /^\s*\{\s*"interrupt"\s*:/;
 
-/** A line that is a question for the broker is no progress for people. */
+/** A line with a question is not reported as progress. */
 export function isQuestionLine(line: string): boolean {
   return LINE.test(line);
 }
 
-/** The last line as `{"interrupt": {…}}`, with the fields of POST /v1/leases/{id}/interrupt; else all of it as text. */
+/** The question in the last line, `{"interrupt": {…}}` with the fields of POST /v1/leases/{id}/interrupt; else all output as text. */
 export function toQuestion({ stdout }: Ended): Asking | Reply {
   const text = new TextDecoder().decode(stdout.bytes()).trim();
   const last = text.slice(text.lastIndexOf("\n") + 1);
@@ -49,6 +49,6 @@ function parsed(line: string): InterruptInput | string {
 }
 
 function noQuestion(why: string): Reply {
-  const message = `exit status ${ASKS}, but its last line asks nothing: ${why}`;
+  const message = `exit status ${ASKS}, but the last line is not a valid question: ${why}`;
   return { state: "failed", error: { code: "command_failed", message } };
 }

@@ -1,6 +1,6 @@
 /**
- * What a command's end says to the delegator: a short text is the reply itself, anything larger and what is no text
- * an artifact. Limit: what does not fit into one request (960 KiB as JSON) is cut, and the reply says so.
+ * Turns a command's exit status and output into a reply. A short text becomes the reply itself; longer output and binary
+ * output become an artifact. Limit: output is cut to 960 KiB as JSON, to fit one request, and the reply says so.
  */
 import type { Reply } from "../../client/work.ts";
 import { truncate } from "../../schema/text.ts";
@@ -8,13 +8,13 @@ import { OUTPUT_ARTIFACT } from "../show/reply.ts";
 import { cutBytes, type Head } from "./capture.ts";
 import type { Ended } from "./child.ts";
 
-/** Longer output is a file more than a sentence, and events preview replies. */
+/** Longer output becomes an artifact. */
 const SAID_MAX = 64 * 1024;
-/** As JSON, below the broker's default ERRAND_MAX_BODY_BYTES with room for the rest of the request. */
+/** Below the broker's default ERRAND_MAX_BODY_BYTES, with room for the rest of the request. */
 const JSON_MAX = 960 * 1024;
 const RAW_MAX = (JSON_MAX / 4) * 3;
 const ERROR_MAX = 4096;
-/** sysexits.h EX_TEMPFAIL: "try again later". */
+/** EX_TEMPFAIL in sysexits.h. */
 const TEMPORARY = 75;
 
 const ARTIFACT = "stdout";
@@ -47,7 +47,7 @@ function completed(stdout: Head): Reply {
 
 type OutputPart = { text: string; mediaType: string } | { raw: string; mediaType: string };
 
-/** Both in the reply, so that they stand or fall together. */
+/** Reply and artifact in one request, so that both are accepted or neither. */
 function withArtifact(part: OutputPart, total: number, kept: number): Reply {
   const cut = kept < total ? { truncated: true, stdout_bytes: total, kept_bytes: kept } : {};
   const metadata = { [OUTPUT_ARTIFACT]: ARTIFACT, ...cut };
@@ -62,14 +62,14 @@ function withArtifact(part: OutputPart, total: number, kept: number): Reply {
 
 function asText(bytes: Buffer, isWhole: boolean): string | undefined {
   try {
-    // A character that the bound cut in two is no reason to call it binary.
+    // The bound may have cut a character in two; that does not make the output binary.
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes, { stream: !isWhole });
   } catch {
     return undefined;
   }
 }
 
-/** Control characters and quotes grow in JSON, so the cut is found by trying. */
+/** Control characters and quotes take more bytes in JSON, so the cut is found by trial. */
 function cutToFit(text: string): string {
   let cut = text;
   for (;;) {

@@ -1,4 +1,4 @@
-/** Whether a command can be started, before anything is leased. Limit: POSIX; elsewhere it says yes. */
+/** Checks that a command can be started, before anything is leased. Limit: on Windows it checks nothing. */
 import { access, constants, stat } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { platform } from "node:process";
@@ -15,8 +15,8 @@ export async function checkCommand(command: string, path = ""): Promise<void> {
   throw localError({
     code: "command_not_found",
     category: "CONFIG",
-    detail: `the command '${command}' was not found, or may not be executed`,
-    recovery: "Give an executable file after '--', by name or by path.",
+    detail: `the command '${command}' was not found or is not executable`,
+    recovery: "Pass an executable after '--', by name or by path.",
   });
 }
 

@@ -1,4 +1,4 @@
-/** What `errand work` says of itself. Limit: one line an event; the output of commands is not shown. */
+/** The log of `errand work` and `errand relay`: one line per event, without the output of commands. */
 import type { AgentEvent } from "../../client/work.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, type Painter, painter, took, write } from "../show/output.ts";
@@ -8,13 +8,13 @@ export interface LogOptions {
   readonly quiet?: boolean;
 }
 
-/** For people on stderr; with `json` for programs on stdout. */
+/** Text on stderr; with `json`, JSON on stdout. */
 export function workLog(host: CliHost, { json, quiet }: LogOptions): (event: AgentEvent) => void {
   const paint = painter(host, "stderr");
   return (event) => {
     if (quiet) return;
     const line = json ? JSON.stringify(asJson(event)) : `errand: ${asText(event, paint)}`;
-    // Work goes on even if nobody reads the log.
+    // A closed log does not stop the work.
     void write(json ? host.stdout : host.stderr, `${line}\n`).catch(() => undefined);
   };
 }
@@ -22,29 +22,29 @@ export function workLog(host: CliHost, { json, quiet }: LogOptions): (event: Age
 function asText(event: AgentEvent, paint: Painter): string {
   switch (event.type) {
     case "leased":
-      return `leased ${event.work.delegation.id} attempt ${event.work.attempt}`;
+      return `leased ${event.work.delegation.id}, attempt ${event.work.attempt}`;
     case "replied": {
       const { reply, state, durationMs, work } = event;
       const { id } = work.delegation;
       if (reply.state === "completed") return `${id} ${paint.green("completed")} in ${took(durationMs)}`;
-      const again = state === "submitted" ? ", it goes back to the queue" : "";
+      const again = state === "submitted" ? ", queued again" : "";
       const why = reply.error ? `: ${oneLine(reply.error.message, 200)}` : "";
       return `${id} ${paint.red(reply.state)} in ${took(durationMs)}${again}${why}`;
     }
     case "parked":
-      return `${event.work.delegation.id} ${paint.yellow("asks")} and waits for the answer`;
+      return `${event.work.delegation.id} ${paint.yellow("asks")} a question`;
     case "lost":
-      return `${event.delegationId} ${paint.yellow("dropped")}: the lease is gone (${event.reason})`;
+      return `${event.delegationId} ${paint.yellow("dropped")}: the lease is lost (${event.reason})`;
     case "canceled":
       return `${event.work.delegation.id} ${paint.yellow("canceled")} by the agent`;
     case "released":
       return `released ${event.delegationId}${event.reason ? `: ${oneLine(event.reason, 200)}` : ""}`;
     case "abandoned":
-      return `${event.delegationId} ${paint.yellow("not released")}: its lease runs out by itself`;
+      return `${event.delegationId} ${paint.yellow("not released")}: its lease will expire`;
     case "retrying":
-      return `${paint.yellow("the broker is away")}, trying again: ${oneLine(event.error.message)}`;
+      return `${paint.yellow("the broker is unavailable")}, retrying: ${oneLine(event.error.message)}`;
     case "recovered":
-      return "the broker is back";
+      return "the broker is available again";
   }
 }
 

@@ -1,15 +1,16 @@
-/** `errand work`: turns any command into a poll-mode agent. Limit: one command, one task, one run. */
+/** `errand work`: turns any command into an agent that polls. It runs the command once for each lease. */
 import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { Agent } from "../../client/agent.ts";
 import type { Outcome, Work } from "../../client/work.ts";
-import { agentName, type Cli, connect, examples, type GlobalOptions, wholeBetween } from "../context.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
+import { agentName, wholeBetween } from "../input/arguments.ts";
 import { note, oneLine } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 import { cutBytes } from "./capture.ts";
 import { Children, type Ended } from "./child.ts";
-import { type CommandFiles, layOut } from "./command-files.ts";
+import { type CommandFiles, createCommandFiles } from "./command-files.ts";
 import { ASKS, isQuestionLine, toQuestion } from "./command-question.ts";
 import { cannotStart, toReply } from "./command-reply.ts";
 import { checkCommand } from "./find-command.ts";
@@ -22,33 +23,32 @@ interface WorkOptions extends GlobalOptions, WorkerOptions {
 
 const IN_ENV_MAX = 32 * 1024;
 const PROGRESS_MAX = 1024;
-/** A child has 5 s between SIGTERM and SIGKILL; its lease goes back after that. */
+/** A command has 5 s between SIGTERM and SIGKILL; then its lease is released. */
 const STOP_WITHIN_SECONDS = 8;
 
 const ABOUT = `
-The command gets the task on stdin, and in its environment ERRAND_TASK (up to 32 KiB), ERRAND_DELEGATION_ID,
-ERRAND_LEASE_ID, ERRAND_ATTEMPT and ERRAND_CONTEXT_ID. The lines it prints are shown as progress. Exit
-status 0 completes the delegation with what it printed on stdout; 75 asks for another attempt; 79 asks a
-question; any other fails it with the last lines of stderr. On a cancel it gets SIGTERM, and SIGKILL 5 s
-later. Ctrl-C gives the work back.
+The command gets the task on stdin. Its environment has ERRAND_TASK (the task, up to 32 KiB), ERRAND_DELEGATION_ID,
+ERRAND_LEASE_ID, ERRAND_ATTEMPT and ERRAND_CONTEXT_ID. Each line that it prints is reported as progress. Its exit status
+decides the reply: 0 completes the delegation with its stdout, 75 requests another attempt, 79 asks a question, and any
+other fails the delegation with the last lines of stderr. If the delegation is canceled, the command gets SIGTERM, and
+SIGKILL after 5 s. Ctrl-C returns the work to the queue.
 
-A question is what the command printed on stdout before it ended with 79; or, when its last line is JSON like
-{"interrupt": {"text": "Which?", "options": ["a", "b"]}}, that, with the fields of POST /v1/leases/{id}/interrupt:
-kind, text, message, request_id, options, schema, requests, expires_in_seconds. The answer runs the command again,
-from the top and with the same stdin. Then ERRAND_DECISION is approve or deny if the newest answer is a decision, and
-ERRAND_ANSWER is its text (up to 32 KiB) if it has one: each is unset when it was not given, so a bare deny sets no
-ERRAND_ANSWER. ERRAND_ANSWERS_FILE names a JSON file with all answers so far:
-{"<request_id>": {"text"?, "decision"?, "data"?, "by", "at", "message"}}. Follow-ups are lines of the file
-ERRAND_MESSAGES_FILE, one A2A Message as JSON each; they are added while the command runs.
-`;
+To ask a question, print it to stdout and exit with 79. For more than a text, make the last line JSON such as
+{"interrupt": {"text": "Which?", "options": ["a", "b"]}}, with the fields of POST /v1/leases/{id}/interrupt: kind, text,
+message, request_id, options, schema, requests, expires_in_seconds. After the answer, the command runs again from the
+start, with the same stdin. ERRAND_DECISION is then approve or deny if the newest answer is a decision, and
+ERRAND_ANSWER is its text (up to 32 KiB) if it has one. Otherwise they are unset, so a plain deny sets no ERRAND_ANSWER.
+ERRAND_ANSWERS_FILE names a JSON file with all answers so far:
+{"<request_id>": {"text"?, "decision"?, "data"?, "by", "at", "message"}}. Follow-up messages are appended to the file
+ERRAND_MESSAGES_FILE while the command runs, one A2A Message as JSON per line.`;
 
 export function addWork(program: Command, { host }: Cli): void {
   const command = program
     .command("work")
-    .description("be an agent: run a command for each delegation and reply with its output")
-    .requiredOption("--agent <name>", "whose work to do; the agent is created if there is none", agentName)
+    .description("act as an agent: run a command for each delegation and reply with its output")
+    .requiredOption("--agent <name>", "the agent to work for; created if it does not exist", agentName)
     .argument("<command...>", "the command and its arguments, after '--'")
-    .option("--concurrency <n>", "how many at once (default 1)", wholeBetween(1, 1000));
+    .option("--concurrency <n>", "maximum delegations at once (default 1)", wholeBetween(1, 1000));
   withWorkerOptions(command)
     .addHelpText("after", ABOUT)
     .addHelpText(
@@ -76,7 +76,7 @@ async function work(
   const agent = new Agent(
     {
       ...connection,
-      // It was there a moment ago.
+      // ensureAgent() has reached the broker by then.
       failFast: false,
       agent: options.agent,
       concurrency: options.concurrency,
@@ -92,7 +92,7 @@ async function work(
     async (signal) => {
       const isOurs = await ensureAgent(new Admin(connection), options.agent, signal);
       if (isOurs && !options.quiet && !options.json)
-        await note(host, `working for ${options.agent} as ${agent.workerId}; Ctrl-C stops.`);
+        await note(host, `working for ${options.agent} as ${agent.workerId}; press Ctrl-C to stop.`);
       await agent.run(signal);
       signal.throwIfAborted();
     },
@@ -106,7 +106,7 @@ async function handle(
   host: CliHost,
   children: Children,
 ): Promise<Outcome> {
-  const files = await layOut(task);
+  const files = await createCommandFiles(task);
   let ended: Ended;
   try {
     ended = await children.run({
@@ -128,13 +128,13 @@ async function handle(
   return ended.exitCode === ASKS ? toQuestion(ended) : toReply(ended);
 }
 
-/** The command does the work of one delegation; the worker's own rights are not its business. */
+/** The command's environment, without the worker's tokens. */
 function envFor(
   task: Work,
   inherited: CliHost["childEnv"],
   files: CommandFiles,
 ): Record<string, string | undefined> {
-  // Nor is what an outer command was told, when it is one itself.
+  // This worker may itself be a command of `errand work`: drop its own task and answer, too.
   const {
     ERRAND_TOKEN: _token,
     ERRAND_REMOTE_TOKEN: _remoteToken,
@@ -152,7 +152,7 @@ function envFor(
     ERRAND_LEASE_ID: task.leaseId,
     ERRAND_ATTEMPT: String(task.attempt),
     ERRAND_CONTEXT_ID: task.delegation.context_id,
-    // Never "", which a shell takes for an answer.
+    // Never "": to a shell script that would be an answer.
     ...(answer && answer.text !== "" && fits(answer.text) && { ERRAND_ANSWER: answer.text }),
     ...(answer?.decision && { ERRAND_DECISION: answer.decision }),
     ERRAND_ANSWERS_FILE: files.answers,

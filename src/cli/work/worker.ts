@@ -1,8 +1,8 @@
-/** Shared by the commands that work for an agent: their options, and the agent's creation. Limit: no work is done. */
+/** Shared by `errand work` and `errand relay`: their options, and the creation of the agent. */
 import { type Command, InvalidArgumentError } from "commander";
 import type { Admin } from "../../client/admin.ts";
 import { ErrandApiError } from "../../client/errors.ts";
-import { positive } from "../context.ts";
+import { positive } from "../input/arguments.ts";
 
 export interface WorkerOptions {
   readonly agent: string;
@@ -12,34 +12,37 @@ export interface WorkerOptions {
   readonly quiet?: boolean;
 }
 
-/** How any of them leases, and what it says; the agent and how many at once are told differently. */
+/** Adds the common options. --agent and --concurrency differ. */
 export function withWorkerOptions(command: Command): Command {
   return command
     .option(
       "--lease <seconds>",
-      "how long a lease lasts without a heartbeat (default: the agent's)",
+      "how long a lease lasts without a heartbeat (default: the agent's setting)",
       positive,
     )
-    .option("--once", "stop after one delegation was replied to")
+    .option("--once", "stop after replying to one delegation")
     .option(
       "--worker-id <id>",
-      "the name of this worker (default: host, process id and a random part)",
+      "the name of this worker (default: host name, process id and a random part)",
       workerId,
     )
-    .option("--quiet", "say nothing but errors");
+    .option("--quiet", "print only errors");
 }
 
-/** Made with its defaults if there is none. Whether its work is handed to us: the broker's refusal then says why not. */
+/**
+ * Creates the agent with default settings if it does not exist. Returns whether the token may lease its work; if not,
+ * the broker's refusal of the first lease says why.
+ */
 export async function ensureAgent(admin: Admin, name: string, signal: AbortSignal): Promise<boolean> {
   const agent = await admin.getAgent(name, { signal }).catch((error: unknown) => {
     if (!(error instanceof ErrandApiError) || error.code !== "agent_unknown") throw error;
     return admin.putAgent(name, {}, { signal });
   });
-  // Shown to those alone who may lease.
+  // The broker shows limits only to principals that may lease.
   return agent.limits !== undefined;
 }
 
 function workerId(value: string): string {
   if (/^[\x21-\x7e]{1,128}$/.test(value)) return value;
-  throw new InvalidArgumentError("It takes 1 to 128 printable ASCII characters without spaces.");
+  throw new InvalidArgumentError("It must be 1 to 128 printable ASCII characters without spaces.");
 }

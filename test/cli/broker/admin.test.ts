@@ -9,14 +9,14 @@ import { newTokenSchema, tokenSchema } from "../../../src/schema/token.ts";
 import { as } from "../../support/broker.ts";
 import { lines, problemIn, setup } from "./cli.ts";
 
-test("an agent is put, shown, listed and deleted", async () => {
+test("an agent is created, shown, listed and deleted", async () => {
   const { run, api, dir } = await setup();
   const spec = { description: "from a file", limits: { max_attempts: 7, lease_seconds: 5 } };
   writeFileSync(join(dir, "agent.json"), JSON.stringify(spec));
   const put = await run(["agent", "put", "scout", "--file", "agent.json", "--lease", "30"]);
   expect(put).toMatchObject({ code: 0, stderr: "" });
   expect(put.stdout).toMatch(/^description +from a file$/m);
-  expect(put.stdout).toMatch(/^lease +30 s, 7 attempts$/m);
+  expect(put.stdout).toMatch(/^lease +30 s, at most 7 attempts$/m);
   expect(put.stdout).toMatch(/\ncreated scout\n$/);
   const json = await run(["agent", "put", "second", "--accepts-from", "caller:*", "agent:scout", "--json"]);
   expect(lines(agentChangeSchema, json.stdout)).toMatchObject([
@@ -50,13 +50,13 @@ test("an agent is put, shown, listed and deleted", async () => {
   );
 });
 
-test("put keeps a restriction that it does not name; --reset and --replace lift it and say so", async () => {
+test("put keeps a restriction that it does not name; --reset and --replace remove it and say so", async () => {
   const { run } = await setup();
   await run(["agent", "put", "locked", "--accepts-from", "caller:ci", "--max-working", "1"]);
   const put = await run(["agent", "put", "locked", "--interrupt-ttl", "259200"]);
   expect(put).toMatchObject({ code: 0, stderr: "" });
   expect(put.stdout).toMatch(/^accepts from +caller:ci$/m);
-  expect(put.stdout).toMatch(/^at most +1 working/m);
+  expect(put.stdout).toMatch(/^limits +\d+ queued, 1 running$/m);
   expect(put.stdout).toMatch(/\nchanged limits.interrupt_ttl_seconds\n$/);
   const same = await run(["agent", "put", "locked", "--interrupt-ttl", "259200"]);
   expect(same.stdout).toMatch(/\nnothing changed\n$/);
@@ -75,7 +75,7 @@ test("put keeps a restriction that it does not name; --reset and --replace lift 
   ]);
 });
 
-test("the audit log and the workers of an agent are printed, and as JSON lines", async () => {
+test("the audit log and an agent's workers are printed as tables and as JSON lines", async () => {
   const { run, api } = await setup();
   await api.agent("scout");
   await api.call("POST", "/v1/agents/scout/pause");
@@ -88,11 +88,11 @@ test("the audit log and the workers of an agent are printed, and as JSON lines",
   const { id } = (await api.delegate("scout")).body;
   await api.lease("scout", { worker_id: "w1" });
   expect((await run(["agent", "workers", "scout"])).stdout).toMatch(
-    new RegExp(`^WORKER +LAST SEEN +HOLDS\nw1 +\\S+ +${id}\n$`),
+    new RegExp(`^WORKER +LAST SEEN +DELEGATIONS\nw1 +\\S+ +${id}\n$`),
   );
 });
 
-test("a token is made, works, is listed without its secret, and revoked", async () => {
+test("a token is created, works, is listed without its secret, and is revoked", async () => {
   const { run, url } = await setup();
   const made = await run(["token", "create", "caller:ann"]);
   expect(made).toMatchObject({ code: 0, stderr: "" });

@@ -1,4 +1,4 @@
-/** Questions from the shell, against a real gateway: commands that ask, and the people and programs that answer. */
+/** Commands that ask questions, and `errand answer`, `approve` and `deny`, against a real gateway. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const sh = (script: string) => ["sh", "-c", script];
 
 type Setting = Awaited<ReturnType<typeof setup>>;
 
-/** One that asks this, by an agent of its own. */
+/** A delegation of its own agent that asks this question. */
 async function asking({ api }: Setting, question: Record<string, unknown>): Promise<string> {
   const agent = `asker-${crypto.randomUUID()}`;
   await api.agent(agent);
@@ -30,7 +30,7 @@ async function asking({ api }: Setting, question: Record<string, unknown>): Prom
 const answered = async ({ api }: Setting, id: string) =>
   (await api.get(id)).body.history.filter(({ role }: { role: string }) => role === "ROLE_USER");
 
-test("an approval from the shell: the agent asks, a list finds it, an approver approves, the work is completed", async () => {
+test("approval in the shell: the agent asks, a list shows it, an approver approves, the work completes", async () => {
   const setting = await setup();
   const { api, run, start, worker, url } = setting;
   const script =
@@ -42,10 +42,10 @@ test("an approval from the shell: the agent asks, a list finds it, an approver a
   expect(delegated.stdout()).toBe("");
   const { expires_at } = (await api.get(id)).body.interrupt;
   expect(delegated.stderr()).toBe(
-    `errand: ${id} asks: Deploy? It is open until ${expires_at}. Answer with 'errand answer ${id} "…"', 'errand approve ${id}' or 'errand deny ${id}'; ` +
-      `then 'errand get ${id} --wait' waits on.\n`,
+    `errand: ${id} asks: Deploy? The question is open until ${expires_at}. Answer with 'errand answer ${id} "…"', 'errand approve ${id}' or 'errand deny ${id}'; ` +
+      `then 'errand get ${id} --wait' waits again.\n`,
   );
-  expect(work.stderr()).toContain(`${id} asks and waits for the answer`);
+  expect(work.stderr()).toContain(`${id} asks a question`);
 
   const { token } = await as(url, "approver:ann");
   const listed = await run(["list", "--state", "input_required"], { token });
@@ -53,7 +53,7 @@ test("an approval from the shell: the agent asks, a list finds it, an approver a
   expect((await run(["get", id], { token })).stdout).toMatch(/^asks +Deploy\?$/m);
   const waiting = await run(["results"]);
   expect(waiting.stderr).toContain(
-    `${id} asks: answer with 'errand answer ${id} "…"', 'errand approve ${id}'`,
+    `${id} asks a question; answer with 'errand answer ${id} "…"', 'errand approve ${id}'`,
   );
   expect(await run(["approve", id, "--text", "but gently"], { token })).toEqual({
     code: 0,
@@ -99,7 +99,7 @@ describe("a command that asks", () => {
     },
   );
 
-  test("by a JSON line gets all answers so far in a file, the newest in its environment, and its task again", async () => {
+  test("with a JSON line gets all answers so far in a file, the newest in its environment, and its task again", async () => {
     const { api, run, worker, dir } = await setup();
     const script = `
       cat >> tasks; cp "$ERRAND_ANSWERS_FILE" answers; echo "$ERRAND_ATTEMPT" >> attempts
@@ -135,7 +135,7 @@ describe("a command that asks", () => {
     expect(readFileSync(join(dir, "attempts"), "utf8")).toBe("1\n1\n1\n");
   });
 
-  test("without words still asks; one whose question is none fails and says why", async () => {
+  test("without output still asks; with an invalid question it fails and says why", async () => {
     const { api, worker } = await setup();
     await worker("mute", ...sh("exit 79"));
     const mute = (await api.delegate("mute")).body.id;
@@ -148,7 +148,7 @@ describe("a command that asks", () => {
     expect(error).toMatchObject({ code: "command_failed", message: expect.stringContaining("txt") });
   });
 
-  test("reads follow-ups from a file while it runs, also the ones from before it began", async () => {
+  test("reads follow-up messages from a file while it runs, earlier ones included", async () => {
     const { api, run, worker } = await setup();
     await api.agent("scribe");
     const { id } = (await api.delegate("scribe", { task: "write" })).body;
@@ -174,7 +174,7 @@ describe("a command that asks", () => {
 });
 
 describe("an answer", () => {
-  test("is words, a decision with a text, or data; and stands so in the history", async () => {
+  test("is words, a decision with a text, or data, and is in the history", async () => {
     const setting = await setup();
     const { run } = setting;
     const say = async (...args: string[]) => {
@@ -203,7 +203,7 @@ describe("an answer", () => {
     ]);
   });
 
-  test("to nothing, to another question, by somebody else, or in half is refused with what to do", async () => {
+  test("without a question, to another question, by another principal, or incomplete is refused with what to do", async () => {
     const setting = await setup();
     const { run, url, api } = setting;
     const id = await asking(setting, { requests: [{ request_id: "a", text: "?" }, { request_id: "b" }] });
@@ -219,11 +219,14 @@ describe("an answer", () => {
     expect(foreign.code).toBe(1);
     expect(foreign.stderr).toContain("Check the id with 'errand list'");
     const bad = await run(["answer", id, "--answers", "-"], { input: '{"a": {"decision": "maybe"}}' });
-    expect([bad.code, bad.stderr]).toEqual([64, expect.stringContaining("stdin has no answers: a")]);
+    expect([bad.code, bad.stderr]).toEqual([
+      64,
+      expect.stringContaining("stdin does not contain valid answers: a"),
+    ]);
     const silent = await run(["answer", id]);
     expect([silent.code, silent.stderr]).toEqual([
       64,
-      "errand: there is no answer, and no terminal to ask on. Give it as words, or with --text, --decision, --data or " +
+      "errand: no answer given, and no terminal to prompt on. Pass it as words, or with --text, --decision, --data or " +
         "--answers. See 'errand answer --help'.\n",
     ]);
     expect((await api.get(id)).body.state).toBe("input_required");
@@ -231,13 +234,13 @@ describe("an answer", () => {
     const over = await run(["approve", id]);
     expect([over.code, over.stderr]).toEqual([
       64,
-      expect.stringContaining(`${id} asks nothing: it is canceled`),
+      expect.stringContaining(`${id} has no open question: it is canceled`),
     ]);
   });
 });
 
 describe("at a terminal", () => {
-  test("what is asked is shown, and each line is an answer", async () => {
+  test("the question is shown, and each line is an answer", async () => {
     const setting = await setup();
     const id = await asking(setting, {
       requests: [
@@ -256,11 +259,11 @@ describe("at a terminal", () => {
       stdin: "2\n approve \n\n17\nbecause\n",
     });
     expect(ended).toMatchObject({ code: 0, stdout: `answered ${id}\n` });
-    expect(ended.stderr).toMatch(/^asker-\S+ asks, until 20/);
+    expect(ended.stderr).toMatch(/^asker-\S+ asks \(open until 20/);
     expect(ended.stderr).toContain(
-      '\n1/4 branch\nWhich branch?\nchoose\n  1) main\n  2) {"tag":7}\nanswer (1 to 2, or words): ',
+      '\n1/4 branch\nWhich branch?\nchoose\n  1) main\n  2) {"tag":7}\nanswer (1 to 2, or text): ',
     );
-    expect(ended.stderr).toContain('as JSON: {"type":"number"}');
+    expect(ended.stderr).toContain('JSON schema: {"type":"number"}');
     const said = await answered(setting, id);
     const byRequest = Object.fromEntries(
       said.map((one: { metadata: { request_id: string } }) => [one.metadata.request_id, one]),
@@ -271,7 +274,7 @@ describe("at a terminal", () => {
     expect(byRequest.why.parts).toEqual([{ text: "because" }]);
   });
 
-  test("an end of the input sends nothing", async () => {
+  test("the end of the input sends nothing", async () => {
     const setting = await setup();
     const id = await asking(setting, { text: "?" });
     const env = { url: setting.url, token: "operator-token-for-tests" };
@@ -286,11 +289,11 @@ describe("at a terminal", () => {
     expect((await setting.api.get(id)).body.state).toBe("input_required");
   });
 
-  test("of a real one it is the same program", async () => {
+  test("works on a real terminal, too", async () => {
     const setting = await setup();
     const id = await asking(setting, { text: "Which branch?" });
     const { child, closed, screen } = atTerminal(setting, id);
-    await until(() => screen().includes("or words): "), { timeoutMs: 15_000, what: "the prompt" });
+    await until(() => screen().includes("or text): "), { timeoutMs: 15_000, what: "the prompt" });
     child.stdin.write("main\n");
     await closed;
     expect(child.exitCode).toBe(0);
@@ -299,7 +302,7 @@ describe("at a terminal", () => {
     expect(await answered(setting, id)).toMatchObject([{ parts: [{ text: "main" }] }]);
   });
 
-  test("a credential is not shown, and Ctrl-C sends nothing", async () => {
+  test("a credential is not echoed, and Ctrl-C sends nothing", async () => {
     const setting = await setup();
     const id = await asking(setting, { kind: "auth", text: "Your token?" });
     const stopped = atTerminal(setting, id);
@@ -327,7 +330,7 @@ describe("at a terminal", () => {
   });
 });
 
-/** `errand answer ID` on a terminal of its own. */
+/** `errand answer ID` on a pseudo-terminal. */
 function atTerminal({ url }: Setting, id: string) {
   const spawning = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)";
   const child = spawn("python3", ["-c", spawning, process.execPath, MAIN, "answer", id], {
@@ -346,16 +349,16 @@ function atTerminal({ url }: Setting, id: string) {
   return { child, closed, screen: () => screen };
 }
 
-test("wrong words are told before anything is sent", async () => {
+test("usage errors are reported before anything is sent", async () => {
   for (const [argv, said] of [
     [["answer", "dlg_1", "x", "--text", "y"], "given twice"],
-    [["answer", "dlg_1", "--data", "{"], "It takes JSON"],
-    [["answer", "dlg_1", "x", "--answers", "f"], "give nothing beside it"],
+    [["answer", "dlg_1", "--data", "{"], "It must be JSON"],
+    [["answer", "dlg_1", "x", "--answers", "f"], "cannot be combined with another answer"],
     [["answer", "dlg_1", "--decision", "maybe"], "approve, deny"],
     [["answer", "dlg_1", "--answers", "/nonexistent"], "cannot be read"],
     [["approve", "dlg_1", "--text", " "], "the text is empty"],
     [["message", "dlg_1", " "], "the message is empty"],
-    [["message", "dlg_1"], "there is no message"],
+    [["message", "dlg_1"], "no message given"],
   ] as const) {
     const { code, stderr } = await runHere([...argv]);
     expect([code, stderr]).toEqual([64, expect.stringContaining(said)]);

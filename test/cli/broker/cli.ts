@@ -1,4 +1,4 @@
-/** The real program against a real gateway. Limit: needs a build, as test/support/program.ts. */
+/** The real program against a real gateway. Needs a build, like test/support/program.ts. */
 import { vi } from "vitest";
 import type { z } from "zod";
 import { problemSchema } from "../../../src/schema/errors.ts";
@@ -6,7 +6,7 @@ import { client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { errand, freshDir } from "../../support/program.ts";
 import { until } from "../../support/until.ts";
 
-// A test starts a dozen processes, on a machine that may be busy.
+// A test starts a dozen processes on a machine that may be busy.
 vi.setConfig({ testTimeout: 90_000 });
 
 interface Setting {
@@ -25,7 +25,7 @@ export async function setup(options: Parameters<typeof startBroker>[0] = {}) {
     const code = await started.ended();
     return { code, stdout: started.stdout(), stderr: started.stderr() };
   };
-  /** An agent whose answer is the command's. */
+  /** Starts `errand work` with this command. */
   const worker = async (agent: string, ...words: string[]) => {
     const options = words.includes("--") ? words : ["--", ...words];
     const started = start(["work", "--agent", agent, ...options]);
@@ -35,7 +35,7 @@ export async function setup(options: Parameters<typeof startBroker>[0] = {}) {
   return { url, gateway, clock, dir, api: client(url), start, run, worker };
 }
 
-/** Each line as one object of this shape. */
+/** Parses JSON lines. */
 export function lines<T>(schema: z.ZodType<T>, stdout: string): T[] {
   if (stdout !== "" && !stdout.endsWith("\n")) throw new Error("the last line has no end");
   return stdout
@@ -44,7 +44,7 @@ export function lines<T>(schema: z.ZodType<T>, stdout: string): T[] {
     .map((line) => schema.parse(JSON.parse(line)));
 }
 
-/** The one problem on stderr. */
+/** The only problem on stderr. */
 export function problemIn(stderr: string) {
   const [problem, ...more] = lines(problemSchema, stderr);
   if (problem === undefined || more.length > 0) throw new Error(`not one problem: ${stderr}`);

@@ -1,4 +1,4 @@
-/** What is done to delegations from the shell, one or many, against a real gateway: redrive, cancel, trees, batches. */
+/** `errand redrive`, `cancel`, `list --tree`, `delegate --callback` and `--batch` against a real gateway. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
@@ -15,7 +15,7 @@ import { lines, problemIn, setup } from "./cli.ts";
 
 type Setting = Awaited<ReturnType<typeof setup>>;
 
-/** Failed ones of an agent, the first made first. */
+/** Failed delegations of an agent, oldest first. */
 async function failed({ api }: Setting, agent: string, ...codes: string[]): Promise<string[]> {
   await api.agent(agent);
   const ids: string[] = [];
@@ -28,7 +28,7 @@ async function failed({ api }: Setting, agent: string, ...codes: string[]): Prom
 }
 
 describe("redrive", () => {
-  test("delegates one anew, which get shows; asked again it is the same", async () => {
+  test("delegates one again, as get shows; a repeat returns the same id", async () => {
     const setting = await setup();
     const { api, run } = setting;
     const [old = ""] = await failed(setting, "scout", "broken");
@@ -47,7 +47,7 @@ describe("redrive", () => {
     expect([live.code, problemIn(live.stderr).code]).toEqual([64, "wrong_state"]);
   });
 
-  test("of many: what failed so, before then, so many", async () => {
+  test("of many: by error code, time and number", async () => {
     const setting = await setup();
     const { api, run } = setting;
     const codes = ["lost", "other", "lost", "lost"];
@@ -71,7 +71,7 @@ describe("redrive", () => {
     expect([forbidden.code, forbidden.stdout]).toEqual([77, ""]);
   });
 
-  test("is what a lost work's wait names", async () => {
+  test("is suggested when a wait ends because all attempts failed", async () => {
     const { api, run, gateway, clock } = await setup();
     await api.agent("scout", { limits: { max_attempts: 1 } });
     const { id } = (await api.delegate("scout")).body;
@@ -84,7 +84,7 @@ describe("redrive", () => {
   });
 });
 
-test("cancel ends many of an agent, and no other's", async () => {
+test("cancel of many cancels one agent's delegations and no others", async () => {
   const { api, run } = await setup();
   for (const name of ["scout", "other"]) await api.agent(name);
   const ids: string[] = [];
@@ -105,24 +105,24 @@ test("cancel ends many of an agent, and no other's", async () => {
   expect((await api.get(ids[3] ?? "")).body.state).toBe("submitted");
 });
 
-test("what many it is about must be said whole", async () => {
+test("bulk options must be complete", async () => {
   for (const [argv, said] of [
-    [["redrive"], "there is no id"],
+    [["redrive"], "no delegation id given"],
     [["redrive", "dlg_1", "--target", "scout"], "either one id or --target"],
     [["redrive", "--target", "scout"], "either --limit or --all"],
     [["redrive", "--target", "scout", "--all", "--limit", "3"], "either --limit or --all"],
-    [["redrive", "--all"], "go with --target"],
-    [["cancel", "dlg_1", "--limit", "3"], "go with --target"],
-    [["cancel", "--target", "scout", "--all", "--reason", "x"], "--reason and --no-cascade go with one id"],
+    [["redrive", "--all"], "require --target"],
+    [["cancel", "dlg_1", "--limit", "3"], "require --target"],
+    [["cancel", "--target", "scout", "--all", "--reason", "x"], "--reason and --no-cascade require an id"],
     [["cancel", "--target", "scout", "--before", "yesterday", "--all"], "--before <instant>"],
-    [["list", "--tree", "dlg_1", "--state", "failed"], "either its id or filters"],
+    [["list", "--tree", "dlg_1", "--state", "failed"], "cannot be combined with filters"],
   ] as const) {
     const { code, stderr } = await runHere([...argv]);
     expect([code, stderr]).toEqual([64, expect.stringContaining(said)]);
   }
 });
 
-test("a paused agent is handed nothing until it is resumed", async () => {
+test("a paused agent gets no work until it is resumed", async () => {
   const { api, run, url } = await setup();
   await api.agent("scout");
   const { id } = (await api.delegate("scout")).body;
@@ -155,7 +155,7 @@ describe("a tree", () => {
     return { root, a, b, c, d, e };
   }
 
-  test("is drawn below its root, and as objects with their depth", async () => {
+  test("is drawn from its root, or printed as objects with their depth", async () => {
     const setting = await setup();
     const { run, api } = setting;
     const { root, a, b, c, d, e } = await grown(setting);
@@ -183,12 +183,12 @@ describe("a tree", () => {
       [e, 2],
       [d, 3],
     ]);
-    expect((await run(["get", c])).stdout).toMatch(new RegExp(`^part of +${a}$`, "m"));
+    expect((await run(["get", c])).stdout).toMatch(new RegExp(`^parent +${a}$`, "m"));
     const unknown = await run(["list", "--tree", "dlg_0_00000000000000000000000000"]);
     expect(unknown.code).toBe(1);
   });
 
-  test("of each that a list finds, none twice", async () => {
+  test("of each listed delegation, none twice", async () => {
     const setting = await setup();
     const { run } = setting;
     const { root, a, b, c, d, e } = await grown(setting);
@@ -196,7 +196,7 @@ describe("a tree", () => {
     const ids = (stdout: string) => [...stdout.matchAll(/dlg_\w+/g)].map(([id]) => id);
     expect(ids((await run(["list", "--tree"])).stdout)).toEqual([root, a, c, e, d, b, alone]);
     expect(ids((await run(["list", "--tree", "--target", "a"])).stdout)).toEqual([a, c, e, d]);
-    // Also when what stands between is not found.
+    // Even if the list does not find those in between.
     await run(["cancel", a, "--no-cascade"]);
     const live = await run(["list", "--tree", "--state", "submitted", "--json"]);
     expect(lines(z.looseObject({ id: z.string() }), live.stdout).map(({ id }) => id)).toEqual([
@@ -210,10 +210,10 @@ describe("a tree", () => {
     ]);
     const some = await run(["list", "--tree", "--limit", "1"]);
     expect(ids(some.stdout)).toEqual([alone]);
-    expect(some.stderr).toMatch(/there are more: --cursor/);
+    expect(some.stderr).toMatch(/more results: --cursor/);
   });
 
-  test("grows under what is live alone", async () => {
+  test("grows only below live delegations", async () => {
     const setting = await setup();
     const { run, api } = setting;
     const { root } = await grown(setting);
@@ -225,7 +225,7 @@ describe("a tree", () => {
   });
 });
 
-test("delegate --callback: the end is POSTed there, signed", async () => {
+test("delegate --callback: the end is POSTed to the URL, signed", async () => {
   const { api, run } = await setup({ callbackAllow: ["127.0.0.1"] });
   await api.agent("scout");
   const { url, received } = await startReceiver();
@@ -248,8 +248,8 @@ test("delegate --callback: the end is POSTed there, signed", async () => {
   expect(headers.authorization).toBe("Bearer let-me-in");
   for (const [args, said] of [
     [["--callback", "ftp://x"], "--callback <url>"],
-    [["--callback-token", "t"], "go with --callback"],
-    [["--callback", url, "--callback-secret", "short"], "--callback-secret: it takes whsec_"],
+    [["--callback-token", "t"], "require --callback"],
+    [["--callback", url, "--callback-secret", "short"], "--callback-secret: expected whsec_"],
   ] as const) {
     const { code, stderr } = await runHere(["delegate", "scout", "x", ...args]);
     expect([code, stderr]).toEqual([64, expect.stringContaining(said)]);
@@ -261,7 +261,7 @@ describe("delegate --batch", () => {
   const one = z.strictObject({ line: z.int(), delegation: delegationSchema });
   const other = z.strictObject({ line: z.int(), error: problemSchema });
 
-  test("takes each line on its own, and exits by the worst", async () => {
+  test("handles each line on its own; the most serious error sets the exit code", async () => {
     const { api, run, dir } = await setup();
     await api.agent("scout");
     await api.agent("other");
@@ -289,8 +289,8 @@ describe("delegate --batch", () => {
     const said = mixed.stderr.split("\n");
     expect(said[0]).toMatch(/^errand: line 4: .*nobody.* Check the name with 'errand agent list'/);
     expect(said[1]).toMatch(/^errand: line 6: .*prioriti.* Correct the line/);
-    expect(said[2]).toMatch(/^errand: line 7: it is not JSON/);
-    expect(said.slice(3)).toEqual(["errand: 3 of 6 were refused.", ""]);
+    expect(said[2]).toMatch(/^errand: line 7: not valid JSON/);
+    expect(said.slice(3)).toEqual(["errand: 3 of 6 lines were refused.", ""]);
 
     const json = await run([...which, "--json"]);
     expect([json.code, json.stderr]).toEqual([78, ""]);
@@ -307,7 +307,7 @@ describe("delegate --batch", () => {
     expect(told[3]).toMatchObject({ delegation: { id: ids[2] } });
   });
 
-  test("from stdin, more than a request has room for; the same key finds the same", async () => {
+  test("from stdin, more than fits one request; the same key returns the same delegations", async () => {
     const { api, run } = await setup();
     await api.agent("scout");
     const input = Array.from({ length: 250 }, (_, n) =>
@@ -321,14 +321,14 @@ describe("delegate --batch", () => {
     expect((await api.call("GET", "/v1/agents/scout")).body.counts.waiting).toBe(250);
   });
 
-  test("of a broker that is away exits with 75; with a task or a wait it is a mistake", async () => {
+  test("exits with 75 if the broker is unavailable; with a task or a wait it is a usage error", async () => {
     const { run, gateway } = await setup();
     await gateway.close();
     const away = await run(["delegate", "scout", "--batch", "-"], { input: '{"task": "x"}' });
     expect([away.code, away.stdout]).toEqual([75, ""]);
     for (const more of [["x"], ["--wait"], ["--file", "f"]]) {
       const { code, stderr } = await runHere(["delegate", "scout", "--batch", "-", ...more], { stdin: "" });
-      expect([code, stderr]).toEqual([64, expect.stringContaining("--batch has the tasks")]);
+      expect([code, stderr]).toEqual([64, expect.stringContaining("--batch cannot be combined with a task")]);
     }
     const none = await runHere(["delegate"]);
     expect(none.stderr).toContain("missing required argument 'agent'");

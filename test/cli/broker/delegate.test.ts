@@ -8,11 +8,11 @@ import { streamEventSchema } from "../../../src/schema/event.ts";
 import { until } from "../../support/until.ts";
 import { lines, problemIn, setup } from "./cli.ts";
 
-describe("what is delegated", () => {
-  test("words with every wish, printed as the id or as one object", async () => {
+describe("the task", () => {
+  test("words with all options; prints the id, or one JSON object", async () => {
     const { api, run } = await setup();
     await api.agent("scout");
-    const wishes = [
+    const options = [
       "--priority",
       "9",
       "--context",
@@ -25,7 +25,7 @@ describe("what is delegated", () => {
       "2",
     ];
     const meta = ["--meta", "a=1", "--meta", "b=x=y"];
-    const made = await run(["delegate", "scout", "two", "words", ...wishes, ...meta]);
+    const made = await run(["delegate", "scout", "two", "words", ...options, ...meta]);
     expect(made).toMatchObject({ code: 0, stderr: "" });
     const { body } = await api.get(made.stdout.trim());
     expect(body).toMatchObject({
@@ -43,7 +43,7 @@ describe("what is delegated", () => {
     expect(lines(acceptedDelegationSchema, json.stdout)).toMatchObject([{ presence: { state: "offline" } }]);
   });
 
-  test("a file, stdin, and a whole Message from either", async () => {
+  test("from a file, from stdin, and as an A2A Message from either", async () => {
     const { api, dir, run } = await setup();
     await api.agent("scout");
     const parts = [{ text: "look" }, { data: { deep: [1] }, metadata: { k: "v" } }];
@@ -68,7 +68,7 @@ describe("what is delegated", () => {
     expect((await delegated(["--message-file", "-"], JSON.stringify({ parts }))).parts).toEqual(parts);
   });
 
-  test("the same key finds the same delegation; with another body it is a conflict", async () => {
+  test("the same key returns the same delegation; with another body it is a conflict", async () => {
     const { api, run } = await setup();
     await api.agent("scout");
     const key = ["--idempotency-key", "nightly"];
@@ -82,7 +82,7 @@ describe("what is delegated", () => {
 });
 
 describe("--wait and --watch", () => {
-  test("--wait has the answer alone on stdout, or the delegation", async () => {
+  test("--wait prints only the reply, or with --json the delegation", async () => {
     const { run, worker } = await setup();
     await worker("scout", "wc", "-w");
     expect(await run(["delegate", "scout", "a b c", "--wait"])).toEqual({
@@ -94,7 +94,7 @@ describe("--wait and --watch", () => {
     expect(lines(delegationSchema, json.stdout)).toMatchObject([{ state: "completed" }]);
   });
 
-  test("--watch has the events on stderr and the answer on stdout; with --json all on stdout", async () => {
+  test("--watch prints events on stderr and the reply on stdout; with --json all on stdout", async () => {
     const { run, worker } = await setup();
     await worker("scout", "cat");
     const { code, stdout, stderr } = await run(["delegate", "scout", "hello", "--watch"]);
@@ -114,7 +114,7 @@ describe("--wait and --watch", () => {
     ).toEqual(["DELEGATION_SENT", "DELEGATION_COMPLETE", "completed"]);
   });
 
-  test("a bad end is told on stderr, with the exit code of its category", async () => {
+  test("a failure is reported on stderr, with the exit code of its category", async () => {
     const { run, worker } = await setup();
     await worker("scout", "sh", "-c", "echo no luck >&2; exit 3");
     const told = await run(["delegate", "scout", "x", "--wait"]);
@@ -126,7 +126,7 @@ describe("--wait and --watch", () => {
     expect(problemIn(json.stderr)).toMatchObject({ code: "command_failed", category: "UPSTREAM" });
   });
 
-  test("--timeout ends the wait with 124, Ctrl-C with 130; the work goes on", async () => {
+  test("--timeout ends the wait with 124, Ctrl-C with 130; the delegation continues", async () => {
     const { api, run, start } = await setup();
     await api.agent("scout");
     const timeout = await run(["delegate", "scout", "x", "--wait", "--timeout", "0.3"]);
@@ -136,13 +136,13 @@ describe("--wait and --watch", () => {
     await until(() => stopped.stderr().includes("DELEGATION_SENT"), { timeoutMs: 15_000 });
     stopped.child.kill("SIGINT");
     expect(await stopped.ended()).toBe(130);
-    expect(stopped.stderr()).toMatch(/dlg_\w+ goes on\. See 'errand get/);
+    expect(stopped.stderr()).toMatch(/dlg_\w+ continues\. See 'errand get/);
     const states = (await api.call("GET", "/v1/delegations")).body.delegations.map(Object);
     expect(states).toMatchObject([{ state: "submitted" }, { state: "submitted" }]);
   });
 });
 
-describe("refusals, in the words of the program", () => {
+describe("errors, worded for the CLI", () => {
   test.each([
     [["delegate", "nobody", "x"], {}, 78, "'errand agent list'"],
     [["delegate", "scout", "x"], { token: "wrong-token" }, 77, "Set ERRAND_TOKEN or --token"],
@@ -163,7 +163,7 @@ describe("refusals, in the words of the program", () => {
     expect(problemIn(json.stderr).recovery).not.toMatch(/\b(?:GET|PUT|POST|Authorization)\b/);
   });
 
-  test("nothing listens: told within two seconds, with what to do", async () => {
+  test("nothing listens: reported without retries, with what to do", async () => {
     const { run } = await setup();
     for (const command of [
       ["delegate", "scout", "x"],
@@ -177,8 +177,8 @@ describe("refusals, in the words of the program", () => {
       expect(told.stderr).toMatch(
         /^errand: nothing answers at http:\/\/127\.0\.0\.1:4 \(ECONNREFUSED\)\. .*--url or ERRAND_URL/,
       );
-      // The start of the process itself included.
-      expect(performance.now() - startedAt).toBeLessThan(4000);
+      // Half of the time for which a command retries.
+      expect(performance.now() - startedAt).toBeLessThan(30_000);
     }
   });
 });

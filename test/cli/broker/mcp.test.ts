@@ -1,4 +1,4 @@
-/** `errand mcp`, the real program between real MCP clients and a real gateway. */
+/** `errand mcp` as a process between real MCP clients and a real gateway. */
 import { createServer } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { as, client, freshDb, startBroker } from "../../support/broker.ts";
@@ -36,7 +36,7 @@ interface Hears {
   readonly signal?: AbortSignal;
 }
 
-/** The three clients that there are, behind one face. */
+/** Three MCP clients behind one interface. */
 const CLIENTS = [
   ...ERAS.map((era) => ({
     name: `the SDK's client, ${era}`,
@@ -66,7 +66,7 @@ describe.each(CLIENTS)("$name", ({ connect }) => {
     const { tools, call } = await connect(broker);
     expect(await tools()).toEqual(expect.arrayContaining(["delegate_task", "broker_health"]));
     const heard: (string | undefined)[] = [];
-    // A line break of another kind belongs to the text.
+    // Other line separators belong to the text.
     const task = "look\u2028here";
     const calling = call(
       { name: "delegate_task", arguments: { agent: "scout", task } },
@@ -100,7 +100,7 @@ describe.each(CLIENTS)("$name", ({ connect }) => {
   });
 });
 
-test("each is told that the broker is away, and goes on when it is back", async () => {
+test("each client gets an error while the broker is unavailable, and continues afterwards", async () => {
   const db = await freshDb();
   const first = await startGatewayProcess(db);
   const { url, port } = first;
@@ -127,7 +127,7 @@ test("each is told that the broker is away, and goes on when it is back", async 
   await healthy();
 });
 
-test("the client of the Tasks extension takes a delegation over a question to its end, and cancels one", async () => {
+test("a client of the Tasks extension answers a question, sees the end, and cancels a task", async () => {
   const { broker, scout, lease } = await desk();
   const client = await stdioClient(broker, "modern");
   const { ask } = mcpLines(broker);
@@ -158,7 +158,7 @@ test("the client of the Tasks extension takes a delegation over a question to it
   expect((await unwanted.settle()).outcome.status).toBe("cancelled");
 });
 
-test("a session that the broker lost is opened anew, once for all who find it gone", async () => {
+test("a session that the broker lost is reopened, once for all requests that find it lost", async () => {
   const db = await freshDb();
   const first = await startGatewayProcess(db);
   const alice = await as(first.url, "caller:alice");
@@ -170,7 +170,7 @@ test("a session that the broker lost is opened anew, once for all who find it go
   const before = messages.length;
   const answers = await Promise.all(["a", "b", "c"].map((id) => ask({ id, method: "tools/list" })));
   for (const { result } of answers) expect(result.tools.length).toBeGreaterThan(5);
-  // Of the handshake in between the client sees nothing.
+  // The client does not see the handshake in between.
   expect(
     messages
       .slice(before)
@@ -183,11 +183,11 @@ test("a session that the broker lost is opened anew, once for all who find it go
   const told = await metrics.text();
   const counted = (status: number) =>
     Number(new RegExp(`route="/mcp",[^}]*status="${status}"[^}]*\\} (\\d+)\\n`).exec(told)?.[1]);
-  // Three that were refused; the handshake, in two messages, and the three again.
+  // Three refused requests, the handshake in two messages, and the three requests again.
   expect([counted(404), counted(200), counted(202)]).toEqual([3, 4, 1]);
 });
 
-test("what is no message is refused, and nothing else is on stdout", async () => {
+test("an invalid message is refused, and stdout has nothing else", async () => {
   const { broker } = await desk();
   const { write, ask, messages, stderr } = mcpLines(broker);
   write("{nonsense");
@@ -199,14 +199,14 @@ test("what is no message is refused, and nothing else is on stdout", async () =>
     [null, -32600],
     ["x\u2028y", 0],
   ]);
-  // A name that a header cannot hold is wrapped for it.
+  // A name that a header cannot carry is encoded.
   const params = { name: "späh", arguments: {}, _meta: modernMeta() };
   const { error } = await ask({ method: "tools/call", params });
   expect(error).toMatchObject({ code: -32602, data: { code: "invalid_request" } });
   expect(stderr()).toBe("");
 });
 
-test("a wrong token is told to the client and to people, by its request's id", async () => {
+test("a wrong token is reported to the client with the request's id, and on stderr", async () => {
   const { url } = await desk();
   const { ask, stderr } = mcpLines({ url, token: "not-a-token-canary" });
   const { error } = await ask({ id: 7, method: "tools/list", params: { _meta: modernMeta() } });
@@ -215,7 +215,7 @@ test("a wrong token is told to the client and to people, by its request's id", a
   expect(stderr()).not.toContain("canary");
 });
 
-test("an answer that breaks off says that it may have been done", async () => {
+test("an interrupted response says that the call may have taken effect", async () => {
   const db = await freshDb();
   const gateway = await startGatewayProcess(db);
   const api = client(gateway.url);
@@ -236,7 +236,7 @@ test("an answer that breaks off says that it may have been done", async () => {
   });
 });
 
-test("what answers in the place of a broker is told as that, and no request stays without an answer", async () => {
+test("a server that is not a broker is reported as such, and every request gets a response", async () => {
   const answers = [
     { status: 502, type: "text/html", body: "<h1>Bad Gateway</h1>", expected: { code: 502 } },
     { status: 200, type: "application/json", body: "", expected: { code: 503 } },
@@ -258,7 +258,7 @@ test("what answers in the place of a broker is told as that, and no request stay
   }
 });
 
-test("it ends when stdin does, waits under way or not, and takes its session with it", async () => {
+test("it ends when stdin ends, even during waits, and deletes its session", async () => {
   const { broker, url } = await desk();
   const { ask, send, child, ended, messages } = mcpLines(broker);
   await ask(initialize(1));
@@ -267,7 +267,7 @@ test("it ends when stdin does, waits under way or not, and takes its session wit
   send({ id: 3, method: "tools/list" });
   child.stdin.end();
   expect(await ended()).toBe(0);
-  // What could be answered was.
+  // Every request that could get a response got one.
   expect(messages.map(({ id }) => id)).toEqual([1, 3]);
   const metrics = await fetch(`${url}/metrics`, {
     headers: { authorization: "Bearer operator-token-for-tests" },
@@ -275,7 +275,7 @@ test("it ends when stdin does, waits under way or not, and takes its session wit
   expect(await metrics.text()).toMatch(/method="DELETE",route="\/mcp"/);
 });
 
-test("pings reach the client and its answers the broker; work for a client that ended goes back at once", async () => {
+test("pings reach the client and its responses the broker; a lease of a client that ended is released at once", async () => {
   const { url, scout, alice } = await desk();
   const broker = { url, token: scout.token };
   const poll = { name: "poll_inbox", arguments: { wait_seconds: 20 } };
@@ -300,7 +300,7 @@ test("pings reach the client and its answers the broker; work for a client that 
   expect(await ended()).toBe(0);
 });
 
-test("without a token it does not start; without a broker it does, and says what is missing", async () => {
+test("without a token it does not start; without a broker it starts, and says what is missing", async () => {
   const { url } = await desk();
   const without = mcpLines({ url });
   expect(await without.ended()).toBe(77);

@@ -13,7 +13,7 @@ import { lines, problemIn, setup } from "./cli.ts";
 const UNKNOWN = `dlg_0_${"0".repeat(26)}`;
 const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 
-/** One of each end, oldest first, of the agent `scout`. */
+/** Delegations to `scout` in different states, oldest first. */
 async function withEnds() {
   const broker = await setup();
   const { api } = broker;
@@ -33,7 +33,7 @@ async function withEnds() {
 }
 
 describe("get", () => {
-  test("shows where it stands, its progress, its end; the reply alone with --reply", async () => {
+  test("shows state, progress and end; with --reply only the reply", async () => {
     const { run, done, failed, working } = await withEnds();
     const live = await run(["get", working]);
     expect(live).toMatchObject({ code: 0, stderr: "" });
@@ -48,7 +48,7 @@ describe("get", () => {
     expect(lines(delegationSchema, json.stdout)).toMatchObject([{ id: failed, state: "failed" }]);
   });
 
-  test("what is not there, or not to be seen, exits 1; an id that is none 64", async () => {
+  test("an unknown or invisible delegation exits 1; a malformed id 64", async () => {
     const { run, url, done } = await withEnds();
     const { token } = await as(url, "caller:bob");
     for (const told of [await run(["get", UNKNOWN]), await run(["get", done], { token })]) {
@@ -61,7 +61,7 @@ describe("get", () => {
 });
 
 describe("list", () => {
-  test("is a table, newest first, or lines of JSON", async () => {
+  test("prints a table, newest first, or JSON lines", async () => {
     const { run, done, failed, working } = await withEnds();
     const { code, stdout, stderr } = await run(["list"]);
     expect([code, stderr]).toEqual([0, ""]);
@@ -79,7 +79,7 @@ describe("list", () => {
     expect(lines(delegationSchema, json.stdout).map(({ id }) => id)).toEqual([working, failed, done]);
   });
 
-  test("filters, by all that the broker knows", async () => {
+  test("takes all filters of the broker", async () => {
     const { run, api, url, done, failed, working } = await withEnds();
     const ids = async (...args: string[]) => {
       const { code, stdout } = await run(["list", "--json", ...args]);
@@ -96,7 +96,7 @@ describe("list", () => {
     expect(await ids("--delegator", "caller:bob")).toEqual([id]);
   });
 
-  test("goes on behind a cursor, or through all pages", async () => {
+  test("continues after a cursor, or through all pages", async () => {
     const { run, done, failed, working } = await withEnds();
     const line = z.union([delegationSchema, z.strictObject({ next_cursor: z.string() })]);
     const [first, next, ...rest] = lines(line, (await run(["list", "--limit", "1", "--json"])).stdout);
@@ -105,7 +105,7 @@ describe("list", () => {
     const more = await run(["list", "--cursor", cursor, "--json"]);
     expect(lines(delegationSchema, more.stdout).map(({ id }) => id)).toEqual([failed, done]);
     const told = await run(["list", "--limit", "1"]);
-    expect(told.stderr).toBe(`errand: there are more: --cursor ${cursor}, or --all.\n`);
+    expect(told.stderr).toBe(`errand: more results: --cursor ${cursor}, or --all.\n`);
     const all = await run(["list", "--all"]);
     expect([all.stdout.trim().split("\n").length, all.stderr]).toEqual([4, ""]);
   });
@@ -115,8 +115,9 @@ describe("list", () => {
     [["--limit", "0"], "from 1 to"],
     [["--all", "--limit", "3"], "either --all or --limit"],
     [["--delegator", "bob"], "a principal is"],
+    [["--since", "2026-02-01", "--until", "2026-01-31T23:59:59"], "is before --since"],
     [["--targt", "scout"], "Did you mean --target?"],
-  ])("%j is a mistake", async (args, said) => {
+  ])("%j is a usage error", async (args, said) => {
     const { run } = await setup();
     const told = await run(["list", ...args]);
     expect([told.code, told.stdout]).toEqual([64, ""]);
@@ -128,7 +129,7 @@ describe("list", () => {
 describe("results", () => {
   const line = z.union([delegationSchema, z.strictObject({ cursor: z.string() })]);
 
-  test("is what ended, oldest first, and the cursor to go on with", async () => {
+  test("prints finished delegations, oldest first, and the next cursor", async () => {
     const { run, api, done, failed, working, lease } = await withEnds();
     const { code, stdout, stderr } = await run(["results"]);
     expect(code).toBe(0);
@@ -155,7 +156,7 @@ describe("results", () => {
     expect(lines(line, page.stdout)).toMatchObject([{ id: done }, {}]);
   });
 
-  test("--follow goes on until Ctrl-C and says where", async () => {
+  test("--follow runs until Ctrl-C and prints the next cursor", async () => {
     const { start, api, done, failed, working, lease } = await withEnds();
     const follow = start(["results", "--follow"]);
     const json = start(["results", "--follow", "--json"]);
@@ -168,14 +169,14 @@ describe("results", () => {
     });
     for (const one of [follow, json]) one.child.kill("SIGINT");
     expect([await follow.ended(), await json.ended()]).toEqual([130, 130]);
-    expect(follow.stderr()).toMatch(/^errand: go on with: errand results --follow --after \S+\n$/);
+    expect(follow.stderr()).toMatch(/^errand: continue with: errand results --follow --after \S+\n$/);
     const ids = lines(line, json.stdout()).flatMap((one) => ("id" in one ? one.id : []));
     expect(ids).toEqual([done, failed, working]);
   });
 });
 
 describe("watch", () => {
-  test("one to its end: as lines, as JSON", async () => {
+  test("prints one delegation's events to its end, as lines or as JSON", async () => {
     const { run, done } = await withEnds();
     const told = await run(["watch", done, "--after", "0"]);
     expect(told).toMatchObject({ code: 0, stderr: "" });
@@ -186,7 +187,7 @@ describe("watch", () => {
     expect((await run(["watch", UNKNOWN])).code).toBe(1);
   });
 
-  test("a reader that goes away ends it quietly", async () => {
+  test("ends quietly when its reader closes the pipe", async () => {
     const { url, dir, api } = await withEnds();
     const script = 'set -o pipefail; "$0" "$1" watch --after 0 2>err | head -n 1; echo "status $?"; cat err';
     const shell = spawn("bash", ["-c", script, process.execPath, MAIN], {
@@ -199,7 +200,7 @@ describe("watch", () => {
       stdout += chunk;
     });
     const closed = once(shell, "close");
-    // Only a write tells that nobody reads, and what was there may have been written before `head` ended.
+    // The CLI notices the closed pipe at its next write, so there must be one after `head` has ended.
     const more = async () => {
       await api.delegate("scout");
       return shell.exitCode !== null;
@@ -211,7 +212,7 @@ describe("watch", () => {
 });
 
 describe("cancel", () => {
-  test("says what became of it, and what else stands in its way", async () => {
+  test("prints the new state, or why it cannot cancel", async () => {
     const { run, api, done, working } = await withEnds();
     const told = await run(["cancel", working, "--reason", "no longer wanted"]);
     expect(told).toEqual({ code: 0, stdout: `canceled ${working}\n`, stderr: "" });
@@ -223,7 +224,7 @@ describe("cancel", () => {
     expect(late.stderr).toContain(`'errand get ${done}'`);
   });
 
-  test("takes the children along, or leaves them with --no-cascade", async () => {
+  test("cancels the children, too, but not with --no-cascade", async () => {
     const { run, api } = await setup();
     await api.agent("scout");
     const family = async () => {

@@ -1,4 +1,4 @@
-/** `errand relay`, the real program between a real gateway and a real A2A server. */
+/** `errand relay` as a process between a real gateway and a real A2A server. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -10,7 +10,7 @@ import { lines, setup } from "./cli.ts";
 
 const CREDENTIAL = "remote-credential-canary";
 
-test("relays with credentials of a file, says what it does, and none of them", async () => {
+test("relays with credentials from a file, and logs its work but no credentials", async () => {
   const server = await startA2aServer({
     bearer: CREDENTIAL,
     turn: (turn) => turn.message(`hi ${turn.text}`),
@@ -31,7 +31,7 @@ test("relays with credentials of a file, says what it does, and none of them", a
   expect([run.stdout(), run.stderr()].join()).not.toContain("canary");
 });
 
-test("--once with --json: one object a line, and exit 0; the token from the environment", async () => {
+test("--once --json prints one object per line and exits 0; the token comes from the environment", async () => {
   const server = await startA2aServer({ bearer: CREDENTIAL, turn: (turn) => turn.message("once") });
   const { api, run } = await setup();
   await api.agent("remote");
@@ -46,12 +46,12 @@ test("--once with --json: one object a line, and exit 0; the token from the envi
   expect(told[1]).toMatchObject({ delegation_id: body.id, state: "completed" });
 });
 
-test("a server that is not there is told at once, and relayed to when it is", async () => {
+test("an unreachable server is reported at once, and used when it is up", async () => {
   const server = await startA2aServer({ turn: (turn) => turn.message(`hi ${turn.text}`) });
   const { api, start } = await setup();
   await server.kill();
   const run = start(["relay", "--agent", "remote", "--to", server.url]);
-  await until(() => run.stderr().includes("cannot be relayed to yet: the A2A server cannot be reached"), {
+  await until(() => run.stderr().includes("yet: the A2A server cannot be reached"), {
     timeoutMs: 30_000,
   });
   await server.restart();
@@ -61,11 +61,11 @@ test("a server that is not there is told at once, and relayed to when it is", as
   expect(await run.ended()).toBe(130);
 });
 
-test("mistakes are told without what may be a credential", async () => {
+test("usage errors never show a possible credential", async () => {
   const { run } = await setup();
   for (const [more, said] of [
-    [["--to", "http://h", "--header", CREDENTIAL], "--header takes '<name>: <value>'."],
-    [["--to", `http://user:${CREDENTIAL}@h`], "--to takes an http or https URL, without user and password."],
+    [["--to", "http://h", "--header", CREDENTIAL], "--header must be '<name>: <value>'."],
+    [["--to", `http://user:${CREDENTIAL}@h`], "--to must be an http or https URL without user and password."],
     [["--to", "http://h", "--token-file", "no-such-file"], "cannot read the token file no-such-file"],
     [[], "required option '--to <url>' not specified"],
   ] as const) {

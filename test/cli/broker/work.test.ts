@@ -1,4 +1,4 @@
-/** `errand work` as a process against a real gateway: concurrency, leases, large and binary output, its end. */
+/** `errand work` as a process against a real gateway: concurrency, leases, large and binary output, failed starts. */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { lines, setup } from "./cli.ts";
 
 const sh = (script: string) => ["sh", "-c", script];
 
-test("the token of another principal: the refusal alone is said", async () => {
+test("the token of another principal: only the refusal is printed", async () => {
   const { api, url, run } = await setup();
   await api.agent("scout");
   const { token } = await as(url, "agent:other");
@@ -20,9 +20,9 @@ test("the token of another principal: the refusal alone is said", async () => {
 });
 
 describe("options", () => {
-  test("--concurrency runs so many at once", async () => {
+  test("--concurrency runs that many at once", async () => {
     const { api, dir, worker } = await setup();
-    // None of them ends before all three have begun.
+    // None of them ends before all three have started.
     const script =
       'touch "begun-$ERRAND_DELEGATION_ID"; until [ $(ls | grep -c begun-) = 3 ]; do sleep 0.1; done; echo met';
     await worker("trio", "--concurrency", "3", "--", ...sh(script));
@@ -34,7 +34,7 @@ describe("options", () => {
     expect(readdirSync(dir).filter((name) => name.startsWith("begun-"))).toHaveLength(3);
   });
 
-  test("--lease says how long a lease lasts, --worker-id who holds it; Ctrl-C gives it back", async () => {
+  test("--lease sets the duration of the lease, --worker-id its holder; Ctrl-C releases it", async () => {
     const { api, worker } = await setup();
     const work = await worker(
       "scout",
@@ -63,7 +63,7 @@ describe("options", () => {
     expect(work.stderr()).toContain(`released ${id}`);
   });
 
-  test("--once ends after one, --json tells it as lines", async () => {
+  test("--once ends after one, --json prints JSON lines", async () => {
     const { api, run } = await setup();
     await api.agent("scout");
     const { id } = (await api.delegate("scout", { task: "a b" })).body;
@@ -90,7 +90,7 @@ describe("options", () => {
 describe("output", () => {
   const digest = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
-  test("that is large is an artifact, and comes out again as it went in", async () => {
+  test("that is large becomes an artifact, and is printed unchanged", async () => {
     const { api, run, worker } = await setup();
     await worker("flood", ...sh("seq 1 60000"));
     const { code, stdout, stderr } = await run(["delegate", "flood", "x", "--wait"]);
@@ -104,7 +104,7 @@ describe("output", () => {
     expect(shown.stdout).toMatch(/^artifact +stdout, 1 part$/m);
   });
 
-  test("that is no text comes out as bytes", async () => {
+  test("that is binary is printed as bytes", async () => {
     const { api, dir, start, worker } = await setup();
     const bytes = Uint8Array.from({ length: 4096 }, (_, n) => (n * 7) % 256);
     writeFileSync(join(dir, "blob"), bytes);
@@ -122,19 +122,17 @@ describe("output", () => {
     expect(Buffer.concat(more)).toEqual(Buffer.concat(chunks));
   });
 
-  test("beyond the bound is cut, and whoever reads it is told", async () => {
+  test("beyond the bound is cut, and the reader is told so", async () => {
     const { run, worker } = await setup();
     await worker("flood", ...sh("head -c 3000000 /dev/zero | tr '\\0' x"));
     const { code, stdout, stderr } = await run(["delegate", "flood", "x", "--wait"]);
     expect(code).toBe(0);
-    expect(stderr).toBe(
-      `errand: the reply was cut by its agent: ${stdout.length} of 3000000 bytes are here.\n`,
-    );
+    expect(stderr).toBe(`errand: the agent truncated the reply to ${stdout.length} of 3000000 bytes.\n`);
     expect(stdout.length).toBeGreaterThan(900 * 1024);
   });
 });
 
-test("a command that cannot be started, and an agent that is not ours, end it at once", async () => {
+test("a command that cannot start, and an agent of another token, end it at once", async () => {
   const { api, run } = await setup();
   const missing = await run(["work", "--agent", "scout", "--", "no-such-command-anywhere"]);
   expect(missing.code).toBe(78);

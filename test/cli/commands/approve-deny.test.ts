@@ -1,4 +1,4 @@
-/** Deciding about many: shown first, confirmed, and only as shown. */
+/** `errand approve` and `deny` for several delegations: shows them, asks for confirmation, decides only what it showed. */
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
@@ -27,7 +27,7 @@ async function setup() {
   return { url, api, asking, run, stateOf };
 }
 
-test("many are shown with agent, delegator, task and question, and sent once that is confirmed", async () => {
+test("several are shown with agent, delegator, task and question, and sent after confirmation", async () => {
   const { asking, run, stateOf } = await setup();
   const first = await asking("deployer", { text: "Deploy?", options: ["approve", "deny"] });
   const second = await asking("scout", { text: "Delete\u001b[2J it?" }, "tidy up");
@@ -53,7 +53,7 @@ test("many are shown with agent, delegator, task and question, and sent once tha
   expect((await run(["deny", "--all"], { tty: TERMINAL })).stderr).toContain("nothing to deny.");
 });
 
-test("without a terminal nothing is decided about many unless --yes says so", async () => {
+test("without a terminal several are decided only with --yes", async () => {
   const { api, asking, run, stateOf } = await setup();
   const ids = [await asking("deployer", { text: "1?" }), await asking("deployer", { text: "2?" })];
   const other = await asking("scout", { text: "3?" });
@@ -109,7 +109,7 @@ test("a question that needs more than a yes or no is refused before anything is 
   }
 });
 
-test("a consent, a plain question and a question whose data is given can be approved", async () => {
+test("a consent, a plain question and, with --data, a question for data can be approved", async () => {
   const { api, asking, run, stateOf } = await setup();
   for (const [question, ...more] of [
     [{ kind: "auth", text: "Use your account?", options: ["approve", "deny"] }],
@@ -138,7 +138,7 @@ test("every id is reported with its outcome, and one that was not decided sets t
   const text = await run(["approve", ...ids, "--yes"]);
   expect([text.code, text.stdout]).toEqual([64, `approved ${fine.id}\n`]);
   expect(text.stderr).toContain(`${several.id} asks 2 things at once: a, b. Answer with 'errand answer`);
-  expect(text.stderr).toContain(`${over.id} asks nothing: it is canceled.`);
+  expect(text.stderr).toContain(`${over.id} has no open question: it is canceled.`);
   expect(text.stderr).toContain(unknown);
   expect(text.stderr).toContain("dlg_0_short");
   expect(text.stderr).toContain("errand: 4 of 5 were not approved.");
@@ -183,10 +183,10 @@ test("an invalid id in a list is named", async () => {
 });
 
 test.each([
-  [["approve"], "there is no id"],
+  [["approve"], "no delegation id given"],
   [["approve", "--all", "dlg_0_1"], "either ids or --all"],
-  [["deny", "dlg_0_1", "--target", "scout"], "go with --all"],
-  [["deny", "dlg_0_1", "dlg_0_2", "--interrupt", "int_1"], "goes with one id"],
+  [["deny", "dlg_0_1", "--target", "scout"], "require --all"],
+  [["deny", "dlg_0_1", "dlg_0_2", "--interrupt", "int_1"], "requires exactly one id"],
 ])("%o is refused before anything is sent", async (args, why) => {
   const { code, stderr } = await runHere(args, { env: { url: "http://127.0.0.1:9", token: "t" } });
   expect([code, stderr]).toEqual([64, expect.stringContaining(why)]);

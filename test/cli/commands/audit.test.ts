@@ -1,4 +1,4 @@
-/** What the audit log says about a changed agent: the values before and after, as far as they fit. */
+/** The audit entry of a changed agent: the values before and after, within its size limit. */
 import { expect, test } from "vitest";
 import { auditEntrySchema } from "../../../src/schema/audit.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";

@@ -1,4 +1,4 @@
-/** delegate, get, cancel, watch, token: what is printed where, and the exit codes. */
+/** `errand delegate`, `get`, `cancel`, `watch` and `token` against a stub broker: output and exit codes. */
 import { describe, expect, test } from "vitest";
 import { CATEGORIES, categorySchema } from "../../../src/schema/errors.ts";
 import {
@@ -25,7 +25,7 @@ const snapshot = {
   delegation: delegationLike(),
 };
 
-/** Accepts work, and ends it as the test says. */
+/** Accepts delegations; the test decides how they end. */
 async function brokerEnding(ended: (answer: Answer, request: Seen) => void) {
   const stub = await stubBroker((request, answer) => {
     if (request.method === "POST") answer.json(delegationLike({ presence: OFFLINE }), 202);
@@ -37,7 +37,7 @@ async function brokerEnding(ended: (answer: Answer, request: Seen) => void) {
 }
 
 describe("delegate", () => {
-  test("prints the id alone", async () => {
+  test("prints only the id", async () => {
     const { stub, env } = await brokerEnding(() => undefined);
     const done = await run(
       ["delegate", "scout", "how", "many", "--priority", "9", "--context", "c", "--idempotency-key", "k"],
@@ -48,11 +48,11 @@ describe("delegate", () => {
     expect(stub.seen[0]?.headers["idempotency-key"]).toBe("k");
   });
 
-  test("on a terminal it says that nobody is polling", async () => {
+  test("on a terminal it says that no worker is polling", async () => {
     const { env } = await brokerEnding(() => undefined);
     const { stdout, stderr } = await run(["delegate", "scout", "x"], { env, tty: { stderr: true } });
     expect(stdout).toBe(`${ID}\n`);
-    expect(stderr).toContain("nobody is polling scout");
+    expect(stderr).toContain("no worker is polling scout");
   });
 
   test.each([
@@ -72,7 +72,7 @@ describe("delegate", () => {
     expect(stub.seen[0]?.body.task).toBe("--wait -x --json");
   });
 
-  test("--wait prints the reply's text and nothing else", async () => {
+  test("--wait prints only the reply's text", async () => {
     const { env } = await brokerEnding((answer) => answer.json(completedWith("two\nlines")));
     expect(await run(["delegate", "scout", "x", "--wait"], { env })).toEqual({
       code: 0,
@@ -96,7 +96,7 @@ describe("delegate", () => {
     expect(stderr).toBe(`errand: ${ID} failed: it broke. Mend it.\n`);
   });
 
-  test("--timeout: the wait runs out, exit 124, and the work goes on", async () => {
+  test("--timeout: exits 124, and the delegation continues", async () => {
     const { env } = await brokerEnding((answer, request) => {
       const ms = Number(request.query.get("wait_seconds")) * 1000;
       setTimeout(() => answer.json(delegationLike({ state: "working" })), ms);
@@ -106,16 +106,16 @@ describe("delegate", () => {
     });
     expect(code).toBe(124);
     expect(stdout).toBe("");
-    expect(stderr).toMatch(/^errand: dlg_\S+ is not finished after 0.2 s \(working\)\. It goes on/);
+    expect(stderr).toMatch(/^errand: dlg_\S+ is not finished after 0.2 s \(working\)\. It continues/);
   });
 
-  test("on a terminal the wait says what it waits for, and cleans up behind itself", async () => {
+  test("on a terminal the wait says what it waits for, and clears its line", async () => {
     let finish: () => void = () => undefined;
     const { env } = await brokerEnding((answer) => {
       finish = () => answer.json(completedWith("done"));
     });
     const started = start(["delegate", "scout", "x", "--wait"], { env, tty: { stderr: true } });
-    await until(() => /waiting \d+ s: submitted, nobody is polling scout/.test(started.stderr()), {
+    await until(() => /waiting \d+ s: submitted, no worker is polling scout/.test(started.stderr()), {
       what: "the wait line",
     });
     finish();
@@ -124,7 +124,7 @@ describe("delegate", () => {
     expect(started.stderr().endsWith("\r\u001b[2K")).toBe(true);
   });
 
-  test("what asks something ends the wait with the question", async () => {
+  test("a question ends the wait and is shown", async () => {
     const { env } = await brokerEnding((answer) => {
       const message = { messageId: "q", role: "ROLE_AGENT", parts: [{ text: "which one?" }] };
       const interrupt = {
@@ -142,8 +142,8 @@ describe("delegate", () => {
   });
 });
 
-describe("refusals", () => {
-  test("are said in one sentence with the remedy, and the issues below", async () => {
+describe("errors", () => {
+  test("are one line with the recovery, and the issues below", async () => {
     const stub = await stubBroker((_request, answer) => {
       const issues = [{ path: ["target"], reason: "an agent name is \u001b[31mlower case" }];
       answer.problem(400, "invalid_request", "PROTOCOL", { details: { issues } });
@@ -153,7 +153,7 @@ describe("refusals", () => {
     expect(stderr).toBe("errand: about invalid_request. Do this.\n  target: an agent name is lower case\n");
   });
 
-  test("with --json are the problem itself, on stderr", async () => {
+  test("with --json are problem JSON on stderr", async () => {
     const stub = await stubBroker((_request, answer) => answer.problem(401, "unauthenticated", "AUTH"));
     const { code, stdout, stderr } = await run(["get", ID, "--json"], { env: { url: stub.url, token: "t" } });
     expect([code, stdout]).toEqual([77, ""]);
@@ -161,7 +161,7 @@ describe("refusals", () => {
   });
 });
 
-test("get shows, get --wait exits by the end", async () => {
+test("get exits 0 for a failed delegation, get --wait with the code of its error", async () => {
   const stub = await stubBroker((_request, answer) => answer.json(failedWith("UPSTREAM", "agent_error")));
   const env = { url: stub.url, token: "t" };
   const shown = await run(["get", ID], { env });
@@ -171,14 +171,14 @@ test("get shows, get --wait exits by the end", async () => {
   expect((await run(["get", ID, "--wait"], { env })).code).toBe(1);
 });
 
-test("cancel says what became of it", async () => {
+test("cancel prints the new state", async () => {
   const stub = await stubBroker((_request, answer) => answer.json(delegationLike({ state: "canceled" })));
   const done = await run(["cancel", ID, "--reason", "why not"], { env: { url: stub.url, token: "t" } });
   expect(done).toMatchObject({ code: 0, stdout: `canceled ${ID}\n` });
   expect(stub.seen[0]?.body).toEqual({ reason: "why not" });
 });
 
-test("token create prints the secret alone", async () => {
+test("token create prints only the secret", async () => {
   const made = {
     id: "tok_1",
     principal: "agent:scout",
@@ -195,7 +195,7 @@ test("token create prints the secret alone", async () => {
   expect(stub.seen[0]?.body).toEqual({ principal: "agent:scout", expires_in_seconds: 60 });
 });
 
-test("agent put sends the settings that are given, and no other", async () => {
+test("agent put sends only the given settings", async () => {
   const changed = { ...AGENT, created: false, changed: ["description"], reset: [] };
   const stub = await stubBroker((_request, answer) => answer.json(changed, 200));
   const argv = [
@@ -232,7 +232,7 @@ describe("watch", () => {
     frame(eventLike(4, "DELEGATION_COMPLETE", { duration_ms: 1234, response_preview: "3" })),
   ];
 
-  test("one delegation until its end, a line an event, without what others smuggle in", async () => {
+  test("prints one delegation's events to its end, one per line, without control characters", async () => {
     const stub = await stubBroker((_request, answer) => answer.events(frames));
     const { code, stdout } = await run(["watch", ID], { env: { url: stub.url, token: "t" } });
     expect(code).toBe(0);
@@ -245,7 +245,7 @@ describe("watch", () => {
     ]);
   });
 
-  test("--json: one object a line, whole", async () => {
+  test("--json: one complete object per line", async () => {
     const stub = await stubBroker((_request, answer) => answer.events(frames));
     const { stdout } = await run(["watch", ID, "--json"], { env: { url: stub.url, token: "t" } });
     const lines = stdout.trim().split("\n");
@@ -253,7 +253,7 @@ describe("watch", () => {
     expect(lines[0]).toContain("task_preview");
   });
 
-  test("ends quietly when its reader goes away, as head does", async () => {
+  test("ends quietly when its reader closes the pipe, like head", async () => {
     let more: () => void = () => undefined;
     const stub = await stubBroker((_request, answer) => {
       answer.events(frames.slice(0, 1));
@@ -268,8 +268,8 @@ describe("watch", () => {
   });
 });
 
-describe("a broker that goes away", () => {
-  test("is asked again with the same key, and whoever waits is told so", async () => {
+describe("a broker that becomes unavailable", () => {
+  test("is retried with the same key, and the user is told so", async () => {
     const stub = await stubBroker((request, answer) => {
       const before = stub.seen.filter(({ method }) => method === "POST").length;
       if (request.method === "POST" && before === 1) answer.cut();
@@ -280,16 +280,14 @@ describe("a broker that goes away", () => {
       env: { url: stub.url, token: "t" },
     });
     expect([code, stdout]).toEqual([0, `${ID}\n`]);
-    expect(stderr).toMatch(
-      /^errand: the connection to \S+ was lost \(\S+\); trying again for up to 60 s\.\n$/,
-    );
+    expect(stderr).toMatch(/^errand: the connection to \S+ was lost \(\S+\); retrying for up to 60 s\.\n$/);
     const keys = stub.seen.map(({ headers }) => headers["idempotency-key"]);
     expect(keys).toHaveLength(3);
     expect(new Set(keys).size).toBe(1);
     expect(keys[0]).toMatch(/^[\w-]{36}$/);
   });
 
-  test("and leaves it open what became of the work: the key that finds out is told", async () => {
+  test("and if the outcome is unknown, the error shows the idempotency key", async () => {
     const details = { outcome: "unknown" };
     const stub = await stubBroker((_request, answer) =>
       answer.problem(500, "internal", "INTERNAL", { details }),
@@ -302,7 +300,7 @@ describe("a broker that goes away", () => {
   });
 });
 
-test("colour is for terminals, and NO_COLOR turns it off", async () => {
+test("color is for terminals, and NO_COLOR disables it", async () => {
   const stub = await stubBroker((_request, answer) => answer.json({ agents: [AGENT] }));
   const env = { url: stub.url, token: "t" };
   const tty = { stdout: true };
@@ -314,7 +312,7 @@ test("colour is for terminals, and NO_COLOR turns it off", async () => {
   expect((await run(argv, { env, tty, childEnv: { TERM: "dumb" } })).stdout).not.toContain(sgr);
 });
 
-test("the progress of the work is on the line of a wait", async () => {
+test("the wait line shows the progress", async () => {
   let finish: () => void = () => undefined;
   const working = eventLike(3, "DELEGATION_STATUS", {
     state: "working",

@@ -1,4 +1,4 @@
-/** `errand get` says what was asked and answered, who worked, and what it waits for. */
+/** `errand get` shows questions, answers, the worker, and what the delegation waits for. */
 import { expect, test } from "vitest";
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
@@ -20,7 +20,7 @@ async function setup() {
   return { url, clock, gateway, api, id: String(id), next, get, row };
 }
 
-test("of a finished one: questions, answers, who and when, the worker, how long it took", async () => {
+test("of a finished delegation: questions, answers with author and time, the worker, the duration", async () => {
   const { url, api, id, next, get } = await setup();
   const ann = await as(url, "approver:ann");
   const first = (await api.interrupt(await next(), { request_id: "a", text: "Deploy?" })).body.interrupt_id;
@@ -37,7 +37,7 @@ test("of a finished one: questions, answers, who and when, the worker, how long 
     /^answer +by approver:ann at 20\S+Z: approve, "but gently"$/m,
     /^follow-up +in French$/m,
     /^question +A token\?$/m,
-    /^answer +by operator at 20\S+Z: \(a secret\)$/m,
+    /^answer +by operator at 20\S+Z: \(secret\)$/m,
   ];
   const shown = await get();
   for (const line of said) expect(shown).toMatch(line);
@@ -50,16 +50,16 @@ test("of a finished one: questions, answers, who and when, the worker, how long 
   expect(messages.map((line) => JSON.parse(line))).toEqual((await api.get(id)).body.history);
 });
 
-test("of one that waits: for whom, for how long, and what went wrong before", async () => {
+test("of a queued delegation: what it waits for, until when, and how the last attempt failed", async () => {
   const { api, next, row } = await setup();
-  expect(await row("waits")).toBe("nobody is polling scout");
+  expect(await row("waiting")).toBe("no worker is polling scout");
   await api.call("POST", "/v1/agents/scout/pause");
-  expect(await row("waits")).toBe("scout is paused: 'errand agent resume scout' (operator)");
+  expect(await row("waiting")).toBe("scout is paused; resume it with 'errand agent resume scout' (operator)");
   await api.call("POST", "/v1/agents/scout/resume");
   const error = { code: "command_failed", message: "no disk", retryable: true };
   await api.reply(await next(), { state: "failed", text: undefined, error });
   expect(await row("last attempt")).toBe("failed: command_failed: no disk");
-  expect(await row("waits")).toMatch(/^until 20\S+Z, for the next attempt$/);
+  expect(await row("waiting")).toMatch(/^until 20\S+Z, for the next attempt$/);
 });
 
 test("--history says when it is empty", async () => {
@@ -68,7 +68,7 @@ test("--history says when it is empty", async () => {
   expect(await get("--history", "--json")).toBe("");
 });
 
-test("a wait without a terminal says once why no worker takes the work; with --json it does not", async () => {
+test("a wait without a terminal says once why no worker takes the delegation; with --json it does not", async () => {
   const { url, api, id, next } = await setup();
   const { body } = await api.delegate("scout");
   const waits = [id, String(body.id)];
@@ -79,7 +79,7 @@ test("a wait without a terminal says once why no worker takes the work; with --j
   const silent = start(["get", waits[1] ?? "", "--wait", "--json"], { env });
   await until(() => waiting.stderr() !== "", { timeoutMs: 15_000, what: "the reason" });
   expect(waiting.stderr()).toBe(
-    `errand: ${waits[1]} waits: scout is at its limit of running delegations (max_working 1); 1 waiting.\n`,
+    `errand: ${waits[1]} is waiting: scout is at its limit of running delegations (max_working 1); 1 queued.\n`,
   );
   await api.reply(lease);
   await api.call("POST", "/v1/agents/scout/pause");

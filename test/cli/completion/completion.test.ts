@@ -1,4 +1,4 @@
-/** The completion script in a real bash, and that all three know every command and option. */
+/** Completion: the bash script in a real bash; all three scripts have every command and option. */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ async function scriptIn(dir: string): Promise<string> {
   return path;
 }
 
-/** What bash offers for the last of these words. */
+/** The completions that bash offers for the last word. */
 function offered(script: string, dir: string, ...words: string[]): string[] {
   const body = [
     'source "$1"',
@@ -63,7 +63,7 @@ describe.each(["bash", "zsh", "fish"])("the script for %s", (shell) => {
   });
 });
 
-test("another shell is a mistake that names the ones there are", async () => {
+test("an unknown shell is a usage error that lists the supported ones", async () => {
   const { code, stderr } = await run(["completion", "tcsh"]);
   expect(code).toBe(64);
   expect(stderr).toContain("bash, zsh, fish");

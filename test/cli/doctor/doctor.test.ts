@@ -20,7 +20,7 @@ async function doctor(dir: string, args: string[] = [], env: Record<string, stri
   const run = errand(dir, ["doctor", "--json", ...args], env);
   const code = await run.ended();
   const checks = byName(run.stdout());
-  // Whoever is told of a trouble is told what to do.
+  // Every problem has a fix.
   for (const { status, remedy, category } of Object.values(checks)) {
     expect(remedy !== undefined).toBe(status === "warn" || status === "fail");
     expect(category !== undefined).toBe(status === "fail");
@@ -29,7 +29,7 @@ async function doctor(dir: string, args: string[] = [], env: Record<string, stri
 }
 
 describe("without a broker", () => {
-  test("it says so, exits 75, and tells which Redis one would use", async () => {
+  test("it says so, exits 75, and shows which Redis a broker would use", async () => {
     const { code, checks, stderr } = await doctor(freshDir());
     expect([code, stderr]).toEqual([75, ""]);
     const skip = { token: "skip", version: "skip", clock: "skip" };
@@ -45,7 +45,7 @@ describe("without a broker", () => {
     expect(checks.redis?.detail).toContain("embedded");
   });
 
-  test("wrong settings, open secrets and a bad Redis are told at once; the configuration gives the exit code", async () => {
+  test("wrong settings, readable secrets and a bad Redis are reported together; the configuration sets the exit code", async () => {
     const dir = freshDir();
     mkdirSync(join(dir, ".errand"));
     writeFileSync(join(dir, ".errand", "operator-token"), "errand_operator_xxxxxxxxxxxx\n");
@@ -62,11 +62,11 @@ describe("without a broker", () => {
     });
     expect(checks.settings?.detail).toContain("ERRAND_PROT: unknown variable");
     expect(checks.data_dir?.remedy).toContain(`chmod go= ${join(dir, ".errand")}`);
-    expect(checks.redis?.detail).toContain("127.0.0.1:1: it does not answer");
+    expect(checks.redis?.detail).toContain("127.0.0.1:1: it does not respond");
     expect(JSON.stringify(checks)).not.toContain("hush");
   });
 
-  test("an external Redis is asked for its settings", async () => {
+  test("the settings of an external Redis are checked", async () => {
     const { redis, target } = await startOwnRedis();
     await redis.config("SET", "maxmemory-policy", "allkeys-lru");
     // A socket's URL carries no password.
@@ -78,7 +78,7 @@ describe("without a broker", () => {
 });
 
 describe("with a broker", () => {
-  test("all is well with the one that `errand serve` started", async () => {
+  test("a broker that `errand serve` started passes all checks", async () => {
     const dir = freshDir();
     const { url } = await serveIn(dir);
     const { code, checks } = await doctor(dir);
@@ -86,7 +86,7 @@ describe("with a broker", () => {
     expect(new Set(Object.values(statuses(checks)))).toEqual(new Set(["ok"]));
     expect(Object.keys(checks).sort()).toEqual([...checkSchema.shape.check.options].sort());
     expect(checks.broker?.detail).toContain(url);
-    expect(checks.token?.detail).toMatch(/operator-token, of operator$/);
+    expect(checks.token?.detail).toMatch(/operator-token, for operator$/);
     expect(checks.redis?.detail).toMatch(/^embedded: (?:redis|valkey) \d/);
     expect(checks.redis_durability?.detail).toContain("fsync always");
     expect(checks.redis_memory?.detail).toMatch(/^\d+ MiB of \d+ MiB used$/);
@@ -96,12 +96,12 @@ describe("with a broker", () => {
     expect(shown.stdout().split("\n")[0]).toMatch(/^ok {4}node {2,}\d+/);
   });
 
-  test("the token says who; what it may not see is passed over; a wrong one exits 77", async () => {
+  test("the token's principal is shown; checks that it may not see are skipped; a wrong token exits 77", async () => {
     const { run, url } = await setup();
     const { token } = await as(url, "caller:bob");
     const bob = await run(["doctor", "--json"], { token });
     const checks = byName(bob.stdout);
-    expect(checks.token?.detail).toBe("from ERRAND_TOKEN, of caller:bob");
+    expect(checks.token?.detail).toBe("from ERRAND_TOKEN, for caller:bob");
     expect(checks.redis?.status).toBe("skip");
     expect(checks.data_dir?.status).toBe("skip");
     expect(bob.code).toBe(0);
@@ -113,14 +113,14 @@ describe("with a broker", () => {
     expect([none.code, none.checks.token?.status]).toEqual([77, "fail"]);
   });
 
-  test("what answers but is no broker is told as such", async () => {
+  test("a server that is not a broker is reported as such", async () => {
     const stub = await stubBroker((_request, answer) => answer.json({ hello: "world" }));
     const { code, checks } = await doctor(freshDir(), ["--url", stub.url, "--token", "x"]);
     expect([code, checks.broker?.status]).toEqual([78, "fail"]);
   });
 });
 
-describe("findings", () => {
+describe("checks", () => {
   const REDIS = {
     source: "external",
     product: "valkey",
@@ -154,10 +154,10 @@ describe("findings", () => {
     expect(versionCheck("1.0.0", "1.0.1").status).toBe("warn");
     expect(clockCheck(61_000, 5)).toMatchObject({
       status: "warn",
-      detail: "the broker's is 61.0 s ahead of this machine's",
+      detail: "the broker's clock is 61.0 s ahead of this machine's",
     });
     expect(clockCheck(-3_000, 5).detail).toContain("behind");
-    // A slow answer proves nothing.
+    // A slow response leaves the skew uncertain.
     expect(clockCheck(3_000, 1_500).status).toBe("ok");
   });
 });

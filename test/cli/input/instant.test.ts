@@ -1,4 +1,4 @@
-/** Instants as people type them: a date alone, a local time, a time with a zone. */
+/** Instants on the command line: a date alone, a local time, a time with a zone. */
 import { expect, test } from "vitest";
 import { stubBroker } from "../../client/stub-broker.ts";
 import { run } from "../fake-host.ts";

@@ -1,11 +1,11 @@
-/** One line for each event. Limit: what people look for in it, not every part. */
+/** The most useful fields of an event, on one line. */
 import { expect, test } from "vitest";
 import { eventLine } from "../../../src/cli/show/event-line.ts";
 
 const same = (text: string): string => text;
 const COLOURLESS = { red: same, green: same, yellow: same, bold: same, dim: same };
 
-/** Of work that waits again. */
+/** An event of a delegation that is queued again. */
 const WAITING = {
   id: "1-0",
   type: "DELEGATION_STATUS",
@@ -22,13 +22,15 @@ const WAITING = {
 test("a release says why, and when it goes on", () => {
   const reason = "the A2A server\ncannot be reached";
   const line = eventLine({ ...WAITING, status: "released", reason }, COLOURLESS);
-  expect(line).toContain("released again at 10:00:05.000 (the A2A server cannot be reached)");
+  expect(line).toContain("released not before 10:00:05.000 (the A2A server cannot be reached)");
 });
 
 test("a next attempt says why the last one failed", () => {
   const error = { code: "command_failed", message: "exit status 75\nno disk", category: "UPSTREAM" };
   const line = eventLine({ ...WAITING, status: "retrying", attempt: 2, error }, COLOURLESS);
-  expect(line).toContain("retrying attempt 2 again at 10:00:05.000 (command_failed: exit status 75 no disk)");
+  expect(line).toContain(
+    "retrying attempt 2 not before 10:00:05.000 (command_failed: exit status 75 no disk)",
+  );
 });
 
 test("an answer says by whom, how it was decided, and how it begins", () => {
@@ -36,6 +38,6 @@ test("an answer says by whom, how it was decided, and how it begins", () => {
   const line = eventLine({ ...answered, decision: "approve", answer_preview: "but\ngently" }, COLOURLESS);
   expect(line).toContain('answered by approver:ann approve "but gently"');
   expect(eventLine({ ...answered, redacted: true }, COLOURLESS)).toContain(
-    "answered by approver:ann (a secret)",
+    "answered by approver:ann (secret)",
   );
 });

@@ -1,0 +1,65 @@
+/** Parsers of arguments and options. They refuse a mistake before anything is sent. */
+import { InvalidArgumentError } from "commander";
+import type { z } from "zod";
+import { agentNameSchema } from "../../schema/values.ts";
+
+/** The parser for a schema of the wire. */
+export function valid<T>(schema: z.ZodType<T>): (value: string) => T {
+  return (value) => {
+    const parsed = schema.safeParse(value);
+    if (parsed.success) return parsed.data;
+    throw new InvalidArgumentError(`${parsed.error.issues[0]?.message ?? "it is not valid"}.`);
+  };
+}
+
+export const agentName = valid(agentNameSchema);
+
+/** Checks the form only; whether the delegation exists, the broker knows. */
+export function delegationId(value: string): string {
+  if (/^dlg_\w+$/.test(value)) return value;
+  throw new InvalidArgumentError("A delegation id has the form dlg_…; 'errand list' shows them.");
+}
+
+/** For an argument with several ids. */
+export const delegationIds = (value: string, before: readonly string[] = []): readonly string[] => [
+  ...before,
+  delegationId(value),
+];
+
+export function positive(value: string): number {
+  const number = Number(value);
+  if (!(number > 0 && Number.isFinite(number)))
+    throw new InvalidArgumentError("It must be a positive number.");
+  return number;
+}
+
+export function wholeBetween(min: number, max: number): (value: string) => number {
+  return (value) => {
+    const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+  };
+}
+
+/** `--meta a=1 --meta b=2` */
+export function keyValue(
+  value: string,
+  before: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const [, key, rest] = /^([^=]+)=(.*)$/s.exec(value) ?? [];
+  if (key === undefined || rest === undefined) throw new InvalidArgumentError("It must be <key>=<value>.");
+  return { ...before, [key]: rest };
+}
+
+export function errorCode(value: string): string {
+  if (/^[a-z][a-z0-9_]{0,63}$/.test(value)) return value;
+  throw new InvalidArgumentError("An error code is snake_case, for example attempts_exhausted.");
+}
+
+export function json(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    throw new InvalidArgumentError("It must be JSON; put a string in double quotes.");
+  }
+}
