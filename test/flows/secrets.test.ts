@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { as, client, request, startBroker } from "../support/broker.ts";
 import { dump } from "../support/dump.ts";
-import { askModern, callModern, TASKS_CAPABILITY } from "../support/mcp.ts";
+import { requestModern, callModern, TASKS_CAPABILITY } from "../support/mcp.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 
@@ -134,7 +134,7 @@ test.each(["answered", "canceled"] as const)(
     const content = { answer: SECRET };
     const inputResponses = { [`${interrupt_id}:a`]: { action: "accept", content } };
     const capabilities = { ...TASKS_CAPABILITY, elicitation: { form: {} } };
-    await askModern(url, alice.token, "tasks/update", { taskId: id, inputResponses }, { capabilities });
+    await requestModern(url, alice.token, "tasks/update", { taskId: id, inputResponses }, { capabilities });
     expect(JSON.stringify(await dump(redis))).toContain(SECRET);
     await (end === "canceled"
       ? alice.cancel(id)

@@ -33,7 +33,7 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   header_seconds: ["test/doors/http/slow-senders.test.ts", "headersMs"],
   request_seconds: ["test/doors/http/slow-senders.test.ts", "requestMs"],
   progress_per_second: ["test/doors/rest/limits.test.ts", "LIMITS.progress_per_second"],
-  session_seconds: ["test/doors/mcp/transport.test.ts", "goes when it was idle for long, not before"],
+  session_seconds: ["test/doors/mcp/transport.test.ts", "expires after the idle time, not before"],
   gateway_unread_bytes: ["test/doors/http/inflow.test.ts", "mostOfAll"],
   stalled_seconds: ["test/doors/http/slow-readers.test.ts", "LIMITS.stalled_seconds"],
   reads: ["test/engine/access/turns.test.ts", "LIMITS.reads"],

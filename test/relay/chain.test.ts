@@ -1,7 +1,7 @@
 /** The whole way: an SDK client, the broker, the relay, an SDK server. Limit: the relay runs in this process. */
 import type { Part } from "@a2a-js/sdk";
 import { describe, expect, test, vi } from "vitest";
-import { BINDINGS, reading, say, sdkClient, sending, stateOf } from "../doors/a2a/support.ts";
+import { BINDINGS, collect, sdkMessage, sdkClient, sendParams, stateOf } from "../doors/a2a/support.ts";
 import type { Version } from "../support/a2a-server.ts";
 import { as } from "../support/broker.ts";
 import { SLOW, setupRelay } from "../support/relaying.ts";
@@ -57,8 +57,8 @@ describe.each(BINDINGS)("a client of %s", (binding) => {
       const { token } = await as(url, "caller:alice");
       const leaving = new AbortController();
       const first = await sdkClient(url, "remote", token, binding);
-      const stream = reading(
-        first.sendMessageStream(sending(say("deploy", { parts: SENT, metadata: { ticket: "T-7" } })), {
+      const stream = collect(
+        first.sendMessageStream(sendParams(sdkMessage("deploy", { parts: SENT, metadata: { ticket: "T-7" } })), {
           signal: leaving.signal,
         }),
       );
@@ -86,7 +86,7 @@ describe.each(BINDINGS)("a client of %s", (binding) => {
 
       const later = await sdkClient(url, "remote", token, binding);
       const metadata = { interrupt_id: seen[0]?.interrupt, decision: "approve" };
-      await later.sendMessage(sending(say("go", { taskId: id, metadata })));
+      await later.sendMessage(sendParams(sdkMessage("go", { taskId: id, metadata })));
       const done = await until(async () => {
         const now = await later.getTask({ tenant: "", id });
         return stateOf(now) === "COMPLETED" ? now : undefined;

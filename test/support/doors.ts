@@ -4,9 +4,9 @@
  */
 import type { Message } from "@a2a-js/sdk";
 import { Delegator } from "../../src/client/delegator.ts";
-import { asTask, type Binding, say, sdkClient, sending, stateOf, textOf } from "../doors/a2a/support.ts";
+import { asTask, type Binding, sdkMessage, sdkClient, sendParams, stateOf, textOf } from "../doors/a2a/support.ts";
 import { client, request } from "./broker.ts";
-import { answered, askModern, callModern, type Era, mcpClient, TASKS_CAPABILITY } from "./mcp.ts";
+import { toolOutput, requestModern, callModern, type Era, mcpClient, TASKS_CAPABILITY } from "./mcp.ts";
 import { until } from "./until.ts";
 
 // The wire is what is under test: each door takes from it what it needs.
@@ -101,7 +101,7 @@ const STATES: Readonly<Record<string, string>> = {
 async function a2a(url: string, token: string, binding: Binding): Promise<Delegating> {
   const sdk = await sdkClient(url, "scout", token, binding);
   const send = async (message: Message, metadata?: Record<string, unknown>) => {
-    const params = sending(message, { returnImmediately: true });
+    const params = sendParams(message, { returnImmediately: true });
     return asTask(await sdk.sendMessage({ ...params, metadata }));
   };
   const once = (id: string, isSo: (state: string) => boolean) =>
@@ -110,7 +110,7 @@ async function a2a(url: string, token: string, binding: Binding): Promise<Delega
       return isSo(stateOf(task)) ? task : null;
     }, PATIENT);
   return {
-    delegate: async (task, metadata) => (await send(say(task), metadata)).id,
+    delegate: async (task, metadata) => (await send(sdkMessage(task), metadata)).id,
     async asked(id) {
       const { metadata } = await once(id, (state) => state.endsWith("_REQUIRED"));
       return questionOf(metadata?.errand.interrupt);
@@ -118,7 +118,7 @@ async function a2a(url: string, token: string, binding: Binding): Promise<Delega
     async answer(id, { interrupt_id, requests }, said) {
       const isOne = said.length === 1;
       const parts = said.flatMap(({ text, decision }, at) =>
-        say(text ?? "").parts.map((part) => ({
+        sdkMessage(text ?? "").parts.map((part) => ({
           ...part,
           // There is no message without a part.
           ...(text === undefined && { content: { $case: "data" as const, value: { decision } } }),
@@ -129,9 +129,9 @@ async function a2a(url: string, token: string, binding: Binding): Promise<Delega
       );
       const [only] = said;
       const decision = isOne && only?.decision ? { decision: only.decision } : undefined;
-      return send(say("", { taskId: id, parts, metadata: { interrupt_id, ...decision } }));
+      return send(sdkMessage("", { taskId: id, parts, metadata: { interrupt_id, ...decision } }));
     },
-    followUp: (id, text) => send(say(text, { taskId: id })),
+    followUp: (id, text) => send(sdkMessage(text, { taskId: id })),
     async cancel(id, reason) {
       if (reason === undefined || binding.startsWith("JSON-RPC")) {
         return sdk.cancelTask({ tenant: "", id, metadata: reason ? { reason } : undefined });
@@ -155,7 +155,7 @@ async function a2a(url: string, token: string, binding: Binding): Promise<Delega
 const toolsOf =
   (mcp: Awaited<ReturnType<typeof mcpClient>>) =>
   async (name: string, args: Record<string, unknown>): Promise<Json> => {
-    const { data, isError, text } = answered(await mcp.callTool({ name, arguments: args }));
+    const { data, isError, text } = toolOutput(await mcp.callTool({ name, arguments: args }));
     if (isError) throw new Error(text, { cause: data.error });
     return data;
   };
@@ -201,7 +201,7 @@ async function tasks(url: string, token: string): Promise<Delegating> {
   const rest = await tools(url, token, "modern");
   const capabilities = { ...TASKS_CAPABILITY, elicitation: { form: {} } };
   const ask = async (method: string, params: Record<string, unknown>) =>
-    (await askModern(url, token, method, params, { capabilities })).body.result;
+    (await requestModern(url, token, method, params, { capabilities })).body.result;
   const once = (taskId: string, isSo: (task: Json) => boolean) =>
     until(async () => {
       const task = await ask("tasks/get", { taskId });

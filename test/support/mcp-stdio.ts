@@ -1,6 +1,5 @@
 /**
- * `errand mcp` as MCP clients start it: under the SDK's own clients of both generations, and under bare lines.
- * Limit: the built program, as test/support/program.ts.
+ * `errand mcp` as MCP clients start it: with the SDK's clients of both generations, and with raw lines. Needs a build.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -47,7 +46,7 @@ export async function firstStdioClient(broker: Broker) {
   return client;
 }
 
-/** The program under bare lines. */
+/** The program with raw lines on stdin. */
 export function mcpLines(broker: Partial<Broker>) {
   const { PATH = "" } = process.env;
   const child = spawn(process.execPath, [MAIN, "mcp"], {
@@ -67,7 +66,7 @@ export function mcpLines(broker: Partial<Broker>) {
   child.stderr.on("data", (chunk) => {
     stderr += chunk;
   });
-  // The wire is what is under test: each test says what it expects there.
+  // Untyped: each test states what it expects on the wire.
   const messages: ReturnType<typeof JSON.parse>[] = [];
   createInterface(child.stdout).on("line", (line) => messages.push(JSON.parse(line)));
   let lastId = 0;
@@ -84,7 +83,7 @@ export function mcpLines(broker: Partial<Broker>) {
     answerTo,
     stderr: () => stderr,
     send: (message: object) => write(JSON.stringify({ jsonrpc: "2.0", ...message })),
-    /** A request as it stands, and its answer. */
+    /** Sends a raw request; returns its answer. */
     ask: (request: {
       readonly id?: unknown;
       readonly method: string;
@@ -102,7 +101,7 @@ export function mcpLines(broker: Partial<Broker>) {
   };
 }
 
-/** The envelope of 2026-07-28. */
+/** The `_meta` of a 2026-07-28 request. */
 export const modernMeta = (capabilities: object = {}) => ({
   "io.modelcontextprotocol/protocolVersion": MODERN,
   "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },

@@ -1,15 +1,15 @@
-/** One story that calls every tool, told by whatever client. Limit: how a tool fails is told elsewhere. */
+/** A story that calls every tool successfully, with any client. */
 import { expect } from "vitest";
 import { TOOLS } from "../../src/doors/mcp/tools/tools.ts";
 
-/** Calls a tool, and gives the data of its answer. */
+/** Calls a tool; returns the data of its output. */
 export type CallTool = (
   name: string,
   args: Record<string, unknown>,
 ) => Promise<ReturnType<typeof JSON.parse>>;
 
-/** `call` is a caller's and `work` is agent:scout's; scout is there and has nothing to do. */
-export async function everyTool(call: CallTool, work: CallTool): Promise<void> {
+/** `call` is a caller's client, `work` agent:scout's. The agent exists and has no work. */
+export async function callEveryTool(call: CallTool, work: CallTool): Promise<void> {
   const called = new Set<string>();
   const counted =
     (tool: CallTool): CallTool =>
@@ -17,14 +17,14 @@ export async function everyTool(call: CallTool, work: CallTool): Promise<void> {
       called.add(name);
       return tool(name, args);
     };
-  await tell(counted(call), counted(work));
+  await runStory(counted(call), counted(work));
   expect([...called].sort()).toEqual(TOOLS.map(({ name }) => name).sort());
 }
 
-async function tell(call: CallTool, work: CallTool): Promise<void> {
+async function runStory(call: CallTool, work: CallTool): Promise<void> {
   expect((await call("discover_agents", {})).agents).toMatchObject([{ name: "scout" }]);
   expect(await call("broker_health", {})).toMatchObject({ principal: expect.stringMatching(/^caller:/) });
-  // With a client that takes tasks this becomes one, and is asked for until it is done.
+  // With a client that supports tasks this becomes a task, polled until it is finished.
   const delegating = call("delegate_task", { agent: "scout", task: "look", wait_seconds: 40 });
   const { tasks: looked } = await work("poll_inbox", { wait_seconds: 40 });
   const { lease_id } = looked[0];

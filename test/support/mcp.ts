@@ -1,4 +1,4 @@
-/** MCP clients for tests: the SDK's own, in both eras, and the first generation's. Limit: HTTP only. */
+/** MCP clients for tests, over HTTP: the SDK's in both eras, and the first generation's. */
 import { Client, type ClientCapabilities, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as FirstTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -14,7 +14,7 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
 }
 
-/** A client of the second generation that speaks this era and no other. */
+/** A second-generation client of one era. */
 export async function mcpClient(url: string, token: string, era: Era, options: ClientOptions = {}) {
   const client = new Client(
     { name: "test", version: "1" },
@@ -37,7 +37,7 @@ export async function firstClient(url: string, token: string) {
   const http = new FirstTransport(new URL(`${url}/mcp`), {
     requestInit: { headers: { authorization: `Bearer ${token}` } },
   });
-  // Its own class does not fit its own interface where optional is not undefined.
+  // The SDK's class does not match its own interface under exactOptionalPropertyTypes.
   const transport: FirstInterface = {
     start: () => http.start(),
     send: (message) => http.send(message),
@@ -52,8 +52,8 @@ export async function firstClient(url: string, token: string) {
   return { client, http };
 }
 
-/** What a tool answered: its data, its text and whether it is an error. */
-export function answered(result: Record<string, unknown>) {
+/** A tool's output: its data, its text and whether it is an error. */
+export function toolOutput(result: Record<string, unknown>) {
   const { content, structuredContent, isError = false } = result;
   expect(content).toEqual([{ type: "text", text: expect.any(String) }]);
   const [{ text }] = JSON.parse(JSON.stringify(content));
@@ -67,9 +67,9 @@ export function answered(result: Record<string, unknown>) {
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Headers;
-  // The wire is what is under test: each test says what it expects there.
+  // Untyped: each test states what it expects on the wire.
   readonly body: ReturnType<typeof JSON.parse>;
-  /** What came before the answer. */
+  /** The messages before the answer. */
   readonly notes: ReturnType<typeof JSON.parse>[];
 }
 
@@ -136,7 +136,7 @@ export async function openSession(url: string, token: string): Promise<{ "mcp-se
 }
 
 /** A request of 2026-07-28, with its headers and `_meta`. */
-export function askModern(
+export function requestModern(
   url: string,
   token: string | null,
   method: string,
@@ -176,11 +176,11 @@ export function askModern(
 
 export const TASKS_CAPABILITY = { extensions: { "io.modelcontextprotocol/tasks": {} } };
 
-/** A tool called by a request of 2026-07-28. */
+/** Calls a tool by a request of 2026-07-28. */
 export const callModern = (
   url: string,
   token: string,
   name: string,
   args: Record<string, unknown>,
-  options: Parameters<typeof askModern>[4] & { readonly more?: Record<string, unknown> } = {},
-) => askModern(url, token, "tools/call", { name, arguments: args, ...options.more }, options);
+  options: Parameters<typeof requestModern>[4] & { readonly more?: Record<string, unknown> } = {},
+) => requestModern(url, token, "tools/call", { name, arguments: args, ...options.more }, options);

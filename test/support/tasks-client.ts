@@ -1,6 +1,6 @@
 /**
- * The client of the Tasks extension, on a connected client of the SDK. Limit: its own typings do not compile here, so
- * it is loaded without them and wrapped in what tests need.
+ * The Tasks extension's client, on a connected SDK client. Its own typings do not compile here, so it is loaded without
+ * them.
  */
 import type { Client } from "@modelcontextprotocol/client";
 
@@ -11,7 +11,7 @@ export interface TaskView {
 }
 export interface Outcome {
   readonly status: "completed" | "failed" | "cancelled";
-  // The wire is what is under test: each test says what it expects there.
+  // Untyped: each test states what it expects on the wire.
   readonly result?: ReturnType<typeof JSON.parse>;
   readonly error?: { readonly code?: number; readonly data?: ReturnType<typeof JSON.parse> };
 }

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { as, client, freshDb, startBroker } from "../../support/broker.ts";
 import { startGatewayProcess } from "../../support/gateway-process.ts";
-import { answered, type Era, MODERN } from "../../support/mcp.ts";
+import { toolOutput, type Era, MODERN } from "../../support/mcp.ts";
 import { firstStdioClient, mcpLines, modernMeta, stdioClient } from "../../support/mcp-stdio.ts";
 import { taskSession } from "../../support/tasks-client.ts";
 import { until } from "../../support/until.ts";
@@ -78,7 +78,7 @@ describe.each(CLIENTS)("$name", ({ connect }) => {
     await scout.heartbeat(lease_id, { progress: { message: "half of it", done: 1, total: 2 } });
     await until(() => heard.includes("scout: 1/2 half of it"), { what: "the progress", timeoutMs: 20_000 });
     await scout.reply(lease_id, { text: "seen\u2028there" });
-    expect(answered(await calling).data).toMatchObject({
+    expect(toolOutput(await calling).data).toMatchObject({
       state: "completed",
       reply: { text: "seen\u2028there" },
     });
@@ -109,7 +109,7 @@ test("each client gets an error while the broker is unavailable, and continues a
   const health = () => clients.map(({ call }) => call({ name: "broker_health", arguments: {} }));
   const healthy = async () => {
     for (const result of await Promise.all(health())) {
-      expect(answered(result).data).toMatchObject({ principal: "caller:alice" });
+      expect(toolOutput(result).data).toMatchObject({ principal: "caller:alice" });
     }
   };
   await healthy();
@@ -281,7 +281,7 @@ test("pings reach the client and its responses the broker; a lease of a client t
   const poll = { name: "poll_inbox", arguments: { wait_seconds: 20 } };
   const client = await stdioClient(broker, "legacy");
   await alice.delegate("scout");
-  const [task] = answered(await client.callTool(poll)).data.tasks;
+  const [task] = toolOutput(await client.callTool(poll)).data.tasks;
   expect(task).not.toHaveProperty("confirm_by");
   await scout.reply(task.lease_id);
 

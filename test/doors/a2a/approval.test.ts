@@ -1,15 +1,15 @@
-/** The agent is another process that speaks nothing but the agent protocol: an approval, over each binding. */
+/** An approval over each binding; the agent is another process that uses only the agent protocol. */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { as, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
-import { asTask, BINDINGS, reading, say, sdkClient, sending, stateOf, textOf } from "./support.ts";
+import { asTask, BINDINGS, collect, sdkMessage, sdkClient, sendParams, stateOf, textOf } from "./support.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const PATIENT = { timeoutMs: 20_000 };
 
-/** The example that asks before it acts. */
+/** The example agent that asks for approval. */
 async function releaser() {
   const { url } = await startBroker();
   const agent = await as(url, "agent:release");
@@ -28,10 +28,10 @@ async function releaser() {
 }
 
 describe.each(BINDINGS)("%s", (binding) => {
-  test("asked on one connection, answered on another, by a client that keeps the task's id alone", async () => {
+  test("a client that keeps only the task's id answers over another connection", async () => {
     const { url, token } = await releaser();
     const first = await sdkClient(url, "release", token, binding);
-    const stream = reading(first.sendMessageStream(sending(say("v1"))));
+    const stream = collect(first.sendMessageStream(sendParams(sdkMessage("v1"))));
     await until(() => !stream.isOpen(), PATIENT);
     expect(stream.lines().at(-1)).toBe("INPUT_REQUIRED Release v1?");
     const { payload } = stream.events[0] ?? {};
@@ -40,15 +40,15 @@ describe.each(BINDINGS)("%s", (binding) => {
     const later = await sdkClient(url, "release", token, binding);
     const asked = await later.getTask({ tenant: "", id });
     const interrupt_id = asked.status?.message?.metadata?.interrupt_id;
-    const watching = reading(later.resubscribeTask({ tenant: "", id }));
+    const watching = collect(later.resubscribeTask({ tenant: "", id }));
     await until(() => watching.events.length === 1, PATIENT);
-    const answer = say("go", { taskId: id, metadata: { interrupt_id, decision: "approve" } });
-    const done = asTask(await later.sendMessage(sending(answer)));
+    const answer = sdkMessage("go", { taskId: id, metadata: { interrupt_id, decision: "approve" } });
+    const done = asTask(await later.sendMessage(sendParams(answer)));
     expect([stateOf(done), textOf(done.artifacts[0]?.parts)]).toEqual(["COMPLETED", "released v1"]);
     await watching.ended;
     expect(watching.lines().at(-1)).toBe("COMPLETED released v1");
 
-    const other = asTask(await later.sendMessage(sending(say("v2"))));
+    const other = asTask(await later.sendMessage(sendParams(sdkMessage("v2"))));
     expect(stateOf(other)).toBe("INPUT_REQUIRED");
     expect(stateOf(await later.cancelTask({ tenant: "", id: other.id, metadata: undefined }))).toBe(
       "CANCELED",

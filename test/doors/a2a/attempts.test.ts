@@ -1,13 +1,13 @@
-/** What a client sees when an attempt is lost: no task stays as it was for ever, and what went with it is told. */
+/** What a client sees when an attempt is lost: the task changes state, and dropped artifacts are shown as dropped. */
 import { expect, test } from "vitest";
 import { until } from "../../support/until.ts";
-import { a2aDesk, begun, leaseOf, rawCalls, reading, say, sdkClient, sending } from "./support.ts";
+import { startA2aBroker, collectFromStart, leaseOf, rawCalls, collect, sdkMessage, sdkClient, sendParams } from "./support.ts";
 
 async function desk() {
-  const broker = await a2aDesk();
+  const broker = await startA2aBroker();
   await broker.agent.agent("scout", { limits: { max_attempts: 2 }, backoff: { initial_ms: 0 } });
   const client = await sdkClient(broker.url, "scout", broker.caller.token);
-  const stream = await begun(client.sendMessageStream(sending(say("work"))));
+  const stream = await collectFromStart(client.sendMessageStream(sendParams(sdkMessage("work"))));
   const { lease, id } = await leaseOf(broker.agent);
   const artifact = (on: string, artifactId: string, text: string, more = {}) =>
     broker.agent.call("POST", `/v1/leases/${on}/artifacts`, {
@@ -17,7 +17,7 @@ async function desk() {
   return { ...broker, client, stream, lease, id, artifact };
 }
 
-test("a lease that ran out drops its artifacts, on the stream as in the task", async () => {
+test("an expired lease drops its artifacts, in the stream and in the task", async () => {
   const { agent, stream, lease, id, artifact, clock, gateway, caller, url } = await desk();
   await artifact(lease, "x", "half");
   clock.offset_ms += 61_000;
@@ -44,17 +44,17 @@ test("a lease that ran out drops its artifacts, on the stream as in the task", a
   expect(dropped).toEqual([false, true, false]);
 });
 
-test("a stream drops artifacts when the record does, whatever a release says and whosoever lease it was", async () => {
-  const { url, agent, caller, clock, gateway } = await a2aDesk();
+test("a stream drops artifacts when the record does, whatever the reason of a release", async () => {
+  const { url, agent, caller, clock, gateway } = await startA2aBroker();
   const client = await sdkClient(url, "scout", caller.token);
-  const stream = await begun(client.sendMessageStream(sending(say("work"))));
+  const stream = await collectFromStart(client.sendMessageStream(sendParams(sdkMessage("work"))));
   const { lease, id } = await leaseOf(agent);
   const put = (held: string, text: string) =>
     agent.call("POST", `/v1/leases/${held}/artifacts`, { artifact: { artifactId: "x", parts: [{ text }] } });
   await put(lease, "before the question");
   const { interrupt_id } = (await agent.interrupt(lease, { kind: "auth", text: "who?" })).body;
   await caller.answer(id, interrupt_id, { text: "me" });
-  // Granted to nobody: what came before stays.
+  // An unconfirmed lease changes no artifacts.
   await agent.lease("scout", { confirm_within_seconds: 1 });
   clock.offset_ms += 3_000;
   await gateway.sweep.tick();
@@ -75,7 +75,7 @@ test("a stream drops artifacts when the record does, whatever a release says and
   expect(stream.lines().slice(7)).toEqual(["WORKING", "artifact x ", "SUBMITTED"]);
 });
 
-test("an agent that dies for good ends the task as failed, with the broker's words", async () => {
+test("a task fails with the broker's error when all its attempts are lost", async () => {
   const { agent, stream, clock, gateway } = await desk();
   for (const _ of [1, 2]) {
     clock.offset_ms += 61_000;
@@ -90,7 +90,7 @@ test("an agent that dies for good ends the task as failed, with the broker's wor
   expect(stream.lines().at(-1)).toMatch(/^FAILED \S/);
 });
 
-test("an agent that fails or refuses says so in the status", async () => {
+test("the status shows the message of an agent that fails or rejects the task", async () => {
   const { agent, stream, lease, client } = await desk();
   await agent.reply(lease, {
     state: "failed",
@@ -99,13 +99,13 @@ test("an agent that fails or refuses says so in the status", async () => {
   });
   await stream.ended;
   expect(stream.lines().at(-1)).toBe("FAILED The disk is full.");
-  const refused = reading(client.sendMessageStream(sending(say("more"))));
+  const refused = collect(client.sendMessageStream(sendParams(sdkMessage("more"))));
   await agent.reply((await leaseOf(agent)).lease, { state: "rejected", text: "Not mine." });
   await refused.ended;
   expect(refused.lines().at(-1)).toBe("REJECTED Not mine.");
 });
 
-test("what came before the reply is not told twice, and what comes with it is told once", async () => {
+test("each artifact is sent once, whether it came before the reply or with it", async () => {
   const { agent, stream, lease, artifact } = await desk();
   await artifact(lease, "x", "one");
   await artifact(lease, "x", "two", { append: true });

@@ -1,8 +1,8 @@
-/** Bytes in a message: what is base64, and that a hostile text costs no more than its length. */
+/** Which texts are base64, and that a hostile one is checked in linear time. */
 import { expect, test } from "vitest";
 import { isBase64 } from "../../../src/doors/a2a/base64.ts";
 import { OPERATOR, request } from "../../support/broker.ts";
-import { a2aDesk, jsonMessage, leaseOf } from "./support.ts";
+import { startA2aBroker, jsonMessage, leaseOf } from "./support.ts";
 
 test.each([
   "",
@@ -36,7 +36,7 @@ test.each([
   "QÜ==",
 ])("%j is not", (text) => expect(isBase64(text)).toBe(false));
 
-test("a megabyte of it is checked in linear time, whatever follows", () => {
+test("a megabyte is checked in linear time, whatever its end", () => {
   const startedAt = process.cpuUsage();
   for (const end of ["", "!", "=", "\n", "\n!", " !"]) {
     for (const unit of ["AAAA", "A A\n", "=", " ", "\n", "-_"]) isBase64(unit.repeat(250_000) + end);
@@ -44,8 +44,8 @@ test("a megabyte of it is checked in linear time, whatever follows", () => {
   expect(process.cpuUsage(startedAt).user / 1e6).toBeLessThan(3);
 });
 
-test("60 groups that end badly are refused, by a gateway that still answers", async () => {
-  const { url, raw, caller } = await a2aDesk();
+test("60 groups with an invalid end are refused, and the gateway still answers", async () => {
+  const { url, raw, caller } = await startA2aBroker();
   const hostile = `${"AAAA".repeat(60)}!`;
   const startedAt = process.cpuUsage();
   const { body } = await raw.rpc("SendMessage", { message: jsonMessage("", { parts: [{ raw: hostile }] }) });
@@ -71,8 +71,8 @@ test("60 groups that end badly are refused, by a gateway that still answers", as
   expect(process.cpuUsage(startedAt).user / 1e6).toBeLessThan(2);
 });
 
-test("lines, the URL alphabet and missing padding arrive as plain base64", async () => {
-  const { raw, agent } = await a2aDesk();
+test("line breaks, the URL alphabet and missing padding are normalized to plain base64", async () => {
+  const { raw, agent } = await startA2aBroker();
   const bytes = Buffer.from(Array.from({ length: 100 }, (_, at) => 255 - at));
   const lines = bytes.toString("base64").replaceAll(/.{76}/g, "$&\n");
   const sent = raw.rpc("SendMessage", {

@@ -1,4 +1,4 @@
-/** Agent cards: what they say, in each version's form, how they are cached, and their signatures. */
+/** Agent cards: their content in each version's form, caching and signatures. */
 import { generateKeyPairSync } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ async function desk(options: Parameters<typeof startBroker>[0] = {}) {
   return { ...broker, operator, card };
 }
 
-test("§8.1 §8.3 §5.7 the card is the agent's record, with absolute addresses and nothing required missing", async () => {
+test("§8.1 §8.3 §5.7 the card shows the agent's record, with absolute URLs and all required members", async () => {
   const { card, url } = await desk();
   const { status, body } = await card();
   expect(status).toBe(200);
@@ -47,7 +47,7 @@ test("§8.1 §8.3 §5.7 the card is the agent's record, with absolute addresses 
   ]);
 });
 
-test("§5.7 an agent that says nothing of itself has a skill and a description all the same", async () => {
+test("§5.7 an agent without settings has a default skill and description", async () => {
   const { operator, url } = await desk();
   await operator.agent("quiet", {});
   const { body } = await request(url, "GET", "/a2a/quiet/.well-known/agent-card.json", { token: null });
@@ -56,7 +56,7 @@ test("§5.7 an agent that says nothing of itself has a skill and a description a
   expect(body.skills[0].tags).not.toEqual([]);
 });
 
-test("§8.3 addresses are those of the public URL, whatever Host is asked at", async () => {
+test("§8.3 URLs begin with the public URL, whatever the request's Host", async () => {
   const publicUrl = "https://agents.example/broker/";
   const { card, operator } = await desk({ publicUrl });
   expect((await card()).body.supportedInterfaces[0].url).toBe("https://agents.example/broker/a2a/scout/rpc");
@@ -64,7 +64,7 @@ test("§8.3 addresses are those of the public URL, whatever Host is asked at", a
   expect(body.a2a_card_url).toBe(`https://agents.example/broker${PATH}`);
 });
 
-test("an agent that is not there has no card", async () => {
+test("an unknown agent has no card", async () => {
   const { url } = await desk();
   const { status, body } = await request(url, "GET", "/a2a/nobody/.well-known/agent-card.json", {
     token: null,
@@ -72,7 +72,7 @@ test("an agent that is not there has no card", async () => {
   expect([status, body.code]).toEqual([404, "agent_unknown"]);
 });
 
-test("what can be no agent's name is looked for nowhere", async () => {
+test("an invalid agent name is refused without a lookup", async () => {
   const { url, gateway } = await desk();
   const asked: string[] = [];
   const { agents } = gateway.broker;
@@ -90,7 +90,7 @@ test("what can be no agent's name is looked for nowhere", async () => {
   expect(asked).toEqual([]);
 });
 
-test("0.3 is served its own form, and who names no version finds both", async () => {
+test("0.3 gets its own form, and a request without a version gets both", async () => {
   const { card, url } = await desk();
   const base = `${url}/a2a/scout/`;
   const old = {
@@ -115,11 +115,11 @@ test("0.3 is served its own form, and who names no version finds both", async ()
     httpAuthSecurityScheme: { scheme: "Bearer" },
   });
   expect(both.body.supportedInterfaces).toHaveLength(4);
-  // Whoever speaks another version finds out here which ones there are.
+  // A client of another version learns the supported ones from the card.
   expect((await card({ "a2a-version": "7.0" })).body).toEqual(both.body);
 });
 
-test("§8.6.1 a card is cached, and asked again by its tag or its date", async () => {
+test("§8.6.1 a card is cacheable, with conditional requests by tag or date", async () => {
   const { card, operator, gateway } = await desk();
   const { headers } = await card();
   expect(headers.get("cache-control")).toMatch(/^public, max-age=\d+$/);
@@ -141,7 +141,7 @@ test("§8.6.1 a card is cached, and asked again by its tag or its date", async (
   expect(await asked({ "if-none-match": tag })).toBe(200);
 });
 
-test("§8.6.1 a card that changes twice within a second is not taken for unchanged by its date", async () => {
+test("§8.6.1 a second change within one second is not missed by date", async () => {
   const { card, operator } = await desk();
   for (let n = 0; n < 5; n += 1) {
     await operator.agent("scout", { description: `${n}` });
@@ -152,7 +152,7 @@ test("§8.6.1 a card that changes twice within a second is not taken for unchang
   }
 });
 
-test("§3.1.11 §13.3 the extended card shows an agent's settings to itself and the operator alone", async () => {
+test("§3.1.11 §13.3 the extended card shows an agent's settings only to itself and the operator", async () => {
   const { url } = await desk();
   const paramsOf = async (token: string) => {
     const { body } = await rawCalls(url, token).rpc("GetExtendedAgentCard", {});
@@ -169,7 +169,7 @@ test("§3.1.11 §13.3 the extended card shows an agent's settings to itself and 
   expect(JSON.stringify(body)).not.toContain("presence");
 });
 
-test("§3.3.4 no card requires an extension, so nobody is refused for want of one", async () => {
+test("§3.3.4 no card requires an extension", async () => {
   const { card, url } = await desk();
   const extended = await rawCalls(url, OPERATOR).rpc("GetExtendedAgentCard", {});
   for (const { capabilities } of [(await card()).body, (await card({})).body, extended.body.result]) {
@@ -190,7 +190,7 @@ describe("§8.4 with a key", () => {
   test.each(["ec", "ed25519", "rsa"] as const)(
     "(%s) the card is signed, as the SDK verifies",
     async (type) => {
-      // The SDK tells there of each signature that does not hold.
+      // The SDK logs each invalid signature there.
       const quiet = vi.spyOn(console, "debug").mockReturnValue(undefined);
       onTestFinished(() => quiet.mockRestore());
       const key = { ...jwk(type), kid: "the-key" };
@@ -216,7 +216,7 @@ describe("§8.4 with a key", () => {
   );
 });
 
-test("a key is taken from the variable or a file; what is wrong with it is a problem of the configuration", () => {
+test("a key comes from the variable or a file; an invalid key is a configuration error", () => {
   const key = jwk("ec");
   const file = join(freshDir(), "key.json");
   writeFileSync(file, JSON.stringify(key));

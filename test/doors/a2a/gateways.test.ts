@@ -1,32 +1,32 @@
-/** Several gateways, and clients that remember nothing but a task's id: whoever is asked, it is the same task. */
+/** Several gateways, and clients that keep only a task's id: every gateway shows the same task. */
 import type { Artifact, Part, StreamResponse, Task } from "@a2a-js/sdk";
 import { describe, expect, test } from "vitest";
 import { as, client, startBroker } from "../../support/broker.ts";
 import { startGatewayProcess } from "../../support/gateway-process.ts";
 import { until } from "../../support/until.ts";
 import {
-  a2aDesk,
+  startA2aBroker,
   asTask,
   BINDINGS,
   jsonMessage,
   leaseOf,
   rawCalls,
-  reading,
-  say,
+  collect,
+  sdkMessage,
   sdkClient,
-  sending,
+  sendParams,
   stateOf,
 } from "./support.ts";
 
 const PATIENT = { timeoutMs: 20_000 };
 
-test("subscribed on one gateway and replied on the other: the same events in the same order on both", async () => {
-  const { url, agent, caller, another } = await a2aDesk();
+test("streams on two gateways get the same events in the same order", async () => {
+  const { url, agent, caller, another } = await startA2aBroker();
   const other = await another();
   const [here, there] = await Promise.all([url, other.url].map((at) => sdkClient(at, "scout", caller.token)));
   if (!here || !there) throw new Error("two clients");
-  const { id } = asTask(await here.sendMessage(sending(say("work"), { returnImmediately: true })));
-  const streams = [here, there].map((one) => reading(one.resubscribeTask({ tenant: "", id })));
+  const { id } = asTask(await here.sendMessage(sendParams(sdkMessage("work"), { returnImmediately: true })));
+  const streams = [here, there].map((one) => collect(one.resubscribeTask({ tenant: "", id })));
   await until(() => streams.every(({ events }) => events.length === 1));
   const { lease } = await leaseOf(agent);
   const agentThere = client(other.url, agent.token);
@@ -51,16 +51,16 @@ test("subscribed on one gateway and replied on the other: the same events in the
   expect(streams[0]?.events).toEqual(streams[1]?.events);
 });
 
-test("canceled on one gateway while the lease is held through the other", async () => {
-  const { url, agent, caller, another } = await a2aDesk();
+test("a cancel on one gateway reaches the lease on the other", async () => {
+  const { url, agent, caller, another } = await startA2aBroker();
   const other = await another();
   const sdk = await sdkClient(url, "scout", caller.token);
-  const { id } = asTask(await sdk.sendMessage(sending(say("work"), { returnImmediately: true })));
+  const { id } = asTask(await sdk.sendMessage(sendParams(sdkMessage("work"), { returnImmediately: true })));
   const agentThere = client(other.url, agent.token);
   const { lease } = await leaseOf(agentThere);
   const held = agentThere.heartbeat(lease, { wait_seconds: 20 });
   const blocked = (await sdkClient(other.url, "scout", caller.token)).sendMessage(
-    sending(say("and this", { taskId: id })),
+    sendParams(sdkMessage("and this", { taskId: id })),
   );
   expect((await held).body.messages).toHaveLength(1);
   const heldAgain = agentThere.heartbeat(lease, {
@@ -72,14 +72,14 @@ test("canceled on one gateway while the lease is held through the other", async 
   expect(stateOf(asTask(await blocked))).toBe("CANCELED");
 });
 
-test("a gateway is killed: the client resumes at another with nothing missed, the task goes on", async () => {
+test("after a gateway is killed, the client resumes at another and misses nothing", async () => {
   const broker = await startBroker();
   const agent = await as(broker.url, "agent:scout");
   await agent.agent("scout");
   const { token } = await as(broker.url, "caller:alice");
   const doomed = await startGatewayProcess(broker.db);
   const sdk = await sdkClient(doomed.url, "scout", token);
-  const stream = reading(sdk.sendMessageStream(sending(say("work"))));
+  const stream = collect(sdk.sendMessageStream(sendParams(sdkMessage("work"))));
   const { lease, id } = await leaseOf(agent);
   await agent.call("POST", `/v1/leases/${lease}/artifacts`, {
     artifact: { artifactId: "x", parts: [{ text: "one" }] },
@@ -92,7 +92,7 @@ test("a gateway is killed: the client resumes at another with nothing missed, th
     append: true,
   });
   const resumed = await sdkClient(broker.url, "scout", token);
-  const rest = reading(resumed.resubscribeTask({ tenant: "", id }));
+  const rest = collect(resumed.resubscribeTask({ tenant: "", id }));
   await until(() => rest.events.length === 1, PATIENT);
   await agent.call("POST", `/v1/leases/${lease}/artifacts`, {
     artifact: { artifactId: "x", parts: [{ text: "three" }] },
@@ -107,7 +107,7 @@ test("a gateway is killed: the client resumes at another with nothing missed, th
 const textsOf = (parts: readonly Part[]): string[] =>
   parts.map(({ content }) => (content?.$case === "text" ? content.value : "?"));
 
-/** What a client holds that has only what a stream told it. */
+/** The state of a client that knows only the stream's events. */
 function rebuilt(events: readonly StreamResponse[]) {
   const artifacts: Record<string, string[]> = {};
   let status: Task["status"];
@@ -132,11 +132,11 @@ function rebuilt(events: readonly StreamResponse[]) {
 }
 
 describe.each(BINDINGS)("%s", (binding) => {
-  test("a client without memory has the same questions and artifacts at every reconnect", async () => {
-    const { url, agent, caller, another } = await a2aDesk();
+  test("a client without state gets the same questions and artifacts at every reconnect", async () => {
+    const { url, agent, caller, another } = await startA2aBroker();
     const other = await another();
     const sdk = await sdkClient(url, "scout", caller.token, binding);
-    const stream = reading(sdk.sendMessageStream(sending(say("work"))));
+    const stream = collect(sdk.sendMessageStream(sendParams(sdkMessage("work"))));
     const { lease, id } = await leaseOf(agent);
     await agent.call("POST", `/v1/leases/${lease}/artifacts`, {
       artifact: { artifactId: "x", parts: [{ text: "one" }] },
@@ -162,7 +162,7 @@ describe.each(BINDINGS)("%s", (binding) => {
     );
     for (const at of [url, other.url, url]) {
       const again = await sdkClient(at, "scout", caller.token, binding);
-      const snapshot = reading(again.resubscribeTask({ tenant: "", id }));
+      const snapshot = collect(again.resubscribeTask({ tenant: "", id }));
       await until(() => snapshot.events.length === 1);
       expect(rebuilt(snapshot.events)).toEqual(live);
     }
@@ -171,8 +171,8 @@ describe.each(BINDINGS)("%s", (binding) => {
   });
 });
 
-test("several requests are answered by parts that name them, with nothing but the task to go by", async () => {
-  const { url, agent, caller } = await a2aDesk();
+test("the parts of one message answer several requests by their request_id", async () => {
+  const { url, agent, caller } = await startA2aBroker();
   const { rpc } = rawCalls(url, caller.token);
   const begun = await rpc("SendMessage", {
     message: jsonMessage("work"),
@@ -221,8 +221,8 @@ test("several requests are answered by parts that name them, with nothing but th
   });
 });
 
-test("an answer that names its question may be repeated, and is not taken for one to the next", async () => {
-  const { url, agent, caller } = await a2aDesk();
+test("a repeated answer that names its question does not answer the next one", async () => {
+  const { url, agent, caller } = await startA2aBroker();
   const { rpc } = rawCalls(url, caller.token);
   const begun = await rpc("SendMessage", {
     message: jsonMessage("work"),

@@ -1,13 +1,13 @@
-/** Requests that are wrong, on each binding: the specified error, with details, and nothing of the broker's inside. */
+/** Invalid requests on each binding: the specified error with details, and no internals. */
 import { describe, expect, test } from "vitest";
 import { OPERATOR, request } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
-import { a2aDesk, jsonMessage, leaseOf, rawCalls } from "./support.ts";
+import { startA2aBroker, jsonMessage, leaseOf, rawCalls } from "./support.ts";
 
 const ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo";
 const NOBODY = `dlg_0_${"0".repeat(26)}`;
 
-/** What is no message, and the member that says so. */
+/** Invalid messages, and the member that the error names. */
 const MESSAGES: readonly [string, unknown, string][] = [
   ["no message", undefined, "message"],
   ["no messageId", { role: "ROLE_USER", parts: [{ text: "x" }] }, "message.messageId"],
@@ -26,8 +26,8 @@ const MESSAGES: readonly [string, unknown, string][] = [
 ];
 
 describe("JSON-RPC", () => {
-  test("§9.5 a body that is no JSON is -32700, what is no request -32600", async () => {
-    const { raw } = await a2aDesk();
+  test("§9.5 invalid JSON is -32700, an invalid request -32600", async () => {
+    const { raw } = await startA2aBroker();
     const codeOf = async (body: unknown) => {
       const answer = await raw.envelope(body);
       expect([answer.status, answer.body.jsonrpc]).toEqual([200, "2.0"]);
@@ -58,7 +58,7 @@ describe("JSON-RPC", () => {
   });
 
   test.each(MESSAGES)("§9.5 %s is -32602, and named", async (_name, message, field) => {
-    const { raw } = await a2aDesk();
+    const { raw } = await startA2aBroker();
     for (const method of ["SendMessage", "SendStreamingMessage"]) {
       const { status, body } = await raw.rpc(method, { message });
       expect([status, body.error.code]).toEqual([200, -32602]);
@@ -72,8 +72,8 @@ describe("JSON-RPC", () => {
     }
   });
 
-  test("what the codecs would take for something else is refused", async () => {
-    const { raw } = await a2aDesk();
+  test("values that the SDK's codecs would misread are refused", async () => {
+    const { raw } = await startA2aBroker();
     const refused: [string, unknown][] = [
       ["SendMessage", { message: jsonMessage("x"), configuration: { returnImmediately: "false" } }],
       ["SendMessage", { message: jsonMessage("x"), configuration: { historyLength: -1 } }],
@@ -91,8 +91,8 @@ describe("JSON-RPC", () => {
     }
   });
 
-  test("data that is null comes through, both ways", async () => {
-    const { raw, agent } = await a2aDesk();
+  test("null data is preserved in both directions", async () => {
+    const { raw, agent } = await startA2aBroker();
     const sent = raw.rpc("SendMessage", {
       message: jsonMessage("", { parts: [{ data: null }, { text: "x" }] }),
     });
@@ -104,14 +104,14 @@ describe("JSON-RPC", () => {
     expect(task.history[0].parts).toEqual([{ data: null }, { text: "x" }]);
   });
 
-  test("a tenant in the params changes nothing", async () => {
-    const { raw } = await a2aDesk();
+  test("a tenant in the params is ignored", async () => {
+    const { raw } = await startA2aBroker();
     const { body } = await raw.rpc("ListTasks", { tenant: "scout" });
     expect(body.result.tasks).toEqual([]);
   });
 
-  test("an agent that is not there has no tasks, and takes none", async () => {
-    const { url, caller } = await a2aDesk();
+  test("an unknown agent has no tasks and accepts none", async () => {
+    const { url, caller } = await startA2aBroker();
     const { rpc } = rawCalls(url, caller.token, "nobody");
     for (const [method, params] of [
       ["SendMessage", { message: jsonMessage("x") }],
@@ -124,8 +124,8 @@ describe("JSON-RPC", () => {
     }
   });
 
-  test("what HTTP has a status for has it, with an envelope", async () => {
-    const { url, agent } = await a2aDesk({ maxBodyBytes: 2_000 });
+  test("errors with an HTTP status of their own have it, with an envelope", async () => {
+    const { url, agent } = await startA2aBroker({ maxBodyBytes: 2_000 });
     const { body } = await request(url, "POST", "/v1/tokens", { body: { principal: "viewer:wall" } });
     const viewer = rawCalls(url, body.token);
     const forbidden = await viewer.rpc("SendMessage", { message: jsonMessage("x") });
@@ -147,7 +147,7 @@ describe("JSON-RPC", () => {
   });
 
   test("a stream beyond the quota is refused before anything is accepted", async () => {
-    const { url, caller } = await a2aDesk({ quotas: { streams: 0, polls: 0 } });
+    const { url, caller } = await startA2aBroker({ quotas: { streams: 0, polls: 0 } });
     const { rpc } = rawCalls(url, caller.token);
     for (const method of ["SendStreamingMessage", "SendMessage"]) {
       const { status, body } = await rpc(method, { message: jsonMessage("x") });
@@ -157,8 +157,8 @@ describe("JSON-RPC", () => {
   });
 });
 
-test("streams that are asked for at once have a place, or are refused with nothing accepted", async () => {
-  const { url, gateway, caller, raw } = await a2aDesk({ quotas: { streams: 2 } });
+test("concurrent streams beyond the quota are refused before anything is accepted", async () => {
+  const { url, gateway, caller, raw } = await startA2aBroker({ quotas: { streams: 2 } });
   const gone = new AbortController();
   const ask = () =>
     fetch(`${url}/a2a/scout/rpc`, {
@@ -176,7 +176,7 @@ test("streams that are asked for at once have a place, or are refused with nothi
       }),
       signal: gone.signal,
     });
-  // On connections that are open already, or they come one after the other.
+  // On open connections; otherwise the requests would arrive one after another.
   await Promise.all(Array.from({ length: 12 }, () => raw.rpc("ListTasks", {})));
   const answers = await Promise.all(Array.from({ length: 12 }, ask));
   const { tasks } = (await raw.rpc("ListTasks", {})).body.result;
@@ -202,7 +202,7 @@ test("streams that are asked for at once have a place, or are refused with nothi
 
 describe("HTTP+JSON", () => {
   test.each(MESSAGES)("§11.6 %s is 400, and named", async (_name, message, field) => {
-    const { raw } = await a2aDesk();
+    const { raw } = await startA2aBroker();
     for (const path of ["/message:send", "/message:stream"]) {
       const { status, body } = await raw.rest("POST", path, { message });
       expect(status).toBe(400);
@@ -213,7 +213,7 @@ describe("HTTP+JSON", () => {
   });
 
   test("§5.4 each error has its status and its ErrorInfo", async () => {
-    const { url, raw, agent } = await a2aDesk();
+    const { url, raw, agent } = await startA2aBroker();
     const sent = await raw.rest("POST", "/message:send", {
       message: jsonMessage("x"),
       configuration: { returnImmediately: true },
@@ -249,8 +249,8 @@ describe("HTTP+JSON", () => {
     expect([nobody.status, nobody.body.error.details[0].reason]).toEqual([404, "TASK_NOT_FOUND"]);
   });
 
-  test("a path or a verb that is not there is told as such", async () => {
-    const { raw } = await a2aDesk();
+  test("an unknown path or method is 404 with a hint", async () => {
+    const { raw } = await startA2aBroker();
     for (const [method, path] of [
       ["GET", "/message:send"],
       ["POST", "/tasks"],
@@ -290,13 +290,13 @@ describe("0.3", () => {
   ];
 
   test.each(BAD)("JSON-RPC: %s is -32602", async (_name, sent) => {
-    const { raw } = await a2aDesk();
+    const { raw } = await startA2aBroker();
     const { body } = await raw.rpc("message/send", { message: sent }, { "a2a-version": "0.3" });
     expect(body.error).toMatchObject({ code: -32602, data: [{ "@type": ERROR_INFO }, {}] });
   });
 
   test("HTTP+JSON: the codes of JSON-RPC, with their status", async () => {
-    const { url, raw } = await a2aDesk();
+    const { url, raw } = await startA2aBroker();
     const old = { "a2a-version": "0.3" };
     const none = await raw.rest("GET", `/v1/tasks/${NOBODY}`, undefined, old);
     expect([none.status, none.body.code]).toEqual([404, -32001]);
@@ -320,8 +320,8 @@ describe("0.3", () => {
   });
 });
 
-test("an unexpected failure says nothing of itself, on any binding", async () => {
-  const { gateway, raw } = await a2aDesk();
+test("an unexpected failure reveals nothing, on any binding", async () => {
+  const { gateway, raw } = await startA2aBroker();
   gateway.broker.agents.get = () => Promise.reject(new Error("a secret of the inside"));
   const answers = [
     await raw.rpc("SendMessage", { message: jsonMessage("x") }),
@@ -342,8 +342,8 @@ test("an unexpected failure says nothing of itself, on any binding", async () =>
   }
 });
 
-test("a gateway that stops ends its streams", async () => {
-  const { gateway, raw, agent } = await a2aDesk();
+test("a stopping gateway ends its streams", async () => {
+  const { gateway, raw, agent } = await startA2aBroker();
   const streaming = raw.rpc("SendStreamingMessage", { message: jsonMessage("x") }).catch(() => "ended");
   await leaseOf(agent);
   await gateway.close();

@@ -1,43 +1,40 @@
-/**
- * The official SDK's client does every operation on every binding, against an agent that speaks nothing but the agent
- * protocol.
- */
+/** The official SDK's client calls every operation on every binding; the agent uses only the agent protocol. */
 import { describe, expect, test } from "vitest";
 import { until } from "../../support/until.ts";
 import {
-  a2aDesk,
+  startA2aBroker,
   asTask,
   BINDINGS,
   type Binding,
-  begun,
+  collectFromStart,
   leaseOf,
-  reading,
-  say,
+  collect,
+  sdkMessage,
   sdkClient,
-  sending,
+  sendParams,
   stateOf,
   textOf,
 } from "./support.ts";
 
 async function desk(binding: Binding) {
-  const broker = await a2aDesk();
+  const broker = await startA2aBroker();
   const client = await sdkClient(broker.url, "scout", broker.caller.token, binding);
   const begin = async (text = "work") =>
-    asTask(await client.sendMessage(sending(say(text), { returnImmediately: true })));
+    asTask(await client.sendMessage(sendParams(sdkMessage(text), { returnImmediately: true })));
   return { ...broker, client, begin };
 }
 
 describe.each(BINDINGS)("%s", (binding) => {
-  test("speaks the version that it should", async () => {
+  test("uses the expected version", async () => {
     const { client } = await desk(binding);
     expect(client.protocolVersion).toBe(binding.endsWith("0.3") ? "0.3" : "1.0");
   });
 
-  test("SendMessage waits for the end, with the whole message at the agent", async () => {
+  test("SendMessage waits for the end, and the agent gets the whole message", async () => {
     const { client, agent } = await desk(binding);
     const sent = client.sendMessage(
-      sending(
-        say("look at this", {
+      sendParams(
+        sdkMessage("look at this", {
           messageId: "mine",
           metadata: { tone: "dry" },
           parts: [
@@ -86,13 +83,13 @@ describe.each(BINDINGS)("%s", (binding) => {
     expect([stateOf(task), task.history]).toEqual(["COMPLETED", []]);
   });
 
-  test("SendStreamingMessage tells everything, and SubscribeToTask what follows", async () => {
+  test("SendStreamingMessage streams every update, and SubscribeToTask the later ones", async () => {
     const { client, agent } = await desk(binding);
-    const stream = await begun(client.sendMessageStream(sending(say("stream"))));
+    const stream = await collectFromStart(client.sendMessageStream(sendParams(sdkMessage("stream"))));
     const { lease, id } = await leaseOf(agent);
     await agent.heartbeat(lease, { progress: { message: "half" } });
     await until(() => stream.lines().includes("WORKING half"));
-    const second = reading(client.resubscribeTask({ tenant: "", id }));
+    const second = collect(client.resubscribeTask({ tenant: "", id }));
     await until(() => second.events.length > 0);
     await agent.call("POST", `/v1/leases/${lease}/artifacts`, {
       artifact: { artifactId: "out", parts: [{ text: "one" }] },
@@ -125,24 +122,24 @@ describe.each(BINDINGS)("%s", (binding) => {
 
   test("a question ends the stream; a message with the task's id is the answer", async () => {
     const { client, agent } = await desk(binding);
-    const stream = reading(client.sendMessageStream(sending(say("deploy"))));
+    const stream = collect(client.sendMessageStream(sendParams(sdkMessage("deploy"))));
     const { lease, id } = await leaseOf(agent);
     await agent.interrupt(lease, { text: "to production?", request_id: "where" });
     await stream.ended;
     expect(stream.lines().at(-1)).toBe("INPUT_REQUIRED to production?");
     const answered = asTask(
-      await client.sendMessage(sending(say("yes", { taskId: id }), { returnImmediately: true })),
+      await client.sendMessage(sendParams(sdkMessage("yes", { taskId: id }), { returnImmediately: true })),
     );
     expect([answered.id, stateOf(answered)]).toEqual([id, "SUBMITTED"]);
     const next = await leaseOf(agent);
     expect(next.body.request.params.message.parts).toEqual([{ text: "yes" }]);
-    const following = client.sendMessage(sending(say("quickly", { taskId: id })));
+    const following = client.sendMessage(sendParams(sdkMessage("quickly", { taskId: id })));
     await until(async () => (await agent.heartbeat(next.lease)).body.messages?.length === 1);
     await agent.reply(next.lease, { text: "deployed" });
     expect(stateOf(asTask(await following))).toBe("COMPLETED");
   });
 
-  test("the extended card tells the caller who polls", async () => {
+  test("the extended card shows the caller who polls", async () => {
     const { client, caller } = await desk(binding);
     await caller.get("none");
     const card = await client.getAgentCard();

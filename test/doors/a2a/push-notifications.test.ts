@@ -1,25 +1,25 @@
-/** Push notifications over A2A: by the official client on every binding, to a real receiver. */
+/** Push notifications over A2A: the official client on every binding, with a real receiver. */
 import { StreamResponse, type TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { expect, test } from "vitest";
 import { as } from "../../support/broker.ts";
 import { type Received, startReceiver } from "../../support/receiver.ts";
 import { until } from "../../support/until.ts";
 import {
-  a2aDesk,
+  startA2aBroker,
   asTask,
   BINDINGS,
   jsonMessage,
   leaseOf,
   lineOf,
   rawCalls,
-  say,
+  sdkMessage,
   sdkClient,
-  sending,
+  sendParams,
   stateOf,
   textOf,
 } from "./support.ts";
 
-const desk = () => a2aDesk({ callbackAllow: ["127.0.0.1"], callbackRetryMs: () => 20 });
+const desk = () => startA2aBroker({ callbackAllow: ["127.0.0.1"], callbackRetryMs: () => 20 });
 
 const configOf = (taskId: string, url: string, id = "mine"): TaskPushNotificationConfig => ({
   tenant: "",
@@ -39,7 +39,7 @@ test.each(BINDINGS)(
     const { url, agent, caller } = await desk();
     const receiver = await startReceiver();
     const client = await sdkClient(url, "scout", caller.token, binding);
-    const task = asTask(await client.sendMessage(sending(say("hi"), { returnImmediately: true })));
+    const task = asTask(await client.sendMessage(sendParams(sdkMessage("hi"), { returnImmediately: true })));
     const config = configOf(task.id, receiver.url);
     expect(await client.createTaskPushNotificationConfig(config)).toEqual(config);
     const other = configOf(task.id, `${receiver.url}/other`, "other");
@@ -89,7 +89,7 @@ test.each(BINDINGS)(
     const receiver = await startReceiver();
     const client = await sdkClient(url, "scout", caller.token, binding);
     const inline = { returnImmediately: true, taskPushNotificationConfig: configOf("", receiver.url) };
-    const task = asTask(await client.sendMessage(sending(say("hi"), inline)));
+    const task = asTask(await client.sendMessage(sendParams(sdkMessage("hi"), inline)));
     const { lease } = await leaseOf(agent);
     await agent.interrupt(lease, { text: "which?" });
     await until(() => receiver.received.length === 3);
@@ -102,10 +102,10 @@ test.each(BINDINGS)(
         "INPUT_REQUIRED which?",
       ]);
     }
-    // With the answer another one, told of what follows from it.
+    // The answer adds a second config, which is notified of the answer's effect.
     const second = await startReceiver();
     const more = { returnImmediately: true, taskPushNotificationConfig: configOf("", second.url, "second") };
-    await client.sendMessage(sending(say("that", { taskId: task.id }), more));
+    await client.sendMessage(sendParams(sdkMessage("that", { taskId: task.id }), more));
     await agent.reply((await leaseOf(agent)).lease, { text: "done" });
     await until(() => second.received.length === 3 && receiver.received.length === 6);
     expect(second.received.map(({ headers }) => headers["webhook-id"])).toEqual(
@@ -114,7 +114,7 @@ test.each(BINDINGS)(
   },
 );
 
-test("in 0.3 a config that is not named is the task's one", async () => {
+test("in 0.3 a request without a config id gets the task's only config", async () => {
   const { raw, caller } = await desk();
   const { id } = (await caller.delegate("scout")).body;
   const legacy = { "a2a-version": "0.3" };
@@ -129,7 +129,7 @@ test("in 0.3 a config that is not named is the task's one", async () => {
   expect(all.body.result).toHaveLength(1);
 });
 
-test("who repeats itself for want of an answer is told once", async () => {
+test("a retried create notifies the receiver once", async () => {
   const { agent, raw } = await desk();
   const { url, received } = await startReceiver();
   const sendWith = (message: unknown, hook: string, headers = {}) =>
@@ -162,7 +162,7 @@ test.each(["JSON-RPC of 0.3", "HTTP+JSON of 0.3"] as const)(
     const { url, caller } = await desk();
     const client = await sdkClient(url, "scout", caller.token, binding);
     const config = configOf("", "http://127.0.0.1:1/one", "");
-    const sent = sending(say("hi"), { returnImmediately: true, taskPushNotificationConfig: config });
+    const sent = sendParams(sdkMessage("hi"), { returnImmediately: true, taskPushNotificationConfig: config });
     const { id } = asTask(await client.sendMessage(sent));
     await client.createTaskPushNotificationConfig(configOf(id, "http://127.0.0.1:1/two", ""));
     const all = { tenant: "", taskId: id, pageSize: 0, pageToken: "" };
@@ -196,8 +196,8 @@ test("HTTP+JSON: 201 with the config, 204 without a body, pages with their token
   expect([missing.status, missing.body.error.details[0].reason]).toEqual([404, "TASK_NOT_FOUND"]);
 });
 
-test("§13.2 a URL that may not be called is named, and nothing is accepted with it", async () => {
-  const { raw, caller } = await a2aDesk();
+test("§13.2 a forbidden URL is named in the error, and nothing is accepted with it", async () => {
+  const { raw, caller } = await startA2aBroker();
   const url = "http://169.254.169.254/latest";
   const sent = await raw.rpc("SendMessage", {
     message: jsonMessage("hi"),
@@ -217,7 +217,7 @@ test("§13.2 a URL that may not be called is named, and nothing is accepted with
   }
 });
 
-test("§13.1 somebody else's task does not exist, nor does another agent's; the agent itself is refused", async () => {
+test("§13.1 another caller's or another agent's task is not found; the agent itself is refused", async () => {
   const { url, agent, caller } = await desk();
   const { id } = (await caller.delegate("scout")).body;
   const bob = await as(url, "caller:bob");
@@ -240,7 +240,7 @@ test("§13.1 somebody else's task does not exist, nor does another agent's; the 
 const partsOf = (received: readonly Received[]): string[] =>
   received.map(({ headers }) => String(headers["webhook-id"]).replace(/^evt_dlg_\w_\w{26}_/, ""));
 
-test("an event of several updates goes on from the one that was not taken", async () => {
+test("a push of several updates resumes at the one that failed", async () => {
   const { agent, raw } = await desk();
   const receiver = await startReceiver((count) => (count === 4 || count === 5 ? 503 : 204));
   const configuration = { returnImmediately: true, taskPushNotificationConfig: { url: receiver.url } };
@@ -265,7 +265,7 @@ test("an event of several updates goes on from the one that was not taken", asyn
   ]);
 });
 
-test("artifacts of an attempt that is over are taken away again", async () => {
+test("artifacts of a lost attempt are dropped", async () => {
   const { agent, raw } = await desk();
   const receiver = await startReceiver();
   const configuration = { returnImmediately: true, taskPushNotificationConfig: { url: receiver.url } };
@@ -289,8 +289,8 @@ test("artifacts of an attempt that is over are taken away again", async () => {
   expect(partsOf(receiver.received)).toEqual(["1", "2", "3", "4", "4_1"]);
 });
 
-test("§3.3.4 the card says that there are push notifications", async () => {
-  const { url } = await a2aDesk();
+test("§3.3.4 the card declares push notifications", async () => {
+  const { url } = await startA2aBroker();
   const card = await (await fetch(`${url}/a2a/scout/.well-known/agent-card.json`)).json();
   expect(card.capabilities.pushNotifications).toBe(true);
 });

@@ -1,12 +1,12 @@
-/** The first look: JSON-RPC of 1.0 against an agent that polls. */
+/** The basic flow: JSON-RPC 1.0 with an agent that polls. */
 import { expect, test, vi } from "vitest";
 import { until } from "../../support/until.ts";
-import { a2aDesk, asTask, begun, leaseOf, say, sdkClient, sending, stateOf, textOf } from "./support.ts";
+import { startA2aBroker, asTask, collectFromStart, leaseOf, sdkMessage, sdkClient, sendParams, stateOf, textOf } from "./support.ts";
 
 test("a blocking send is answered with the agent's reply", async () => {
-  const { url, agent, caller } = await a2aDesk();
+  const { url, agent, caller } = await startA2aBroker();
   const client = await sdkClient(url, "scout", caller.token);
-  const sent = client.sendMessage(sending(say("how many words")));
+  const sent = client.sendMessage(sendParams(sdkMessage("how many words")));
   const { lease, body } = await leaseOf(agent);
   expect(body.request.params.message.parts).toEqual([{ text: "how many words" }]);
   await agent.reply(lease, { text: "three" });
@@ -17,24 +17,24 @@ test("a blocking send is answered with the agent's reply", async () => {
   ]);
 });
 
-test("a stream of work that a poll was waiting for begins with the task as it was taken", async () => {
-  const { url, agent, caller, gateway } = await a2aDesk();
+test("when a poll already waits, the stream begins with the task as WORKING", async () => {
+  const { url, agent, caller, gateway } = await startA2aBroker();
   const client = await sdkClient(url, "scout", caller.token);
   const { writer, polls } = gateway.broker;
   const take = vi.spyOn(writer, "take");
   const leased = leaseOf(agent);
-  // It has looked, and found nothing.
+  // The poll found nothing and is parked.
   await until(() => take.mock.settledResults[0]?.type === "fulfilled" && polls.waiting("scout") === 1);
-  const stream = await begun(client.sendMessageStream(sending(say("count"))));
+  const stream = await collectFromStart(client.sendMessageStream(sendParams(sdkMessage("count"))));
   await agent.reply((await leased).lease, { text: "done" });
   await stream.ended;
   expect(stream.lines()).toEqual(["task WORKING", "artifact reply done", "COMPLETED done"]);
 });
 
 test("a stream begins with the task and ends with its end", async () => {
-  const { url, agent, caller } = await a2aDesk();
+  const { url, agent, caller } = await startA2aBroker();
   const client = await sdkClient(url, "scout", caller.token);
-  const stream = await begun(client.sendMessageStream(sending(say("count"))));
+  const stream = await collectFromStart(client.sendMessageStream(sendParams(sdkMessage("count"))));
   const { lease } = await leaseOf(agent);
   await agent.heartbeat(lease, { progress: { message: "at it" } });
   await agent.reply(lease, { text: "done" });

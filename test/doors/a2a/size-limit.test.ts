@@ -1,16 +1,16 @@
-/** Streams stay below the 4 MiB that the SDK's client takes as a line, whatever the task holds. */
+/** Streams stay below the 4 MiB that the SDK's client accepts as a line, whatever the task contains. */
 import { describe, expect, test } from "vitest";
 import { limitTask, limitUpdate, MAX_LINE_BYTES } from "../../../src/doors/a2a/tasks/size-limit.ts";
 import type { TaskJson } from "../../../src/doors/a2a/tasks/task.ts";
 import type { Artifact, Message } from "../../../src/schema/a2a.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
 import { until } from "../../support/until.ts";
-import { a2aDesk, BINDINGS, begun, leaseOf, reading, say, sdkClient, sending, textOf } from "./support.ts";
+import { startA2aBroker, BINDINGS, collectFromStart, leaseOf, collect, sdkMessage, sdkClient, sendParams, textOf } from "./support.ts";
 
 const MIB = 1024 * 1024;
 const LARGE = { maxBodyBytes: 8 * MIB };
 
-/** As many empty parts as one artifact may have when it is sent, so many times. */
+/** `times` the maximum of empty parts that one request may send. */
 async function sendParts(
   agent: { call: (method: string, path: string, body: unknown) => Promise<{ status: number }> },
   lease: string,
@@ -25,10 +25,10 @@ async function sendParts(
 }
 
 describe.each(BINDINGS)("%s", (binding) => {
-  test("artifacts of as much as a delegation may hold", async () => {
-    const { url, agent, caller } = await a2aDesk(LARGE);
+  test("streams the largest artifacts that a delegation can have", async () => {
+    const { url, agent, caller } = await startA2aBroker(LARGE);
     const client = await sdkClient(url, "scout", caller.token, binding);
-    const stream = await begun(client.sendMessageStream(sending(say("work"))));
+    const stream = await collectFromStart(client.sendMessageStream(sendParams(sdkMessage("work"))));
     const { lease, id } = await leaseOf(agent);
     const text = 'é"\\'.repeat(MIB / 8);
     for (const artifactId of ["a", "b", "c"]) {
@@ -37,10 +37,10 @@ describe.each(BINDINGS)("%s", (binding) => {
       });
       expect(sent.status).toBe(200);
     }
-    // So many small parts are more than twice as large in the form of 0.3.
+    // In the form of 0.3, these small parts are more than twice as large.
     await sendParts(agent, lease, "many", 6);
     await until(() => stream.events.length === 11, { timeoutMs: 20_000 });
-    const snapshot = reading(client.resubscribeTask({ tenant: "", id }));
+    const snapshot = collect(client.resubscribeTask({ tenant: "", id }));
     await until(() => snapshot.events.length > 0 || !snapshot.isOpen(), { timeoutMs: 20_000 });
     await agent.reply(lease, { text: "done" });
     await Promise.all([stream.ended, snapshot.ended]);
@@ -56,12 +56,12 @@ describe.each(BINDINGS)("%s", (binding) => {
 });
 
 test("a reference leads to the whole task", async () => {
-  const { url, agent, caller } = await a2aDesk(LARGE);
+  const { url, agent, caller } = await startA2aBroker(LARGE);
   const client = await sdkClient(url, "scout", caller.token);
-  const live = await begun(client.sendMessageStream(sending(say("work"))));
+  const live = await collectFromStart(client.sendMessageStream(sendParams(sdkMessage("work"))));
   const { lease, id } = await leaseOf(agent);
   await sendParts(agent, lease, "a", 9);
-  const snapshot = reading(client.resubscribeTask({ tenant: "", id }));
+  const snapshot = collect(client.resubscribeTask({ tenant: "", id }));
   await until(() => snapshot.events.length > 0, { timeoutMs: 20_000 });
   const { payload } = snapshot.events[0] ?? {};
   const part = payload?.$case === "task" ? payload.value.artifacts[0]?.parts[0]?.content : undefined;
@@ -96,12 +96,12 @@ const task = (more: Partial<TaskJson>): TaskJson => ({
   ...more,
 });
 
-test("what fits is left as it is", () => {
+test("a task that fits is unchanged", () => {
   const small = task({ history: [message(10)], artifacts: [artifact("a", MIB)] });
   expect(limitTask(small, URL_OF)).toBe(small);
 });
 
-test("the history goes first, then what the status repeats, then the largest artifacts", () => {
+test("the history is removed first, then the status message is shortened, then the largest artifacts", () => {
   const spoken = limitTask(task({ history: [message(3 * MIB)], artifacts: [artifact("a", MIB)] }), URL_OF);
   expect([spoken.history, spoken.artifacts[0]?.parts[0]?.url]).toEqual([[], undefined]);
   expect(spoken.metadata).toEqual({ mine: 1, errand: { version: 3, truncated: true } });
@@ -117,7 +117,7 @@ test("the history goes first, then what the status repeats, then the largest art
   expect(bytesOf(many)).toBeLessThan(MAX_LINE_BYTES);
 });
 
-test("a question's ids stay, however long it is", () => {
+test("a question of any length keeps its ids", () => {
   const interrupt = {
     id: "int_1",
     kind: "input",
@@ -141,7 +141,7 @@ test("a question's ids stay, however long it is", () => {
   expect(JSON.stringify(update)).toContain('"request_id":"q"');
 });
 
-test("artifacts that are too many even for references are left out from the last on, and counted", () => {
+test("when even references do not fit, the last artifacts are omitted and counted", () => {
   const artifacts = Array.from({ length: 70_000 }, (_, at) => artifact(`a${at}`, 0));
   const cut = limitTask(task({ artifacts }), URL_OF);
   expect(bytesOf(cut)).toBeLessThan(MAX_LINE_BYTES);

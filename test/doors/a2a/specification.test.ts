@@ -1,26 +1,26 @@
 /**
- * What the A2A specification (1.0) asks of a server, point by point; each test begins with its section. Operations that
- * the SDK's client shows are in operations.test.ts, errors in malformed.test.ts, cards in card.test.ts.
+ * The A2A specification's (1.0) requirements for a server; each test names its section. Operations of the SDK's client
+ * are in operations.test.ts, errors in malformed.test.ts, cards in card.test.ts.
  */
 import { expect, test } from "vitest";
 import { as, request } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 import {
-  a2aDesk,
+  startA2aBroker,
   asTask,
   jsonMessage,
   leaseOf,
   rawCalls,
-  reading,
-  say,
+  collect,
+  sdkMessage,
   sdkClient,
-  sending,
+  sendParams,
 } from "./support.ts";
 
 const NOBODY = `dlg_0_${"0".repeat(26)}`;
 
-async function desk(options: Parameters<typeof a2aDesk>[0] = {}) {
-  const broker = await a2aDesk(options);
+async function desk(options: Parameters<typeof startA2aBroker>[0] = {}) {
+  const broker = await startA2aBroker(options);
   const begin = async (more: Record<string, unknown> = {}) => {
     const { body } = await broker.raw.rpc("SendMessage", {
       message: jsonMessage("work", more),
@@ -32,7 +32,7 @@ async function desk(options: Parameters<typeof a2aDesk>[0] = {}) {
   return { ...broker, begin, client };
 }
 
-/** Reads a stream of JSON-RPC by hand: one object for each event. */
+/** Reads a JSON-RPC stream without the SDK: one object for each event. */
 async function rawStream(url: string, token: string, method: string, params: unknown) {
   const events: ReturnType<typeof JSON.parse>[] = [];
   const lines: string[] = [];
@@ -71,13 +71,13 @@ test("§3.1.1 a message to a finished task is an unsupported operation", async (
   expect([body.error.code, body.error.data[0].reason]).toEqual([-32004, "UNSUPPORTED_OPERATION"]);
 });
 
-test("§3.1.1 a message to a task that is not there finds no task", async () => {
+test("§3.1.1 a message to an unknown task is TaskNotFound", async () => {
   const { raw } = await desk();
   const { body } = await raw.rpc("SendMessage", { message: jsonMessage("more", { taskId: NOBODY }) });
   expect([body.error.code, body.error.data[0].reason]).toEqual([-32001, "TASK_NOT_FOUND"]);
 });
 
-test("§3.1.2 a stream begins with the task and is closed at its end", async () => {
+test("§3.1.2 a stream begins with the task and closes at its end", async () => {
   const { url, caller, agent } = await desk();
   const stream = await rawStream(url, caller.token, "SendStreamingMessage", { message: jsonMessage("work") });
   expect(stream.response.headers.get("content-type")).toMatch(/^text\/event-stream/);
@@ -93,7 +93,7 @@ test("§3.1.2 a stream begins with the task and is closed at its end", async () 
   expect(stream.lines.filter((line) => line.startsWith("event:"))).toEqual([]);
 });
 
-test("§3.1.4 tasks are listed by their last change, the newest first, with a token always there", async () => {
+test("§3.1.4 tasks are listed most recently changed first, always with a nextPageToken", async () => {
   const { raw, begin, agent } = await desk();
   const tasks = [await begin(), await begin(), await begin()];
   const { lease } = await leaseOf(agent);
@@ -108,7 +108,7 @@ test("§3.1.4 tasks are listed by their last change, the newest first, with a to
   expect(none.body.result).toEqual({ tasks: [], nextPageToken: "", pageSize: 0, totalSize: 0 });
 });
 
-test("§3.1.4 artifacts are left out unless they are asked for, and pages have 1 to 100 tasks", async () => {
+test("§3.1.4 artifacts are omitted unless requested, and pages have 1 to 100 tasks", async () => {
   const { raw, begin, agent } = await desk();
   await begin();
   await agent.reply((await leaseOf(agent)).lease, {
@@ -123,7 +123,7 @@ test("§3.1.4 artifacts are left out unless they are asked for, and pages have 1
   }
 });
 
-test("§3.1.4 statusTimestampAfter takes in the instant itself; status and context filter", async () => {
+test("§3.1.4 statusTimestampAfter is inclusive; status and context filter", async () => {
   const { raw, begin, agent } = await desk();
   const first = await begin();
   await agent.reply((await leaseOf(agent)).lease);
@@ -138,7 +138,7 @@ test("§3.1.4 statusTimestampAfter takes in the instant itself; status and conte
   expect(await ids({ contextId: "ours" })).toEqual([second.id]);
 });
 
-test("§3.1.4 nobody lists another's tasks; who sees all lists all", async () => {
+test("§3.1.4 a caller lists only its own tasks; one that sees all lists all", async () => {
   const { url, raw, begin } = await desk();
   const { id } = await begin();
   const bob = await as(url, "caller:bob");
@@ -149,7 +149,7 @@ test("§3.1.4 nobody lists another's tasks; who sees all lists all", async () =>
   expect((await raw.rpc("ListTasks", {})).body.result.tasks).toHaveLength(1);
 });
 
-test("§3.1.5 §3.3.1 a cancel may be repeated; another end can not be canceled", async () => {
+test("§3.1.5 §3.3.1 a cancel may be repeated; a task that ended otherwise is not cancelable", async () => {
   const { raw, begin, agent } = await desk();
   const { id } = await begin();
   for (const _ of [1, 2]) {
@@ -163,7 +163,7 @@ test("§3.1.5 §3.3.1 a cancel may be repeated; another end can not be canceled"
   expect((await raw.rpc("CancelTask", { id: NOBODY })).body.error.code).toBe(-32001);
 });
 
-test("§3.1.6 a subscription begins with the task; a finished one has none", async () => {
+test("§3.1.6 a subscription begins with the task; a finished task has none", async () => {
   const { url, raw, caller, begin, agent } = await desk();
   const { id } = await begin();
   const stream = await rawStream(url, caller.token, "SubscribeToTask", { id });
@@ -176,7 +176,7 @@ test("§3.1.6 a subscription begins with the task; a finished one has none", asy
   expect([body.error.code, headers.get("content-type")]).toEqual([-32004, "application/json"]);
 });
 
-test("§3.1.6 a subscription to a task that asks stays open, and hears the answer's end", async () => {
+test("§3.1.6 a subscription to a task with an open question continues after the answer", async () => {
   const { url, raw, caller, begin, agent } = await desk();
   const { id } = await begin();
   await agent.interrupt((await leaseOf(agent)).lease, { text: "which?" });
@@ -192,7 +192,7 @@ test("§3.1.6 a subscription to a task that asks stays open, and hears the answe
   expect(states).toEqual(["TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]);
 });
 
-test("§3.2.2 a blocking send ends with a question; an answer goes on to the end", async () => {
+test("§3.2.2 a blocking send returns at a question; the answer's send returns at the end", async () => {
   const { raw, agent } = await desk();
   const sent = raw.rpc("SendMessage", { message: jsonMessage("work") });
   await agent.interrupt((await leaseOf(agent)).lease, { text: "which?" });
@@ -209,12 +209,12 @@ test("§3.2.2 a blocking send ends with a question; an answer goes on to the end
   expect([done.status.state, done.artifacts.length]).toEqual(["TASK_STATE_COMPLETED", 1]);
 });
 
-test("§3.2.2 returnImmediately returns at once, whoever polls", async () => {
+test("§3.2.2 returnImmediately returns at once, even when a poll waits", async () => {
   const { begin } = await desk();
   expect((await begin()).status.state).toBe("TASK_STATE_SUBMITTED");
 });
 
-test("§3.2.4 there are never more messages than historyLength, and none for 0", async () => {
+test("§3.2.4 there are at most historyLength messages, and none for 0", async () => {
   const { raw, begin, agent, caller } = await desk();
   const { id } = await begin();
   await caller.message(id, "second");
@@ -229,7 +229,7 @@ test("§3.2.4 there are never more messages than historyLength, and none for 0",
   expect(await texts(0)).toBeUndefined();
 });
 
-test("§3.3.2 §13.1 another's task is as unknown as one that never was, to every operation", async () => {
+test("§3.3.2 §13.1 every operation answers the same for another caller's task and for none", async () => {
   const { url, begin } = await desk();
   const { id } = await begin();
   const bob = rawCalls(url, (await as(url, "caller:bob")).token);
@@ -242,7 +242,7 @@ test("§3.3.2 §13.1 another's task is as unknown as one that never was, to ever
   expect(sent.body.error.code).toBe(-32001);
 });
 
-test("§3.3.2 a task of one agent is not there at another", async () => {
+test("§3.3.2 a task of one agent is not found at another", async () => {
   const { url, caller, begin } = await desk();
   await (await as(url, "operator")).agent("other");
   const { id } = await begin();
@@ -250,7 +250,7 @@ test("§3.3.2 a task of one agent is not there at another", async () => {
   expect(body.error.code).toBe(-32001);
 });
 
-test("§3.4.1 a context is made where none is given, kept where one is, and refused where it can not be", async () => {
+test("§3.4.1 a contextId is generated, or kept as given, or refused if invalid", async () => {
   const { raw, begin } = await desk();
   expect((await begin()).contextId).toMatch(/^ctx_/);
   expect((await begin({ contextId: "Ours:1" })).contextId).toBe("Ours:1");
@@ -261,13 +261,13 @@ test("§3.4.1 a context is made where none is given, kept where one is, and refu
   ]);
 });
 
-test("§3.4.2 the same messageId again is another task", async () => {
+test("§3.4.2 a repeated messageId creates another task", async () => {
   const { begin } = await desk();
   const [one, two] = [await begin({ messageId: "same" }), await begin({ messageId: "same" })];
   expect(one.id).not.toBe(two.id);
 });
 
-test("§3.4.3 a task's context is inferred, and another's refused", async () => {
+test("§3.4.3 a task's context is inferred, and a different one refused", async () => {
   const { raw, begin } = await desk();
   const { id, contextId } = await begin();
   const followed = async (more: Record<string, unknown>) =>
@@ -282,7 +282,7 @@ test("§3.4.3 a task's context is inferred, and another's refused", async () => 
   expect((await followed({ contextId: "another" })).error.code).toBe(-32602);
 });
 
-test("§3.5.2 all streams of a task get the same; one that goes touches neither the task nor the others", async () => {
+test("§3.5.2 all streams of a task get the same; closing one affects neither the task nor the others", async () => {
   const { url, caller, agent, begin } = await desk();
   const { id } = await begin();
   const [one, two, gone] = await Promise.all(
@@ -298,7 +298,7 @@ test("§3.5.2 all streams of a task get the same; one that goes touches neither 
   expect(one?.events).toEqual(two?.events);
 });
 
-test("§3.5.2 a client that goes in the middle of a blocking send leaves the task as it is", async () => {
+test("§3.5.2 a client that disconnects during a blocking send does not affect the task", async () => {
   const { url, caller, agent } = await desk();
   const cut = new AbortController();
   const sent = request(url, "POST", "/a2a/scout/rpc", {
@@ -314,7 +314,7 @@ test("§3.5.2 a client that goes in the middle of a blocking send leaves the tas
   expect((await caller.get(id)).body.state).toBe("completed");
 });
 
-test("§3.5.2 a reader that goes leaves nothing behind at the gateway", async () => {
+test("§3.5.2 a disconnected reader leaks nothing at the gateway", async () => {
   const { url, caller, begin, gateway } = await desk();
   const { id } = await begin();
   const { feed } = gateway.broker;
@@ -337,7 +337,7 @@ test("§3.5.2 a reader that goes leaves nothing behind at the gateway", async ()
   await until(() => open.size === 0);
 });
 
-test("§3.6 only major and minor count, in the header or in the query; none means 0.3", async () => {
+test("§3.6 only major and minor of the version count, in the header or the query; none means 0.3", async () => {
   const { url, caller, raw, begin } = await desk();
   const { id } = await begin();
   const get = (version?: string, query = "", method = "GetTask") =>
@@ -367,7 +367,7 @@ test("§3.6 only major and minor count, in the header or in the query; none mean
   });
 });
 
-test("§3.7 a reply that comes without artifacts is one, and the status message too", async () => {
+test("§3.7 a reply without artifacts becomes an artifact, and the status message", async () => {
   const { raw, begin, agent } = await desk();
   const { id } = await begin();
   await agent.reply((await leaseOf(agent)).lease, { text: "result" });
@@ -376,7 +376,7 @@ test("§3.7 a reply that comes without artifacts is one, and the status message 
   expect(result.status.message.parts).toEqual([{ text: "result" }]);
 });
 
-test("§4.6.3 of the extensions that a client names those in use are said back, and no other version of them", async () => {
+test("§4.6.3 the answer lists the requested extensions that are active, in exactly that version", async () => {
   const { raw, begin } = await desk();
   const { id } = await begin();
   const said = async (extensions: string) =>
@@ -387,7 +387,7 @@ test("§4.6.3 of the extensions that a client names those in use are said back, 
   expect(rest.headers.get("a2a-extensions")).toBe("urn:errand:a2a:v1");
 });
 
-test("§5.1 both bindings give the same of the same task", async () => {
+test("§5.1 both bindings return the same task", async () => {
   const { raw, begin, agent } = await desk();
   const { id } = await begin();
   await agent.interrupt((await leaseOf(agent)).lease, { text: "which?" });
@@ -400,7 +400,7 @@ test("§5.1 both bindings give the same of the same task", async () => {
   expect(lists[0]?.body).toEqual(lists[1]?.body.result);
 });
 
-test("§5.5 §5.6.1 §5.7 members are camel case, enums are names, instants end in Z, unknown members are passed over", async () => {
+test("§5.5 §5.6.1 §5.7 members are camel case, enums are names, times end in Z, unknown members are ignored", async () => {
   const { raw, begin } = await desk();
   const task = await begin({ someday: true });
   expect(Object.keys(task)).toEqual(["id", "contextId", "status", "history", "metadata"]);
@@ -410,7 +410,7 @@ test("§5.5 §5.6.1 §5.7 members are camel case, enums are names, instants end 
   expect((await raw.rpc("GetTask", { id: task.id, someday: 1 })).body.result.id).toBe(task.id);
 });
 
-test("§7.4 every request but that for the public card needs a token", async () => {
+test("§7.4 every request except for the public card needs a token", async () => {
   const { url } = await desk();
   const nobody = rawCalls(url, null);
   const refused = [
@@ -429,7 +429,7 @@ test("§7.4 every request but that for the public card needs a token", async () 
   );
 });
 
-test("§7.6.1 a credential is asked for by a task with a message; the streams stay, and a message answers", async () => {
+test("§7.6.1 a task asks for a credential with a message; streams stay open, and a message answers", async () => {
   const { url, raw, caller, agent, begin } = await desk();
   const { id } = await begin();
   const stream = await rawStream(url, caller.token, "SubscribeToTask", { id });
@@ -448,7 +448,7 @@ test("§7.6.1 a credential is asked for by a task with a message; the streams st
   expect(stream.events.at(-1).result.statusUpdate.status.state).toBe("TASK_STATE_COMPLETED");
 });
 
-test("§7.6.4 an agent that asks for a credential lets nobody do more than before", async () => {
+test("§7.6.4 a request for a credential grants no permission", async () => {
   const { url, agent, begin } = await desk();
   const { id } = await begin();
   await agent.interrupt((await leaseOf(agent)).lease, { kind: "auth", text: "log in" });
@@ -461,7 +461,7 @@ test("§7.6.4 an agent that asks for a credential lets nobody do more than befor
   expect([status, body.error.data[0].reason]).toEqual([403, "FORBIDDEN"]);
 });
 
-test("§9.1 §11.1 the Idempotency-Key finds the first task again; it is asked for, never assumed", async () => {
+test("§9.1 §11.1 a repeated Idempotency-Key returns the first task; none is assumed", async () => {
   const { raw, begin } = await desk();
   const params = { message: jsonMessage("once"), configuration: { returnImmediately: true } };
   const send = async (key: string, more = {}) =>
@@ -489,7 +489,7 @@ test("§11.3 HTTP+JSON answers in the caller's media type", async () => {
 
 test("§11.7 a transition to input-required closes the streams", async () => {
   const { client, agent } = await desk();
-  const stream = reading(client.sendMessageStream(sending(say("work"))));
+  const stream = collect(client.sendMessageStream(sendParams(sdkMessage("work"))));
   await agent.interrupt((await leaseOf(agent)).lease, { text: "which?" });
   await stream.ended;
   expect(stream.lines().at(-1)).toBe("INPUT_REQUIRED which?");
@@ -497,14 +497,14 @@ test("§11.7 a transition to input-required closes the streams", async () => {
 
 test("§13.4 neither tokens nor messages are logged", async () => {
   const { client, caller, agent, log } = await desk();
-  const sent = client.sendMessage(sending(say("a secret message")));
+  const sent = client.sendMessage(sendParams(sdkMessage("a secret message")));
   await agent.reply((await leaseOf(agent)).lease, { text: "a secret reply" });
   asTask(await sent);
   const text = log.join("");
   expect([text.includes(caller.token), text.includes("secret")]).toEqual([false, false]);
 });
 
-test("0.3: the update that ends a stream says so, be it an end or a question", async () => {
+test("0.3: a stream's last update is final, whether an end or a question", async () => {
   const { url, caller, agent } = await desk();
   const message = { kind: "message", messageId: "m", role: "user", parts: [{ kind: "text", text: "x" }] };
   const headers = {

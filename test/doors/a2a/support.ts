@@ -1,4 +1,4 @@
-/** An A2A client by the official SDK, and raw calls, for a broker under test. Limit: the agents are the test's own. */
+/** The official SDK's A2A client, and raw calls, for a broker under test. */
 import type { Message, StreamResponse, Task, TaskPushNotificationConfig } from "@a2a-js/sdk";
 import {
   type Client,
@@ -14,7 +14,7 @@ import { until } from "../../support/until.ts";
 export const BINDINGS = ["JSON-RPC", "HTTP+JSON", "JSON-RPC of 0.3", "HTTP+JSON of 0.3"] as const;
 export type Binding = (typeof BINDINGS)[number];
 
-/** As an application would have it: from the agent's base URL, with a token. */
+/** As an application creates it: from the agent's base URL, with a token. */
 export async function sdkClient(
   url: string,
   agent: string,
@@ -27,7 +27,7 @@ export async function sdkClient(
     headers.set("authorization", `Bearer ${token}`);
     return fetch(input, { ...init, headers });
   };
-  const asked: typeof fetch = (input, init) => {
+  const versionedFetch: typeof fetch = (input, init) => {
     const headers = new Headers(init?.headers);
     if (legacy) headers.set("A2A-Version", "0.3");
     return fetch(input, { ...init, headers });
@@ -39,13 +39,13 @@ export async function sdkClient(
         ? new JsonRpcTransportFactory(options)
         : new RestTransportFactory(options),
     ],
-    cardResolver: new DefaultAgentCardResolver({ fetchImpl: asked, legacyCompat: { enabled: legacy } }),
+    cardResolver: new DefaultAgentCardResolver({ fetchImpl: versionedFetch, legacyCompat: { enabled: legacy } }),
   });
   return factory.createFromUrl(`${url}/a2a/${agent}/`);
 }
 
 /** A broker with an agent `scout`, that agent's calls, and a caller `alice` with a token. */
-export async function a2aDesk(options: Parameters<typeof startBroker>[0] = {}) {
+export async function startA2aBroker(options: Parameters<typeof startBroker>[0] = {}) {
   const broker = await startBroker(options);
   const agent = await as(broker.url, "agent:scout");
   await agent.agent("scout");
@@ -77,13 +77,13 @@ export function rawCalls(url: string, token: string | null, agent = "scout") {
   };
 }
 
-let made = 0;
+let messageCount = 0;
 
-/** A message of the SDK's. */
-export function say(text: string, more: Partial<Message> = {}): Message {
-  made += 1;
+/** A message in the SDK's form. */
+export function sdkMessage(text: string, more: Partial<Message> = {}): Message {
+  messageCount += 1;
   return {
-    messageId: `msg-${made}`,
+    messageId: `msg-${messageCount}`,
     contextId: "",
     taskId: "",
     role: 1,
@@ -95,8 +95,8 @@ export function say(text: string, more: Partial<Message> = {}): Message {
   };
 }
 
-/** The params of a send by the SDK. */
-export const sending = (
+/** The params of sendMessage in the SDK's form. */
+export const sendParams = (
   message: Message,
   configuration: {
     returnImmediately?: boolean;
@@ -115,10 +115,10 @@ export const sending = (
   metadata: undefined,
 });
 
-/** The same as JSON of 1.0. */
+/** A message as 1.0 JSON. */
 export const jsonMessage = (text: string, more: Record<string, unknown> = {}) => {
-  made += 1;
-  return { messageId: `msg-${made}`, role: "ROLE_USER", parts: [{ text }], ...more };
+  messageCount += 1;
+  return { messageId: `msg-${messageCount}`, role: "ROLE_USER", parts: [{ text }], ...more };
 };
 
 const NAMES = new Map<number, string>(
@@ -136,7 +136,7 @@ export function asTask(result: Message | Task): Task {
   return result;
 }
 
-/** One line for each update, to compare streams by. */
+/** An update as one line, to compare streams. */
 export function lineOf({ payload }: StreamResponse): string {
   switch (payload?.$case) {
     case "task":
@@ -150,15 +150,15 @@ export function lineOf({ payload }: StreamResponse): string {
   }
 }
 
-export interface Reading {
+export interface CollectedStream {
   readonly events: StreamResponse[];
   readonly lines: () => string[];
   readonly ended: Promise<void>;
   readonly isOpen: () => boolean;
 }
 
-/** Reads a stream as it comes; `ended` rejects with what ended it badly. */
-export function reading(stream: AsyncGenerator<StreamResponse, void, undefined>): Reading {
+/** Collects a stream's events; `ended` rejects with the stream's error. */
+export function collect(stream: AsyncGenerator<StreamResponse, void, undefined>): CollectedStream {
   const events: StreamResponse[] = [];
   let open = true;
   const ended = (async () => {
@@ -172,16 +172,16 @@ export function reading(stream: AsyncGenerator<StreamResponse, void, undefined>)
   return { events, lines: () => events.map(lineOf), ended, isOpen: () => open };
 }
 
-/** Read until the task is there: a poll that waits for it already would have it taken when it is first told of. */
-export async function begun(stream: AsyncGenerator<StreamResponse, void, undefined>): Promise<Reading> {
-  const read = reading(stream);
+/** Reads until the first event. A poll should start only then, so that the stream begins with SUBMITTED. */
+export async function collectFromStart(stream: AsyncGenerator<StreamResponse, void, undefined>): Promise<CollectedStream> {
+  const read = collect(stream);
   await until(() => read.events.length > 0, { what: "the task" });
   return read;
 }
 
 type Agent = ReturnType<typeof client>;
 
-/** Takes the agent's next work. */
+/** Leases the agent's next work. */
 export async function leaseOf(
   agent: Agent,
   name = "scout",

@@ -2,7 +2,7 @@
 import { Agent as Connections, request } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { OPERATOR } from "../../support/broker.ts";
-import { a2aDesk, leaseOf } from "../a2a/support.ts";
+import { startA2aBroker, leaseOf } from "../a2a/support.ts";
 
 const LENGTH = 100_000;
 const run = (unit: string, end = "!") => unit.repeat(Math.ceil(LENGTH / unit.length)) + end;
@@ -63,7 +63,7 @@ const ONCE_MOST_CPU_MS = 2_000;
 const MOST_LIST_MS = 1_200;
 
 async function setup() {
-  const desk = await a2aDesk();
+  const desk = await startA2aBroker();
   const { id } = (await desk.caller.delegate("scout")).body;
   const { lease } = await leaseOf(desk.agent);
   const connections = new Connections({ keepAlive: true, maxSockets: 1 });

@@ -1,7 +1,6 @@
 /**
- * The protocol's own conformance kit against `/mcp`, in both eras. Its fixtures are beside the broker's tools for this
- * test alone; its tasks are delegations that an agent works off. Limit: what a revision and its extensions ask of a
- * server, as the installed kit has it.
+ * The MCP conformance kit against `/mcp`, in both eras. The kit's fixtures are added to the broker's tools only for this
+ * test; its tasks are delegations that an agent completes.
  */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -21,7 +20,7 @@ const EXPECTED = expectedSchema.parse(
   parse(readFileSync(new URL("./conformance.yml", import.meta.url), "utf8")),
 );
 
-/** How much passes at least, so that a kit that checked nothing is no success. */
+/** The minimum that must pass, so that a kit that checks nothing fails. */
 const REVISIONS = [
   {
     revision: "2025-11-25",
@@ -56,7 +55,7 @@ const REVISIONS = [
 ];
 
 test.each(REVISIONS)(
-  "$revision: all that the kit checks passes, but for what is listed with its reason",
+  "$revision: every check of the kit passes, except those listed with a reason",
   async ({ revision, scenarios, passed, whole }) => {
     const { url } = await startBroker({ mcpExtension: conformance, sweepEveryMs: 100 });
     await startFixtureAgent(url);
@@ -79,7 +78,7 @@ test.each(REVISIONS)(
   150_000,
 );
 
-test("nothing of the kit is offered without the switch", async () => {
+test("the kit's tools are absent unless enabled", async () => {
   const { url } = await startBroker();
   const names = new Set(conformance.tools.map(({ listed }) => listed.name));
   for (const era of ["modern", "legacy"] as const) {

@@ -1,4 +1,4 @@
-/** Work that poll_inbox found for a connection that is gone: it goes back at once. */
+/** Work that poll_inbox found for a closed connection goes back at once. */
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../../support/broker.ts";
@@ -7,7 +7,7 @@ import { until } from "../../support/until.ts";
 
 const ERAS: readonly Era[] = ["modern", "legacy"];
 
-/** A poll of this era as it goes over the wire. */
+/** A poll of this era as HTTP text. */
 async function pollOf(era: Era, url: string): Promise<string> {
   const { headers, body } = await partsOf(era, url);
   const lines = Object.entries({
@@ -41,13 +41,13 @@ async function partsOf(era: Era, url: string): Promise<{ headers: Record<string,
 }
 
 describe.each(ERAS)("in the %s era", (era) => {
-  test("a poll that was cut takes no work with it: the next one has it, attempt 1", async () => {
+  test("work found for a cut poll goes to the next poll as attempt 1", async () => {
     const { url, gateway } = await startBroker();
     const api = client(url);
     await api.agent("scout");
     const waiting = () => gateway.broker.polls.waiting("scout");
     for (let round = 0; round < 24; round += 1) {
-      // A session of its own: in the same one, the cut poll's answer may still come, and its id be taken for the next's.
+      // In a new session: in the same one, a late answer to the cut poll could be taken for the next poll's.
       const request = await pollOf(era, url);
       const socket = connect(gateway.port, "127.0.0.1");
       socket.on("error", () => {});
@@ -55,7 +55,7 @@ describe.each(ERAS)("in the %s era", (era) => {
       await until(() => waiting() === 1);
       if (round % 2 === 0) socket.destroy();
       else socket.resetAndDestroy();
-      // Sometimes noticed before the work comes, sometimes not.
+      // The gateway may notice before the work comes, or after.
       if (round % 3 === 0) await until(() => waiting() === 0);
       const { id } = (await api.delegate("scout")).body;
       const { leases } = (await api.lease("scout", { wait_seconds: 5 })).body;
@@ -64,11 +64,11 @@ describe.each(ERAS)("in the %s era", (era) => {
     }
   });
 
-  test("so does work whose answer was never read to its end", async () => {
+  test("so does work whose answer was not read to its end", async () => {
     const { url, gateway } = await startBroker();
     const api = client(url);
     await api.agent("scout");
-    // Together more than the buffers of a connection hold.
+    // Together more than the connection's buffers.
     const task = "x".repeat(1_000_000);
     for (let i = 0; i < 8; i += 1) await api.delegate("scout", { task });
     const socket = connect(gateway.port, "127.0.0.1");
@@ -76,7 +76,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     socket.pause();
     socket.write(await pollOf(era, url));
     const working = async () => (await api.call("GET", "/v1/agents/scout")).body.counts.working;
-    // A poll ends early at about 8 MiB, and each lease has its task twice.
+    // A poll is limited to about 8 MiB, and each lease contains its task twice.
     await until(async () => (await working()) >= 4, { what: "the leases", timeoutMs: 10_000 });
     socket.resetAndDestroy();
     await until(async () => (await working()) === 0, { what: "the leases' end" });

@@ -1,8 +1,8 @@
-/** Work goes to a client that proves it is there: by an answer to a ping, or by a call with the lease. */
+/** A client proves that it received work by answering a ping, or by a call with the lease. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { as, startBroker } from "../../support/broker.ts";
-import { answered, callModern, type Era, mcpClient, openSession, sendMcp } from "../../support/mcp.ts";
+import { toolOutput, callModern, type Era, mcpClient, openSession, sendMcp } from "../../support/mcp.ts";
 import { until } from "../../support/until.ts";
 
 async function desk(pingMs: number) {
@@ -14,7 +14,7 @@ async function desk(pingMs: number) {
   const attemptOf = async (id: string): Promise<number> => (await alice.get(id)).body.attempt;
   const stateOf = async (id: string): Promise<string> => (await alice.get(id)).body.state;
   const parked = () => until(() => broker.gateway.broker.polls.waiting("scout") === 1, { what: "the poll" });
-  /** What the sweep does once so many seconds have gone by. */
+  /** Advances the clock and runs the sweep. */
   const pass = async (seconds: number) => {
     broker.clock.offset_ms += seconds * 1000;
     await broker.gateway.sweep.tick();
@@ -22,7 +22,7 @@ async function desk(pingMs: number) {
   return { ...broker, scout, delegate, attemptOf, stateOf, parked, pass };
 }
 
-/** A client of the SDK whose answers to pings get lost while `silent`. */
+/** An SDK client whose answers to pings are dropped while `silent`. */
 async function worker(url: string, token: string, era: Era, silent = false) {
   const line = { silent };
   let pings = 0;
@@ -35,7 +35,7 @@ async function worker(url: string, token: string, era: Era, silent = false) {
   };
   const client = await mcpClient(url, token, era, { fetch: send });
   const call = async (name: string, args: Record<string, unknown> = {}) =>
-    answered(await client.callTool({ name, arguments: args }));
+    toolOutput(await client.callTool({ name, arguments: args }));
   return { client, call, line, pings: () => pings };
 }
 
@@ -74,7 +74,7 @@ test("a client that stopped answering gets nothing; the work goes back at once, 
   expect(leases).toMatchObject([{ attempt: 1, delegation: { id } }]);
 });
 
-test("a client that dies during the first ping gets nothing either", async () => {
+test("a client that disconnects during the first ping gets nothing", async () => {
   const { url, scout, delegate } = await desk(60_000);
   const headers = await openSession(url, scout.token);
   const id = await delegate();
@@ -85,8 +85,8 @@ test("a client that dies during the first ping gets nothing either", async () =>
   };
   const polling = await sendMcp(url, scout.token, poll, { headers, signal: gone.signal });
   const reader = polling.body?.pipeThrough(new TextDecoderStream()).getReader();
-  let heard = "";
-  while (!heard.includes('"method":"ping"')) heard += (await reader?.read())?.value ?? "";
+  let received = "";
+  while (!received.includes('"method":"ping"')) received += (await reader?.read())?.value ?? "";
   await until(async () => (await scout.get(id)).body.state === "working", { what: "the lease" });
   gone.abort();
   const { leases } = (await scout.lease("scout", { wait_seconds: 5 })).body;
@@ -113,7 +113,7 @@ describe.each([
     expect(await stateOf(id)).toBe("working");
   });
 
-  test("and loses it without one, but no attempt; work that came back often is handed out without confirm_by", async () => {
+  test("and loses it without one, but no attempt; after three returns the work comes without confirm_by", async () => {
     const { url, scout, delegate, stateOf, attemptOf, pass } = await desk(200);
     const { call } = await worker(url, scout.token, era, true);
     const id = await delegate();
@@ -131,7 +131,7 @@ describe.each([
   });
 });
 
-test("a client that left while its lease was being confirmed gets nothing, and the work is back at once", async () => {
+test("a client that disconnects while its lease is confirmed gets nothing, and the work goes back at once", async () => {
   const { url, gateway, scout, delegate, stateOf } = await desk(10_000);
   const { client, call } = await worker(url, scout.token, "legacy");
   const id = await delegate();
@@ -142,7 +142,7 @@ test("a client that left while its lease was being confirmed gets nothing, and t
     const moved = await move(...args);
     if (args[0].move === "heartbeat") {
       leave.abort();
-      // Until the word of it has come.
+      // Until the gateway has noticed.
       await sleep(200);
     }
     return moved;

@@ -1,16 +1,16 @@
 /**
- * What a model gets is small, whatever is behind it: the largest answers of each tool, measured, and checked by the
- * first generation's client against the tool's output schema.
+ * Tool outputs stay small: the largest output of each tool is measured, and the first generation's client checks it
+ * against the tool's output schema.
  */
 import { expect, test } from "vitest";
 import { as, client, startBroker } from "../../support/broker.ts";
-import { answered, firstClient } from "../../support/mcp.ts";
+import { toolOutput, firstClient } from "../../support/mcp.ts";
 
 const KIB = 1_024;
-/** Alone, and of a list the page: text and data together. */
+/** Of a single view or one page: text and data together. */
 const ONE = 48 * KIB;
 const LIST = 96 * KIB;
-/** What was asked for whole. */
+/** With full: true. */
 const FULL = 1_088 * KIB;
 
 async function desk() {
@@ -21,12 +21,12 @@ async function desk() {
   const alice = await as(url, "caller:alice");
   const toolsOf = async (token: string) => {
     const { client: mcp } = await firstClient(url, token);
-    // From here on it checks what comes against what was promised.
+    // From here on the client checks outputs against their schemas.
     await mcp.listTools();
     return async (name: string, args: Record<string, unknown>, most: number) => {
       const result = await mcp.callTool({ name, arguments: args });
       expect(Buffer.byteLength(JSON.stringify(result)), name).toBeLessThan(most);
-      return answered(result);
+      return toolOutput(result);
     };
   };
   const delegate = async (more: Record<string, unknown> = {}) =>
@@ -35,7 +35,7 @@ async function desk() {
   return { ...broker, scout, alice, toolsOf, delegate, lease };
 }
 
-test("a question, however large, is cut where it is one of many, and can be had", async () => {
+test("a large question is cut in a list, and complete with full: true", async () => {
   const { alice, scout, toolsOf, delegate, lease } = await desk();
   const call = await toolsOf(alice.token);
   const ids: string[] = [];
@@ -59,7 +59,7 @@ test("a question, however large, is cut where it is one of many, and can be had"
   expect(one.data.question).toMatchObject({ truncated: true });
   const whole = await call("check_task_status", { delegation_id, full: true }, FULL);
   expect(whole.data.question.requests[0]).toMatchObject({ text: "w".repeat(9_000), schema: {} });
-  // A question of the common kind is shown with all that belongs to it.
+  // A question of ordinary size is complete.
   const small = await delegate();
   const common = { text: "Which?", options: ["a", "b"], schema: { type: "object" } };
   await scout.interrupt(await lease(), common);
@@ -110,7 +110,7 @@ test("so are replies, artifacts, progress and errors", async () => {
   expect(data.error.details.issues_omitted).toBe(2_981);
 });
 
-test("of many agents each is told in short, of one more", async () => {
+test("many agents have short descriptions, a single one a longer one", async () => {
   const { url, alice, toolsOf } = await desk();
   const operator = client(url);
   const skills = Array.from({ length: 20 }, (_, at) => ({
@@ -136,7 +136,7 @@ test("of many agents each is told in short, of one more", async () => {
   expect(found.data.agents[0].truncated).toBeUndefined();
 });
 
-test("work is handed out in what a model can read, or whole for who asks for that", async () => {
+test("leased work is cut to a readable size, and whole with full: true", async () => {
   const { alice, scout, toolsOf, delegate } = await desk();
   const call = await toolsOf(scout.token);
   const task = "x".repeat(900_000);
@@ -152,7 +152,7 @@ test("work is handed out in what a model can read, or whole for who asks for tha
   expect(whole.task).toMatchObject({ text: task });
   expect(whole.history).toHaveLength(12);
   expect(again.text).not.toContain("The task is cut");
-  // Follow-ups come until they are seen: those that did not fit come next.
+  // Follow-ups repeat until they are seen; the rest comes next.
   const heard: string[] = [];
   for (let seen: string | undefined, left = 12; left > 0; ) {
     const args = { lease_id: whole.lease_id, ...(seen && { seen }) };

@@ -1,16 +1,16 @@
-/** Redis away in the middle of a call, and what of a call reaches the log. */
+/** A Redis outage during a call, and what the log contains of a call. */
 import { expect, test } from "vitest";
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
-import { answered, callModern, postMcp } from "../../support/mcp.ts";
+import { toolOutput, callModern, postMcp } from "../../support/mcp.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
 
-test("an outcome that is not known can be found out with the key that the error names", async () => {
+test("a retry with the error's idempotency key resolves an unknown outcome", async () => {
   const own = await startOwnRedis("everysec");
   const { url } = await startBroker({ redis: own.target });
   const api = client(url);
   await api.agent("scout");
   const call = async (more: Record<string, unknown> = {}) =>
-    answered(
+    toolOutput(
       (
         await callModern(url, OPERATOR, "delegate_task_async", {
           agent: "scout",
@@ -39,7 +39,7 @@ test("an outcome that is not known can be found out with the key that the error 
   expect((await api.call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
 }, 120_000);
 
-test("neither tokens nor anything that is said reaches the log", async () => {
+test("neither tokens nor messages are logged", async () => {
   const { url, log } = await startBroker();
   const alice = await as(url, "caller:alice");
   const scout = await as(url, "agent:scout");
@@ -57,7 +57,7 @@ test("neither tokens nor anything that is said reaches the log", async () => {
   for (const body of [`{"${secret}`, { [secret]: 1 }, { jsonrpc: "2.0", id: 1, method: secret }]) {
     await postMcp(url, alice.token, body);
   }
-  // What the SDK refuses, it refuses in the client's words.
+  // The SDK's error texts quote the client.
   const wrong = { headers: { "mcp-name": secret, "mcp-method": secret } };
   expect((await callModern(url, alice.token, "broker_health", {}, wrong)).body.error.message).toContain(
     secret,

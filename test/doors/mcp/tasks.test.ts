@@ -1,7 +1,7 @@
-/** The Tasks extension: a delegation as a task, through the extension's own client and on the wire. */
+/** The Tasks extension: a delegation as a task, through the extension's client and on the wire. */
 import { expect, onTestFinished, test } from "vitest";
 import { as, startBroker } from "../../support/broker.ts";
-import { askModern, callModern, MODERN, mcpClient, TASKS_CAPABILITY } from "../../support/mcp.ts";
+import { requestModern, callModern, MODERN, mcpClient, TASKS_CAPABILITY } from "../../support/mcp.ts";
 import { type Rpc, taskSession } from "../../support/tasks-client.ts";
 import { until } from "../../support/until.ts";
 
@@ -15,8 +15,8 @@ async function desk() {
   await scout.agent("scout");
   const alice = await as(url, "caller:alice");
   const ask = (method: string, params: Record<string, unknown>, token = alice.token) =>
-    askModern(url, token, method, params, WITH_TASKS);
-  /** A task, as delegate_task makes one. */
+    requestModern(url, token, method, params, WITH_TASKS);
+  /** Creates a task with delegate_task. */
   const start = async (more: Record<string, unknown> = {}) => {
     const args = { agent: "scout", task: "do it", ...more };
     const { body } = await callModern(url, alice.token, "delegate_task", args, WITH_TASKS);
@@ -39,7 +39,7 @@ async function session({ url, alice }: Desk, answer: (message: string) => Record
       const { method, params } = JSON.parse(JSON.stringify(request));
       const { _meta, ...rest } = params;
       const capabilities = _meta["io.modelcontextprotocol/clientCapabilities"];
-      const { body } = await askModern(url, alice.token, method, rest, {
+      const { body } = await requestModern(url, alice.token, method, rest, {
         capabilities,
         ...(signal && { signal }),
       });
@@ -54,7 +54,7 @@ async function session({ url, alice }: Desk, answer: (message: string) => Record
   return { tasks, asked };
 }
 
-test("the extension's client takes a delegation from working over a question to its end", async () => {
+test("the extension's client follows a delegation from working through a question to its end", async () => {
   const here = await desk();
   const { scout, lease } = here;
   const { tasks, asked } = await session(here, () => ({ answer: "blue" }));
@@ -93,7 +93,7 @@ test("the extension's client cancels one", async () => {
   expect((await execution.settle()).outcome.status).toBe("cancelled");
 }, 120_000);
 
-test("a task is there before its handle, and carries what the delegation knows", async () => {
+test("a task is stored before its handle is returned, and shows the delegation's data", async () => {
   const { start, get, scout, lease, clock, gateway } = await desk();
   const handle = await start({ ttl_seconds: 100 });
   const retention = gateway.broker.retentionMs;
@@ -127,12 +127,12 @@ test("a task is there before its handle, and carries what the delegation knows",
       structuredContent: { state: "completed", reply: { text: "thought" } },
     },
   });
-  // From now on it is kept as long as anything that is finished.
+  // From now on it is kept for the retention time.
   expect(done.ttlMs - retention).toBeGreaterThanOrEqual(10_000);
   expect(done.ttlMs - retention).toBeLessThan(60_000);
 });
 
-test("what the agent did wrong is a result, what the broker gave up is an error", async () => {
+test("an agent's failure is a result, the broker's is an error", async () => {
   const { start, get, scout, lease, clock, gateway } = await desk();
   const { taskId: failing } = await start();
   await scout.reply(await lease(), {
@@ -172,7 +172,7 @@ test("what the agent did wrong is a result, what the broker gave up is an error"
   expect(failed).not.toHaveProperty("result");
 });
 
-test("questions are forms, each under a key of its own for the life of the task, and answered in parts", async () => {
+test("questions are forms with keys unique within the task, answered in parts", async () => {
   const { start, get, ask, scout, lease } = await desk();
   const { taskId } = await start();
   const schema = { type: "object", properties: { size: { type: "integer" } }, required: ["size"] };
@@ -204,7 +204,7 @@ test("questions are forms, each under a key of its own for the life of the task,
   const part = await update({ [a]: accept({ answer: "y" }), unheard_of: accept({}) });
   expect(part.body.result).toMatchObject({ resultType: "complete" });
   expect(Object.keys((await get(taskId)).inputRequests)).toEqual([b, c]);
-  // What was given stays.
+  // The first answer to a request stays.
   await update({ [a]: accept({ answer: "x" }), [c]: { action: "cancel" } });
   expect(Object.keys((await get(taskId)).inputRequests)).toEqual([b, c]);
   await update({ [b]: accept({ size: 3 }), [c]: { action: "decline" } });
@@ -218,19 +218,19 @@ test("questions are forms, each under a key of its own for the life of the task,
     { parts: [{ data: { size: 3 } }], metadata: { request_id: "b" } },
     { metadata: { request_id: "c", decision: "deny" } },
   ]);
-  // The same request_id in another question is another key.
+  // The same request_id in another question has another key.
   await scout.interrupt(second.lease_id, {
     requests: [{ request_id: "a", text: "Which now?" }, { text: "And?" }],
   });
   const later = Object.keys((await get(taskId)).inputRequests);
   expect(later).toHaveLength(2);
   expect(later.filter((key) => keys.includes(key))).toEqual([]);
-  // An answer to what is not asked any more changes nothing.
+  // An answer to a closed question changes nothing.
   expect((await update({ [b]: accept({ size: 9 }) })).body.result).toBeDefined();
   expect((await get(taskId)).status).toBe("input_required");
 });
 
-test("an accepted form that says nothing is no approval", async () => {
+test("an accepted empty form is no approval", async () => {
   const { start, get, ask, scout, lease } = await desk();
   const { taskId } = await start();
   await scout.interrupt(await lease(), {
@@ -256,7 +256,7 @@ test("an accepted form that says nothing is no approval", async () => {
   expect((await get(locked)).status).toBe("input_required");
 });
 
-test("answers that are too large together are asked for again, not kept for ever", async () => {
+test("answers that are too large together are discarded and asked for again", async () => {
   const { start, get, ask, scout, lease } = await desk();
   const { taskId } = await start();
   const requests = ["a", "b", "c", "d"].map((request_id) => ({ request_id, text: "?" }));
@@ -272,7 +272,7 @@ test("answers that are too large together are asked for again, not kept for ever
   expect((await get(taskId)).status).toBe("working");
 });
 
-test("a credential is never asked for in a form", async () => {
+test("a form never asks for a credential", async () => {
   const { start, get, ask, scout, lease } = await desk();
   const { taskId } = await start();
   await scout.interrupt(await lease(), {
@@ -297,7 +297,7 @@ test("a credential is never asked for in a form", async () => {
   expect(JSON.stringify(body)).not.toContain("hunter2");
 });
 
-test("cancel is taken once and again, and leaves alone what is finished", async () => {
+test("cancel may be repeated, and does not change a finished task", async () => {
   const { start, get, ask, scout, lease } = await desk();
   const { taskId } = await start();
   for (const _ of [1, 2]) {
@@ -310,7 +310,7 @@ test("cancel is taken once and again, and leaves alone what is finished", async 
   expect((await get(done)).status).toBe("completed");
 });
 
-test("another principal's task is as unknown as none, by each method", async () => {
+test("every method answers the same for another principal's task and for none", async () => {
   const { url, start, ask } = await desk();
   const { taskId } = await start();
   const bob = await as(url, "caller:bob");
@@ -339,7 +339,7 @@ test("another principal's task is as unknown as none, by each method", async () 
   expect((await ask("tasks/get", { taskId: "nonsense" })).body.error.code).toBe(-32602);
 });
 
-test("the time that it takes tells nothing either", async () => {
+test("so does the time of the answer", async () => {
   const { url, start, ask } = await desk();
   const { taskId } = await start({ task: "x".repeat(2_000) });
   const { token } = await as(url, "caller:bob");
@@ -348,7 +348,7 @@ test("the time that it takes tells nothing either", async () => {
     [taskId, []],
     [none, []],
   ]);
-  // In turn, so that what disturbs one disturbs the other.
+  // Alternately, so that load affects both.
   for (let round = 0; round < 80; round += 1) {
     for (const [id, times] of took) {
       const from = performance.now();
@@ -361,7 +361,7 @@ test("the time that it takes tells nothing either", async () => {
   expect(Math.abs(foreign - unknown)).toBeLessThan(Math.max(1.5, 0.5 * Math.min(foreign, unknown)));
 }, 120_000);
 
-test("a client that does not declare tasks gets none, and may not ask for any", async () => {
+test("a client that does not declare tasks gets none, and cannot use their methods", async () => {
   const { url, alice, start, scout, lease } = await desk();
   const { taskId } = await start();
   await scout.reply(await lease());
@@ -380,13 +380,13 @@ test("a client that does not declare tasks gets none, and may not ask for any", 
   };
   for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
     const params = { taskId, ...(method === "tasks/update" && { inputResponses: {} }) };
-    expect((await askModern(url, alice.token, method, params)).body.error).toMatchObject(required);
+    expect((await requestModern(url, alice.token, method, params)).body.error).toMatchObject(required);
   }
   const listen = { notifications: { taskIds: [taskId] } };
-  expect((await askModern(url, alice.token, "subscriptions/listen", listen)).body.error).toMatchObject(
+  expect((await requestModern(url, alice.token, "subscriptions/listen", listen)).body.error).toMatchObject(
     required,
   );
   for (const method of ["tasks/list", "tasks/result"]) {
-    expect((await askModern(url, alice.token, method, { taskId }, WITH_TASKS)).body.error.code).toBe(-32601);
+    expect((await requestModern(url, alice.token, method, { taskId }, WITH_TASKS)).body.error.code).toBe(-32601);
   }
 });

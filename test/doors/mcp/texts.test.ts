@@ -1,4 +1,4 @@
-/** What a model is told to do is something that it can do: tools that exist, arguments that they take. */
+/** Texts for models name only tools and arguments that exist. */
 import { expect, test } from "vitest";
 import { RECOVERIES } from "../../../src/doors/mcp/recoveries.ts";
 import { TOOLS } from "../../../src/doors/mcp/tools/tools.ts";
@@ -10,7 +10,7 @@ const properties = (schema: Readonly<Record<string, unknown>>): string[] =>
 const ofErrors = ["retry_after_seconds", "message_id", "kept_bytes"];
 const ofWork = ["confirm_by"];
 
-test("texts for models name nothing that is not there", () => {
+test("texts for models name only tools, arguments and fields that exist", () => {
   const known = new Set<string>([
     ...TOOLS.flatMap(({ name, inputSchema, outputSchema }) => [
       name,

@@ -1,9 +1,9 @@
-/** Every tool through the SDK's clients, in both eras, and the first generation's client. */
+/** Every tool through the SDK's clients in both eras, and through the first generation's client. */
 import { describe, expect, test } from "vitest";
 import { TOOLS } from "../../../src/doors/mcp/tools/tools.ts";
 import { as, startBroker } from "../../support/broker.ts";
-import { answered, type Era, firstClient, mcpClient } from "../../support/mcp.ts";
-import { everyTool } from "../../support/mcp-story.ts";
+import { toolOutput, type Era, firstClient, mcpClient } from "../../support/mcp.ts";
+import { callEveryTool } from "../../support/mcp-story.ts";
 import { until } from "../../support/until.ts";
 
 const ERAS: readonly Era[] = ["modern", "legacy"];
@@ -24,12 +24,12 @@ async function desk(era: Era) {
   const toolOf =
     (client: Client) =>
     async (name: string, args: Record<string, unknown> = {}) =>
-      answered(await client.callTool({ name, arguments: args }));
+      toolOutput(await client.callTool({ name, arguments: args }));
   return { ...broker, scout, alice, caller, worker, call: toolOf(caller), work: toolOf(worker) };
 }
 
 describe.each(ERAS)("a client of the %s era", (era) => {
-  test("is shown the tools of its principal, each with schemas and a text for the model", async () => {
+  test("lists the tools of its principal, each with schemas and a description", async () => {
     const { url, caller, worker } = await desk(era);
     const names = async (client: typeof caller) => (await client.listTools()).tools.map(({ name }) => name);
     const delegating = [
@@ -75,22 +75,22 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect(hints.cancel_task).toMatchObject({ readOnlyHint: false, destructiveHint: true });
   });
 
-  test("delegates and waits, with word of how far it is", async () => {
+  test("delegates and waits, with progress", async () => {
     const { caller, scout } = await desk(era);
-    const heard: string[] = [];
+    const messages: string[] = [];
     const called = caller.callTool(
       { name: "delegate_task", arguments: { agent: "scout", task: "look" } },
-      { onprogress: ({ message = "" }) => heard.push(message) },
+      { onprogress: ({ message = "" }) => messages.push(message) },
     );
-    // Delegated before anybody polls: what a waiting poll takes at once was never waited for.
-    await until(() => heard.length > 0, { what: "word of it", timeoutMs: 10_000 });
+    // No poll waits yet; a waiting one would lease the task before any progress is sent.
+    await until(() => messages.length > 0, { what: "progress", timeoutMs: 10_000 });
     const { body } = await scout.lease("scout");
     const { lease_id } = body.leases[0];
     expect(body.leases[0].request.params.message.parts).toEqual([{ text: "look" }]);
     await scout.heartbeat(lease_id, { progress: { message: "half of it", done: 1, total: 2 } });
-    await until(() => heard.includes("scout: 1/2 half of it"), { what: "the progress", timeoutMs: 10_000 });
+    await until(() => messages.includes("scout: 1/2 half of it"), { what: "the progress", timeoutMs: 10_000 });
     await scout.reply(lease_id, { text: "seen" });
-    const { data, text, isError } = answered(await called);
+    const { data, text, isError } = toolOutput(await called);
     expect(isError).toBe(false);
     expect(data).toMatchObject({
       state: "completed",
@@ -100,10 +100,10 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     });
     expect(text).toContain("seen");
     expect(text).toContain(data.delegation_id);
-    expect(heard[0]).toBe("queued for scout");
+    expect(messages[0]).toBe("queued for scout");
   });
 
-  test("gets the handle when the wait is over, and what to call next", async () => {
+  test("gets the delegation_id and the next step when the wait ends", async () => {
     const { call, scout } = await desk(era);
     const { data, text } = await call("delegate_task", { agent: "scout", task: "look", wait_seconds: 0 });
     expect(data).toMatchObject({ state: "submitted", replayed: false });
@@ -115,14 +115,14 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect((await waiting).data).toMatchObject({ state: "completed", reply: { text: "late but there" } });
   });
 
-  test("says that nobody is there", async () => {
+  test("says that no worker polls", async () => {
     const { call } = await desk(era);
     const { data, text } = await call("delegate_task_async", { agent: "scout", task: "look" });
     expect(data).toMatchObject({ state: "submitted", presence: "offline" });
     expect(text).toContain("No worker polls for scout now");
   });
 
-  test("finds with its key what it delegated before", async () => {
+  test("gets the first call's delegation with the same idempotency key", async () => {
     const { call } = await desk(era);
     const work = { agent: "scout", task: "once", idempotency_key: "k1" };
     const first = await call("delegate_task_async", work);
@@ -140,7 +140,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect(without.data.delegation_id).not.toBe(first.data.delegation_id);
   });
 
-  test("asks, is answered, reports, completes; the delegator follows, lists and gathers", async () => {
+  test("asks, is answered, reports, completes; the delegator checks, lists and waits for results", async () => {
     const { call, work } = await desk(era);
     const { data: sent } = await call("delegate_task_async", {
       agent: "scout",
@@ -223,7 +223,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect((await call("list_tasks", { state: "failed" })).data.tasks).toEqual([]);
   });
 
-  test("answers several requests at once, by answer_task", async () => {
+  test("answers several requests at once with answer_task", async () => {
     const { call, scout } = await desk(era);
     const { data } = await call("delegate_task_async", { agent: "scout", task: "deploy" });
     const { delegation_id } = data;
@@ -301,7 +301,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect(late.data.error).toMatchObject({ code: "lease_lost", delegation_valid: false });
   });
 
-  test("looks around", async () => {
+  test("discovers agents and checks the broker", async () => {
     const { call, work } = await desk(era);
     const polling = work("poll_inbox", { wait_seconds: 30 });
     const found = await until(async () => {
@@ -317,7 +317,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect((await polling).data.tasks).toHaveLength(1);
   });
 
-  test("is told what is wrong with its arguments, and whether to try again", async () => {
+  test("gets an error that names wrong arguments and says whether to retry", async () => {
     const { call, caller } = await desk(era);
     const wrong = await call("delegate_task", { agent: "No Such", tsk: "look", wait_seconds: 600 });
     expect(wrong.isError).toBe(true);
@@ -344,7 +344,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
   });
 });
 
-test("the first generation's client delegates, hears of progress and has its answer", async () => {
+test("the first generation's client delegates, gets progress and the answer", async () => {
   const { url } = await startBroker();
   const scout = await as(url, "agent:scout");
   await scout.agent("scout");
@@ -356,31 +356,31 @@ test("the first generation's client delegates, hears of progress and has its ans
   const called = client.callTool(
     { name: "delegate_task", arguments: { agent: "scout", task: "look" } },
     undefined,
-    { onprogress: ({ message }) => heard.push(message) },
+    { onprogress: ({ message }) => messages.push(message) },
   );
   const { body } = await scout.lease("scout");
   await scout.reply(body.leases[0].lease_id, { text: "seen" });
-  expect(answered(await called).data).toMatchObject({ state: "completed", reply: { text: "seen" } });
-  expect(heard.length).toBeGreaterThan(0);
-  // Checked against the tool's output schema by the client, errors too.
+  expect(toolOutput(await called).data).toMatchObject({ state: "completed", reply: { text: "seen" } });
+  expect(messages.length).toBeGreaterThan(0);
+  // The client checks outputs against the tool's output schema, including errors.
   const unknown = await client.callTool({ name: "delegate_task", arguments: { agent: "nobody", task: "x" } });
-  expect(answered(unknown)).toMatchObject({ isError: true, data: { error: { code: "agent_unknown" } } });
+  expect(toolOutput(unknown)).toMatchObject({ isError: true, data: { error: { code: "agent_unknown" } } });
 });
 
-test("the first generation's client does every tool", async () => {
+test("the first generation's client calls every tool", async () => {
   const { url } = await startBroker();
   const scout = await as(url, "agent:scout");
   await scout.agent("scout");
   const alice = await as(url, "caller:alice");
   const by = async (token: string) => {
     const { client } = await firstClient(url, token);
-    // From now on it holds each answer against the tool's output schema.
+    // From now on the client checks each output against the tool's schema.
     await client.listTools();
     return async (name: string, args: Record<string, unknown>) => {
-      const { data, isError, text } = answered(await client.callTool({ name, arguments: args }));
+      const { data, isError, text } = toolOutput(await client.callTool({ name, arguments: args }));
       expect(isError, text).toBe(false);
       return data;
     };
   };
-  await everyTool(await by(alice.token), await by(scout.token));
+  await callEveryTool(await by(alice.token), await by(scout.token));
 });

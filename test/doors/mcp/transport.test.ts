@@ -1,10 +1,10 @@
-/** Who gets in at /mcp, what is refused and how, and the rules of sessions. */
+/** Authentication, origins and invalid requests at /mcp, and sessions. */
 import { request as httpRequest } from "node:http";
 import { describe, expect, test } from "vitest";
 import type { GatewayOptions } from "../../../src/app.ts";
 import { as, OPERATOR, startBroker } from "../../support/broker.ts";
 import {
-  askModern,
+  requestModern,
   type Era,
   firstClient,
   INITIALIZE,
@@ -28,7 +28,7 @@ async function open(url: string, token: string) {
   };
 }
 
-/** A request with headers that fetch does not let one set. */
+/** A request with headers that fetch does not allow. */
 function statusOf(url: string, headers: Record<string, string>): Promise<{ status: number; text: string }> {
   const { port } = new URL(url);
   const all = { authorization: `Bearer ${OPERATOR}`, "content-type": "application/json", ...headers };
@@ -48,8 +48,8 @@ function statusOf(url: string, headers: Record<string, string>): Promise<{ statu
   });
 }
 
-describe("the door", () => {
-  test("names no authorization server, since there is none", async () => {
+describe("the endpoint", () => {
+  test("names no authorization server", async () => {
     const { url } = await startBroker();
     for (const path of [
       "/.well-known/oauth-protected-resource",
@@ -82,7 +82,7 @@ describe("the door", () => {
     }
   });
 
-  test("keeps foreign pages and rebound names out", async () => {
+  test("refuses foreign origins and rebound hosts", async () => {
     const { url } = await startBroker();
     const { port } = new URL(url);
     const accept = "application/json, text/event-stream";
@@ -99,7 +99,7 @@ describe("the door", () => {
     }
   });
 
-  test("lets the pages of an allowed origin send and read what MCP needs", async () => {
+  test("allows an allowed origin's pages the headers that MCP needs", async () => {
     const { url } = await startBroker({ allowedOrigins: ["https://ops.example"] });
     const preflight = await fetch(`${url}/mcp`, {
       method: "OPTIONS",
@@ -113,7 +113,7 @@ describe("the door", () => {
     expect(answer.headers.get("access-control-expose-headers")).toContain("Mcp-Session-Id");
   });
 
-  test("refuses what is no request, never with a code that is not its own", async () => {
+  test("refuses invalid requests, never with a reserved code", async () => {
     const { url } = await startBroker({ maxBodyBytes: 4_096 });
     const { session } = await open(url, OPERATOR);
     const cases: [string, Awaited<ReturnType<typeof postMcp>>, number, number][] = [
@@ -141,11 +141,11 @@ describe("the door", () => {
       ["no session", await postMcp(url, OPERATOR, LIST), 400, -32600],
       [
         "headers that say something else",
-        await askModern(url, OPERATOR, "tools/list", {}, { headers: { "mcp-method": "tools/call" } }),
+        await requestModern(url, OPERATOR, "tools/list", {}, { headers: { "mcp-method": "tools/call" } }),
         400,
         -32020,
       ],
-      ["no such method", await askModern(url, OPERATOR, "resources/list"), 404, -32601],
+      ["no such method", await requestModern(url, OPERATOR, "resources/list"), 404, -32601],
     ];
     for (const [what, { status, body }, expected, code] of cases) {
       expect([what, status, body.error.code], JSON.stringify(body)).toEqual([what, expected, code]);
@@ -154,9 +154,9 @@ describe("the door", () => {
     expect([listening.status, listening.headers.get("allow")]).toEqual([405, "POST, DELETE"]);
   });
 
-  test("names itself and its extension to who discovers it", async () => {
+  test("names itself and its extension in server/discover", async () => {
     const { url } = await startBroker();
-    const { body, headers } = await askModern(url, OPERATOR, "server/discover");
+    const { body, headers } = await requestModern(url, OPERATOR, "server/discover");
     expect(body.result).toMatchObject({
       resultType: "complete",
       supportedVersions: [MODERN],
@@ -175,7 +175,7 @@ describe("a session", () => {
     return { ...broker, alice };
   };
 
-  test("is its principal's alone, and ends when its client says so", async () => {
+  test("belongs to its principal, and ends when its client deletes it", async () => {
     const { url, alice } = await start();
     const { id, session, list } = await open(url, alice.token);
     expect(id).toMatch(/^[\x21-\x7e]{32,}$/);
@@ -200,7 +200,7 @@ describe("a session", () => {
     expect([gone.status, gone.body.error.data.recovery]).toEqual([404, expect.stringContaining("session")]);
   });
 
-  test("is known to its gateway alone: elsewhere its client has to begin again, and can", async () => {
+  test("is known only to its gateway; elsewhere its client initializes again", async () => {
     const { url, alice, another } = await start();
     const { url: other } = await another();
     const { list } = await open(url, alice.token);
@@ -209,7 +209,7 @@ describe("a session", () => {
     expect((await list()).status).toBe(200);
   });
 
-  test("goes when it was idle for long, not before", async () => {
+  test("expires after the idle time, not before", async () => {
     const { url, alice, clock } = await start();
     const { list } = await open(url, alice.token);
     clock.offset_ms += 3_500_000;
@@ -220,7 +220,7 @@ describe("a session", () => {
     expect((await list()).status).toBe(404);
   });
 
-  test("makes room for a new one of its principal when there are many, unless it is at work", async () => {
+  test("is closed for a new one at its principal's limit, unless it has calls in progress", async () => {
     const { url, alice } = await start({ quotas: { sessions: 2 } });
     const scout = await as(url, "agent:scout");
     await scout.agent("scout");
@@ -248,7 +248,7 @@ describe("a session", () => {
       code: 429,
       data: { code: "quota_exceeded", retryable: true, details: { quota: "sessions", limit: 2 } },
     });
-    // Others have room of their own.
+    // The limit is per principal.
     await open(url, (await as(url, "caller:bob")).token);
     for (const { lease_id } of (await scout.lease("scout", { max: 2 })).body.leases)
       await scout.reply(lease_id);
@@ -256,7 +256,7 @@ describe("a session", () => {
     await open(url, alice.token);
   });
 
-  test("ends with the token that it was opened with", async () => {
+  test("ends with its token", async () => {
     const { url, alice, gateway } = await start();
     const scout = await as(url, "agent:scout");
     await scout.agent("scout");
@@ -268,7 +268,7 @@ describe("a session", () => {
     expect((await list()).status).toBe(401);
   });
 
-  test("the same request sent again in it delegates once", async () => {
+  test("delegates once when a request is retried", async () => {
     const { url, alice } = await start();
     const scout = await as(url, "agent:scout");
     await scout.agent("scout");
@@ -295,14 +295,14 @@ describe("a session", () => {
   });
 });
 
-test("without a session a counter names no request, an id of its own does", async () => {
+test("without a session, a unique request id identifies a retry, a counter does not", async () => {
   const { url } = await startBroker();
   const alice = await as(url, "caller:alice");
   const scout = await as(url, "agent:scout");
   await scout.agent("scout");
   const params = { name: "delegate_task_async", arguments: { agent: "scout", task: "once" } };
   const delegate = async (id: string | number) => {
-    const { body } = await askModern(url, alice.token, "tools/call", params, { id });
+    const { body } = await requestModern(url, alice.token, "tools/call", params, { id });
     return body.result.structuredContent.delegation_id;
   };
   expect(await delegate(1)).not.toBe(await delegate(1));

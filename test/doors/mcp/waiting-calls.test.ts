@@ -1,10 +1,10 @@
-/** Calls that wait: what ends them, and what that does to the work. Forms that come between, and the pair of agents. */
+/** What ends a waiting call, and what that does to the work; forms within a call; two agents that only use tools. */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { as, startBroker } from "../../support/broker.ts";
 import {
-  answered,
-  askModern,
+  toolOutput,
+  requestModern,
   callModern,
   type Era,
   MODERN,
@@ -41,18 +41,18 @@ describe.each(ERAS)("in the %s era", (era) => {
     const id = await sent();
     leave.abort();
     await expect(called).rejects.toThrow();
-    // Its place among the polls is given back.
+    // It no longer counts against the quota.
     await until(() => gateway.broker.quotas.held(ALICE, "polls") === 0, { what: "the end of the wait" });
     expect(await stateOf(id)).toBe("submitted");
     const { body } = await scout.lease("scout");
     expect((await scout.reply(body.leases[0].lease_id)).body.outcome).toBe("matched");
-    const after = answered(
+    const after = toolOutput(
       await client.callTool({ name: "check_task_status", arguments: { delegation_id: id } }),
     );
     expect(after.data).toMatchObject({ state: "completed", reply: { text: "done" } });
   });
 
-  test("unless it was asked to", async () => {
+  test("unless cancel_on_disconnect is set", async () => {
     const { url, alice, sent, stateOf } = await desk();
     const client = await mcpClient(url, alice.token, era);
     const leave = new AbortController();
@@ -71,7 +71,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     const second = await as(url, "caller:alice");
     const client = await mcpClient(url, second.token, era);
     const called = client.callTool({ name: "delegate_task", arguments: WORK });
-    // It may be told what it was accepted as, or find its session gone.
+    // It gets the accepted delegation, or its session has ended.
     const ended = called.then(
       () => "ended",
       () => "ended",
@@ -84,7 +84,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     expect(await stateOf(id)).toBe("submitted");
     expect(gateway.broker.quotas.held(ALICE, "polls")).toBe(0);
     await expect(client.listTools()).rejects.toThrow();
-    // A poll of a token that is gone takes no work with it.
+    // A poll with a revoked token gets no work.
     const { body } = await scout.lease("scout");
     const polling = worker
       .callTool({ name: "poll_inbox", arguments: { wait_seconds: 50 } })
@@ -96,7 +96,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     expect(alice.token).not.toBe(second.token);
   });
 
-  test("a stopping gateway answers what waits, and ends soon", async () => {
+  test("a stopping gateway answers waiting calls and stops soon", async () => {
     const { url, alice, scout, gateway, sent } = await desk();
     const client = await mcpClient(url, alice.token, era);
     const worker = await mcpClient(url, scout.token, era);
@@ -111,13 +111,13 @@ describe.each(ERAS)("in the %s era", (era) => {
     const from = performance.now();
     await gateway.close();
     expect(performance.now() - from).toBeLessThan(8_000);
-    expect(answered(await called).data).toMatchObject({ delegation_id: id });
-    expect(answered(await polling).data).toEqual({ tasks: [] });
-    expect(answered(await gathering).data).toMatchObject({ results: [] });
+    expect(toolOutput(await called).data).toMatchObject({ delegation_id: id });
+    expect(toolOutput(await polling).data).toEqual({ tasks: [] });
+    expect(toolOutput(await gathering).data).toMatchObject({ results: [] });
     expect(body.leases).toHaveLength(1);
   });
 
-  test("work goes only to a call that is still there", async () => {
+  test("work goes only to a call that is still open", async () => {
     const { url, alice, scout, gateway, stateOf } = await desk();
     const worker = await mcpClient(url, scout.token, era);
     const leave = new AbortController();
@@ -135,7 +135,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     expect(taken.body.leases).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
   });
 
-  test("waits are bounded for each principal", async () => {
+  test("each principal's waits are limited", async () => {
     const broker = await startBroker({ quotas: { polls: 1 } });
     const { url } = broker;
     const scout = await as(url, "agent:scout");
@@ -144,7 +144,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     const client = await mcpClient(url, alice.token, era);
     const first = client.callTool({ name: "delegate_task", arguments: WORK });
     await until(() => broker.gateway.broker.quotas.held(ALICE, "polls") === 1);
-    const second = answered(await client.callTool({ name: "delegate_task", arguments: WORK }));
+    const second = toolOutput(await client.callTool({ name: "delegate_task", arguments: WORK }));
     expect(second.data.error).toMatchObject({
       code: "quota_exceeded",
       category: "TRANSPORT",
@@ -154,17 +154,17 @@ describe.each(ERAS)("in the %s era", (era) => {
     expect((await alice.call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
     const { body } = await scout.lease("scout");
     await scout.reply(body.leases[0].lease_id);
-    expect(answered(await first).data).toMatchObject({ state: "completed" });
+    expect(toolOutput(await first).data).toMatchObject({ state: "completed" });
   });
 
-  test("two agents with nothing but tools: asked, answered and completed, live for who watches", async () => {
+  test("two agents with only tools: asked, answered and completed, visible in the events", async () => {
     const { url, scout, alice } = await desk();
     const caller = await mcpClient(url, alice.token, era);
     const worker = await mcpClient(url, scout.token, era);
     const stream = await openStream(`${url}/v1/events?after=0`);
     onTestFinished(() => stream.close());
     const call = async (client: typeof caller, name: string, args: Record<string, unknown>) =>
-      answered(await client.callTool({ name, arguments: args })).data;
+      toolOutput(await client.callTool({ name, arguments: args })).data;
 
     const working = (async () => {
       const [first] = (await call(worker, "poll_inbox", { wait_seconds: 30 })).tasks;
@@ -201,10 +201,10 @@ describe.each(ERAS)("in the %s era", (era) => {
   });
 });
 
-test("who listens is told that there is nothing to hear, and kept no longer", async () => {
+test("a subscription to notifications ends at once", async () => {
   const { url, alice } = await desk();
   const notifications = { toolsListChanged: true, taskIds: ["dlg_0_0"] };
-  const { notes, body } = await askModern(
+  const { notes, body } = await requestModern(
     url,
     alice.token,
     "subscriptions/listen",
@@ -215,7 +215,7 @@ test("who listens is told that there is nothing to hear, and kept no longer", as
   expect(body.result).toMatchObject({ resultType: "complete" });
 });
 
-test("the trace that a request is part of goes on with the work", async () => {
+test("the request's trace continues with the work", async () => {
   const { url, alice, scout } = await desk();
   const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const args = { agent: "scout", task: "look" };
@@ -229,8 +229,8 @@ test("the trace that a request is part of goes on with the work", async () => {
   ]);
 });
 
-describe("a client of 2026-07-28 that shows forms, and has no tasks", () => {
-  test("is asked within the call, and the call goes on with the answer", async () => {
+describe("a client of 2026-07-28 with forms and without tasks", () => {
+  test("is asked within the call, which continues with the answer", async () => {
     const { url, alice, scout } = await desk();
     const client = new Client(
       { name: "forms", version: "1" },
@@ -253,7 +253,7 @@ describe("a client of 2026-07-28 that shows forms, and has no tasks", () => {
     const second = await scout.lease("scout", { wait_seconds: 20 });
     expect(second.body.leases[0].request.params.message.parts).toEqual([{ text: "blue" }]);
     await scout.reply(second.body.leases[0].lease_id, { text: "painted blue" });
-    expect(answered(await called).data).toMatchObject({
+    expect(toolOutput(await called).data).toMatchObject({
       state: "completed",
       reply: { text: "painted blue" },
     });
@@ -280,9 +280,9 @@ describe("a client of 2026-07-28 that shows forms, and has no tasks", () => {
     return { ...here, result, key, again };
   }
 
-  test("has its call back when the form was put away, with the question still open", async () => {
+  test("gets its call answered with the open question when the form is dismissed", async () => {
     const { again, alice, result } = await asking();
-    const { data, isError } = answered((await again({ action: "cancel" })).body.result);
+    const { data, isError } = toolOutput((await again({ action: "cancel" })).body.result);
     expect(isError).toBe(false);
     expect(data).toMatchObject({
       state: "input_required",
@@ -291,7 +291,7 @@ describe("a client of 2026-07-28 that shows forms, and has no tasks", () => {
     expect((await alice.get(result.requestState)).body.state).toBe("input_required");
   });
 
-  test("goes on waiting when somebody else was quicker", async () => {
+  test("continues to wait when another answer came first", async () => {
     const { again, alice, scout, result } = await asking();
     const { body } = await alice.get(result.requestState);
     await alice.answer(body.id, body.interrupt.id, { text: "red" });
@@ -299,34 +299,34 @@ describe("a client of 2026-07-28 that shows forms, and has no tasks", () => {
     const second = await scout.lease("scout");
     expect(second.body.leases[0].request.params.message.parts).toEqual([{ text: "red" }]);
     await scout.reply(second.body.leases[0].lease_id, { text: "painted" });
-    expect(answered((await called).body.result).data).toMatchObject({ state: "completed" });
+    expect(toolOutput((await called).body.result).data).toMatchObject({ state: "completed" });
   });
 
-  test("goes on waiting when somebody is quicker while it answers", async () => {
+  test("continues to wait when another answer comes while it answers", async () => {
     const { again, alice, scout, result } = await asking();
     const colours = Array.from({ length: 12 }, (_, i) => `colour ${i}`);
-    // All of them find the question open; one answers it.
+    // All calls see the open question; one of them answers it.
     const calls = colours.map((answer) => again({ action: "accept", content: { answer } }));
     const { body } = await scout.lease("scout", { wait_seconds: 20 });
     const [{ lease_id, request }] = body.leases;
     expect(colours).toContain(request.params.message.parts[0].text);
     await scout.reply(lease_id, { text: "painted" });
     for (const { body } of await Promise.all(calls)) {
-      expect(answered(body.result)).toMatchObject({ isError: false, data: { state: "completed" } });
+      expect(toolOutput(body.result)).toMatchObject({ isError: false, data: { state: "completed" } });
     }
     expect((await alice.get(result.requestState)).body.history).toHaveLength(2);
   });
 
-  test("gains nothing by a state that it made up", async () => {
+  test("gains nothing from a forged requestState", async () => {
     const { again, url, alice, result } = await asking();
     const bob = await as(url, "caller:bob");
     const yes = { action: "accept", content: { answer: "blue" } };
-    const foreign = answered((await again(yes, result.requestState, bob.token)).body.result);
+    const foreign = toolOutput((await again(yes, result.requestState, bob.token)).body.result);
     expect(foreign.data.error).toMatchObject({ code: "delegation_not_found" });
     const { id } = (await alice.delegate("scout")).body;
-    const quiet = answered((await again(yes, id, bob.token)).body.result);
+    const quiet = toolOutput((await again(yes, id, bob.token)).body.result);
     expect(quiet.data.error).toMatchObject({ code: "delegation_not_found" });
-    const nonsense = answered((await again(yes, "nonsense")).body.result);
+    const nonsense = toolOutput((await again(yes, "nonsense")).body.result);
     expect(nonsense.data.error).toMatchObject({ code: "invalid_request" });
     expect((await bob.call("GET", "/v1/delegations")).body.delegations).toEqual([]);
   });

@@ -1,6 +1,6 @@
 /**
- * What the conformance kit wants a server to have that has nothing to do with delegating: content of each kind,
- * progress, log lines, questions to a client. Limit: names and texts are the kit's.
+ * The conformance kit's tools that are unrelated to delegation: content of each kind, progress, log lines, questions to
+ * a client. Names and texts are the kit's.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,7 +21,7 @@ type Schema = TestTool["listed"]["inputSchema"];
 
 export const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
 
-/** A tool of the kit's, described by its name. */
+/** A tool of the kit, described by its name. */
 export function fixture(
   name: string,
   run: TestTool["run"],
@@ -36,7 +36,7 @@ const envelope = z.looseObject({
   [CLIENT_CAPABILITIES_META_KEY]: z.record(z.string(), z.unknown()),
 });
 
-/** What a client of 2026-07-28 declares with its request. */
+/** The capabilities in a request of 2026-07-28. */
 export function declared(server: ServerContext): Readonly<Record<string, unknown>> {
   return envelope.safeParse(server.mcpReq.envelope).data?.[CLIENT_CAPABILITIES_META_KEY] ?? {};
 }
@@ -45,7 +45,7 @@ const argument = (args: Readonly<Record<string, unknown>>, name: string) => Stri
 
 const PAUSE_MS = 50;
 
-/** Asks the user of a client with a session, and tells what came back. */
+/** Asks the user of a client with a session; returns the answer as text. */
 async function elicit(server: ServerContext, message: string, properties: object, required?: string[]) {
   const requestedSchema = { type: "object", properties, ...(required && { required }) };
   const { action, content } = await server.mcpReq.send(

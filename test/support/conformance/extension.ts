@@ -1,6 +1,6 @@
 /**
- * Everything that the conformance kit expects a server to offer, for `startBroker({ mcpExtension })`: tools, prompts,
- * resources, completion, logging. Limit: for tests; nothing in src knows it.
+ * The server features that the conformance kit expects, for `startBroker({ mcpExtension })`: tools, prompts, resources,
+ * completion and logging.
  */
 import { inputRequired, ProtocolError, type Server } from "@modelcontextprotocol/server";
 import type { Era } from "../../../src/doors/mcp/context.ts";

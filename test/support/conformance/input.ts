@@ -1,5 +1,5 @@
 /**
- * Tools of the conformance kit that ask the client for input by answering with what they need (2026-07-28).
+ * The conformance kit's tools that answer with an input request (2026-07-28).
  * Limit: names, keys and texts are the kit's.
  */
 import { createHmac, randomBytes } from "node:crypto";
@@ -11,7 +11,7 @@ const INVALID_PARAMS = -32602;
 const key = randomBytes(32);
 const seal = (state: string) => `${state}.${createHmac("sha256", key).update(state).digest("hex")}`;
 
-/** What was sealed; a state that somebody else made is refused. */
+/** The sealed state; a forged one is refused. */
 function unseal(sealed: string): string {
   const [state = ""] = sealed.split(".");
   if (seal(state) !== sealed) throw new ProtocolError(INVALID_PARAMS, "The requestState is not ours.");
@@ -37,7 +37,7 @@ function sampled(words: string, maxTokens: number) {
 
 const askName = () => form("What is your name?", "name");
 
-/** The text of a form that was filled in. */
+/** The text of a filled-in form. */
 export function filled(responses: Readonly<Record<string, unknown>> | undefined, key: string, name: string) {
   const value = acceptedContent(responses, key)?.[name];
   return typeof value === "string" ? value : undefined;

@@ -1,6 +1,5 @@
 /**
- * Runs the conformance kit in a process of its own and gathers what it checked. Limit: all that a revision requires in
- * one go, its extensions included.
+ * Runs the conformance kit for one revision, with its extensions, in its own process, and collects its checks.
  */
 import { execFile } from "node:child_process";
 import * as fs from "node:fs";
@@ -16,7 +15,7 @@ const MODULES = fileURLToPath(new URL("../../../node_modules", import.meta.url))
 const KIT = join(MODULES, "@modelcontextprotocol/conformance");
 const LONGEST_MS = 120_000;
 
-/** The kit has no place for a token: this adds it, and leaves everything else as it is. */
+/** A proxy that adds the token, which the kit cannot send. */
 export async function startTokenProxy(target: string, token: string): Promise<string> {
   const { hostname, port } = new URL(target);
   const server = createServer((incoming, outgoing) => {
@@ -42,7 +41,7 @@ export async function startTokenProxy(target: string, token: string): Promise<st
   return `http://127.0.0.1:${address.port}`;
 }
 
-/** The kit's program; where this Node lacks what it imports, a copy that does without. */
+/** The kit's program; on a Node without one of its imports, a copy without that import. */
 function programIn(folder: string): string {
   const program = join(KIT, "dist/index.js");
   if ("globSync" in fs) return program;
@@ -55,7 +54,7 @@ function programIn(folder: string): string {
   fs.cpSync(join(KIT, "package.json"), join(folder, "package.json"));
   fs.symlinkSync(MODULES, join(folder, "node_modules"));
   const copy = join(folder, "dist/index.js");
-  // It serves a command that is not used here.
+  // Only a command that is not used here needs it.
   fs.writeFileSync(copy, `${source.replace(lacking, "")}\nvar ${name} = () => [];\n`);
   return copy;
 }
@@ -71,13 +70,13 @@ export interface Checked {
   readonly errorMessage?: string | undefined;
 }
 
-/** What the kit found at `url`, an address of /mcp. */
+/** The kit's checks of `url`, the address of /mcp. */
 export async function runKit(url: string, revision: string): Promise<Checked[]> {
   const folder = fs.mkdtempSync(join(tmpdir(), "errand-conformance-"));
   onTestFinished(() => fs.rmSync(folder, { recursive: true, force: true }));
   const results = join(folder, "results");
   const args = [programIn(folder), "server", "--url", url, "--requirements", revision, "-o", results];
-  // Its exit code is about what it counts; here everything counts.
+  // The exit code is ignored: the test decides which checks may fail.
   const said = await promisify(execFile)(process.execPath, args, {
     cwd: folder,
     timeout: LONGEST_MS,

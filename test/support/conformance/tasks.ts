@@ -1,6 +1,6 @@
 /**
- * Task tools of the conformance kit as real delegations, and the agent that works them off: what the kit checks are
- * the broker's own tasks. Limit: one agent for all of them, and one that nobody works for.
+ * The conformance kit's task tools as real delegations, and the agent that completes them, so that the kit checks the
+ * broker's own tasks. One agent serves all of them; a second one has no worker.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { inputRequired } from "@modelcontextprotocol/server";
@@ -15,20 +15,20 @@ import { filled, form } from "./input.ts";
 
 const AGENT = "fixture";
 const NOBODY = "nobody";
-/** Long enough to be seen working, short enough to wait for its end. */
+/** Long enough to be seen as working, short enough to wait for the end. */
 const NOBODY_SECONDS = 0.2;
 
 interface Work {
   readonly seconds?: number;
   readonly fails?: boolean;
   readonly says?: string | undefined;
-  /** What to ask before it ends, each in a request of its own. */
+  /** The questions to ask, each in its own request. */
   readonly asks?: readonly string[];
 }
 
 const [delegateTask] = TOOLS;
 
-/** By the tool that delegates: a task for who takes tasks, and a wait for its end for everybody else. */
+/** Calls delegate_task: a client that supports tasks gets a task, any other waits for the end. */
 async function delegate(context: McpContext, work: Work, more: Record<string, unknown> = {}) {
   if (delegateTask?.name !== "delegate_task") throw new Error("the first tool is not the one that delegates");
   const answer = await delegateTask.run({ agent: AGENT, task: JSON.stringify(work), ...more }, context);
@@ -59,10 +59,10 @@ export const taskTools: readonly TestTool[] = [
   }),
 ];
 
-/** What the kit fills in, whatever it was asked. */
+/** The kit's answer to any question. */
 const FORM = { type: "object", properties: { name: { type: "string" }, confirm: { type: "boolean" } } };
 
-/** Polls until the test is over. */
+/** Polls until the test ends. */
 export async function startFixtureAgent(url: string): Promise<void> {
   const api = client(url);
   await api.agent(AGENT);
@@ -84,12 +84,12 @@ export async function startFixtureAgent(url: string): Promise<void> {
       const { body } = await api.lease(AGENT, { wait_seconds: 20, max: 8 });
       for (const { lease_id, delegation, request } of body?.leases ?? []) {
         const [part] = request.params.message.parts;
-        // What comes back is answered, and the message is the answer.
+        // Returned work carries the answer as its message.
         const task: Work = delegation.history.length > 0 ? {} : JSON.parse(part.text);
         void work(lease_id, task).catch(() => {});
       }
     }
   };
-  // The gateway's end is the poll's.
+  // The poll ends with the gateway.
   void polling().catch(() => {});
 }
