@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { as, client, request, startBroker } from "../support/broker.ts";
 import { dump } from "../support/dump.ts";
-import { requestModern, callModern, TASKS_CAPABILITY } from "../support/mcp.ts";
+import { callModern, requestModern, TASKS_CAPABILITY } from "../support/mcp.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 

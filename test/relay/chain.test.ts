@@ -1,7 +1,7 @@
 /** The whole way: an SDK client, the broker, the relay, an SDK server. Limit: the relay runs in this process. */
 import type { Part } from "@a2a-js/sdk";
 import { describe, expect, test, vi } from "vitest";
-import { BINDINGS, collect, sdkMessage, sdkClient, sendParams, stateOf } from "../doors/a2a/support.ts";
+import { BINDINGS, collect, sdkClient, sdkMessage, sendParams, stateOf } from "../doors/a2a/support.ts";
 import type { Version } from "../support/a2a-server.ts";
 import { as } from "../support/broker.ts";
 import { SLOW, setupRelay } from "../support/relaying.ts";
@@ -58,9 +58,12 @@ describe.each(BINDINGS)("a client of %s", (binding) => {
       const leaving = new AbortController();
       const first = await sdkClient(url, "remote", token, binding);
       const stream = collect(
-        first.sendMessageStream(sendParams(sdkMessage("deploy", { parts: SENT, metadata: { ticket: "T-7" } })), {
-          signal: leaving.signal,
-        }),
+        first.sendMessageStream(
+          sendParams(sdkMessage("deploy", { parts: SENT, metadata: { ticket: "T-7" } })),
+          {
+            signal: leaving.signal,
+          },
+        ),
       );
       await until(() => stream.events.some(({ payload }) => payload?.$case === "artifactUpdate"), SLOW);
       const { payload } = stream.events[0] ?? {};

@@ -4,9 +4,17 @@
  */
 import type { Message } from "@a2a-js/sdk";
 import { Delegator } from "../../src/client/delegator.ts";
-import { asTask, type Binding, sdkMessage, sdkClient, sendParams, stateOf, textOf } from "../doors/a2a/support.ts";
+import {
+  asTask,
+  type Binding,
+  sdkClient,
+  sdkMessage,
+  sendParams,
+  stateOf,
+  textOf,
+} from "../doors/a2a/support.ts";
 import { client, request } from "./broker.ts";
-import { toolOutput, requestModern, callModern, type Era, mcpClient, TASKS_CAPABILITY } from "./mcp.ts";
+import { callModern, type Era, mcpClient, requestModern, TASKS_CAPABILITY, toolOutput } from "./mcp.ts";
 import { until } from "./until.ts";
 
 // The wire is what is under test: each door takes from it what it needs.

@@ -13,7 +13,7 @@ export function requireAgentName(agent: string | undefined): string {
 }
 
 export class A2AContext {
-  readonly call: AuthenticatedRequest;
+  readonly request: AuthenticatedRequest;
   /** The agent's name from the path. The engine checks that it exists. */
   readonly agent: string;
   readonly signer: CardSigner | null;
@@ -27,15 +27,15 @@ export class A2AContext {
   #reserved: ReturnType<AuthenticatedRequest["openScope"]> | undefined;
 
   constructor(
-    call: AuthenticatedRequest,
+    request: AuthenticatedRequest,
     agent: string | undefined,
     signer: CardSigner | null,
-    raw?: unknown,
+    rawParams?: unknown,
   ) {
-    this.call = call;
+    this.request = request;
     this.agent = requireAgentName(agent);
     this.signer = signer;
-    this.rawParams = raw;
+    this.rawParams = rawParams;
   }
 
   /** Aborts when the stream's reader disconnects. */
@@ -51,7 +51,7 @@ export class A2AContext {
 
   /** Throws when the caller is at its stream limit. Called before anything is accepted. */
   reserveStream(): void {
-    this.#reserved = this.call.openScope("streams");
+    this.#reserved = this.request.openScope("streams");
   }
 
   /** For a request that fails before its stream starts. */
@@ -61,19 +61,19 @@ export class A2AContext {
 
   /** The reader of this request's stream. */
   reader(): Reader {
-    const { call } = this;
-    const { broker, requestId } = call;
+    const { request } = this;
+    const { broker, requestId } = request;
     return {
       broker,
       requestId,
-      cut: () => call.cut(),
-      reserve: (bytes) => call.reserve(bytes),
-      openScope: (quota) => this.#reserved ?? call.openScope(quota),
+      cut: () => request.cut(),
+      reserve: (bytes) => request.reserve(bytes),
+      openScope: (quota) => this.#reserved ?? request.openScope(quota),
     };
   }
 
   /** The agent's URL as an A2A server. */
   get url(): string {
-    return a2aUrl(this.call.broker.publicUrl(), this.agent);
+    return a2aUrl(this.request.broker.publicUrl(), this.agent);
   }
 }

@@ -73,21 +73,21 @@ export class BrokerA2AHandler implements A2ARequestHandler {
 
   getAuthenticatedExtendedAgentCard(_params: GetExtendedAgentCardRequest): Promise<AgentCard> {
     return this.#keepThrown(async () => {
-      const { call, url, signer } = this.#context;
-      const card = await extendedCard(call.broker, call.principal, await this.#agent(), url);
+      const { request, url, signer } = this.#context;
+      const card = await extendedCard(request.broker, request.principal, await this.#agent(), url);
       return signer ? signer.sign(card) : card;
     });
   }
 
   sendMessage(params: SendMessageRequest, context?: ServerCallContext): Promise<Task> {
     return this.#keepThrown(async () => {
-      const { call } = this.#context;
+      const { request } = this.#context;
       const { historyLength, returnImmediately = false } = params.configuration ?? {};
       // Before anything is accepted: a caller beyond its quota is refused with nothing written.
-      const scope = returnImmediately ? null : call.openScope("polls");
+      const scope = returnImmediately ? null : request.openScope("polls");
       try {
         const sent = await this.#send(params, context);
-        const record = scope === null ? sent : await waitForResult(call, sent, WAIT_SECONDS, scope);
+        const record = scope === null ? sent : await waitForResult(request, sent, WAIT_SECONDS, scope);
         return toTask(toTaskJson(toDelegation(record), { historyLength }));
       } finally {
         scope?.release();
@@ -127,7 +127,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
 
   cancelTask({ id, metadata }: CancelTaskRequest): Promise<Task> {
     return this.#keepThrown(async () => {
-      const { broker, principal } = this.#context.call;
+      const { broker, principal } = this.#context.request;
       await readTask(this.#context, id);
       const reason = typeof metadata?.reason === "string" ? truncate(metadata.reason, 1024) : undefined;
       try {
@@ -159,7 +159,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     context?: ServerCallContext,
   ): Promise<TaskPushNotificationConfig> {
     return this.#keepThrown(async () => {
-      const { broker, principal } = this.#context.call;
+      const { broker, principal } = this.#context.request;
       const { id } = await readTask(this.#context, params.taskId);
       const made = await createPush(broker, principal, id, toPushInput(params), pushVersionOf(context));
       return toPushConfig(id, made);
@@ -171,7 +171,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     id,
   }: GetTaskPushNotificationConfigRequest): Promise<TaskPushNotificationConfig> {
     return this.#keepThrown(async () => {
-      const { broker, principal } = this.#context.call;
+      const { broker, principal } = this.#context.request;
       await readTask(this.#context, taskId);
       const { pushes } = await listPushes(broker, principal, taskId);
       const found = id === "" ? pushes[0] : pushes.find((one) => one.id === id);
@@ -186,7 +186,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     pageToken,
   }: ListTaskPushNotificationConfigsRequest): Promise<ListTaskPushNotificationConfigsResponse> {
     return this.#keepThrown(async () => {
-      const { broker, principal } = this.#context.call;
+      const { broker, principal } = this.#context.request;
       await readTask(this.#context, taskId);
       const page = { limit: pageSize || undefined, cursor: pageToken || undefined };
       const { pushes, next_cursor } = await listPushes(broker, principal, taskId, page);
@@ -197,14 +197,14 @@ export class BrokerA2AHandler implements A2ARequestHandler {
 
   deleteTaskPushNotificationConfig({ taskId, id }: DeleteTaskPushNotificationConfigRequest): Promise<void> {
     return this.#keepThrown(async () => {
-      const { broker, principal } = this.#context.call;
+      const { broker, principal } = this.#context.request;
       await readTask(this.#context, taskId);
       await deletePush(broker, principal, taskId, id);
     });
   }
 
   #agent() {
-    return this.#context.call.broker.agents.get(this.#context.agent);
+    return this.#context.request.broker.agents.get(this.#context.agent);
   }
 
   #send(params: SendMessageRequest, context?: ServerCallContext): Promise<StoredDelegation> {
@@ -222,8 +222,8 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     record: StoredDelegation,
     historyLength?: number,
   ): AsyncGenerator<StreamResponse, void, undefined> {
-    const { signal, call, url } = this.#context;
-    const { broker, principal } = call;
+    const { signal, request, url } = this.#context;
+    const { broker, principal } = request;
     const taskUrl = `${url}rest/tasks/${record.id}`;
     const limited = (update: UpdateJson) => toStreamResponse(limitUpdate(update, taskUrl));
     const delegation = toDelegation(record);

@@ -53,7 +53,7 @@ export interface ClientState {
 }
 
 export class McpContext {
-  readonly call: AuthenticatedRequest;
+  readonly request: AuthenticatedRequest;
   readonly broker: Broker;
   readonly principal: Principal;
   readonly era: Era;
@@ -68,10 +68,10 @@ export class McpContext {
   readonly #pings: ClientPings | undefined;
   #progress = 0;
 
-  constructor(call: AuthenticatedRequest, era: Era, server: ServerContext, client: ClientState = {}) {
-    this.call = call;
-    this.broker = call.broker;
-    this.principal = call.principal;
+  constructor(request: AuthenticatedRequest, era: Era, server: ServerContext, client: ClientState = {}) {
+    this.request = request;
+    this.broker = request.broker;
+    this.principal = request.principal;
     this.era = era;
     this.#server = server;
     this.clientName = client.name;
@@ -103,7 +103,7 @@ export class McpContext {
   get traceparent(): string | undefined {
     return (
       traceparentOf(this.#server.mcpReq._meta?.[TRACEPARENT_META_KEY]) ??
-      traceparentOf(this.call.header("traceparent"))
+      traceparentOf(this.request.header("traceparent"))
     );
   }
 
@@ -123,7 +123,7 @@ export class McpContext {
     quota: Quota | null = "polls",
   ): Promise<T> {
     const inScope = ({ signal }: RequestScope) => work(AbortSignal.any([signal, this.canceled]));
-    return this.call.withScope(wait_seconds, inScope, quota);
+    return this.request.withScope(wait_seconds, inScope, quota);
   }
 
   /** Whether the client answers pings at all. The session's first call finds out. */
@@ -138,7 +138,7 @@ export class McpContext {
 
   /** Sends a ping on the stream of this request. */
   readonly #ping = (options: { readonly timeout: number; readonly signal: AbortSignal }) => {
-    this.call.endTurn();
+    this.request.endTurn();
     return this.#server.mcpReq.send({ method: "ping" }, options);
   };
 

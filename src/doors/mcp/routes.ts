@@ -76,13 +76,13 @@ export interface McpOptions {
 
 export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: McpOptions): readonly Mount[] {
   const { log, clock, quotas } = broker;
-  const calls = new WeakMap<Request, AuthenticatedRequest>();
-  const callOf = ({ http }: ServerContext): AuthenticatedRequest => {
-    const call = http?.req && calls.get(http.req);
-    if (!call) throw new TypeError("an MCP message without its HTTP request");
-    return call;
+  const requests = new WeakMap<Request, AuthenticatedRequest>();
+  const requestOf = ({ http }: ServerContext): AuthenticatedRequest => {
+    const request = http?.req && requests.get(http.req);
+    if (!request) throw new TypeError("an MCP message without its HTTP request");
+    return request;
   };
-  const modern = createMcpHandler(() => createServer({ era: "modern", callOf, extension }), {
+  const modern = createMcpHandler(() => createServer({ era: "modern", requestOf, extension }), {
     legacy: "reject",
     // The message may quote the client.
     onerror: (error) => log.debug({ err: error.name }, "mcp request refused"),
@@ -95,7 +95,7 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
       createServer({
         era: "legacy",
         // A session answers on a stream, so the turn of the HTTP request ends before the tool runs.
-        callOf: (context) => callOf(context).part(),
+        requestOf: (context) => requestOf(context).part(),
         runInTurn,
         trackCall,
         extension,
@@ -105,15 +105,15 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
 
   async function answer(incoming: MountedRequest): Promise<Response> {
     const { method, requestId, header } = incoming;
-    const { request: call, bytes } = await incoming.authenticate();
+    const { request, bytes } = await incoming.authenticate();
     if (method === "GET") return refuseStream(requestId);
     const body = parseBody(bytes, header("content-type"));
     const lost = new AbortController();
-    call.onLost(() => lost.abort());
-    const request = toSdkRequest(incoming, lost.signal);
-    calls.set(request, call);
-    if (method === "DELETE" || (await isLegacyRequest(request, body))) {
-      return sessions.serve(call, request, body);
+    request.onLost(() => lost.abort());
+    const sdkRequest = toSdkRequest(incoming, lost.signal);
+    requests.set(sdkRequest, request);
+    if (method === "DELETE" || (await isLegacyRequest(sdkRequest, body))) {
+      return sessions.serve(request, sdkRequest, body);
     }
     const subscription = listenSchema.safeParse(body);
     // The server offers no notifications, so the SDK ends the stream at once.
@@ -121,7 +121,7 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
       const { id, params } = subscription.data;
       if (params.notifications?.taskIds && !declaresTasks(params._meta)) return refuseTaskSubscription(id);
     }
-    return withoutReservedCodes(await modern.fetch(request, { parsedBody: body }), requestId);
+    return withoutReservedCodes(await modern.fetch(sdkRequest, { parsedBody: body }), requestId);
   }
 
   const handle = (incoming: MountedRequest): Promise<Response> =>

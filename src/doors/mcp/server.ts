@@ -72,12 +72,12 @@ export interface TestTool {
   ) => Promise<CallToolResult | InputRequiredResult | TaskHandle>;
 }
 
-export type RunInTurn = <T>(call: AuthenticatedRequest, work: () => Promise<T>) => Promise<T>;
+export type RunInTurn = <T>(request: AuthenticatedRequest, work: () => Promise<T>) => Promise<T>;
 
 export interface ServerOptions {
   readonly era: Era;
   /** Finds the HTTP request of a message. */
-  readonly callOf: (context: ServerContext) => AuthenticatedRequest;
+  readonly requestOf: (context: ServerContext) => AuthenticatedRequest;
   /** Runs a tool call in its principal's turn, where the HTTP request's own turn is over. */
   readonly runInTurn?: RunInTurn;
   /** Wraps every tool call. */
@@ -88,8 +88,8 @@ export interface ServerOptions {
 }
 
 export function createServer(options: ServerOptions): Server {
-  const { era, callOf, trackCall = (work) => work(), extension, pings } = options;
-  const { runInTurn = (_call, work) => work() } = options;
+  const { era, requestOf, trackCall = (work) => work(), extension, pings } = options;
+  const { runInTurn = (_request, work) => work() } = options;
   const server = new Server(
     { name: "errand", title: API_INFO.title, version: API_INFO.version },
     {
@@ -104,15 +104,18 @@ export function createServer(options: ServerOptions): Server {
     },
   );
   server.setRequestHandler("tools/list", (_request, context) => ({
-    tools: [...toolsFor(callOf(context).principal), ...(extension?.tools.map(({ listed }) => listed) ?? [])],
+    tools: [
+      ...toolsFor(requestOf(context).principal),
+      ...(extension?.tools.map(({ listed }) => listed) ?? []),
+    ],
   }));
   server.setRequestHandler("tools/call", ({ params }, context) => {
-    const call = callOf(context);
+    const request = requestOf(context);
     const tool = TOOLS_BY_NAME.get(params.name);
     const testTool = extension?.tools.find(({ listed }) => listed.name === params.name);
     if (testTool) {
       return trackCall(() =>
-        testTool.run(params.arguments ?? {}, new McpContext(call, era, context), context),
+        testTool.run(params.arguments ?? {}, new McpContext(request, era, context), context),
       );
     }
     if (!tool) {
@@ -120,29 +123,29 @@ export function createServer(options: ServerOptions): Server {
         new ErrandError("invalid_request", `There is no tool '${params.name}'.`, {
           details: { issues: [{ path: "name", reason: "not in tools/list" }] },
         }),
-        call.requestId,
+        request.requestId,
       );
     }
     const args = params.arguments ?? {};
     const client = { name: server.getClientVersion()?.name, pings };
-    return trackCall(() => callTool(tool, args, new McpContext(call, era, context, client), runInTurn));
+    return trackCall(() => callTool(tool, args, new McpContext(request, era, context, client), runInTurn));
   });
-  if (era === "modern") addTaskMethods(server, callOf);
+  if (era === "modern") addTaskMethods(server, requestOf);
   extension?.extend(server, era);
   return server;
 }
 
-async function callTool(tool: Tool, args: unknown, context: McpContext, inTurn: RunInTurn) {
-  const { call, broker } = context;
+async function callTool(tool: Tool, args: unknown, context: McpContext, runInTurn: RunInTurn) {
+  const { request, broker } = context;
   try {
-    const answer = await inTurn(call, async () => tool.run(args, context));
-    return "result" in answer ? answer.result : toCallToolResult(answer);
+    const output = await runInTurn(request, async () => tool.run(args, context));
+    return "result" in output ? output.result : toCallToolResult(output);
   } catch (error) {
     if (error instanceof ProtocolError) throw error;
-    const refused = toErrandError(error, broker.log, call.requestId, tool.readOnly ? "GET" : "POST");
-    const toolError = toToolError(refused, call.requestId);
+    const refused = toErrandError(error, broker.log, request.requestId, tool.readOnly ? "GET" : "POST");
+    const toolError = toToolError(refused, request.requestId);
     const { category, code, message, retryable, recovery } = toolError;
-    const retry = retryable ? "A retry may succeed." : "A retry of the same call fails again.";
+    const retry = retryable ? "A retry may succeed." : "Do not retry the same call.";
     const text = `${category} ${code}: ${message}\n${retry} What to do: ${recovery}`;
     const details = toolError.details === undefined ? "" : `\ndetails: ${JSON.stringify(toolError.details)}`;
     return toCallToolResult({ text: `${text}${details}`, data: { error: toolError }, isError: true });
@@ -152,18 +155,18 @@ async function callTool(tool: Tool, args: unknown, context: McpContext, inTurn: 
 const taskParams = z.looseObject({ taskId: z.string() });
 const taskResult = z.looseObject({ resultType: z.string() });
 
-function addTaskMethods(server: Server, callOf: (context: ServerContext) => AuthenticatedRequest): void {
+function addTaskMethods(server: Server, requestOf: (context: ServerContext) => AuthenticatedRequest): void {
   const handler =
     (method: (context: McpContext, taskId: string) => Promise<{ resultType: string }>, readOnly = false) =>
     async ({ taskId }: z.output<typeof taskParams>, server: ServerContext) => {
       if (!declaresTasks(server.mcpReq.envelope)) throw tasksRequiredError();
-      const call = callOf(server);
-      const context = new McpContext(call, "modern", server);
+      const request = requestOf(server);
+      const context = new McpContext(request, "modern", server);
       try {
         return await method(context, taskId);
       } catch (error) {
         if (error instanceof ProtocolError) throw error;
-        const { broker, requestId } = call;
+        const { broker, requestId } = request;
         const refused = toErrandError(error, broker.log, requestId, readOnly ? "GET" : "POST");
         throw toProtocolError(refused, requestId);
       }

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { as, client, freshDb, startBroker } from "../../support/broker.ts";
 import { startGatewayProcess } from "../../support/gateway-process.ts";
-import { toolOutput, type Era, MODERN } from "../../support/mcp.ts";
+import { type Era, MODERN, toolOutput } from "../../support/mcp.ts";
 import { firstStdioClient, mcpLines, modernMeta, stdioClient } from "../../support/mcp-stdio.ts";
 import { taskSession } from "../../support/tasks-client.ts";
 import { until } from "../../support/until.ts";

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { as, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
-import { asTask, BINDINGS, collect, sdkMessage, sdkClient, sendParams, stateOf, textOf } from "./support.ts";
+import { asTask, BINDINGS, collect, sdkClient, sdkMessage, sendParams, stateOf, textOf } from "./support.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const PATIENT = { timeoutMs: 20_000 };

@@ -1,7 +1,16 @@
 /** What a client sees when an attempt is lost: the task changes state, and dropped artifacts are shown as dropped. */
 import { expect, test } from "vitest";
 import { until } from "../../support/until.ts";
-import { startA2aBroker, collectFromStart, leaseOf, rawCalls, collect, sdkMessage, sdkClient, sendParams } from "./support.ts";
+import {
+  collect,
+  collectFromStart,
+  leaseOf,
+  rawCalls,
+  sdkClient,
+  sdkMessage,
+  sendParams,
+  startA2aBroker,
+} from "./support.ts";
 
 async function desk() {
   const broker = await startA2aBroker();

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { isBase64 } from "../../../src/doors/a2a/base64.ts";
 import { OPERATOR, request } from "../../support/broker.ts";
-import { startA2aBroker, jsonMessage, leaseOf } from "./support.ts";
+import { jsonMessage, leaseOf, startA2aBroker } from "./support.ts";
 
 test.each([
   "",

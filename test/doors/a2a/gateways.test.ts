@@ -5,16 +5,16 @@ import { as, client, startBroker } from "../../support/broker.ts";
 import { startGatewayProcess } from "../../support/gateway-process.ts";
 import { until } from "../../support/until.ts";
 import {
-  startA2aBroker,
   asTask,
   BINDINGS,
+  collect,
   jsonMessage,
   leaseOf,
   rawCalls,
-  collect,
-  sdkMessage,
   sdkClient,
+  sdkMessage,
   sendParams,
+  startA2aBroker,
   stateOf,
 } from "./support.ts";
 

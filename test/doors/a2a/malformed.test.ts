@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { OPERATOR, request } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
-import { startA2aBroker, jsonMessage, leaseOf, rawCalls } from "./support.ts";
+import { jsonMessage, leaseOf, rawCalls, startA2aBroker } from "./support.ts";
 
 const ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo";
 const NOBODY = `dlg_0_${"0".repeat(26)}`;

@@ -2,16 +2,16 @@
 import { describe, expect, test } from "vitest";
 import { until } from "../../support/until.ts";
 import {
-  startA2aBroker,
   asTask,
   BINDINGS,
   type Binding,
+  collect,
   collectFromStart,
   leaseOf,
-  collect,
-  sdkMessage,
   sdkClient,
+  sdkMessage,
   sendParams,
+  startA2aBroker,
   stateOf,
   textOf,
 } from "./support.ts";

@@ -5,16 +5,16 @@ import { as } from "../../support/broker.ts";
 import { type Received, startReceiver } from "../../support/receiver.ts";
 import { until } from "../../support/until.ts";
 import {
-  startA2aBroker,
   asTask,
   BINDINGS,
   jsonMessage,
   leaseOf,
   lineOf,
   rawCalls,
-  sdkMessage,
   sdkClient,
+  sdkMessage,
   sendParams,
+  startA2aBroker,
   stateOf,
   textOf,
 } from "./support.ts";
@@ -162,7 +162,10 @@ test.each(["JSON-RPC of 0.3", "HTTP+JSON of 0.3"] as const)(
     const { url, caller } = await desk();
     const client = await sdkClient(url, "scout", caller.token, binding);
     const config = configOf("", "http://127.0.0.1:1/one", "");
-    const sent = sendParams(sdkMessage("hi"), { returnImmediately: true, taskPushNotificationConfig: config });
+    const sent = sendParams(sdkMessage("hi"), {
+      returnImmediately: true,
+      taskPushNotificationConfig: config,
+    });
     const { id } = asTask(await client.sendMessage(sent));
     await client.createTaskPushNotificationConfig(configOf(id, "http://127.0.0.1:1/two", ""));
     const all = { tenant: "", taskId: id, pageSize: 0, pageToken: "" };

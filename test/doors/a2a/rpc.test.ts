@@ -1,7 +1,17 @@
 /** The basic flow: JSON-RPC 1.0 with an agent that polls. */
 import { expect, test, vi } from "vitest";
 import { until } from "../../support/until.ts";
-import { startA2aBroker, asTask, collectFromStart, leaseOf, sdkMessage, sdkClient, sendParams, stateOf, textOf } from "./support.ts";
+import {
+  asTask,
+  collectFromStart,
+  leaseOf,
+  sdkClient,
+  sdkMessage,
+  sendParams,
+  startA2aBroker,
+  stateOf,
+  textOf,
+} from "./support.ts";
 
 test("a blocking send is answered with the agent's reply", async () => {
   const { url, agent, caller } = await startA2aBroker();

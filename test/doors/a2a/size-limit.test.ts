@@ -5,7 +5,17 @@ import type { TaskJson } from "../../../src/doors/a2a/tasks/task.ts";
 import type { Artifact, Message } from "../../../src/schema/a2a.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
 import { until } from "../../support/until.ts";
-import { startA2aBroker, BINDINGS, collectFromStart, leaseOf, collect, sdkMessage, sdkClient, sendParams, textOf } from "./support.ts";
+import {
+  BINDINGS,
+  collect,
+  collectFromStart,
+  leaseOf,
+  sdkClient,
+  sdkMessage,
+  sendParams,
+  startA2aBroker,
+  textOf,
+} from "./support.ts";
 
 const MIB = 1024 * 1024;
 const LARGE = { maxBodyBytes: 8 * MIB };

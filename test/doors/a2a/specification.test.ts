@@ -6,15 +6,15 @@ import { expect, test } from "vitest";
 import { as, request } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 import {
-  startA2aBroker,
   asTask,
+  collect,
   jsonMessage,
   leaseOf,
   rawCalls,
-  collect,
-  sdkMessage,
   sdkClient,
+  sdkMessage,
   sendParams,
+  startA2aBroker,
 } from "./support.ts";
 
 const NOBODY = `dlg_0_${"0".repeat(26)}`;

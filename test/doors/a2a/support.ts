@@ -39,7 +39,10 @@ export async function sdkClient(
         ? new JsonRpcTransportFactory(options)
         : new RestTransportFactory(options),
     ],
-    cardResolver: new DefaultAgentCardResolver({ fetchImpl: versionedFetch, legacyCompat: { enabled: legacy } }),
+    cardResolver: new DefaultAgentCardResolver({
+      fetchImpl: versionedFetch,
+      legacyCompat: { enabled: legacy },
+    }),
   });
   return factory.createFromUrl(`${url}/a2a/${agent}/`);
 }
@@ -173,7 +176,9 @@ export function collect(stream: AsyncGenerator<StreamResponse, void, undefined>)
 }
 
 /** Reads until the first event. A poll should start only then, so that the stream begins with SUBMITTED. */
-export async function collectFromStart(stream: AsyncGenerator<StreamResponse, void, undefined>): Promise<CollectedStream> {
+export async function collectFromStart(
+  stream: AsyncGenerator<StreamResponse, void, undefined>,
+): Promise<CollectedStream> {
   const read = collect(stream);
   await until(() => read.events.length > 0, { what: "the task" });
   return read;

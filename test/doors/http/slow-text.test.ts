@@ -2,7 +2,7 @@
 import { Agent as Connections, request } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { OPERATOR } from "../../support/broker.ts";
-import { startA2aBroker, leaseOf } from "../a2a/support.ts";
+import { leaseOf, startA2aBroker } from "../a2a/support.ts";
 
 const LENGTH = 100_000;
 const run = (unit: string, end = "!") => unit.repeat(Math.ceil(LENGTH / unit.length)) + end;

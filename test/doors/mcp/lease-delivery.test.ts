@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { as, startBroker } from "../../support/broker.ts";
-import { toolOutput, callModern, type Era, mcpClient, openSession, sendMcp } from "../../support/mcp.ts";
+import { callModern, type Era, mcpClient, openSession, sendMcp, toolOutput } from "../../support/mcp.ts";
 import { until } from "../../support/until.ts";
 
 async function desk(pingMs: number) {

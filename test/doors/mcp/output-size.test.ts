@@ -4,7 +4,7 @@
  */
 import { expect, test } from "vitest";
 import { as, client, startBroker } from "../../support/broker.ts";
-import { toolOutput, firstClient } from "../../support/mcp.ts";
+import { firstClient, toolOutput } from "../../support/mcp.ts";
 
 const KIB = 1_024;
 /** Of a single view or one page: text and data together. */
@@ -126,7 +126,7 @@ test("many agents have short descriptions, a single one a longer one", async () 
   const { data, text } = await call("discover_agents", {}, LIST);
   expect([data.agents.length, data.omitted]).toEqual([50, 11]);
   expect(data.agents[0]).toMatchObject({ truncated: true, skills: [{ id: "s0" }] });
-  expect(text).toContain("narrow with query");
+  expect(text).toContain("Narrow the list with query");
   const found = await call("discover_agents", { query: "no-7-" }, LIST);
   expect(found.data.agents).toHaveLength(1);
   expect(found.data.agents[0]).toMatchObject({

@@ -1,7 +1,7 @@
 /** A Redis outage during a call, and what the log contains of a call. */
 import { expect, test } from "vitest";
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
-import { toolOutput, callModern, postMcp } from "../../support/mcp.ts";
+import { callModern, postMcp, toolOutput } from "../../support/mcp.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
 
 test("a retry with the error's idempotency key resolves an unknown outcome", async () => {

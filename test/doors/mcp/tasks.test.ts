@@ -1,7 +1,7 @@
 /** The Tasks extension: a delegation as a task, through the extension's client and on the wire. */
 import { expect, onTestFinished, test } from "vitest";
 import { as, startBroker } from "../../support/broker.ts";
-import { requestModern, callModern, MODERN, mcpClient, TASKS_CAPABILITY } from "../../support/mcp.ts";
+import { callModern, MODERN, mcpClient, requestModern, TASKS_CAPABILITY } from "../../support/mcp.ts";
 import { type Rpc, taskSession } from "../../support/tasks-client.ts";
 import { until } from "../../support/until.ts";
 
@@ -387,6 +387,8 @@ test("a client that does not declare tasks gets none, and cannot use their metho
     required,
   );
   for (const method of ["tasks/list", "tasks/result"]) {
-    expect((await requestModern(url, alice.token, method, { taskId }, WITH_TASKS)).body.error.code).toBe(-32601);
+    expect((await requestModern(url, alice.token, method, { taskId }, WITH_TASKS)).body.error.code).toBe(
+      -32601,
+    );
   }
 });

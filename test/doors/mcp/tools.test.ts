@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { TOOLS } from "../../../src/doors/mcp/tools/tools.ts";
 import { as, startBroker } from "../../support/broker.ts";
-import { toolOutput, type Era, firstClient, mcpClient } from "../../support/mcp.ts";
+import { type Era, firstClient, mcpClient, toolOutput } from "../../support/mcp.ts";
 import { callEveryTool } from "../../support/mcp-story.ts";
 import { until } from "../../support/until.ts";
 
@@ -88,7 +88,10 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     const { lease_id } = body.leases[0];
     expect(body.leases[0].request.params.message.parts).toEqual([{ text: "look" }]);
     await scout.heartbeat(lease_id, { progress: { message: "half of it", done: 1, total: 2 } });
-    await until(() => messages.includes("scout: 1/2 half of it"), { what: "the progress", timeoutMs: 10_000 });
+    await until(() => messages.includes("scout: 1/2 half of it"), {
+      what: "the progress",
+      timeoutMs: 10_000,
+    });
     await scout.reply(lease_id, { text: "seen" });
     const { data, text, isError } = toolOutput(await called);
     expect(isError).toBe(false);
@@ -328,7 +331,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     });
     const paths = wrong.data.error.details.issues.map(({ path }: { path: string }) => path);
     expect(paths).toEqual(expect.arrayContaining(["agent", "task", "wait_seconds", "tsk"]));
-    expect(wrong.text).toContain("A retry of the same call fails again");
+    expect(wrong.text).toContain("Do not retry the same call");
     const unknown = await call("delegate_task", { agent: "nobody", task: "look" });
     expect(unknown.data.error).toMatchObject({
       code: "agent_unknown",
@@ -352,7 +355,7 @@ test("the first generation's client delegates, gets progress and the answer", as
   const { client } = await firstClient(url, alice.token);
   const { tools } = await client.listTools();
   expect(tools.map(({ name }) => name)).toContain("delegate_task");
-  const heard: unknown[] = [];
+  const messages: unknown[] = [];
   const called = client.callTool(
     { name: "delegate_task", arguments: { agent: "scout", task: "look" } },
     undefined,

@@ -4,7 +4,6 @@ import { describe, expect, test } from "vitest";
 import type { GatewayOptions } from "../../../src/app.ts";
 import { as, OPERATOR, startBroker } from "../../support/broker.ts";
 import {
-  requestModern,
   type Era,
   firstClient,
   INITIALIZE,
@@ -13,6 +12,7 @@ import {
   mcpClient,
   openSession,
   postMcp,
+  requestModern,
 } from "../../support/mcp.ts";
 import { until } from "../../support/until.ts";
 

@@ -3,13 +3,13 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { describe, expect, onTestFinished, test } from "vitest";
 import { as, startBroker } from "../../support/broker.ts";
 import {
-  toolOutput,
-  requestModern,
   callModern,
   type Era,
   MODERN,
   mcpClient,
+  requestModern,
   TASKS_CAPABILITY,
+  toolOutput,
 } from "../../support/mcp.ts";
 import { openStream } from "../../support/sse.ts";
 import { until } from "../../support/until.ts";

@@ -31,7 +31,7 @@ export async function rest(
     "content-type": version === "1.0" ? mediaType(incoming) : "application/json",
   });
   try {
-    const { request: call, bytes } = await incoming.authenticate();
+    const { request, bytes } = await incoming.authenticate();
     requireVersion(...versionInputs);
     const verb = incoming.method === "HEAD" ? "GET" : incoming.method;
     const operation = findOperation(verb, incoming.rest, incoming.query, version);
@@ -39,7 +39,7 @@ export async function rest(
     const body = parseBody(bytes, incoming.header("content-type"));
     const params = version === "1.0" ? paramsOf(operation, body) : body;
     const context = new A2AContext(
-      call,
+      request,
       incoming.params.agent,
       signer,
       version === "1.0" ? params : undefined,

@@ -90,7 +90,7 @@ export async function rpc(
     };
   };
   try {
-    const { request: call, bytes } = await incoming.authenticate();
+    const { request, bytes } = await incoming.authenticate();
     const body = parseBody(bytes, incoming.header("content-type"), {
       parsed: (parsed) => {
         id = idOf(parsed);
@@ -99,7 +99,7 @@ export async function rpc(
     const version = requireVersion(incoming.header("a2a-version"), incoming.query["A2A-Version"]?.[0]);
     const { method, params } = parseEnvelope(body, version);
     const context = new A2AContext(
-      call,
+      request,
       incoming.params.agent,
       signer,
       version === "1.0" ? params : undefined,
@@ -137,17 +137,18 @@ function parseEnvelope(body: unknown, version: Version): { method: string; param
   const { method, params } = envelope.data;
   if (version === "1.0") {
     if (!isMethod(method))
-      throw unknown(isMethodV03(method) ? "It exists in 0.3: omit the A2A-Version header." : "");
+      throw methodNotFound(isMethodV03(method) ? "It exists in 0.3: omit the A2A-Version header." : "");
     return {
       method,
       params: checkParams(method, params ?? (method === "GetExtendedAgentCard" ? {} : params)),
     };
   }
-  if (!isMethodV03(method)) throw unknown(isMethod(method) ? "It exists in 1.0: send A2A-Version: 1.0." : "");
+  if (!isMethodV03(method))
+    throw methodNotFound(isMethod(method) ? "It exists in 1.0: send A2A-Version: 1.0." : "");
   return { method, params: checkParamsV03(method, params) };
 }
 
-const unknown = (hint: string): EnvelopeError =>
+const methodNotFound = (hint: string): EnvelopeError =>
   new EnvelopeError(A2A_ERROR_CODE.METHOD_NOT_FOUND, `There is no such method. ${hint}`.trim());
 
 function dispatch(context: A2AContext, version: Version, envelope: Json): Promise<object> {

@@ -29,7 +29,8 @@ export async function servePublicCard(
   const card = signer ? await signer.sign(plain) : plain;
   const text = JSON.stringify(cardJsonFor(incoming, card));
   const changed = Math.floor(Math.max(agent.updated_at, STARTED_AT) / 1000);
-  // HTTP dates count in seconds. Within the second of a change another may follow, so the date is one earlier until then.
+  // HTTP dates have a resolution of one second. Until the second of a change is over, the date is one second earlier,
+  // so that a further change within it is not missed.
   const isPast = changed < Math.floor((Date.now() + broker.clock.offset_ms) / 1000);
   const tag = `W/"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
   const headers = {

@@ -6,7 +6,6 @@ import type { MessageInput, Part } from "../../../schema/a2a.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { type AnswerInput, type AnswerRequest, decisionSchema } from "../../../schema/interrupt.ts";
 
-type Incoming = MessageInput;
 type Metadata = Readonly<Record<string, unknown>> | undefined;
 
 function malformed(path: string, reason: string): ErrandError {
@@ -31,7 +30,7 @@ function decisionIn(metadata: Metadata, path: string): "approve" | "deny" | unde
 }
 
 /** The interrupt that the message names in its metadata. */
-export const namedInterrupt = (message: Incoming): string | undefined =>
+export const namedInterrupt = (message: MessageInput): string | undefined =>
   textIn(message.metadata, "interrupt_id", "message");
 
 /** A part with nothing but data becomes the answer's `data`. */
@@ -42,7 +41,7 @@ const isPlainData = (part: Part): boolean =>
 const isDecisionAlone = ({ data }: Part, decision: AnswerInput["decision"]): boolean =>
   decision !== undefined && JSON.stringify(data) === JSON.stringify({ decision });
 
-function toAnswer(message: Incoming, sent: Part[], decision: AnswerInput["decision"]): AnswerInput {
+function toAnswer(message: MessageInput, sent: Part[], decision: AnswerInput["decision"]): AnswerInput {
   const parts = sent.filter((part) => !isDecisionAlone(part, decision));
   const plain = parts.filter(isPlainData);
   const [data] = plain;
@@ -60,7 +59,7 @@ function toAnswer(message: Incoming, sent: Part[], decision: AnswerInput["decisi
  * repeated message is the same answer.
  */
 export function toAnswerRequest(
-  message: Incoming,
+  message: MessageInput,
   interrupt_id: string,
   openRequests: readonly string[],
 ): AnswerRequest {

@@ -9,12 +9,12 @@ import type { A2AContext } from "../context.ts";
 const DEFAULT_PAGE_SIZE = 50;
 
 export async function listTasks(
-  { call, agent }: A2AContext,
+  { request, agent }: A2AContext,
   params: ListTasksRequest,
 ): Promise<{ records: StoredDelegation[]; nextPageToken: string; pageSize: number; totalSize: number }> {
   const pageSize = params.pageSize ?? DEFAULT_PAGE_SIZE;
   const state = fromA2aState(taskStateToJSON(params.status))?.state;
-  const { records, next_cursor, total } = await listByUpdate(call.broker, call.principal, {
+  const { records, next_cursor, total } = await listByUpdate(request.broker, request.principal, {
     target: agent,
     context_id: params.contextId || undefined,
     state: state && [state],

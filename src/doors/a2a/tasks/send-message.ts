@@ -22,9 +22,9 @@ import type { A2AContext } from "../context.ts";
 import { namedInterrupt, toAnswerRequest } from "./answer-request.ts";
 
 /** Reads a task of this agent that the caller may see; any other counts as not found. */
-export async function readTask({ call, agent }: A2AContext, id: string): Promise<StoredDelegation> {
+export async function readTask({ request, agent }: A2AContext, id: string): Promise<StoredDelegation> {
   if (!delegationIdSchema.safeParse(id).success) throw notFound(id);
-  const record = await read(call.broker, call.principal, id);
+  const record = await read(request.broker, request.principal, id);
   if (record.target !== agent) throw notFound(id);
   return record;
 }
@@ -59,17 +59,17 @@ export async function sendMessage(context: A2AContext, incoming: IncomingMessage
 }
 
 async function startTask(
-  { call, agent }: A2AContext,
+  { request, agent }: A2AContext,
   message: MessageInput,
   { metadata, push }: IncomingMessage,
 ): Promise<StoredDelegation> {
   const body = { target: agent, message, ...(metadata && { metadata }) };
-  const request = check(delegateRequestSchema, body, "params");
-  const { record } = await delegate(call.broker, call.principal, request, {
-    traceparent: traceparentOf(call.header("traceparent")),
-    idempotencyKey: call.header("idempotency-key"),
+  const delegateRequest = check(delegateRequestSchema, body, "params");
+  const { record } = await delegate(request.broker, request.principal, delegateRequest, {
+    traceparent: traceparentOf(request.header("traceparent")),
+    idempotencyKey: request.header("idempotency-key"),
     body: push ? { ...body, push: push.input } : body,
-    push: push && toPush(call.broker, push.input, push.version, PUSH_URL),
+    push: push && toPush(request.broker, push.input, push.version, PUSH_URL),
   });
   return record;
 }
@@ -81,7 +81,7 @@ async function continueTask(
   contextId: string | undefined,
   push: IncomingMessage["push"],
 ): Promise<StoredDelegation> {
-  const { broker, principal } = context.call;
+  const { broker, principal } = context.request;
   const record = await readTask(context, taskId);
   if (contextId !== undefined && contextId !== record.context_id) {
     throw new ErrandError("invalid_request", "message.contextId is not the context of this task.", {

@@ -33,7 +33,7 @@ type TrackCall = <T>(work: () => Promise<T>) => Promise<T>;
 export interface SessionsOptions {
   readonly clock: Clock;
   readonly stopping: AbortSignal;
-  readonly createServer: (around: TrackCall) => Server;
+  readonly createServer: (trackCall: TrackCall) => Server;
   /** Sessions for each principal. */
   readonly limit: number;
 }
@@ -52,34 +52,34 @@ export class Sessions {
     return this.#sessions.size;
   }
 
-  async serve(call: AuthenticatedRequest, request: Request, parsedBody: unknown): Promise<Response> {
-    const id = request.headers.get("mcp-session-id");
+  async serve(request: AuthenticatedRequest, sdkRequest: Request, parsedBody: unknown): Promise<Response> {
+    const id = sdkRequest.headers.get("mcp-session-id");
     if (id === null) {
-      if (request.method === "POST" && isInitializeRequest(parsedBody)) {
-        return this.#open(call, request, parsedBody);
+      if (sdkRequest.method === "POST" && isInitializeRequest(parsedBody)) {
+        return this.#open(request, sdkRequest, parsedBody);
       }
       const missing =
         "The Mcp-Session-Id header is missing. Send 'initialize' first, or use protocol version 2026-07-28.";
-      return errorResponse(new ErrandError("invalid_request", missing), call.requestId);
+      return errorResponse(new ErrandError("invalid_request", missing), request.requestId);
     }
-    const session = this.#find(id, call);
+    const session = this.#find(id, request);
     if (!session) {
       const recovery =
         "Send 'initialize' without an Mcp-Session-Id for a new session. No work is lost with the old one.";
       const unknown = new ErrandError("not_found", "This gateway has no such session.", { recovery });
-      return errorResponse(unknown, call.requestId);
+      return errorResponse(unknown, request.requestId);
     }
     session.lastUsedAt = this.#now();
-    const response = await session.transport.handleRequest(request, {
-      ...(request.method === "POST" && { parsedBody }),
+    const response = await session.transport.handleRequest(sdkRequest, {
+      ...(sdkRequest.method === "POST" && { parsedBody }),
     });
-    return withoutReservedCodes(response, call.requestId);
+    return withoutReservedCodes(response, request.requestId);
   }
 
-  async #open(call: AuthenticatedRequest, request: Request, parsedBody: unknown): Promise<Response> {
-    this.#evictOldest(call);
+  async #open(request: AuthenticatedRequest, sdkRequest: Request, parsedBody: unknown): Promise<Response> {
+    this.#evictOldest(request);
     const id = `mcp_${randomId(32)}`;
-    const token = call.watchToken(() => this.#close(id));
+    const token = request.watchToken(() => this.#close(id));
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
       onsessionclosed: () => this.#close(id),
@@ -95,7 +95,7 @@ export class Sessions {
     });
     const session: Session = {
       id,
-      principal: call.principal.text,
+      principal: request.principal.text,
       server,
       transport,
       release: () => token.release(),
@@ -103,28 +103,28 @@ export class Sessions {
       activeCalls: 0,
     };
     await server.connect(transport);
-    const response = await transport.handleRequest(request, { parsedBody });
+    const response = await transport.handleRequest(sdkRequest, { parsedBody });
     if (response.ok) {
       this.#sessions.set(id, session);
       if (token.hasEnded() || this.#options.stopping.aborted) this.#close(id);
     } else {
       token.release();
     }
-    return withoutReservedCodes(response, call.requestId);
+    return withoutReservedCodes(response, request.requestId);
   }
 
   /** Another principal's session counts as unknown. */
-  #find(id: string, call: AuthenticatedRequest): Session | undefined {
+  #find(id: string, request: AuthenticatedRequest): Session | undefined {
     const session = this.#sessions.get(id);
-    if (!session || session.principal !== call.principal.text) return undefined;
+    if (!session || session.principal !== request.principal.text) return undefined;
     if (!this.#isIdle(session)) return session;
     this.#close(id);
     return undefined;
   }
 
   /** At the limit, closes the principal's session that was idle for longest: clients seldom close their own. */
-  #evictOldest(call: AuthenticatedRequest): void {
-    const own = [...this.#sessions.values()].filter(({ principal }) => principal === call.principal.text);
+  #evictOldest(request: AuthenticatedRequest): void {
+    const own = [...this.#sessions.values()].filter(({ principal }) => principal === request.principal.text);
     const { limit } = this.#options;
     if (own.length < limit) return;
     const [oldest] = own
@@ -133,8 +133,8 @@ export class Sessions {
     if (!oldest) {
       throw new ErrandError(
         "quota_exceeded",
-        `${call.principal.text} has ${limit} sessions with calls in progress at this gateway, which is the limit.`,
-        { retry_after_seconds: 5, details: { quota: "sessions", limit: limit } },
+        `${request.principal.text} has ${limit} sessions with calls in progress at this gateway, which is the limit.`,
+        { retry_after_seconds: 5, details: { quota: "sessions", limit } },
       );
     }
     this.#close(oldest.id);

@@ -72,15 +72,19 @@ const output = {
 };
 
 async function submit(context: McpContext, input: DelegateInput): Promise<Delegated> {
-  const { broker, principal, call } = context;
+  const { broker, principal, request } = context;
   const { agent, idempotency_key, ...rest } = input;
-  const request = check(delegateRequestSchema, { target: agent, ...rest }, "arguments");
+  const delegateRequest = check(delegateRequestSchema, { target: agent, ...rest }, "arguments");
   const idempotencyKey = idempotency_key ?? context.idempotencyKeyFor(input);
   const { traceparent } = context;
   try {
-    return await delegate(broker, principal, request, { idempotencyKey, body: request, traceparent });
+    return await delegate(broker, principal, delegateRequest, {
+      idempotencyKey,
+      body: delegateRequest,
+      traceparent,
+    });
   } catch (error) {
-    const refused = toErrandError(error, broker.log, call.requestId);
+    const refused = toErrandError(error, broker.log, request.requestId);
     if (refused.context.details?.outcome !== "unknown") throw refused;
     // Only a retry with this key can find out whether the work was accepted.
     const details = { ...refused.context.details, idempotency_key: idempotencyKey };
@@ -152,10 +156,10 @@ async function delegateAndWait(
     ...input
   }: DelegateInput & { wait_seconds: number; cancel_on_disconnect: boolean },
 ): Promise<ToolOutput | DirectResult> {
-  const { broker, principal, call, canceled } = context;
+  const { broker, principal, request, canceled } = context;
   const { supportsTasks } = context;
   // Before anything is accepted: a caller beyond its quota is refused with nothing written.
-  const scope = call.openScope(wait_seconds > 0 && !supportsTasks ? "polls" : null);
+  const scope = request.openScope(wait_seconds > 0 && !supportsTasks ? "polls" : null);
   try {
     const resumed =
       context.requestState === undefined ? undefined : await resume(context, context.requestState);
@@ -170,7 +174,7 @@ async function delegateAndWait(
       if (!(error instanceof ErrandError)) warn(broker, error, "accepted, but not waited for");
       return accepted;
     });
-    const hasLeft = canceled.aborted || call.isGone();
+    const hasLeft = canceled.aborted || request.isGone();
     if (hasLeft && cancel_on_disconnect && !record.finished) {
       await cancel(broker, principal, record.id, { reason: "the caller disconnected", cascade: true });
     }

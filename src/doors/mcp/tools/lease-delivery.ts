@@ -30,11 +30,11 @@ export async function deliverLeases(
   signal: AbortSignal,
 ): Promise<DeliveredLease[]> {
   if (granted.length === 0) return [];
-  const { broker, call } = context;
+  const { broker, request } = context;
   const answersPings = await context.answersPings(signal);
   if (signal.aborted || (answersPings && !(await context.isAlive(signal)))) {
     broker.log.info(
-      { request_id: call.requestId, leases: granted.length },
+      { request_id: request.requestId, leases: granted.length },
       "no answer to a ping; handed back",
     );
     await handBack(broker, granted);

@@ -75,22 +75,22 @@ export const workerTools: readonly Tool[] = [
     },
     output: { tasks: z.array(leasedTaskSchema) },
     async handle(context, { agent, full, ...poll }) {
-      const { broker, principal, call } = context;
+      const { broker, principal, request } = context;
       const name = agentOf(context, agent);
       const { lease_seconds } = poll;
       const confirm_within_seconds = Math.min(CONFIRM_SECONDS, lease_seconds);
       const terms = { ...poll, confirm_within_seconds, worker_id: workerIdOf(context) };
-      const request = check(leaseRequestSchema, terms, "arguments");
+      const leaseRequest = check(leaseRequestSchema, terms, "arguments");
       const deliveries = await context.runWaiting(poll.wait_seconds, async (signal) => {
         // Asked while the poll waits, so that it does not delay the work.
         void context.answersPings(signal);
-        const granted = await lease(broker, principal, name, request, signal);
+        const granted = await lease(broker, principal, name, leaseRequest, signal);
         return deliverLeases(context, granted, signal);
       });
       if (deliveries.length > 0) {
         // If the answer does not reach the client, the leases go back.
         const refs = deliveries.map(({ ref }) => ref);
-        call.onLost(() => void inBackground(broker, handBack(broker, refs)));
+        request.onLost(() => void inBackground(broker, handBack(broker, refs)));
       }
       const confirmBy = ({ expires_at }: Lease) =>
         toInstant(Date.parse(expires_at) - (lease_seconds - confirm_within_seconds) * 1000);
