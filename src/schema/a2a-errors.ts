@@ -1,6 +1,6 @@
 /**
- * The A2A column of the error table: for each code the A2A error that it is, or, where the protocol has none, the
- * status of google.rpc that says the same. Limit: codes that only ever stand on a delegation are no answers.
+ * The A2A column of the error table: the A2A error of each code or, where the protocol has none, the google.rpc status.
+ * Null for codes that appear only in the `error` of a delegation.
  */
 import type { ErrorCode } from "./errors.ts";
 
@@ -14,7 +14,7 @@ export type A2aErrorName =
   | "VersionNotSupportedError"
   | "RequestMalformedError";
 
-/** As google.rpc.Code names them. */
+/** Names of google.rpc.Code. */
 export type RpcStatus =
   | "INVALID_ARGUMENT"
   | "UNAUTHENTICATED"

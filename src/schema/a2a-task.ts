@@ -1,17 +1,16 @@
 /**
- * The one table between A2A's task states and ours, read both ways. Limit: states only; the objects that
- * carry them are in a2a.ts.
+ * Maps A2A's task states to ours and back. The objects with these states are in a2a.ts.
  */
 import type { State } from "./delegation.ts";
 
 interface A2aState {
-  /** Its number in the protocol's enum; ProtoJSON lets a sender write that instead of the name. */
+  /** Its number in the protocol's enum, which ProtoJSON accepts instead of the name. */
   readonly number: number;
-  /** How A2A 0.3 spells it. */
+  /** Its name in A2A 0.3. */
   readonly v03: string;
-  /** Null: it says nothing, so it is never taken for an answer. */
+  /** Null: unspecified, so it is never accepted as a reply. */
   readonly state: State | null;
-  /** What an agent that reports it asks of the broker. */
+  /** What the broker does when an agent reports it. */
   readonly means: "progress" | "reply" | "interrupt" | "canceled" | null;
 }
 
@@ -34,13 +33,13 @@ export const A2A_STATES = {
 
 export type A2aStateName = keyof typeof A2A_STATES;
 type Row = (typeof A2A_STATES)[A2aStateName];
-/** A row that means something. */
+/** A row with a meaning. */
 export type KnownA2aState = Exclude<Row, { readonly means: null }>;
 
 const isName = (name: string): name is A2aStateName => Object.hasOwn(A2A_STATES, name);
 const NAMES: readonly A2aStateName[] = Object.keys(A2A_STATES).filter(isName);
 
-/** The row of a state as any A2A version writes it; undefined when it is absent, unknown or says nothing. */
+/** The row of a state in the spelling of any A2A version; undefined for an absent, unknown or unspecified one. */
 export function fromA2aState(written: unknown): KnownA2aState | undefined {
   for (const name of NAMES) {
     const row = A2A_STATES[name];
@@ -50,7 +49,7 @@ export function fromA2aState(written: unknown): KnownA2aState | undefined {
   return undefined;
 }
 
-/** Our state as A2A 1.0 names it; the row has the other spellings. */
+/** The A2A 1.0 name of our state; the row has the other spellings. */
 export function toA2aState(state: State): A2aStateName {
   const found = NAMES.find((name) => A2A_STATES[name].state === state);
   if (found === undefined) throw new TypeError(`A2A_STATES lacks a row for ${state}`);

@@ -1,13 +1,13 @@
 /**
- * The A2A 1.0 objects that travel verbatim: Message, Part, Artifact, in their JSON form.
- * Limit: only the fields that the broker reads are checked; the rest passes through untouched.
+ * The A2A 1.0 objects in their JSON form: Message, Part, Artifact. Limit: only the fields that the broker reads are
+ * checked; all others pass through unchanged.
  */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
 import { fewOf } from "./values.ts";
 
 const messageIdSchema = z.string().min(1).max(255);
-/** Made by somebody else's software: refusing it would lose finished work. */
+/** Longer: the id comes from the agent's software, and to refuse it would lose finished work. */
 const agentsIdSchema = z.string().min(1).max(1024);
 
 const CONTENT = ["text", "raw", "url", "data"] as const;
@@ -23,7 +23,7 @@ export const partSchema = z
     metadata: z.record(z.string(), z.unknown()).optional(),
   })
   .refine((part) => CONTENT.filter((key) => key in part).length === 1, {
-    error: "a part holds exactly one of text, raw, url, data",
+    error: "a part must have exactly one of text, raw, url, data",
   });
 
 /** One piece of content: exactly one of `text`, `raw` (base64), `url` and `data` (any JSON). */
@@ -37,23 +37,23 @@ export const messageSchema = z.looseObject({
   taskId: z.string().optional(),
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
-/** An A2A 1.0 Message in its JSON form; fields beside these pass through untouched. */
+/** An A2A 1.0 Message in its JSON form; other fields pass through unchanged. */
 export type Message = z.infer<typeof messageSchema>;
 
-/** As a caller sends it: id and role may be left out; a message without content would be no work. */
+/** As a caller sends it: id and role are optional, at least one part is required. */
 export const messageInputSchema = messageSchema.extend({
   messageId: messageIdSchema.optional(),
   role: z.enum(["ROLE_USER", "ROLE_AGENT"]).optional(),
   parts: fewOf(partSchema, 1, LIMITS.parts.value),
 });
 
-/** A Message as it may be sent: the broker makes `messageId` and `role` if they are absent. */
+/** A Message as a caller sends it: the broker fills in `messageId` and `role` if they are absent. */
 export type MessageInput = z.input<typeof messageInputSchema>;
 
-/** As an agent asks. */
+/** As an agent sends it in a question. */
 export const agentMessageInputSchema = messageInputSchema.extend({ messageId: agentsIdSchema.optional() });
 
-/** As an agent replies: absent, null or empty parts are legal. */
+/** As an agent sends it in a reply: parts may be absent, null or empty. */
 export const replyMessageInputSchema = agentMessageInputSchema.extend({
   parts: fewOf(partSchema, 0, LIMITS.parts.value).nullish(),
 });
@@ -65,7 +65,7 @@ export const artifactSchema = z.looseObject({
   parts: z.array(partSchema),
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
-/** An A2A 1.0 Artifact in its JSON form: output beside the reply. `artifactId` is the agent's own choice. */
+/** An A2A 1.0 Artifact in its JSON form: output in addition to the reply. The agent chooses `artifactId`. */
 export type Artifact = z.infer<typeof artifactSchema>;
 
 /** As an agent sends it. */
@@ -73,7 +73,7 @@ export const artifactInputSchema: z.ZodType<Artifact, Artifact> = artifactSchema
   parts: fewOf(partSchema, 0, LIMITS.parts.value),
 });
 
-/** Whether a message of a delegation's history is a follow-up: said to the agent, and no answer. */
+/** Whether a message of a delegation's history is a follow-up: sent to the agent, and not an answer. */
 export function isFollowUp({ role, metadata }: Message): boolean {
   return role === "ROLE_USER" && metadata?.interrupt_id === undefined;
 }
@@ -93,7 +93,7 @@ interface WithMetadata {
   readonly metadata?: Record<string, unknown> | undefined;
 }
 
-/** Without `lease_id` in its metadata or its parts': agents hand back what came with the request, to be seen by none. */
+/** Removes `lease_id` from the metadata of a message and its parts: agents echo it, and no reader may see it. */
 export function withoutLease<
   T extends WithMetadata & { readonly parts?: readonly WithMetadata[] | null | undefined },
 >(sent: T): T {

@@ -1,6 +1,6 @@
 /**
  * An agent: a named addressee with one queue; many processes may poll under its name.
- * Limit: where a push agent's server is, is shown to the agent and the operator alone.
+ * Limit: the URL of a push agent is visible to the agent and the operator only.
  */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
@@ -12,8 +12,8 @@ export const presenceSchema = z.strictObject({
   pollers: z.int().min(0),
 });
 /**
- * Whether anybody polls for the agent: how many now, and when last (an ISO 8601 instant). Of a push agent: whether its
- * server could be reached when it was last called.
+ * Whether workers poll for the agent: how many now, and when the last one did (an ISO 8601 instant). For a push agent:
+ * whether the last call reached its server.
  */
 export type Presence = z.infer<typeof presenceSchema>;
 
@@ -39,7 +39,7 @@ export const backoffSchema = z.strictObject({
   jitter: z.number().min(0).max(1).default(0.2),
 });
 
-/** `poll`: workers ask for work. `push`: the broker hands it to an A2A server; the operator alone may set that. */
+/** `poll`: workers ask for work. `push`: the broker sends it to an A2A server; only the operator may set this. */
 export const deliverySchema = z.discriminatedUnion("mode", [
   z.strictObject({ mode: z.literal("poll") }),
   z.strictObject({ mode: z.literal("push"), url: z.url({ protocol: /^https?$/ }).max(2048) }),
@@ -58,10 +58,10 @@ export const agentRequestSchema = z
   })
   .refine(
     (spec) => new TextEncoder().encode(JSON.stringify(spec)).length <= LIMITS.agent_bytes.value,
-    `the agent may have ${LIMITS.agent_bytes.value} bytes as JSON`,
+    `the settings exceed ${LIMITS.agent_bytes.value} bytes as JSON`,
   );
 export type AgentSpec = z.output<typeof agentRequestSchema>;
-/** An agent as it is set up; everything has a default. */
+/** The settings of an agent; each has a default. */
 export type AgentInput = z.input<typeof agentRequestSchema>;
 
 const settings = agentRequestSchema.shape;
@@ -81,7 +81,7 @@ export const backoffPatchSchema = z.strictObject({
   jitter: backoffSchema.shape.jitter.unwrap().nullish(),
 });
 
-/** A JSON Merge Patch (RFC 7396): absent settings stay, `null` resets to the default, arrays are replaced whole. */
+/** A JSON Merge Patch (RFC 7396): omitted settings stay, `null` resets to the default, arrays are replaced. */
 export const agentPatchSchema = z.strictObject({
   description: settings.description.unwrap().nullish(),
   skills: settings.skills.unwrap().nullish(),
@@ -91,7 +91,7 @@ export const agentPatchSchema = z.strictObject({
   limits: limitsPatchSchema.nullish(),
   backoff: backoffPatchSchema.nullish(),
 });
-/** Changes to an agent's settings: absent ones stay, `null` resets to the default, arrays are replaced whole. */
+/** Changes to an agent's settings: omitted ones stay, `null` resets to the default, arrays are replaced. */
 export type AgentPatch = z.input<typeof agentPatchSchema>;
 
 export const agentSchema = z.strictObject({
@@ -99,7 +99,7 @@ export const agentSchema = z.strictObject({
   description: z.string(),
   skills: z.array(skillSchema),
   version: z.string(),
-  /** The URL is shown to the agent and the operator alone. */
+  /** The URL is visible to the agent and the operator only. */
   delivery: z.strictObject({ mode: z.enum(["poll", "push"]), url: z.string().optional() }),
   paused: z.boolean(),
   accepts_from: z.array(z.string()).optional(),
@@ -114,7 +114,7 @@ export const agentSchema = z.strictObject({
     working: z.int(),
     interrupted: z.int(),
   }),
-  /** Where it is an A2A server: the address of its card. */
+  /** The URL of its A2A agent card. */
   a2a_card_url: z.string(),
 });
 export const agentPageSchema = z.strictObject({
@@ -123,7 +123,7 @@ export const agentPageSchema = z.strictObject({
 });
 
 export const workerSchema = z.strictObject({
-  /** Its `worker_id`; the agent's name where it gave none. */
+  /** Its `worker_id`; the agent's name if it sends none. */
   id: z.string(),
   last_seen_at: instantSchema,
   /** The delegations whose leases it holds. */
@@ -134,18 +134,18 @@ export type Worker = z.infer<typeof workerSchema>;
 
 export const workersSchema = z.strictObject({
   workers: z.array(workerSchema),
-  /** There are more workers or leases than are shown. */
+  /** Whether there are more workers or leases than shown. */
   truncated: z.boolean(),
 });
 
 export const agentChangeSchema = agentSchema.extend({
   created: z.boolean(),
-  /** Settings that have a new value now, as paths: `limits.max_working`. */
+  /** Paths of the settings that changed, for example `limits.max_working`. */
   changed: z.array(z.string()),
-  /** Settings that went back to their default. */
+  /** Paths of the settings that were reset to their default. */
   reset: z.array(z.string()),
 });
-/** An agent, and what the call changed. */
+/** An agent, and what the request changed. */
 export type AgentChange = z.infer<typeof agentChangeSchema>;
-/** An agent as the broker knows it; `limits` and `accepts_from` are shown to itself and the operator alone. */
+/** An agent; `limits` and `accepts_from` are visible to the agent and the operator only. */
 export type Agent = z.infer<typeof agentSchema>;

@@ -1,6 +1,6 @@
 /**
- * Where a delegator wants to be told of the end or of a question. Limit: never echoed; secrets are kept
- * with the delegation until it is forgotten.
+ * The URL that receives a delegation's questions and its end. Limit: never shown again; secrets are stored with the
+ * delegation until it is deleted.
  */
 import * as z from "zod";
 
@@ -10,7 +10,7 @@ export const secretSchema = z
 
 export const callbackSchema = z.strictObject({
   url: z.url({ protocol: /^https?$/ }).max(2048),
-  /** Several while one is replaced by another: each signs. */
+  /** Several during a rotation: each of them signs. */
   secret: z.union([secretSchema, z.array(secretSchema).min(1).max(3)]).optional(),
   /** Sent as a bearer token. */
   token: z

@@ -1,7 +1,4 @@
-/**
- * A delegation as callers send and read it. Limit: shapes only; the moves between the
- * states are in lifecycle/states.ts.
- */
+/** A delegation as callers send and read it. The moves between its states are in lifecycle/states.ts. */
 import * as z from "zod";
 import { artifactSchema, messageInputSchema, messageSchema } from "./a2a.ts";
 import { presenceSchema } from "./agent.ts";
@@ -24,7 +21,7 @@ export const stateSchema = z.enum([...LIVE_STATES, ...TERMINAL_STATES]);
 /** A2A's task states: four live, then four terminal. */
 export type State = z.infer<typeof stateSchema>;
 
-/** Whether a delegation in this state is finished for good. */
+/** Whether the state is final. */
 export function isTerminal(state: State): boolean {
   return TERMINAL_STATES.some((terminal) => terminal === state);
 }
@@ -36,13 +33,13 @@ export const progressSchema = z.strictObject({
   current_step: z.string().max(256).optional(),
   /** Up to 64 names. */
   tools_used: z.array(z.string().max(256)).max(64).optional(),
-  /** How many of `total`, in whatever unit the agent counts. */
+  /** How many of `total` are done, in the agent's unit. */
   done: z.number().min(0).optional(),
   total: z.number().min(0).optional(),
-  /** Seconds to the end, by the agent's estimate. */
+  /** The agent's estimate of the seconds left. */
   eta_seconds: z.number().min(0).optional(),
 });
-/** How far an agent is. */
+/** An agent's progress. */
 export type Progress = z.infer<typeof progressSchema>;
 
 export const interruptSchema = z.object({
@@ -59,7 +56,7 @@ export const interruptSchema = z.object({
   raised_at: instantSchema,
   expires_at: instantSchema,
 });
-/** What a delegation asks before it can go on: one or several requests, answered all at once. */
+/** The questions that a delegation needs answered to continue; all are answered at once. */
 export type Interrupt = z.infer<typeof interruptSchema>;
 
 export const delegationErrorSchema = z.object({
@@ -68,22 +65,22 @@ export const delegationErrorSchema = z.object({
   message: z.string(),
   retryable: z.boolean(),
   recovery: z.string(),
-  /** Whose service failed its agent, where that said so. */
+  /** The service that failed, if the agent named it. */
   provider: z.string().optional(),
 });
-/** Why a delegation ended other than completed; `code` may be the agent's own. */
+/** Why a delegation did not complete; `code` may be one that the agent chose. */
 export type DelegationError = z.infer<typeof delegationErrorSchema>;
 
 export const delegationSchema = z.strictObject({
   id: delegationIdSchema,
   state: stateSchema,
-  /** Grows by one with every event and equals its `seq`. */
+  /** Incremented by every event; equals the `seq` of the latest. */
   version: z.int().min(1),
   /** The agent's name. */
   target: agentNameSchema,
-  /** Who delegated it, a principal such as `caller:alice`. */
+  /** The principal that delegated it, such as `caller:alice`. */
   delegator: principalSchema,
-  /** The conversation that it belongs to; grants nothing. */
+  /** The conversation that it belongs to; it grants no access. */
   context_id: z.string(),
   /** The delegation that this one is a part of. */
   parent_id: delegationIdSchema.nullable(),
@@ -91,13 +88,13 @@ export const delegationSchema = z.strictObject({
   redrive_of: delegationIdSchema.nullable(),
   /** 0 to 9, higher first. */
   priority: z.int().min(0).max(9),
-  /** The delegator's own. */
+  /** Set by the delegator; the broker does not read it. */
   metadata: z.record(z.string(), z.unknown()),
   /** The first 100 bytes of the text. */
   task_preview: z.string(),
   /** The task as it was sent. */
   message: messageSchema,
-  /** The latest. */
+  /** The latest progress. */
   progress: progressSchema.nullable(),
   /** Open in the states `input_required` and `auth_required`. */
   interrupt: interruptSchema.nullable(),
@@ -107,27 +104,27 @@ export const delegationSchema = z.strictObject({
   /** From 1. */
   attempt: z.int().min(1),
   max_attempts: z.int().min(1),
-  /** Who works at it, from when, and until when unless a heartbeat comes. */
+  /** The worker, and since when; it loses the lease at `expires_at` unless it sends a heartbeat. */
   lease: z
     .strictObject({ worker_id: z.string(), granted_at: instantSchema, expires_at: instantSchema })
     .nullable(),
   /** Follow-ups, questions and answers, oldest first. */
   history: z.array(messageSchema),
-  /** This and the others ending in `_at` are ISO 8601 in UTC, with milliseconds. */
+  /** Fields ending in `_at` are ISO 8601 in UTC, with milliseconds. */
   created_at: instantSchema,
   updated_at: instantSchema,
-  /** Not handed out before. */
+  /** Not leased before. */
   not_before_at: instantSchema.nullable(),
-  /** Failed (`deadline_exceeded`) if not finished by then. */
+  /** Fails with `deadline_exceeded` if not finished by then. */
   deadline_at: instantSchema,
   finished_at: instantSchema.nullable(),
-  /** What its agent kept with it; shown to the agent and the operator, by `GET /v1/delegations/{id}` alone. */
+  /** Saved by its agent; visible to the agent and the operator, only in `GET /v1/delegations/{id}`. */
   checkpoint: checkpointSchema.optional(),
 });
 /** One piece of delegated work, from `submitted` to its end. */
 export type Delegation = z.infer<typeof delegationSchema>;
 
-/** A new delegation is answered with the target's presence, so that a caller sees that nobody is polling. */
+/** A new delegation, with the presence of its target: the caller sees whether workers poll. */
 export const acceptedDelegationSchema = delegationSchema.extend({ presence: presenceSchema });
 export type AcceptedDelegation = z.infer<typeof acceptedDelegationSchema>;
 
@@ -137,34 +134,34 @@ export const delegateRequestSchema = z
     target: agentNameSchema,
     /** The work as text; this or `message`. */
     task: z.string().min(1).optional(),
-    /** The work as an A2A Message, whose parts arrive at the agent untouched. */
+    /** The work as an A2A Message; its parts reach the agent unchanged. */
     message: messageInputSchema.optional(),
     /** The conversation that it belongs to, 1 to 128 of `A-Z a-z 0-9 . _ : -`. Default: a new one. */
     context_id: contextIdSchema.optional(),
-    /** 0 to 9, higher first, first in first out within one. Default 5. */
+    /** 0 to 9, higher first; first in, first out within a priority. Default 5. */
     priority: z.int().min(0).max(9).default(5),
-    /** Not handed out before so many seconds; this or `not_before`. */
+    /** Not leased for this many seconds; this or `not_before`. */
     delay_seconds: z.number().min(0).max(31_536_000).optional(),
     /** An ISO 8601 instant before the year 9000. */
     not_before: givenInstantSchema.optional(),
-    /** Failed if not finished so many seconds after it may be handed out; this or `deadline`. Default 7 days. */
+    /** Fails if not finished this many seconds after it may be leased; this or `deadline`. Default 7 days. */
     ttl_seconds: z.number().positive().max(31_536_000).optional(),
     /** An ISO 8601 instant before the year 9000. */
     deadline: givenInstantSchema.optional(),
-    /** Failed (`not_picked_up`) if nobody took it within so many seconds. */
+    /** Fails with `not_picked_up` if no worker leases it within this many seconds. */
     start_within_seconds: z.number().positive().max(31_536_000).optional(),
-    /** 1 to 100. Default: the agent's. */
+    /** 1 to 100. Default: the agent's setting. */
     max_attempts: z.int().min(1).max(100).optional(),
-    /** The delegation that this one is a part of: one that you may see, and live. */
+    /** The delegation that this one is a part of: live, and visible to you. */
     parent_id: delegationIdSchema.optional(),
-    /** Where its questions and its end are told, signed by Standard Webhooks; never shown again. */
+    /** Gets its questions and its end, signed as Standard Webhooks; never shown again. */
     callback: callbackSchema.optional(),
-    /** Your own, up to 16 KiB as JSON. */
+    /** Up to 16 KiB as JSON; the broker does not read it. */
     metadata: z
       .record(z.string(), z.unknown())
       .refine(
         (value) => new TextEncoder().encode(JSON.stringify(value)).length <= LIMITS.metadata_bytes.value,
-        "metadata has at most 16 KiB",
+        "metadata exceeds 16 KiB",
       )
       .default({}),
   })
@@ -181,16 +178,16 @@ export const delegateRequestSchema = z
     path: ["ttl_seconds"],
   });
 export type DelegateRequest = z.output<typeof delegateRequestSchema>;
-/** What is to be done, by whom, and until when: `target`, and either `task` or `message`. */
+/** Work for an agent: `target`, and either `task` or `message`. */
 export type DelegateInput = z.input<typeof delegateRequestSchema>;
 
-/** Which delegations a list shows; one of the first four is the index, the others filter what it finds. */
+/** Which delegations a list shows. One of the first four fields selects the index; the others filter its entries. */
 export const delegationFilterSchema = z.strictObject({
   target: agentNameSchema.optional(),
   delegator: principalSchema.optional(),
   context_id: contextIdSchema.optional(),
   parent_id: delegationIdSchema.optional(),
-  /** One or several, separated by commas. */
+  /** One or more, separated by commas. */
   state: z
     .string()
     .transform((text) => text.split(","))
@@ -204,23 +201,23 @@ export const delegationFilterSchema = z.strictObject({
   since: givenInstantSchema.optional(),
   /** Created before this instant. */
   until: givenInstantSchema.optional(),
-  /** Text in the preview of the task; case is ignored. */
+  /** Text that the task preview contains, ignoring case. */
   q: z.string().min(1).max(100).optional(),
 });
-/** Which delegations to list; what is given must all hold. */
+/** Which delegations to list; all given conditions apply. */
 export interface DelegationFilter extends Omit<z.input<typeof delegationFilterSchema>, "state"> {
-  /** One or several of them. */
+  /** One state, or several. */
   readonly state?: State | readonly State[] | undefined;
 }
 
 export const delegationPageSchema = z.strictObject({
   delegations: z.array(delegationSchema),
   next_cursor: z.string().nullable(),
-  /** Everything created at or after this instant was looked at; null: everything was. */
+  /** The list has considered everything created at or after this instant; null: everything. */
   scanned_to: instantSchema.nullable(),
 });
 
-/** A caller's inbox, behind a cursor and up to one. */
+/** Results after a cursor, with the cursor to continue from. */
 export const resultPageSchema = z.strictObject({ results: z.array(delegationSchema), cursor: z.string() });
 
 export const cancelRequestSchema = z.strictObject({
@@ -228,7 +225,7 @@ export const cancelRequestSchema = z.strictObject({
   cascade: z.boolean().default(true),
 });
 
-/** One of a batch; the key may stand with it. Checked by itself, so that one that is wrong spoils no other. */
+/** A batch. Each item is validated on its own, so that an invalid one does not affect the others. */
 export const batchRequestSchema = z.strictObject({
   delegations: z.array(z.record(z.string(), z.unknown())).min(1).max(LIMITS.batch.value),
 });

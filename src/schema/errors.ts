@@ -1,17 +1,17 @@
 /**
- * The one error table: code → category, HTTP status, retryable, recovery. Every door, the CLI's exit
- * codes and the docs are derived from it. Limit: what A2A calls each stands in a2a-errors.ts.
+ * The error table: code → category, HTTP status, retryable, recovery. Every API, the CLI's exit codes and the docs are
+ * derived from it; a2a-errors.ts has the names of A2A.
  */
 import * as z from "zod";
 
 export const CATEGORIES = {
-  CONFIG: { exit: 78, meaning: "bad configuration, unknown agent" },
-  AUTH: { exit: 77, meaning: "missing, wrong or insufficient token" },
+  CONFIG: { exit: 78, meaning: "bad configuration or unknown agent" },
+  AUTH: { exit: 77, meaning: "missing, invalid or insufficient token" },
   PROTOCOL: { exit: 64, meaning: "malformed or illegal request" },
-  UPSTREAM: { exit: 1, meaning: "the agent failed or refused, or the work is not there" },
-  TRANSPORT: { exit: 75, meaning: "Redis away, overloaded, shutting down, queue full" },
-  TIMEOUT: { exit: 124, meaning: "a wait or deadline ran out" },
-  INTERNAL: { exit: 70, meaning: "a bug; quote the request id" },
+  UPSTREAM: { exit: 1, meaning: "the agent failed or refused, or the work does not exist" },
+  TRANSPORT: { exit: 75, meaning: "Redis unavailable, overload, shutdown, full queue" },
+  TIMEOUT: { exit: 124, meaning: "a wait or deadline expired" },
+  INTERNAL: { exit: 70, meaning: "a bug; report the request id" },
 } as const;
 
 export const categorySchema = z.enum([
@@ -27,12 +27,12 @@ export type Category = z.infer<typeof categorySchema>;
 
 interface ErrorRow {
   readonly category: Category;
-  /** HTTP status; null for codes that only ever stand on a delegation. */
+  /** HTTP status; null for codes that appear only in the `error` of a delegation. */
   readonly status: number | null;
   readonly title: string;
   readonly retryable: boolean;
   readonly recovery: string;
-  /** The recovery in the words of the `errand` program, where they differ. */
+  /** The recovery as the CLI prints it, if it differs. */
   readonly cli?: string;
 }
 
@@ -49,28 +49,28 @@ export const ERRORS = {
   invalid_request: row(
     "PROTOCOL",
     400,
-    "The request is not valid",
+    "The request is invalid",
     "Correct the fields named in details.issues.",
     false,
-    "Correct what is named, and try again.",
+    "Correct the named fields and try again.",
   ),
   invalid_json: row("PROTOCOL", 400, "The body is not valid JSON", "Send one well-formed JSON object."),
   invalid_utf8: row("PROTOCOL", 400, "The body is not valid UTF-8", "Encode the body as UTF-8."),
   unauthenticated: row(
     "AUTH",
     401,
-    "No valid token",
+    "The token is missing or invalid",
     "Send 'Authorization: Bearer <token>' with a token that is neither revoked nor expired.",
     false,
-    "Set ERRAND_TOKEN or --token to a token that is neither revoked nor expired ('errand token create' makes one).",
+    "Set ERRAND_TOKEN or --token to a token that is neither revoked nor expired ('errand token create' creates one).",
   ),
   forbidden: row(
     "AUTH",
     403,
-    "This principal may not do that",
-    "Use a token of a principal that is allowed to.",
+    "The principal lacks the permission",
+    "Use the token of a principal that has the permission.",
     false,
-    "Set ERRAND_TOKEN or --token to the token of a principal that is allowed to; 'errand doctor' says whose yours is.",
+    "Set ERRAND_TOKEN or --token to the token of a principal that has the permission; 'errand doctor' shows whose token you use.",
   ),
   not_accepted: row(
     "AUTH",
@@ -78,12 +78,12 @@ export const ERRORS = {
     "The agent does not accept work from you",
     "Ask the operator to add you to the agent's accepts_from.",
     false,
-    "Ask the operator to let you in: 'errand agent put <agent> --accepts-from <principals...>'.",
+    "Ask the operator to add you: 'errand agent put <agent> --accepts-from <principals...>'.",
   ),
   agent_unknown: row(
     "CONFIG",
     404,
-    "No such agent",
+    "The agent does not exist",
     "Check the name with GET /v1/agents, or create it with PUT /v1/agents/{agent}.",
     false,
     "Check the name with 'errand agent list', or create it with 'errand agent put <agent>'.",
@@ -91,99 +91,99 @@ export const ERRORS = {
   delegation_not_found: row(
     "UPSTREAM",
     404,
-    "No such delegation",
-    "Check the id; finished delegations leave after the retention time.",
+    "The delegation does not exist",
+    "Check the id. Finished delegations are deleted after the retention time.",
     false,
-    "Check the id with 'errand list'; finished delegations leave after the retention time.",
+    "Check the id with 'errand list'. Finished delegations are deleted after the retention time.",
   ),
-  lease_unknown: row("UPSTREAM", 404, "No such lease", "Drop this work and ask for a new lease."),
+  lease_unknown: row("UPSTREAM", 404, "The lease does not exist", "Stop this work and request a new lease."),
   reply_unknown: row(
     "UPSTREAM",
     404,
     "The reply matches no delegation",
-    "Send the delegation_id and lease_id that came with the request.",
+    "Send the delegation_id and lease_id of the request.",
   ),
   not_found: row(
     "PROTOCOL",
     404,
-    "No such resource",
-    "Check method and path against the documentation.",
+    "The resource does not exist",
+    "Check the method and the path against the API description.",
     false,
-    "Check the id, and that the URL is the broker's.",
+    "Check the id and the broker's URL.",
   ),
   lease_lost: row(
     "PROTOCOL",
     409,
     "The lease is no longer yours",
-    "Stop this work; details.reason says why. Nothing was changed.",
+    "Stop this work. details.reason says why the lease ended; the request changed nothing.",
   ),
   already_finished: row(
     "PROTOCOL",
     409,
     "The delegation is finished",
-    "Read it; its state will not change.",
+    "Read the delegation; its state is final.",
     false,
-    "See how it ended with 'errand get <id>'; its state will not change.",
+    "See the result with 'errand get <id>'; its state is final.",
   ),
   interrupt_not_open: row(
     "PROTOCOL",
     409,
-    "That question is not open",
+    "The question is not open",
     "Read the delegation and answer its current interrupt.",
     false,
-    "See what it asks now with 'errand get <id>'.",
+    "See the open question with 'errand get <id>'.",
   ),
   agent_busy: row(
     "PROTOCOL",
     409,
     "The agent has live delegations",
-    "Wait for them, cancel them, or delete with ?force=true.",
+    "Wait for them, cancel them, or delete the agent with ?force=true.",
     false,
-    "Wait for them, cancel them ('errand list --target <agent>'), or delete with --force.",
+    "Wait for them, cancel them ('errand list --target <agent>'), or delete the agent with --force.",
   ),
   wrong_state: row(
     "PROTOCOL",
     409,
-    "Not possible in this state",
+    "The delegation's state does not allow this",
     "Read the delegation and act on its state.",
     false,
-    "See where it stands with 'errand get <id>'.",
+    "Check the state with 'errand get <id>'.",
   ),
   precondition_failed: row(
     "PROTOCOL",
     412,
-    "The condition of If-Match or If-None-Match is not met",
-    "Read the agent, check what changed, and try again with its current ETag.",
+    "The condition of If-Match or If-None-Match failed",
+    "Read the agent, check what changed, and retry with its current ETag.",
   ),
   limit_reached: row(
     "PROTOCOL",
     409,
     "A limit is reached",
-    "Waiting does not help. details.limit names the limit; put the rest into the reply, or delegate it separately.",
+    "Do not retry; details.limit names the limit. Put the rest into the reply, or delegate it separately.",
     false,
-    "Waiting does not help: put the rest into the reply, or delegate it separately.",
+    "Do not retry. Put the rest into the reply, or delegate it separately.",
   ),
   payload_too_large: row(
     "PROTOCOL",
     413,
     "The body is too large",
-    "Send less, or put the content behind a URL part.",
+    "Send less, or refer to large content by a URL part.",
     false,
-    "Send less, or put the content behind a URL part (--message-file).",
+    "Send less, or refer to large content by a URL part (--message-file).",
   ),
   unsupported_media_type: row(
     "PROTOCOL",
     415,
-    "Only JSON is understood",
+    "The body must be JSON",
     "Send 'Content-Type: application/json'.",
   ),
   idempotency_conflict: row(
     "PROTOCOL",
     422,
-    "This Idempotency-Key was used with another body",
+    "The Idempotency-Key was used with a different body",
     "Use a new key for new work.",
     false,
-    "Give another --idempotency-key for other work, or none.",
+    "Use another --idempotency-key for new work, or none.",
   ),
   delegation_loop: row(
     "PROTOCOL",
@@ -194,8 +194,8 @@ export const ERRORS = {
   unknown_task_state: row(
     "PROTOCOL",
     422,
-    "Unknown task state",
-    "Send one of the task states of the A2A specification.",
+    "The task state is unknown",
+    "Send a task state of the A2A specification.",
   ),
   queue_full: row(
     "TRANSPORT",
@@ -211,7 +211,7 @@ export const ERRORS = {
     "Too many requests",
     "Retry after the time in Retry-After.",
     true,
-    "Try again in a while.",
+    "Try again later.",
   ),
   quota_exceeded: row(
     "TRANSPORT",
@@ -219,29 +219,29 @@ export const ERRORS = {
     "A quota is used up",
     "Close streams or polls, or retry after the time in Retry-After.",
     true,
-    "End some waits and watches, or try again in a while.",
+    "End some waits and watches, or try again later.",
   ),
   internal: row(
     "INTERNAL",
     500,
     "Internal error",
-    "Report it with the request id; the outcome may be unknown.",
+    "Report it with the request id. The request may have taken effect.",
   ),
   redis_unavailable: row(
     "TRANSPORT",
     503,
-    "The broker's storage is away",
+    "The broker's storage is unavailable",
     "Retry after the time in Retry-After, with the same Idempotency-Key.",
     true,
-    "Try again in a while; 'errand doctor' looks at the broker's Redis.",
+    "Try again later; 'errand doctor' checks the broker's Redis.",
   ),
   overloaded: row(
     "TRANSPORT",
     503,
-    "The broker is short of memory or time",
+    "The broker is overloaded",
     "Retry after the time in Retry-After.",
     true,
-    "Try again in a while; 'errand doctor' shows what memory is left.",
+    "Try again later; 'errand doctor' shows the free memory.",
   ),
   shutting_down: row(
     "TRANSPORT",
@@ -254,42 +254,42 @@ export const ERRORS = {
   attempts_exhausted: row(
     "UPSTREAM",
     null,
-    "Every attempt was lost",
-    "Look at the agent's workers, then redrive the delegation.",
+    "All attempts failed",
+    "Check the agent's workers, then redrive the delegation.",
     false,
-    "Look at the agent's workers, then 'errand redrive <id>'.",
+    "Check the agent's workers, then run 'errand redrive <id>'.",
   ),
   deadline_exceeded: row(
     "TIMEOUT",
     null,
     "The deadline passed",
-    "Delegate again with a later deadline if the work is still wanted.",
+    "Delegate again with a later deadline if the work is still needed.",
     false,
-    "Delegate again with a longer --ttl if the work is still wanted.",
+    "Delegate again with a longer --ttl if the work is still needed.",
   ),
   interrupt_expired: row(
     "TIMEOUT",
     null,
-    "Nobody answered in time",
+    "The question was not answered in time",
     "Delegate again and answer sooner.",
     false,
-    "Delegate it anew with 'errand redrive <id>', and answer sooner.",
+    "Run 'errand redrive <id>', and answer sooner.",
   ),
   not_picked_up: row(
     "TIMEOUT",
     null,
-    "No worker took it in time",
+    "No worker took the work in time",
     "Start a worker for the agent, then delegate again.",
     false,
-    "Start a worker with 'errand work --agent <agent>', then 'errand redrive <id>'.",
+    "Start a worker with 'errand work --agent <agent>', then run 'errand redrive <id>'.",
   ),
   agent_error: row(
     "UPSTREAM",
     null,
     "The agent failed",
-    "Read error.message; it is the agent's own.",
+    "Read error.message, which the agent wrote.",
     false,
-    "That is the agent's own message; 'errand get <id>' shows the rest.",
+    "The agent wrote this message; 'errand get <id>' shows the rest.",
   ),
   rejected: row(
     "UPSTREAM",
@@ -297,12 +297,17 @@ export const ERRORS = {
     "The agent refused the work",
     "Change the work or delegate to another agent.",
   ),
-  canceled: row("UPSTREAM", null, "The delegation was canceled", "Delegate again if it is still wanted."),
+  canceled: row(
+    "UPSTREAM",
+    null,
+    "The delegation was canceled",
+    "Delegate again if the work is still needed.",
+  ),
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Body of every error answer, `application/problem+json` (RFC 9457). */
+/** The body of every error response, `application/problem+json` (RFC 9457). */
 export const problemSchema = z.object({
   type: z.string(),
   title: z.string(),
@@ -325,12 +330,12 @@ export interface ErrorContext {
   /** True while the delegation is not finished. */
   readonly delegation_valid?: boolean;
   readonly retry_after_seconds?: number;
-  /** Instead of the code's own, where that would not help. */
+  /** Replaces the recovery of the code where that does not help. */
   readonly recovery?: string;
   readonly cause?: unknown;
 }
 
-/** An expected refusal: `code` is a key of {@link ERRORS}; `message` says what failed and is safe to show. */
+/** An expected error: `code` is a key of {@link ERRORS}; `message` says what failed and is safe to show. */
 export class ErrandError extends Error {
   override readonly name = "ErrandError";
   readonly code: ErrorCode;
@@ -347,7 +352,7 @@ export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERRORS, code);
 }
 
-/** Renders an error for the wire; codes without a status of their own never reach here and count as 500. */
+/** Renders an error for the wire. A code without a status never reaches it, and counts as 500. */
 export function toProblem(error: ErrandError, requestId: string): Problem {
   const { category, status, title, retryable } = ERRORS[error.code];
   const { details, delegation_id, delegation_valid, recovery = ERRORS[error.code].recovery } = error.context;

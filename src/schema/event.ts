@@ -1,6 +1,6 @@
 /**
- * Events: immutable facts, one per move, with the stream id as their id.
- * Limit: what a status carries beside the envelope depends on the status and is not spelled out here.
+ * Events: immutable facts, one per move; the stream id is the event id. Limit: the additional fields of each `status` are
+ * not listed here.
  */
 import * as z from "zod";
 import { delegationSchema, stateSchema } from "./delegation.ts";
@@ -16,23 +16,23 @@ export type EventType = (typeof EVENT_TYPES)[number];
 export const TERMINAL_EVENT_TYPES: readonly string[] = ["DELEGATION_COMPLETE", "DELEGATION_FAILED"];
 
 export const eventSchema = z.looseObject({
-  /** The cursor: resume behind it with `after`. */
+  /** The cursor: resume from it with `after`. */
   id: z.string(),
   type: z.enum(EVENT_TYPES),
   delegation_id: delegationIdSchema,
-  /** From 1, without a gap, for each delegation. */
+  /** Counts the events of a delegation from 1, without gaps. */
   seq: z.int().min(1),
   /** An ISO 8601 instant. */
   at: instantSchema,
-  /** Where the delegation stands after it. */
+  /** The delegation's state after the event. */
   state: stateSchema,
   target: z.string(),
   delegator: principalSchema,
   context_id: z.string(),
-  /** What happened, for example `leased`, `progress`, `artifact`; what belongs to it stands beside it. */
+  /** What happened, for example `leased`, `progress`, `artifact`; its data is in further fields. */
   status: z.string().optional(),
 });
-/** One immutable fact about a delegation; an unknown `status` is one of a later version. */
+/** One immutable fact about a delegation; an unknown `status` comes from a later version. */
 export type DelegationEvent = z.infer<typeof eventSchema>;
 
 /** The first frame of a stream that was opened without a cursor. */
@@ -43,11 +43,11 @@ export const snapshotEventSchema = z.looseObject({
   delegation: delegationSchema,
 });
 
-/** What follows is what is still kept; older events are gone. */
+/** Older events are gone; the events that are still stored follow. */
 export const resetEventSchema = z.looseObject({ id: z.string(), type: z.literal("RESET") });
 
 export const streamEventSchema = z.union([eventSchema, snapshotEventSchema, resetEventSchema]);
-/** What a watcher gets: events, a snapshot first where there is no cursor, `RESET` where older ones are gone. */
+/** An item of a stream: an event, a snapshot (first, without a cursor), or `RESET` where older events are gone. */
 export type StreamEvent = z.infer<typeof streamEventSchema>;
 
 export const eventPageSchema = z.strictObject({ events: z.array(streamEventSchema), cursor: z.string() });

@@ -1,6 +1,6 @@
 /**
- * Questions and their answers, and what else is said to a delegation on its way. Limit: `options`
- * and `schema` are the agent's hints to whoever answers; answers are not checked against them.
+ * Questions, answers, follow-ups and bulk requests. Limit: `options` and `schema` are hints of the agent; answers are not
+ * checked against them.
  */
 import * as z from "zod";
 import { agentMessageInputSchema, messageInputSchema, messageSchema } from "./a2a.ts";
@@ -10,12 +10,12 @@ const ONE_TEXT = { error: "give at most one of text and message", path: ["text"]
 const oneText = (body: { text?: unknown; message?: unknown }): boolean =>
   body.text === undefined || body.message === undefined;
 
-/** As long as the messageId that may stand for it. */
+/** As long as a messageId, which may serve as the request id. */
 const requestIdSchema = z
   .string()
   .min(1)
   .max(1024)
-  .refine((id) => id !== "__proto__", "no answer could name it");
+  .refine((id) => id !== "__proto__", "must not be __proto__: no answer could name it");
 
 const questionShape = {
   request_id: requestIdSchema.optional(),
@@ -27,14 +27,14 @@ const questionShape = {
 export const questionSchema = z.strictObject(questionShape).refine(oneText, ONE_TEXT);
 export type QuestionInput = z.output<typeof questionSchema>;
 
-/** One question, or several under `requests`; without any words the agent still interrupts. */
+/** One question, or several under `requests`; the text is optional. */
 export const interruptRequestSchema = z
   .strictObject({
     kind: z.enum(["input", "auth"]),
     ...questionShape,
     requests: z.array(questionSchema).min(1).max(32).optional(),
     expires_in_seconds: z.number().min(1).max(31_536_000).optional(),
-    /** Kept with the delegation as by a heartbeat, in the same move. */
+    /** Saved with the delegation in the same move, as by a heartbeat. */
     checkpoint: checkpointSchema.nullable().optional(),
   })
   .refine(oneText, ONE_TEXT)
@@ -49,14 +49,14 @@ export const interruptRequestSchema = z
       const ids = requests.flatMap(({ request_id }) => request_id ?? []);
       return new Set(ids).size === ids.length;
     },
-    { error: "each request_id may stand once", path: ["requests"] },
+    { error: "each request_id must be unique", path: ["requests"] },
   );
 export type InterruptRequest = z.output<typeof interruptRequestSchema>;
 export type InterruptInput = z.input<typeof interruptRequestSchema>;
 
 export const decisionSchema = z.enum(["approve", "deny"]);
 
-/** What was answered to one request. */
+/** The answer to one request. */
 export const givenAnswerSchema = z.strictObject({
   decision: decisionSchema.optional(),
   message: messageSchema.optional(),
@@ -65,7 +65,7 @@ export const givenAnswerSchema = z.strictObject({
 export type GivenAnswer = z.infer<typeof givenAnswerSchema>;
 export const givenAnswersSchema = z.record(z.string(), givenAnswerSchema);
 
-/** `answers` is there when the question was answered before; the lease is kept then. */
+/** `answers` is present if the question was already answered; the agent then keeps the lease. */
 export const raisedSchema = z.strictObject({
   interrupt_id: z.string(),
   answers: givenAnswersSchema.optional(),
@@ -84,7 +84,7 @@ const SAYS = { error: "give a decision, text, message or data", path: ["text"] }
 
 export const answerSchema = z.strictObject(answerShape).refine(oneText, ONE_TEXT).refine(says, SAYS);
 export type AnswerInput = z.output<typeof answerSchema>;
-/** An answer as it is sent: any of `decision`, `text` or `message`, and `data`. */
+/** An answer as sent: any of `decision`, `text` or `message`, and `data`. */
 export type AnswerBody = z.input<typeof answerSchema>;
 
 export const answerRequestSchema = z
@@ -110,7 +110,7 @@ export const messageRequestSchema = z
 export type MessageRequest = z.output<typeof messageRequestSchema>;
 export type MessageInput = z.input<typeof messageRequestSchema>;
 
-/** Which delegations of an agent a bulk verb is about; older than `before`. */
+/** Selects delegations of an agent, older than `before`. */
 export const bulkRequestSchema = z.strictObject({
   target: agentNameSchema,
   error_code: z
@@ -122,7 +122,7 @@ export const bulkRequestSchema = z.strictObject({
 });
 export type BulkRequest = z.output<typeof bulkRequestSchema>;
 
-/** One delegation of a bulk request that was refused, and why; the others were done. */
+/** A delegation that a bulk request could not change, and why. */
 export const bulkRefusedSchema = z.strictObject({
   delegation_id: delegationIdSchema,
   code: z.string(),

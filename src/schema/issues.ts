@@ -1,6 +1,6 @@
 /**
- * The problems of an invalid value, in the same words everywhere: a path and a reason each, unknown fields by name.
- * Limit: the first 50, because a hostile body has a million.
+ * The issues of an invalid value, in the same form everywhere: each has a path and a reason; unknown fields are named.
+ * Limit: the first 50, because a hostile body can have a million.
  */
 import type * as z from "zod";
 import { ErrandError } from "./errors.ts";
@@ -12,7 +12,7 @@ export interface Issue {
 
 export interface Issues {
   readonly issues: readonly Issue[];
-  /** How many more there are. */
+  /** The number of issues not listed. */
   readonly omitted: number;
   /** The first one, as a sentence. */
   readonly text: string;
@@ -21,7 +21,7 @@ export interface Issues {
 interface Place {
   /** Where an unknown field is: "unknown field in the body". */
   readonly where?: string;
-  /** The name of the value itself, for a problem without a path. */
+  /** The name of the value itself, for an issue without a path. */
   readonly whole: string;
   /** The path to the value in what was sent. */
   readonly under?: string;
@@ -43,14 +43,14 @@ export function issuesOf({ issues: found }: z.ZodError, { where, whole, under = 
   return {
     issues,
     omitted: countOf(found) - issues.length,
-    text: `${first?.path || whole}: ${first?.reason ?? "is not valid"}`,
+    text: `${first?.path || whole}: ${first?.reason ?? "is invalid"}`,
   };
 }
 
 const countOf = (issues: readonly z.core.$ZodIssue[]): number =>
   issues.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length : 1), 0);
 
-/** The `invalid_request` for these problems. */
+/** The `invalid_request` error with these issues. */
 export function invalidRequest(error: z.ZodError, place: Place): ErrandError {
   const { issues, omitted, text } = issuesOf(error, place);
   return new ErrandError("invalid_request", text, {

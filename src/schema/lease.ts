@@ -1,7 +1,4 @@
-/**
- * Working on a delegation: leases, heartbeats, replies. Limit: a lease id is no credential;
- * who may use it is decided by the token.
- */
+/** Working on a delegation: leases, heartbeats, replies. Limit: a lease id is no credential; the token decides. */
 import * as z from "zod";
 import { artifactInputSchema, messageSchema, replyMessageInputSchema } from "./a2a.ts";
 import { delegationSchema, progressSchema } from "./delegation.ts";
@@ -20,7 +17,7 @@ export const leaseRequestSchema = z.strictObject({
 });
 export type LeaseRequest = z.output<typeof leaseRequestSchema>;
 
-/** An A2A JSON-RPC SendMessage envelope, ready to be handed to any A2A server; its id is the lease id. */
+/** An A2A JSON-RPC SendMessage request, ready to be sent to any A2A server; its id is the lease id. */
 export const leaseEnvelopeSchema = z.object({
   jsonrpc: z.literal("2.0"),
   id: leaseIdSchema,
@@ -42,16 +39,16 @@ export const leasesSchema = z.strictObject({ leases: z.array(leaseSchema) });
 
 export const heartbeatRequestSchema = z.strictObject({
   progress: progressSchema.optional(),
-  /** messageId of the newest follow-up that has arrived; it covers all before it. */
+  /** messageId of the newest follow-up received; it acknowledges all before it. */
   seen: z.string().min(1).max(255).optional(),
-  /** Takes the place of the one before it; null takes it away. */
+  /** Replaces the previous checkpoint; null deletes it. */
   checkpoint: checkpointSchema.nullable().optional(),
   wait_seconds: waitSecondsSchema.default(0),
 });
 export const heartbeatSchema = z.strictObject({
   expires_at: instantSchema,
   messages: z.array(messageSchema),
-  /** The lease is extended, but the progress was dropped: the delegation's events, or the memory, are at their limit. */
+  /** The lease is extended, but the progress was dropped: the delegation's events or the memory are at their limit. */
   progress_dropped: z.literal(true).optional(),
 });
 
@@ -59,7 +56,7 @@ export const artifactRequestSchema = z.strictObject({
   artifact: artifactInputSchema,
   append: z.boolean().default(false),
   last_chunk: z.boolean().default(false),
-  /** Makes a repeat safe: compared with the chunk_id of the last chunk accepted for this artifact on this lease. */
+  /** Makes a retry safe: compared with the chunk_id of the last chunk accepted for this artifact on this lease. */
   chunk_id: z
     .string()
     .regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters without spaces")
@@ -67,7 +64,7 @@ export const artifactRequestSchema = z.strictObject({
 });
 export const artifactAnswerSchema = z.strictObject({
   expires_at: instantSchema,
-  /** The chunk repeats the last one; nothing was added. */
+  /** The chunk repeats the last one and was not added. */
   duplicate: z.literal(true).optional(),
 });
 
@@ -98,9 +95,9 @@ export const replyRequestSchema = z
         code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, "a code is snake_case, up to 64 characters"),
         message: z.string().max(65_536),
         retryable: z.boolean().default(false),
-        /** Of what kind it is, where the agent knows. Default: `UPSTREAM`. */
+        /** The kind of failure. Default: `UPSTREAM`. */
         category: z.enum(["AUTH", "UPSTREAM", "TRANSPORT", "TIMEOUT"]).optional(),
-        /** Whose service failed, for example `openai`. */
+        /** The service that failed, for example `openai`. */
         provider: z
           .string()
           .regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/)
@@ -114,7 +111,7 @@ export const replyRequestSchema = z
     path: ["text"],
   })
   .refine((body) => body.state !== "completed" || body.error === undefined, {
-    error: "a completed reply carries no error",
+    error: "a completed reply must have no error",
     path: ["error"],
   });
 export type ReplyRequest = z.output<typeof replyRequestSchema>;

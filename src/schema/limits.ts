@@ -1,6 +1,6 @@
 /**
- * The one table of limits: how much is taken, and what is answered beyond it. The schemas, the script
- * and the docs read it from here. Limit: per-agent limits (max_working and its like) are settings of the agent.
+ * The table of limits, with the error code beyond each. The schemas, the script and the docs are derived from it. The
+ * limits of one agent (`max_working` and so on) are its settings.
  */
 import type { ErrorCode } from "./errors.ts";
 
@@ -8,7 +8,7 @@ interface Limit {
   readonly value: number;
   readonly unit: string;
   readonly what: string;
-  /** The code of the answer beyond it; null where the broker cuts instead of refusing. */
+  /** The error code beyond it; null where the broker cuts or drops instead of refusing. */
   readonly code: ErrorCode | null;
 }
 
@@ -41,13 +41,13 @@ export const LIMITS = {
   delegation_events: limit(
     10_000,
     "events",
-    "one delegation; beyond it artifacts, questions and follow-ups are refused, progress is dropped, and each release spends an attempt; its end is never refused",
+    "of one delegation; beyond it artifacts, questions and follow-ups are refused, progress is dropped, and each release spends an attempt; its final reply is never refused",
     "limit_reached",
   ),
   event_bytes: limit(
     MIB,
     "bytes of event text",
-    "one delegation, not counting what `delegation_bytes` counts; beyond it the same holds as beyond `delegation_events`",
+    "of one delegation, without what `delegation_bytes` counts; beyond it the same applies as beyond `delegation_events`",
     "limit_reached",
   ),
   progress_per_second: limit(
@@ -56,50 +56,45 @@ export const LIMITS = {
     "progress and artifact chunks of one delegation",
     "rate_limited",
   ),
-  tree_depth: limit(8, "delegations", "one under the other", "delegation_loop"),
-  pushes: limit(10, "push notification configs", "one delegation", "limit_reached"),
+  tree_depth: limit(8, "delegations", "nested under each other", "delegation_loop"),
+  pushes: limit(10, "push notification configs", "of one delegation", "limit_reached"),
   queued_calls: limit(
     32,
     "callbacks",
-    "queued at once for one delegation: its newest questions and its end; the call of an older question is dropped. A push config has one queued call",
+    "queued at once for one delegation: its newest questions and its end; callbacks for older questions are dropped. A push config has one queued call",
     null,
   ),
-  children: limit(20_000, "children", "one delegation, by `parent_id`", "limit_reached"),
+  children: limit(20_000, "children", "of one delegation, by `parent_id`", "limit_reached"),
   idempotency_hours: limit(
     24,
     "hours",
-    "an idempotency key is kept at least, from the submit on, and for as long as its delegation's record; a refused submit leaves no key",
+    "an idempotency key is kept from the submit, and at least as long as the record of its delegation; a refused submit leaves no key",
     null,
   ),
   void_minutes: limit(
     10,
     "minutes",
-    "an unused delegation id stays blocked: after one of several simultaneous requests with the same idempotency key was refused, or after the key passed to another body",
+    "an unused delegation id stays blocked after one of several simultaneous requests with the same idempotency key was refused, or after another body took the key",
     null,
   ),
   live_events: limit(
     10_000,
     "events",
-    "of all delegations of a shard, kept for live subscribers; then the oldest go (about)",
+    "(about) of all delegations of a shard, kept for live subscribers; the oldest are dropped",
     null,
   ),
   live_bytes: limit(64 * MIB, "bytes", "the same events, trimmed by the sweep", null),
   delegator_percent: limit(
     50,
     "percent",
-    "(about) of Redis' `maxmemory`, for the delegations of one delegator and the idempotency keys that outlive them; each shard allows its part of it; beyond it the delegator's new work, follow-ups and push configs are refused, but not what its agents add; `ERRAND_DELEGATOR_PERCENT` changes it (the operator has no such limit)",
+    "(about) of Redis' `maxmemory`, for the delegations of one delegator and the idempotency keys that outlive them, split evenly among the shards; beyond it the delegator's new work, follow-ups and push configs are refused, but not the output of its agents; `ERRAND_DELEGATOR_PERCENT` changes it (the operator has no such limit)",
     "quota_exceeded",
   ),
-  memory_new_work: limit(
-    75,
-    "percent",
-    "of Redis' `maxmemory`, from which on new work is refused",
-    "overloaded",
-  ),
+  memory_new_work: limit(75, "percent", "of Redis' `maxmemory`; above it new work is refused", "overloaded"),
   memory_ceiling: limit(
     90,
     "percent",
-    "of Redis' `maxmemory`, from which on follow-ups, artifacts, questions, push configs and children are refused and progress is dropped; work can still be leased, returned and ended",
+    "of Redis' `maxmemory`; above it follow-ups, artifacts, questions, push configs and children are refused and progress is dropped; work can still be leased, released and ended",
     "overloaded",
   ),
   ceiling_bytes: limit(
@@ -126,26 +121,26 @@ export const LIMITS = {
   sessions: limit(
     1_000,
     "sessions",
-    "of MCP at one gateway for one principal; the one idle for longest makes room, refused when all are at work",
+    "of MCP at one gateway for one principal; the session idle for longest is closed for a new one, which is refused if all are active",
     "quota_exceeded",
   ),
   session_seconds: limit(
     3_600,
     "seconds",
-    "a session of MCP may be idle; then it is gone, and its client initializes again",
+    "an MCP session may be idle; then it is closed, and its client must initialize again",
     "not_found",
   ),
   wait_seconds: limit(60, "seconds", "a request may wait", "invalid_request"),
-  leases: limit(32, "leases", "one poll may take", "invalid_request"),
-  page: limit(1_000, "entries", "a page of events or results", "invalid_request"),
-  list_page: limit(100, "entries", "a page of delegations, agents or audit entries", "invalid_request"),
+  leases: limit(32, "leases", "granted to one poll", "invalid_request"),
+  page: limit(1_000, "entries", "on a page of events or results", "invalid_request"),
+  list_page: limit(100, "entries", "on a page of delegations, agents or audit entries", "invalid_request"),
   page_bytes: limit(
     8 * MIB,
     "bytes",
-    "(about) a page of events, results or a list; then it ends early, and its cursor is where it came to",
+    "(about) on a page of events, results or a list; the page then ends early, and its cursor continues from there",
     null,
   ),
-  connections: limit(20_000, "connections", "open at one gateway; more are closed at once", null),
+  connections: limit(20_000, "connections", "open at one gateway; further ones are closed at once", null),
   header_seconds: limit(
     10,
     "seconds",
@@ -161,7 +156,7 @@ export const LIMITS = {
   request_bytes: limit(
     32 * MIB,
     "bytes",
-    "of request bodies above 64 KiB of one principal at one gateway; each counts from its first byte until its request is answered",
+    "in request bodies above 64 KiB of one principal at one gateway; each counts from its first byte until the response is sent",
     "quota_exceeded",
   ),
   gateway_request_bytes: limit(
@@ -173,19 +168,19 @@ export const LIMITS = {
   requests: limit(
     256,
     "requests",
-    "in progress at one gateway for one principal, without those that wait or stream; others wait in turn, and are refused after about 5 s",
+    "in progress at one gateway for one principal, without those that wait or stream; further ones queue, and are refused after about 5 s",
     "overloaded",
   ),
   unread_bytes: limit(
     32 * MIB,
     "bytes",
-    "answers above 64 KiB that one principal has not read at one gateway; beyond it the answer whose reader has been idle for longest is cut, and streams wait",
+    "in responses above 64 KiB that one principal has not read at one gateway; beyond it the connection idle for longest is closed, and streams wait",
     null,
   ),
   gateway_unread_bytes: limit(
     256 * MIB,
     "bytes",
-    "the same for all principals at one gateway; the principal with most unread is cut",
+    "the same for all principals at one gateway; connections of the principal with the most unread bytes are closed",
     null,
   ),
   stalled_seconds: limit(
@@ -197,42 +192,37 @@ export const LIMITS = {
   reads: limit(
     2,
     "lists and pages",
-    "of events or results read at once at one gateway for one principal, and six for all; others wait in turn, principal by principal",
+    "of events or results read at once at one gateway for one principal, and six for all; further ones queue, principal by principal",
     null,
   ),
-  reads_waiting: limit(
-    1_000,
-    "lists and pages",
-    "waiting for their turn at one gateway for one principal",
-    "quota_exceeded",
-  ),
+  reads_waiting: limit(1_000, "lists and pages", "queued at one gateway for one principal", "quota_exceeded"),
   pipelined: limit(
     64,
     "requests",
-    "waiting on one connection for an earlier answer; beyond it the connection is closed",
+    "waiting on one connection for an earlier response; beyond it the connection is closed",
     null,
   ),
   buffered_events: limit(
     1_000,
     "events",
-    "(or 4 MiB) buffered for a reader that falls behind; then it is closed and resumes by its cursor",
+    "(or 4 MiB) buffered for a reader that falls behind; its stream is then closed, and it resumes by its cursor",
     null,
   ),
-  agents: limit(10_000, "agents", "one shard; existing agents can still be changed", "limit_reached"),
-  tokens: limit(10_000, "tokens", "live at a time, of all principals", "limit_reached"),
+  agents: limit(10_000, "agents", "in one shard; existing agents can still be changed", "limit_reached"),
+  tokens: limit(10_000, "tokens", "valid at a time, of all principals", "limit_reached"),
   agent_bytes: limit(64 * KIB, "bytes", "the settings of one agent, as JSON", "invalid_request"),
-  workers: limit(1_000, "workers", "remembered for one agent; as many leases are shown", null),
+  workers: limit(1_000, "workers", "remembered for one agent; at most as many leases are shown", null),
   worker_seconds: limit(86_400, "seconds", "a worker is remembered after its last poll", null),
   audit_entries: limit(
     10_000,
     "entries",
-    "of the operator in the audit log, and as many of all others together; then the oldest are dropped",
+    "in the audit log by the operator, and as many by all others together; the oldest are dropped",
     null,
   ),
   audit_entry_bytes: limit(
     1 * KIB,
     "bytes",
-    "the details of an audit entry, as JSON; larger details are left out",
+    "the details of an audit entry, as JSON; larger details are omitted",
     null,
   ),
   audit_days: limit(90, "days", "an audit entry is kept at most", null),
@@ -240,7 +230,7 @@ export const LIMITS = {
 
 export type LimitName = keyof typeof LIMITS;
 
-/** What is kept in Redis, and for how long. */
+/** Limits of what Redis stores, and for how long. */
 export const AT_REST: readonly LimitName[] = [
   "delegation_bytes",
   "metadata_bytes",
@@ -268,7 +258,7 @@ export const AT_REST: readonly LimitName[] = [
   "audit_days",
 ];
 
-/** What a gateway holds for its callers while they wait, read and write. */
+/** Limits of what a gateway keeps in memory for its callers. */
 export const IN_FLIGHT: readonly LimitName[] = [
   "body_bytes",
   "request_bytes",

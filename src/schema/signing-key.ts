@@ -1,7 +1,7 @@
-/** The key that signs agent cards: a private JWK. Limit: asymmetric keys alone; a shared secret could not be checked by others. */
+/** The key that signs agent cards: a private JWK. Limit: asymmetric keys only, because others must verify the signature. */
 import * as z from "zod";
 
-/** What a key can sign with, the usual first. */
+/** The algorithms of each kind of key, the default first. */
 const ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
   "EC P-256": ["ES256"],
   "EC P-384": ["ES384"],
@@ -29,12 +29,12 @@ export const signingKeySchema = z
     kid: text,
   })
   .transform(({ kty, crv, d, x, y, n, e, p, q, dp, dq, qi, alg, kid }, ctx) => {
-    const usual = ALGORITHMS[kty === "RSA" ? kty : `${kty} ${crv}`] ?? [];
-    const known = alg === undefined ? usual[0] : usual.find((one) => one === alg);
+    const algorithms = ALGORITHMS[kty === "RSA" ? kty : `${kty} ${crv}`] ?? [];
+    const known = alg === undefined ? algorithms[0] : algorithms.find((one) => one === alg);
     if (known === undefined) {
       const named =
-        usual.length === 0 ? `crv '${crv}' is not known` : `alg must be one of ${usual.join(", ")}`;
-      ctx.addIssue({ code: "custom", message: `signs nothing: ${named}` });
+        algorithms.length === 0 ? `crv '${crv}' is unknown` : `alg must be one of ${algorithms.join(", ")}`;
+      ctx.addIssue({ code: "custom", message: `cannot sign: ${named}` });
       return z.NEVER;
     }
     const members = { kty, crv, d, x, y, n, e, p, q, dp, dq, qi };

@@ -1,7 +1,4 @@
-/**
- * What a broker says of itself: version, time, its Redis. Limit: one gateway's view; a rate or a count is a
- * metric (`/metrics`).
- */
+/** The broker's status: version, time, its Redis. Limit: one gateway's view; counts and rates are metrics (`/metrics`). */
 import { z } from "zod";
 import { instantSchema, principalSchema } from "./values.ts";
 
@@ -15,18 +12,18 @@ export const redisStatusSchema = z.strictObject({
   maxmemory_bytes: z.int().min(0),
   used_memory_bytes: z.int().min(0),
   appendonly: z.boolean(),
-  /** Null where the provider hides CONFIG. */
+  /** Null if the provider disables CONFIG. */
   appendfsync: z.string().nullable(),
 });
 export type RedisStatus = z.infer<typeof redisStatusSchema>;
 
 export const statusSchema = z.strictObject({
   version: z.string(),
-  /** By Redis' clock, which all timing goes by. */
+  /** The time of Redis, by which all timers run. */
   now: instantSchema,
-  /** Whose token it was. */
+  /** The principal of the request's token. */
   principal: principalSchema,
-  /** For the operator and viewers; null for anybody else. */
+  /** For the operator and viewers; null for others. */
   redis: redisStatusSchema.nullable(),
 });
 export type Status = z.infer<typeof statusSchema>;

@@ -8,18 +8,18 @@ export function withoutTrailingSlashes(text: string): string {
 
 const HALF_AT_END = /[\uD800-\uDBFF]$/;
 
-/** At most `max` units from the start; it never ends in half a character. */
+/** The first `max` units, without half a character at the end. */
 export function truncate(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, max).replace(HALF_AT_END, "");
 }
 
-/** A half character as JSON escapes it, or the same text after an escaped backslash: a cheap check, nearly always false. */
+/** A lone surrogate as JSON escapes it, or the same text after an escaped backslash: a cheap check, nearly always false. */
 const HALF_ESCAPE = /\\u[dD][89a-fA-F]/;
 
-/** Whether JSON text may hold a lone surrogate: half a character, left by a cut between two code units. */
+/** Whether JSON text may contain a lone surrogate: half a character, left by a cut between two code units. */
 export const mayHoldHalves = (json: string): boolean => HALF_ESCAPE.test(json);
 
-/** The JSON value with each half character replaced by U+FFFD, in member names too. Limit: as deep as the stack. */
+/** The JSON value with each half character replaced by U+FFFD, also in member names. Limit: the depth of the stack. */
 export function wellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
   if (typeof value !== "object" || value === null) return value;
@@ -33,7 +33,7 @@ export function wellFormed(value: unknown): unknown {
 export const wellFormedJson = (json: string): string =>
   mayHoldHalves(json) ? JSON.stringify(wellFormed(JSON.parse(json))) : json;
 
-/** The paths at which a JSON value holds half characters, at most `max`. */
+/** The paths of half characters in a JSON value, at most `max`. */
 export function halvesIn(value: unknown, max: number): string[] {
   const found: string[] = [];
   const look = (one: unknown, path: string): void => {

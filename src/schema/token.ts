@@ -1,13 +1,10 @@
-/**
- * Bearer tokens and their principals. Limit: the secret is in one answer only, the one that
- * made it.
- */
+/** Bearer tokens and their principals. Limit: the secret appears only in the response that creates it. */
 import * as z from "zod";
 import { instantSchema, principalSchema } from "./values.ts";
 
 export const tokenRequestSchema = z.strictObject({
   principal: principalSchema.refine((principal) => principal !== "operator", {
-    error: "operator tokens are configured (ERRAND_OPERATOR_TOKEN), not made",
+    error: "the operator token is configured (ERRAND_OPERATOR_TOKEN), not created",
   }),
   expires_in_seconds: z.number().positive().max(315_360_000).optional(),
 });

@@ -1,6 +1,6 @@
 /**
- * Small values that many schemas share: names, principals, instants, durations.
- * Limit: syntax only; whether a named thing exists is the engine's question.
+ * Values that many schemas share: names, principals, instants, durations. Limit: syntax only; the engine checks whether a
+ * named thing exists.
  */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
@@ -30,7 +30,7 @@ export const principalPatternSchema = z
 /** ISO 8601 with milliseconds, UTC. */
 export const instantSchema = z.iso.datetime({ offset: true });
 
-/** Beyond this the years of what is reckoned from an instant would have five digits. */
+/** Sums with a later instant could need a year of five digits. */
 const LAST_INSTANT_MS = Date.UTC(9000, 0, 1);
 /** An instant as a caller gives it. */
 export const givenInstantSchema = instantSchema.refine(
@@ -53,14 +53,14 @@ export const fewOf = <T extends z.ZodType>(item: T, min: number, max: number) =>
     z.array(item).min(min).max(max),
   );
 
-/** What the holder of a lease keeps with the delegation for whoever holds it next. */
+/** Saved with the delegation by the holder of its lease, for the next holder. */
 export const checkpointSchema = z
   .record(z.string(), z.unknown())
   .refine(
     (value) => new TextEncoder().encode(JSON.stringify(value)).length <= LIMITS.checkpoint_bytes.value,
-    "a checkpoint has at most 4 KiB as JSON",
+    "the checkpoint exceeds 4 KiB as JSON",
   );
-/** A small JSON object; its members are the agent's own. */
+/** A small JSON object whose members the agent chooses. */
 export type Checkpoint = z.infer<typeof checkpointSchema>;
 
 export const waitSecondsSchema = z.number().min(0).max(LIMITS.wait_seconds.value);
@@ -73,19 +73,19 @@ export const queryNumber = (schema: z.ZodType<number, number>) =>
     .transform(Number)
     .pipe(schema);
 
-/** How a caller pages through what grows: behind a cursor, waiting for more, so many at once. */
+/** Paging through a growing list: from a cursor, optionally waiting for more. */
 export const pageQuery = {
   after: z.string().min(1).max(4096).optional(),
   wait_seconds: queryNumber(waitSecondsSchema).default(0),
   limit: queryNumber(z.int().min(1).max(LIMITS.page.value)).default(100),
 };
 
-/** The seconds that were written last: what is told at one time is of few different ones. */
+/** A cache of formatted seconds: instants formatted together share few seconds. */
 const written: { second: number; text: string }[] = [];
-/** A prime: instants a day apart are told together. */
+/** A prime: instants a whole number of days apart get different places. */
 const WRITTEN = 31;
 
-/** Milliseconds since the epoch, as stored, to `YYYY-MM-DDTHH:MM:SS.mmmZ`, as sent. */
+/** Formats milliseconds since the epoch as `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
 export function toInstant(ms: number): string {
   const second = Math.floor(ms / 1000);
   const place = second % WRITTEN;

@@ -55,7 +55,7 @@ describe("what is missing is told in the library's words", () => {
     const { url } = await startBroker();
     const delegated = new Delegator({ url }).delegate({ target: "scout", task: "look" });
     await expect(delegated).rejects.toThrow(
-      /^There is no bearer token\. Pass \{ token \}, or set ERRAND_TOKEN/,
+      /^The request has no bearer token\. Pass \{ token \}, or set ERRAND_TOKEN/,
     );
   });
 

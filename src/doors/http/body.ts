@@ -1,6 +1,6 @@
 /**
- * A request body, from bytes to plain JSON: UTF-8, well-formed, not too deep, no half characters, nothing that reaches
- * a prototype. Limit: what the members mean is the route's schema's to say.
+ * Reads a request body and parses it as JSON: valid UTF-8, limited depth, no half characters, no members that reach a
+ * prototype. The route's schema validates the rest.
  */
 import type { IncomingMessage } from "node:http";
 import { parse } from "secure-json-parse";
@@ -13,25 +13,25 @@ type Incoming = Pick<IncomingMessage, "headers" | "destroyed" | "on" | "off">;
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Reads a body off the connection: a request object of the web's kind costs more than all that is done with it.
- * Throws `payload_too_large` as soon as the size is known, `invalid_request` for a body that breaks off, and what `grow`
- * throws.
+ * Reads a body from the connection, without the cost of a web Request. Throws `payload_too_large` as soon as the size is
+ * known, `invalid_request` for an incomplete body, and what `grow` throws.
  */
 export function readBody(
   incoming: Incoming,
   maxBytes: number,
-  /** Called with the body's size so far, or as announced; throws when there is no room for it. */
+  /** Called with the size announced or received so far; throws beyond a limit. */
   grow: (bytes: number) => void = () => {},
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const tooLarge = () => reject(new ErrandError("payload_too_large", `A body may have ${maxBytes} bytes.`));
+    const tooLarge = () =>
+      reject(new ErrandError("payload_too_large", `The body exceeds ${maxBytes} bytes.`));
     const announced = Number(incoming.headers["content-length"] ?? 0);
     if (announced > maxBytes) return tooLarge();
     grow(announced);
     const chunks: Buffer[] = [];
     let length = 0;
     let refused = false;
-    // The rest of the body is read and dropped.
+    // The rest of the body is read and discarded.
     const refuse = (error?: unknown) => {
       refused = true;
       chunks.length = 0;
@@ -50,26 +50,26 @@ export function readBody(
       }
     };
     const end = () => {
-      // A request may be parked for long; nothing of its body's reading stays with it.
-      incoming.off("data", data).off("end", end).off("error", brokeOff).off("close", brokeOff);
+      // A parked request must not retain these closures.
+      incoming.off("data", data).off("end", end).off("error", incomplete).off("close", incomplete);
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
     };
-    const brokeOff = () =>
+    const incomplete = () =>
       reject(
-        new ErrandError("invalid_request", "The body broke off.", {
-          details: { issues: [{ path: "", reason: "did not arrive whole" }] },
+        new ErrandError("invalid_request", "The body is incomplete: the connection closed before its end.", {
+          details: { issues: [{ path: "", reason: "is incomplete" }] },
         }),
       );
-    // Nothing is told of twice.
-    if (incoming.destroyed) return brokeOff();
-    incoming.on("data", data).on("end", end).on("error", brokeOff).on("close", brokeOff);
+    // A destroyed request emits no further events.
+    if (incoming.destroyed) return incomplete();
+    incoming.on("data", data).on("end", end).on("error", incomplete).on("close", incomplete);
   });
 }
 
 export interface BodyRules {
-  /** Replace half characters by U+FFFD instead of refusing them. */
+  /** Replace half characters by U+FFFD instead of refusing the body. */
   readonly repairs?: boolean | undefined;
-  /** Called with the parsed body before half characters are refused, so that the refusal can carry the request's id. */
+  /** Called with the parsed body before half characters are refused, so that the error can carry the JSON-RPC id. */
   readonly parsed?: (body: unknown) => void;
 }
 
@@ -95,7 +95,7 @@ export function parseBody(
 }
 
 function requireWellFormed(body: unknown): void {
-  const reason = "holds half a character (a lone surrogate): cut text between characters";
+  const reason = "contains half a character (a lone surrogate); cut text between characters";
   const issues = halvesIn(body, MAX_ISSUES).map((path) => ({ path, reason }));
   const [first] = issues;
   if (!first) return;
@@ -123,11 +123,14 @@ export function parseJson(text: string): unknown {
   try {
     return parse(text, { protoAction: "error", constructorAction: "error" });
   } catch {
-    throw new ErrandError("invalid_json", "The body is not well-formed JSON, or has a forbidden member.");
+    throw new ErrandError(
+      "invalid_json",
+      "The body is not well-formed JSON, or has a member named __proto__ or constructor.",
+    );
   }
 }
 
-/** Counts brackets outside strings, so that a deep body never reaches a recursive parser. */
+/** Counts brackets outside strings: a deep body must not reach a recursive parser. */
 function depthOf(text: string): number {
   let depth = 0;
   let deepest = 0;
@@ -146,7 +149,7 @@ function depthOf(text: string): number {
   return deepest;
 }
 
-/** Where the string that opens there closes: behind an even number of backslashes; -1 when it never does. */
+/** The closing quote of the string that starts at `open`: one after an even number of backslashes. -1 if there is none. */
 function endOfString(text: string, open: number): number {
   for (let quote = text.indexOf('"', open + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
     let escapes = 0;

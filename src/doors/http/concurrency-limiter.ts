@@ -1,13 +1,13 @@
 /**
- * Bounds the requests that one principal has in progress. The event loop and the connection to Redis serve in order, so
- * a flood of one principal's requests would delay all others. Limit: requests that wait or stream are not counted; they
- * have quotas of their own.
+ * Limits the requests of one principal in progress; further ones queue. The event loop and the connection to Redis serve
+ * in order, so a flood of one principal's requests would delay all others. Limit: requests that wait or stream are not
+ * counted; they have their own quotas.
  */
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { NOT_EXECUTED } from "./problem.ts";
 
-/** A request that waited longer for its turn is refused: Redis is away, or the principal sends too much. */
+/** A request that queued for longer is refused: Redis is unavailable, or the principal sends too much. */
 const MAX_WAIT_MS = 5_000;
 
 interface Waiter {
@@ -22,7 +22,7 @@ interface Queue {
 }
 
 export class ConcurrencyLimiter {
-  readonly #lines = new Map<string, Queue>();
+  readonly #queues = new Map<string, Queue>();
   readonly #now: () => number;
   readonly #most: number;
 
@@ -33,43 +33,43 @@ export class ConcurrencyLimiter {
 
   /** How many requests of this principal run, and how many wait for their turn. */
   of(principal: string): { readonly running: number; readonly waiting: number } {
-    const line = this.#lines.get(principal);
-    return { running: line?.running ?? 0, waiting: line?.waiting?.size ?? 0 };
+    const queue = this.#queues.get(principal);
+    return { running: queue?.running ?? 0, waiting: queue?.waiting?.size ?? 0 };
   }
 
   /**
-   * Null: the request may run now. Else a promise that resolves when its turn comes, and rejects when it is refused. A
-   * request that ran is followed by {@link end}.
+   * Null: the request may run now. Otherwise a promise that resolves when its turn comes, and rejects if it is refused.
+   * Call {@link end} after a request that ran.
    */
   begin(principal: string): Promise<void> | null {
-    let line = this.#lines.get(principal);
-    if (!line) {
-      line = { running: 0, waiting: null };
-      this.#lines.set(principal, line);
+    let queue = this.#queues.get(principal);
+    if (!queue) {
+      queue = { running: 0, waiting: null };
+      this.#queues.set(principal, queue);
     }
-    if (line.running < this.#most) {
-      line.running += 1;
+    if (queue.running < this.#most) {
+      queue.running += 1;
       return null;
     }
-    line.waiting ??= new Set();
-    const { waiting } = line;
+    queue.waiting ??= new Set();
+    const { waiting } = queue;
     return new Promise((begin, refuse) => waiting.add({ since: this.#now(), begin, refuse }));
   }
 
   end(principal: string): void {
-    const line = this.#lines.get(principal);
-    if (!line) return;
-    for (const waiter of line.waiting ?? []) {
-      line.waiting?.delete(waiter);
+    const queue = this.#queues.get(principal);
+    if (!queue) return;
+    for (const waiter of queue.waiting ?? []) {
+      queue.waiting?.delete(waiter);
       if (this.#now() - waiter.since <= MAX_WAIT_MS) {
-        // `running` stays: the next in line takes the place.
+        // `running` stays the same: the waiter takes the place.
         waiter.begin();
         return;
       }
       waiter.refuse(
         new ErrandError(
           "overloaded",
-          `${principal} has ${this.#most} requests in progress at this gateway, the limit.`,
+          `${principal} has ${this.#most} requests in progress at this gateway, which is the limit.`,
           {
             retry_after_seconds: 1,
             details: { limit: "requests", outcome: NOT_EXECUTED },
@@ -77,7 +77,7 @@ export class ConcurrencyLimiter {
         ),
       );
     }
-    line.running -= 1;
-    if (line.running === 0) this.#lines.delete(principal);
+    queue.running -= 1;
+    if (queue.running === 0) this.#queues.delete(principal);
   }
 }

@@ -1,23 +1,23 @@
 /**
- * One connection: its requests in turn, and the progress of its reader. Limit: a pipelined request waits until the one
- * before it is answered, so that no lease is granted that cannot be delivered.
+ * One connection: serves its requests one after the other, and watches the progress of its reader. Limit: a pipelined
+ * request waits for the previous response, so that no lease is granted that cannot be delivered.
  */
 import type { Socket } from "node:net";
 import { LIMITS } from "../../schema/limits.ts";
 
 const STALLED_MS = LIMITS.stalled_seconds.value * 1000;
-/** For each of these unread, a reader has one more second. */
+/** The slowest allowed pace of a reader: unread bytes get this much time in addition. */
 const BYTES_A_SECOND = 64 * 1024;
 
 export class Connection {
-  /** Requests that are begun, and not fully answered. */
+  /** Requests begun whose response is not complete. */
   busy = 0;
   #waiting: (() => void)[] | undefined;
-  /** Bytes that the reader had taken at the last look, and when that number last changed. */
+  /** Bytes read by the last check, and when that number last changed. */
   #taken = -1;
   #takenAt = 0;
 
-  /** Begins the request, or queues it; false when too many wait already. */
+  /** Begins or queues the request; false if too many are queued. */
   begin(serve: () => void): boolean {
     if (this.busy === 0) {
       this.busy = 1;
@@ -29,14 +29,14 @@ export class Connection {
     return this.#waiting.length <= LIMITS.pipelined.value;
   }
 
-  /** The answer is sent, or never will be. */
+  /** The response is sent, or failed. */
   end(): void {
     const next = this.#waiting?.shift();
     if (next) next();
     else this.busy = 0;
   }
 
-  /** Whether bytes wait, and the reader has taken none for too long. */
+  /** Whether unread bytes wait and the reader has read none for too long. */
   isStalled(socket: Socket, now: number): boolean {
     const waits = socket.writableLength;
     if (waits === 0) {

@@ -1,11 +1,12 @@
 /**
- * Bounds the bytes of request bodies in progress, for each principal and for all together. A body counts from its first
- * byte until its request is answered, because a request that waits may still hold it. Limit: small bodies are not counted;
- * connections are bounded in number.
+ * Bounds the bytes of request bodies in memory, per principal and in total. A body counts from its first byte until the
+ * response is sent, because a waiting request may still use it. Limit: small bodies are not counted; the number of
+ * connections is bounded.
  */
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { CHUNK_BYTES } from "./outflow.ts";
+import { OwnedBytes } from "./owned-bytes.ts";
 import { NOT_EXECUTED } from "./problem.ts";
 
 export interface InflowLimits {
@@ -17,8 +18,7 @@ const RETRY_AFTER_SECONDS = 5;
 
 export class Inflow {
   readonly #limits: InflowLimits;
-  readonly #bytes = new Map<string, number>();
-  #total = 0;
+  readonly #bytes = new OwnedBytes();
 
   constructor(limits: Partial<InflowLimits> = {}) {
     this.#limits = {
@@ -28,45 +28,46 @@ export class Inflow {
     };
   }
 
-  /** Bytes of large bodies in progress: of one principal, or of all. */
+  /** The bytes of large bodies in memory: of one principal, or of all. */
   requestBytes(owner?: string): number {
-    return owner === undefined ? this.#total : (this.#bytes.get(owner) ?? 0);
+    return this.#bytes.of(owner);
   }
 
   /** Counts one body of this principal. */
   body(owner: string): InflowBody {
-    let held = 0;
-    let isOver = false;
+    let counted = 0;
+    let isReleased = false;
     return {
       grow: (to) => {
-        if (isOver || to <= CHUNK_BYTES || to <= held) return;
-        this.#requireRoom(owner, to - held);
-        this.#add(owner, to - held);
-        held = to;
+        if (isReleased || to <= CHUNK_BYTES || to <= counted) return;
+        this.#requireRoom(owner, to - counted);
+        this.#bytes.add(owner, to - counted);
+        counted = to;
       },
       release: () => {
-        if (!isOver && held > 0) this.#add(owner, -held);
-        isOver = true;
+        if (!isReleased && counted > 0) this.#bytes.add(owner, -counted);
+        isReleased = true;
       },
     };
   }
 
   #requireRoom(owner: string, bytes: number): void {
     const { mostOfOne, mostOfAll } = this.#limits;
-    if (this.requestBytes(owner) + bytes > mostOfOne) {
+    const own = this.#bytes.of(owner);
+    if (own + bytes > mostOfOne) {
       throw new ErrandError(
         "quota_exceeded",
-        `${owner} has ${this.requestBytes(owner)} bytes of large requests in progress at this gateway; the limit is ${mostOfOne}.`,
+        `${owner} has ${own} bytes of large requests in progress at this gateway; the limit is ${mostOfOne} bytes.`,
         {
           retry_after_seconds: RETRY_AFTER_SECONDS,
           details: { quota: "request_bytes", limit: mostOfOne, outcome: NOT_EXECUTED },
         },
       );
     }
-    if (this.#total + bytes > mostOfAll) {
+    if (this.#bytes.of() + bytes > mostOfAll) {
       throw new ErrandError(
         "overloaded",
-        `This gateway has no room for more large requests; the limit is ${mostOfAll} bytes.`,
+        `Large requests in progress at this gateway have reached the limit of ${mostOfAll} bytes.`,
         {
           retry_after_seconds: RETRY_AFTER_SECONDS,
           details: { limit: "gateway_request_bytes", outcome: NOT_EXECUTED },
@@ -74,18 +75,11 @@ export class Inflow {
       );
     }
   }
-
-  #add(owner: string, bytes: number): void {
-    this.#total += bytes;
-    const sum = this.requestBytes(owner) + bytes;
-    if (sum > 0) this.#bytes.set(owner, sum);
-    else this.#bytes.delete(owner);
-  }
 }
 
 export interface InflowBody {
-  /** Counts the body as this large; throws `quota_exceeded` or `overloaded` when there is no room for it. */
+  /** Sets the size of the body; throws `quota_exceeded` or `overloaded` beyond the limits. */
   readonly grow: (to: number) => void;
-  /** Counts the body no longer; may be called more than once. */
+  /** Stops counting the body; may be called more than once. */
   readonly release: () => void;
 }

@@ -1,7 +1,7 @@
-/** Absolute addresses that the broker hands out, from its public URL. Limit: of what a caller names they hold an agent's name alone. */
+/** Absolute URLs of the broker's resources, built from its public URL. */
 import { withoutTrailingSlashes } from "../../schema/text.ts";
 
-/** Where an agent is an A2A server; with the slash, so that a card's path resolves under it. */
+/** The A2A server of an agent; with a trailing slash, so that the path of its card resolves under it. */
 export const a2aUrl = (publicUrl: string, agent: string): string =>
   `${withoutTrailingSlashes(publicUrl)}/a2a/${agent}/`;
 

@@ -1,7 +1,6 @@
 /**
- * Browsers of other sites are kept out: a foreign Origin is refused, and so is a foreign Host where the broker
- * listens on this machine alone (a name that was rebound to it). Origins that ERRAND_ALLOWED_ORIGINS names get
- * CORS answers, so that their pages can read. Limit: no cookies; a page sends its token as everyone does.
+ * Refuses pages of other sites: a foreign Origin, and a foreign Host if the broker listens on loopback only (DNS
+ * rebinding). Origins in ERRAND_ALLOWED_ORIGINS get CORS headers. Limit: no cookies; a page sends a bearer token.
  */
 import { ErrandError } from "../../schema/errors.ts";
 import { withoutTrailingSlashes } from "../../schema/text.ts";
@@ -41,7 +40,7 @@ function parseName(host: string): string | undefined {
   return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : undefined;
 }
 
-/** Hosts come again and again, the same few. */
+/** The same few hosts repeat. */
 const KNOWN_MAX = 100;
 const known = new Map<string, string | undefined>();
 
@@ -54,7 +53,7 @@ function nameOf(host: string): string | undefined {
 }
 
 interface Allowed {
-  /** As a browser sends it; undefined for a bare host, which stands for every origin on it. */
+  /** As a browser sends it; undefined for a bare host, which allows every origin on it. */
   readonly origin?: string;
   readonly host: string | undefined;
 }
@@ -62,13 +61,13 @@ interface Allowed {
 function toAllowed(entry: string): Allowed {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(entry) || !URL.canParse(entry)) return { host: nameOf(entry) };
   const { origin, hostname } = new URL(entry);
-  // Of schemes that the URL standard does not know (an extension's) it makes no origin; browsers send it as it is.
+  // The URL standard gives no origin for unknown schemes (a browser extension's); browsers send the entry as written.
   return { origin: origin === "null" ? withoutTrailingSlashes(entry) : origin, host: hostname };
 }
 
 /**
- * `allowed` are origins (`https://ops.example`) or bare hosts, beside the broker's own. The guard throws
- * `forbidden`, or returns the foreign origin that was let in by name, which is owed {@link corsHeaders}.
+ * `allowed` are origins (`https://ops.example`) or bare hosts, in addition to the broker's own. The guard throws
+ * `forbidden`, or returns the allowed foreign origin, whose response needs {@link corsHeaders}.
  */
 export function originGuard(listensOn: string, allowed: readonly string[]) {
   const isLocal = LOOPBACK.includes(listensOn) || listensOn === "::1";
@@ -91,12 +90,12 @@ export function originGuard(listensOn: string, allowed: readonly string[]) {
   };
 }
 
-/** What lets the page of an allowed origin read an answer. */
+/** Lets the page of an allowed origin read the response. */
 export function corsHeaders(origin: string): Record<string, string> {
   return { "access-control-allow-origin": origin, "access-control-expose-headers": MAY_READ };
 }
 
-/** The answer to the question that a browser asks before it sends a token or JSON elsewhere. */
+/** The response to a CORS preflight. */
 export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
   "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
   "access-control-allow-headers": MAY_SEND,
@@ -106,5 +105,5 @@ export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
 const refused = (what: string): ErrandError =>
   new ErrandError("forbidden", `This ${what} is not allowed.`, {
     details: { setting: "ERRAND_ALLOWED_ORIGINS" },
-    recovery: `If this ${what} is the broker's own address, set ERRAND_PUBLIC_URL to it; else add it to ERRAND_ALLOWED_ORIGINS. No token helps.`,
+    recovery: `If this ${what} is the broker's own address, set ERRAND_PUBLIC_URL to it; otherwise add it to ERRAND_ALLOWED_ORIGINS. A different token does not help.`,
   });

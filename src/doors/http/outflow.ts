@@ -1,24 +1,25 @@
 /**
- * Bounds the bytes of answers that one caller, and all callers together, leave unread. Limit: small answers are not
- * counted; a connection has few of them, and the stall guard (listener.ts) closes it.
+ * Bounds the bytes of unread responses, per caller and in total. Limit: small responses are not counted; a connection has
+ * few of them, and listener.ts closes it when its reader stalls.
  */
 import type { ServerResponse } from "node:http";
 import { LIMITS } from "../../schema/limits.ts";
+import { OwnedBytes } from "./owned-bytes.ts";
 
-/** Written at a time; an answer up to this size is not counted. */
+/** The size of one write; a response up to this size is not counted. */
 export const CHUNK_BYTES = 64 * 1024;
 
-interface Held {
+interface Unread {
   readonly owner: string;
   readonly bytes: number;
-  /** When its reader last took something, by `now`. */
+  /** When its reader last read something, by `now`. */
   movedAt: number;
   readonly cut: () => void;
 }
 
 export interface OutflowOptions {
   readonly now: () => number;
-  /** Called for each answer that is cut. */
+  /** Called when the connection of an unread response is closed. */
   readonly onCut: (owner: string, bytes: number) => void;
   readonly mostOfOne?: number;
   readonly mostOfAll?: number;
@@ -28,10 +29,9 @@ export class Outflow {
   readonly #options: OutflowOptions;
   readonly #mostOfOne: number;
   readonly #mostOfAll: number;
-  readonly #held = new Map<string, Set<Held>>();
-  readonly #bytes = new Map<string, number>();
+  readonly #unread = new Map<string, Set<Unread>>();
+  readonly #bytes = new OwnedBytes();
   readonly #waiting = new Set<() => void>();
-  #total = 0;
 
   constructor(options: OutflowOptions) {
     this.#options = options;
@@ -39,20 +39,20 @@ export class Outflow {
     this.#mostOfAll = options.mostOfAll ?? LIMITS.gateway_unread_bytes.value;
   }
 
-  /** Bytes of large answers that are not read yet: of one caller, or of all. */
+  /** The bytes of large unread responses: of one caller, or of all. */
   unread(owner?: string): number {
-    return owner === undefined ? this.#total : (this.#bytes.get(owner) ?? 0);
+    return this.#bytes.of(owner);
   }
 
-  /** Ends an answer whose head is written with this body, at its reader's pace. */
+  /** Writes the body of a response whose head is written, at the reader's pace. */
   send(outgoing: ServerResponse, body: Buffer, owner: string): void {
-    const held = this.#hold(owner, body.length, () => {
+    const entry = this.#add(owner, body.length, () => {
       outgoing.destroy();
       outgoing.req.socket.destroy();
     });
     let at = 0;
     const write = () => {
-      held.movedAt = this.#options.now();
+      entry.movedAt = this.#options.now();
       while (at < body.length) {
         const chunk = body.subarray(at, at + CHUNK_BYTES);
         at += chunk.length;
@@ -61,67 +61,55 @@ export class Outflow {
       }
     };
     outgoing.on("drain", write);
-    outgoing.once("close", () => this.#release(held));
+    outgoing.once("close", () => this.#release(entry));
     write();
-    this.#makeRoom(held);
+    this.#makeRoom(entry);
   }
 
-  /** Waits until a stream may hold so many bytes for its reader; resolves to a function that releases them. */
+  /** Waits until a stream may buffer this many bytes for its reader; resolves to a function that releases them. */
   async reserve(owner: string, bytes: number, cut: () => void): Promise<() => void> {
     if (bytes <= CHUNK_BYTES) return () => {};
     while (this.#isFull(owner, bytes)) {
       await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
-    const held = this.#hold(owner, bytes, cut);
-    return () => this.#release(held);
+    const entry = this.#add(owner, bytes, cut);
+    return () => this.#release(entry);
   }
 
   #isFull(owner: string, bytes: number): boolean {
     const own = this.unread(owner);
-    return (own > 0 && own + bytes > this.#mostOfOne) || (own > 0 && this.#total + bytes > this.#mostOfAll);
+    return (own > 0 && own + bytes > this.#mostOfOne) || (own > 0 && this.unread() + bytes > this.#mostOfAll);
   }
 
-  #hold(owner: string, bytes: number, cut: () => void): Held {
-    const held: Held = { owner, bytes, cut, movedAt: this.#options.now() };
-    const all = this.#held.get(owner) ?? new Set();
-    this.#held.set(owner, all.add(held));
-    this.#bytes.set(owner, this.unread(owner) + bytes);
-    this.#total += bytes;
-    return held;
+  #add(owner: string, bytes: number, cut: () => void): Unread {
+    const entry: Unread = { owner, bytes, cut, movedAt: this.#options.now() };
+    const own = this.#unread.get(owner) ?? new Set();
+    this.#unread.set(owner, own.add(entry));
+    this.#bytes.add(owner, bytes);
+    return entry;
   }
 
-  #release(held: Held): void {
-    const { owner, bytes } = held;
-    const all = this.#held.get(owner);
-    if (!all?.delete(held)) return;
-    this.#total -= bytes;
-    const left = this.unread(owner) - bytes;
-    if (all.size > 0) this.#bytes.set(owner, left);
-    else {
-      this.#held.delete(owner);
-      this.#bytes.delete(owner);
-    }
+  #release(entry: Unread): void {
+    const { owner, bytes } = entry;
+    const own = this.#unread.get(owner);
+    if (!own?.delete(entry)) return;
+    this.#bytes.add(owner, -bytes);
+    if (own.size === 0) this.#unread.delete(owner);
     const waiting = [...this.#waiting];
     this.#waiting.clear();
-    for (const look of waiting) look();
+    for (const resume of waiting) resume();
   }
 
-  /** Cuts the answers whose readers are idle for longest: first of this caller, then of the one with most unread. */
-  #makeRoom(newest: Held): void {
+  /** Closes the connections idle for longest: first of this caller, then of the caller with the most unread bytes. */
+  #makeRoom(newest: Unread): void {
     while (this.unread(newest.owner) > this.#mostOfOne && this.#cutOne(newest.owner, newest));
-    while (this.#total > this.#mostOfAll && this.#cutOne(this.#largest(), newest));
+    while (this.unread() > this.#mostOfAll && this.#cutOne(this.#bytes.largest(), newest));
   }
 
-  #largest(): string {
-    let most = "";
-    for (const [owner, bytes] of this.#bytes) if (bytes > this.unread(most)) most = owner;
-    return most;
-  }
-
-  #cutOne(owner: string, spare: Held): boolean {
-    let stalest: Held | undefined;
-    for (const held of this.#held.get(owner) ?? []) {
-      if (held !== spare && (!stalest || held.movedAt < stalest.movedAt)) stalest = held;
+  #cutOne(owner: string, spare: Unread): boolean {
+    let stalest: Unread | undefined;
+    for (const entry of this.#unread.get(owner) ?? []) {
+      if (entry !== spare && (!stalest || entry.movedAt < stalest.movedAt)) stalest = entry;
     }
     if (!stalest) return false;
     this.#release(stalest);

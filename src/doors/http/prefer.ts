@@ -1,9 +1,9 @@
 /**
- * The `Prefer` header (RFC 7240), as far as this broker knows it: `wait`. Limit: what does not parse is passed over, as
- * the RFC asks.
+ * The `wait` preference of the `Prefer` header (RFC 7240). Limit: an element that does not parse is ignored, as the RFC
+ * requires.
  */
 
-/** Elements between separators that stand outside of quotes. */
+/** Splits at separators outside quotes. */
 function split(text: string, separator: "," | ";"): string[] {
   const elements = [""];
   let quoted = false;
@@ -21,10 +21,10 @@ function split(text: string, separator: "," | ";"): string[] {
   return elements;
 }
 
-/** Seconds of `wait=N`, at most `max`; 0 when it is absent. The first counts when there are several. */
+/** The seconds of the first `wait=N`, at most `max`; 0 if there is none. */
 export function preferredWait(header: string | undefined, max: number): number {
   for (const preference of split(header ?? "", ",")) {
-    // Behind a semicolon stand parameters of the preference, which are others' names.
+    // Parameters after a semicolon are not preferences.
     const [first = ""] = split(preference, ";");
     const wait = /^\s*wait\s*=\s*(?:"(\d{1,6})"|(\d{1,6}))\s*$/i.exec(first);
     if (wait) return Math.min(Number(wait[1] ?? wait[2]), max);

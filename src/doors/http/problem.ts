@@ -1,6 +1,6 @@
 /**
- * Errors on the wire: problem+json from the one error table. Limit: what is not an expected refusal is an
- * `internal` with a request id, its cause in the log and nowhere else.
+ * Errors on the wire: problem+json from the error table. Limit: an unexpected error becomes `internal` with a request id;
+ * its cause is only in the log.
  */
 import { classify } from "../../redis/errors.ts";
 import { ERRORS, ErrandError, toProblem } from "../../schema/errors.ts";
@@ -8,12 +8,12 @@ import type { Log } from "../../telemetry/log.ts";
 import { jsonText, type TextResponse } from "./text-response.ts";
 
 const RETRY_AFTER_SECONDS = 1;
-/** `details.outcome` of a request that had no effect, and will have none. */
+/** `details.outcome` of a request that has no effect now or later. */
 export const NOT_EXECUTED = "not_executed";
 
 /**
- * An expected refusal, or the translation of what Redis did; anything else becomes `internal`. `method` is the
- * request's: what only reads has no outcome to be in doubt about.
+ * Returns an expected error as it is, translates an error of Redis, and turns any other into `internal`. `method` is the
+ * request's: a read has no outcome that could be unknown.
  */
 export function toErrandError(error: unknown, log: Log, requestId: string, method = "POST"): ErrandError {
   if (error instanceof ErrandError && error.code !== "internal") return error;
@@ -22,7 +22,7 @@ export function toErrandError(error: unknown, log: Log, requestId: string, metho
   if (trouble?.code === "redis_unavailable") {
     const refused = trouble.executed === "no";
     const said = refused
-      ? "The broker's storage currently refuses requests; nothing was written."
+      ? "The broker's storage refuses requests; nothing was written."
       : "The broker's storage did not answer in time.";
     return new ErrandError("redis_unavailable", said, {
       ...(reads
@@ -39,7 +39,7 @@ export function toErrandError(error: unknown, log: Log, requestId: string, metho
   }
   const stack = error instanceof Error ? error.stack : String(error);
   log.error({ request_id: requestId, err: stack }, "internal error");
-  return new ErrandError("internal", "Something went wrong inside the broker.");
+  return new ErrandError("internal", "The broker failed unexpectedly.");
 }
 
 export function problemAnswer(error: ErrandError, requestId: string): TextResponse {

@@ -1,6 +1,6 @@
 /**
- * A route as data: method, path, what goes in, what comes out, and the verb behind it. The HTTP routes are
- * made from these, and so is the API description. Limit: JSON in; a handler returns the finished answer.
+ * A route as data: method, path, input schemas, responses and handler. Both the HTTP routes and the API description are
+ * derived from it. Limit: request bodies are JSON.
  */
 import { z } from "zod";
 import { invalidRequest } from "../../schema/issues.ts";
@@ -11,7 +11,7 @@ export interface Input<P, Q, B> {
   readonly params: P;
   readonly query: Q;
   readonly body: B;
-  /** The body as it came, parsed but without defaults. */
+  /** The parsed body without defaults. */
   readonly raw: unknown;
 }
 
@@ -30,13 +30,13 @@ export type RequestHeader =
   | "If-None-Match";
 export type ResponseHeader = "ETag" | "Location" | "Idempotency-Replayed";
 
-/** What a caller can use beyond the schemas; for the API description. */
+/** For the API description: what the schemas do not say. */
 export interface Notes {
   readonly takes?: readonly RequestHeader[];
   readonly gives?: readonly ResponseHeader[];
-  /** Its 200 comes as server-sent events, too. */
+  /** The 200 is also available as server-sent events. */
   readonly streams?: true;
-  /** Half characters in its body become U+FFFD; elsewhere they are refused. */
+  /** Half characters in the body become U+FFFD; other routes refuse them. */
   readonly repairs?: true;
 }
 
@@ -48,7 +48,7 @@ interface Spec<P, Q, B> {
   readonly params?: z.ZodType<P>;
   readonly query?: z.ZodType<Q>;
   readonly body?: z.ZodType<B>;
-  /** Answers by status; errors come from the error table. */
+  /** Success responses by status; errors come from the error table. */
   readonly responses: Readonly<Record<number, z.ZodType | null>>;
   readonly notes?: Notes;
   readonly handle: (request: AuthenticatedRequest, input: Input<P, Q, B>) => Promise<TextResponse | Response>;
@@ -61,12 +61,12 @@ export interface Route {
   readonly schemas: { params?: z.ZodType; query?: z.ZodType; body?: z.ZodType };
   readonly responses: Readonly<Record<number, z.ZodType | null>>;
   readonly notes?: Notes;
-  /** Throws at once for what is not valid. */
+  /** Throws synchronously for invalid input. */
   readonly run: (request: AuthenticatedRequest, raw: RawInput) => Promise<TextResponse | Response>;
 }
 
 const none = z.strictObject({});
-/** Checks one part of the input; all problems at once, each with its path. */
+/** Validates one part of the input; reports all issues at once, each with its path. */
 export function check<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -75,8 +75,7 @@ export function check<T>(schema: z.ZodType<T>, value: unknown, where: string): T
 
 export function route<P = unknown, Q = unknown, B = unknown>(spec: Spec<P, Q, B>): Route {
   const { params, query, body, handle, ...rest } = spec;
-  // A part without a schema must be empty; its type parameter is then left at unknown. Made here: a schema costs more
-  // to make than to use.
+  // A part without a schema must be empty. The schemas are created once: creating one costs more than using it.
   const schemas = {
     params: params ?? z.custom<P>(),
     query: query ?? z.custom<Q>(),

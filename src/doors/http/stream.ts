@@ -1,6 +1,6 @@
 /**
- * Server-sent events: an async iterator of frames onto a connection, at the reader's pace. Limit: a reader
- * that does not read for a while is cut and resumes by its cursor; it never grows the gateway's memory.
+ * Server-sent events: writes an async iterator of frames at the reader's pace. Limit: a reader that stalls is
+ * disconnected, and resumes by its cursor; it never grows the gateway's memory.
  */
 
 import type { Quota } from "../../engine/access/quotas.ts";
@@ -17,20 +17,20 @@ const STALLED_MS = 30_000;
 const encoder = new TextEncoder();
 
 export interface Frame {
-  /** Where a reader resumes; absent where there is no resuming. */
+  /** The cursor to resume from; absent if the stream cannot be resumed. */
   readonly id?: string;
-  /** Absent where the protocol has no names for events. */
+  /** Absent if the protocol does not name its events. */
   readonly type?: string;
   /** One JSON object, without line breaks. */
   readonly json: string;
 }
 
-/** How far a reader has come without a frame for it; told with the next comment. */
+/** A position that has no frame of its own; sent with the next comment. */
 export interface Reached {
   readonly reached: string;
 }
 
-/** Undefined for what is not told to subscribers. */
+/** Undefined for an item that subscribers do not see. */
 export function toFrame(event: SubscribedEvent): Frame | undefined {
   if ("caught_up" in event || "skipped" in event) return undefined;
   const id = formatCursor(event.positions);
@@ -54,16 +54,16 @@ export type Reader = Pick<AuthenticatedRequest, "cut" | "requestId" | "reserve">
   readonly broker: Pick<Broker, "log" | "metrics">;
 };
 
-/** JSON never holds a raw line break, and types and cursors are ours, so a frame can not be forged. */
+/** JSON has no raw line breaks, and types and cursors are ours, so a frame cannot be forged. */
 function encode({ id, type, json }: Frame): string {
   const head = `${id === undefined ? "" : `id: ${id}\n`}${type === undefined ? "" : `event: ${type}\n`}`;
   return `${head}data: ${json}\n\n`;
 }
 
 /**
- * `open` gets the signal that ends the stream. Nothing is opened before the first read: the answer to a HEAD has
- * no body, and nobody would ever close what stands behind it. The place among the caller's streams is taken at once,
- * while there still is a status to refuse with, and given back with the connection at the latest.
+ * `open` gets the signal that ends the stream. It is called at the first read: the response to a HEAD has no body, so
+ * nothing would close what `open` returns. The quota is taken at once, while an error status can still be sent, and
+ * released at the latest with the connection.
  */
 export function sse(reader: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame | Reached>): Response {
   const scope = reader.openScope("streams");
@@ -75,7 +75,7 @@ export function sse(reader: Reader, open: (signal: AbortSignal) => AsyncIterable
       async pull(controller) {
         if (!pump) {
           pump = new Pump(reader, scope, open);
-          // Readers that lose many streams at once must not come back in step.
+          // Readers that lose their streams at the same moment must not reconnect at the same moment.
           controller.enqueue(encoder.encode(`retry: ${1_000 + Math.floor(Math.random() * 4_000)}\n\n`));
           return;
         }
@@ -99,24 +99,24 @@ export function sse(reader: Reader, open: (signal: AbortSignal) => AsyncIterable
 
 type Step = { readonly frame: Frame } | { readonly failed: unknown } | "end";
 
-/** One open stream: frames at the reader's pace, comments in silence, an end for who stops reading. */
+/** One open stream: frames at the reader's pace, comments during silence, a watchdog for readers that stall. */
 class Pump {
   readonly #reader: Reader;
   readonly #frames: AsyncIterator<Frame | Reached>;
   readonly #scope: StreamScope;
   readonly #gone = new AbortController();
   readonly #watchdog: NodeJS.Timeout;
-  /** The rest of the frame that is being sent. */
+  /** The rest of the current frame. */
   #unsent = new Uint8Array();
-  /** What has come and was not taken yet. */
+  /** The next step, if it has arrived. */
   #step: Step | undefined;
   #onStep: () => void = () => {};
   #reached: string | null = null;
   #wroteAt = Date.now();
   #pulling = false;
   #closed = false;
-  /** Of the room that the frame on its way takes. */
-  #giveBack: () => void = () => {};
+  /** Releases the reservation of the current frame. */
+  #release: () => void = () => {};
   canceled = false;
 
   constructor(
@@ -137,8 +137,8 @@ class Pump {
   }
 
   /**
-   * The next bytes of a frame or comment; null at the end. A large frame goes in pieces, because the progress of a slow
-   * reader within one write cannot be seen.
+   * The next bytes of a frame or comment; null at the end. A large frame is sent in pieces, because the progress of a
+   * slow reader within one write is invisible.
    */
   async next(): Promise<Uint8Array | null> {
     if (this.#unsent.length === 0) {
@@ -154,7 +154,7 @@ class Pump {
 
   async #text(): Promise<string | null> {
     this.#pulling = true;
-    this.#giveBack();
+    this.#release();
     try {
       const step = await this.#take();
       if (step === undefined) return this.#comment();
@@ -164,9 +164,9 @@ class Pump {
       }
       if ("failed" in step) throw step.failed;
       this.#reached = null;
-      const giveBack = await this.#reader.reserve(step.frame.json.length);
-      if (this.#closed) giveBack();
-      else this.#giveBack = giveBack;
+      const release = await this.#reader.reserve(step.frame.json.length);
+      if (this.#closed) release();
+      else this.#release = release;
       this.#ask();
       return encode(step.frame);
     } catch (error) {
@@ -190,24 +190,24 @@ class Pump {
   }
 
   #ask(): void {
-    const come = (step: Step) => {
+    const arrive = (step: Step) => {
       this.#step = step;
       this.#onStep();
     };
     this.#frames.next().then(
       ({ done, value }) => {
-        if (done) return come("end");
-        if (!("reached" in value)) return come({ frame: value });
+        if (done) return arrive("end");
+        if (!("reached" in value)) return arrive({ frame: value });
         this.#reached = value.reached;
         this.#ask();
       },
-      (failed: unknown) => come({ failed }),
+      (failed: unknown) => arrive({ failed }),
     );
   }
 
   /**
-   * The next step, or undefined after a while of silence. (A race against a promise that lasts as long as the silence
-   * would leave something behind on it each time.)
+   * The next step, or undefined after some silence. (Promise.race against a long-lived promise would add a reaction to it
+   * each time.)
    */
   async #take(): Promise<Step | undefined> {
     if (this.#step === undefined) {
@@ -224,7 +224,7 @@ class Pump {
     return step;
   }
 
-  /** With an id where there is one to resume by: a block without data moves a reader's Last-Event-ID, and is no event. */
+  /** With the position reached, if any: a block without data updates the reader's Last-Event-ID and is no event. */
   #comment(): string {
     const reached = this.#reached;
     this.#reached = null;
@@ -235,7 +235,7 @@ class Pump {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#watchdog);
-    this.#giveBack();
+    this.#release();
     this.#scope.release();
     this.#gone.abort();
     this.#reader.broker.metrics.streams.dec();

@@ -1,13 +1,13 @@
 /**
- * An answer whose text is ready: written to the socket as it is, past the web's response objects, which cost more than
- * all of it. Limit: JSON and empty answers; streams go the usual way.
+ * A response whose text is ready. It is written to Node's socket, without the cost of a web Response. Limit: no streams;
+ * they use a web Response.
  */
 import type { ServerResponse } from "node:http";
 import { CHUNK_BYTES, type Outflow } from "./outflow.ts";
 
 export class TextResponse {
   readonly status: number;
-  /** Null: an answer without a body. */
+  /** Null: no body. */
   readonly text: string | null;
   readonly headers: Readonly<Record<string, string>>;
 
@@ -17,7 +17,7 @@ export class TextResponse {
     this.headers = headers;
   }
 
-  /** `common` are headers of every answer. A large answer is sent through `outflow` and counts for `owner`. */
+  /** `common` are the headers of every response. A large response is sent through `outflow` and counts for `owner`. */
   writeTo(
     outgoing: ServerResponse,
     common: Readonly<Record<string, string>>,
@@ -30,7 +30,7 @@ export class TextResponse {
       return;
     }
     const bytes = Buffer.byteLength(text);
-    // Plain ASCII needs no room for longer characters: Node takes three bytes for each of a UTF-8 text.
+    // For UTF-8, Node allocates three bytes per character; ASCII does not need them.
     const encoding = bytes === text.length ? "latin1" : "utf8";
     outgoing.writeHead(status, {
       "content-type": "application/json",
@@ -43,14 +43,14 @@ export class TextResponse {
   }
 }
 
-/** A web Response with a text body as an Answer; a stream, or a Response without a body, is returned as it is. */
+/** Converts a web Response with a text body; returns a stream, or a Response without a body, unchanged. */
 export async function withText(response: Response): Promise<TextResponse | Response> {
   const type = response.headers.get("content-type") ?? "";
   if (response.body === null || /^text\/event-stream/i.test(type)) return response;
   return new TextResponse(response.status, await response.text(), Object.fromEntries(response.headers));
 }
 
-/** JSON text that is ready to go. */
+/** For JSON that is already text. */
 export const jsonText = (status: number, text: string, headers?: Record<string, string>): TextResponse =>
   new TextResponse(status, text, headers);
 

@@ -1,6 +1,6 @@
-/** The W3C trace context that a request came with. Limit: `traceparent` alone. */
+/** The W3C trace context of a request. Limit: `traceparent` only. */
 
-/** Anything else is somebody's mistake and not worth refusing work for. */
+/** A malformed header is ignored; the work is not refused for it. */
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 export const traceparentOf = (given: unknown): string | undefined =>

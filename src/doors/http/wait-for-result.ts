@@ -1,4 +1,4 @@
-/** What doors do about a delegation that was just accepted. Limit: the wait itself is the engine's. */
+/** Waits for the result of a delegation that was just accepted. */
 import { warn } from "../../engine/after-move.ts";
 import { readWhenReady } from "../../engine/delegations/read.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
@@ -6,7 +6,7 @@ import { ErrandError } from "../../schema/errors.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { RequestScope } from "./request-scope.ts";
 
-/** What was accepted, once it is ready; or else as it was accepted: nothing may cost its sender the id any more. */
+/** Returns the delegation when it is ready. An error returns it as accepted, because the caller must learn its id. */
 export async function waitForResult(
   request: AuthenticatedRequest,
   accepted: StoredDelegation,
@@ -23,7 +23,7 @@ export async function waitForResult(
     scope.throwIfRevoked();
     return record;
   } catch (error) {
-    if (!(error instanceof ErrandError)) warn(broker, error, "accepted, but not waited for");
+    if (!(error instanceof ErrandError)) warn(broker, error, "wait for an accepted delegation failed");
     return accepted;
   }
 }

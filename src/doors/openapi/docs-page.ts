@@ -1,6 +1,6 @@
 /**
- * The API description as one HTML page: no script, nothing from elsewhere, so it reads offline and under a strict
- * policy. Limit: it knows the shapes that openapi.ts makes, not all of OpenAPI.
+ * The API description as one HTML page without scripts or external resources: it works offline and under a strict content
+ * security policy. Limit: only the parts of OpenAPI that document.ts uses.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -26,7 +26,7 @@ export function docsPage(document: Document): Response {
   });
 }
 
-/** Markup; every plain string that gets into it is escaped on the way. */
+/** Markup; the `html` tag escapes every plain string in it. */
 class Html {
   readonly text: string;
   constructor(text: string) {
@@ -55,7 +55,7 @@ const html = (strings: TemplateStringsArray, ...pieces: Piece[]): Html =>
 const joined = (pieces: readonly Piece[], between: string): Piece[] =>
   pieces.flatMap((piece, index) => (index === 0 ? [piece] : [between, piece]));
 const code = (text: string): Html => html`<code>${text}</code>`;
-/** Words, with what stands between backticks as code. */
+/** Text, with the parts between backticks as code. */
 const words = (text: string): Piece =>
   text.split("`").map((part, index) => (index % 2 === 0 ? part : code(part)));
 const table = (head: readonly string[], rows: readonly (readonly Piece[])[]): Html =>
@@ -94,21 +94,21 @@ function page(document: Document): Html {
 <nav aria-label="Contents">
 <p class="title"><a href="#top">${info.title} API</a> <small>${info.version}</small></p>
 ${groups.map(({ name, operations }) => html`<h2>${name}</h2><ul>${operations.map(entry)}</ul>`)}
-<h2>Reference</h2><ul><li><a href="#errors">Errors</a></li><li><a href="#schemas">Shapes</a></li></ul>
+<h2>Reference</h2><ul><li><a href="#errors">Errors</a></li><li><a href="#schemas">Schemas</a></li></ul>
 </nav>
 <main id="top">
 <h1>${info.title} API</h1>
 <p>${words(info.description)}</p>
-<p>Every call needs <code>Authorization: Bearer &lt;token&gt;</code>. This page is made from
+<p>Every request needs <code>Authorization: Bearer &lt;token&gt;</code>. This page is generated from
 <a href="openapi.json">openapi.json</a>.</p>
 ${groups.map(
   ({ name, description, operations }) =>
     html`<section><h2>${name}</h2><p>${description}</p>${operations.map((one) => article(one, document))}</section>`,
 )}
 <section id="errors"><h2>Errors</h2>
-<p>Every refusal is <code>application/problem+json</code>: a ${link("Problem")}.</p>
+<p>Every error is <code>application/problem+json</code>: a ${link("Problem")}.</p>
 ${errorTable()}</section>
-<section id="schemas"><h2>Shapes</h2>
+<section id="schemas"><h2>Schemas</h2>
 ${Object.entries(components.schemas).map(
   ([name, schema]) => html`<article id="schema-${name}"><h3>${name}</h3>${shape(schema)}</article>\n`,
 )}</section>
@@ -140,9 +140,9 @@ function article(operation: Listed, document: Document): Html {
 <p>${words(summary)}</p>
 ${rows.length > 0 ? html`<h4>Parameters</h4>${table(["name", "in", "type", ""], rows)}` : ""}
 ${body && html`<h4>Body</h4><p>${typeOf(body)}${requestBody?.required ? "" : ", or nothing"}</p>`}
-<h4>Answers</h4>
+<h4>Responses</h4>
 ${table(["status", "body", "headers"], done.map(answerRow))}
-<p class="refusals">Refused with ${joined(
+<p class="refusals">Errors: ${joined(
     refused.map(([status, answer]) => html`<b>${status}</b> ${joined(codesOf(answer).map(errorLink), ", ")}`),
     "; ",
   )}.</p>
@@ -153,7 +153,7 @@ ${table(["status", "body", "headers"], done.map(answerRow))}
 function parameterRow(parameter: Parameter | undefined): (readonly Piece[])[] {
   if (!parameter) return [];
   const { name, in: where, required, description, schema } = parameter;
-  const list = parameter.explode === false ? ["joined by commas"] : [];
+  const list = parameter.explode === false ? ["separated by commas"] : [];
   return [[named(name, required), where, typeOf(schema), remarks(schema, description, list)]];
 }
 
@@ -178,7 +178,7 @@ const errorLink = (name: string): Html => html`<a href="#error-${name}"><code>${
 const named = (name: string, required: boolean): Html =>
   html`<code>${name}</code>${required ? html` <small>required</small>` : ""}`;
 
-/** The codes that a refusal's schema lists. */
+/** The error codes in the schema of an error response. */
 function codesOf(answer: ResponseSpec | undefined): string[] {
   const schema = answer?.content?.["application/problem+json"]?.schema;
   return (schema?.allOf ?? []).flatMap((part) => {
@@ -189,7 +189,7 @@ function codesOf(answer: ResponseSpec | undefined): string[] {
 
 function errorTable(): Html {
   return table(
-    ["code", "HTTP", "category", "retry", "what", "what to do"],
+    ["code", "HTTP", "category", "retry", "meaning", "recovery"],
     Object.entries(ERRORS).map(([name, error]) => [
       html`<code id="error-${name}">${name}</code>`,
       error.status ?? "on a delegation",
@@ -215,7 +215,7 @@ function shape(schema: Schema): Piece {
   return html`<p>${text}</p>${table(["field", "type", ""], fields(schema, ""))}`;
 }
 
-/** A row for each field, those of an object within behind its name: `limits.max_attempts`, `requests[].message`. */
+/** A row per field; nested fields are prefixed: `limits.max_attempts`, `requests[].message`. */
 function fields(schema: Schema, prefix: string): (readonly Piece[])[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, value]) => {
     const field = schemaOf(value);
@@ -260,7 +260,7 @@ function remarks(schema: Schema, description: string | undefined, more: readonly
     ...range(schema.minimum, schema.maximum, ""),
     ...range(schema.minLength, schema.maxLength, " characters"),
     ...range(schema.minItems, schema.maxItems, " entries"),
-    // The pattern of a date says less than its name.
+    // The format of a date says more than its pattern.
     ...(schema.format ? [schema.format] : schema.pattern ? [code(schema.pattern)] : []),
     ...(schema.default === undefined ? [] : [html`default ${code(JSON.stringify(schema.default))}`]),
     ...more,

@@ -1,6 +1,6 @@
 /**
- * OpenAPI 3.1 from the route table: shapes from zod, errors from the error table. Limit: a rule that spans
- * several fields is told in words, those of its check.
+ * The OpenAPI 3.1 document, generated from the route table: schemas from zod, errors from the error table. Limit: a rule
+ * over several fields is described in words.
  */
 import { readFileSync } from "node:fs";
 import { STATUS_CODES } from "node:http";
@@ -28,33 +28,39 @@ export const API_INFO: Info = {
   title: "Errand",
   version: manifest.version,
   description:
-    "A delegation broker for agents that poll. JSON in UTF-8; an absent body is `{}`. An unknown field of a " +
-    "request, in the body or in the query, is refused and named; unknown fields of an answer are to be ignored.",
+    "A delegation broker for agents that poll. Bodies are JSON in UTF-8; an absent body is `{}`. Unknown fields in the " +
+    "body or query of a request are refused by name; clients ignore unknown fields in a response.",
 };
 
-/** A route belongs to the last segment of its path that is listed here. */
+/** The last segment of a route's path that is listed here decides its tag. */
 const TAGS: Named<{ segments: readonly string[]; description: string }> = {
-  Delegating: { segments: ["delegations", "results"], description: "Hand work to an agent and follow it." },
-  Working: { segments: ["leases", "replies"], description: "The agent's side: outbound HTTP only." },
-  Watching: { segments: ["events"], description: "Events as a stream, or as pages for those who poll." },
-  Agents: { segments: ["agents"], description: "Who can be delegated to." },
-  Tokens: { segments: ["tokens"], description: "Who may call." },
-  Audit: { segments: ["audit"], description: "Who changed what." },
-  Status: { segments: ["status"], description: "How the broker is." },
+  Delegating: {
+    segments: ["delegations", "results"],
+    description: "Delegate work to an agent and follow it.",
+  },
+  Working: {
+    segments: ["leases", "replies"],
+    description: "The worker's side: it calls the broker, never the reverse.",
+  },
+  Watching: { segments: ["events"], description: "Events as a stream or as pages." },
+  Agents: { segments: ["agents"], description: "The agents that work can be delegated to." },
+  Tokens: { segments: ["tokens"], description: "The tokens of principals." },
+  Audit: { segments: ["audit"], description: "The log of administrative actions." },
+  Status: { segments: ["status"], description: "The state of the broker." },
 };
 
 const REQUEST_HEADERS: Record<RequestHeader, { description: string; schema: Schema }> = {
   "Idempotency-Key": {
     description:
-      "The same key and body return the first delegation, for as long as its record is kept and at least 24 hours; 409 already_finished once the record is deleted.",
+      "A retry with the same key and body returns the first delegation, as long as its record is kept and for at least 24 hours; 409 already_finished once the record is deleted.",
     schema: { type: "string", minLength: 1, maxLength: 255 },
   },
   Prefer: {
-    description: "`wait=N` lets the answer wait up to N seconds, at most 60.",
+    description: "`wait=N` waits up to N seconds, at most 60, for the result.",
     schema: { type: "string", examples: ["wait=30"] },
   },
   "If-Match": {
-    description: "Change the agent only while it has this ETag (`*`: only if it exists); otherwise 412.",
+    description: "Change the agent only if it has this ETag (`*`: only if it exists); otherwise 412.",
     schema: { type: "string", examples: ['"1764000000000-3"'] },
   },
   "If-None-Match": {
@@ -62,38 +68,43 @@ const REQUEST_HEADERS: Record<RequestHeader, { description: string; schema: Sche
     schema: { type: "string", examples: ["*"] },
   },
   traceparent: {
-    description: "W3C trace context; handed to the agent with the lease.",
+    description: "W3C trace context; the worker gets it with the lease.",
     schema: { type: "string", pattern: "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$" },
   },
   "Last-Event-ID": {
-    description: "The cursor to go on from, as a reconnecting EventSource sends it; `after` goes first.",
+    description:
+      "The cursor to continue from, as a reconnecting EventSource sends it; it takes precedence over `after`.",
     schema: { type: "string" },
   },
 };
 
-const ANSWER_HEADERS: Record<ResponseHeader | "Retry-After" | "WWW-Authenticate" | "x-request-id", Header> = {
-  ETag: {
-    description: "Names this state of the agent's settings, for If-Match.",
-    schema: { type: "string" },
-  },
-  Location: { description: "The path of the delegation.", schema: { type: "string" } },
-  "Idempotency-Replayed": {
-    description: "There when an earlier request with this key made the delegation.",
-    schema: { type: "string", const: "true" },
-  },
-  "Retry-After": { description: "Seconds to wait before a retry.", schema: { type: "integer", minimum: 0 } },
-  "WWW-Authenticate": { description: "The scheme to authenticate by.", schema: { type: "string" } },
-  "x-request-id": { description: "Names this request in the log.", schema: { type: "string" } },
-};
+const RESPONSE_HEADERS: Record<ResponseHeader | "Retry-After" | "WWW-Authenticate" | "x-request-id", Header> =
+  {
+    ETag: {
+      description: "The version of the agent's settings, for If-Match.",
+      schema: { type: "string" },
+    },
+    Location: { description: "The path of the delegation.", schema: { type: "string" } },
+    "Idempotency-Replayed": {
+      description: "Present if an earlier request with this key created the delegation.",
+      schema: { type: "string", const: "true" },
+    },
+    "Retry-After": {
+      description: "Seconds to wait before a retry.",
+      schema: { type: "integer", minimum: 0 },
+    },
+    "WWW-Authenticate": { description: "The authentication scheme.", schema: { type: "string" } },
+    "x-request-id": { description: "The id of this request in the log.", schema: { type: "string" } },
+  };
 
-const headers = (...names: (keyof typeof ANSWER_HEADERS)[]): Named<Ref> =>
+const headers = (...names: (keyof typeof RESPONSE_HEADERS)[]): Named<Ref> =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 const sorted = <T>(named: Named<T>): Named<T> =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)));
 const takesBody = ({ method }: Route): boolean => method === "POST" || method === "PUT" || method === "PATCH";
 
-/** Statuses that only some routes refuse with; the others are for all. */
-const FITS: Readonly<Record<number, (route: Route) => boolean>> = {
+/** Error statuses that only some routes return; all routes return the others. */
+const APPLIES: Readonly<Record<number, (route: Route) => boolean>> = {
   404: ({ schemas }) => Object.keys(schemas).length > 0,
   409: ({ method }) => method !== "GET",
   412: ({ notes }) => notes?.takes?.includes("If-Match") === true,
@@ -105,16 +116,16 @@ const FITS: Readonly<Record<number, (route: Route) => boolean>> = {
 const STATUSES = [...new Set(Object.values(ERRORS).flatMap(({ status }) => status ?? []))].sort();
 
 export function openapi(routes: readonly Route[], info: Info): Document {
-  const answered = routes.flatMap(({ responses }) =>
+  const responded = routes.flatMap(({ responses }) =>
     Object.values(responses).flatMap((answer) => answer ?? []),
   );
-  const shelf = new SchemaRegistry(
+  const registry = new SchemaRegistry(
     routes.flatMap(({ schemas }) => [schemas.params ?? [], schemas.body ?? []].flat()),
-    [shapes.problemSchema, ...answered, ...routes.flatMap(({ schemas }) => schemas.query ?? [])],
+    [shapes.problemSchema, ...responded, ...routes.flatMap(({ schemas }) => schemas.query ?? [])],
   );
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of routes) {
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: describe(route, shelf) };
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: describe(route, registry) };
   }
   return {
     openapi: "3.1.0",
@@ -124,25 +135,27 @@ export function openapi(routes: readonly Route[], info: Info): Document {
     tags: Object.entries(TAGS).map(([name, { description }]) => ({ name, description })),
     paths: sorted(paths),
     components: {
-      schemas: sorted(shelf.components()),
+      schemas: sorted(registry.components()),
       parameters: Object.fromEntries(
         Object.entries(REQUEST_HEADERS).map(([name, rest]) => [
           name,
           { name, in: "header", required: false, ...rest },
         ]),
       ),
-      headers: ANSWER_HEADERS,
-      responses: Object.fromEntries(STATUSES.map((status) => [`Problem${status}`, refusal(status, shelf)])),
+      headers: RESPONSE_HEADERS,
+      responses: Object.fromEntries(
+        STATUSES.map((status) => [`Problem${status}`, refusal(status, registry)]),
+      ),
       securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "A token of a principal." } },
     },
   };
 }
 
-function describe(route: Route, shelf: SchemaRegistry): Operation {
+function describe(route: Route, registry: SchemaRegistry): Operation {
   const { path, summary, schemas, responses, notes = {} } = route;
   const parameters = [
-    ...pathParameters(schemas.params, shelf),
-    ...queryParameters(schemas.query, shelf),
+    ...pathParameters(schemas.params, registry),
+    ...queryParameters(schemas.query, registry),
     ...(notes.takes ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ];
   const done = Object.entries(responses).map(([status, answer]) => [
@@ -152,14 +165,14 @@ function describe(route: Route, shelf: SchemaRegistry): Operation {
       headers: headers(...(notes.gives ?? []), "x-request-id"),
       ...(answer && {
         content: {
-          "application/json": { schema: shelf.show(answer, "output") },
+          "application/json": { schema: registry.show(answer, "output") },
           ...(notes.streams && status === "200" && { "text/event-stream": { schema: EVENT_STREAM } }),
         },
       }),
     },
   ]);
-  const body = schemas.body && { schema: shelf.show(schemas.body, "input") };
-  const refused = STATUSES.filter((status) => FITS[status]?.(route) ?? true).map((status) => [
+  const body = schemas.body && { schema: registry.show(schemas.body, "input") };
+  const refused = STATUSES.filter((status) => APPLIES[status]?.(route) ?? true).map((status) => [
     status,
     { $ref: `#/components/responses/Problem${status}` },
   ]);
@@ -185,22 +198,21 @@ const PATCH_TYPES = ["application/merge-patch+json", ...JSON_TYPE];
 
 const EVENT_STREAM: Schema = {
   type: "string",
-  description:
-    "Server-sent events, each with the cursor as its `id`, the type as its `event`, a StreamEvent as its `data`.",
+  description: "Server-sent events: `id` is the cursor, `event` the type, `data` a StreamEvent.",
 };
 
-function pathParameters(params: z.ZodType | undefined, shelf: SchemaRegistry): Parameter[] {
-  const properties = params ? shelf.show(params, "input").properties : {};
+function pathParameters(params: z.ZodType | undefined, registry: SchemaRegistry): Parameter[] {
+  const properties = params ? registry.show(params, "input").properties : {};
   return Object.entries(properties ?? {}).flatMap(([name, schema]) =>
     typeof schema === "boolean" ? [] : [{ name, in: "path", required: true, schema }],
   );
 }
 
-/** As they are understood, not as text: a number is a number, a list is joined by commas. */
-function queryParameters(query: z.ZodType | undefined, shelf: SchemaRegistry): Parameter[] {
+/** With the types after parsing: numbers, and lists joined by commas. */
+function queryParameters(query: z.ZodType | undefined, registry: SchemaRegistry): Parameter[] {
   if (!query) return [];
-  const required = shelf.show(query, "input").required ?? [];
-  return Object.entries(shelf.show(query, "output").properties ?? {}).flatMap(([name, schema]) =>
+  const required = registry.show(query, "input").required ?? [];
+  return Object.entries(registry.show(query, "output").properties ?? {}).flatMap(([name, schema]) =>
     typeof schema === "boolean"
       ? []
       : [
@@ -215,7 +227,7 @@ function queryParameters(query: z.ZodType | undefined, shelf: SchemaRegistry): P
   );
 }
 
-function refusal(status: number, shelf: SchemaRegistry): ResponseSpec {
+function refusal(status: number, registry: SchemaRegistry): ResponseSpec {
   const rows = Object.entries(ERRORS).filter(([, row]) => row.status === status);
   const codes: Schema = {
     type: "object",
@@ -230,7 +242,7 @@ function refusal(status: number, shelf: SchemaRegistry): ResponseSpec {
     ),
     content: {
       "application/problem+json": {
-        schema: { allOf: [shelf.show(shapes.problemSchema, "output"), codes] },
+        schema: { allOf: [registry.show(shapes.problemSchema, "output"), codes] },
       },
     },
   };

@@ -1,6 +1,6 @@
 /**
- * The named shapes of the API description, rendered from zod. Limit: a rule that spans several fields is told in
- * words, those of its check.
+ * The named schemas of the API description, rendered from zod. Limit: a rule over several fields is described by the
+ * message of its check.
  */
 import { z } from "zod";
 import * as shapes from "../../schema/index.ts";
@@ -9,8 +9,8 @@ import type { Io, Named, Schema } from "./types.ts";
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /**
- * The shapes of schema/ under their names, and what refers to them. A shape that is sent otherwise than it is
- * answered (defaults, unknown fields) has a second entry, `…Input`.
+ * The schemas of schema/ by name, and references to them. A schema that differs between requests and responses (defaults,
+ * unknown fields) has a second entry, `…Input`.
  */
 export class SchemaRegistry {
   readonly #registry = z.registry<{ id: string }>();
@@ -36,7 +36,7 @@ export class SchemaRegistry {
     };
   }
 
-  /** A reference to a named shape, the schema itself of any other. */
+  /** A reference to a named schema; any other schema itself. */
   show(shape: z.ZodType, io: Io): Schema {
     const id = this.#id(shape);
     return this.#named.has(id) ? { $ref: this.#refTo(id, io) } : this.#placed(id, io);
@@ -54,7 +54,7 @@ export class SchemaRegistry {
 
   #reach(io: Io, from: readonly string[]): ReadonlySet<string> {
     const found = new Set(from);
-    // A set that grows while it is walked is walked to its end.
+    // The iteration also visits elements added during it.
     for (const id of found) for (const ref of refsIn(this.#rendered[io][id])) found.add(ref);
     return found;
   }
@@ -86,7 +86,7 @@ function render(registry: z.core.$ZodRegistry<{ id: string }>, io: Io): Named<Sc
     override({ zodSchema, jsonSchema }) {
       const rules = rulesOf(zodSchema);
       if (rules !== "") jsonSchema.description ??= rules;
-      // What an answer has beyond this is no error; what a request has is.
+      // Unknown fields are an error in a request, but not in a response.
       if (io === "output" && jsonSchema.additionalProperties === false)
         delete jsonSchema.additionalProperties;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
@@ -97,7 +97,7 @@ function render(registry: z.core.$ZodRegistry<{ id: string }>, io: Io): Named<Sc
   return schemas;
 }
 
-/** What the checks of a schema say in words, unless that is only that something is wrong. */
+/** The messages of a schema's checks, without those that only say that something is wrong. */
 function rulesOf(schema: z.core.$ZodType): string {
   const rules = (schema._zod.def.checks ?? []).map((check: unknown) =>
     check instanceof z.core.$ZodCustom ? check._zod.def.error?.({ code: "custom", input: undefined }) : "",
@@ -107,11 +107,11 @@ function rulesOf(schema: z.core.$ZodType): string {
     rules.push(error?.issues.find(({ code }) => code === "invalid_format")?.message);
   }
   return rules
-    .flatMap((rule) => (typeof rule === "string" && !GRUMBLE.test(rule) ? `${capital(rule)}.` : []))
+    .flatMap((rule) => (typeof rule === "string" && !UNINFORMATIVE.test(rule) ? `${capital(rule)}.` : []))
     .join(" ");
 }
 
-const GRUMBLE = /^$|^not |^invalid |larger than/i;
+const UNINFORMATIVE = /^$|^not |^invalid |larger than/i;
 
 function refsIn(node: unknown): string[] {
   if (typeof node !== "object" || node === null) return [];
@@ -120,7 +120,7 @@ function refsIn(node: unknown): string[] {
   );
 }
 
-/** An open shape that has all of another and more is told as that one and the rest. */
+/** Describes an open schema that extends another as that one plus the additional fields. */
 function folded(all: Named<Schema>): Named<Schema> {
   const open = Object.entries(all).filter(
     ([, { additionalProperties, properties = {} }]) =>

@@ -1,4 +1,4 @@
-/** The parts of an OpenAPI 3.1 document that we write. Limit: not the whole of the specification. */
+/** The parts of OpenAPI 3.1 that we use. */
 import type { z } from "zod";
 
 export type Io = "input" | "output";

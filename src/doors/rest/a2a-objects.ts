@@ -1,6 +1,5 @@
 /**
- * Messages and Artifacts as A2A 1.0 or 0.3 agents write them, brought to 1.0 JSON. Limit: form, not meaning;
- * members it does not know pass through untouched.
+ * Converts Messages and Artifacts of A2A 1.0 or 0.3 to 1.0 JSON. Limit: unknown members pass through unchanged.
  */
 import type { z } from "zod";
 import { type Artifact, artifactSchema, type Message, messageSchema } from "../../schema/a2a.ts";
@@ -9,7 +8,7 @@ import { invalidRequest } from "../../schema/issues.ts";
 
 export type Members = Readonly<Record<string, unknown>>;
 
-/** A body that is no A2A reply, with the place that shows it. */
+/** The error for a body that is not an A2A reply, with the path of the issue. */
 export function malformed(path: string, reason: string): ErrandError {
   return new ErrandError("invalid_request", `${path || "The body"}: ${reason}`, {
     details: { issues: [{ path, reason }] },
@@ -22,7 +21,7 @@ export const isObject = (value: unknown): value is Members =>
 export const at = (path: string, member: string | number): string =>
   path === "" ? String(member) : `${path}.${member}`;
 
-/** The members that are set: to ProtoJSON null is unset, and 0.3 agents write it for every optional field. */
+/** The members that are set: in ProtoJSON null means unset, and 0.3 agents write it for every optional field. */
 export function membersOf(value: unknown, path: string): Members {
   if (!isObject(value)) throw malformed(path, "must be an object");
   return present(value);
@@ -34,14 +33,14 @@ function present(members: Members): Members {
   );
 }
 
-/** Absent is empty: in ProtoJSON they are the same. */
+/** An absent list is empty, as in ProtoJSON. */
 export function listOf<T>(value: unknown, path: string, toItem: (item: unknown, path: string) => T): T[] {
   if (value === undefined) return [];
   if (!Array.isArray(value)) throw malformed(path, "must be an array");
   return value.map((item, index) => toItem(item, at(path, index)));
 }
 
-/** As 1.0 and 0.3 write them, and by number, which ProtoJSON allows. */
+/** The names in 1.0 and 0.3, and the numbers, which ProtoJSON allows. */
 const ROLES = new Map<unknown, Message["role"]>([
   ["ROLE_USER", "ROLE_USER"],
   ["user", "ROLE_USER"],
@@ -54,7 +53,7 @@ const ROLES = new Map<unknown, Message["role"]>([
 export const isAgents = (message: unknown): boolean =>
   isObject(message) && ROLES.get(message.role) === "ROLE_AGENT";
 
-/** `nameless` makes the id of a message that came without one. */
+/** `nameless` returns the id for a message without one. */
 export function toMessage(value: unknown, path: string, nameless: () => string): Message {
   const { kind = "message", role = "ROLE_AGENT", messageId = "", parts, ...rest } = membersOf(value, path);
   if (kind !== "message") throw malformed(at(path, "kind"), "must be message");
@@ -85,23 +84,24 @@ const CONTENT = ["text", "raw", "url"] as const;
 
 function toPart(value: unknown, path: string): Members {
   const { kind, ...part } = membersOf(value, path);
-  // Null is a value for data alone, when nothing else is the content.
+  // Null is a value only for `data`, and only if there is no other content.
   const none = CONTENT.every((key) => part[key] === undefined);
   const nullData = none && isObject(value) && value.data === null && { data: null };
   switch (kind) {
     case undefined:
       return { ...part, ...nullData };
     case "text":
-      if (part.text === undefined) throw malformed(at(path, "text"), "a text part has text");
+      if (part.text === undefined) throw malformed(at(path, "text"), "a text part must have text");
       return part;
     case "data":
-      if (part.data === undefined && !nullData) throw malformed(at(path, "data"), "a data part has data");
+      if (part.data === undefined && !nullData)
+        throw malformed(at(path, "data"), "a data part must have data");
       return unwrapped({ ...part, ...nullData });
     case "file": {
       const { file, ...rest } = part;
       const { bytes, uri, mimeType, name } = membersOf(file, at(path, "file"));
       if (bytes === undefined && uri === undefined) {
-        throw malformed(at(path, "file"), "a file has bytes or a uri");
+        throw malformed(at(path, "file"), "a file must have bytes or a uri");
       }
       return present({ ...rest, raw: bytes, url: uri, mediaType: mimeType, filename: name });
     }
@@ -110,7 +110,7 @@ function toPart(value: unknown, path: string): Members {
   }
 }
 
-/** 0.3 data is an object; the A2A SDKs put any other value into one and leave this flag. */
+/** In 0.3 data is an object; the A2A SDKs wrap any other value in one and set this flag. */
 const WRAPPED = "data_part_compat";
 
 function unwrapped(part: Members): Members {

@@ -1,6 +1,6 @@
 /**
- * Whatever an A2A agent sends as a reply, 1.0 or 0.3, in a JSON-RPC envelope or bare, as one shape: whose
- * work it is, and what to do about it. Limit: ids are read, not looked up; the engine knows if they live.
+ * Parses the reply of an A2A agent (1.0 or 0.3, in a JSON-RPC response or bare) into an address and an action. Limit: ids
+ * are only read; the engine looks them up.
  */
 import { preview } from "../../engine/delegations/delegate.ts";
 import { bodyHash } from "../../engine/delegations/idempotency.ts";
@@ -27,7 +27,7 @@ type Progress = Extract<Action, { kind: "progress" }>;
 type Interrupt = Extract<Action, { kind: "interrupt" }>;
 type Canceled = Extract<Action, { kind: "canceled" }>;
 
-/** The engine's action, with what only A2A says: a chunk of an artifact, output of a task that asks. */
+/** The engine's action, with the additions of A2A: chunks of an artifact, artifacts of a task that asks a question. */
 export type A2aAction =
   | Reply
   | (Progress & { readonly append?: boolean; readonly last_chunk?: boolean })
@@ -35,12 +35,12 @@ export type A2aAction =
   | Canceled;
 
 export interface A2aReply {
-  /** Null: it names neither a lease nor a delegation. */
+  /** Null if the reply names neither a lease nor a delegation. */
   readonly address: Address | null;
   readonly action: A2aAction;
 }
 
-/** A place where an agent may have left the ids that came with the request. */
+/** Metadata in which an agent may have copied the ids of the request. */
 interface Place {
   readonly path: string;
   readonly metadata: unknown;
@@ -48,15 +48,15 @@ interface Place {
 
 interface Found {
   readonly action: A2aAction;
-  /** In the order in which they are believed. */
+  /** In order of precedence. */
   readonly places: readonly Place[];
 }
 
-/** Names a message that came without an id. */
+/** Returns the id for a message without one. */
 type Namer = () => string;
 
 export function parseA2aReply(body: unknown): A2aReply {
-  // From the content: the same reply sent again must not ask a second question.
+  // Derived from the content: a repeated reply must not ask a second question.
   const nameless: Namer = () => `msg_${bodyHash(body).slice(0, 32)}`;
   const members = membersOf(body, "");
   if (members.jsonrpc === undefined && members.result === undefined && members.error === undefined) {
@@ -76,24 +76,24 @@ export function parseA2aReply(body: unknown): A2aReply {
   return { address: toAddress(id, places), action };
 }
 
-/** Its `data` stays behind: it may hold what the agent's process keeps to itself. */
+/** Drops the `data` of the error: it may contain internals of the agent. */
 function fromError(error: unknown): Found {
   const { message } = membersOf(error, "error");
   if (typeof message !== "string") throw malformed("error.message", "must be a string");
   return { action: { kind: "reply", state: "failed", ...agentError(message) }, places: [] };
 }
 
-/** The limits of a reply that comes without A2A. */
+/** The limits of a reply in our own protocol. */
 const ERROR_BYTES = 65_536;
 const MAX_ARTIFACTS = LIMITS.artifacts.value;
 
-/** An agent that says nothing gets the engine's words. */
+/** Without a text, the engine writes the message. */
 function agentError(text: string): Pick<Reply, "error"> {
   if (text === "") return {};
   return { error: { code: "agent_error", message: preview(text, ERROR_BYTES), retryable: false } };
 }
 
-/** A member of A2A's response objects, and the `kind` that 0.3 has in its place. */
+/** The members of A2A's response objects, and the `kind` that 0.3 uses instead. */
 const SHAPES = {
   message: { kind: "message", read: fromMessage },
   task: { kind: "task", read: fromTask },
@@ -110,7 +110,7 @@ function fromResult(result: Members, path: string, nameless: Namer): Found {
   }
   const wrapped = Object.entries(SHAPES).filter(([member]) => result[member] !== undefined);
   const [first, second] = wrapped;
-  if (second) throw malformed(path, `holds both ${first?.[0]} and ${second[0]}`);
+  if (second) throw malformed(path, `has both ${first?.[0]} and ${second[0]}`);
   if (first) {
     const [member, { kind: expected, read }] = first;
     const inner = membersOf(result[member], at(path, member));
@@ -119,7 +119,7 @@ function fromResult(result: Members, path: string, nameless: Namer): Found {
     }
     return read(inner, at(path, member), nameless);
   }
-  // Bare 1.0 objects say nothing about their type: told by members that the others lack.
+  // Bare 1.0 objects do not name their type; it follows from members that the others lack.
   if (result.artifact !== undefined) return fromArtifact(result, path);
   if (result.messageId !== undefined && result.status === undefined)
     return fromMessage(result, path, nameless);
@@ -127,12 +127,12 @@ function fromResult(result: Members, path: string, nameless: Namer): Found {
     return fromTask(result, path, nameless);
   }
   if (result.role !== undefined) return fromMessage(result, path, nameless);
-  throw malformed(path, "is no Message, Task or task event of A2A 1.0 or 0.3");
+  throw malformed(path, "is not a Message, Task or task event of A2A 1.0 or 0.3");
 }
 
 function fromMessage(value: Members, path: string, nameless: Namer): Found {
   if (["messageId", "role", "parts", "kind"].every((member) => value[member] === undefined)) {
-    throw malformed(path, "is no Message: it has neither messageId, role nor parts");
+    throw malformed(path, "is not a Message: it has neither messageId, role nor parts");
   }
   const message = toMessage(value, path, nameless);
   return {
@@ -141,7 +141,7 @@ function fromMessage(value: Members, path: string, nameless: Namer): Found {
   };
 }
 
-/** A Task, or a status event, which is a Task without its artifacts and history. */
+/** A Task, or a status event, which looks like a Task without artifacts and history. */
 function fromTask(task: Members, path: string, nameless: Namer): Found {
   const statusPath = at(path, "status");
   const status = membersOf(task.status ?? {}, statusPath);
@@ -161,7 +161,7 @@ function fromTask(task: Members, path: string, nameless: Namer): Found {
   };
 }
 
-/** `said` stands with the state; `last` falls back on what the agent said before, good enough for a result. */
+/** `said` is the message of the status; `last` falls back on the agent's last message, which is enough for a result. */
 function toAction(
   known: KnownA2aState,
   said: Message | undefined,
@@ -214,7 +214,7 @@ function unknownState(state: unknown, path: string): ErrandError {
   });
 }
 
-/** The lease that was named first, else the delegation; every other id in the reply must agree with it. */
+/** The first lease named, otherwise the delegation; all other ids in the reply must agree with it. */
 function toAddress(id: unknown, places: readonly Place[]): Address | null {
   const leases: string[] = [];
   const delegations: string[] = [];
@@ -237,7 +237,7 @@ function toAddress(id: unknown, places: readonly Place[]): Address | null {
   return delegation_id === undefined ? null : { by: "delegation", delegation_id };
 }
 
-/** One that is no id is refused, not passed over: without its lease a reply would be stitched unfenced. */
+/** A malformed id is refused, not ignored: a reply without its lease would be matched without fencing. */
 function idIn(metadata: Members, member: string, schema: typeof leaseIdSchema, path: string): string[] {
   const value = metadata[member];
   if (value === undefined) return [];

@@ -1,4 +1,4 @@
-/** Agents: created, replaced, read, listed, paused, deleted. Limit: settings are shown to the agent and the operator. */
+/** Agents: create, replace, change, read, list, pause, delete. Limit: only the agent and the operator see its settings. */
 import { z } from "zod";
 import type { Principal } from "../../engine/access/access.ts";
 import { agentPage, type ListedAgent } from "../../engine/agents/pages.ts";
@@ -86,7 +86,7 @@ export const agentRoutes: readonly Route[] = [
   route({
     method: "PUT",
     path: "/v1/agents/{agent}",
-    summary: "Create an agent, or replace all of its settings; what is left out is reset to its default.",
+    summary: "Create or fully replace an agent; omitted settings reset to their defaults.",
     params,
     body: agentRequestSchema,
     responses: { 200: agentChangeSchema, 201: agentChangeSchema },
@@ -99,7 +99,8 @@ export const agentRoutes: readonly Route[] = [
   route({
     method: "PATCH",
     path: "/v1/agents/{agent}",
-    summary: "Change some settings of an agent (JSON Merge Patch, RFC 7396); null resets one to its default.",
+    summary:
+      "Change some settings of an agent (JSON Merge Patch, RFC 7396); null resets a setting to its default.",
     params,
     body: agentPatchSchema,
     responses: { 200: agentChangeSchema },
@@ -112,7 +113,7 @@ export const agentRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/v1/agents/{agent}",
-    summary: "An agent, who polls for it and how much waits.",
+    summary: "An agent, its presence and the counts of its delegations.",
     params,
     responses: { 200: agentSchema },
     notes: { gives: ["ETag"] },
@@ -124,7 +125,7 @@ export const agentRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/v1/agents/{agent}/workers",
-    summary: "The workers of an agent: when each was last seen, and what it holds.",
+    summary: "The workers of an agent: when each was last seen, and which delegations it has leased.",
     params,
     responses: { 200: workersSchema },
     async handle(request, input) {
@@ -134,7 +135,7 @@ export const agentRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/v1/agents",
-    summary: "Agents by name, a page at a time.",
+    summary: "Agents by name, in pages.",
     query: z.strictObject({
       cursor: agentNameSchema.optional(),
       limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
@@ -162,6 +163,6 @@ export const agentRoutes: readonly Route[] = [
       return noContent();
     },
   }),
-  pausing("pause", "Hand the agent nothing; delegations to it still queue."),
-  pausing("resume", "Hand the agent work again."),
+  pausing("pause", "Stop leasing work to the agent's workers; delegations to it still queue."),
+  pausing("resume", "Lease work to the agent's workers again."),
 ];

@@ -1,4 +1,4 @@
-/** The audit log. Limit: for the operator. */
+/** The audit log, for the operator. */
 import { z } from "zod";
 import { readAudit } from "../../engine/upkeep/audit.ts";
 import { auditFilterSchema, auditPageSchema } from "../../schema/audit.ts";

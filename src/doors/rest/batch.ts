@@ -1,7 +1,6 @@
 /**
  * Many delegations in one request, each accepted or refused on its own. Limit: one after the other, so that equal
- * priorities keep their order; bounded by the size of a body. Once Redis does not answer, or after 10 s, the rest is
- * refused untried.
+ * priorities keep their order. If Redis does not answer, or after 10 s, the rest is refused without a try.
  */
 import { z } from "zod";
 import { delegate } from "../../engine/delegations/delegate.ts";
@@ -27,7 +26,7 @@ interface Result {
   readonly error?: ErrandError;
 }
 
-/** One result. A key for the whole batch stands for each by its place. */
+/** Delegates one item. A key for the whole batch is combined with the place of the item. */
 async function one(
   request: AuthenticatedRequest,
   item: Record<string, unknown>,
@@ -58,7 +57,7 @@ async function one(
 function refusal(error: ErrandError, requestId: string): Result {
   const problem = toProblem(error, requestId);
   const { retry_after_seconds } = error.context;
-  // There is no header for one of many.
+  // An item cannot have a Retry-After header.
   const details =
     retry_after_seconds === undefined ? {} : { details: { ...problem.details, retry_after_seconds } };
   return { text: JSON.stringify({ status: problem.status, error: { ...problem, ...details } }), error };
@@ -75,7 +74,7 @@ export const batchRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/delegations/batch",
-    summary: "Delegate up to 100 at once; each is accepted or refused on its own, in order.",
+    summary: "Delegate up to 100 items in order; each is accepted or refused on its own.",
     body: batchRequestSchema,
     responses: { 200: z.strictObject({ results: z.array(resultSchema) }) },
     notes: { takes: ["Idempotency-Key", "traceparent"] },

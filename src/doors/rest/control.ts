@@ -1,6 +1,6 @@
 /**
- * What is said to a delegation after it was made: cancel, answer, message, redrive, and the two of them in bulk.
- * Limit: who may is the engine's to say.
+ * Requests about existing delegations: cancel, answer, message, redrive, and cancel and redrive in bulk. The engine decides
+ * who may send them.
  */
 import { z } from "zod";
 import { cancel } from "../../engine/delegations/cancel.ts";
@@ -34,7 +34,7 @@ export const controlRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/delegations/{id}/cancel",
-    summary: "Cancel it, and with it what was delegated under it; the holder of its lease learns at once.",
+    summary: "Cancel a delegation and everything delegated under it; its worker is notified at once.",
     params,
     body: cancelRequestSchema,
     responses: { 200: delegationSchema },
@@ -45,7 +45,7 @@ export const controlRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/delegations/{id}/answer",
-    summary: "Answer its open question; it goes back to its agent before new work.",
+    summary: "Answer the open question of a delegation; it returns to its agent ahead of new work.",
     params,
     body: answerRequestSchema,
     responses: { 200: delegationSchema },
@@ -56,7 +56,7 @@ export const controlRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/delegations/{id}/messages",
-    summary: "Send a follow-up; the holder of its lease gets it with its next heartbeat.",
+    summary: "Send a follow-up message; the worker gets it with its next heartbeat.",
     params,
     body: messageRequestSchema,
     responses: { 202: delegationSchema },
@@ -67,7 +67,7 @@ export const controlRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/delegations/{id}/redrive",
-    summary: "Delegate anew what failed; asked again, the answer is the same new delegation.",
+    summary: "Delegate failed work again; a repeated request returns the same new delegation.",
     params,
     responses: { 202: delegationSchema },
     notes: { gives: ["Location"] },
@@ -79,7 +79,7 @@ export const controlRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/delegations/redrive",
-    summary: "Redrive what failed of an agent, newest first; go on with next_before.",
+    summary: "Redrive the failed delegations of an agent, newest first; continue with next_before.",
     body: bulkRequestSchema,
     responses: { 202: bulkSchema },
     async handle(request, { body }) {
@@ -89,7 +89,7 @@ export const controlRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/delegations/cancel",
-    summary: "Cancel what is live of an agent, newest first; go on with next_before.",
+    summary: "Cancel the live delegations of an agent, newest first; continue with next_before.",
     body: bulkRequestSchema.omit({ error_code: true }),
     responses: { 200: bulkSchema },
     async handle(request, { body }) {

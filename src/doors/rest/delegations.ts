@@ -35,7 +35,7 @@ export const delegationRoutes: readonly Route[] = [
     method: "POST",
     path: "/v1/delegations",
     summary:
-      "Delegate a task or a message to an agent; with `Prefer: wait=N`, wait for its end. A 202 may already say `working`: a waiting poll may have taken the work.",
+      "Delegate a task or a message to an agent; with `Prefer: wait=N`, wait for the result. A 202 may already say `working`: a waiting poll can take the work at once.",
     body: delegateRequestSchema,
     responses: { 200: acceptedDelegationSchema, 202: acceptedDelegationSchema },
     notes: {
@@ -45,10 +45,10 @@ export const delegationRoutes: readonly Route[] = [
     async handle(request, { body, raw }) {
       const { broker, principal } = request;
       const wait_seconds = preferredWait(request.header("prefer"), LIMITS.wait_seconds.value);
-      // Held before anything is accepted: whoever waits too often already is refused with nothing written.
+      // Opened first, so that a caller over its quota is refused before anything is written.
       const scope = wait_seconds === 0 ? null : request.openScope("polls");
       try {
-        // Beside the work, so that a Redis that falls silent costs the answer no second wait.
+        // In parallel, so that an unresponsive Redis delays the response only once.
         const present = broker.presence.glance(body.target);
         const accepted = await delegate(broker, principal, body, {
           traceparent: traceparentOf(request.header("traceparent")),
@@ -73,7 +73,8 @@ export const delegationRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/v1/delegations/{id}",
-    summary: "A delegation as it stands, or once it is finished, asks something, or moves on.",
+    summary:
+      "Read a delegation; with `wait_seconds`, wait until it is finished or asks a question, with `after_version` until it changes.",
     params,
     query: z.strictObject({
       wait_seconds: queryNumber(waitSecondsSchema).default(0),
@@ -91,7 +92,7 @@ export const delegationRoutes: readonly Route[] = [
     method: "DELETE",
     path: "/v1/delegations/{id}",
     summary:
-      "Erase a finished delegation at once: record, events, history and artifacts. Only its delegator and the operator may.",
+      "Erase a finished delegation at once: record, events, history and artifacts. Only its delegator and the operator may do this.",
     params,
     responses: { 204: null },
     async handle(request, { params: { id } }) {
@@ -102,7 +103,8 @@ export const delegationRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/v1/delegations",
-    summary: "Delegations that the caller may see, newest first; a short page may have a next one.",
+    summary:
+      "Delegations that the caller may see, newest first. A short page is the last only if next_cursor is null.",
     query: delegationFilterSchema.extend({
       cursor: z.string().min(1).max(256).optional(),
       limit: queryNumber(z.int().min(1).max(100)).default(20),
@@ -118,7 +120,8 @@ export const delegationRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/v1/results",
-    summary: "What the caller delegated that finished or asks something since the cursor, replies included.",
+    summary:
+      "The caller's delegations that finished or asked a question after the cursor, with their replies.",
     query: z.strictObject(pageQuery),
     responses: { 200: resultPageSchema },
     async handle(request, { query: { after, wait_seconds, limit } }) {

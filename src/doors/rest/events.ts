@@ -1,4 +1,4 @@
-/** Watching: SSE for who can hold a stream, JSON pages for who polls, with the same cursors. Limit: see stream.ts. */
+/** Events as a stream (SSE) or as JSON pages, with the same cursors. */
 import { z } from "zod";
 import { read } from "../../engine/delegations/read.ts";
 import {
@@ -25,13 +25,13 @@ import { type Route, route } from "../http/route.ts";
 import { type Frame, sse, toFrame, toFrames } from "../http/stream.ts";
 import { jsonText, noContent } from "../http/text-response.ts";
 
-/** Streams unless JSON is asked for: what `curl` and `EventSource` would expect. */
+/** Streams unless the client asks for JSON: `curl` and `EventSource` expect that. */
 function wantsStream(request: AuthenticatedRequest): boolean {
   const accept = request.header("accept") ?? "";
   return /text\/event-stream/i.test(accept) || !/json/i.test(accept);
 }
 
-/** A browser reconnects to the URL it was given and says in the header how far it came; empty, it says nothing. */
+/** A browser reconnects to the same URL and sends its cursor in the header; an empty header counts as absent. */
 const cursorOf = (request: AuthenticatedRequest, after: string | undefined): string | undefined =>
   request.header("last-event-id") || after;
 
@@ -52,7 +52,7 @@ export const eventRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/v1/events",
-    summary: "Every event that concerns the caller, live and by cursor.",
+    summary: "The events that concern the caller, live or from a cursor.",
     query: z.strictObject({
       ...pageQuery,
       delegator: principalSchema.optional(),
@@ -85,7 +85,7 @@ export const eventRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/v1/delegations/{id}/events",
-    summary: "One delegation's events: a snapshot first, or what follows a cursor, up to its end.",
+    summary: "The events of one delegation up to its end: a snapshot first, or the events after a cursor.",
     params: z.strictObject({ id: delegationIdSchema }),
     query: z.strictObject(pageQuery),
     responses: { 200: eventPageSchema, 204: null },
@@ -109,11 +109,11 @@ export const eventRoutes: readonly Route[] = [
           yield* toFrames(open(signal));
         });
       }
-      // A snapshot is an answer; only a reader who has one waits for more.
+      // The snapshot is returned at once; only a reader with a cursor waits.
       const turn = () => broker.turns.take(request.principal);
-      const patience = { wait_seconds: first.length > 0 ? 0 : wait_seconds, limit, turn };
-      const page = await request.withScope(patience.wait_seconds, ({ signal }) =>
-        collectPage(open, { ...patience, signal }, toFrame, sizeOf),
+      const options = { wait_seconds: first.length > 0 ? 0 : wait_seconds, limit, turn };
+      const page = await request.withScope(options.wait_seconds, ({ signal }) =>
+        collectPage(open, { ...options, signal }, toFrame, sizeOf),
       );
       return jsonText(200, pageText([...first, ...page.items], page.positions ?? [from]));
     },

@@ -1,4 +1,4 @@
-/** The agent's side: lease, heartbeat, release, reply. Limit: outbound HTTP only; nothing calls an agent. */
+/** The worker's side: lease, heartbeat, artifact, question, release, reply. Limit: the broker never calls a worker. */
 import { z } from "zod";
 import { inBackground } from "../../engine/after-move.ts";
 import { read } from "../../engine/delegations/read.ts";
@@ -27,7 +27,7 @@ import { json, jsonText } from "../http/text-response.ts";
 
 const params = z.strictObject({ lease_id: leaseIdSchema });
 
-/** A lease goes only to a connection that takes it; otherwise it goes back at once, no attempt spent. */
+/** If the response does not reach its reader, the leases are released at once, without spending an attempt. */
 function deliver(request: AuthenticatedRequest, leases: readonly GrantedLease[]): string {
   if (leases.length > 0) {
     request.onLost(() => {
@@ -45,11 +45,11 @@ export const leaseRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/agents/{agent}/leases",
-    summary: "Ask for work; the answer waits until there is some.",
+    summary: "Lease work; waits until there is some, up to `wait_seconds`.",
     params: z.strictObject({ agent: agentNameSchema }),
     body: leaseRequestSchema,
     responses: { 200: leasesSchema },
-    // Not async: a parked poll would keep the frame, and the input in it.
+    // Not async: a parked poll would retain the frame and its input.
     handle: (request, { params: { agent }, body }) =>
       request
         .withScope(body.wait_seconds, (scope) => lease(request.broker, request.principal, agent, body, scope))
@@ -58,21 +58,22 @@ export const leaseRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/leases/{lease_id}/heartbeat",
-    summary: "Stay the holder, say how far it is; held, it answers when there is something to say.",
+    summary:
+      "Extend the lease and report progress; with `wait_seconds`, wait for a follow-up or a change of the lease.",
     params,
     body: heartbeatRequestSchema,
     responses: { 200: heartbeatSchema },
     async handle(request, { params: { lease_id }, body }) {
       const { broker, principal } = request;
       const beat = (scope: RequestScope) => heartbeat(broker, principal, lease_id, body, scope);
-      // No poll: leases bound it, and a heartbeat that were refused would cost its lease.
+      // No quota: leases bound heartbeats, and a refused heartbeat could lose its lease.
       return json(200, await request.withScope(body.wait_seconds, beat, null));
     },
   }),
   route({
     method: "POST",
     path: "/v1/leases/{lease_id}/artifacts",
-    summary: "Send a piece of output before the reply; it is streamed and kept.",
+    summary: "Add output before the reply; it is streamed to subscribers and stored.",
     params,
     body: artifactRequestSchema,
     responses: { 200: artifactAnswerSchema },
@@ -83,7 +84,8 @@ export const leaseRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/leases/{lease_id}/interrupt",
-    summary: "Ask; the lease ends, and the answer puts the delegation back before new work.",
+    summary:
+      "Ask a question; the lease ends, and the answer returns the delegation to the agent ahead of new work.",
     params,
     body: interruptRequestSchema,
     responses: { 200: raisedSchema },
@@ -94,7 +96,7 @@ export const leaseRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/leases/{lease_id}/release",
-    summary: "Give it back without spending an attempt.",
+    summary: "Return the delegation to its queue without spending an attempt.",
     params,
     body: releaseRequestSchema,
     responses: { 200: z.strictObject({ delegation: delegationSchema }) },
@@ -106,7 +108,7 @@ export const leaseRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/leases/{lease_id}/reply",
-    summary: "Close the delegation; with `next`, get the next lease in the same round trip.",
+    summary: "Finish the delegation; with `next`, get the next lease in the same response.",
     params,
     body: replyRequestSchema,
     responses: { 200: replySchema },

@@ -1,4 +1,4 @@
-/** Replies of agents that only speak A2A, 1.0 or 0.3. Limit: `next` is for those who speak our own protocol. */
+/** Replies of agents that speak only A2A, 1.0 or 0.3. Limit: no `next`, which only our own protocol has. */
 import { z } from "zod";
 import { replyA2a } from "../../engine/leases/a2a-reply.ts";
 import { replySchema } from "../../schema/lease.ts";
@@ -11,11 +11,11 @@ export const replyRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/agents/{agent}/replies",
-    summary: "Stitch an A2A JSON-RPC response, Message or Task to its delegation.",
+    summary: "Match an A2A JSON-RPC response, Message or Task to its delegation, as the agent's reply.",
     params: z.strictObject({ agent: agentNameSchema }),
     body: z.record(z.string(), z.unknown()),
     responses: { 200: replySchema },
-    // Other software sends these replies: a refusal would lose finished work.
+    // Other software writes these replies; to refuse one would lose finished work.
     notes: { repairs: true },
     async handle(request, { params: { agent }, raw }) {
       const { address, action } = parseA2aReply(raw);

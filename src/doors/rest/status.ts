@@ -1,4 +1,4 @@
-/** The broker's status. Limit: Redis' settings are for the operator and viewers. */
+/** The broker's status. Limit: only the operator and viewers see the settings of Redis. */
 import { status } from "../../engine/upkeep/status.ts";
 import { statusSchema } from "../../schema/status.ts";
 import { type Route, route } from "../http/route.ts";
@@ -9,7 +9,8 @@ export const statusRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/v1/status",
-    summary: "Version, time, who the caller is; for the operator and viewers, Redis and its settings.",
+    summary:
+      "The broker's version and time, and the caller's principal; for the operator and viewers, also the settings of Redis.",
     responses: { 200: statusSchema },
     async handle(request) {
       return json(200, { version: API_INFO.version, ...(await status(request.broker, request.principal)) });

@@ -1,4 +1,4 @@
-/** Tokens: made, listed, revoked by the operator. Limit: the secret is shown once, at its making. */
+/** Tokens: the operator creates, lists and revokes them. Limit: the secret is shown only once. */
 import { z } from "zod";
 import { requireOperator } from "../../engine/access/access.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -10,11 +10,11 @@ export const tokenRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/tokens",
-    summary: "Make a token for a principal; it is shown this once.",
+    summary: "Create a token for a principal; it is shown only once.",
     body: tokenRequestSchema,
     responses: { 201: newTokenSchema },
     async handle(request, { body }) {
-      requireOperator(request.principal, "make tokens");
+      requireOperator(request.principal, "create tokens");
       return json(201, await request.broker.tokens.create(body, request.principal));
     },
   }),
@@ -31,7 +31,7 @@ export const tokenRoutes: readonly Route[] = [
   route({
     method: "DELETE",
     path: "/v1/tokens/{id}",
-    summary: "Revoke a token; what it holds open is closed.",
+    summary: "Revoke a token; its streams and waiting requests end.",
     params: z.strictObject({ id: z.string() }),
     responses: { 204: null },
     async handle(request, { params }) {

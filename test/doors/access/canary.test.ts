@@ -298,7 +298,7 @@ function expectInternal(answer: Answer): void {
     type: "urn:errand:error:internal",
     title: "Internal error",
     status: 500,
-    detail: "Something went wrong inside the broker.",
+    detail: "The broker failed unexpectedly.",
     code: "internal",
     category: "INTERNAL",
     retryable: false,

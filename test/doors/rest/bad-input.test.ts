@@ -189,7 +189,7 @@ test("a query parameter that stands twice is refused, not half heard", async () 
   const { api } = await setup();
   const { status, body } = await api.call("GET", "/v1/delegations?limit=1&state=completed&limit=2");
   expect([status, body.code]).toEqual([400, "invalid_request"]);
-  expect(body.details.issues).toEqual([{ path: "limit", reason: "stands in the query more than once" }]);
+  expect(body.details.issues).toEqual([{ path: "limit", reason: "appears more than once in the query" }]);
 });
 
 test("an empty Last-Event-ID says nothing: as if it were absent", async () => {
