@@ -4,9 +4,8 @@
  */
 import type { Bodies } from "../events/bodies.ts";
 import type { Feed } from "../events/feed.ts";
-import type { Clock, PendingEvents, Result, Writer } from "../lifecycle/writer.ts";
+import type { Clock, PendingEvents, Writer } from "../lifecycle/writer.ts";
 import type { OutboundQueue } from "../queue/outbound-queue.ts";
-import type { ParkedPolls } from "../queue/parked-polls.ts";
 import type { Tickets } from "../queue/tickets.ts";
 import type { Bus } from "../redis/bus.ts";
 import type { Redis } from "../redis/connect.ts";
@@ -20,9 +19,7 @@ import type { Tokens } from "./access/tokens.ts";
 import type { Turns } from "./access/turns.ts";
 import type { Presences } from "./agents/presence.ts";
 import type { Agents } from "./agents/store.ts";
-import type { Awaited } from "./events/wait.ts";
-import type { Terms, Told, Wakers } from "./leases/handoff.ts";
-import type { Unheard } from "./leases/in-doubt.ts";
+import type { Handoff } from "./leases/handoff.ts";
 import type { Egress } from "./outbound/egress.ts";
 import type { HostPlaces } from "./outbound/host-places.ts";
 import type { RenderPush } from "./outbound/push-notifications/render.ts";
@@ -65,11 +62,9 @@ export interface Delegations {
 /** How work reaches the agent that waits for it. */
 export interface Work {
   readonly tickets: Tickets;
-  readonly polls: ParkedPolls<Terms, Result>;
-  readonly unheard: Unheard;
-  readonly wakers: Wakers;
-  readonly told: Told;
-  readonly awaited: Awaited;
+  readonly handoff: Handoff;
+  /** The polls that are parked at this gateway. */
+  readonly polls: Handoff["polls"];
   readonly pushAgents: PushAgentService;
 }
 

@@ -27,14 +27,14 @@ export interface OutboundQueueOptions {
 
 export class OutboundQueue {
   readonly #options: OutboundQueueOptions;
-  readonly #claimers: ParkedPolls;
+  readonly #polls: ParkedPolls;
   readonly #running = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | null = null;
 
   constructor(options: OutboundQueueOptions) {
     this.#options = options;
-    this.#claimers = new ParkedPolls({ onError: options.onError });
+    this.#polls = new ParkedPolls({ onError: options.onError });
   }
 
   start(): void {
@@ -72,7 +72,7 @@ export class OutboundQueue {
 
   /** Something may be queued, here or by another gateway. */
   wake(): void {
-    this.#claimers.wake(OUTBOUND_QUEUE);
+    this.#polls.wake(OUTBOUND_QUEUE);
   }
 
   /** Queues again what was popped longer ago than that by a gateway that did not come back to it. */
@@ -86,10 +86,10 @@ export class OutboundQueue {
 
   async #work(): Promise<void> {
     const { signal } = this.#stopping;
-    const look = () => this.#options.tickets.pop(OUTBOUND_QUEUE);
+    const fetch = () => this.#options.tickets.pop(OUTBOUND_QUEUE);
     while (!signal.aborted) {
       try {
-        const popped = await this.#claimers.claim(OUTBOUND_QUEUE, { signal, look });
+        const popped = await this.#polls.park(OUTBOUND_QUEUE, { signal, fetch });
         if (!popped) return;
         if (signal.aborted) return await this.#options.tickets.putBack(popped);
         const call = this.#call(popped).finally(() => this.#running.delete(call));

@@ -1,98 +1,120 @@
 /**
- * Parked polls: who waits for something of an agent's queue, and the looks that wakes set off.
- * Limit: in one process; other gateways' wakes come by the feed and one pub/sub channel for each shard.
+ * Parked polls: the polls of an agent that wait for work, and the fetches that wakes start for them. Limit: one process;
+ * `engine/leases/handoff.ts` passes on the wakes of other gateways.
  *
- * A wake that arrives while a look is in flight must not be lost: wakes are counted, a look takes one when it starts,
- * and when it ends empty another starts as long as one is left.
+ * A wake that arrives during a fetch must not be lost: wakes are counted, a fetch uses one up when it starts, and when
+ * it ends empty another starts as long as one is left.
  */
 
-/** What a look at the queue brought: something, or when the next delayed ticket is due. */
-export interface Look<T> {
+/** The result of one fetch from the queue. */
+export interface Fetched<T> {
   readonly found: T | null;
-  /** Ms; nothing when no delayed one is known of. */
+  /** When the next delayed ticket is due, ms; absent when none is known. */
   readonly next_due_at?: number | null;
-  /** It was found that nothing is handed out: looking on is no use until somebody wakes (`drain`) when that ends. */
-  readonly held?: boolean;
+  /** The agent gets no work now (paused, or at capacity). Fetching again is useless until a wake with `drain`. */
+  readonly blocked?: boolean;
 }
 
-interface Agent<Terms, Brought> {
-  readonly name: string;
-  readonly idle: Set<Parked<Terms, Brought>>;
-  /** Looks in flight, each of a poll that is not idle meanwhile. */
-  looking: number;
-  wakes: number;
-  /** More may wait than was told of: look until a look finds nothing. */
-  drain: boolean;
-  /** A look found nothing, and for all that was told of since there was a look. */
-  empty: boolean;
-  /** Raised whenever more may wait than was told of; a look that began before knows nothing of that. */
-  doubts: number;
-  /** When the oldest wake came that is not yet served, ms; 0 for none. */
-  wokenAt: number;
-  due: { at: number; timer: NodeJS.Timeout } | null;
-  /** When it is looked for without a wake, ms. */
-  recheckAt: number;
-}
-
-/** What tells that a caller waits no longer: all of an AbortSignal that a poll needs, for that takes a kilobyte. */
-export interface Leaving {
+/** The part of AbortSignal that a poll needs; a real one costs about 1 kB. */
+export interface PollSignal {
   readonly aborted: boolean;
-  addEventListener(type: "abort", listener: Leaver): void;
-  removeEventListener(type: "abort", listener: Leaver): void;
+  addEventListener(type: "abort", listener: AbortListener): void;
+  removeEventListener(type: "abort", listener: AbortListener): void;
 }
 
-export interface Leaver {
+export interface AbortListener {
   handleEvent(): void;
 }
 
-export interface Claim<T, Terms = never, Brought = never> {
-  readonly signal: Leaving;
-  /** With `brought`, what the first look would have found is known already. */
-  look(brought?: Brought): Promise<Look<T>>;
-  /** For whoever brings a ticket, to take it in this poll's name; without them it looks for itself. */
+/** One poll. `Taken` is what the queue returns to whoever takes a ticket, for this poll or in its name. */
+export interface Poll<T, Terms = never, Taken = never> {
+  readonly signal: PollSignal;
+  /** Takes from the queue; `first` is the result of the first attempt, if somebody else made it already. */
+  fetch(first?: Taken): Promise<Fetched<T>>;
+  /** For `match`: on which terms a ticket is taken in this poll's name. A poll without terms only fetches for itself. */
   readonly terms?: Terms;
-  /** Without it there is only the signal. */
+  /** Absent: only the signal ends the poll. */
   readonly wait_ms?: number;
-  /** Waits for a wake without looking: the queue was just seen to be held. */
-  readonly park?: boolean;
+  /** Do not fetch before the next wake: the agent was just seen to be blocked. */
+  readonly afterWake?: boolean;
 }
 
-/** A parked poll, lent to whoever brings the agent a ticket. */
-export interface Lent<Terms, Brought> {
+/** A parked poll that was chosen to get the ticket of the caller. */
+export interface Match<Terms, Taken> {
   readonly terms: Terms;
-  /** Owed at once: what its look is to find, or null when there was none; then it waits on. */
-  readonly done: (brought: Promise<Brought | null>) => void;
+  /** Must be called at once. The promise resolves to what was taken for the poll, or to null: then it waits on. */
+  readonly settle: (taken: Promise<Taken | null>) => void;
 }
 
-type Parked<Terms, Brought> = Pick<Poll<unknown, Terms, Brought>, "terms" | "left" | "look" | "end" | "fail">;
+export interface ParkedPollsOptions {
+  /** A fetch failed; whether it took something is not known. */
+  readonly onError: (error: unknown, agent: string) => void;
+  /** How long a parked poll took from its wake to its find, ms. */
+  readonly onWoken?: (ms: number) => void;
+  /** Each agent with parked polls is woken this often, jittered, in case a wake was lost. */
+  readonly recheckMs?: number;
+}
 
-type Leave<Terms, Brought> = (agent: Agent<Terms, Brought>, poll: Parked<Terms, Brought>) => void;
+interface Agent<Terms, Taken> {
+  readonly name: string;
+  readonly idle: Set<Parked<Terms, Taken>>;
+  /** Fetches in flight, each of a poll that is not idle meanwhile. */
+  fetching: number;
+  wakes: number;
+  /** There may be more tickets than wakes: fetch until a fetch finds nothing. */
+  drain: boolean;
+  /** Raised when there may be more tickets than wakes. A fetch of an older generation cannot conclude "empty". */
+  generation: number;
+  /** Known empty in this generation: a fetch found nothing, and every wake has been used up. */
+  emptyIn: number;
+  /** When the oldest unused wake came, ms; 0 for none. */
+  wokenAt: number;
+  due: { at: number; timer: NodeJS.Timeout } | null;
+  /** When to wake it next without a cause, ms. */
+  recheckAt: number;
+}
 
-/** One parked poll. (A class: there may be thousands, and closures take more, as does a copy of what was asked.) */
-class Poll<T, Terms, Brought> implements Leaver {
-  readonly #asked: Claim<T, Terms, Brought>;
-  readonly #agent: Agent<Terms, Brought>;
-  readonly #leave: Leave<Terms, Brought>;
+const UNKNOWN = -1;
+
+const isEmpty = ({ generation, emptyIn }: Pick<Agent<unknown, unknown>, "generation" | "emptyIn">): boolean =>
+  emptyIn === generation;
+
+/** No poll of it is here any more. */
+const isGone = ({ idle, fetching }: Pick<Agent<unknown, unknown>, "idle" | "fetching">): boolean =>
+  idle.size === 0 && fetching === 0;
+
+type Parked<Terms, Taken> = Pick<
+  ParkedPoll<unknown, Terms, Taken>,
+  "terms" | "left" | "fetch" | "end" | "fail"
+>;
+
+type Leave<Terms, Taken> = (agent: Agent<Terms, Taken>, poll: Parked<Terms, Taken>) => void;
+
+/** One parked poll. (A class: there may be thousands, and closures or a copy of the terms would take more memory.) */
+class ParkedPoll<T, Terms, Taken> implements AbortListener {
+  readonly #poll: Poll<T, Terms, Taken>;
+  readonly #agent: Agent<Terms, Taken>;
+  readonly #leave: Leave<Terms, Taken>;
   readonly #resolve: (found: T | null) => void;
   readonly #reject: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout | undefined;
-  /** Its caller waits no longer. */
+  /** Its caller has stopped waiting. */
   left = false;
 
   constructor(
-    asked: Claim<T, Terms, Brought>,
-    agent: Agent<Terms, Brought>,
-    leave: Leave<Terms, Brought>,
+    poll: Poll<T, Terms, Taken>,
+    agent: Agent<Terms, Taken>,
+    leave: Leave<Terms, Taken>,
     resolve: (found: T | null) => void,
     reject: (error: unknown) => void,
   ) {
-    this.#asked = asked;
+    this.#poll = poll;
     this.#agent = agent;
     this.#leave = leave;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#timer = asked.wait_ms === undefined ? undefined : setTimeout(timeUp, asked.wait_ms, this);
-    asked.signal.addEventListener("abort", this);
+    this.#timer = poll.wait_ms === undefined ? undefined : setTimeout(timeUp, poll.wait_ms, this);
+    poll.signal.addEventListener("abort", this);
   }
 
   /** The time is up, or the signal aborted. */
@@ -102,16 +124,16 @@ class Poll<T, Terms, Brought> implements Leaver {
   }
 
   get terms(): Terms | undefined {
-    return this.#asked.terms;
+    return this.#poll.terms;
   }
 
-  /** Ends it when something is found. */
-  async look(brought?: Brought): Promise<Look<true>> {
-    const seen = await this.#asked.look(brought);
-    if (seen.found === null) return { ...seen, found: null };
+  /** Ends the poll when something is found. */
+  async fetch(first?: Taken): Promise<Fetched<true>> {
+    const fetched = await this.#poll.fetch(first);
+    if (fetched.found === null) return { ...fetched, found: null };
     this.#over();
-    this.#resolve(seen.found);
-    return { ...seen, found: true };
+    this.#resolve(fetched.found);
+    return { ...fetched, found: true };
   }
 
   end(): void {
@@ -126,31 +148,18 @@ class Poll<T, Terms, Brought> implements Leaver {
 
   #over(): void {
     clearTimeout(this.#timer);
-    this.#asked.signal.removeEventListener("abort", this);
+    this.#poll.signal.removeEventListener("abort", this);
   }
 }
 
 /** One function for all timers. */
-const timeUp = (poll: Leaver): void => poll.handleEvent();
+const timeUp = (poll: AbortListener): void => poll.handleEvent();
 
-export interface ParkedPollsOptions {
-  /** A look failed; whether it took something is not known. */
-  readonly onError: (error: unknown, agent: string) => void;
-  /** How long a parked poll took from its wake to what it found, ms. */
-  readonly onWoken?: (ms: number) => void;
-  /** Net under the wakes: agents with parked polls are looked for this often, jittered. */
-  readonly recheckMs?: number;
-}
-
-/** No poll of it is here any more. */
-const isLeft = ({ idle, looking }: Pick<Agent<unknown, unknown>, "idle" | "looking">): boolean =>
-  idle.size === 0 && looking === 0;
-
-/** No timer of Node runs longer. */
+/** The longest timer that Node runs. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-export class ParkedPolls<Terms = never, Brought = never> {
-  readonly #agents = new Map<string, Agent<Terms, Brought>>();
+export class ParkedPolls<Terms = never, Taken = never> {
+  readonly #agents = new Map<string, Agent<Terms, Taken>>();
   readonly #options: ParkedPollsOptions;
   readonly #recheckMs: number;
   #rechecks: NodeJS.Timeout | null = null;
@@ -163,19 +172,36 @@ export class ParkedPolls<Terms = never, Brought = never> {
   /** Parked polls of an agent at this gateway. */
   waiting(name: string): number {
     const agent = this.#agents.get(name);
-    return agent ? agent.idle.size + agent.looking : 0;
+    return agent ? agent.idle.size + agent.fetching : 0;
   }
 
   /** Parked polls of all agents at this gateway. */
   parked(): number {
     let polls = 0;
-    for (const { idle, looking } of this.#agents.values()) polls += idle.size + looking;
+    for (const { idle, fetching } of this.#agents.values()) polls += idle.size + fetching;
     return polls;
   }
 
   /** Every agent with a parked poll. */
   agents(): string[] {
-    return [...this.#agents].flatMap(([name, agent]) => (isLeft(agent) ? [] : [name]));
+    return [...this.#agents].flatMap(([name, agent]) => (isGone(agent) ? [] : [name]));
+  }
+
+  /**
+   * Resolves to what `fetch` found, or to null when the time is up or `signal` aborts first (the client left, the
+   * gateway stops). A fetch in flight is waited for, so that nothing it took is lost: the caller may get something
+   * although its signal has aborted.
+   */
+  park<T>(name: string, poll: Poll<T, Terms, Taken>): Promise<T | null> {
+    if (poll.signal.aborted) return Promise.resolve(null);
+    const agent = this.#agent(name);
+    return new Promise((resolve, reject) => {
+      // Parked before the fetch, so that a ticket that comes in between finds it.
+      agent.idle.add(new ParkedPoll(poll, agent, this.#leave, resolve, reject));
+      // Where the last fetch found nothing, one for this poll would not either.
+      if (isEmpty(agent)) this.#pump(name, agent);
+      else if (!poll.afterWake) this.wake(name, false);
+    });
   }
 
   /** Something new may be in the agent's queue: one ticket, or (`drain`) any number of them. */
@@ -183,73 +209,56 @@ export class ParkedPolls<Terms = never, Brought = never> {
     const agent = this.#agents.get(name);
     if (!agent) return;
     agent.drain ||= drain;
-    const most = agent.idle.size + 2 * agent.looking;
-    // Told of one by one, all are looked for; more than there are polls to look are a backlog.
-    if (drain || agent.wakes >= most) this.#doubt(agent);
+    const most = agent.idle.size + 2 * agent.fetching;
+    // One fetch for each wake finds all; with more wakes than polls to fetch, some tickets stay behind.
+    if (drain || agent.wakes >= most) agent.generation += 1;
     agent.wakes = Math.min(agent.wakes + 1, most);
     agent.wokenAt ||= performance.now();
     this.#pump(name, agent);
     this.#tidy(name, agent);
   }
 
+  /** After a gap in the wakes (a lost subscription), every agent is woken. */
+  wakeAll(): void {
+    for (const name of this.#agents.keys()) this.wake(name);
+  }
+
   /**
-   * A parked poll of the agent, for whoever is about to bring a ticket and look in its place; null when none waits. It
-   * counts as looking until it is told what came of it.
+   * Chooses the poll that has waited longest, for a caller that is about to make a ticket and to take it in the poll's
+   * name; null when none waits. The poll counts as fetching until the match is settled.
    */
-  lend(name: string): Lent<Terms, Brought> | null {
+  match(name: string): Match<Terms, Taken> | null {
     const agent = this.#agents.get(name);
     if (!agent) return null;
     for (const poll of agent.idle) {
       const { terms } = poll;
       if (terms === undefined) continue;
       this.#take(agent, poll);
-      const lentAt = performance.now();
-      return { terms, done: (brought) => this.#look(name, agent, poll, lentAt, brought) };
+      const matchedAt = performance.now();
+      return { terms, settle: (taken) => this.#fetch(name, agent, poll, matchedAt, taken) };
     }
     return null;
   }
 
-  /** After a gap in the wakes (a lost subscription), everybody looks again. */
-  wakeAll(): void {
-    for (const name of this.#agents.keys()) this.wake(name);
-  }
-
-  /**
-   * Resolves with what `look` found, or null when the time is up or `signal` aborts first (a client that left, a
-   * shutdown). A look under way is waited for, so that what it took is never lost: the caller may get something although
-   * its signal has aborted.
-   */
-  claim<T>(name: string, asked: Claim<T, Terms, Brought>): Promise<T | null> {
-    if (asked.signal.aborted) return Promise.resolve(null);
-    const agent = this.#agent(name);
-    return new Promise((resolve, reject) => {
-      // Parked before the look: a ticket that comes in between finds it.
-      agent.idle.add(new Poll(asked, agent, this.#leave, resolve, reject));
-      // For itself: what else may wait is the others' to hear of. Where they found nothing, it would not either.
-      if (agent.empty) this.#pump(name, agent);
-      else if (!asked.park) this.wake(name, false);
-    });
-  }
-
   /** One function for all polls. */
-  readonly #leave: Leave<Terms, Brought> = (agent, poll) => {
-    // One that looks is ended when its look is.
+  readonly #leave: Leave<Terms, Taken> = (agent, poll) => {
+    // A poll that fetches is ended when its fetch is.
     if (!agent.idle.delete(poll)) return;
     poll.end();
     this.#tidy(agent.name, agent);
   };
 
-  #agent(name: string): Agent<Terms, Brought> {
+  #agent(name: string): Agent<Terms, Taken> {
     let agent = this.#agents.get(name);
     if (!agent) {
       agent = {
         name,
         idle: new Set(),
-        looking: 0,
+        fetching: 0,
         wakes: 0,
         drain: false,
-        empty: false,
-        doubts: 0,
+        generation: 0,
+        emptyIn: UNKNOWN,
         wokenAt: 0,
         due: null,
         recheckAt: this.#nextRecheck(),
@@ -261,91 +270,86 @@ export class ParkedPolls<Terms = never, Brought = never> {
     return agent;
   }
 
-  #pump(name: string, agent: Agent<Terms, Brought>): void {
+  #pump(name: string, agent: Agent<Terms, Taken>): void {
     for (const poll of agent.idle) {
       if (agent.wakes === 0) return;
       agent.wakes -= 1;
       const { wokenAt } = agent;
       agent.wokenAt = 0;
       this.#take(agent, poll);
-      this.#look(name, agent, poll, wokenAt);
+      this.#fetch(name, agent, poll, wokenAt);
     }
   }
 
-  #take(agent: Agent<Terms, Brought>, poll: Parked<Terms, Brought>): void {
-    agent.looking += 1;
+  #take(agent: Agent<Terms, Taken>, poll: Parked<Terms, Taken>): void {
+    agent.fetching += 1;
     agent.idle.delete(poll);
   }
 
-  /** Of a poll that was taken; `lent`: what somebody brings it, or null when it was nothing. */
-  #look(
+  /** For a poll that is no longer idle; `taken`: of its match. */
+  #fetch(
     name: string,
-    agent: Agent<Terms, Brought>,
-    poll: Parked<Terms, Brought>,
+    agent: Agent<Terms, Taken>,
+    poll: Parked<Terms, Taken>,
     wokenAt: number,
-    lent?: Promise<Brought | null>,
+    taken?: Promise<Taken | null>,
   ): void {
-    void this.#outcome(name, agent, poll, wokenAt, lent).finally(() => {
+    void this.#attempt(name, agent, poll, wokenAt, taken).finally(() => {
       this.#pump(name, agent);
       this.#tidy(name, agent);
     });
   }
 
-  async #outcome(
+  async #attempt(
     name: string,
-    agent: Agent<Terms, Brought>,
-    poll: Parked<Terms, Brought>,
+    agent: Agent<Terms, Taken>,
+    poll: Parked<Terms, Taken>,
     wokenAt: number,
-    lent?: Promise<Brought | null>,
+    taken?: Promise<Taken | null>,
   ): Promise<void> {
-    const { doubts } = agent;
+    const { generation } = agent;
     try {
-      const brought = lent && (await lent);
-      // Nobody has looked: nothing is known that was not known before.
-      if (brought === null) {
+      const first = taken && (await taken);
+      // Nobody read the queue, so nothing new is known of it.
+      if (first === null) {
         this.#park(agent, poll);
         return;
       }
-      const { found, next_due_at, held = false } = await poll.look(brought);
-      const knows = agent.doubts === doubts;
-      if (knows && (held || !found)) agent.drain = false;
+      const { found, next_due_at, blocked = false } = await poll.fetch(first);
+      const isCurrent = agent.generation === generation;
+      if (isCurrent && (blocked || !found)) agent.drain = false;
       if (found) {
-        if (wokenAt > 0 && !held) this.#options.onWoken?.(performance.now() - wokenAt);
-        // Every ticket is told of by a wake of its own; only where that may not be so is looked again.
+        if (wokenAt > 0 && !blocked) this.#options.onWoken?.(performance.now() - wokenAt);
+        // Usually every ticket has a wake of its own; only a drain must go on.
         if (agent.drain) this.#again(agent);
         return;
       }
-      if (knows) agent.empty = agent.wakes === 0;
+      if (isCurrent) agent.emptyIn = agent.wakes === 0 ? generation : UNKNOWN;
       if (next_due_at) this.#wakeAt(name, agent, next_due_at);
       this.#park(agent, poll);
     } catch (error) {
       this.#options.onError(error, name);
       if (poll.left) poll.end();
       else poll.fail(error);
-      // The wake was not for that poll alone: the next looks too.
+      // The wake was not for that poll alone: the next one fetches too.
       this.#again(agent);
     } finally {
-      agent.looking -= 1;
+      agent.fetching -= 1;
     }
   }
 
-  #park(agent: Agent<Terms, Brought>, poll: Parked<Terms, Brought>): void {
+  #park(agent: Agent<Terms, Taken>, poll: Parked<Terms, Taken>): void {
     if (poll.left) poll.end();
     else agent.idle.add(poll);
   }
 
-  #again(agent: Agent<Terms, Brought>): void {
-    agent.empty = false;
+  #again(agent: Agent<Terms, Taken>): void {
+    agent.emptyIn = UNKNOWN;
     agent.wakes = Math.max(agent.wakes, 1);
   }
 
-  #doubt(agent: Agent<Terms, Brought>): void {
-    agent.empty = false;
-    agent.doubts += 1;
-  }
-
-  /** Delayed tickets are promoted by whoever looks; nobody else will when one falls due. */
-  #wakeAt(name: string, agent: Agent<Terms, Brought>, at: number): void {
+  /** A delayed ticket causes no wake when it falls due. */
+  #wakeAt(name: string, agent: Agent<Terms, Taken>, at: number): void {
     if (agent.due && agent.due.at <= at) return;
     if (agent.due) clearTimeout(agent.due.timer);
     const timer = setTimeout(
@@ -366,7 +370,7 @@ export class ParkedPolls<Terms = never, Brought = never> {
     const now = performance.now();
     for (const [name, agent] of this.#agents) {
       if (agent.recheckAt > now) continue;
-      if (isLeft(agent)) {
+      if (isGone(agent)) {
         this.#tidy(name, agent);
         continue;
       }
@@ -375,10 +379,10 @@ export class ParkedPolls<Terms = never, Brought = never> {
     }
   }
 
-  #tidy(name: string, agent: Agent<Terms, Brought>): void {
-    if (!isLeft(agent) || this.#agents.get(name) !== agent) return;
-    // Until something is told of it, its next poll need not look: most of them come back within milliseconds.
-    if (agent.empty && agent.recheckAt > performance.now()) return;
+  #tidy(name: string, agent: Agent<Terms, Taken>): void {
+    if (!isGone(agent) || this.#agents.get(name) !== agent) return;
+    // A known empty queue is remembered for a while: the next poll, usually milliseconds away, parks without a fetch.
+    if (isEmpty(agent) && agent.recheckAt > performance.now()) return;
     if (agent.due) clearTimeout(agent.due.timer);
     this.#agents.delete(name);
     if (this.#agents.size > 0 || !this.#rechecks) return;

@@ -8,7 +8,7 @@ import { writeEvenIfFull } from "../redis/script.ts";
 import { randomId, type Shards } from "../redis/shards.ts";
 import { timeOf } from "../redis/time.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Look } from "./parked-polls.ts";
+import type { Fetched } from "./parked-polls.ts";
 import { addTicketScript } from "./ticket-script.ts";
 
 export interface TicketData {
@@ -108,7 +108,7 @@ export class Tickets {
   }
 
   /** Takes the first ticket without blocking, or says when the next delayed one is due. */
-  async pop(agent: string): Promise<Look<Popped>> {
+  async pop(agent: string): Promise<Fetched<Popped>> {
     const { queue, backend } = this.#of(agent);
     const token = randomId(16);
     const answer: readonly [JobJson | null, string, number, number] | readonly [] = tuple(

@@ -1,46 +1,46 @@
 import { Redis } from "ioredis";
 import { pino } from "pino";
 import { describe, expect, inject, onTestFinished, test, vi } from "vitest";
-import { type Look, ParkedPolls } from "../../src/queue/parked-polls.ts";
+import { type Fetched, ParkedPolls } from "../../src/queue/parked-polls.ts";
 import { type Popped, Tickets } from "../../src/queue/tickets.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { freshDb } from "../support/broker.ts";
 import { until } from "../support/until.ts";
 
 async function setup(
-  hooks: { beforePop?: () => Promise<void>; afterPop?: (pop: Look<Popped>) => Promise<void> } = {},
+  hooks: { beforePop?: () => Promise<void>; afterPop?: (pop: Fetched<Popped>) => Promise<void> } = {},
 ) {
   const redis = new Redis(inject("redisSocket"), { db: await freshDb() });
   onTestFinished(() => redis.disconnect());
   const tickets = new Tickets(redis, new Shards(1), pino({ level: "silent" }));
   let pops = 0;
   const errors: unknown[] = [];
-  const look = async () => {
+  const fetch = async () => {
     pops += 1;
     await hooks.beforePop?.();
     const pop = await tickets.pop("scout");
     await hooks.afterPop?.(pop);
     return pop;
   };
-  const claimers = new ParkedPolls({ onError: (error) => errors.push(error) });
-  const claim = (signal = new AbortController().signal, wait_ms?: number) =>
-    claimers.claim("scout", { signal, look, ...(wait_ms !== undefined && { wait_ms }) });
+  const polls = new ParkedPolls({ onError: (error) => errors.push(error) });
+  const park = (signal = new AbortController().signal, wait_ms?: number) =>
+    polls.park("scout", { signal, fetch, ...(wait_ms !== undefined && { wait_ms }) });
   const add = async (n: number, delay_ms = 0) => {
     await tickets.add(
       "scout",
       { delegation_id: "dlg_0_a", ticket: n },
       { priority: 5, returned: false, delay_ms },
     );
-    claimers.wake("scout");
+    polls.wake("scout");
   };
-  return { redis, tickets, claimers, claim, add, errors, pops: () => pops };
+  return { redis, tickets, polls, park, add, errors, pops: () => pops };
 }
 
 test("a parked poll is woken by new work", async () => {
-  const { claim, add } = await setup();
-  const claimed = claim();
+  const { park, add } = await setup();
+  const parked = park();
   await add(1);
-  expect(await claimed).toMatchObject({ ticket: 1, agent: "scout" });
+  expect(await parked).toMatchObject({ ticket: 1, agent: "scout" });
 });
 
 test("a wake that arrives while an empty fetch is in flight is not lost", async () => {
@@ -54,7 +54,7 @@ test("a wake that arrives while an empty fetch is in flight is not lost", async 
       goOn = resolve;
     });
     let first = true;
-    const { claim, add } = await setup({
+    const { park, add } = await setup({
       async afterPop() {
         if (!first) return;
         first = false;
@@ -62,22 +62,22 @@ test("a wake that arrives while an empty fetch is in flight is not lost", async 
         await held;
       },
     });
-    const claimed = claim();
-    // The queue was seen empty; the answer is still on its way when the ticket and its wake come.
+    const parked = park();
+    // The queue was empty; the answer is in flight when the ticket and its wake come.
     await fetched;
     await add(1);
     goOn();
-    expect(await claimed).toMatchObject({ ticket: 1 });
+    expect(await parked).toMatchObject({ ticket: 1 });
   }
 });
 
-test("what a look took is given to the poll that looked, although it has left meanwhile", async () => {
+test("a poll that leaves during its fetch gets what the fetch took", async () => {
   let goOn = () => {};
   const held = new Promise<void>((resolve) => {
     goOn = resolve;
   });
   let popping = false;
-  const { claim, add } = await setup({
+  const { park, add } = await setup({
     async afterPop(pop) {
       if (pop.found === null || popping) return;
       popping = true;
@@ -85,7 +85,7 @@ test("what a look took is given to the poll that looked, although it has left me
     },
   });
   const leaver = new AbortController();
-  const left = claim(leaver.signal);
+  const left = park(leaver.signal);
   await add(1);
   await until(() => popping);
   leaver.abort();
@@ -94,11 +94,11 @@ test("what a look took is given to the poll that looked, although it has left me
 });
 
 test("a delayed ticket wakes a parked poll when it falls due", async () => {
-  const { claim, add, pops } = await setup();
-  const claimed = claim();
+  const { park, add, pops } = await setup();
+  const parked = park();
   const addedAt = Date.now();
   await add(1, 300);
-  expect(await claimed).toMatchObject({ ticket: 1 });
+  expect(await parked).toMatchObject({ ticket: 1 });
   const late = Date.now() - addedAt - 300;
   expect(late).toBeGreaterThanOrEqual(0);
   expect(late).toBeLessThan(250);
@@ -106,23 +106,23 @@ test("a delayed ticket wakes a parked poll when it falls due", async () => {
 });
 
 test("many polls and many tickets: each ticket once, nobody starves", async () => {
-  const { claimers, claim, add } = await setup();
-  const claims = Array.from({ length: 100 }, () => claim());
+  const { polls, park, add } = await setup();
+  const parked = Array.from({ length: 100 }, () => park());
   await Promise.all(Array.from({ length: 100 }, (_, n) => add(n + 1)));
-  const got = await Promise.all(claims);
+  const got = await Promise.all(parked);
   expect(got.map((popped) => popped?.ticket).sort((a = 0, b = 0) => a - b)).toEqual(
     Array.from({ length: 100 }, (_, n) => n + 1),
   );
-  expect(claimers.waiting("scout")).toBe(0);
+  expect(polls.waiting("scout")).toBe(0);
 });
 
 test("an aborted poll leaves nothing behind", async () => {
-  const { claimers, claim } = await setup();
+  const { polls, park } = await setup();
   const leaver = new AbortController();
-  const claimed = claim(leaver.signal);
+  const parked = park(leaver.signal);
   leaver.abort();
-  expect(await claimed).toBeNull();
-  await until(() => [...claimers.agents()].length === 0);
+  expect(await parked).toBeNull();
+  await until(() => [...polls.agents()].length === 0);
 });
 
 test("higher priority first, returned before new within one, first in first out", async () => {
@@ -172,7 +172,7 @@ test("a ticket that was popped and never consumed is found and taken out", async
   await tickets.discard("scout", data);
 });
 
-test("a delayed ticket is told from one that can be popped", async () => {
+test("a delayed ticket is distinguished from one that can be popped", async () => {
   const { tickets } = await setup();
   const data = { delegation_id: "dlg_0_a", ticket: 1 };
   await tickets.add("scout", data, { priority: 5, returned: false, delay_ms: 60_000 });
@@ -181,94 +181,93 @@ test("a delayed ticket is told from one that can be popped", async () => {
   expect(await tickets.find("scout", data)).toBe("missing");
 });
 
-test("a poll whose time is up is answered, and leaves nothing behind", async () => {
-  const { claimers, claim } = await setup();
-  expect(await claim(new AbortController().signal, 20)).toBeNull();
-  // Where the time was up during a look, the look is put away behind the answer.
-  await until(() => [...claimers.agents()].length === 0);
+test("a poll whose time is up ends, and leaves nothing behind", async () => {
+  const { polls, park } = await setup();
+  expect(await park(new AbortController().signal, 20)).toBeNull();
+  // A fetch that is in flight when the time is up ends after the answer.
+  await until(() => [...polls.agents()].length === 0);
 });
 
-test("where the last look found nothing, a further poll parks without looking; a wake ends that", async () => {
-  const { claim, add, pops, claimers } = await setup();
-  const first = claim();
-  await until(() => pops() === 1 && claimers.waiting("scout") === 1);
-  const second = claim();
-  const third = claim();
-  expect(claimers.waiting("scout")).toBe(3);
+test("where the last fetch found nothing, a further poll parks without a fetch, until a wake", async () => {
+  const { park, add, pops, polls } = await setup();
+  const first = park();
+  await until(() => pops() === 1 && polls.waiting("scout") === 1);
+  const second = park();
+  const third = park();
+  expect(polls.waiting("scout")).toBe(3);
   await add(1);
   await add(2);
   await add(3);
   const got = await Promise.all([first, second, third]);
   expect(got.map((popped) => popped?.ticket).sort()).toEqual([1, 2, 3]);
-  // One look that found nothing before, three that found something, and what the drain needs.
+  // One fetch that found nothing, three that found something, and those of the drain.
   expect(pops()).toBeLessThan(8);
 });
 
-test("a look that began before a drain does not end it", async () => {
-  const claimers = new ParkedPolls({ onError: () => {} });
+test("a fetch that began before a drain does not end it", async () => {
+  const polls = new ParkedPolls({ onError: () => {} });
   const { signal } = new AbortController();
-  const answers: ((look: Look<number>) => void)[] = [];
-  const look = () => new Promise<Look<number>>((resolve) => answers.push(resolve));
+  const answers: ((fetched: Fetched<number>) => void)[] = [];
+  const fetch = () => new Promise<Fetched<number>>((resolve) => answers.push(resolve));
   const got: (number | null)[] = [];
-  for (let n = 0; n < 3; n += 1)
-    void claimers.claim("scout", { signal, look }).then((found) => got.push(found));
+  for (let n = 0; n < 3; n += 1) void polls.park("scout", { signal, fetch }).then((found) => got.push(found));
   for (let n = 0; n < 2; n += 1) answers.shift()?.({ found: null });
   await until(() => answers.length === 1);
-  // The third is still looking, and saw an empty queue, when three come that are told of as one.
-  claimers.wake("scout");
+  // The third is still fetching from an empty queue when one wake comes for three tickets.
+  polls.wake("scout");
   answers.shift()?.({ found: null });
   for (let n = 1; n <= 3; n += 1) {
-    await until(() => answers.length > 0, { what: `look ${n}` });
+    await until(() => answers.length > 0, { what: `fetch ${n}` });
     answers.shift()?.({ found: n });
   }
   await until(() => got.length === 3);
   expect(got.sort()).toEqual([1, 2, 3]);
 });
 
-test("a held queue is looked at once for a drain, by whoever waits on as well", async () => {
-  const claimers = new ParkedPolls({ onError: () => {} });
+test("a drain fetches once from the queue of a blocked agent, whatever the number of polls", async () => {
+  const polls = new ParkedPolls({ onError: () => {} });
   const leaving = new AbortController();
   const { signal } = leaving;
-  let looks = 0;
-  const look = async (): Promise<Look<string>> => {
-    looks += 1;
+  let fetches = 0;
+  const fetch = async (): Promise<Fetched<string>> => {
+    fetches += 1;
     await new Promise((resolve) => setImmediate(resolve));
-    return { found: "held", held: true };
+    return { found: "blocked", blocked: true };
   };
   const poll = async () => {
     let found: string | null = null;
-    do found = await claimers.claim<string>("scout", { signal, look, park: found !== null });
+    do found = await polls.park<string>("scout", { signal, fetch, afterWake: found !== null });
     while (found !== null);
   };
-  const polls = [poll(), poll(), poll()];
+  const waiting = [poll(), poll(), poll()];
   const turns = async (count: number) => {
     for (let n = 0; n < count; n += 1) await new Promise((resolve) => setImmediate(resolve));
   };
   await turns(20);
-  expect(looks).toBe(3);
-  claimers.wake("scout");
+  expect(fetches).toBe(3);
+  polls.wake("scout");
   await turns(50);
-  expect(looks).toBe(4);
+  expect(fetches).toBe(4);
   leaving.abort();
-  await Promise.all(polls);
+  await Promise.all(waiting);
 });
 
 const nothing = Promise.resolve(null);
 
-/** Parked polls, each having found nothing, that say (or not) on what terms a ticket is taken for them. */
-async function lenders(names: readonly (string | undefined)[]) {
-  const claimers = new ParkedPolls<string, Look<number>>({ onError: () => {} });
-  /** What a look of their own finds; each waits for one. */
-  const answers: ((look: Look<number>) => void)[] = [];
-  const own = () => new Promise<Look<number>>((resolve) => answers.push(resolve));
+/** Parked polls that have fetched nothing, with these terms or with none. */
+async function parkedPolls(names: readonly (string | undefined)[]) {
+  const polls = new ParkedPolls<string, Fetched<number>>({ onError: () => {} });
+  /** The answers to their fetches. */
+  const answers: ((fetched: Fetched<number>) => void)[] = [];
+  const own = () => new Promise<Fetched<number>>((resolve) => answers.push(resolve));
   const leavers = new Map<string | undefined, AbortController>();
   const got = new Map<string | undefined, Promise<number | null>>();
   const park = (terms: string | undefined) => {
     const leaver = new AbortController();
     leavers.set(terms, leaver);
-    const look = async (brought?: Look<number>) => brought ?? own();
-    const asked = { signal: leaver.signal, look, ...(terms !== undefined && { terms }) };
-    got.set(terms, claimers.claim("scout", asked));
+    const fetch = async (first?: Fetched<number>) => first ?? own();
+    const asked = { signal: leaver.signal, fetch, ...(terms !== undefined && { terms }) };
+    got.set(terms, polls.park("scout", asked));
   };
   for (const name of names) park(name);
   for (const _ of names) {
@@ -281,10 +280,10 @@ async function lenders(names: readonly (string | undefined)[]) {
     for (const leaver of leavers.values()) leaver.abort();
     for (const answer of answers) answer({ found: null });
     await turns();
-    expect(claimers.parked()).toBe(0);
-    expect([...claimers.agents()]).toEqual([]);
+    expect(polls.parked()).toBe(0);
+    expect([...polls.agents()]).toEqual([]);
   });
-  return { claimers, answers, park, got, leave: (name: string) => leavers.get(name)?.abort() };
+  return { polls, answers, park, got, leave: (name: string) => leavers.get(name)?.abort() };
 }
 
 /** All that only waits for promises is done. */
@@ -292,109 +291,109 @@ async function turns(): Promise<void> {
   for (let n = 0; n < 5; n += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test("the poll that waits longest is lent, and ends with what it is brought, without a look of its own", async () => {
-  const { claimers, answers, got } = await lenders(["first", "second"]);
-  const lent = claimers.lend("scout");
-  expect(lent?.terms).toBe("first");
-  expect(claimers.waiting("scout")).toBe(2);
-  lent?.done(Promise.resolve({ found: 1 }));
+test("the poll that waits longest is matched, and ends with what was taken for it, without a fetch of its own", async () => {
+  const { polls, answers, got } = await parkedPolls(["first", "second"]);
+  const matched = polls.match("scout");
+  expect(matched?.terms).toBe("first");
+  expect(polls.waiting("scout")).toBe(2);
+  matched?.settle(Promise.resolve({ found: 1 }));
   expect(await got.get("first")).toBe(1);
   await turns();
-  expect(claimers.waiting("scout")).toBe(1);
+  expect(polls.waiting("scout")).toBe(1);
   expect(answers).toEqual([]);
 });
 
-test("each poll is lent once at a time", async () => {
-  const { claimers, got } = await lenders(["first", "second"]);
-  const lent = [claimers.lend("scout"), claimers.lend("scout")];
-  expect(lent.map((one) => one?.terms)).toEqual(["first", "second"]);
-  expect(claimers.lend("scout")).toBeNull();
-  for (const [n, one] of lent.entries()) one?.done(Promise.resolve({ found: n }));
+test("each poll has one match at a time", async () => {
+  const { polls, got } = await parkedPolls(["first", "second"]);
+  const matched = [polls.match("scout"), polls.match("scout")];
+  expect(matched.map((one) => one?.terms)).toEqual(["first", "second"]);
+  expect(polls.match("scout")).toBeNull();
+  for (const [n, one] of matched.entries()) one?.settle(Promise.resolve({ found: n }));
   expect(await Promise.all(got.values())).toEqual([0, 1]);
 });
 
-test("none is lent where nobody waits, or where each looks for itself", async () => {
-  const { claimers, answers, park } = await lenders([]);
-  expect(claimers.lend("scout")).toBeNull();
+test("there is no match where no poll waits, or where each is fetching", async () => {
+  const { polls, answers, park } = await parkedPolls([]);
+  expect(polls.match("scout")).toBeNull();
   park("first");
-  expect(claimers.lend("scout")).toBeNull();
+  expect(polls.match("scout")).toBeNull();
   park("second");
   await until(() => answers.length === 2);
   answers.shift()?.({ found: null });
   await turns();
-  // The other looks still; this one has seen that there is nothing.
-  const lent = claimers.lend("scout");
-  expect(lent?.terms).toBe("first");
-  lent?.done(nothing);
+  // The other is still fetching; this one found nothing.
+  const matched = polls.match("scout");
+  expect(matched?.terms).toBe("first");
+  matched?.settle(nothing);
 });
 
-test("one is lent while another drains the queue, and the drain goes on", async () => {
-  const { claimers, answers, park, got } = await lenders(["first", "second"]);
-  claimers.wake("scout");
-  const lent = claimers.lend("scout");
-  expect(lent?.terms).toBe("second");
-  lent?.done(Promise.resolve({ found: 1 }));
+test("a poll is matched while another drains the queue, and the drain goes on", async () => {
+  const { polls, answers, park, got } = await parkedPolls(["first", "second"]);
+  polls.wake("scout");
+  const matched = polls.match("scout");
+  expect(matched?.terms).toBe("second");
+  matched?.settle(Promise.resolve({ found: 1 }));
   expect(await got.get("second")).toBe(1);
   await until(() => answers.length === 1);
   answers.shift()?.({ found: 2 });
   expect(await got.get("first")).toBe(2);
-  // Whoever comes next looks, for there may be more.
+  // The next poll fetches, because there may be more tickets.
   park("third");
   await until(() => answers.length === 1);
 });
 
-test("polls that do not say their terms are passed over", async () => {
-  const { claimers, got } = await lenders([undefined, "second"]);
-  const lent = claimers.lend("scout");
-  expect(lent?.terms).toBe("second");
-  expect(claimers.lend("scout")).toBeNull();
-  lent?.done(Promise.resolve({ found: 1 }));
+test("polls without terms are not matched", async () => {
+  const { polls, got } = await parkedPolls([undefined, "second"]);
+  const matched = polls.match("scout");
+  expect(matched?.terms).toBe("second");
+  expect(polls.match("scout")).toBeNull();
+  matched?.settle(Promise.resolve({ found: 1 }));
   expect(await got.get("second")).toBe(1);
 });
 
-test("a poll that was brought nothing waits on without a look, and a wake that came meanwhile is its own", async () => {
-  const { claimers, answers, got } = await lenders(["first"]);
-  claimers.lend("scout")?.done(nothing);
+test("a poll whose match took nothing waits on without a fetch, and uses a wake that came meanwhile", async () => {
+  const { polls, answers, got } = await parkedPolls(["first"]);
+  polls.match("scout")?.settle(nothing);
   await turns();
-  expect([claimers.waiting("scout"), answers.length]).toEqual([1, 0]);
-  const lent = claimers.lend("scout");
-  claimers.wake("scout", false);
+  expect([polls.waiting("scout"), answers.length]).toEqual([1, 0]);
+  const matched = polls.match("scout");
+  polls.wake("scout", false);
   await turns();
   expect(answers).toEqual([]);
-  lent?.done(nothing);
+  matched?.settle(nothing);
   await until(() => answers.length === 1);
   answers.shift()?.({ found: 7 });
   expect(await got.get("first")).toBe(7);
 });
 
-test("a lent poll that leaves is ended by what it is brought: given it, or nothing", async () => {
-  for (const brought of [{ found: 3 }, null]) {
-    const { claimers, got, leave } = await lenders(["first"]);
-    const lent = claimers.lend("scout");
+test("a matched poll that leaves ends when its match is settled, with the result or with nothing", async () => {
+  for (const taken of [{ found: 3 }, null]) {
+    const { polls, got, leave } = await parkedPolls(["first"]);
+    const matched = polls.match("scout");
     leave("first");
-    expect(claimers.waiting("scout")).toBe(1);
-    lent?.done(Promise.resolve(brought));
-    expect(await got.get("first")).toBe(brought?.found ?? null);
+    expect(polls.waiting("scout")).toBe(1);
+    matched?.settle(Promise.resolve(taken));
+    expect(await got.get("first")).toBe(taken?.found ?? null);
     await turns();
-    expect([...claimers.agents()]).toEqual([]);
+    expect([...polls.agents()]).toEqual([]);
   }
 });
 
-test("what a lent poll was brought before a drain does not end it", async () => {
-  const { claimers, answers, got } = await lenders(["first", "second", "third"]);
-  let bring = (_: Look<number>) => {};
-  claimers.lend("scout")?.done(
+test("a match from before a drain does not end the drain", async () => {
+  const { polls, answers, got } = await parkedPolls(["first", "second", "third"]);
+  let settle = (_: Fetched<number>) => {};
+  polls.match("scout")?.settle(
     new Promise((resolve) => {
-      bring = resolve;
+      settle = resolve;
     }),
   );
-  // Three come that are told of as one, and behind the look.
-  claimers.wake("scout");
+  // One wake for three tickets that come after the fetch.
+  polls.wake("scout");
   await until(() => answers.length === 1);
-  bring({ found: null });
+  settle({ found: null });
   await turns();
   for (let n = 1; n <= 3; n += 1) {
-    await until(() => answers.length > 0, { what: `look ${n}` });
+    await until(() => answers.length > 0, { what: `fetch ${n}` });
     answers.shift()?.({ found: n });
   }
   expect((await Promise.all(got.values())).sort()).toEqual([1, 2, 3]);
@@ -402,39 +401,36 @@ test("what a lent poll was brought before a drain does not end it", async () => 
 
 describe("of an agent whose polls have all left", () => {
   const gone = async () => {
-    const desk = await lenders(["first"]);
-    desk.leave("first");
-    expect(await desk.got.get("first")).toBeNull();
-    expect(desk.claimers.agents()).toEqual([]);
-    return desk;
+    const made = await parkedPolls(["first"]);
+    made.leave("first");
+    expect(await made.got.get("first")).toBeNull();
+    expect(made.polls.agents()).toEqual([]);
+    return made;
   };
 
-  test("the next poll need not look while the queue is known to be empty, and can be lent", async () => {
-    const { claimers, answers, park, got } = await gone();
+  test("the next poll parks without a fetch while the queue is known to be empty, and can be matched", async () => {
+    const { polls, answers, park, got } = await gone();
     park("second");
     await turns();
     expect(answers).toEqual([]);
-    const lent = claimers.lend("scout");
-    lent?.done(Promise.resolve({ found: 1 }));
+    const matched = polls.match("scout");
+    matched?.settle(Promise.resolve({ found: 1 }));
     expect(await got.get("second")).toBe(1);
     park("third");
     await turns();
     expect(answers).toEqual([]);
   });
 
-  test.each([true, false])(
-    "the next poll looks when something was told of meanwhile (drain: %s)",
-    async (drain) => {
-      const { claimers, answers, park } = await gone();
-      claimers.wake("scout", drain);
-      park("second");
-      await until(() => answers.length === 1);
-    },
-  );
+  test.each([true, false])("the next poll fetches after a wake (drain: %s)", async (drain) => {
+    const { polls, answers, park } = await gone();
+    polls.wake("scout", drain);
+    park("second");
+    await until(() => answers.length === 1);
+  });
 
-  test("the next poll looks after a gap in the wakes", async () => {
-    const { claimers, answers, park } = await gone();
-    claimers.wakeAll();
+  test("the next poll fetches after a gap in the wakes", async () => {
+    const { polls, answers, park } = await gone();
+    polls.wakeAll();
     park("second");
     await until(() => answers.length === 1);
   });
@@ -445,7 +441,7 @@ test("what is known of a queue without a poll is forgotten", async () => {
   onTestFinished(() => {
     vi.useRealTimers();
   });
-  const { answers, leave, got, park } = await lenders(["first"]);
+  const { answers, leave, got, park } = await parkedPolls(["first"]);
   leave("first");
   await got.get("first");
   expect(vi.getTimerCount()).toBe(1);

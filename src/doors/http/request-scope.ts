@@ -7,7 +7,7 @@ import type { Principal } from "../../engine/access/access.ts";
 import type { Quota } from "../../engine/access/quotas.ts";
 import type { TokenWatch } from "../../engine/access/tokens.ts";
 import type { Broker } from "../../engine/broker.ts";
-import type { Leaver, Leaving } from "../../queue/parked-polls.ts";
+import type { AbortListener, PollSignal } from "../../queue/parked-polls.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import type { ShutdownHooks } from "./shutdown-hooks.ts";
@@ -25,7 +25,7 @@ interface Owner {
 }
 
 /** (A poll is parked with the scope itself as its signal; an AbortSignal is made only where one is needed.) */
-export class RequestScope implements Leaving {
+export class RequestScope implements PollSignal {
   readonly #owner: Owner;
   readonly #quota: Quota | null;
   readonly #outgoing: IncomingRequest["outgoing"];
@@ -33,7 +33,7 @@ export class RequestScope implements Leaving {
   readonly #token: TokenWatch;
   readonly #end = () => this.#abort();
   #controller: AbortController | undefined;
-  #listener: Leaver | undefined;
+  #listener: AbortListener | undefined;
   #released = false;
   aborted = false;
 
@@ -67,13 +67,13 @@ export class RequestScope implements Leaving {
     return this.#controller.signal;
   }
 
-  addEventListener(type: "abort", listener: Leaver): void {
+  addEventListener(type: "abort", listener: AbortListener): void {
     // There is rarely more than one.
     if (this.#listener) this.signal.addEventListener(type, listener);
     else this.#listener = listener;
   }
 
-  removeEventListener(type: "abort", listener: Leaver): void {
+  removeEventListener(type: "abort", listener: AbortListener): void {
     if (this.#listener === listener) this.#listener = undefined;
     else this.#controller?.signal.removeEventListener(type, listener);
   }

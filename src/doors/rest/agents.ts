@@ -2,11 +2,11 @@
 import { z } from "zod";
 import type { Principal } from "../../engine/access/access.ts";
 import { agentPage, type ListedAgent } from "../../engine/agents/pages.ts";
+import { setPaused } from "../../engine/agents/pause.ts";
 import { type Changed, patchAgent, putAgent } from "../../engine/agents/put.ts";
+import { removeAgent } from "../../engine/agents/remove.ts";
 import { type StoredAgent, tagOf } from "../../engine/agents/store.ts";
 import type { Broker } from "../../engine/broker.ts";
-import { removeAgent } from "../../engine/delegations/cancel.ts";
-import { setPaused } from "../../engine/leases/lease.ts";
 import { workersOf } from "../../engine/leases/workers.ts";
 import {
   type Agent,

@@ -2,8 +2,10 @@
 import { z } from "zod";
 import { inBackground } from "../../engine/after-move.ts";
 import { read } from "../../engine/delegations/read.ts";
-import { addArtifact, heartbeat, release } from "../../engine/leases/heartbeat.ts";
+import { addArtifact } from "../../engine/leases/artifacts.ts";
+import { heartbeat } from "../../engine/leases/heartbeat.ts";
 import { type GrantedLease, handBack, lease } from "../../engine/leases/lease.ts";
+import { release } from "../../engine/leases/release.ts";
 import { reply } from "../../engine/leases/reply.ts";
 import { ask } from "../../engine/questions/ask.ts";
 import { delegationSchema } from "../../schema/delegation.ts";

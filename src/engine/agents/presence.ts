@@ -25,7 +25,7 @@ const MAX_GLANCES = 10_000;
 export class Presences {
   readonly #redis: Redis;
   readonly #shards: Shards;
-  readonly #claimers: Pick<ParkedPolls, "waiting">;
+  readonly #polls: Pick<ParkedPolls, "waiting">;
   readonly #gateway: string;
   readonly #log: Log;
   readonly #isPushed: (agent: string) => boolean;
@@ -38,7 +38,7 @@ export class Presences {
   constructor(
     redis: Redis,
     shards: Shards,
-    claimers: Pick<ParkedPolls, "waiting">,
+    polls: Pick<ParkedPolls, "waiting">,
     gateway: string,
     log: Log,
     isPushed: (agent: string) => boolean,
@@ -46,7 +46,7 @@ export class Presences {
     this.#isPushed = isPushed;
     this.#redis = redis;
     this.#shards = shards;
-    this.#claimers = claimers;
+    this.#polls = polls;
     this.#gateway = gateway;
     this.#log = log;
   }
@@ -104,7 +104,7 @@ export class Presences {
   }
 
   #toPolled(agent: string, lastSeen: number, elsewhere: number): Presence {
-    const pollers = elsewhere + this.#claimers.waiting(agent);
+    const pollers = elsewhere + this.#polls.waiting(agent);
     const at = this.#dirty.has(agent) ? Date.now() : lastSeen;
     const age = Date.now() - at;
     const state = pollers > 0 || age < ONLINE_MS ? "online" : age < STALE_MS ? "stale" : "offline";
@@ -165,7 +165,7 @@ export class Presences {
       const fields = seen.get(key) ?? {};
       fields[name] = now;
       seen.set(key, fields);
-      pollers[name] = this.#claimers.waiting(name);
+      pollers[name] = this.#polls.waiting(name);
     }
     await Promise.all([
       ...[...seen].map(([key, fields]) => this.#set(key, fields)),

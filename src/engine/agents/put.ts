@@ -7,7 +7,6 @@ import { ErrandError } from "../../schema/errors.ts";
 import { invalidRequest } from "../../schema/issues.ts";
 import { mergePatch } from "../../schema/merge-patch.ts";
 import { type Principal, requireAgent } from "../access/access.ts";
-import { wake } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { audit } from "../upkeep/audit.ts";
 import { auditDetails, type Difference, differenceOf } from "./difference.ts";
@@ -104,7 +103,7 @@ async function changeAgent(
   else if (isChanged)
     await audit(broker, principal, "agent.update", name, auditDetails(difference, before.spec, spec));
   // More may be handed out now.
-  if (before && isChanged) wake(broker, name);
+  if (before && isChanged) broker.handoff.wake(name);
   return { agent, created: before === null, ...difference };
 }
 

@@ -6,11 +6,10 @@ import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
 import { failure } from "../../lifecycle/script.ts";
 import type { Result } from "../../lifecycle/writer.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { type Principal, requireControl, requireOperator } from "../access/access.ts";
+import { type Principal, requireControl } from "../access/access.ts";
 import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
-import { audit } from "../upkeep/audit.ts";
 import { read } from "./read.ts";
 
 export async function cancel(
@@ -87,29 +86,4 @@ export async function cancelIfLive(
     if (isOver) return null;
     throw error;
   }
-}
-
-/**
- * Takes an agent away with all that hangs on it; false when it is busy and `force` is off. Every step may be
- * repeated, so a deletion that was cut short is finished by asking for it again.
- */
-export async function removeAgent(
-  broker: Broker,
-  principal: Principal,
-  agent: string,
-  force: boolean,
-): Promise<boolean> {
-  requireOperator(principal, "delete agents");
-  const { delivery } = (await broker.agents.get(agent)).spec;
-  if (!(await broker.agents.close(agent, force))) return false;
-  await audit(broker, principal, "agent.delete", agent, { force });
-  await broker.tokens.revokeAll(`agent:${agent}`);
-  const options = { reason: "the agent was deleted", cascade: true };
-  for (let ids = await broker.agents.live(agent); ids.length > 0; ids = await broker.agents.live(agent)) {
-    await Promise.all(ids.map((id) => cancelIfLive(broker, "operator", id, options)));
-  }
-  await broker.tickets.drop(agent);
-  await broker.agents.forget(agent);
-  if (delivery.mode === "push" || broker.pushAgents.has(agent)) await broker.pushAgents.changed(agent);
-  return true;
 }

@@ -4,7 +4,6 @@
  */
 import { randomUUID } from "node:crypto";
 import { type Ancestor, readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
-import type { Command, Result } from "../../lifecycle/writer.ts";
 import { isOutOfMemory } from "../../redis/errors.ts";
 import { randomId } from "../../redis/shards.ts";
 import { textOf } from "../../schema/a2a.ts";
@@ -12,10 +11,9 @@ import type { DelegateRequest } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { contextIdSchema } from "../../schema/values.ts";
 import { matchesPattern, type Principal, requireDelegator } from "../access/access.ts";
-import { afterMove, offer, waitBriefly } from "../after-move.ts";
+import { afterMove, waitBriefly } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
-import { takerOf } from "../leases/lease.ts";
 import { type MakePush, pushParams } from "../outbound/push-notifications/configs.ts";
 import { reserve } from "./idempotency.ts";
 import { adopt, ancestorsOf, disown } from "./tree.ts";
@@ -173,7 +171,8 @@ async function requireAccepted(broker: Broker, principal: Principal, target: str
  */
 async function offerAgain(broker: Broker, record: StoredDelegation): Promise<void> {
   if (record.state !== "submitted" || record.fence > 0 || record.not_before_at !== null) return;
-  await offer(broker, record.target, {
+  await broker.handoff.offer({
+    agent: record.target,
     data: { delegation_id: record.id, ticket: record.ticket },
     order: { priority: record.priority, returned: false, delay_ms: 0 },
   });
@@ -220,7 +219,7 @@ async function place(
   const message = toMessage(request, id);
   const json = JSON.stringify(message);
   const task_preview = JSON.stringify(preview(textOf(message)));
-  const { outcome, record, taken } = await handOver(broker, request.target, {
+  const { outcome, record, taken } = await broker.handoff.submit(request.target, {
     move: "submit",
     id,
     params: {
@@ -257,30 +256,6 @@ async function place(
   if (outcome.kind === "exists" || outcome.kind === "voided") return null;
   if (outcome.kind !== "ok" || !record) throw refusal(outcome, id);
   broker.metrics.accept.observe((performance.now() - startedAt) / 1000);
-  await afterMove(broker, id, outcome, taken !== undefined);
+  await afterMove(broker, id, outcome, taken !== undefined || outcome.ticketed);
   return record;
-}
-
-/** Makes the move that brings the agent a ticket; a poll that waits for one takes it in the same step. */
-function handOver(broker: Broker, target: string, command: Command): Promise<Result> {
-  const lent = broker.polls.lend(target);
-  if (!lent) return broker.writer.move(command);
-  const taker = takerOf(lent.terms);
-  broker.told.bring(command.id);
-  const moving = broker.writer.move(command, taker);
-  const taking = moving.then(
-    ({ taken }) => taken ?? null,
-    (error: unknown) => {
-      // Refused for want of memory, it did nothing.
-      if (!isOutOfMemory(error)) broker.unheard.grant(target, taker.nonce);
-      return null;
-    },
-  );
-  lent.done(
-    taking.then((taken) => {
-      if (taken === null) broker.told.notTaken(target, command.id);
-      return taken;
-    }),
-  );
-  return moving;
 }

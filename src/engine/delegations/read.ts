@@ -3,11 +3,10 @@
  * with the delegation: nobody's leaving aborts work.
  */
 import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
-import type { Leaving } from "../../queue/parked-polls.ts";
+import type { PollSignal } from "../../queue/parked-polls.ts";
 import { canSee, type Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { notFound } from "../errors.ts";
-import { waitUntil } from "../events/wait.ts";
 
 /** Throws `delegation_not_found` for what does not exist and for what does not concern the caller. */
 export async function read(broker: Broker, principal: Principal, id: string): Promise<StoredDelegation> {
@@ -26,7 +25,7 @@ export interface WaitOptions {
   readonly after_version?: number | undefined;
   /** As it was just read or written; saves reading it again when nothing can have happened since. */
   readonly known?: StoredDelegation | undefined;
-  readonly signal: Leaving;
+  readonly signal: PollSignal;
 }
 
 /** Returns the delegation when it is finished or asks something, or as it stands when the time is up. */
@@ -39,31 +38,20 @@ export async function readWhenReady(
   const { after_version } = options;
   const isReady = (record: StoredDelegation): boolean =>
     after_version === undefined ? isSettled(record) : record.version > after_version || record.finished;
-  // Heard of from here on; read after that, so that no event falls between.
-  const waiting = waitUntil(broker.feed, id, options, (entry) =>
-    after_version === undefined
-      ? entry.state !== "submitted" && entry.state !== "working"
-      : entry.seq > after_version,
-  );
-  let given: StoredDelegation | undefined;
-  const ungive = broker.awaited.add(id, (record) => {
-    if (!isReady(record)) return;
-    given = record;
-    waiting.stop();
+  const waiter = broker.handoff.waitFor(id, options, {
+    record: isReady,
+    entry: ({ state, seq }) =>
+      after_version === undefined ? state !== "submitted" && state !== "working" : seq > after_version,
   });
   try {
+    // Read after the wait began, so that no event falls between.
     const { known } = options;
-    const shard = broker.shards.indexOfId(id) ?? 0;
-    const isNew = known && !broker.feed.mayHaveTold(shard, id, known.event_id);
-    const record = isNew ? known : await read(broker, principal, id);
+    const record = known && waiter.isCurrent(known) ? known : await read(broker, principal, id);
     if (isReady(record) || options.wait_seconds === 0) return record;
-    await waiting.done;
-    // The feed may be quicker than the answer to a move of this very gateway, which tells the same.
-    if (!given) await broker.writer.underWay(id)?.catch(() => {});
-    return given ? await seen(broker, principal, given) : await read(broker, principal, id);
+    const changed = await waiter.done();
+    return changed ? await seen(broker, principal, changed) : await read(broker, principal, id);
   } finally {
-    waiting.stop();
-    ungive();
+    waiter.stop();
   }
 }
 

@@ -4,29 +4,7 @@
  */
 import type { Entry } from "../../events/entry.ts";
 import type { Feed } from "../../events/feed.ts";
-import type { StoredDelegation } from "../../lifecycle/record.ts";
-import type { Leaver, Leaving } from "../../queue/parked-polls.ts";
-
-/**
- * Who waits here for a delegation that this very gateway may move: it is given the record that the move read, before the
- * feed brings the event. Limit: moves of other gateways are heard of by the feed alone.
- */
-export class Awaited {
-  readonly #waiting = new Map<string, Set<(record: StoredDelegation) => void>>();
-
-  add(id: string, take: (record: StoredDelegation) => void): () => void {
-    const waiting = this.#waiting.get(id) ?? new Set();
-    this.#waiting.set(id, waiting.add(take));
-    return () => {
-      waiting.delete(take);
-      if (waiting.size === 0 && this.#waiting.get(id) === waiting) this.#waiting.delete(id);
-    };
-  }
-
-  give(record: StoredDelegation): void {
-    for (const take of this.#waiting.get(record.id) ?? []) take(record);
-  }
-}
+import type { AbortListener, PollSignal } from "../../queue/parked-polls.ts";
 
 export interface Waiting {
   /** Resolves on the event, at the deadline, when the signal aborts, or on `stop`. */
@@ -35,9 +13,9 @@ export interface Waiting {
 }
 
 export function waitUntil(
-  feed: Feed,
+  feed: Pick<Feed, "subscribe">,
   id: string,
-  options: { readonly wait_seconds: number; readonly signal: Leaving },
+  options: { readonly wait_seconds: number; readonly signal: PollSignal },
   matches: (entry: Entry) => boolean,
 ): Waiting {
   let stop = () => {};
@@ -48,7 +26,7 @@ export function waitUntil(
       options.signal.removeEventListener("abort", left);
       resolve();
     };
-    const left: Leaver = { handleEvent: () => stop() };
+    const left: AbortListener = { handleEvent: () => stop() };
     const unsubscribe = feed.subscribe(
       { kind: "delegation", id },
       { push: (entry) => matches(entry) && stop(), gap: stop },

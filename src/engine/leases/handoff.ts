@@ -1,88 +1,248 @@
 /**
- * Tickets are made together with their events, so the feed tells every gateway whose polls to wake. The gateway that
- * made one knows at once, and skips its own when the feed brings it. Limit: a ticket without an event (made again by the
- * sweep) is told by pub/sub.
+ * The hand-off: how work reaches the poll that waits for it, and how its delegator learns the outcome first-hand.
+ *
+ * **Match.** An agent's polls park at any gateway (`queue/parked-polls.ts`). `submit` matches new work with a poll that is
+ * parked here, and one script writes the record, adds the ticket and takes it for that poll. A match that takes nothing
+ * (the work is delayed, the agent is blocked, another ticket was first) leaves the poll parked.
+ *
+ * **Offer.** Without a match the ticket waits in the agent's queue, and polls are woken to fetch it:
+ * - A ticket made by a move has an event. The feed brings it to every gateway, and each wakes one of its polls. The
+ *   gateway that made the ticket wakes its own poll at once (`announce`), and skips the event when the feed brings it.
+ * - A ticket without an event (`offer`: made again by the sweep or by a retry) is announced by a broadcast.
+ * - When there may be any number of tickets (an agent was resumed, a lease ended, wakes were lost), `wake` starts a
+ *   drain: polls fetch until a fetch finds nothing.
+ * Each wake is only a hint. A lost one costs time, never work: parked polls fetch now and then anyway.
+ *
+ * **In doubt.** When Redis does not answer, a ticket may or may not be in the queue, a lease may or may not be granted or
+ * given back. `InDoubt` keeps these cases and resolves them once Redis answers; a lease granted to nobody goes back.
+ *
+ * **Local waiters.** A delegator that waits at this gateway gets the record from the answer to the move itself, which is
+ * earlier than its event; moves made by other gateways reach it through the feed (`local-waiters.ts`).
  */
 import type { Entry } from "../../events/entry.ts";
 import type { Feed } from "../../events/feed.ts";
+import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { MOVES, type Move } from "../../lifecycle/states.ts";
-import type { ParkedPolls } from "../../queue/parked-polls.ts";
-import type { Shards } from "../../redis/shards.ts";
+import type { Clock, Command, Moved, Result, Taker, Writer } from "../../lifecycle/writer.ts";
+import { type Fetched, type Match, ParkedPolls, type ParkedPollsOptions } from "../../queue/parked-polls.ts";
+import type { Tickets } from "../../queue/tickets.ts";
+import { isOutOfMemory } from "../../redis/errors.ts";
+import { randomId, type Shards } from "../../redis/shards.ts";
 import type { LeaseRequest } from "../../schema/lease.ts";
+import { InDoubt, type InDoubtOptions, type Offer } from "./in-doubt.ts";
+import { LocalWaiters, type Until, type Waiter, type WaitOptions } from "./local-waiters.ts";
 
-/** Own events that the feed has not brought yet; more than that are not worth knowing. */
-const MAX_OWN = 10_000;
-
-const moves: readonly Move[] = Object.values(MOVES);
-const STATUSES: ReadonlySet<string | undefined> = new Set(
-  moves.flatMap(({ queue, status }) => (queue === "ticket" && status !== undefined ? [status] : [])),
-);
-const SENT = "DELEGATION_SENT";
-const brings = (entry: Entry): boolean => entry.type === SENT || STATUSES.has(entry.status);
+export interface HandoffOptions
+  extends Pick<InDoubtOptions, "findGrants" | "giveBack" | "onHandBack" | "warn"> {
+  readonly shards: Shards;
+  readonly writer: Pick<Writer, "move" | "take" | "underWay">;
+  readonly tickets: Pick<Tickets, "add">;
+  readonly feed: Pick<Feed, "subscribe" | "hasBrought" | "mayHaveTold">;
+  /** Wakes the polls of the agent at the other gateways. */
+  readonly broadcast: (agent: string, drain: boolean) => Promise<unknown>;
+  /** Starts work for agents that do not poll. */
+  readonly pushAgents: { wake(agent: string): void; lookAgain(): void };
+  readonly isBlocked: (agent: string) => Promise<boolean>;
+  readonly clock: Clock;
+  readonly polls: ParkedPollsOptions;
+}
 
 /** What a poll asks for. */
-export interface Terms {
+export interface PollTerms {
   readonly agent: string;
   readonly request: LeaseRequest;
 }
 
-/** Whoever at this gateway looks for work when it is told: parked polls, and what hands it to push agents. */
-export type Wakers = Pick<ParkedPolls, "wake" | "wakeAll">;
-type News = Pick<Feed, "subscribe" | "hasBrought">;
+/** A granted lease as the script returned it. */
+export interface Granted {
+  readonly record: StoredDelegation;
+  readonly outcome: Moved;
+}
 
-export class Told {
-  readonly #wakers: Wakers;
-  readonly #feed: News;
-  readonly #shards: Shards;
-  readonly #wake: (agent: string) => void;
-  readonly #own = new Set<string>();
-  /** Delegations whose first ticket is taken where it is made. */
-  readonly #brought = new Set<string>();
+/** `blocked`: the agent is paused or at capacity. */
+export type Found = Granted | "blocked";
 
-  /** `wake` tells all gateways of a ticket that left no event. */
-  constructor(wakers: Wakers, feed: News, shards: Shards, wake: (agent: string) => void) {
-    this.#wakers = wakers;
-    this.#feed = feed;
-    this.#shards = shards;
-    this.#wake = wake;
+/** Limits what is remembered of events and submits in flight; forgetting costs a needless fetch. */
+const MAX_REMEMBERED = 10_000;
+
+const SENT = "DELEGATION_SENT";
+const moves: readonly Move[] = Object.values(MOVES);
+const STATUSES: ReadonlySet<string | undefined> = new Set(
+  moves.flatMap(({ queue, status }) => (queue === "ticket" && status !== undefined ? [status] : [])),
+);
+const hasTicket = (entry: Entry): boolean => entry.type === SENT || STATUSES.has(entry.status);
+
+function remember(known: Set<string>, id: string): void {
+  if (known.size >= MAX_REMEMBERED) known.clear();
+  known.add(id);
+}
+
+const ms = (seconds: number | undefined): number | undefined =>
+  seconds === undefined ? undefined : Math.round(seconds * 1000);
+
+/** The nonce identifies the lease when the answer that grants it is lost. */
+const takerOf = ({ agent, request }: PollTerms): Taker => ({
+  agent,
+  nonce: randomId(16),
+  worker_id: request.worker_id ?? agent,
+  lease_ms: ms(request.lease_seconds),
+  confirm_ms: ms(request.confirm_within_seconds),
+});
+
+export class Handoff {
+  readonly polls: ParkedPolls<PollTerms, Result>;
+  readonly inDoubt: InDoubt;
+  readonly #options: HandoffOptions;
+  readonly #waiters: LocalWaiters;
+  /** Events of tickets that this gateway announced before the feed brought them. */
+  readonly #announced = new Set<string>();
+  /** Delegations being submitted with a match. */
+  readonly #matched = new Set<string>();
+
+  constructor(options: HandoffOptions) {
+    this.#options = options;
+    this.polls = new ParkedPolls(options.polls);
+    this.#waiters = new LocalWaiters(options);
+    this.inDoubt = new InDoubt({ ...options, offer: (offer) => this.#add(offer, true) });
   }
 
   start(): void {
-    this.#feed.subscribe(
+    this.#options.feed.subscribe(
       { kind: "all" },
-      {
-        push: (entry) => {
-          // A delayed one may fall due together with others, and is looked for then.
-          if (!brings(entry) || this.#own.delete(entry.id)) return;
-          if (entry.type === SENT && this.#brought.delete(entry.delegation_id)) return;
-          this.#wakers.wake(entry.target, false);
-        },
-        gap: () => this.#wakers.wakeAll(),
+      { push: (entry) => this.#receive(entry), gap: () => this.wakeAllHere() },
+    );
+    this.inDoubt.start();
+  }
+
+  stop(): void {
+    this.inDoubt.stop();
+  }
+
+  /** Makes the move that gives the agent its ticket. A parked poll, if there is one, takes it in the same script. */
+  async submit(agent: string, command: Command): Promise<Result> {
+    const match = this.polls.match(agent);
+    const moving = match ? this.#submitFor(match, command) : this.#options.writer.move(command);
+    const result = await moving;
+    const { outcome, taken } = result;
+    if (outcome.kind === "ok" && outcome.ticketed && !taken) this.announce(agent, outcome.event_id);
+    return result;
+  }
+
+  #submitFor({ terms, settle }: Match<PollTerms, Result>, command: Command): Promise<Result> {
+    const taker = takerOf(terms);
+    remember(this.#matched, command.id);
+    const moving = this.#options.writer.move(command, taker);
+    const taking = moving.then(
+      ({ taken }) => taken ?? null,
+      (error: unknown) => {
+        // A script that Redis refuses for lack of memory has done nothing.
+        if (!isOutOfMemory(error)) this.inDoubt.grant(taker.agent, taker.nonce);
+        return null;
       },
+    );
+    settle(
+      taking.then((taken) => {
+        // The poll waits on. If the feed brought the event already, it woke nobody because of the match.
+        if (taken === null && !this.#matched.delete(command.id)) this.wakeHere(taker.agent, false);
+        return taken;
+      }),
+    );
+    return moving;
+  }
+
+  /** Takes tickets until one is granted or there is none left; stale tickets are consumed on the way. */
+  async fetch(terms: PollTerms, first?: Result): Promise<Fetched<Found>> {
+    for (let result = first; ; result = undefined) {
+      const { outcome, record } = result ?? (await this.#take(takerOf(terms)));
+      if (outcome.kind === "empty") {
+        const { next_due_at, now } = outcome;
+        if (next_due_at === undefined) return { found: null };
+        // Redis' clock says when it is due, ours when to fetch; they may differ.
+        const left = next_due_at - (now - this.#options.clock.offset_ms);
+        return { found: null, next_due_at: Date.now() + left };
+      }
+      if (outcome.kind === "blocked") return { found: "blocked", blocked: true };
+      if (outcome.kind === "ok" && record) return { found: { record, outcome } };
+    }
+  }
+
+  #take(taker: Taker): Promise<Result> {
+    return this.#options.writer.take(taker).catch((error: unknown) => {
+      this.inDoubt.grant(taker.agent, taker.nonce);
+      throw error;
+    });
+  }
+
+  /** Wakes the agent's polls unless it is blocked still: what unblocked it before they parked woke none of them. */
+  wakeIfUnblocked(agent: string): void {
+    this.#options.isBlocked(agent).then(
+      (isBlocked) => isBlocked || this.wake(agent),
+      (error: unknown) => this.#options.warn(error, "not known whether the agent may be handed work"),
     );
   }
 
-  /** This gateway made a ticket for the agent, with that event. */
-  by(agent: string, event_id: string | undefined): void {
+  /** Puts a ticket into the agent's queue; if Redis does not answer, it is tried again. The same ticket twice is one. */
+  async offer(offer: Offer): Promise<void> {
+    try {
+      // A delayed ticket may fall due together with others; whoever fetches then finds it.
+      await this.#add(offer, false);
+    } catch (error) {
+      this.inDoubt.offer(offer);
+      this.#options.warn(error, "ticket not made yet");
+    }
+  }
+
+  async #add({ agent, data, order }: Offer, drain: boolean): Promise<void> {
+    await this.#options.tickets.add(agent, data, order);
+    this.wake(agent, drain);
+  }
+
+  /** This gateway made a ticket for the agent, with that event or with none. */
+  announce(agent: string, event_id: string | undefined): void {
+    const { feed, shards } = this.#options;
     if (event_id === undefined) {
-      this.#wake(agent);
+      this.wake(agent, false);
       return;
     }
-    // The feed was quicker than the script's answer, and has woken already.
-    if (this.#feed.hasBrought(this.#shards.indexOfAgent(agent), event_id)) return;
-    if (this.#own.size >= MAX_OWN) this.#own.clear();
-    this.#own.add(event_id);
-    this.#wakers.wake(agent, false);
+    // The feed was faster than the script's answer, and has woken a poll already.
+    if (feed.hasBrought(shards.indexOfAgent(agent), event_id)) return;
+    remember(this.#announced, event_id);
+    this.wakeHere(agent, false);
   }
 
-  /** A delegation is about to be made together with its ticket, and a poll to take it: the feed need wake nobody. */
-  bring(id: string): void {
-    if (this.#brought.size >= MAX_OWN) this.#brought.clear();
-    this.#brought.add(id);
+  /** The feed brought an event. */
+  #receive(entry: Entry): void {
+    if (!hasTicket(entry) || this.#announced.delete(entry.id)) return;
+    if (entry.type === SENT && this.#matched.delete(entry.delegation_id)) return;
+    this.wakeHere(entry.target, false);
   }
 
-  /** No poll took the ticket after all, if there is one; whoever makes it known wakes as ever. */
-  notTaken(agent: string, id: string): void {
-    if (!this.#brought.delete(id)) this.#wakers.wake(agent, false);
+  /** Wakes the agent's polls at all gateways: one each for one ticket, or (`drain`) as long as there are tickets. */
+  wake(agent: string, drain = true): void {
+    this.wakeHere(agent, drain);
+    this.#options
+      .broadcast(agent, drain)
+      .catch((error: unknown) => this.#options.warn(error, "wake not sent"));
+  }
+
+  wakeHere(agent: string, drain: boolean): void {
+    this.polls.wake(agent, drain);
+    this.#options.pushAgents.wake(agent);
+  }
+
+  /** Wakes may have been missed. */
+  wakeAllHere(): void {
+    this.polls.wakeAll();
+    this.#options.pushAgents.lookAgain();
+  }
+
+  /** A move of this gateway returned the record. */
+  moved(record: StoredDelegation): void {
+    this.#waiters.give(record);
+  }
+
+  /** Waits here for a change of a delegation; the caller must stop the waiter. */
+  waitFor(id: string, options: WaitOptions, until: Until): Waiter {
+    return this.#waiters.add(id, options, until);
   }
 }

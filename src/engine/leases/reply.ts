@@ -17,7 +17,7 @@ import type { Broker } from "../broker.ts";
 import { preview } from "../delegations/delegate.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
-import { holder } from "./heartbeat.ts";
+import { holder } from "./holder.ts";
 
 export interface ReplyResult {
   readonly outcome: "matched" | "duplicate";

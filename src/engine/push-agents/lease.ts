@@ -17,7 +17,9 @@ import { warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { read } from "../delegations/read.ts";
 import { replyA2a as stitchReply } from "../leases/a2a-reply.ts";
-import { addArtifact, heartbeat, release } from "../leases/heartbeat.ts";
+import { addArtifact } from "../leases/artifacts.ts";
+import { heartbeat } from "../leases/heartbeat.ts";
+import { release } from "../leases/release.ts";
 import { reply } from "../leases/reply.ts";
 import { ask } from "../questions/ask.ts";
 

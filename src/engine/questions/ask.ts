@@ -19,7 +19,8 @@ import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
-import { checkpointText, holder } from "../leases/heartbeat.ts";
+import { checkpointText } from "../leases/heartbeat.ts";
+import { holder } from "../leases/holder.ts";
 
 type Kind = "input" | "auth";
 

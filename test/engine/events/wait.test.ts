@@ -1,18 +1,18 @@
 /** A wait for an event of one delegation, and what it leaves. Limit: what a reader sees of it is in read.test.ts. */
 import { expect, test } from "vitest";
 import { waitUntil } from "../../../src/engine/events/wait.ts";
-import type { Leaver, Leaving } from "../../../src/queue/parked-polls.ts";
+import type { AbortListener, PollSignal } from "../../../src/queue/parked-polls.ts";
 import { startBroker } from "../../support/broker.ts";
 
 /** In the place of a request. */
-class Caller implements Leaving {
-  readonly listeners = new Set<Leaver>();
+class Caller implements PollSignal {
+  readonly listeners = new Set<AbortListener>();
   aborted = false;
 
-  addEventListener(_: "abort", listener: Leaver): void {
+  addEventListener(_: "abort", listener: AbortListener): void {
     this.listeners.add(listener);
   }
-  removeEventListener(_: "abort", listener: Leaver): void {
+  removeEventListener(_: "abort", listener: AbortListener): void {
     this.listeners.delete(listener);
   }
   leave(): void {
@@ -21,7 +21,7 @@ class Caller implements Leaving {
   }
 }
 
-async function waiting(signal: Leaving, wait_seconds = 60) {
+async function waiting(signal: PollSignal, wait_seconds = 60) {
   const { broker } = (await startBroker()).gateway;
   return waitUntil(broker.feed, "dlg_0_a", { wait_seconds, signal }, () => true);
 }

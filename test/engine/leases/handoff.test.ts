@@ -1,7 +1,6 @@
 /**
- * New work that a waiting poll takes in the step that accepts it: what the delegator, the poll and everybody else hear
- * of it, and what becomes of it when one of them goes away. Limit: the orders in which it may meet other wakes are in
- * queue/interleavings.
+ * New work that a parked poll takes in the same script that accepts it: what delegator and poll get, and what happens
+ * when one of them goes away. Limit: interleavings.test.ts tests the orders in which it may meet other wakes.
  */
 import { expect, inject, test, vi } from "vitest";
 import type { Gateway, GatewayOptions } from "../../../src/app.ts";
@@ -23,34 +22,34 @@ interface Parking {
   readonly signal?: AbortSignal;
 }
 
-/** Polls once the queue was seen empty; the answer is what the poll gets. */
+/** Parks a poll after the queue was seen empty; `answer` is what it gets. */
 async function park({ broker }: Gateway, url: string, { worker_id = "w", signal }: Parking = {}) {
   const { polls } = broker;
   const before = polls.waiting("scout");
   const body = { wait_seconds: 15, worker_id };
   const answer = request(url, "POST", "/v1/agents/scout/leases", { body, ...(signal && { signal }) });
-  // Its failure, if any, is met by whoever waits for it.
+  // The test that awaits it sees its failure.
   answer.catch(() => {});
   await until(() => polls.waiting("scout") > before);
-  // One that looks still is not lent.
+  // A poll that is still fetching is not matched.
   await until(() => {
-    const lent = [];
-    for (let one = polls.lend("scout"); one; one = polls.lend("scout")) lent.push(one);
-    for (const { done } of lent) done(Promise.resolve(null));
-    return lent.length > before;
+    const matches = [];
+    for (let match = polls.match("scout"); match; match = polls.match("scout")) matches.push(match);
+    for (const { settle } of matches) settle(Promise.resolve(null));
+    return matches.length > before;
   });
   return { answer };
 }
 
 const leasesOf = ({ status, body }: Answer) => (status === 200 ? body.leases : [{ status, body }]);
 
-/** What both sides are told of a delegation, by its events. */
+/** The statuses of a delegation's events. */
 async function statuses(api: ReturnType<typeof client>, id: string) {
   const { events } = (await api.events(id)).body;
   return events.map(({ status, type }: { status?: string; type: string }) => status ?? type);
 }
 
-/** Does something right before the next submit, or between what it did and its answer. */
+/** Does something right before the next submit, or between the submit and its answer. */
 function atSubmit(
   { broker: { writer } }: Gateway,
   before: () => Promise<unknown>,
@@ -68,16 +67,16 @@ function atSubmit(
   });
 }
 
-test("a parked poll gets new work by one script; nobody else looks, and the delegator is told that it is taken", async () => {
+test("a parked poll gets new work by one script; nobody else fetches, and the delegator learns that it is taken", async () => {
   const own = await startOwnRedis();
   const { api, gateway, park } = await desk({ redis: own.target });
   const polls = [await park({ worker_id: "w1" }), await park({ worker_id: "w2" })];
-  // The scripts are loaded, as they are by the first that uses them.
+  // Loads the scripts.
   await api.delegate("scout");
   expect(leasesOf(await Promise.race(polls.map(({ answer }) => answer)))).toHaveLength(1);
   polls.push(await park({ worker_id: "w3" }));
   await own.redis.config("RESETSTAT");
-  // The feed is slower than the answer.
+  // As if the feed were slower than the answer.
   const { feed } = gateway.broker;
   const hasBrought = vi.spyOn(feed, "hasBrought").mockReturnValue(false);
   const { status, body } = await api.delegate("scout");
@@ -137,7 +136,7 @@ test("a submit that is refused costs the poll nothing: it waits on, and gets wha
   expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id } }]);
 });
 
-test("a parked poll of a held agent gets the work once it is held no more", async () => {
+test("a parked poll of a paused agent gets the work after the resume", async () => {
   const { api, park } = await desk();
   const { answer } = await park();
   await api.call("POST", "/v1/agents/scout/pause");
@@ -147,7 +146,7 @@ test("a parked poll of a held agent gets the work once it is held no more", asyn
   expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
 });
 
-test("delayed work is told as waiting, and a parked poll gets it when it is due", async () => {
+test("delayed work is reported as waiting, and a parked poll gets it when it is due", async () => {
   const { api, park } = await desk();
   const { answer } = await park();
   const { body } = await api.delegate("scout", { delay_seconds: 0.3 });
@@ -155,7 +154,7 @@ test("delayed work is told as waiting, and a parked poll gets it when it is due"
   expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
 });
 
-test("work that nobody took is seen although the feed was quicker than the answer", async () => {
+test("work that was not taken is fetched although the feed was faster than the answer", async () => {
   const { api, gateway, park } = await desk();
   const { answer } = await park();
   atSubmit(
@@ -167,7 +166,7 @@ test("work that nobody took is seen although the feed was quicker than the answe
   expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
 });
 
-test("where the queue refused the ticket nobody is told that it is taken, and the next has it once that is mended", async () => {
+test("work whose ticket the queue refused is not reported as taken, and is leased once the queue is repaired", async () => {
   const { api, park, redis } = await desk();
   const { answer } = await park();
   const prioritized = "{errand:0}:q:scout:prioritized";
@@ -175,7 +174,7 @@ test("where the queue refused the ticket nobody is told that it is taken, and th
   const { status, body } = await api.delegate("scout");
   expect([status, body.state]).toEqual([202, "submitted"]);
   await redis.del(prioritized);
-  // A look at such a queue may have failed the poll.
+  // A fetch from such a queue may have failed the poll.
   const first = await answer;
   const leases = leasesOf(first.status === 200 ? first : await api.lease("scout"));
   expect(leases).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
@@ -184,9 +183,9 @@ test("where the queue refused the ticket nobody is told that it is taken, and th
 test("work for a poll whose client left meanwhile goes to the next, no attempt spent", async () => {
   const { api, gateway, park } = await desk();
   const leaver = new AbortController();
-  const claim = vi.spyOn(gateway.broker.polls, "claim");
+  const parking = vi.spyOn(gateway.broker.polls, "park");
   const { answer } = await park({ signal: leaver.signal });
-  const hasLeft = () => claim.mock.calls[0]?.[1].signal.aborted;
+  const hasLeft = () => parking.mock.calls[0]?.[1].signal.aborted;
   atSubmit(gateway, () => {
     leaver.abort();
     return until(hasLeft);
@@ -207,9 +206,9 @@ test("work for a poll whose token was revoked meanwhile goes to the next, no att
   });
   await until(() => gateway.broker.polls.waiting("scout") === 1);
   await until(() => {
-    const lent = gateway.broker.polls.lend("scout");
-    lent?.done(Promise.resolve(null));
-    return lent;
+    const match = gateway.broker.polls.match("scout");
+    match?.settle(Promise.resolve(null));
+    return match;
   });
   atSubmit(gateway, () => api.call("DELETE", `/v1/tokens/${token.id}`));
   const { body } = await api.delegate("scout");
@@ -235,9 +234,9 @@ test("work that is accepted while the gateway stops is accepted, and goes to the
   ]);
 });
 
-// Held: the script runs once Redis is back. Its answer swallowed: it ran at once.
+// hold: the script runs once Redis is back. swallow-answers: it runs at once, and its answer is lost.
 test.each(["hold", "swallow-answers"] as const)(
-  "work whose taking was not heard of goes back to the poll, no attempt spent, and neither fails it: %s",
+  "work that was taken when the answer was lost goes back to the poll, no attempt spent, and the poll does not fail: %s",
   async (fault) => {
     const proxy = await startProxy(inject("redisSocket"));
     const { url, db, another } = await startBroker();
@@ -254,7 +253,7 @@ test.each(["hold", "swallow-answers"] as const)(
   },
 );
 
-test("a submit that Redis has no memory for costs the poll nothing, and nobody looks for what it took", async () => {
+test("a submit that Redis has no memory for costs the poll nothing, and leaves nothing in doubt", async () => {
   const own = await startOwnRedis();
   const { api, gateway, park } = await desk({ redis: own.target });
   const { answer } = await park();
@@ -263,12 +262,12 @@ test("a submit that Redis has no memory for costs the poll nothing, and nobody l
   const refused = await api.delegate("scout");
   await own.redis.config("SET", "maxmemory", "0");
   expect([refused.status, refused.body.code]).toEqual([503, "overloaded"]);
-  expect(gateway.broker.unheard.grants.size).toBe(0);
+  expect(gateway.broker.handoff.inDoubt.grants.size).toBe(0);
   const { body } = await api.delegate("scout");
   expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
 });
 
-test("a poll lent to a submit that Redis did not get is not failed, and gets the next", async () => {
+test("a poll matched with a submit that Redis did not receive does not fail, and gets the next work", async () => {
   const { api, gateway, park } = await desk();
   const { answer } = await park();
   const { writer } = gateway.broker;

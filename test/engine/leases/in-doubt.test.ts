@@ -1,15 +1,26 @@
-/** Leases whose grant nobody heard of. Limit: what silence does to them is in faults/. */
+/** What is in doubt after a lost answer. Limit: how it gets there when Redis falls silent is tested in faults/. */
 import { afterEach, expect, test, vi } from "vitest";
-import { Unheard } from "../../../src/engine/leases/in-doubt.ts";
+import { InDoubt } from "../../../src/engine/leases/in-doubt.ts";
 import { handBack } from "../../../src/engine/leases/lease.ts";
 import { client, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
+
+const idle = () =>
+  new InDoubt({
+    offer: async () => {},
+    findGrants: async () => [],
+    giveBack: async () => {
+      throw new Error("Command timed out");
+    },
+    onHandBack: () => {},
+    warn: () => {},
+  });
 
 afterEach(() => {
   vi.useRealTimers();
 });
 
-test("a lease that nobody heard of goes back, however many were granted after it", async () => {
+test("a lease whose grant was lost goes back, however many were granted after it", async () => {
   const { url, gateway, redis } = await startBroker();
   const { broker } = gateway;
   const api = client(url);
@@ -19,7 +30,7 @@ test("a lease that nobody heard of goes back, however many were granted after it
   expect(outcome).toMatchObject({ kind: "ok", id });
   const newer = Array.from({ length: 1_500 }, (_, n) => [String(Date.now() + 1_000), `dlg_0_other${n}`]);
   await redis.zadd("{errand:0}:live:scout:working", ...newer.flat());
-  broker.unheard.grant("scout", "lost");
+  broker.handoff.inDoubt.grant("scout", "lost");
   await until(async () => (await api.get(id)).body.state === "submitted");
   expect((await api.lease("scout")).body.leases[0]).toMatchObject({ attempt: 1, delegation: { id } });
 });
@@ -43,8 +54,8 @@ test("a hand-back that failed is tried again until the lease is known to be gone
     broker,
     ids.map((delegation_id) => ({ delegation_id, fence: 1, json: "" })),
   );
-  expect(broker.unheard.handBacks).toHaveLength(2);
-  await until(() => broker.unheard.handBacks.length === 0);
+  expect(broker.handoff.inDoubt.handBacks).toHaveLength(2);
+  await until(() => broker.handoff.inDoubt.handBacks.length === 0);
   expect((await api.get(ids[0])).body).toMatchObject({ state: "submitted", attempt: 1 });
   expect((await api.get(ids[1])).body.state).toBe("completed");
 });
@@ -53,48 +64,50 @@ test("a round with an unexpected error does not prevent the next one", async () 
   const { gateway, log } = await startBroker();
   const { broker } = gateway;
   const order = { priority: 5, returned: false, delay_ms: 0 };
-  vi.spyOn(broker.tickets, "add").mockImplementationOnce(() => {
+  const { inDoubt } = broker.handoff;
+  inDoubt.offer({ agent: "scout", data: { delegation_id: "dlg_0_a", ticket: 1 }, order });
+  vi.spyOn(broker.tickets, "add").mockRejectedValueOnce(new Error("Command timed out"));
+  vi.spyOn(inDoubt, "offer").mockImplementationOnce(() => {
     throw new Error("unforeseen");
   });
-  broker.unheard.offer({ agent: "scout", data: { delegation_id: "dlg_0_a", ticket: 1 }, order });
   await until(() => log.some((line) => line.includes("recovery interrupted")), { what: "the failure" });
   const wake = vi.spyOn(broker.polls, "wake");
-  broker.unheard.offer({ agent: "scout", data: { delegation_id: "dlg_0_b", ticket: 1 }, order });
+  inDoubt.offer({ agent: "scout", data: { delegation_id: "dlg_0_b", ticket: 1 }, order });
   await until(() => wake.mock.calls.length > 0, { what: "the next round" });
   expect(await broker.tickets.find("scout", { delegation_id: "dlg_0_b", ticket: 1 })).toBe("queued");
 });
 
-test("hand-backs that wait for Redis are bounded", () => {
-  const unheard = new Unheard();
-  for (let n = 0; n < 10_100; n += 1) unheard.handBack({ delegation_id: `dlg_0_${n}`, fence: 1 });
-  expect(unheard.handBacks).toHaveLength(10_000);
+test("hand-backs that wait for Redis are bounded", async () => {
+  const inDoubt = idle();
+  for (let n = 0; n < 10_100; n += 1) await inDoubt.handBack({ delegation_id: `dlg_0_${n}`, fence: 1 });
+  expect(inDoubt.handBacks).toHaveLength(10_000);
 });
 
-test("grants are looked for as long as Redis is silent, for a while after, and none that came meanwhile is forgotten", () => {
+test("grants are searched for while Redis is silent and for some time after, and none that is added meanwhile is forgotten", () => {
   vi.useFakeTimers({ toFake: ["Date"] });
-  const unheard = new Unheard();
-  const nonces = () => (unheard.grants.get("scout") ?? []).map(({ nonce }) => nonce);
+  const inDoubt = idle();
+  const nonces = () => (inDoubt.grants.get("scout") ?? []).map(({ nonce }) => nonce);
   const look = (answered: boolean, meanwhile = () => {}) => {
-    const grants = unheard.grants.get("scout") ?? [];
+    const grants = inDoubt.grants.get("scout") ?? [];
     meanwhile();
-    unheard.lookedFor("scout", grants, answered);
+    if (answered) inDoubt.searched("scout", grants);
   };
-  unheard.grant("scout", "first");
+  inDoubt.grant("scout", "first");
   vi.setSystemTime(Date.now() + 60_000);
   look(false);
   expect(nonces()).toEqual(["first"]);
   // Redis may still carry out what it had before.
-  look(true, () => unheard.grant("scout", "second"));
+  look(true, () => inDoubt.grant("scout", "second"));
   expect(nonces()).toEqual(["first", "second"]);
   vi.setSystemTime(Date.now() + 5_000);
   look(true);
   expect(nonces()).toEqual(["second"]);
   vi.setSystemTime(Date.now() + 5_000);
   look(true);
-  expect(unheard.grants.size).toBe(0);
+  expect(inDoubt.grants.size).toBe(0);
 });
 
-test("polls of an agent whose deletion was broken off wait without asking on and on", async () => {
+test("polls of an agent whose deletion was cut short wait without fetching again and again", async () => {
   const { url, gateway } = await startBroker();
   const { broker } = gateway;
   const api = client(url);

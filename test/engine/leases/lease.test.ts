@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import { client, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
-test("a gateway whose clock is ahead of Redis' waits for delayed work as long as Redis says, without asking on and on", async () => {
+test("a gateway whose clock is ahead of Redis' waits for delayed work as long as Redis says, without fetching again and again", async () => {
   const { url, gateway } = await startBroker();
   const api = client(url);
   await api.agent("scout");
@@ -18,7 +18,7 @@ test("a gateway whose clock is ahead of Redis' waits for delayed work as long as
   }
 });
 
-test("a poll of a paused agent does not ask on and on, and has the work once it is resumed", async () => {
+test("a poll of a paused agent does not fetch again and again, and gets the work after the resume", async () => {
   const { url, gateway } = await startBroker();
   const api = client(url);
   await api.agent("scout");
@@ -27,7 +27,7 @@ test("a poll of a paused agent does not ask on and on, and has the work once it 
   const take = vi.spyOn(gateway.broker.writer, "take");
   const poll = api.lease("scout", { wait_seconds: 20 });
   await until(() => take.mock.calls.length > 0);
-  // Long enough to ask again many times.
+  // Long enough for many fetches.
   for (let i = 0; i < 20; i += 1) await api.call("GET", "/v1/agents/scout");
   expect(take.mock.calls.length).toBeLessThan(4);
   await api.call("POST", "/v1/agents/scout/resume");

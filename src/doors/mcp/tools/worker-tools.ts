@@ -4,8 +4,9 @@
  */
 import * as z from "zod";
 import { inBackground } from "../../../engine/after-move.ts";
-import { heartbeat, release } from "../../../engine/leases/heartbeat.ts";
+import { heartbeat } from "../../../engine/leases/heartbeat.ts";
 import { handBack, lease } from "../../../engine/leases/lease.ts";
+import { release } from "../../../engine/leases/release.ts";
 import { reply } from "../../../engine/leases/reply.ts";
 import { ask } from "../../../engine/questions/ask.ts";
 import { type Part, textOf } from "../../../schema/a2a.ts";

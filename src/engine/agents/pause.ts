@@ -1,0 +1,17 @@
+/** Pauses an agent, so that it gets no work, and resumes it. */
+import { type Principal, requireOperator } from "../access/access.ts";
+import type { Broker } from "../broker.ts";
+import { audit } from "../upkeep/audit.ts";
+
+export async function setPaused(
+  broker: Broker,
+  principal: Principal,
+  agent: string,
+  paused: boolean,
+): Promise<void> {
+  requireOperator(principal, "pause or resume an agent");
+  await broker.agents.get(agent);
+  await broker.agents.setPaused(agent, paused);
+  await audit(broker, principal, paused ? "agent.pause" : "agent.resume", agent);
+  if (!paused) broker.handoff.wake(agent);
+}

@@ -1,0 +1,30 @@
+/** Deletes an agent. */
+import { type Principal, requireOperator } from "../access/access.ts";
+import type { Broker } from "../broker.ts";
+import { cancelIfLive } from "../delegations/cancel.ts";
+import { audit } from "../upkeep/audit.ts";
+
+/**
+ * Deletes an agent, its tokens, its queue and its unfinished delegations; false when it is busy and `force` is off. Every
+ * step may be repeated, so a second request finishes a deletion that was cut short.
+ */
+export async function removeAgent(
+  broker: Broker,
+  principal: Principal,
+  agent: string,
+  force: boolean,
+): Promise<boolean> {
+  requireOperator(principal, "delete agents");
+  const { delivery } = (await broker.agents.get(agent)).spec;
+  if (!(await broker.agents.close(agent, force))) return false;
+  await audit(broker, principal, "agent.delete", agent, { force });
+  await broker.tokens.revokeAll(`agent:${agent}`);
+  const options = { reason: "the agent was deleted", cascade: true };
+  for (let ids = await broker.agents.live(agent); ids.length > 0; ids = await broker.agents.live(agent)) {
+    await Promise.all(ids.map((id) => cancelIfLive(broker, "operator", id, options)));
+  }
+  await broker.tickets.drop(agent);
+  await broker.agents.forget(agent);
+  if (delivery.mode === "push" || broker.pushAgents.has(agent)) await broker.pushAgents.changed(agent);
+  return true;
+}

@@ -1,0 +1,51 @@
+/** Artifacts that a holder adds to its delegation, piece by piece. */
+import type { z } from "zod";
+import { withoutLease } from "../../schema/a2a.ts";
+import type { artifactAnswerSchema, artifactRequestSchema } from "../../schema/lease.ts";
+import { toInstant } from "../../schema/values.ts";
+import type { Principal } from "../access/access.ts";
+import { notifyReceivers } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { bodyHash } from "../delegations/idempotency.ts";
+import { refusal } from "../errors.ts";
+import { holder } from "./holder.ts";
+
+type ArtifactChunk = z.output<typeof artifactRequestSchema>;
+
+/**
+ * Publishes and keeps a piece of output: a chunk replaces what has its id, or is appended. With a `chunk_id`, the last
+ * chunk sent again is a duplicate.
+ */
+export async function addArtifact(
+  broker: Broker,
+  principal: Principal,
+  leaseId: string,
+  { artifact, append, last_chunk, chunk_id }: ArtifactChunk,
+): Promise<z.infer<typeof artifactAnswerSchema>> {
+  const { id, params } = holder(principal, leaseId);
+  const kept = withoutLease(artifact);
+  const { outcome } = await broker.writer.move({
+    move: "artifact",
+    id,
+    params: {
+      ...params,
+      ...(chunk_id !== undefined && {
+        chunk_id,
+        chunk_hash: bodyHash({ artifact: kept, append, last_chunk }),
+      }),
+    },
+    event: {
+      chunk_id: chunk_id && JSON.stringify(chunk_id),
+      append: JSON.stringify(append),
+      last_chunk: JSON.stringify(last_chunk),
+    },
+    artifacts: [{ artifact: kept, append }],
+    shows: "artifact",
+  });
+  if (outcome.kind !== "ok" && outcome.kind !== "duplicate") throw refusal(outcome, id, leaseId);
+  broker.presence.seen(outcome.target);
+  const expires_at = toInstant(outcome.lease_expires_at ?? outcome.now);
+  if (outcome.kind === "duplicate") return { expires_at, duplicate: true };
+  notifyReceivers(broker, id, outcome);
+  return { expires_at };
+}

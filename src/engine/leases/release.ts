@@ -1,0 +1,30 @@
+/** Giving work back: the holder releases its lease. */
+import type { z } from "zod";
+import { leaseIdOf } from "../../redis/shards.ts";
+import type { releaseRequestSchema } from "../../schema/lease.ts";
+import type { Principal } from "../access/access.ts";
+import { afterMove } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { refusal } from "../errors.ts";
+import { holder } from "./holder.ts";
+
+type Release = z.output<typeof releaseRequestSchema>;
+
+/** Gives the delegation back; no attempt is spent. Returns the lease's delegation id. */
+export async function release(
+  broker: Broker,
+  principal: Principal,
+  leaseId: string,
+  request: Release,
+): Promise<string> {
+  const { id, params } = holder(principal, leaseId);
+  const { outcome } = await broker.writer.move({
+    move: "release",
+    id,
+    params: { ...params, delay_ms: Math.round(request.delay_seconds * 1000) },
+    event: { reason: request.reason === undefined ? undefined : JSON.stringify(request.reason) },
+  });
+  if (outcome.kind !== "ok") throw refusal(outcome, id, leaseIdOf(id, params.fence));
+  await afterMove(broker, id, outcome);
+  return id;
+}

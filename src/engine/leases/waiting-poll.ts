@@ -1,0 +1,60 @@
+/** One poll of an agent's worker: waits for leases until its time is up. */
+import type { Result } from "../../lifecycle/writer.ts";
+import type { Fetched, Poll, PollSignal } from "../../queue/parked-polls.ts";
+import type { LeaseRequest } from "../../schema/lease.ts";
+import type { Found, Granted, Handoff, PollTerms } from "./handoff.ts";
+
+/** Also the poll's entry among the parked ones, and its terms. (One object: there may be thousands.) */
+export class WaitingPoll implements PollTerms, Poll<Found, PollTerms, Result> {
+  readonly agent: string;
+  readonly request: LeaseRequest;
+  readonly signal: PollSignal;
+  readonly #handoff: Handoff;
+  /** By `performance.now()`. */
+  readonly #until: number;
+  afterWake = false;
+
+  constructor(handoff: Handoff, agent: string, request: LeaseRequest, signal: PollSignal) {
+    this.#handoff = handoff;
+    this.agent = agent;
+    this.request = request;
+    this.signal = signal;
+    this.#until = performance.now() + request.wait_seconds * 1000;
+  }
+
+  get terms(): PollTerms {
+    return this;
+  }
+
+  get wait_ms(): number {
+    return Math.max(0, this.#until - performance.now());
+  }
+
+  fetch(first?: Result): Promise<Fetched<Found>> {
+    return this.#handoff.fetch(this, first);
+  }
+
+  /** The first lease; null when the time was up or the signal aborted. */
+  async wait(): Promise<Granted | null> {
+    if (this.request.wait_seconds === 0) return this.more();
+    let found = await this.#park();
+    while (found === "blocked") {
+      // Fetching again at once would find the same.
+      this.afterWake = true;
+      const parked = this.#park();
+      this.#handoff.wakeIfUnblocked(this.agent);
+      found = await parked;
+    }
+    return found;
+  }
+
+  /** A further lease, if there is one now. */
+  async more(): Promise<Granted | null> {
+    const { found } = await this.fetch();
+    return found === "blocked" ? null : found;
+  }
+
+  #park(): Promise<Found | null> {
+    return this.#handoff.polls.park(this.agent, this);
+  }
+}

@@ -1,0 +1,48 @@
+/** The settings of one gateway. */
+import type { LookupFunction } from "node:net";
+import type { Arrival } from "./doors/http/listener.ts";
+import type { McpTestExtension } from "./doors/mcp/server.ts";
+import type { Quota } from "./engine/access/quotas.ts";
+import type { Clock } from "./lifecycle/writer.ts";
+import type { RedisTarget } from "./redis/connect.ts";
+import type { SigningKey } from "./schema/signing-key.ts";
+import type { Log } from "./telemetry/log.ts";
+
+export interface GatewayOptions {
+  readonly redis: RedisTarget;
+  readonly host: string;
+  /** 0 picks a free port. */
+  readonly port: number;
+  readonly operatorToken: string;
+  readonly shards: number;
+  readonly retentionMs: number;
+  readonly maxBodyBytes: number;
+  /** Percent of maxmemory that the delegations of one delegator may keep; 100: no limit. */
+  readonly delegatorPercent?: number;
+  readonly allowedOrigins: readonly string[];
+  /** The base of links that are handed out; absent: from host and port. */
+  readonly publicUrl?: string | undefined;
+  /** Signs agent cards. */
+  readonly cardSigningKey?: SigningKey | undefined;
+  /** Overrides the table of limits. */
+  readonly quotas?: Partial<Record<Quota, number>>;
+  /** Hosts, addresses and CIDRs that callbacks may reach although they are private. */
+  readonly callbackAllow?: readonly string[];
+  /** An extension of the MCP server; for tests. */
+  readonly mcpExtension?: McpTestExtension;
+  /** How long an MCP client may take to answer a ping; for tests. */
+  readonly mcpPingMs?: number;
+  /** Resolves the hosts of callbacks instead of the system; for tests. */
+  readonly callbackLookup?: LookupFunction;
+  /** The retry delay of a callback that has been failing for `triedForMs`; for tests. */
+  readonly callbackRetryMs?: (triedForMs: number) => number;
+  /** How long a request may take to arrive; for tests. */
+  readonly arrival?: Arrival;
+  readonly log: Log;
+  /** Moved by tests; Redis' own time otherwise. */
+  readonly clock?: Clock;
+  /** Called when the connection to Redis is lost. */
+  readonly onRedisLost?: () => void;
+  /** The interval of the sweep; 0: only on `sweep.tick()`. */
+  readonly sweepEveryMs?: number;
+}

@@ -1,0 +1,197 @@
+/** Makes the parts of the engine, connects them, and lists those that run, in the order in which they start. */
+import { renderPush } from "./doors/a2a/push/push-notification.ts";
+import { Quotas } from "./engine/access/quotas.ts";
+import { Tokens } from "./engine/access/tokens.ts";
+import { Turns } from "./engine/access/turns.ts";
+import { inBackground, warn } from "./engine/after-move.ts";
+import { Presences } from "./engine/agents/presence.ts";
+import { Agents } from "./engine/agents/store.ts";
+import type { Broker } from "./engine/broker.ts";
+import { Cascades } from "./engine/delegations/cascades.ts";
+import { findGrants } from "./engine/leases/find-grants.ts";
+import { Handoff } from "./engine/leases/handoff.ts";
+import { giveBack } from "./engine/leases/lease.ts";
+import { deliver } from "./engine/outbound/callbacks.ts";
+import { Egress } from "./engine/outbound/egress.ts";
+import { HostPlaces } from "./engine/outbound/host-places.ts";
+import { retryAfterMs } from "./engine/outbound/http-call.ts";
+import { deliverPending } from "./engine/outbound/outbox.ts";
+import { deliverPush } from "./engine/outbound/push-notifications/deliver.ts";
+import { ABANDON, PUSH_AGENTS_CHANGED, PushAgentRunner } from "./engine/push-agents/runner.ts";
+import { MemoryGuard } from "./engine/upkeep/memory-guard.ts";
+import { metricsObserver, queueDepths } from "./engine/upkeep/metrics-observer.ts";
+import { Sweep } from "./engine/upkeep/sweep.ts";
+import { Bodies } from "./events/bodies.ts";
+import { Feed } from "./events/feed.ts";
+import type { GatewayOptions } from "./gateway-options.ts";
+import { type Observe, Writer } from "./lifecycle/writer.ts";
+import { OUTBOUND_QUEUE, OutboundQueue } from "./queue/outbound-queue.ts";
+import { Tickets } from "./queue/tickets.ts";
+import { Bus } from "./redis/bus.ts";
+import type { Redis } from "./redis/connect.ts";
+import type { Connections } from "./redis/connections.ts";
+import { Shards } from "./redis/shards.ts";
+import type { Service } from "./services.ts";
+import { Metrics } from "./telemetry/metrics.ts";
+
+const OUTBOUND_GRACE_MS = 2_000;
+/** Longer than the relay waits for the id of a task that is being created. */
+const PUSH_AGENTS_GRACE_MS = 6_000;
+
+interface Given {
+  /** The random name of this gateway. */
+  readonly gateway: string;
+  readonly connections: Connections;
+  readonly redis: Redis;
+  readonly publicUrl: () => string;
+}
+
+export interface Engine {
+  readonly broker: Broker;
+  readonly sweep: Sweep;
+  readonly services: readonly Service[];
+  /** Stops the push agents, once: the HTTP server, which stops first, waits for its requests meanwhile. */
+  readonly stopPushAgents: () => Promise<void>;
+}
+
+export function wireEngine(options: GatewayOptions, given: Given): Engine {
+  const { gateway, connections, redis, publicUrl } = given;
+  const { log, retentionMs } = options;
+  const clock = options.clock ?? { offset_ms: 0 };
+  const shards = new Shards(options.shards);
+  const metrics = new Metrics();
+  const bus = new Bus(connections.open("subscriber"), redis);
+  const bulk = connections.open("bulk");
+  const feed = new Feed(connections.open("blocking"), shards, log);
+  const tickets = new Tickets(redis, shards, log);
+  const memory = new MemoryGuard(redis, {
+    shards: options.shards,
+    ...(options.delegatorPercent !== undefined && { percent: options.delegatorPercent }),
+  });
+  const count = metricsObserver(metrics);
+  const observe: Observe = (command, outcome, record) => {
+    count(command, outcome, record);
+    if (record && outcome.kind === "ok") handoff.moved(record);
+  };
+  const writer = new Writer(redis, shards, clock, retentionMs, observe, memory);
+  const agents = new Agents(redis, shards, clock, retentionMs);
+  const pushAgents = new PushAgentRunner(() => broker);
+  const cascades = new Cascades(() => broker);
+  const handoff = new Handoff({
+    shards,
+    clock,
+    writer,
+    tickets,
+    feed,
+    pushAgents,
+    broadcast: (agent, drain) =>
+      bus.publish(shards.ofAgent(agent).wake, `${gateway} ${agent}${drain ? " drain" : ""}`),
+    isBlocked: (agent) => agents.isHeld(agent),
+    findGrants: (agent, grants) => findGrants(broker, agent, grants),
+    giveBack: (lease) => giveBack(broker, lease),
+    onHandBack: () => metrics.handedBack.inc(),
+    warn: (error, what) => warn(broker, error, what),
+    polls: {
+      onError: (error) => warn(broker, error, "queue not read"),
+      onWoken: (ms) => metrics.wake.observe(ms / 1000),
+    },
+  });
+  const outbound = new OutboundQueue({
+    tickets,
+    deliver: (ticket, stopping) =>
+      ticket.push !== undefined
+        ? deliverPush(broker, ticket, ticket.push, stopping)
+        : ticket.ticket === ABANDON
+          ? pushAgents.abandon(ticket.delegation_id, stopping)
+          : deliver(broker, ticket),
+    wake: () => handoff.wake(OUTBOUND_QUEUE),
+    onError: (error) => warn(broker, error, "callback queue not read"),
+  });
+  const broker: Broker = {
+    gateway,
+    publicUrl,
+    clock,
+    log,
+    metrics,
+    connections,
+    redisSource: options.redis.socket === undefined ? "external" : "embedded",
+    redis,
+    bulk,
+    bus,
+    shards,
+    retentionMs,
+    memory,
+    writer,
+    feed,
+    bodies: new Bodies(bulk, shards),
+    cascades,
+    tickets,
+    handoff,
+    polls: handoff.polls,
+    pushAgents,
+    agents,
+    tokens: new Tokens(redis, bus, options.operatorToken),
+    presence: new Presences(redis, shards, handoff.polls, gateway, log, (agent) => pushAgents.has(agent)),
+    quotas: new Quotas(options.quotas),
+    turns: new Turns(),
+    outbound,
+    egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
+    hosts: new HostPlaces(),
+    renderPush: (entry, version, context) => renderPush(publicUrl(), entry, version, context),
+    callbackRetryMs: options.callbackRetryMs ?? retryAfterMs,
+    deliverPending: (id, pending) => inBackground(broker, deliverPending(broker, id, pending)),
+    background: new Set(),
+  };
+  metrics.onScrape(() => {
+    metrics.parkedPolls.set(handoff.polls.parked());
+    return queueDepths(broker);
+  });
+  const sweep = new Sweep(broker, options.sweepEveryMs);
+  let pushAgentsStopped: Promise<void> | undefined;
+  const stopPushAgents = () => {
+    pushAgentsStopped ??= pushAgents.stop(PUSH_AGENTS_GRACE_MS);
+    return pushAgentsStopped;
+  };
+  const services: Service[] = [
+    { name: "connections", start: nothing, stop: () => connections.close() },
+    { name: "wakes", start: () => receiveWakes(broker), stop: nothing },
+    { name: "tokens", start: () => broker.tokens.start(), stop: nothing },
+    { name: "feed", start: () => feed.start(), stop: () => feed.stop() },
+    { name: "presence", start: () => broker.presence.start(), stop: () => broker.presence.stop() },
+    {
+      name: "memory guard",
+      start: async () => {
+        await memory.look();
+        memory.start();
+      },
+      stop: () => memory.stop(),
+    },
+    { name: "sweep", start: () => options.sweepEveryMs !== 0 && sweep.start(), stop: () => sweep.stop() },
+    { name: "outgoing calls", start: nothing, stop: () => broker.egress.close() },
+    { name: "outbound queue", start: () => outbound.start(), stop: () => outbound.stop(OUTBOUND_GRACE_MS) },
+    { name: "background work", start: nothing, stop: () => Promise.allSettled(broker.background) },
+    { name: "cascades", start: nothing, stop: () => cascades.stop() },
+    { name: "hand-off", start: () => handoff.start(), stop: () => handoff.stop() },
+    { name: "push agents", start: () => pushAgents.start(), stop: stopPushAgents },
+  ];
+  return { broker, sweep, services, stopPushAgents };
+}
+
+const nothing = () => {};
+
+/** Wakes and changes of push agents that other gateways report. */
+async function receiveWakes({ gateway, bus, shards, outbound, pushAgents, handoff }: Broker): Promise<void> {
+  for (const shard of shards.all) {
+    await bus.subscribe(shard.wake, (message) => {
+      const [from, agent = "", drain] = message.split(" ");
+      if (from === gateway) return;
+      if (agent === OUTBOUND_QUEUE) outbound.wake();
+      else if (agent === PUSH_AGENTS_CHANGED) pushAgents.reload();
+      else handoff.wakeHere(agent, drain !== undefined);
+    });
+  }
+  bus.onGap(() => {
+    handoff.wakeAllHere();
+    outbound.wake();
+  });
+}

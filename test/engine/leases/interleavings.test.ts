@@ -1,0 +1,431 @@
+/**
+ * Random walks through the hand-off: answers that come late and out of order or never, wakes that come late, work that is
+ * taken where it is made, drains, blocked agents, polls that leave, on one or two gateways over one queue. The hand-off is
+ * the real one; Redis, the feed and the bus are a model, because only the order of what they do is under test.
+ * fast-check's scheduler decides that order, and shrinks it when a walk fails. Limit: time stands still except for what
+ * falls due.
+ */
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Handoff, type HandoffOptions } from "../../../src/engine/leases/handoff.ts";
+import type { LeaseRef, Offer } from "../../../src/engine/leases/in-doubt.ts";
+import { WaitingPoll } from "../../../src/engine/leases/waiting-poll.ts";
+import { toEntry } from "../../../src/events/entry.ts";
+import type { Sink } from "../../../src/events/feed.ts";
+import { storedFromLines } from "../../../src/lifecycle/record.ts";
+import type { MoveName } from "../../../src/lifecycle/states.ts";
+import type { Command, Moved, Result, Taker } from "../../../src/lifecycle/writer.ts";
+import { Shards } from "../../../src/redis/shards.ts";
+import { entryFields } from "../../support/entry.ts";
+
+/** Never within a walk: only the wakes may help. */
+const RECHECK_MS = 1e9;
+const AGENT = "scout";
+const REQUEST = { wait_seconds: 1_000_000, max: 1 };
+/** A ticket that is worth nothing. */
+const STALE = 0;
+/** A record of which only the id matters here; every other field reads "working". */
+const recordOf = (id: string) =>
+  storedFromLines(id, Array(100).fill("working").join("\n"), { history: [], artifacts: new Map() });
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+const shards = new Shards(1);
+
+const refused = (outcome: Result["outcome"]): Result => ({ outcome, record: null, unseen: [] });
+const live = () => ({ now: Date.now(), version: 1, target: AGENT, ticket: 1, attempt: 1, created_at: 0 });
+const moved = (move: MoveName, more: Partial<Moved> = {}): Moved => ({
+  ...live(),
+  kind: "ok",
+  move,
+  state: "submitted",
+  fence: 0,
+  ...more,
+});
+
+/** One gateway: the real hand-off, and a feed that brings the events in their order, at any time. */
+class Gateway {
+  readonly handoff: Handoff;
+  #sink: Sink | null = null;
+  #brought = 0;
+  readonly #walk: Walk;
+
+  constructor(walk: Walk) {
+    this.#walk = walk;
+    const options: HandoffOptions = {
+      shards,
+      clock: { offset_ms: 0 },
+      writer: {
+        move: (command, taker) => walk.command(() => walk.submitted(command, taker)),
+        take: (taker) => {
+          walk.fetches += 1;
+          return walk.command(() => walk.takeFirst(taker));
+        },
+        underWay: () => undefined,
+      },
+      tickets: { add: (_, data) => walk.command(() => walk.add(data.ticket)) },
+      feed: {
+        subscribe: (_, sink) => {
+          this.#sink = sink;
+          return () => {};
+        },
+        hasBrought: (_, id) => Number.parseInt(id, 10) <= this.#brought,
+        mayHaveTold: () => true,
+      },
+      broadcast: (agent, drain) => walk.broadcast(this, agent, drain),
+      pushAgents: { wake: () => {}, lookAgain: () => {} },
+      isBlocked: () => walk.command(() => walk.blocked),
+      findGrants: (_, grants) => walk.command(() => walk.findGrants(grants.map(({ nonce }) => nonce))),
+      giveBack: async (lease) => {
+        const event_id = await walk.command(() => walk.giveBack(lease));
+        if (event_id !== null) this.handoff.announce(AGENT, event_id);
+      },
+      onHandBack: () => {},
+      warn: () => {},
+      polls: { onError: () => {}, recheckMs: RECHECK_MS },
+    };
+    this.handoff = new Handoff(options);
+    this.handoff.start();
+  }
+
+  bringNext(): void {
+    const delegation_id = this.#walk.events[this.#brought];
+    if (delegation_id === undefined) return;
+    this.#brought += 1;
+    const fields = entryFields({ type: "DELEGATION_SENT", delegation_id, target: AGENT });
+    this.#sink?.push(toEntry(0, `${this.#brought}-0`, fields));
+  }
+
+  /** The feed lost what it had not brought yet. */
+  gap(): void {
+    this.#brought = this.#walk.events.length;
+    this.#sink?.gap();
+  }
+}
+
+interface Step {
+  readonly act: Act;
+  readonly gateway: number;
+  readonly times: number;
+  readonly fate: number;
+  readonly ms: number;
+}
+
+/** How often each is chosen. */
+const ACTS = [
+  ["do one thing", 6],
+  ["rest", 2],
+  ["poll", 4],
+  ["submit", 4],
+  ["leave a poll", 2],
+  ["add tickets without an event", 1],
+  ["wake without a ticket", 1],
+  ["lose wakes", 1],
+  ["block or unblock", 1],
+  ["fail or heal", 1],
+  ["let time pass", 2],
+] as const;
+type Act = (typeof ACTS)[number][0];
+
+const steps = fc.array(
+  fc.record({
+    act: fc.constantFrom(...ACTS.flatMap(([act, weight]) => Array<Act>(weight).fill(act))),
+    gateway: fc.nat(1),
+    times: fc.integer({ min: 1, max: 3 }),
+    fate: fc.nat(9),
+    ms: fc.nat(500),
+  }),
+  { minLength: 5, maxLength: 40, size: "max" },
+);
+
+class Walk {
+  readonly gateways: readonly Gateway[];
+  readonly #scheduler: fc.Scheduler;
+  readonly #flips: Iterator<boolean>;
+  readonly polls = new Set<AbortController>();
+  /** Tickets in the queue, in order. */
+  readonly ready: number[] = [];
+  readonly delayed: { ticket: number; at: number }[] = [];
+  readonly leases = new Map<string, { ticket: number; fence: number; nonce: string }>();
+  /** Leases that a poll has received. */
+  readonly received = new Set<string>();
+  /** Delegations of the events so far. */
+  readonly events: string[] = [];
+  blocked = false;
+  failing = false;
+  made = 0;
+  fences = 0;
+  matched = 0;
+  fetches = 0;
+  /** Polls that ended with nothing although they had not left and none of their fetches had failed. */
+  dropped = 0;
+  /** What may cause fetches. */
+  stirs = 0;
+
+  constructor(scheduler: fc.Scheduler, flips: Iterator<boolean>, count: number) {
+    this.#scheduler = scheduler;
+    this.#flips = flips;
+    this.gateways = Array.from({ length: count }, () => new Gateway(this));
+  }
+
+  #later(label: string): Promise<void> {
+    return this.#scheduler.schedule(Promise.resolve(), label);
+  }
+
+  /** Carried out at one moment and answered at a later one, unless Redis fails in between, or before. */
+  async command<T>(work: () => T): Promise<T> {
+    await this.#later("command");
+    const isLost = this.failing;
+    if (isLost && this.#flips.next().value === true) throw new Error("Command timed out");
+    const result = work();
+    await this.#later("answer");
+    if (isLost) throw new Error("Command timed out");
+    return result;
+  }
+
+  broadcast(from: Gateway, agent: string, drain: boolean): Promise<void> {
+    this.stirs += 1;
+    for (const gateway of this.gateways) {
+      if (gateway !== from) void this.#later("wake").then(() => gateway.handoff.wakeHere(agent, drain));
+    }
+    return Promise.resolve();
+  }
+
+  submitted({ id, params = {} }: Command, taker?: Taker): Result {
+    const { fate, delay_ms = 0 } = params;
+    if (taker) this.matched += 1;
+    if (fate === 0) return refused({ kind: "full", now: Date.now() });
+    this.made += 1;
+    const ticket = this.made;
+    const event_id = this.event(id);
+    if (fate === 1)
+      return { outcome: moved("submit", { ticket, event_id, ticketed: false }), record: null, unseen: [] };
+    // Another ticket is first, and worth nothing.
+    if (fate === 2) this.ready.unshift(STALE);
+    if (delay_ms === 0) this.ready.push(ticket);
+    else this.delayed.push({ ticket, at: Date.now() + Number(delay_ms) });
+    const outcome = moved("submit", { ticket, event_id, ticketed: true });
+    // What fails while the ticket is taken undoes nothing.
+    const taken = taker && delay_ms === 0 && fate !== 3 ? this.takeFirst(taker) : undefined;
+    return { outcome, record: null, unseen: [], ...(taken && { taken }) };
+  }
+
+  event(delegation_id: string): string {
+    this.stirs += 1;
+    this.events.push(delegation_id);
+    for (const gateway of this.gateways) void this.#later("event").then(() => gateway.bringNext());
+    return `${this.events.length}-0`;
+  }
+
+  takeFirst({ nonce }: Taker): Result {
+    const now = Date.now();
+    if (this.blocked) return refused({ kind: "blocked", why: "paused", now });
+    for (const due of this.delayed.filter(({ at }) => at <= now)) {
+      this.delayed.splice(this.delayed.indexOf(due), 1);
+      this.ready.push(due.ticket);
+    }
+    const ticket = this.ready.shift();
+    if (ticket === STALE) return refused({ ...live(), kind: "ticket", state: "submitted", fence: 0 });
+    if (ticket === undefined) {
+      const next = Math.min(...this.delayed.map(({ at }) => at));
+      return refused({ kind: "empty", now, ...(Number.isFinite(next) && { next_due_at: next }) });
+    }
+    const id = `dlg_0_${ticket}`;
+    expect(this.leases.has(id), "one lease for each ticket").toBe(false);
+    this.fences += 1;
+    const fence = this.fences;
+    this.leases.set(id, { ticket, fence, nonce });
+    return { outcome: moved("lease", { id, state: "working", fence }), record: recordOf(id), unseen: [] };
+  }
+
+  /** The same ticket twice is one. */
+  add(ticket: number): void {
+    const isKnown = this.leases.has(`dlg_0_${ticket}`) || this.ready.includes(ticket);
+    if (!isKnown) this.ready.push(ticket);
+  }
+
+  findGrants(nonces: readonly string[]): LeaseRef[] {
+    return [...this.leases].flatMap(([delegation_id, { nonce, fence }]) =>
+      nonces.includes(nonce) ? [{ delegation_id, fence }] : [],
+    );
+  }
+
+  /** The event of the ticket; null when the lease had ended. */
+  giveBack({ delegation_id, fence }: LeaseRef): string | null {
+    const lease = this.leases.get(delegation_id);
+    if (lease?.fence !== fence) return null;
+    this.leases.delete(delegation_id);
+    this.ready.unshift(lease.ticket);
+    return this.event(delegation_id);
+  }
+
+  async #submit({ handoff }: Gateway, { fate, ms }: Step): Promise<void> {
+    this.stirs += 1;
+    const id = `dlg_0_s${this.stirs}`;
+    const params = { fate, delay_ms: fate > 7 ? 1 + ms : 0 };
+    const { outcome } = await handoff.submit(AGENT, { move: "submit", id, params });
+    if (outcome.kind !== "ok" || outcome.ticketed) return;
+    await handoff.offer(this.#offerOf(outcome.ticket));
+  }
+
+  #offerOf(ticket: number): Offer {
+    const order = { priority: 5, returned: false, delay_ms: 0 };
+    return { agent: AGENT, data: { delegation_id: `dlg_0_${ticket}`, ticket }, order };
+  }
+
+  async #poll({ handoff }: Gateway): Promise<void> {
+    this.stirs += 1;
+    const leaving = new AbortController();
+    this.polls.add(leaving);
+    const poll = new WaitingPoll(handoff, AGENT, REQUEST, leaving.signal);
+    const granted = await poll.wait().catch(() => "failed" as const);
+    this.polls.delete(leaving);
+    if (granted === "failed") return;
+    if (granted === null) {
+      if (!leaving.signal.aborted) this.dropped += 1;
+      return;
+    }
+    const { id } = granted.record;
+    const { fence } = granted.outcome;
+    if (leaving.signal.aborted) await handoff.inDoubt.handBack({ delegation_id: id, fence });
+    else this.received.add(id);
+  }
+
+  perform(step: Step): void | Promise<void> {
+    const gateway = this.gateways[step.gateway % this.gateways.length];
+    if (!gateway) throw new RangeError("no gateway");
+    const { handoff } = gateway;
+    switch (step.act) {
+      case "do one thing":
+        return this.#next();
+      case "rest":
+        return this.rest();
+      case "poll":
+        return void this.#poll(gateway);
+      case "submit":
+        return void this.#submit(gateway, step).catch(() => {});
+      case "leave a poll":
+        return [...this.polls][step.ms % this.polls.size]?.abort();
+      case "add tickets without an event":
+        for (let n = step.fate; n >= 0; n -= 3) {
+          this.made += 1;
+          void handoff.offer(this.#offerOf(this.made));
+        }
+        return;
+      case "wake without a ticket":
+        return handoff.wake(AGENT, step.fate > 4);
+      case "lose wakes":
+        this.stirs += 1;
+        return gateway.gap();
+      case "block or unblock":
+        this.blocked = !this.blocked;
+        if (!this.blocked) handoff.wake(AGENT);
+        return;
+      case "fail or heal":
+        this.failing = !this.failing;
+        return;
+      case "let time pass":
+        vi.advanceTimersByTime(step.ms);
+    }
+  }
+
+  async #next(): Promise<void> {
+    if (this.#scheduler.count() > 0) await this.#scheduler.waitNext(1);
+  }
+
+  /** Everything in flight ends. */
+  async rest(): Promise<void> {
+    for (let n = 0; n < 3_000; n += 1) {
+      await settled();
+      if (this.#scheduler.count() === 0) return;
+      await this.#next();
+    }
+    throw new Error("it never comes to rest");
+  }
+
+  /** Redis answers again, and nothing stays in doubt. */
+  async heal(): Promise<void> {
+    this.failing = false;
+    await this.rest();
+    const isInDoubt = () =>
+      this.gateways.some(({ handoff: { inDoubt } }) => {
+        return inDoubt.grants.size + inDoubt.offers.length + inDoubt.handBacks.length > 0;
+      });
+    for (let rounds = 0; isInDoubt(); rounds += 1) {
+      expect(rounds, "rounds of recovery").toBeLessThan(30);
+      vi.advanceTimersByTime(500);
+      await this.rest();
+    }
+  }
+}
+
+async function check(walk: Walk): Promise<void> {
+  await walk.heal();
+  if (walk.blocked) {
+    const before = walk.fetches;
+    await walk.rest();
+    expect(walk.fetches, "no fetches while blocked").toBe(before);
+    walk.blocked = false;
+    walk.gateways[0]?.handoff.wake(AGENT);
+  }
+  await walk.rest();
+  vi.advanceTimersByTime(1_000);
+  await walk.rest();
+  const { polls, ready, delayed, leases, received } = walk;
+  const parked = walk.gateways.map(({ handoff }) => handoff.polls.parked());
+  const waiting = ready.length + delayed.length;
+  expect(waiting > 0 && polls.size > 0, `${parked} polls parked while ${waiting} tickets wait`).toBe(false);
+  expect(walk.dropped, "polls that ended without a reason").toBe(0);
+  expect(
+    [...leases.keys()].filter((id) => !received.has(id)),
+    "leases that nobody has",
+  ).toEqual([]);
+  expect(parked.reduce((sum, count) => sum + count, 0)).toBe(polls.size);
+  for (const leaving of polls) leaving.abort();
+  await walk.rest();
+  expect(walk.gateways.flatMap(({ handoff }) => handoff.polls.agents())).toEqual([]);
+  // Each cause costs a fetch at each gateway, each poll some of its own.
+  expect(walk.fetches, "fetches").toBeLessThan(8 * walk.stirs + 20);
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({
+    toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date", "performance"],
+  });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test.each(Array.from({ length: 5 }, (_, seed) => seed))(
+  "no poll stays parked while a ticket waits and no lease is lost, in whatever order things happen: seed %i",
+  async (seed) => {
+    let matched = 0;
+    const property = fc.asyncProperty(
+      fc.scheduler(),
+      fc.infiniteStream(fc.boolean()),
+      fc.integer({ min: 1, max: 2 }),
+      steps,
+      async (scheduler, flips, gateways, todo) => {
+        const walk = new Walk(scheduler, flips, gateways);
+        try {
+          for (const step of todo) {
+            for (let n = 0; n < step.times; n += 1) {
+              await walk.perform(step);
+              await settled();
+            }
+          }
+          await check(walk);
+          matched += walk.matched;
+        } finally {
+          for (const { handoff } of walk.gateways) handoff.stop();
+        }
+      },
+    );
+    await fc.assert(property, { seed, numRuns: 500 });
+    expect(matched).toBeGreaterThan(200);
+    // Nothing is remembered of queues without a poll.
+    vi.advanceTimersByTime(2 * RECHECK_MS);
+    expect(vi.getTimerCount()).toBe(0);
+  },
+  180_000,
+);
