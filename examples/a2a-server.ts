@@ -17,7 +17,7 @@ import {
 if (process.argv.includes("--help")) {
   process.stdout.write(`usage: a2a-server.ts [PORT]
 
-Runs an A2A server that knows nothing of Errand, on port 9999 of this machine.
+Runs an ordinary A2A server, independent of Errand, on port 9999 of this machine.
 `);
   process.exit(0);
 }

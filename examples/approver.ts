@@ -8,8 +8,7 @@ import { Delegator, ErrandApiError, textOf } from "../src/index.ts";
 const words = process.argv.slice(2);
 const HELP = `usage: approver.ts WORD...
 
-Approves every question that has one of the words in it, and denies all others. Does not answer questions for a
-credential. Reads ERRAND_URL and ERRAND_TOKEN (an approver's).
+Approves every question that contains one of the words, and denies all others. Ignores questions for a credential. Reads ERRAND_URL and ERRAND_TOKEN (an approver's).
 `;
 if (process.argv.includes("--help")) {
   process.stdout.write(HELP);

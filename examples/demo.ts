@@ -17,7 +17,7 @@ import { answerOf, isLast, JOBS, type Job, problemsOf, problemsOfOrder } from ".
 if (process.argv.includes("--help")) {
   process.stdout.write(`usage: demo.ts
 
-Runs a broker, an agent and six delegations, and ends them all.
+Runs a broker, an agent and six delegations, and stops them all.
 `);
   process.exit(0);
 }

@@ -8,7 +8,7 @@ import { Delegator, textOf } from "../src/index.ts";
 const [target, ...tasks] = process.argv.slice(2);
 const HELP = `usage: fan-out.ts AGENT TASK...
 
-Delegates each task to the agent, and prints the results as they come. Reads ERRAND_URL and
+Delegates each task to the agent, and prints the results as they arrive. Reads ERRAND_URL and
 ERRAND_TOKEN (a caller's).
 `;
 if (process.argv.includes("--help")) {

@@ -9,7 +9,7 @@ const { ERRAND_URL = "http://127.0.0.1:4180", ERRAND_TOKEN = "", AGENT_TOKEN = E
 const [agent] = process.argv.slice(2);
 const HELP = `usage: mcp-pair.ts AGENT
 
-Delegates to the agent, and works as the agent, with MCP tools alone. Reads ERRAND_URL, ERRAND_TOKEN (the delegator's)
+Delegates to the agent, and works as the agent, with MCP tools only. Reads ERRAND_URL, ERRAND_TOKEN (the delegator's)
 and AGENT_TOKEN (the agent's; default: ERRAND_TOKEN).
 `;
 if (process.argv.includes("--help")) {

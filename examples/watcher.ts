@@ -9,7 +9,7 @@ import { Delegator } from "../src/index.ts";
 if (process.argv.includes("--help")) {
   process.stdout.write(`usage: watcher.ts [CURSOR-FILE]
 
-Prints every event, and keeps its cursor in the file. Reads ERRAND_URL and ERRAND_TOKEN (a viewer's sees all).
+Prints every event, and stores its cursor in the file. Reads ERRAND_URL and ERRAND_TOKEN (a viewer's sees all).
 `);
   process.exit(0);
 }

@@ -7,7 +7,7 @@ import { API, SignatureKind, SymbolFlags, TypeFlags } from "typescript/unstable/
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const ENTRY = `${ROOT}src/index.ts`;
-/** As in `ts.TypeFormatFlags`: whole, double quotes, and an alias' definition instead of its name. */
+/** As in `ts.TypeFormatFlags`: not truncated, double quotes, and an alias' definition instead of its name. */
 const WHOLE = 1;
 const DEFINITION = WHOLE | 8_388_608;
 
@@ -38,7 +38,7 @@ export function apiReference() {
 class Reference {
   #checker;
   #exports;
-  /** How an exported shape looks when the compiler spells it out, and its name; longest first. */
+  /** Exported shapes as the compiler prints them, with their names; longest first. */
   #spelled;
 
   constructor(checker, file) {
@@ -65,7 +65,7 @@ class Reference {
         ({ name }) => wanted.test(name) && (title === "Setting up" || !SETTING_UP.includes(name)),
       );
       for (const one of found) left.delete(one);
-      // Classes first: the rest is what they take and give.
+      // Classes first; the rest are their parameters and results.
       const rank = ({ symbol }) => (symbol.flags & SymbolFlags.Class ? 0 : 1);
       return `## ${title}\n\n${found
         .sort((a, b) => rank(a) - rank(b))
@@ -124,7 +124,7 @@ class Reference {
     return `${name}${isOptional ? "?" : ""}: ${spelled.replace(/ \| undefined$/, "")}`;
   }
 
-  /** `(a: A) => B` as a declaration has it: `(a: A): B`. */
+  /** `(a: A) => B` in the form of a declaration: `(a: A): B`. */
   #signature(type) {
     const [signature] = this.#checker.getSignaturesOfType(type, SignatureKind.Call);
     const given = signature.getParameters().map((parameter) => this.#parameter(parameter));
@@ -150,7 +150,7 @@ class Reference {
     return ["| | type | |", "| --- | --- | --- |", ...rows].join("\n");
   }
 
-  /** The global's two overloads would say no more. */
+  /** The global's two overloads add nothing. */
   #member(name, type) {
     return name === "fetch" ? "typeof fetch" : this.#spell(type, WHOLE);
   }
@@ -163,7 +163,7 @@ class Reference {
     return [symbol.getDocumentationComment(this.#checker).trim(), ...examples].filter(Boolean).join("\n\n");
   }
 
-  /** Shapes that have a name of their own are called by it. */
+  /** Replaces shapes that have a name by their name. */
   #spell(type, flags, except) {
     let spelled = this.#checker.typeToString(type, undefined, flags);
     for (const [whole, name] of this.#spelled) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Writes the docs that are derived from the code's tables and routes; `--check` fails when they are not current.
+ * Writes the docs that are generated from the code's tables and routes; `--check` fails if they are not current.
  * Needs a build. Limit: replaces whole files.
  */
 import { execFileSync } from "node:child_process";
@@ -123,14 +123,17 @@ ${pages.join("\n\n")}
 `;
 }
 
-/** What each of an agent's limits is of, and what comes beyond it. */
+/** What each of an agent's limits bounds, and what happens beyond it. */
 const AGENT_LIMITS = {
-  max_attempts: ["how often its work is tried", "the delegation fails (`attempts_exhausted`)"],
-  lease_seconds: ["a lease without a heartbeat", "the work goes back, for the next attempt"],
-  max_working: ["leases held at once", "the rest waits"],
+  max_attempts: ["attempts at one delegation", "the delegation fails (`attempts_exhausted`)"],
+  lease_seconds: [
+    "length of a lease without a heartbeat, in seconds",
+    "the work is queued again, for the next attempt",
+  ],
+  max_working: ["leases held at once", "other work waits"],
   max_waiting: ["delegations waiting", `\`queue_full\` (${ERRORS.queue_full.status})`],
   interrupt_ttl_seconds: [
-    "an open question; its own `expires_in_seconds` goes before",
+    "time that a question stays open, in seconds, unless its `expires_in_seconds` says otherwise",
     "the delegation fails (`interrupt_expired`); `errand redrive dlg_…` asks again",
   ],
 };
@@ -147,7 +150,7 @@ function limits() {
   const held = new Set([...AT_REST, ...IN_FLIGHT]);
   const rows = (wanted) =>
     table(
-      ["limit", "how much", "of what", "beyond it"],
+      ["limit", "value", "of what", "beyond it"],
       Object.entries(LIMITS)
         .filter(([name]) => wanted(name))
         .map(([name, { value, unit, what, code: answer }]) => [
@@ -161,20 +164,20 @@ function limits() {
 
 # Limits
 
-What the broker takes, and what it answers beyond that. Durations and lengths of single fields are in the API
-description.
+What the broker accepts, and what it answers beyond that. The API description has the durations and lengths of single
+fields.
 
 ## At rest
 
-What Redis keeps. One delegation at all its limits takes about 35 MiB at most: its follow-ups and questions stand in its
-history and in the events of four streams, its artifacts stand once. A delegation, with all that belongs to it, is
+What Redis stores. One delegation at all its limits takes at most about 35 MiB: its follow-ups and questions are stored
+in its history and in the events of four streams, its artifacts once. A delegation and everything that belongs to it is
 deleted when the retention time after its end is over.
 
 ${rows((name) => AT_REST.includes(name))}
 
 ## In flight
 
-What a gateway holds while callers wait, read and write.
+What a gateway holds in memory while callers wait, read and write.
 
 ${rows((name) => IN_FLIGHT.includes(name))}
 
@@ -185,7 +188,7 @@ ${rows((name) => !held.has(name))}
 ## An agent's own
 
 Its settings, in \`limits\`: \`errand agent put\`, \`new Admin().putAgent(name, { limits })\` or
-\`PATCH /v1/agents/{agent}\` changes those that are given; \`PUT\` resets the others to their defaults.
+\`PATCH /v1/agents/{agent}\` changes the given limits; \`PUT\` resets the others to their defaults.
 
 ${table(["limit", "default", "of what", "beyond it"], agentLimits())}
 `;
@@ -206,7 +209,7 @@ function library() {
 
 # The library, name by name
 
-What \`import { ... } from "errand"\` gives. [How to use it](library.md) comes first.
+Everything that \`import { ... } from "errand"\` exports. Read [how to use it](library.md) first.
 
 ${apiReference()}
 `;
@@ -245,7 +248,7 @@ const stale = Object.entries(PAGES).filter(([path, render]) => {
   try {
     current = readFileSync(url, "utf8");
   } catch {
-    // Not there yet.
+    // It does not exist yet.
   }
   if (current === text) return false;
   if (!process.argv.includes("--check")) writeFileSync(url, text);

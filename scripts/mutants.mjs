@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Breaks the sources on purpose, one defect at a time, in a copy of the tree, and runs the tests that must notice.
- * Limit: in-process tests only; dist is copied as it was built.
+ * Puts one defect at a time into a copy of the sources, and runs the tests that must fail.
+ * Limit: in-process tests only; dist is copied as it is.
  */
 import { spawn } from "node:child_process";
 import {
@@ -21,16 +21,17 @@ import { parseArgs } from "node:util";
 
 const HELP = `npm run mutants -- [options] [part of a name...]
 
-  --list         print the mutants and end
-  --no-baseline  do not run the tests on the unbroken sources first
+  --list         print the mutants and exit
+  --no-baseline  skip the run on the unchanged sources
   --json FILE    write the outcome to a file
 
-Exit code 0: every mutant was killed. 1: one survived, is stale, or its tests did not run. 2: the tests fail unbroken.
+Exit code 0: every mutant was killed. 1: one survived, is stale, or its tests did not run. 2: the tests fail on the
+unchanged sources.
 `;
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const TIMEOUT_MS = 300_000;
 
-/** What is broken: `from` in `file` becomes `to`, and a test of `tests` whose name holds `only` must fail. */
+/** The defects: `from` in `file` becomes `to`, and a test in `tests` whose name contains `only` must fail. */
 const MUTANTS = JSON.parse(readFileSync(join(ROOT, "scripts/mutants.json"), "utf8"));
 
 const { values, positionals } = parseArgs({
@@ -62,7 +63,7 @@ async function main() {
     });
     if (outcome !== "green") {
       say(output);
-      say("The tests fail on the unbroken sources: fix them first.");
+      say("The tests fail on the unchanged sources: fix them first.");
       return 2;
     }
     say(`baseline green (${seconds()} s)`);
@@ -80,7 +81,7 @@ async function main() {
   return left.length === 0 ? 0 : 1;
 }
 
-/** killed, survived; stale: the text is not there exactly once; broken: no test ran. */
+/** killed or survived; stale: the text is not in the file exactly once; broken: no test ran. */
 async function judge(copy, mutant) {
   const path = join(copy, mutant.file);
   const text = readFileSync(path, "utf8");
@@ -97,7 +98,7 @@ async function judge(copy, mutant) {
   }
 }
 
-/** red: a test failed; green: all passed; none: none ran. A run that hangs is red: its tests would time out. */
+/** red: a test failed; green: all passed; none: none ran. A run that hangs is red. */
 async function runTests(copy, { tests, only }) {
   const report = join(copy, "report.json");
   rmSync(report, { force: true });
@@ -112,7 +113,7 @@ async function runTests(copy, { tests, only }) {
   return { outcome, output };
 }
 
-/** The files as they stand, committed or not; dependencies and the build are shared. */
+/** Copies the files, committed or not; dependencies and the build are shared. */
 async function copyTree() {
   const copy = mkdtempSync(join(tmpdir(), "errand-mutants-"));
   const { output } = await run("git", ["ls-files", "-co", "--exclude-standard"], ROOT);
@@ -133,7 +134,7 @@ function run(command, args, cwd) {
     let late = false;
     const timer = setTimeout(() => {
       late = true;
-      // Its workers as well.
+      // Its workers, too.
       process.kill(-child.pid, "SIGKILL");
     }, TIMEOUT_MS);
     const stop = () => process.kill(-child.pid, "SIGKILL");

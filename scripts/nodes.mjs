@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Runs the tests on each version of Node that is supported, from the npm package `node`. Limit: the dependencies are
- * those that this Node installed; none of them is compiled.
+ * Runs the tests on each supported version of Node, from the npm package `node`. Limit: all use the dependencies that this
+ * Node installed; none of them is compiled.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
@@ -42,7 +42,7 @@ async function main() {
   return rows.every(({ outcome }) => outcome === "passed") ? 0 : 1;
 }
 
-/** The folder of its `node`. */
+/** Returns the folder with its `node`. */
 async function install(version) {
   const folder = join(homedir(), ".cache", "errand", `node-${version}`);
   const bin = join(folder, "node_modules/node/bin");

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * What npm's scripts call: sets up what a fresh clone lacks, then does one task. Needs only Node and npm.
- * Limit: POSIX, as the embedded Redis.
+ * The npm scripts call this: it installs and builds what is missing, then runs one task. Needs only Node and npm.
+ * Limit: POSIX, like the embedded Redis.
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -13,7 +13,7 @@ import { parseArgs } from "node:util";
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const DIST = join(ROOT, "dist");
-/** npm packs no file whose name begins so. */
+/** npm does not pack files whose names start like this. */
 const STAMP = join(DIST, "._stamp");
 const MAIN = join(DIST, "main.js");
 
@@ -40,18 +40,18 @@ Each installs the dependencies and builds first, if they are missing or out of d
 
 const FUZZ_HELP = `npm run fuzz -- [options]
 
-Sends requests that are valid, nearly valid and hostile through every door. A failure prints the shortest request that
-fails, and the seed and path that send it again.
+Sends valid, almost valid and hostile requests to every API. A failure prints the shortest request that fails, and the
+seed and path that send it again.
 
-  --runs N   how many requests to send   (20000)
-  --seed N   which ones                  (random; printed)
-  --path P   only the one that failed, as printed
+  --runs N   number of requests          (20000)
+  --seed N   which requests              (random; printed)
+  --path P   only the request that failed, as printed
   --help`;
 
 const TASKS = {
   async start(args) {
     await build();
-    // In this very process: signals, exit code and death need no forwarding.
+    // In this process, so that signals and the exit code need no forwarding.
     process.argv = [process.execPath, MAIN, "serve", ...args];
     await import(pathToFileURL(MAIN).href);
   },
@@ -147,15 +147,15 @@ async function check() {
 }
 
 /**
- * Installs what package-lock.json names, unless it is there. Not by `npm ci`: that refuses a lock file which lacks
- * the optional packages of another platform; this takes the same versions and leaves the lock file alone.
+ * Installs the versions of package-lock.json, unless they are installed. `npm ci` would refuse a lock file that lacks the
+ * optional packages of another platform; this installs the same versions and does not change the lock file.
  */
 async function install() {
   if (installed()) return;
   await alone(async () => {
     if (installed()) return;
     say("Installing the dependencies ...");
-    // Stdout belongs to the task: `npm pack --json` comes through here.
+    // Stdout belongs to the task, for example to `npm pack --json`.
     await npm(
       ["install", "--no-save", "--include=dev", "--no-audit", "--no-fund"],
       ["inherit", 2, "inherit"],
@@ -163,7 +163,7 @@ async function install() {
   });
 }
 
-/** npm writes this hidden lock file last: it says what is installed, whoever ran npm, and is missing after a kill. */
+/** Compares with the hidden lock file, which npm writes last; it is missing after an interrupted install. */
 function installed() {
   try {
     const wanted = JSON.parse(fs.readFileSync(join(ROOT, "package-lock.json"), "utf8")).packages;
@@ -171,7 +171,7 @@ function installed() {
     return Object.entries(wanted).every(([path, { version, integrity, optional }]) => {
       if (path === "") return true;
       const there = found[path];
-      // What another platform needs is not installed here.
+      // Optional packages of other platforms are not installed.
       if (there === undefined) return optional === true;
       return there.version === version && there.integrity === integrity;
     });
@@ -185,7 +185,7 @@ async function build() {
   await alone(async () => {
     if (built()) return;
     say("Building ...");
-    // Before the compiler reads them: an edit meanwhile must look newer than the build.
+    // Taken before the compiler reads the files, so that an edit during the build makes the build stale.
     const stamp = fingerprint();
     fs.rmSync(DIST, { recursive: true, force: true });
     await run(bin("tsc"), ["-p", "tsconfig.build.json"], ["inherit", 2, "inherit"]);
@@ -208,7 +208,7 @@ function built() {
   }
 }
 
-/** Of everything that decides what is in dist. */
+/** Of every input of the build. */
 function fingerprint() {
   const hash = createHash("sha256");
   const settings = ["package-lock.json", "tsconfig.json", "tsconfig.build.json"].map((name) =>
@@ -229,12 +229,12 @@ function files(directory) {
     .sort();
 }
 
-/** Two tasks at once must not install or build over each other; a lock whose owner died is void. */
+/** Holds a lock, so that only one task installs or builds at a time; the lock of a dead owner is ignored. */
 async function alone(work) {
   const place = createHash("sha256").update(ROOT).digest("hex").slice(0, 16);
   const lock = join(tmpdir(), `errand-setup-${process.getuid?.()}-${place}`);
-  for (let told = false; !claimed(lock); told = true) {
-    if (!told) say("Waiting for another task to finish its set-up ...");
+  for (let waiting = false; !claimed(lock); waiting = true) {
+    if (!waiting) say("Waiting for another task to finish its set-up ...");
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   try {
@@ -272,12 +272,12 @@ function bin(name) {
   return join(ROOT, "node_modules/.bin", name);
 }
 
-/** A child that gets our signals and whose failure is ours. */
+/** Runs a child that receives our signals; its failure is ours. */
 function run(command, args, stdio = "inherit") {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: ROOT, stdio });
     const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
-    // Ctrl-C reaches it without us, and many a tool takes a second one as an order to drop everything.
+    // Ctrl-C reaches the child directly, and many tools take a second one as an order to quit at once.
     const forward = (signal) => (signal === "SIGINT" && process.stdin.isTTY) || child.kill(signal);
     for (const signal of signals) process.on(signal, forward);
     const finish = (outcome) => {
@@ -304,7 +304,7 @@ function say(line) {
   process.stderr.write(`${line}\n`);
 }
 
-/** npm may be killed, and the shell that it may put between dies of a signal without passing it on. */
+/** npm may be killed, or its shell may die of a signal without passing it on. */
 function followParent() {
   const parent = process.ppid;
   const watch = setInterval(() => {

@@ -16,7 +16,7 @@ let running: Promise<void> = Promise.resolve();
  * Resolves once completions are really received: QueueEvents never reports a job that completes before it starts to
  * read, and its waiter would wait forever.
  */
-async function heard(queue: Queue, events: QueueEvents): Promise<void> {
+async function untilCompletionsArrive(queue: Queue, events: QueueEvents): Promise<void> {
   const completed = once(events, "completed");
   let isHeard = false;
   const hearing = completed.then(() => {
@@ -35,7 +35,7 @@ async function run(args: unknown): Promise<void> {
   // Each waiting lane adds a listener.
   events.setMaxListeners(0);
   queue.setMaxListeners(0);
-  await heard(queue, events);
+  await untilCompletionsArrive(queue, events);
   const data = { text: filler(bytes) };
   const one = async (): Promise<void> => {
     const since = clock();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """An Errand agent in Python's standard library (3.9 or newer), by docs/agent-protocol.md; the numbers in square
-brackets are those of its conformance list. Copy it and put your own work in the place of count_words().
+brackets are those of its conformance list. Copy it and replace count_words() by your own work.
 Limit: one delegation at a time; start it several times for more.
 
     ERRAND_URL=http://127.0.0.1:4180 ERRAND_TOKEN=errand_… python3 agent.py scout
@@ -30,7 +30,7 @@ STOPPING, ASKED = "stopping", "interrupted"
 
 
 class Away(Exception):
-    """No answer, or one that says 'later'; what was asked for may have happened all the same."""
+    """No answer, or one that says 'later'; the request may still have been executed."""
 
     def __init__(self, why, status=0, retry_after=0.0):
         super().__init__(why)
@@ -38,7 +38,7 @@ class Away(Exception):
 
 
 class Refused(Exception):
-    """An answer that the same request would get again."""
+    """A refusal; repeating the same request would not help."""
 
     def __init__(self, status, problem):
         self.status, self.code = status, problem.get("code", "invalid_response")
@@ -49,11 +49,11 @@ class Refused(Exception):
 
 
 class Ended(Exception):
-    """Stop this work: the lease is gone, or the agent stops. Let it pass through your handler."""
+    """Stop this work: the lease is gone, or the agent stops. Do not catch it in your handler."""
 
 
 class Failure(Exception):
-    """For handlers: the work ends as `state`, failed or rejected; a retryable failure is handed out again."""
+    """For handlers: the work ends as `state`, failed or rejected; a retryable failure gets another attempt."""
 
     def __init__(self, state, code, message, retryable=False):
         super().__init__(message)
@@ -62,7 +62,7 @@ class Failure(Exception):
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_):
-        return None  # the token goes to nobody else [1]
+        return None  # never sends the token to another host [1]
 
 
 def log(text):
@@ -70,7 +70,7 @@ def log(text):
 
 
 def backoff(failures, retry_after=0.0):
-    """250 ms doubling to 15 s, half of it random, never before what the broker asked for [12]."""
+    """250 ms doubling to 15 s, half of it random, never less than Retry-After [12]."""
     ceiling = min(15.0, 0.25 * 2 ** min(failures, 16))
     wait = ceiling / 2 + random.random() * ceiling / 2
     return wait if retry_after <= wait else retry_after + random.random() / 4
@@ -113,20 +113,20 @@ class Broker:
 
 
 class Work:
-    """One lease: what is to be done, and the means to say how it goes. Whatever it offers raises Ended in time."""
+    """One lease: the task, and the calls on it. Its methods raise Ended when the work must stop."""
 
     def __init__(self, broker, lease):
         self.broker, self.lease = broker, lease
         self.id, self.path = lease["delegation"]["id"], "/v1/leases/" + lease["lease_id"]
         held = lease["delegation"]["lease"]
-        # The broker's two instants; its clock is never compared with ours [6].
+        # From the broker's two instants; its clock is never compared with ours [6].
         self.seconds = instant(held["expires_at"]) - instant(held["granted_at"])
         self.trusted_until = time.monotonic() + self.seconds
         self.ended, self.why = threading.Event(), ""
         self.told_at, self.chunks = float("-inf"), {}
         self.answers, self.said, self.known, self.seen = {}, queue.SimpleQueue(), set(), None
         self.taking = threading.Lock()
-        # Whatever was answered and said before, perhaps to another worker, stands in the history [18].
+        # Earlier answers and follow-ups, perhaps to another worker, are in the history [18].
         for message in lease["delegation"]["history"]:
             about = message.get("metadata") or {}
             if message.get("role") == "ROLE_USER" and "interrupt_id" in about:
@@ -139,11 +139,11 @@ class Work:
         return text_of(self.lease["delegation"]["message"])
 
     def ask(self, request_id, text, **more):
-        """The text of the answer, None when it has none, as a bare decision; until there is an answer, this run ends
-        here, and the answer starts the handler again. more: kind ("input" or "auth"), options, schema, expires_in_seconds."""
+        """The text of the answer, or None if it has none (a bare decision). Without an answer this run ends here, and the
+        answer starts the handler again. more: kind ("input" or "auth"), options, schema, expires_in_seconds."""
         if request_id not in self.answers:
             body = {"kind": "input", "request_id": request_id, "text": text, **more}
-            raised = self.insist(lambda: self.send("interrupt", body))  # asked twice is asked once [17]
+            raised = self.insist(lambda: self.send("interrupt", body))  # a repeat is the same question [17]
             if "answers" not in raised:
                 self.end(ASKED)
                 raise Ended(ASKED)
@@ -151,11 +151,11 @@ class Work:
         return text_of(self.answers[request_id]) or None
 
     def decision(self, request_id):
-        """Of what was asked: "approve", "deny", or None when the answer is no decision."""
+        """The answer's decision: "approve", "deny", or None."""
         return self.answers[request_id]["metadata"].get("decision")
 
     def follow_ups(self):
-        """The texts of what was said since the last call, the oldest first."""
+        """The texts of the follow-ups since the last call, oldest first."""
         texts = []
         while not self.said.empty():
             texts.append(text_of(self.said.get()))
@@ -165,7 +165,7 @@ class Work:
         with self.taking:
             for message in messages:
                 self.seen = message["messageId"]
-                if self.seen not in self.known:  # they are repeated until we said that we have them [19]
+                if self.seen not in self.known:  # repeated until a heartbeat marks them as seen [19]
                     self.known.add(self.seen)
                     self.said.put(message)
 
@@ -177,7 +177,7 @@ class Work:
             try:
                 self.beat(progress=said)
             except (Away, Refused):
-                pass  # the next one says more, or the reply
+                pass  # the next one, or the reply, replaces it
 
     def artifact(self, artifact_id, chunk, last=False):
         """Streams a piece of output. The first chunk replaces what was sent before a question."""
@@ -191,13 +191,13 @@ class Work:
             try:
                 self.send("artifacts", {"artifact": artifact, "append": not whole, "last_chunk": last})
             except Away:
-                whole = True  # perhaps it arrived; all of it again cannot double it [11]
+                whole = True  # it may have arrived; sending the whole artifact cannot duplicate it [11]
                 raise
 
         self.insist(send)
 
     def wait(self, seconds):
-        """Sleeps, as long as the lease is surely ours [8]. For work that asks nothing else, wait(0) now and then."""
+        """Sleeps while the lease is certainly ours [8]. Work that calls nothing else should call wait(0) regularly."""
         until = time.monotonic() + seconds
         while not self.ended.wait(max(0.0, min(until, self.trusted_until) - time.monotonic())):
             if time.monotonic() >= self.trusted_until:
@@ -218,7 +218,7 @@ class Work:
         self.trusted_until = max(self.trusted_until, sent_at + self.seconds)
 
     def keep(self):
-        """Heartbeats until the end; held ones, so that a cancel is heard at once [5]."""
+        """Heartbeats until the end; held ones, so that a cancel arrives at once [5]."""
         hold = min(LONGEST_HOLD_SECONDS, self.seconds / 3)
 
         def beat():
@@ -227,14 +227,14 @@ class Work:
             except Away as away:
                 if away.status != 429:
                     raise
-                self.beat()  # so many calls wait already; one that does not wait is always taken
+                self.beat()  # too many calls wait; one that does not wait is always accepted
                 self.wait(hold)
 
         try:
             while True:
                 asked_at = time.monotonic()
                 self.insist(beat)
-                # A gateway on its way out answers early [13].
+                # A gateway that shuts down answers early [13].
                 self.wait(min(1.0, hold) if time.monotonic() - asked_at < min(1.0, hold / 2) else 0)
         except Refused as refusal:
             self.end(refusal.code)
@@ -242,7 +242,7 @@ class Work:
             pass
 
     def insist(self, call):
-        """Repeats until it is answered, as long as the lease is surely ours."""
+        """Repeats the call until it is answered, while the lease is certainly ours."""
         for failures in itertools.count():
             try:
                 return call()
@@ -251,7 +251,7 @@ class Work:
 
     def send(self, what, body, hold=0.0):
         try:
-            # Not so long that a dead connection costs the lease.
+            # Short enough that a dead connection does not cost the lease.
             return self.broker.post(f"{self.path}/{what}", body, hold, min(ANSWER_SECONDS, self.seconds / 3))
         except Refused as refusal:
             if refusal.code not in ("lease_lost", "lease_unknown") and refusal.status not in (401, 403):
@@ -267,7 +267,7 @@ class Agent:
         self.stopping, self.parked, self.work = threading.Event(), False, None
 
     def run(self):
-        """Works until stop(); raises Refused when no repeat can mend it: a revoked token, a deleted agent [14]."""
+        """Works until stop(); raises Refused when repeating cannot help: a revoked token, a deleted agent [14]."""
         lease = None
         while not self.stopping.is_set():
             lease = self.serve(lease) if lease else self.poll()
@@ -334,15 +334,15 @@ class Agent:
             reply = failure.reply
         except Ended:
             raise
-        except Exception as error:  # what went wrong is for our log, not for the delegator
+        except Exception as error:  # the details go to our log, not to the delegator
             log(f"{work.id} failed: {error!r}")
             reply = Failure("failed", "agent_error", f"the agent failed: {type(error).__name__}").reply
-        if work.why != STOPPING:  # then what is done may still be said
+        if work.why != STOPPING:  # then the result can still be sent
             work.wait(0)
         return reply
 
     def reply(self, work, body):
-        """The same body until it is taken: a repeat is a duplicate, never a second reply [9]."""
+        """Repeats the same body until it is accepted: a repeat is a duplicate, never a second reply [9]."""
         refused = False
         for failures in itertools.count():
             more = {} if self.stopping.is_set() else {"next": self.wanted(0)}
@@ -355,7 +355,7 @@ class Agent:
                     raise Ended(refusal.reason) from None
                 if refused or refusal.status not in (400, 413, 422):
                     raise
-                refused = True  # the reply itself is at fault, and the delegator waits [10]
+                refused = True  # the reply itself is wrong, and the delegator waits [10]
                 body = Failure("failed", refusal.code, f"the reply was refused: {refusal}").reply
             except Away as away:
                 time.sleep(backoff(failures, away.retry_after))
@@ -369,7 +369,7 @@ class Agent:
 
 
 def count_words(work, pause, ask):
-    """The example's work: words by line as an artifact, the total as the reply. Follow-ups are lines more."""
+    """The example's work: words by line as an artifact, the total as the reply. Each follow-up is another line."""
     lines, counts = work.text.splitlines(), []
     if not lines:
         raise Failure("rejected", "no_text", "there is no text to count")
@@ -396,7 +396,7 @@ def main():
     if not url.startswith(("http://", "https://")) or not token:
         sys.exit("ERRAND_URL must be an http(s) URL, and ERRAND_TOKEN a token of the agent")
     agent = Agent(Broker(url, token), args.agent, lambda work: count_words(work, args.pause, args.ask))
-    ends = queue.SimpleQueue()  # the one thing that a signal handler may safely put to
+    ends = queue.SimpleQueue()  # safe to use in a signal handler
 
     def run():
         try:
@@ -409,7 +409,7 @@ def main():
     worker = threading.Thread(target=run, daemon=True)
     worker.start()
     problem = ends.get()
-    agent.stop()  # a parked poll is cut by our end; work in hand is given back [15]
+    agent.stop()  # our exit cuts a parked poll; work in progress is released [15]
     if not agent.parked:
         worker.join(STOP_SECONDS)
     sys.exit(problem)
