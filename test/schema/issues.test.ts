@@ -24,11 +24,11 @@ test("an unknown field is named with its place", () => {
   );
 });
 
-test("a problem without a path names the value itself", () => {
+test("an issue without a path names the value itself", () => {
   expect(problemsOf([], { whole: "the line" }).text).toMatch(/^the line: Invalid input/);
 });
 
-test("a hostile value has a bounded number of problems, and the others are counted", () => {
+test("a hostile value has a bounded number of issues, and the others are counted", () => {
   const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`k${n}`, 0]));
   const { issues, omitted } = problemsOf({ name: "a", ...many }, { whole: "it" });
   expect([issues.length, omitted]).toEqual([50, 2_950]);

@@ -61,6 +61,8 @@ export interface HttpAppOptions extends PipelineOptions {
   readonly unready: () => Promise<string | null>;
   /** Additional MCP tools; for tests. */
   readonly mcpExtension?: McpTestExtension | undefined;
+  /** False serves every request through Hono; for tests and benchmarks. */
+  readonly direct?: boolean | undefined;
   /** How long an MCP client may take to answer a ping; for tests. */
   readonly mcpPingMs?: number | undefined;
 }
@@ -219,7 +221,13 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   }
   const requestBytes = (principal?: string) => pipeline.inflow.requestBytes(principal);
   const inProgress = (principal: string) => pipeline.limiter.of(principal);
-  return { app, direct: createDirect(pipeline, ROUTES), unserved, requestBytes, inProgress };
+  return {
+    app,
+    direct: options.direct === false ? () => false : createDirect(pipeline, ROUTES),
+    unserved,
+    requestBytes,
+    inProgress,
+  };
 }
 
 /** From the connection if there is one. */

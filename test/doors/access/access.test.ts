@@ -130,7 +130,7 @@ describe("who may do what", () => {
     }
   });
 
-  test("what does not concern you is answered as if it did not exist", async () => {
+  test("a delegation of others is answered like one that does not exist", async () => {
     const { of, delegated } = await setup();
     const id = await delegated();
     const unknown = `${id.slice(0, -4)}zzzz`;
@@ -153,7 +153,7 @@ describe("who may do what", () => {
     expect(await admin.delegate("scout")).toMatchObject({ status: 403, body: { code: "not_accepted" } });
   });
 
-  test("settings of an agent are shown to it and to the operator alone", async () => {
+  test("settings of an agent are visible to the agent and the operator only", async () => {
     const { of } = await setup();
     const shown = async (principal: string) => (await of(principal).call("GET", "/v1/agents/scout")).body;
     expect(await shown("agent:scout")).toHaveProperty("accepts_from");
@@ -182,7 +182,7 @@ describe("tokens", () => {
     expect(JSON.stringify(listed) + stored + log.join("")).not.toContain(secret);
   });
 
-  test("revoked, they end what they hold open on every gateway within a second", async () => {
+  test("revoked, they end their streams and polls on every gateway within a second", async () => {
     const { url, another, admin } = await setup();
     const second = await another();
     const scout = await as(url, "agent:scout");
@@ -201,7 +201,7 @@ describe("tokens", () => {
     expect((await client(second.url, scout.token).call("GET", "/v1/agents")).status).toBe(401);
   });
 
-  test("revoked while a request's body is on its way, they do nothing more", async () => {
+  test("revoked while a request's body arrives, they are refused", async () => {
     const { url, admin } = await setup();
     const scout = await as(url, "agent:scout");
     let send = (_text: string) => {};
@@ -228,7 +228,7 @@ describe("tokens", () => {
     expect((await answer).status).toBe(401);
   });
 
-  test("expired, they end what they hold open", async () => {
+  test("expired, they end their streams and polls", async () => {
     const { url, admin } = await setup();
     const made = await admin.call("POST", "/v1/tokens", { principal: "agent:scout", expires_in_seconds: 1 });
     const poll = await request(url, "POST", "/v1/agents/scout/leases", {
@@ -238,7 +238,7 @@ describe("tokens", () => {
     expect(poll.status).toBe(401);
   });
 
-  test("expired, are forgotten where the next is made; the others are not", async () => {
+  test("expired, are deleted when the next is created; the others stay", async () => {
     const { admin, redis } = await setup();
     const make = async (expires_in_seconds?: number) =>
       (await admin.call("POST", "/v1/tokens", { principal: "caller:alice", expires_in_seconds })).body;
@@ -266,14 +266,14 @@ describe("tokens", () => {
     }
   });
 
-  test("an operator token can not be made", async () => {
+  test("an operator token cannot be created", async () => {
     const { admin } = await setup();
     expect((await admin.call("POST", "/v1/tokens", { principal: "operator" })).status).toBe(400);
   });
 });
 
 describe("deleting an agent", () => {
-  test("is remembered as long as something of its time may be kept, and no longer", async () => {
+  test("is remembered as long as records of its time may exist, and no longer", async () => {
     const { admin, redis, clock } = await setup();
     const remembered = () => redis.zrange("{errand}:deleted", "0", "-1");
     await admin.call("DELETE", "/v1/agents/scout");
@@ -299,7 +299,7 @@ describe("deleting an agent", () => {
     expect(await admin.delegate("scout")).toMatchObject({ status: 404, body: { code: "agent_unknown" } });
   });
 
-  test("while its workers are replying ends all the same, and can be asked for again when it was cut short", async () => {
+  test("while its workers reply completes, and can be retried after an interruption", async () => {
     const { url, admin, redis, gateway } = await setup();
     for (let n = 0; n < 60; n += 1) await admin.delegate("scout");
     const { leases } = (await admin.lease("scout", { max: 32 })).body;
@@ -323,7 +323,7 @@ describe("deleting an agent", () => {
     expect((await other.call("GET", "/v1/agents")).status).toBe(401);
   });
 
-  test("a new agent hears nothing of what the old one delegated, nor does a token without an agent", async () => {
+  test("neither a new agent nor a token without an agent sees what the old agent delegated", async () => {
     const { url, admin } = await setup();
     const old = await as(url, "agent:scout");
     const mine = (await old.delegate("other")).body.id;

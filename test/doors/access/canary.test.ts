@@ -111,7 +111,7 @@ async function sayEverywhere(url: string, token: string): Promise<Record<string,
   return said;
 }
 
-test("nothing that anybody sends reaches the log, at its finest level", async () => {
+test("no content of requests reaches the log, at its finest level", async () => {
   const dir = freshDir();
   const { url, token, child, ended, stdout, stderr } = await serveIn(dir, {
     ERRAND_LOG_LEVEL: "trace",
@@ -249,7 +249,7 @@ describe("an exception inside the broker", () => {
     },
   );
 
-  test("what looks like a credential is blanked, wherever it stands in what is logged", async () => {
+  test("what looks like a credential is blanked anywhere in a log line", async () => {
     const { url, gateway, log } = await startBroker();
     const api = client(url);
     await api.agent("scout");
@@ -266,7 +266,7 @@ describe("an exception inside the broker", () => {
       expect(log.join("")).not.toContain(secret);
   });
 
-  test("an outcome that no verb expects is told as little of", async () => {
+  test("an outcome that no verb expects is shown without detail, too", async () => {
     const { url, gateway, log } = await startBroker();
     const api = client(url);
     await api.agent("scout");
@@ -279,7 +279,7 @@ describe("an exception inside the broker", () => {
     expect(log.find((one) => one.includes(answer.body.request_id))).toContain("not_due");
   });
 
-  test("in the middle of a stream it ends the stream and tells nothing", async () => {
+  test("in the middle of a stream it ends the stream without detail", async () => {
     const { url, gateway, log } = await startBroker();
     const alice = await as(url, "caller:alice");
     vi.spyOn(gateway.broker.bulk, "evalsha").mockRejectedValueOnce(new Error(INSIDE));

@@ -29,7 +29,7 @@ async function setup() {
   return { ...broker, api, open };
 }
 
-test("HEAD is answered by the head alone, and the connection goes on", async () => {
+test("a response to HEAD has no body, and the connection stays usable", async () => {
   const { open } = await setup();
   const { send, text } = open();
   send("HEAD", "/v1/agents");
@@ -40,7 +40,7 @@ test("HEAD is answered by the head alone, and the connection goes on", async () 
   await until(() => text().includes('"name":"scout"'));
 });
 
-test("a request waits for its turn behind one on its connection, and is given nothing before", async () => {
+test("a pipelined request waits for the one before it, and is granted nothing earlier", async () => {
   const { api, open, gateway } = await setup();
   const first = (await api.delegate("scout")).body.id;
   const [held] = (await api.lease("scout")).body.leases;
@@ -65,7 +65,7 @@ test("a request waits for its turn behind one on its connection, and is given no
   expect((await api.heartbeat(lease)).status).toBe(200);
 });
 
-test("a poll behind another request whose client leaves takes nothing with it", async () => {
+test("a pipelined poll whose client disconnects takes no work", async () => {
   const { api, open, gateway } = await setup();
   const first = (await api.delegate("scout")).body.id;
   const [held] = (await api.lease("scout")).body.leases;
@@ -82,7 +82,7 @@ test("a poll behind another request whose client leaves takes nothing with it", 
   expect([lease.delegation.id, lease.attempt]).toEqual([second, 1]);
 });
 
-test("a connection with too many requests waiting is closed", async () => {
+test("a connection with too many pipelined requests is closed", async () => {
   const { open, api } = await setup();
   const { id } = (await api.delegate("scout")).body;
   const { socket, send } = open();

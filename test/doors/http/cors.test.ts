@@ -17,7 +17,7 @@ const preflight = (url: string, origin: string, path = "/v1/delegations") =>
 const allowOrigin = ({ headers }: { headers: Headers }) => headers.get("access-control-allow-origin");
 
 describe("a page of an allowed origin", () => {
-  test("may ask without a token what it may send", async () => {
+  test("may send a preflight without a token", async () => {
     const { url } = await startBroker({ allowedOrigins: [PAGE] });
     const answer = await preflight(url, PAGE);
     expect(answer.status).toBe(204);
@@ -33,7 +33,7 @@ describe("a page of an allowed origin", () => {
     expect(answer.headers.has("access-control-allow-credentials")).toBe(false);
   });
 
-  test("reads answers, refusals and streams, and the headers that a client needs", async () => {
+  test("can read responses, errors, streams, and the headers that a client needs", async () => {
     const { url } = await startBroker({ allowedOrigins: [PAGE] });
     const caller = await as(url, "caller:page");
     await request(url, "PUT", "/v1/agents/scout", { body: {} });
@@ -58,7 +58,7 @@ describe("a page of an allowed origin", () => {
     await stream.body?.cancel();
   });
 
-  test("an allowed origin stands for itself, an allowed host for all on it", async () => {
+  test("an allowed origin allows only itself, an allowed host every origin on it", async () => {
     const { url } = await startBroker({ allowedOrigins: [PAGE, "wiki.example"] });
     const answers = await Promise.all(
       [
@@ -75,7 +75,7 @@ describe("a page of an allowed origin", () => {
   });
 });
 
-test("no other page is told anything", async () => {
+test("a page of another origin can read nothing", async () => {
   const { url } = await startBroker({ allowedOrigins: [PAGE] });
   const asked = await preflight(url, "https://evil.example");
   expect(asked.status).toBe(403);
@@ -86,7 +86,7 @@ test("no other page is told anything", async () => {
   }
 });
 
-test("the broker's own pages need no such answers, and programs get none", async () => {
+test("the broker's own pages and programs get no CORS headers", async () => {
   const { url } = await startBroker();
   for (const headers of [{}, { origin: url }]) {
     const answer = await request(url, "GET", "/v1/agents", { headers });

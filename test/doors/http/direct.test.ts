@@ -1,4 +1,4 @@
-/** The same odd requests the direct way and through Hono: nobody can tell which it was. */
+/** direct.ts and Hono give the same responses to the same odd requests. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
@@ -20,7 +20,7 @@ async function setup() {
   await api.agent("idle");
   await api.agent("scout");
   const { broker } = gateway;
-  const door = createHttpApp({
+  const options = {
     broker,
     host: "127.0.0.1",
     maxBodyBytes: 10_000,
@@ -28,10 +28,10 @@ async function setup() {
     stopping: new AbortController().signal,
     signer: null,
     unready: async () => null,
-  });
-  const ways = [door, { ...door, direct: () => false }];
+  };
+  const apps = [createHttpApp(options), createHttpApp({ ...options, direct: false })];
   const listeners = await Promise.all(
-    ways.map((way) => listen(way, { host: "127.0.0.1", port: 0, now: () => 0 })),
+    apps.map((app) => listen(app, { host: "127.0.0.1", port: 0, now: () => 0 })),
   );
   onTestFinished(async () => void (await Promise.all(listeners.map((listener) => listener.close(0)))));
   return { broker, ports: listeners.map(({ port }) => port) };

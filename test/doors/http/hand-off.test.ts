@@ -17,7 +17,7 @@ function rawPoll(port: number, agent: string) {
   return socket;
 }
 
-test("a poll that was cut takes no work with it: the next poller has it, attempt 1", async () => {
+test("a poll whose connection is cut takes no work: the next poll gets it, as attempt 1", async () => {
   const { url, gateway } = await startBroker();
   const api = client(url);
   await api.agent("scout");
@@ -40,7 +40,7 @@ test("a poll that was cut takes no work with it: the next poller has it, attempt
   }
 });
 
-test("a lease that is never confirmed goes back the same way", async () => {
+test("a lease that is never confirmed is returned in the same way", async () => {
   const { url, clock, gateway } = await startBroker();
   const api = client(url);
   await api.agent("scout");
@@ -104,7 +104,7 @@ test("several leases at once, and the next with the reply", async () => {
   expect(again.body).toMatchObject({ outcome: "duplicate", leases: [] });
 });
 
-test("a paused agent is handed nothing until it is resumed; a full one until it has room", async () => {
+test("a paused agent gets no work until it is resumed; a full one until it has room", async () => {
   const { url } = await startBroker();
   const api = client(url);
   await api.agent("scout", { limits: { max_working: 1 } });
@@ -122,7 +122,7 @@ test("a paused agent is handed nothing until it is resumed; a full one until it 
   expect((await second).body.leases[0].delegation.task_preview).toBe("b");
 });
 
-test("a reader that goes away in the middle of a large answer leaves no lease behind", async () => {
+test("a reader that disconnects in the middle of a large answer leaves no lease behind", async () => {
   const { url, gateway } = await startBroker();
   const api = client(url);
   await api.agent("scout");

@@ -88,7 +88,7 @@ test.each(["application/json", "text/event-stream"])(
   },
 );
 
-test("a lease goes back whose poller's token was revoked while a further look failed", async () => {
+test("a lease is returned when the token of its poll was revoked while the next fetch failed", async () => {
   const { url, broker, api, scout } = await setup();
   const { id } = (await api.delegate("scout")).body;
   const take = broker.writer.take.bind(broker.writer);
@@ -103,7 +103,7 @@ test("a lease goes back whose poller's token was revoked while a further look fa
   expect(lease).toMatchObject({ attempt: 1, delegation: { id } });
 });
 
-test("a revocation that is not done to its end ends what the token holds all the same", async () => {
+test("an interrupted revocation still ends the streams and polls of the token", async () => {
   const { url, broker, api, scout } = await setup();
   const poll = client(url, scout.token).lease("scout", { wait_seconds: 30 });
   await until(() => broker.polls.parked() === 1);
@@ -135,7 +135,7 @@ test.each(["leaves", "is revoked"])(
   },
 );
 
-test("whatever waited on one connection, it leaves nothing there", async () => {
+test("requests that waited on a connection leave no listeners there", async () => {
   const { gateway, broker, api, scout } = await setup();
   const sockets = new Set<Socket>();
   const onStart = (message: unknown) => {
@@ -185,7 +185,7 @@ test("whatever waited on one connection, it leaves nothing there", async () => {
   expect(performance.now() - stoppedAt).toBeLessThan(3_000);
 });
 
-test("a host that is none is refused like all else", async () => {
+test("a malformed host is refused with a problem", async () => {
   const { gateway, scout } = await setup();
   const { socket, answers } = open(gateway.port, scout.token);
   socket.write("GET /v1/events HTTP/1.1\r\nHost: local host\r\nConnection: close\r\n\r\n");
@@ -193,7 +193,7 @@ test("a host that is none is refused like all else", async () => {
   expect(answers()[0]).toMatch(/^400 .*x-request-id: req_.*"code":"invalid_request".*"recovery"/is);
 });
 
-test("a client that leaves is noticed behind a body that nobody wants, too", async () => {
+test("a client that disconnects is noticed even behind an unread body", async () => {
   const { gateway, broker, api, scout } = await setup();
   const { id } = (await api.delegate("scout")).body;
   await api.lease("scout");

@@ -29,7 +29,7 @@ test.each([
   expect(preferredWait(header, 60)).toBe(seconds);
 });
 
-test("a token that ends while its delegation is waited for has delegated all the same", async () => {
+test("a delegation stays accepted when its token ends during the wait", async () => {
   const { url, gateway } = await startBroker();
   const admin = client(url);
   await admin.agent("scout");

@@ -34,7 +34,7 @@ async function setup() {
   return { broker, enter, ends, stop: () => ends.run(), ...(await enter()) };
 }
 
-test("whoever listens is told once, be it the first, another, or by a signal made before or after", async () => {
+test("each listener is called once: the first, further ones, and those of a signal created before or after", async () => {
   const { call, stop } = await setup();
   const hold = call.openScope(null);
   const told: string[] = [];
@@ -56,7 +56,7 @@ test("whoever listens is told once, be it the first, another, or by a signal mad
   expect(other.signal.aborted).toBe(true);
 });
 
-test("what is held once the gateway stops ends at once", async () => {
+test("a scope opened after the gateway began to stop ends at once", async () => {
   const { call, ends, stop } = await setup();
   stop();
   const hold = call.openScope(null);
@@ -65,7 +65,7 @@ test("what is held once the gateway stops ends at once", async () => {
   expect(ends.size).toBe(0);
 });
 
-test("a revoked token ends what it holds, and no other's", async () => {
+test("a revoked token ends its own scopes only", async () => {
   const { call, enter, revoke } = await setup();
   const { call: another } = await enter();
   const [hold, released, others] = [call.openScope(null), call.openScope(null), another.openScope(null)];
@@ -76,7 +76,7 @@ test("a revoked token ends what it holds, and no other's", async () => {
   expect(() => others.throwIfRevoked()).not.toThrow();
 });
 
-test("released twice, it is given back once", async () => {
+test("a second release has no effect", async () => {
   const { broker, call, ends } = await setup();
   const [one, other] = [call.openScope("polls"), call.openScope("polls")];
   one.release();
@@ -86,7 +86,7 @@ test("released twice, it is given back once", async () => {
   expect([broker.quotas.held(ALICE, "polls"), ends.size]).toEqual([0, 0]);
 });
 
-test("work that throws at once gives back what it held", async () => {
+test("work that throws synchronously releases its scope", async () => {
   const { broker, call, ends } = await setup();
   const work = () => {
     throw new Error("at once");
@@ -96,7 +96,7 @@ test("work that throws at once gives back what it held", async () => {
   expect([broker.quotas.held(ALICE, "polls"), ends.size]).toEqual([0, 0]);
 });
 
-test("an expired token lets nobody in, not even while it is remembered", async () => {
+test("an expired token is refused even while it is cached", async () => {
   const { broker } = (await startBroker()).gateway;
   const made = await broker.tokens.create({ principal: ALICE.text, expires_in_seconds: 0.3 });
   expect(await broker.tokens.identify(made.token)).toMatchObject({

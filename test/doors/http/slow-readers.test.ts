@@ -41,7 +41,7 @@ async function setup() {
   return { ...broker, api, asking, cut, unread: broker.gateway.unread };
 }
 
-test("answers that nobody reads are bounded for a caller, and then closed", async () => {
+test("unread responses of a caller are bounded; beyond that connections are closed", async () => {
   const { url, api, asking, cut, clock, unread } = await setup();
   const alice = await as(url, "caller:alice");
   for (let n = 0; n < READERS; n += 1) asking("/v1/delegations", alice.token);
@@ -59,7 +59,7 @@ test("answers that nobody reads are bounded for a caller, and then closed", asyn
   expect((await api.call("GET", "/v1/agents/scout")).status).toBe(200);
 }, 120_000);
 
-test("without a token, too, and in small answers: a connection that is not read is closed", async () => {
+test("a connection that is not read is closed, also without a token and for small responses", async () => {
   const { asking, clock, unread } = await setup();
   const socket = asking("/healthz");
   for (let n = 0; n < LIMITS.pipelined.value - 1; n += 1) {

@@ -39,7 +39,7 @@ function trickle(socket: Socket, text: string): void {
   onTestFinished(() => clearInterval(timer));
 }
 
-test("senders that do not finish a request are closed in time, and others are served meanwhile", async () => {
+test("connections of senders that do not finish a request are closed in time; others are served meanwhile", async () => {
   const { gateway, api, alice, bob, send, head, url } = await setup();
   const json = JSON.stringify({ target: "scout", task: "x" });
   const headers = send("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-slow: ");
@@ -68,7 +68,7 @@ test("senders that do not finish a request are closed in time, and others are se
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
 });
 
-test("a body longer than announced is the next request, and a bad one", async () => {
+test("the part of a body beyond its announced length is parsed as the next request, and refused", async () => {
   const { alice, send, head } = await setup();
   const json = JSON.stringify({ target: "scout", task: "x" });
   const { socket, answer } = send(`${head(alice.token, json.length)}${json}`);
@@ -88,7 +88,7 @@ test("the gateway stops in time with slow senders connected", async () => {
   await until(() => slow.every(({ socket }) => socket.closed));
 }, 30_000);
 
-test("the large bodies of a principal are bounded until their requests are answered", async () => {
+test("the large bodies of a principal are bounded until the responses are sent", async () => {
   const { gateway, alice, bob, send, head } = await setup({
     ...ARRIVAL,
     headersMs: 60_000,

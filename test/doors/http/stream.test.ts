@@ -69,7 +69,7 @@ describe("an idle stream, its time moved by the test", () => {
     return { read, bytes, cut, send: tell, listened: () => listened, close: () => body?.cancel() };
   }
 
-  test("a comment every 15 s, counted from what was sent last", async () => {
+  test("sends a comment every 15 s after the last write", async () => {
     const { read, send, close } = open();
     expect(await read()).toMatch(/^retry: \d+\n\n$/);
     let came: string | null = null;
@@ -96,7 +96,7 @@ describe("an idle stream, its time moved by the test", () => {
     await close();
   });
 
-  test("a comment tells how far the reader has come without an event, once, and nothing behind one", async () => {
+  test("a comment carries a position without an event, once, and none after an event", async () => {
     const { read, send, close } = open();
     await read();
     const comment = async () => {
@@ -130,7 +130,7 @@ describe("an idle stream, its time moved by the test", () => {
     await close();
   });
 
-  test("a reader that waits or pauses is not cut, one that does not read for long is", async () => {
+  test("a reader that waits or pauses stays connected; one that does not read for long is disconnected", async () => {
     const { read, cut, close } = open();
     await read();
     for (let waited = 0; waited < 10 * LONG_MS; waited += COMMENT_MS) {
@@ -173,7 +173,7 @@ describe("an idle stream, its time moved by the test", () => {
   });
 });
 
-test("what a filter keeps back is a mark, what was caught up with is nothing", async () => {
+test("a filtered event yields a position, `caught_up` yields nothing", async () => {
   const events = async function* () {
     yield { caught_up: true, positions: ["1-0"] } as const;
     yield { skipped: true, positions: ["2-0", "1-0"] } as const;
@@ -213,7 +213,7 @@ async function openStalled(url: string, token: string) {
   };
 }
 
-test("a reader that does not read is cut, and resumes by its cursor, missing nothing", async () => {
+test("a reader that does not read is disconnected, and resumes by its cursor without a gap", async () => {
   const { url, redis, gateway } = await startBroker();
   const alice = await as(url, "caller:alice");
   const note = `"note":"${"x".repeat(EVENT_CHARS)}"`;

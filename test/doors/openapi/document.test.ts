@@ -97,7 +97,7 @@ describe("the document", () => {
     expect(validator.version).toBe("3.1");
   });
 
-  test("has every route and no other, each under its own name and a tag that is told about", () => {
+  test("has every route and no other, each with a unique operation id and a described tag", () => {
     const listed = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
@@ -117,7 +117,7 @@ describe("the document", () => {
     }
   });
 
-  test("refers only to what it has, and has nothing that it does not refer to", () => {
+  test("has every component that it refers to, and no others", () => {
     const refs = new Set([...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref));
     const parts = Object.entries(document.components)
       .filter(([kind]) => kind !== "securitySchemes")
@@ -125,7 +125,7 @@ describe("the document", () => {
     expect([...refs].sort()).toEqual(parts.sort());
   });
 
-  test("tells no large shape twice", () => {
+  test("contains no large schema twice", () => {
     const shapes: string[] = [];
     const walk = (node: unknown) => {
       if (Object.keys(membersOf(membersOf(node).properties)).length > 4) shapes.push(JSON.stringify(node));
@@ -140,7 +140,7 @@ describe("the document", () => {
   });
 });
 
-test("what a broker answers, on every route, is as the document says", async () => {
+test("the responses of a broker, on every route, match the document", async () => {
   const { url, seen, call } = await setup();
   const made = await call("POST", "/v1/tokens", { principal: "caller:alice", expires_in_seconds: 60 });
   await call("GET", "/v1/tokens");
@@ -318,7 +318,7 @@ describe("unknown fields", () => {
   });
 });
 
-describe("a broker shows it", () => {
+describe("a broker serves it", () => {
   test("without a token, as JSON and as a page", async () => {
     const { url } = await startBroker();
     const answer = await request(url, "GET", "/openapi.json", { token: null });

@@ -159,7 +159,7 @@ describe("the table of task states", () => {
     expect(payload?.$case === "task" && payload.value.status?.state).toBe(stateOf(name));
   });
 
-  test.each(STATES)("reads %s in every spelling, and nothing near it", (name) => {
+  test.each(STATES)("reads %s in every spelling, and no similar text", (name) => {
     const row = A2A_STATES[name];
     for (const spelling of [name, row.v03, row.number]) {
       expect(fromA2aState(spelling)).toBe(row.means === null ? undefined : row);
@@ -207,7 +207,7 @@ describe.each(MEANT)("a task in %s", (name) => {
   });
 });
 
-describe("a state that says nothing is never an answer", () => {
+describe("an unspecified state is never a reply", () => {
   const states: unknown[] = [
     undefined,
     null,
@@ -340,7 +340,7 @@ describe("a message completes", () => {
     ]);
   });
 
-  test("a missing id is made from the content, so that the same reply is the same twice", () => {
+  test("a missing id is derived from the content, so that a repeated reply has the same one", () => {
     const make = (text: string) => messageOf({ role: "agent", messageId: "", parts: [{ text }] }).messageId;
     expect(make("a")).toMatch(/^msg_[\w-]{32}$/);
     expect(make("a")).toBe(make("a"));
@@ -366,7 +366,7 @@ describe("what a task says", () => {
   const forms = (state: TaskState) =>
     Object.values(written({ $case: "task", value: task(state, { status: silent(state), history }) }));
 
-  test("the agent's last message stands in for a result that says nothing", () => {
+  test("the agent's last message is the result if the status has none", () => {
     for (const state of [3, 4, 7]) {
       for (const body of forms(state)) {
         expect(parseA2aReply(body).action).toMatchObject({
@@ -416,7 +416,7 @@ describe("an artifact event is progress", () => {
 });
 
 describe("a JSON-RPC error fails the work", () => {
-  test("by its message; its data stays behind", () => {
+  test("with its message; its data is dropped", () => {
     const error = {
       code: -32603,
       message: "out of ink",
@@ -432,7 +432,7 @@ describe("a JSON-RPC error fails the work", () => {
     });
   });
 
-  test("an empty message leaves the words to the engine", () => {
+  test("an empty message is replaced by the engine's text", () => {
     const body = { jsonrpc: "2.0", id: null, error: { code: 1, message: "" } };
     expect(parseA2aReply(body)).toEqual({ address: null, action: { kind: "reply", state: "failed" } });
   });
@@ -510,7 +510,7 @@ describe("the address", () => {
     }
   });
 
-  test("that is no id is refused, never passed over", () => {
+  test("that is malformed is refused, never ignored", () => {
     for (const bad of [
       { lease_id: "lse_1" },
       { lease_id: 5 },
@@ -526,7 +526,7 @@ describe("the address", () => {
   });
 });
 
-describe("malformed bodies name the place", () => {
+describe("errors of malformed bodies have the path", () => {
   const message = (parts: unknown) => ({ kind: "message", messageId: "m", role: "agent", parts });
   const cases: readonly [unknown, string][] = [
     [null, ""],
@@ -594,7 +594,7 @@ describe("malformed bodies name the place", () => {
     );
   });
 
-  test("all that a message has wrong at once", () => {
+  test("all issues of a message at once", () => {
     const bad = { ...message([{ text: 1 }]), contextId: 1 };
     expect(issuesOf(refused(bad)).map(({ path }) => path)).toEqual(["parts.0.text", "contextId"]);
   });

@@ -76,7 +76,7 @@ test("a replacement says what it reset", async () => {
   });
 });
 
-test("patches at the same time lose none of each other's fields", async () => {
+test("concurrent patches do not lose each other's fields", async () => {
   const { url, admin, patch, another } = await setup();
   const second = await another();
   await admin.agent("scout");
@@ -128,7 +128,7 @@ test("ETags: created only when absent, changed only when unchanged", async () =>
   expect((await patch("scout", {}, { "if-match": etag })).status).toBe(412);
 });
 
-test("an agent may change itself, but not where its work goes, however it says so", async () => {
+test("an agent may change its own settings, but not its delivery, by any method", async () => {
   const { url, admin, another } = await setup();
   await admin.agent("scout");
   const scout = await as(url, "agent:scout");
@@ -145,7 +145,7 @@ test("an agent may change itself, but not where its work goes, however it says s
   expect(polled.body).toMatchObject({ delivery: { mode: "poll" }, reset: ["delivery"] });
 });
 
-test("settings written before there were versions are read and changed", async () => {
+test("settings stored without a version are read and changed", async () => {
   const { admin, patch, redis } = await setup();
   await admin.agent("scout", { version: "7" });
   await redis.hdel("{errand:0}:agent:scout", "version");
@@ -219,7 +219,7 @@ test("agents come in pages by name, over all shards, whatever wrote their names"
   }
 });
 
-test("an agent in a list is as it is by itself, with presence of every gateway", async () => {
+test("an agent in a list equals the single agent, with the presence of every gateway", async () => {
   const { admin, another, gateway } = await setup();
   const second = await another();
   await admin.agent("scout", { limits: { max_working: 1 } });

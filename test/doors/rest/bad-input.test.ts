@@ -90,7 +90,7 @@ describe("a bad request is refused with a stable code and leaves nothing", () =>
     expect(await dump(redis)).toEqual(before);
   });
 
-  test("all problems of a body are named at once, each with its path", async () => {
+  test("all issues of a body are reported at once, each with its path", async () => {
     const { api } = await setup();
     const { body } = await api.call("POST", "/v1/delegations", {
       target: "scout",
@@ -102,7 +102,7 @@ describe("a bad request is refused with a stable code and leaves nothing", () =>
     expect(paths).toEqual(["prio", "priority"]);
   });
 
-  test("a chunked body that never ends is cut at the limit", async () => {
+  test("an endless chunked body is refused at the limit", async () => {
     const { url } = await setup();
     let sent = 0;
     const endless = new ReadableStream<Uint8Array>({
@@ -178,21 +178,21 @@ test.each([
   ]);
 });
 
-test("the last instants that are taken are told as they should be", async () => {
+test("the latest accepted instants are formatted correctly", async () => {
   const { api } = await setup();
   const not_before = "8999-12-31T23:59:59.999Z";
   const { body } = await api.delegate("scout", { not_before, ttl_seconds: 31_536_000 });
   expect([body.not_before_at, body.deadline_at]).toEqual([not_before, "9000-12-31T23:59:59.999Z"]);
 });
 
-test("a query parameter that stands twice is refused, not half heard", async () => {
+test("a repeated query parameter is refused", async () => {
   const { api } = await setup();
   const { status, body } = await api.call("GET", "/v1/delegations?limit=1&state=completed&limit=2");
   expect([status, body.code]).toEqual([400, "invalid_request"]);
   expect(body.details.issues).toEqual([{ path: "limit", reason: "appears more than once in the query" }]);
 });
 
-test("an empty Last-Event-ID says nothing: as if it were absent", async () => {
+test("an empty Last-Event-ID counts as absent", async () => {
   const { api } = await setup();
   const { id } = (await api.delegate("scout")).body;
   const headers = { accept: "application/json", "last-event-id": "" };

@@ -48,7 +48,7 @@ test("a checkpoint comes with every later lease: after a release, a failure, a q
   expect(version).toBe(2);
 });
 
-test("only the living holder writes it, and it is told to nobody", async () => {
+test("only the current holder writes it, and nobody else sees it", async () => {
   const { url, api, id, lease } = await setup();
   const first = await lease();
   await api.heartbeat(first.lease_id, { checkpoint: { secret: "checkpoint-canary" } });

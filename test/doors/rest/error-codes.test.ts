@@ -231,7 +231,7 @@ test.each(Object.entries(REACHED))("%s", async (code, reach) => {
   expect(answer.headers.has("www-authenticate")).toBe(status === 401);
 });
 
-test("every code that an answer can have is reached here", () => {
+test("every code of a response is reached here", () => {
   const wanted = CODES.filter((code) => ERRORS[code].status !== null);
   expect(Object.keys(REACHED).sort()).toEqual(wanted.sort());
 });

@@ -20,7 +20,7 @@ async function setup() {
 }
 
 describe("one delegation's stream", () => {
-  test("starts with a snapshot, goes on live, and ends behind the terminal event", async () => {
+  test("starts with a snapshot, continues live, and ends after the terminal event", async () => {
     const { stream, finish } = await setup();
     const live = await stream();
     expect(live.headers.get("content-type")).toMatch(/^text\/event-stream/);
@@ -36,7 +36,7 @@ describe("one delegation's stream", () => {
     for (const { id, event, data } of live.events) expect(data).toMatchObject({ id, type: event });
   });
 
-  test("resumes by Last-Event-ID at every point, nothing missed and nothing twice", async () => {
+  test("resumes by Last-Event-ID at every point, without a gap or a repeat", async () => {
     const { stream, finish } = await setup();
     await finish();
     const whole = await stream("?after=0");
@@ -73,7 +73,7 @@ describe("one delegation's stream", () => {
     expect((await stream("", { lastEventId: snapshot.events[0]?.id ?? "" })).status).toBe(204);
   });
 
-  test("a browser that comes back to the same URL resumes by its header, and stops past the end", async () => {
+  test("a browser that reconnects to the same URL resumes by its header, and stops past the end", async () => {
     const { stream, finish, api } = await setup();
     await finish();
     const whole = await stream("?after=0");
@@ -106,7 +106,7 @@ describe("one delegation's stream", () => {
     expect((await api.get(id)).body.state).toBe("completed");
   });
 
-  test("a cursor that is none is refused, in both forms", async () => {
+  test("a malformed cursor is refused, as a stream and as JSON", async () => {
     const { stream, api, id } = await setup();
     expect((await stream("?after=nonsense")).status).toBe(400);
     expect((await api.events(id, "?after=1-2.3-4")).body.code).toBe("invalid_request");
@@ -213,7 +213,7 @@ describe("the stream of everything", () => {
       },
     );
 
-    test("a poll that nothing comes for moves its cursor past what it kept back", async () => {
+    test("a poll without matching events moves its cursor past the filtered ones", async () => {
       const { redis, seen } = await withTwo();
       const { cursor } = await seen("context_id=none");
       let answered = false;
@@ -240,7 +240,7 @@ describe("the stream of everything", () => {
     expect(next.body.events.map((event: { seq: number }) => event.seq)).toEqual([2, 3, 4]);
   });
 
-  test("a cursor that was trimmed gets one RESET, then what is still kept; 0 never does", async () => {
+  test("a trimmed cursor gets one RESET, then the events still stored; 0 never gets one", async () => {
     const { url, api, redis, id, finish } = await setup();
     const first = (await api.events(id)).body.events[0].id;
     await finish();
@@ -279,7 +279,7 @@ describe("the stream of everything", () => {
       return { alice, redis, from };
     }
 
-    test("gets one RESET when the feed has expired as a whole, a fresh one and 0 get none", async () => {
+    test("gets one RESET when the whole feed has expired; a recent cursor and 0 get none", async () => {
       const { alice, redis, from } = await aliceAt();
       await alice.delegate("scout");
       await redis.pexpire(FEED, 1);
@@ -291,7 +291,7 @@ describe("the stream of everything", () => {
       expect((await from("0")).types).toEqual([]);
     });
 
-    test("gets one RESET and what is kept when the feed began anew, unless it began soon after the cursor", async () => {
+    test("gets one RESET and the stored events when a new feed began, unless soon after the cursor", async () => {
       const { alice, from } = await aliceAt();
       await alice.delegate("scout");
       const told = await from(ago(RETENTION_MS + 1_000));
@@ -301,7 +301,7 @@ describe("the stream of everything", () => {
       expect((await from("0")).types).toEqual(["DELEGATION_SENT"]);
     });
 
-    test("gets none when the feed still holds what was before it", async () => {
+    test("gets none when the feed still has older events", async () => {
       const { alice, redis, from } = await aliceAt();
       for (const ms of [30_000, 20_000]) await redis.xadd(FEED, ago(RETENTION_MS + ms), ...entryFields());
       await redis.xtrim(FEED, "MAXLEN", 1);
@@ -309,7 +309,7 @@ describe("the stream of everything", () => {
       expect((await from(ago(RETENTION_MS + 10_000))).types).toEqual(["DELEGATION_SENT"]);
     });
 
-    test("of one delegation gets none: its events stay as long as it does", async () => {
+    test("of one delegation gets none: its events are stored as long as its record", async () => {
       const { alice } = await aliceAt();
       const { id } = (await alice.delegate("scout")).body;
       const { events } = (await alice.events(id, `?after=${ago(10 * RETENTION_MS)}`)).body;
@@ -317,7 +317,7 @@ describe("the stream of everything", () => {
     });
   });
 
-  test("two gateways: what one writes the other streams", async () => {
+  test("a gateway streams what another one writes", async () => {
     const { api, id, another, finish } = await setup();
     const second = await another();
     const live = await openStream(`${second.url}/v1/delegations/${id}/events`);

@@ -67,7 +67,7 @@ test("REST refuses it with its path, and writes nothing", async () => {
   expect(await dump(redis)).toEqual(before);
 });
 
-test("whole characters pass, written as escapes, and so does the text of an escape", async () => {
+test("escaped whole characters pass, and so does the text of an escape", async () => {
   const { api, id } = await setup();
   const text = "\ud83d\ude00 \\ud83d";
   const body = `{"text":"\\ud83d\\ude00 \\\\ud83d"}`;
@@ -75,7 +75,7 @@ test("whole characters pass, written as escapes, and so does the text of an esca
   expect((await api.get(id)).body.history.at(-1).parts).toEqual([{ text }]);
 });
 
-test("paths, queries and headers carry none", async () => {
+test("paths, queries and headers cannot have any", async () => {
   const { api, url, id } = await setup();
   const answers = [
     await api.call("GET", "/v1/delegations?context_id=%ED%A0%BD"),
@@ -154,7 +154,7 @@ test.each(["2026-07-28", "2025-11-25"])("MCP of %s refuses it", async (version) 
   expect(await dump(redis)).toEqual(before);
 });
 
-test("an agent that only speaks A2A has it repaired: its work is not lost", async () => {
+test("it is repaired for an agent that speaks only A2A: its work is not lost", async () => {
   const { api, id, lease } = await setup();
   const { status, body } = await api.call("POST", "/v1/agents/scout/replies", {
     jsonrpc: "2.0",
@@ -176,7 +176,7 @@ test("an agent that only speaks A2A has it repaired: its work is not lost", asyn
   });
 });
 
-test("an agent of the library has it repaired, too", async () => {
+test("it is repaired for an agent of the library", async () => {
   const { url, api } = await setup();
   const { token } = await as(url, "agent:other");
   await api.agent("other");
@@ -192,7 +192,7 @@ test("an agent of the library has it repaired, too", async () => {
   expect(JSON.stringify((await api.events(id)).body)).toContain(WHOLE);
 });
 
-test("a push agent has it repaired, too", async () => {
+test("it is repaired for a push agent", async () => {
   const server = await startA2aServer({
     turn(turn) {
       turn.begin();
@@ -211,7 +211,7 @@ test("a push agent has it repaired, too", async () => {
   });
 });
 
-test("the script survives one that slipped in", async () => {
+test("the script tolerates one in a stored message", async () => {
   const { inState, writer, move } = await openDesk();
   const id = await inState("working");
   expect(await move("message", id, { message_id: HALF })).toMatchObject({ kind: "ok" });
@@ -224,7 +224,7 @@ test("the script survives one that slipped in", async () => {
   expect(await move("answer", id, { interrupt_id: HALF })).toMatchObject({ kind: "ok" });
 });
 
-test("follow-ups that an earlier version kept are seen like others, and half a character in them is no matter", async () => {
+test("follow-ups stored by an earlier version are acknowledged like others, also with half a character", async () => {
   const { redis, shards, writer, inState, move } = await openDesk();
   const id = await inState("working");
   const key = shards.ofId(id)?.unseen(id) ?? "";

@@ -15,7 +15,7 @@ async function held() {
   return { api, clock, id, lease_id: String(lease.lease_id), expiresAt, grantedTo: await expiresAt() };
 }
 
-test("a held heartbeat is cut at half the lease, and extends it when it comes and when it is answered", async () => {
+test("a held heartbeat returns after half the lease at the latest, and extends the lease at its start and at its end", async () => {
   const { api, clock, lease_id, expiresAt, grantedTo } = await held();
   clock.offset_ms = 1_000;
   const sentAt = performance.now();
@@ -37,7 +37,7 @@ test("a held heartbeat is cut at half the lease, and extends it when it comes an
   expect(Date.parse(body.expires_at) - extendedTo).toBeGreaterThanOrEqual(1_000 + LEASE_MS / 2 - 100);
 });
 
-test("a held heartbeat whose wait is shorter is answered after it", async () => {
+test("a held heartbeat returns after its wait if that is shorter", async () => {
   const { api, lease_id } = await held();
   const sentAt = performance.now();
   expect((await api.heartbeat(lease_id, { wait_seconds: 0.3 })).status).toBe(200);
@@ -46,7 +46,7 @@ test("a held heartbeat whose wait is shorter is answered after it", async () => 
   expect(tookMs).toBeLessThan(LEASE_MS / 2);
 });
 
-test("a held heartbeat says how far it is as it comes, and hears of the end at once", async () => {
+test("a held heartbeat reports progress when it arrives, and returns as soon as the lease ends", async () => {
   const { api, id, lease_id } = await held();
   const answer = api.heartbeat(lease_id, { wait_seconds: 60, progress: { done: 1 } });
   await until(async () => (await api.get(id)).body.progress?.done === 1);

@@ -17,7 +17,7 @@ async function setup(spec: unknown = {}, options: Partial<GatewayOptions> = {}) 
 }
 
 describe("the same key and body", () => {
-  test("answer with the first delegation as it stands now, whatever the order of the members", async () => {
+  test("return the first delegation in its current state, for any order of the members", async () => {
     const { api, send } = await setup();
     const first = await send("k", { metadata: { a: 1, b: 2 } });
     expect(first.status).toBe(202);
@@ -29,7 +29,7 @@ describe("the same key and body", () => {
     expect(again.headers.get("idempotency-replayed")).toBe("true");
   });
 
-  test("make one delegation, however many ask at once through two gateways", async () => {
+  test("create one delegation for any number of simultaneous requests at two gateways", async () => {
     const { url, another, send, count } = await setup();
     const second = client((await another()).url);
     const answers = await Promise.all(
@@ -43,7 +43,7 @@ describe("the same key and body", () => {
     expect(await count()).toBe(20);
   });
 
-  test("wait for the end when asked to", async () => {
+  test("wait for the result if the request says so", async () => {
     const { api, send } = await setup();
     await send("k");
     const waiting = send("k", {}, api, { prefer: "wait=10" });
@@ -53,7 +53,7 @@ describe("the same key and body", () => {
   });
 });
 
-test("a replay is found whatever has become of the agent since", async () => {
+test("a replay is found even if the agent has changed or is gone", async () => {
   const { url, api, send } = await setup();
   const alice = await as(url, "caller:alice");
   const { id } = (await send("k", {}, alice)).body;
@@ -83,7 +83,7 @@ test("a key is its principal's own", async () => {
   expect(new Set(ids.map(({ body }) => body.id)).size).toBe(3);
 });
 
-test("a refusal is not kept: the same key may try again, or carry another body", async () => {
+test("a refusal is not stored: the same key may be retried, also with another body", async () => {
   const { api, send, redis } = await setup({ limits: { max_waiting: 1 } });
   await api.delegate("scout");
   const before = await dump(redis);
@@ -136,7 +136,7 @@ describe("a refusal leaves nothing", () => {
   );
 });
 
-test("a reservation whose gateway died before the submit is taken up by the retry", async () => {
+test("a retry completes a reservation whose gateway died before the submit", async () => {
   const { send, redis, count } = await setup();
   const { id } = (await send("k")).body;
   // What a death between reservation and submit leaves: the key, and no record.
@@ -146,12 +146,12 @@ test("a reservation whose gateway died before the submit is taken up by the retr
   expect(await count()).toBe(1);
 });
 
-test("a key that no header can carry safely is refused", async () => {
+test("a key with characters unsafe in a header is refused", async () => {
   const { send } = await setup();
   expect((await send("x".repeat(256))).body).toMatchObject({ code: "invalid_request" });
 });
 
-test("a key whose delegation came to be is not free, though a request with it was refused", async () => {
+test("a key with a delegation is not free, even after a refused request with that key", async () => {
   const { send, redis } = await setup();
   const { id } = (await send("k")).body;
   const [name = ""] = await redis.keys("errand:idempotency:*");
@@ -167,7 +167,7 @@ test("a key whose delegation came to be is not free, though a request with it wa
 const DAY_MS = 86_400_000;
 const keysOf = (redis: Redis) => redis.keys("errand:idempotency:*");
 
-describe("a key lives as long as its delegation's record, and a day at least", () => {
+describe("a key is stored as long as its delegation's record, and for a day at least", () => {
   /** A delegation with the key `k`, finished, and the record deleted when the retention is over. */
   async function finish({ api, send, gateway, clock }: Awaited<ReturnType<typeof setup>>, afterMs: number) {
     const { id } = (await send("k")).body;
@@ -187,7 +187,7 @@ describe("a key lives as long as its delegation's record, and a day at least", (
     expect(await redis.pttl(name)).toBeLessThan(4 * DAY_MS + 120_000);
   });
 
-  test("once its record is deleted the replay says so, and makes no second delegation", async () => {
+  test("after its record is deleted a replay says so, and creates no second delegation", async () => {
     const broker = await setup({}, { retentionMs: 60_000 });
     const { send, redis, count } = broker;
     const id = await finish(broker, 61_000);
@@ -230,7 +230,7 @@ describe("an agent that was deleted and created again has no keys", () => {
     return { ...broker, id, writer: await as(url, "agent:writer") };
   }
 
-  test("it is not given the earlier agent's delegation", async () => {
+  test("does not get the earlier agent's delegation", async () => {
     const { send, writer, id } = await reborn("submitted");
     const own = await send("k", {}, writer);
     expect(own.status).toBe(202);

@@ -27,7 +27,7 @@ async function dumpButLease(redis: Parameters<typeof dump>[0]) {
   );
 }
 
-test("progress faster than the limit changes nothing, and is taken again a second later", async () => {
+test("progress faster than the limit changes nothing, and is accepted again a second later", async () => {
   const { api, leased, redis, record, clock } = await setup();
   const { id, lease } = await leased();
   expect((await api.heartbeat(lease, { progress: { done: 1 } })).status).toBe(200);
@@ -55,7 +55,7 @@ test("progress faster than the limit changes nothing, and is taken again a secon
   expect((await api.get(id)).body.progress).toEqual({ done: 3 });
 });
 
-test("a delegation that has had all its events takes no more progress, but ends", async () => {
+test("a delegation at its event limit accepts no more progress, but can finish", async () => {
   const { api, leased, redis, record } = await setup();
   const { id, lease } = await leased();
   await redis.hset(record(id), "version", LIMITS.delegation_events.value);
@@ -83,7 +83,7 @@ test("a delegation that has had all its events takes no more progress, but ends"
   expect((await api.reply(lease)).body.delegation.state).toBe("completed");
 });
 
-test("one principal's polls are bounded, another's are not touched; a poll that ends makes room", async () => {
+test("the polls of each principal are bounded separately; a poll that ends makes room", async () => {
   const { url, gateway, api } = await setup({ quotas: { polls: 1 } });
   const scout = await as(url, "agent:scout");
   const alice = await as(url, "caller:alice");
@@ -115,7 +115,7 @@ test("one principal's polls are bounded, another's are not touched; a poll that 
   expect((await alice.get(id, "?wait_seconds=1")).status).toBe(200);
 });
 
-test("a reply that asks for the next lease beyond the quota is refused whole, and changes nothing", async () => {
+test("a reply with `next` beyond the quota is refused, and changes nothing", async () => {
   const { url, gateway, api, redis } = await setup({ quotas: { polls: 1 } });
   const scout = await as(url, "agent:scout");
   await api.delegate("scout");

@@ -70,7 +70,7 @@ describe.each([1, 4])("lists, with %i shards", (shards) => {
     expect(times).toEqual([...times].sort((a, b) => b - a));
   });
 
-  test("have all that came in one instant, however many", async () => {
+  test("have all delegations of one instant, however many", async () => {
     const { alice, admin, gateway, redis } = await setup({ shards });
     for (const name of AGENTS) await admin.agent(name);
     const made = await submit(gateway, AGENTS, "caller:alice", 250);
@@ -83,7 +83,7 @@ describe.each([1, 4])("lists, with %i shards", (shards) => {
     }
   });
 
-  test("show to each what it may see, by every index and filter", async () => {
+  test("show each principal what it may see, by every index and filter", async () => {
     const { url, admin, alice, bob, finish } = await setup({ shards });
     const a1 = (await alice.delegate("scout", { context_id: "trip" })).body.id;
     await finish("scout", { state: "failed", error: { code: "no_fuel", message: "dry" } });
@@ -106,7 +106,7 @@ describe.each([1, 4])("lists, with %i shards", (shards) => {
   });
 });
 
-describe("a list for who does not see everything", () => {
+describe("a list for a principal that does not see everything", () => {
   /** More than one page looks at. */
   const MANY = 1_100;
 
@@ -123,22 +123,25 @@ describe("a list for who does not see everything", () => {
     return { ...broker, mine: mine.reverse() };
   }
 
-  test.each([MANY, 200])("names nobody else's work in its cursor, beside %i of others", async (count) => {
-    const { alice, mine } = await withOthersWork(count);
-    for (const query of ["target=scout", "context_id=shared", "delegator=caller:bob"]) {
-      const found: string[] = [];
-      for (let cursor: string | null = ""; cursor !== null; ) {
-        const path: string = `/v1/delegations?limit=1&${query}${cursor && `&cursor=${cursor}`}`;
-        const { body } = await alice.call("GET", path);
-        found.push(...idsOf(body));
-        cursor = body.next_cursor;
-        if (cursor !== null) expect(mine).toContain(cursor.split(".")[1]);
+  test.each([MANY, 200])(
+    "has no work of others in its cursor, with %i delegations of others",
+    async (count) => {
+      const { alice, mine } = await withOthersWork(count);
+      for (const query of ["target=scout", "context_id=shared", "delegator=caller:bob"]) {
+        const found: string[] = [];
+        for (let cursor: string | null = ""; cursor !== null; ) {
+          const path: string = `/v1/delegations?limit=1&${query}${cursor && `&cursor=${cursor}`}`;
+          const { body } = await alice.call("GET", path);
+          found.push(...idsOf(body));
+          cursor = body.next_cursor;
+          if (cursor !== null) expect(mine).toContain(cursor.split(".")[1]);
+        }
+        expect(found).toEqual(query.startsWith("delegator") ? [] : mine);
       }
-      expect(found).toEqual(query.startsWith("delegator") ? [] : mine);
-    }
-  });
+    },
+  );
 
-  test("does not look through more of others' than of a page, and filters its own by the rest", async () => {
+  test("reads no more than a page of others' delegations, and filters its own by the rest", async () => {
     const { alice, gateway } = await setup();
     const parent_id = (await alice.delegate("scout")).body.id;
     const child = (await alice.delegate("other", { parent_id })).body.id;
@@ -148,7 +151,7 @@ describe("a list for who does not see everything", () => {
     expect(looked.mock.calls.length).toBeLessThan(10);
   });
 
-  test("of an agent ends where an older one of its name did", async () => {
+  test("of an agent ends where an older agent of the same name ended", async () => {
     const { url, admin, alice, gateway } = await setup();
     await submit(gateway, ["scout"], "caller:bob", MANY);
     // Finished already, as far as the deletion goes.
@@ -164,7 +167,7 @@ describe("a list for who does not see everything", () => {
   });
 });
 
-test("a parent's and a context's list hold nothing else for those who see only their own", async () => {
+test("the lists of a parent and a context show nothing else to principals that see only their own", async () => {
   const { alice, finish } = await setup();
   const parent = (await alice.delegate("scout")).body.id;
   const child = (await alice.delegate("other", { parent_id: parent, context_id: "c" })).body.id;
@@ -182,7 +185,7 @@ test("a cursor that is none is refused", async () => {
 });
 
 describe("the inbox", () => {
-  test("has what the caller delegated and finished, with replies, once each behind its cursor", async () => {
+  test("has the caller's finished delegations with replies, each once after its cursor", async () => {
     const { alice, bob, finish } = await setup();
     const a1 = (await alice.delegate("scout")).body.id;
     await bob.delegate("scout");
@@ -202,7 +205,7 @@ describe("the inbox", () => {
     expect((await alice.call("GET", `/v1/results?after=${next.cursor}`)).body.results).toEqual([]);
   });
 
-  test("has what asked, was answered and finished once, where it stands now", async () => {
+  test("has a delegation that asked, was answered and finished once, in its current state", async () => {
     const { admin, alice } = await setup();
     const { id } = (await alice.delegate("scout")).body;
     const lease = (await admin.lease("scout")).body.leases[0].lease_id;
@@ -219,7 +222,7 @@ describe("the inbox", () => {
     expect((await alice.call("GET", `/v1/results?after=${cursor}`)).body.results).toEqual([]);
   });
 
-  test("is a working agent's too, apart from what it works on", async () => {
+  test("exists for an agent that delegates too, apart from the work it does", async () => {
     const { url, admin, finish } = await setup();
     const scout = await as(url, "agent:scout");
     await admin.delegate("scout");
@@ -232,7 +235,7 @@ describe("the inbox", () => {
 });
 
 describe("artifacts", () => {
-  test("come in chunks: streamed as they are, whole in the delegation", async () => {
+  test("arrive in chunks: streamed as chunks, complete in the delegation", async () => {
     const { admin, alice } = await setup();
     const { id } = (await alice.delegate("scout")).body;
     const lease = (await admin.lease("scout")).body.leases[0].lease_id;
@@ -265,7 +268,7 @@ describe("artifacts", () => {
     });
   });
 
-  test("together with the rest have a limit, told as 413 with the lease kept", async () => {
+  test("count against the limit of a delegation: 413, and the lease stays", async () => {
     const { admin, alice } = await setup({ maxBodyBytes: 4_194_304 });
     const { id } = (await alice.delegate("scout")).body;
     const lease = (await admin.lease("scout")).body.leases[0].lease_id;
@@ -282,7 +285,7 @@ describe("artifacts", () => {
   });
 });
 
-test("what is finished is forgotten after the retention time: record, lists and all", async () => {
+test("a finished delegation is deleted after the retention time, with its entries in lists", async () => {
   const { alice, clock, gateway, finish, redis } = await setup({ retentionMs: 1_000_000 });
   const { id } = (await alice.delegate("scout")).body;
   await finish("scout");
@@ -297,7 +300,7 @@ test("what is finished is forgotten after the retention time: record, lists and 
   expect((await alice.call("GET", "/v1/results", undefined, JSON_ONLY)).body.results).toEqual([]);
 });
 
-test("are narrowed by several states, by when they were made, and by a part of the preview", async () => {
+test("are filtered by several states, by creation time, and by a part of the preview", async () => {
   const { alice, admin, finish } = await setup();
   const made: string[] = [];
   for (const task of ["Deploy the site", "Write a note", "deploy the DOCS €"]) {

@@ -44,7 +44,7 @@ test("the story of a few delegations can be read from the metrics", async () => 
   expect(text).toContain('route="/v1/delegations"');
 });
 
-test("an end is counted once, whatever happens to the delegation after it", async () => {
+test("an end is counted once, whatever happens to the delegation afterwards", async () => {
   const { url, gateway } = await startBroker({ callbackAllow: ["127.0.0.1"] });
   const api = client(url);
   await api.agent("scout");

@@ -44,7 +44,7 @@ async function withLargeWork() {
   return { ...broker, ids, pages };
 }
 
-test("lists, the inbox and pages of events end early when they grow large, and go on by their cursors", async () => {
+test("lists, the inbox and pages of events end early when they grow large, and continue by their cursors", async () => {
   const { alice, ids, pages } = await withLargeWork();
   const listed = await pages("/v1/delegations?limit=100", "delegations", "next_cursor", "cursor");
   expect(listed.map(({ length }) => length)).toEqual([2, 2, 1]);

@@ -142,7 +142,7 @@ describe("a reply is matched", () => {
     expect(JSON.stringify(body)).not.toContain("secret");
   });
 
-  test("as a question that is not said: it interrupts all the same, twice it is one question", async () => {
+  test("as a question without text: it interrupts, and a repeat is the same question", async () => {
     const { leased, send, admin } = await setup();
     const { id, lease_id } = await leased();
     const body = response(lease_id, {
@@ -191,7 +191,7 @@ describe("a reply changes nothing", () => {
     expect(await dump(redis)).toEqual(lapsed);
   });
 
-  test("when it names nothing known, or somebody else's", async () => {
+  test("when its ids are unknown or belong to another agent", async () => {
     const { leased, send, redis, url } = await setup();
     const { id, lease_id } = await leased();
     const other = await as(url, "agent:other");
@@ -246,7 +246,7 @@ describe("a Task with many artifacts", () => {
     expect((await admin.get(id)).body).toMatchObject({ artifacts: many, progress: { message: "said" } });
   });
 
-  test("and nothing to say is an artifact event", async () => {
+  test("and no message is an artifact event", async () => {
     const { leased, send, admin } = await setup();
     const { id, lease_id } = await leased();
     const silent = { id: "t", status: { state: "working" }, artifacts: artifacts(3) };
@@ -256,7 +256,7 @@ describe("a Task with many artifacts", () => {
     expect(event).not.toHaveProperty("artifact");
   });
 
-  test("that asks is one event, and asked again a duplicate", async () => {
+  test("that asks is one event, and a repeat is a duplicate", async () => {
     const { leased, send, admin, redis } = await setup();
     const { id, lease_id } = await leased();
     const body = response(lease_id, { task: task("input-required", { artifacts: artifacts(150) }) });
@@ -270,7 +270,7 @@ describe("a Task with many artifacts", () => {
     expect((await admin.get(id)).body.artifacts).toEqual(artifacts(150));
   });
 
-  test("that is over is taken up to the limit", async () => {
+  test("that is finished is accepted up to the limit", async () => {
     const { leased, send, admin, scout } = await setup();
     const first = await leased();
     const many = artifacts(LIMITS.artifacts.value);
@@ -286,7 +286,7 @@ describe("a Task with many artifacts", () => {
     expect((await scout.reply(third.lease_id, tooMany)).body.code).toBe("invalid_request");
   });
 
-  test("that is too large together leaves nothing", async () => {
+  test("that is too large in total leaves nothing", async () => {
     const { leased, send, redis } = await setup();
     const { id, lease_id } = await leased();
     await redis.hset(`{errand:0}:d:${id}`, "bytes", LIMITS.delegation_bytes.value - 100);
@@ -318,7 +318,7 @@ test("ids as long as other software makes them lose no work", async () => {
   expect((await admin.delegate("scout", tooLong)).body.code).toBe("invalid_request");
 });
 
-test("a lease id that an agent hands back in metadata is kept and told nowhere", async () => {
+test("a lease id that an agent echoes in metadata is neither stored nor shown", async () => {
   const { leased, send, admin, scout, redis } = await setup();
   const secret = "the-lease-that-must-not-be-seen";
   const metadata = { lease_id: secret, page: 1 };
@@ -364,7 +364,7 @@ test("a lease id that an agent hands back in metadata is kept and told nowhere",
   }
 });
 
-test("a reply whose ids name two leases is refused, and either lease goes on", async () => {
+test("a reply whose ids name two leases is refused, and both leases continue", async () => {
   const { leased, send, scout, admin } = await setup();
   const { id, lease_id } = await leased();
   await scout.release(lease_id);

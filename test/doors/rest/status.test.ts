@@ -3,7 +3,7 @@ import { API_INFO } from "../../../src/doors/openapi/document.ts";
 import { statusSchema } from "../../../src/schema/status.ts";
 import { as, client, request, startBroker } from "../../support/broker.ts";
 
-test("says version, time and who asks; Redis' settings to the operator and viewers alone", async () => {
+test("shows version, time and principal; Redis' settings only to the operator and viewers", async () => {
   const { url, redis, clock } = await startBroker();
   const api = client(url);
   const { status, body } = await api.call("GET", "/v1/status");
@@ -38,7 +38,7 @@ test("says version, time and who asks; Redis' settings to the operator and viewe
   expect((await client(url, null).call("GET", "/v1/status")).status).toBe(401);
 });
 
-test("who asks often for readiness, without a token, does not make Redis write each time", async () => {
+test("frequent readiness checks without a token do not each write to Redis", async () => {
   const { url, gateway } = await startBroker();
   const { redis } = gateway.broker;
   const ran = vi.spyOn(redis, "evalsha");

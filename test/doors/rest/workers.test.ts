@@ -4,7 +4,7 @@ import { Admin } from "../../../src/client/admin.ts";
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
-test("workers that poll and workers that hold work are listed, with what they hold", async () => {
+test("workers that poll and workers that hold leases are listed, with their delegations", async () => {
   const { url, another } = await startBroker();
   const second = await another();
   const admin = client(url);
