@@ -72,6 +72,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
     stopping: stopping.signal,
     unready: () => unready(connections),
     mcpExtension: options.mcpExtension,
+    direct: options.direct,
     mcpPingMs: options.mcpPingMs,
   });
   let listener: Listener | undefined;
