@@ -1,11 +1,11 @@
 /** Makes the parts of the engine, connects them, and lists those that run, in the order in which they start. */
 import { renderPush } from "./doors/a2a/push/push-notification.ts";
 import { Quotas } from "./engine/access/quotas.ts";
+import { ReadLimiter } from "./engine/access/read-limiter.ts";
 import { Tokens } from "./engine/access/tokens.ts";
-import { Turns } from "./engine/access/turns.ts";
 import { inBackground, warn } from "./engine/after-move.ts";
-import { Presences } from "./engine/agents/presence.ts";
-import { Agents } from "./engine/agents/store.ts";
+import { PresenceTracker } from "./engine/agents/presence.ts";
+import { AgentStore } from "./engine/agents/store.ts";
 import type { Broker } from "./engine/broker.ts";
 import { Cascades } from "./engine/delegations/cascades.ts";
 import { findGrants } from "./engine/leases/find-grants.ts";
@@ -74,7 +74,7 @@ export function wireEngine(options: GatewayOptions, given: Given): Engine {
     if (record && outcome.kind === "ok") handoff.moved(record);
   };
   const writer = new Writer(redis, shards, clock, retentionMs, observe, memory);
-  const agents = new Agents(redis, shards, clock, retentionMs);
+  const agents = new AgentStore(redis, shards, clock, retentionMs);
   const pushAgents = new PushAgentRunner(() => broker);
   const cascades = new Cascades(() => broker);
   const handoff = new Handoff({
@@ -86,7 +86,7 @@ export function wireEngine(options: GatewayOptions, given: Given): Engine {
     pushAgents,
     broadcast: (agent, drain) =>
       bus.publish(shards.ofAgent(agent).wake, `${gateway} ${agent}${drain ? " drain" : ""}`),
-    isBlocked: (agent) => agents.isHeld(agent),
+    isBlocked: (agent) => agents.isBlocked(agent),
     findGrants: (agent, grants) => findGrants(broker, agent, grants),
     giveBack: (lease) => giveBack(broker, lease),
     onHandBack: () => metrics.handedBack.inc(),
@@ -131,9 +131,11 @@ export function wireEngine(options: GatewayOptions, given: Given): Engine {
     pushAgents,
     agents,
     tokens: new Tokens(redis, bus, options.operatorToken),
-    presence: new Presences(redis, shards, handoff.polls, gateway, log, (agent) => pushAgents.has(agent)),
+    presence: new PresenceTracker(redis, shards, handoff.polls, gateway, log, (agent) =>
+      pushAgents.has(agent),
+    ),
     quotas: new Quotas(options.quotas),
-    turns: new Turns(),
+    turns: new ReadLimiter(),
     outbound,
     egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
     hosts: new HostPlaces(),
@@ -161,7 +163,7 @@ export function wireEngine(options: GatewayOptions, given: Given): Engine {
     {
       name: "memory guard",
       start: async () => {
-        await memory.look();
+        await memory.check();
         memory.start();
       },
       stop: () => memory.stop(),

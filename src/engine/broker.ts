@@ -15,10 +15,10 @@ import type { RedisStatus } from "../schema/status.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Quotas } from "./access/quotas.ts";
+import type { ReadLimiter } from "./access/read-limiter.ts";
 import type { Tokens } from "./access/tokens.ts";
-import type { Turns } from "./access/turns.ts";
-import type { Presences } from "./agents/presence.ts";
-import type { Agents } from "./agents/store.ts";
+import type { PresenceTracker } from "./agents/presence.ts";
+import type { AgentStore } from "./agents/store.ts";
 import type { Handoff } from "./leases/handoff.ts";
 import type { Egress } from "./outbound/egress.ts";
 import type { HostPlaces } from "./outbound/host-places.ts";
@@ -70,12 +70,12 @@ export interface Work {
 
 /** Who may do what, and how much of it. */
 export interface Principals {
-  readonly agents: Agents;
+  readonly agents: AgentStore;
   readonly tokens: Tokens;
-  readonly presence: Presences;
+  readonly presence: PresenceTracker;
   readonly quotas: Quotas;
   /** For large reads. */
-  readonly turns: Turns;
+  readonly turns: ReadLimiter;
 }
 
 /** Callbacks and push notifications. */

@@ -78,14 +78,14 @@ export class Feed {
    * Whether events of that delegation behind this one may have been delivered already, so that who subscribes now may
    * have missed some.
    */
-  mayHaveTold(shard: number, delegation_id: string, after: string): boolean {
+  mayHaveDelivered(shard: number, delegation_id: string, after: string): boolean {
     const found = this.#newest.get(delegation_id) ?? this.#newestBefore.get(delegation_id);
     const newest = found ?? this.#forgotten[shard] ?? "0-0";
     return compareIds(newest, after) > 0;
   }
 
   /** Whether this event was delivered already. */
-  hasBrought(shard: number, id: string): boolean {
+  hasDelivered(shard: number, id: string): boolean {
     return compareIds(this.#positions[shard] ?? "0-0", id) >= 0;
   }
 

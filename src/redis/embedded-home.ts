@@ -7,7 +7,7 @@ import { chmod, link, lstat, mkdir, open, readFile, realpath, rm, stat, writeFil
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-export type Home = {
+export type EmbeddedHome = {
   readonly data: string;
   readonly lock: string;
   readonly logfile: string;
@@ -30,7 +30,7 @@ export async function secureDataDir(dataDir: string): Promise<string> {
 
 export const logfileIn = (dataDir: string): string => join(dataDir, "redis", "redis.log");
 
-export async function prepareHome(dataDir: string, runtimeDir: string | undefined): Promise<Home> {
+export async function prepareHome(dataDir: string, runtimeDir: string | undefined): Promise<EmbeddedHome> {
   const root = await secureDataDir(dataDir);
   const data = join(root, "redis");
   await mkdir(data, { recursive: true, mode: 0o700 });

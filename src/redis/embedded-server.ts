@@ -7,7 +7,7 @@ import { createConnection } from "node:net";
 import { totalmem } from "node:os";
 import { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Home } from "./embedded-home.ts";
+import type { EmbeddedHome } from "./embedded-home.ts";
 import type { RedisServerBinary } from "./find-server.ts";
 
 export type Exit = { readonly code: number | null; readonly signal: string | null; readonly stderr: string };
@@ -24,7 +24,7 @@ export const LOCK_HELD = 75;
 const STOP_MS = 10_000;
 const PROBE_MS = 2_000;
 
-export function configOf(home: Home, fsync: "always" | "everysec"): string {
+export function configOf(home: EmbeddedHome, fsync: "always" | "everysec"): string {
   // In a container the machine's memory is not ours.
   const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
   return [
@@ -131,7 +131,7 @@ export async function terminate(child: Launched): Promise<void> {
   await child.exited;
 }
 
-export type Sight =
+export type Probe =
   | { readonly state: "absent" | "denied"; readonly pid?: undefined }
   | {
       readonly state: "loading" | "ready";
@@ -140,7 +140,7 @@ export type Sight =
     };
 
 /** Who answers at the socket; silence counts as absence, because the lock tells the difference. */
-export function probe(socket: string, password: string): Promise<Sight> {
+export function probe(socket: string, password: string): Promise<Probe> {
   return new Promise((resolve) => {
     const link = createConnection(socket);
     let said = "";
@@ -160,7 +160,7 @@ export function probe(socket: string, password: string): Promise<Sight> {
   });
 }
 
-function read(said: string): Sight {
+function read(said: string): Probe {
   if (/^-(WRONGPASS|NOAUTH)/m.test(said)) return { state: "denied" };
   // Any other answer to PING, an error too, comes from a Redis that lives.
   if (!/\+OK\r\n$/.test(said)) return { state: "absent" };

@@ -4,7 +4,7 @@
  */
 import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Home, prepareHome } from "./embedded-home.ts";
+import { type EmbeddedHome, prepareHome } from "./embedded-home.ts";
 import { logSince, readLoad } from "./embedded-log.ts";
 import {
   configOf,
@@ -52,7 +52,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedR
 
 class Keeper implements EmbeddedRedis {
   readonly #options: EmbeddedOptions;
-  readonly #home: Home;
+  readonly #home: EmbeddedHome;
   readonly #stopping = new AbortController();
   #child: Launched | undefined;
   #pid: number | undefined;
@@ -62,7 +62,7 @@ class Keeper implements EmbeddedRedis {
   #logFrom = 0;
   #lastTrouble = "";
 
-  constructor(options: EmbeddedOptions, home: Home) {
+  constructor(options: EmbeddedOptions, home: EmbeddedHome) {
     this.#options = options;
     this.#home = home;
   }

@@ -18,7 +18,7 @@ async function setup() {
         batch.xadd(STREAM, "*", ...entryFields({ delegation_id }));
       }
       written.push(...((await batch.exec()) ?? []).map(([, id]) => String(id)));
-      await until(() => feed.hasBrought(0, written.at(-1) ?? ""));
+      await until(() => feed.hasDelivered(0, written.at(-1) ?? ""));
     }
     return written;
   };
@@ -31,24 +31,24 @@ test("the feed knows of which delegations it told lately, and may have told of t
   const { feed, bring } = await setup();
   const [before = ""] = await bring(["dlg_0_before"]);
   const [first = ""] = await bring(["dlg_0_one"]);
-  expect(feed.mayHaveTold(0, "dlg_0_one", before)).toBe(true);
-  expect(feed.mayHaveTold(0, "dlg_0_one", first)).toBe(false);
-  expect(feed.mayHaveTold(0, "dlg_0_never", before)).toBe(false);
+  expect(feed.mayHaveDelivered(0, "dlg_0_one", before)).toBe(true);
+  expect(feed.mayHaveDelivered(0, "dlg_0_one", first)).toBe(false);
+  expect(feed.mayHaveDelivered(0, "dlg_0_never", before)).toBe(false);
 
   // One half later it is still known.
   const halves = await bring(many("a"));
-  expect(feed.mayHaveTold(0, "dlg_0_one", before)).toBe(true);
-  expect(feed.mayHaveTold(0, "dlg_0_one", first)).toBe(false);
-  expect(feed.mayHaveTold(0, "dlg_0_never", before)).toBe(false);
+  expect(feed.mayHaveDelivered(0, "dlg_0_one", before)).toBe(true);
+  expect(feed.mayHaveDelivered(0, "dlg_0_one", first)).toBe(false);
+  expect(feed.mayHaveDelivered(0, "dlg_0_never", before)).toBe(false);
   const [second = ""] = await bring(["dlg_0_one"]);
-  expect(feed.mayHaveTold(0, "dlg_0_one", first)).toBe(true);
+  expect(feed.mayHaveDelivered(0, "dlg_0_one", first)).toBe(true);
 
   // Two halves later all that was told before may have been of anybody.
   await bring(many("b"));
   const last = (await bring(many("c"))).at(-1) ?? "";
-  expect(feed.mayHaveTold(0, "dlg_0_never", halves.at(-1) ?? "")).toBe(true);
-  expect(feed.mayHaveTold(0, "dlg_0_one", first)).toBe(true);
-  expect(feed.mayHaveTold(0, "dlg_0_one", last)).toBe(false);
-  expect(feed.mayHaveTold(0, "dlg_0_c4999", second)).toBe(true);
-  expect(feed.mayHaveTold(0, "dlg_0_c4999", last)).toBe(false);
+  expect(feed.mayHaveDelivered(0, "dlg_0_never", halves.at(-1) ?? "")).toBe(true);
+  expect(feed.mayHaveDelivered(0, "dlg_0_one", first)).toBe(true);
+  expect(feed.mayHaveDelivered(0, "dlg_0_one", last)).toBe(false);
+  expect(feed.mayHaveDelivered(0, "dlg_0_c4999", second)).toBe(true);
+  expect(feed.mayHaveDelivered(0, "dlg_0_c4999", last)).toBe(false);
 });

@@ -97,7 +97,7 @@ test.each([
     );
 
     await redis.del(...(await redis.keys("filler:*")));
-    await gateway.broker.memory.look();
+    await gateway.broker.memory.check();
     expect((await alice.message(one.id, "more")).status).toBe(202);
   },
 );

@@ -98,7 +98,7 @@ test("a report over MCP that waits for a follow-up does not count against its pr
   });
   await until(async () => (await bob.get(id)).body.progress?.message === "on it", { what: "the report" });
   expect(gateway.inProgress("agent:scout").running).toBe(0);
-  expect(gateway.broker.quotas.held({ text: "agent:scout" }, "polls")).toBe(0);
+  expect(gateway.broker.quotas.inUse({ text: "agent:scout" }, "polls")).toBe(0);
   await bob.message(id, "go on");
   expect((await report).body.result.structuredContent.messages).toMatchObject([{ text: "go on" }]);
 });

@@ -106,7 +106,7 @@ test.each([
 ] as const)("a submit that is refused takes nothing: %s", async (refusal, spec) => {
   const { submit, inState, agents, redis, ticketOf } = await takingDesk(spec);
   const waiting = await inState("submitted");
-  if (refusal === "no_agent") await agents.close("scout", true);
+  if (refusal === "no_agent") await agents.beginDeletion("scout", true);
   const { outcome, record, taken } = await submit({}, refusal === "exists" ? waiting : undefined);
   expect([outcome.kind, taken]).toEqual([refusal, undefined]);
   expect(record?.state).toBe(refusal === "exists" ? "submitted" : undefined);

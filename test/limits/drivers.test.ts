@@ -36,7 +36,7 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   session_seconds: ["test/doors/mcp/transport.test.ts", "expires after the idle time, not before"],
   gateway_unread_bytes: ["test/doors/http/inflow.test.ts", "mostOfAll"],
   stalled_seconds: ["test/doors/http/slow-readers.test.ts", "LIMITS.stalled_seconds"],
-  reads: ["test/engine/access/turns.test.ts", "LIMITS.reads"],
+  reads: ["test/engine/access/read-limiter.test.ts", "LIMITS.reads"],
 };
 
 test.each([...AT_REST, ...IN_FLIGHT])("%s is driven to its limit", (name) => {

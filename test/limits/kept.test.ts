@@ -240,7 +240,7 @@ test("the limit follows maxmemory, the setting and the shards; at 100 percent, w
     kind: "caller" | "operator" = "caller",
   ) => {
     const pressure = new MemoryGuard(redis, options);
-    await pressure.look();
+    await pressure.check();
     return pressure.mostKept({ kind });
   };
   await redis.config("SET", "maxmemory", "0");

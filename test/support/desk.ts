@@ -4,7 +4,7 @@
  */
 import { Redis } from "ioredis";
 import { inject, onTestFinished } from "vitest";
-import { Agents } from "../../src/engine/agents/store.ts";
+import { AgentStore } from "../../src/engine/agents/store.ts";
 import { readRecord } from "../../src/lifecycle/record.ts";
 import type { MoveName } from "../../src/lifecycle/states.ts";
 import { type Command, type Outcome, Writer } from "../../src/lifecycle/writer.ts";
@@ -19,7 +19,7 @@ export async function openDesk(spec: unknown = {}) {
   const clock = { offset_ms: 0 };
   const shards = new Shards(1);
   const writer = new Writer(redis, shards, clock, 3_600_000);
-  const agents = new Agents(redis, shards, clock, 3_600_000);
+  const agents = new AgentStore(redis, shards, clock, 3_600_000);
   await agents.put("scout", agentRequestSchema.parse(spec));
   const nonces = (function* () {
     for (let n = 1; ; n += 1) yield `n${n}`;

@@ -45,7 +45,7 @@ export class RequestScope implements PollSignal {
     hooks: ShutdownHooks,
   ) {
     if (quota !== null) {
-      owner.broker.quotas.take(owner.principal, quota);
+      owner.broker.quotas.acquire(owner.principal, quota);
       owner.endTurn();
     }
     this.#owner = owner;
@@ -88,7 +88,7 @@ export class RequestScope implements PollSignal {
   release(): void {
     if (this.#released) return;
     this.#released = true;
-    if (this.#quota !== null) this.#owner.broker.quotas.giveBack(this.#owner.principal, this.#quota);
+    if (this.#quota !== null) this.#owner.broker.quotas.release(this.#owner.principal, this.#quota);
     this.#token.release();
     this.#hooks.delete(this.#end);
     this.#outgoing?.off("close", this.#end);

@@ -3,7 +3,7 @@
  * question with a nested schema becomes a form for text. A form never asks for a credential, only whether it was given.
  */
 import { type InputRequests, inputRequired, inputResponse, isSpecType } from "@modelcontextprotocol/server";
-import { preview } from "../../engine/delegations/delegate.ts";
+import { preview } from "../../engine/delegations/preview.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import type { AnswerInput } from "../../schema/interrupt.ts";

@@ -4,7 +4,7 @@
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { preview } from "../../engine/delegations/delegate.ts";
+import { preview } from "../../engine/delegations/preview.ts";
 import { categorySchema, ERRORS, ErrandError, type ErrorCode } from "../../schema/errors.ts";
 import { RECOVERIES } from "./recoveries.ts";
 

@@ -90,7 +90,7 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
   const sessions = new Sessions({
     clock,
     stopping,
-    limit: quotas.most("sessions"),
+    limit: quotas.limit("sessions"),
     createServer: (trackCall) =>
       createServer({
         era: "legacy",

@@ -2,8 +2,9 @@
  * Parses the reply of an A2A agent (1.0 or 0.3, in a JSON-RPC response or bare) into an address and an action. Limit: ids
  * are only read; the engine looks them up.
  */
-import { preview } from "../../engine/delegations/delegate.ts";
+
 import { bodyHash } from "../../engine/delegations/idempotency.ts";
+import { preview } from "../../engine/delegations/preview.ts";
 import type { Action, Address } from "../../engine/leases/a2a-reply.ts";
 import { parseLeaseId } from "../../redis/shards.ts";
 import { type Artifact, type Message, textOf } from "../../schema/a2a.ts";

@@ -1,7 +1,7 @@
 /** Agents: create, replace, change, read, list, pause, delete. Limit: only the agent and the operator see its settings. */
 import { z } from "zod";
 import type { Principal } from "../../engine/access/access.ts";
-import { agentPage, type ListedAgent } from "../../engine/agents/pages.ts";
+import { agentPage, type ListedAgent } from "../../engine/agents/list.ts";
 import { setPaused } from "../../engine/agents/pause.ts";
 import { type Changed, patchAgent, putAgent } from "../../engine/agents/put.ts";
 import { removeAgent } from "../../engine/agents/remove.ts";

@@ -3,8 +3,9 @@
  * who may send them.
  */
 import { z } from "zod";
+import { type Bulk, cancelMany, redriveMany } from "../../engine/delegations/bulk.ts";
 import { cancel } from "../../engine/delegations/cancel.ts";
-import { type Bulk, cancelMany, redrive, redriveMany } from "../../engine/delegations/redrive.ts";
+import { redrive } from "../../engine/delegations/redrive.ts";
 import { answer } from "../../engine/questions/answer.ts";
 import { message } from "../../engine/questions/message.ts";
 import { cancelRequestSchema, delegationSchema } from "../../schema/delegation.ts";

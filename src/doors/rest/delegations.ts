@@ -3,7 +3,7 @@ import { z } from "zod";
 import { delegate } from "../../engine/delegations/delegate.ts";
 import { erase } from "../../engine/delegations/erase.ts";
 import { list } from "../../engine/delegations/list.ts";
-import { isSettled, readWhenReady, shownWhole } from "../../engine/delegations/read.ts";
+import { delegationJson, isSettled, readWhenReady } from "../../engine/delegations/read.ts";
 import { results } from "../../engine/delegations/results.ts";
 import { formatCursor, parseCursor } from "../../events/cursor.ts";
 import {
@@ -49,7 +49,7 @@ export const delegationRoutes: readonly Route[] = [
       const scope = wait_seconds === 0 ? null : request.openScope("polls");
       try {
         // In parallel, so that an unresponsive Redis delays the response only once.
-        const present = broker.presence.glance(body.target);
+        const present = broker.presence.cached(body.target);
         const accepted = await delegate(broker, principal, body, {
           traceparent: traceparentOf(request.header("traceparent")),
           idempotencyKey: request.header("idempotency-key"),
@@ -85,7 +85,7 @@ export const delegationRoutes: readonly Route[] = [
       const record = await request.withScope(wait_seconds, (signal) =>
         readWhenReady(request.broker, request.principal, id, { wait_seconds, after_version, signal }),
       );
-      return jsonText(200, shownWhole(request.principal, record));
+      return jsonText(200, delegationJson(request.principal, record));
     },
   }),
   route({

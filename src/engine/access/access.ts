@@ -4,7 +4,7 @@
  */
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import type { Agents } from "../agents/store.ts";
+import type { AgentStore } from "../agents/store.ts";
 
 export interface Principal {
   readonly text: string;
@@ -50,7 +50,7 @@ export const matchesPattern = (principal: Principal, pattern: string): boolean =
 
 /** To whom it does not concern, a delegation does not exist. */
 export async function canSee(
-  { agents }: { readonly agents: Pick<Agents, "since"> },
+  { agents }: { readonly agents: Pick<AgentStore, "since"> },
   principal: Principal,
   record: Pick<StoredDelegation, "delegator" | "target" | "created_at">,
 ): Promise<boolean> {

@@ -26,19 +26,19 @@ export class Quotas {
   }
 
   /** How many the principal has open. */
-  held({ text }: Pick<Principal, "text">, quota: Quota): number {
+  inUse({ text }: Pick<Principal, "text">, quota: Quota): number {
     return this.#held[quota].get(text) ?? 0;
   }
 
   /** For who counts by himself. */
-  most(quota: Quota): number {
+  limit(quota: Quota): number {
     return this.#limits[quota];
   }
 
   /** Throws `quota_exceeded` when the principal has as many open as it may. */
   requireRoom(principal: Principal, quota: Quota): void {
     const limit = this.#limits[quota];
-    if (principal.kind === "operator" || this.held(principal, quota) < limit) return;
+    if (principal.kind === "operator" || this.inUse(principal, quota) < limit) return;
     throw new ErrandError(
       "quota_exceeded",
       `${principal.text} has ${limit} ${quota} open at this gateway; that is the limit.`,
@@ -46,14 +46,14 @@ export class Quotas {
     );
   }
 
-  /** Counts one; {@link giveBack} is owed, once. */
-  take(principal: Principal, quota: Quota): void {
+  /** Counts one; {@link release} is owed, once. */
+  acquire(principal: Principal, quota: Quota): void {
     this.requireRoom(principal, quota);
-    this.#held[quota].set(principal.text, this.held(principal, quota) + 1);
+    this.#held[quota].set(principal.text, this.inUse(principal, quota) + 1);
   }
 
-  giveBack({ text }: Pick<Principal, "text">, quota: Quota): void {
-    const left = this.held({ text }, quota) - 1;
+  release({ text }: Pick<Principal, "text">, quota: Quota): void {
+    const left = this.inUse({ text }, quota) - 1;
     if (left > 0) this.#held[quota].set(text, left);
     else this.#held[quota].delete(text);
   }

@@ -22,7 +22,7 @@ const STALE_MS = 600_000;
 const GLANCE_MS = 200;
 const MAX_GLANCES = 10_000;
 
-export class Presences {
+export class PresenceTracker {
   readonly #redis: Redis;
   readonly #shards: Shards;
   readonly #polls: Pick<ParkedPolls, "waiting">;
@@ -124,7 +124,7 @@ export class Presences {
   /**
    * For an answer that is about something else: at most {@link GLANCE_MS} old, and `offline` when it can not be had.
    */
-  glance(agent: string): Promise<Presence> {
+  cached(agent: string): Promise<Presence> {
     const now = Date.now();
     const known = this.#glances.get(agent);
     if (known && known.until > now) return known.presence;

@@ -16,15 +16,19 @@ export async function removeAgent(
 ): Promise<boolean> {
   requireOperator(principal, "delete agents");
   const { delivery } = (await broker.agents.get(agent)).spec;
-  if (!(await broker.agents.close(agent, force))) return false;
+  if (!(await broker.agents.beginDeletion(agent, force))) return false;
   await audit(broker, principal, "agent.delete", agent, { force });
   await broker.tokens.revokeAll(`agent:${agent}`);
   const options = { reason: "the agent was deleted", cascade: true };
-  for (let ids = await broker.agents.live(agent); ids.length > 0; ids = await broker.agents.live(agent)) {
+  for (
+    let ids = await broker.agents.liveDelegations(agent);
+    ids.length > 0;
+    ids = await broker.agents.liveDelegations(agent)
+  ) {
     await Promise.all(ids.map((id) => cancelIfLive(broker, "operator", id, options)));
   }
   await broker.tickets.drop(agent);
-  await broker.agents.forget(agent);
+  await broker.agents.finishDeletion(agent);
   if (delivery.mode === "push" || broker.pushAgents.has(agent)) await broker.pushAgents.changed(agent);
   return true;
 }

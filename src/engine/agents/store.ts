@@ -93,7 +93,7 @@ const beingDeleted = (name: string): ErrandError =>
 
 const LIVE = ["submitted", "working", "interrupted"] as const;
 
-export class Agents {
+export class AgentStore {
   readonly #redis: Redis;
   readonly #shards: Shards;
   readonly #clock: Clock;
@@ -215,7 +215,7 @@ export class Agents {
   }
 
   /** Whether it is to be handed nothing now, as the script sees it: paused, being deleted, or at its max_working. */
-  async isHeld(name: string): Promise<boolean> {
+  async isBlocked(name: string): Promise<boolean> {
     const keys = this.#shards.ofAgent(name);
     const [[paused, deleting, cap], working] = await Promise.all([
       this.#redis.hmget(keys.agent(name), "paused", "deleting", "max_working"),
@@ -226,9 +226,9 @@ export class Agents {
 
   /**
    * Begins a deletion: from here on nothing new comes in and nothing is handed out. False when the agent is busy
-   * and `force` is off. What follows may be repeated until {@link forget}.
+   * and `force` is off. What follows may be repeated until {@link finishDeletion}.
    */
-  async close(name: string, force: boolean): Promise<boolean> {
+  async beginDeletion(name: string, force: boolean): Promise<boolean> {
     const keys = this.#shards.ofAgent(name);
     const live = LIVE.map((state) => keys.live(name, state));
     const closed = await closeScript.run(this.#redis, [keys.agent(name), ...live], [force ? 1 : 0]);
@@ -237,7 +237,7 @@ export class Agents {
   }
 
   /** Ids of live delegations, some of each state; empty when there are none left. */
-  async live(name: string): Promise<string[]> {
+  async liveDelegations(name: string): Promise<string[]> {
     const keys = this.#shards.ofAgent(name);
     const sets = await Promise.all(
       LIVE.map((state) => this.#redis.zrange(keys.live(name, state), "0", "99")),
@@ -246,7 +246,7 @@ export class Agents {
   }
 
   /** Takes away what is left of it, itself last, so that a new agent of its name sees nothing of it. */
-  async forget(name: string): Promise<void> {
+  async finishDeletion(name: string): Promise<void> {
     const keys = this.#shards.ofAgent(name);
     await Promise.all(
       this.#shards.all.map(async (shard) => {

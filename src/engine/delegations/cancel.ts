@@ -1,6 +1,6 @@
 /**
- * Canceling a delegation in any live state. Limit: its children follow behind the move, usually before the answer; the
- * sweep finishes what is cut short.
+ * Cancels a delegation in any live state. Limit: its children are canceled after the move, usually before the answer; the
+ * sweep finishes a cascade that was cut short.
  */
 import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
 import { failure } from "../../lifecycle/script.ts";
@@ -24,11 +24,11 @@ export async function cancel(
 
 export interface CancelOptions {
   readonly reason?: string | undefined;
-  /** Cancel what was delegated under it, too. */
+  /** Cancel its children, too. */
   readonly cascade: boolean;
 }
 
-/** Makes the move only; the caller handles what follows from it. */
+/** Makes the move only; the caller calls `afterMove`. */
 export async function cancelMove(
   broker: Broker,
   by: string,
@@ -52,7 +52,7 @@ export async function cancelMove(
   return broker.writer.move({ move: "cascade", id, params: { cascade: by }, read });
 }
 
-/** Cancels in the name of `by`, whose right to cancel is checked already. A second cancel can only reach the children. */
+/** Cancels in the name of `by`, whose permission the caller has checked. A second cancel can only reach the children. */
 export async function cancelAs(
   broker: Broker,
   by: string,
@@ -71,7 +71,7 @@ export async function cancelAs(
   throw refusal(outcome, id);
 }
 
-/** The same for what may have come to its own end, or be forgotten, meanwhile; null then. */
+/** Returns null when the delegation ended or was deleted meanwhile. */
 export async function cancelIfLive(
   broker: Broker,
   by: string,

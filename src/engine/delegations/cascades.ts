@@ -1,6 +1,6 @@
 /**
- * Cancels the children of a canceled delegation, in the background. Limit: a few cascades run at once, with a few
- * children at a time; the sweep takes over the rest, and what is cut short.
+ * Cancels the children of a canceled delegation, in the background. Limit: a few cascades run at once, a few children at a
+ * time; the sweep continues the rest.
  */
 import { Script } from "../../redis/script.ts";
 import { afterMove } from "../after-move.ts";
@@ -10,14 +10,14 @@ import { cancelMove } from "./cancel.ts";
 
 const CASCADES_AT_ONCE = 4;
 const CHILDREN_AT_ONCE = 16;
-/** Running or waiting here; more are left to the sweep. */
-const MOST = 1_000;
-/** Well before the sweep would take it over. */
+/** Cascades running or waiting at this gateway; the sweep gets more. */
+const MAX_CASCADES = 1_000;
+/** Well before the sweep takes it over. */
 const EXTEND_AFTER_MS = 1_500;
-/** Longer than a submit may be under way. */
+/** Longer than any submit takes. */
 const TOMBSTONE_MS = 3_600_000;
 
-/** KEYS: the record, its tombstone · ARGV: kept for, ms · 1 when it exists; else it never will. */
+/** KEYS: the record, its tombstone · ARGV: ttl in ms · 1 when the record exists; otherwise it can no longer be created. */
 const tombstoneScript = new Script(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 1 then return 1 end
 redis.call('SET', KEYS[2], 1, 'PX', ARGV[1])
@@ -46,7 +46,7 @@ export class Cascades implements CascadeService {
     this.#broker = broker;
   }
 
-  /** Resolves when all descendants are canceled, or left to the sweep. Joins a cascade that already runs here. */
+  /** Resolves when all descendants are canceled or left to the sweep. Joins a cascade that already runs here. */
   run(id: string, { by, claim }: Cascade): Promise<void> {
     const claimedAt = performance.now();
     const known = this.#tasks.get(id);
@@ -54,14 +54,14 @@ export class Cascades implements CascadeService {
       Object.assign(known, { claim, claimedAt });
       return known.done;
     }
-    if (this.#stopped || this.#tasks.size >= MOST) return Promise.resolve();
+    if (this.#stopped || this.#tasks.size >= MAX_CASCADES) return Promise.resolve();
     const task: Task = { by, claim, claimedAt, done: Promise.resolve() };
     this.#tasks.set(id, task);
     task.done = this.#run(id, task).finally(() => this.#tasks.delete(id));
     return task.done;
   }
 
-  /** Lets the children under way end; the sweep of another gateway goes on with the rest. */
+  /** Finishes the children in progress; the sweep of another gateway continues with the rest. */
   stop(): void {
     this.#stopped = true;
   }
@@ -74,7 +74,7 @@ export class Cascades implements CascadeService {
       await this.#cancelChildren(id, task, below);
     } finally {
       const next = this.#waiting.shift();
-      // Its place goes to the next in line.
+      // The next one gets its place.
       if (next) next();
       else this.#running -= 1;
     }
@@ -124,7 +124,7 @@ export class Cascades implements CascadeService {
     if (outcome.kind === "state" || outcome.kind === "missing") return;
     if (outcome.kind !== "ok") throw refusal(outcome, child);
     const { cascade, claimed_until } = outcome;
-    // Not awaited here: it needs one of the places itself.
+    // Not awaited here: it needs a place of its own.
     if (cascade !== undefined) below.push(broker.deliverPending(child, { cascade, claimed_until }));
     await afterMove(broker, child, { ...outcome, cascade: undefined });
   }

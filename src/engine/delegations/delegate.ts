@@ -1,7 +1,4 @@
-/**
- * Accepting a delegation. Limit: accepted means written by the script; the ticket behind it may be lost and
- * made again.
- */
+/** Accepts a delegation. Limit: accepted means written by the script; a ticket that gets lost is made again. */
 import { randomUUID } from "node:crypto";
 import { type Ancestor, readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
 import { isOutOfMemory } from "../../redis/errors.ts";
@@ -16,22 +13,12 @@ import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { type MakePush, pushParams } from "../outbound/push-notifications/configs.ts";
 import { reserve } from "./idempotency.ts";
+import { preview } from "./preview.ts";
 import { adopt, ancestorsOf, disown } from "./tree.ts";
 
 const DEFAULT_TTL_MS = 604_800_000;
-const PREVIEW_BYTES = 100;
 
-/** The first bytes of a text, cut on a character. */
-export function preview(text: string, bytes: number = PREVIEW_BYTES): string {
-  // A character has a byte at least.
-  const buffer = Buffer.from(text.length > bytes ? text.slice(0, bytes + 1) : text, "utf8");
-  if (buffer.length <= bytes) return text;
-  let end = bytes;
-  while (end > 0 && ((buffer[end] ?? 0) & 0xc0) === 0x80) end -= 1;
-  return buffer.toString("utf8", 0, end);
-}
-
-/** The A2A Message as sent, with what it lacks, and the delegation's id last in its metadata (see envelope.ts). */
+/** The A2A Message as sent, with defaults, and the delegation's id last in its metadata (see lease-payload.ts). */
 function toMessage(request: DelegateRequest, id: string) {
   const { metadata, ...sent } = request.message ?? { parts: [{ text: request.task ?? "" }] };
   const { delegation_id: _ours, ...own } = metadata ?? {};
@@ -53,7 +40,7 @@ const milliseconds = (seconds: number | undefined): number | undefined =>
 const instant = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : Date.parse(text);
 
-/** From now until its deadline. */
+/** Time until the deadline. */
 function lifetimeMs(request: DelegateRequest, now: number): number {
   const start = Math.max(
     now,
@@ -78,19 +65,19 @@ function requireFuture(
 export interface DelegateOptions {
   readonly traceparent?: string | undefined;
   readonly idempotencyKey?: string | undefined;
-  /** What the key stands for: the body as it came. */
+  /** The request body, which the key identifies. */
   readonly body?: unknown;
   /** The name of the idempotency key, stored in the record. */
   readonly keyName?: string | undefined;
-  /** The failed delegation whose place it takes. */
+  /** The failed delegation that it replaces. */
   readonly redriveOf?: string | undefined;
-  /** Told of all that happens to it, from its first event on. */
+  /** A push config that receives every event. */
   readonly push?: MakePush | undefined;
 }
 
 export interface Delegated {
   readonly record: StoredDelegation;
-  /** An earlier request with this key made it. */
+  /** An earlier request with this key created it. */
   readonly replayed: boolean;
 }
 
@@ -113,7 +100,7 @@ export async function delegate(
     }
   }
   for (let voided: string | null = null; ; ) {
-    // Checked before the key is set, so that a refusal leaves no key. A replay is found even when the check refuses it.
+    // Checked before the key is set, so that a refusal leaves no key. A replay is found even when the check fails.
     const checked = await check(broker, principal, request).catch(toRefusal);
     const refused = checked instanceof ErrandError ? checked : null;
     const reservation = await reserve({
@@ -130,7 +117,7 @@ export async function delegate(
       voided,
     });
     const { id, earlier } = reservation;
-    // Found before anything else is asked: what was accepted once stays so, whatever has changed since.
+    // Before the check counts: accepted work stays accepted, whatever has changed since.
     if (earlier) {
       await waitBriefly(offerAgain(broker, earlier));
       return { record: earlier, replayed: true };
@@ -138,10 +125,10 @@ export async function delegate(
     if (checked instanceof ErrandError) throw checked;
     try {
       const named = { ...options, keyName: reservation.name };
-      const made = await place(broker, principal, request, id, checked, named);
+      const made = await create(broker, principal, request, id, checked, named);
       const record = made ?? (await readRecord(broker.redis, broker.shards, id));
       if (record) return { record, replayed: made === null };
-      // Neither made nor found: the id was voided meanwhile, so start over with the key.
+      // Neither created nor found: the id was voided meanwhile, so start over with the key.
       voided = id;
     } catch (error) {
       if (isRefusal(error) && (await reservation.refuse())) await disown(broker, request.parent_id, id);
@@ -165,10 +152,7 @@ async function requireAccepted(broker: Broker, principal: Principal, target: str
   throw new ErrandError("not_accepted", `Agent '${target}' takes no work from ${principal.text}.`);
 }
 
-/**
- * Whoever asks again may do so because the first answer was lost, and the ticket with it. The same ticket twice
- * is one.
- */
+/** A client may retry because the first answer was lost, and the ticket with it. Adding a ticket twice changes nothing. */
 async function offerAgain(broker: Broker, record: StoredDelegation): Promise<void> {
   if (record.state !== "submitted" || record.fence > 0 || record.not_before_at !== null) return;
   await broker.handoff.offer({
@@ -178,9 +162,7 @@ async function offerAgain(broker: Broker, record: StoredDelegation): Promise<voi
   });
 }
 
-/**
- * Null when nothing is made: a concurrent request with the same reservation made the delegation, or the id was voided.
- */
+/** Null when a concurrent request with the same reservation created the delegation, or the id was voided. */
 export async function submit(
   broker: Broker,
   principal: Principal,
@@ -188,10 +170,10 @@ export async function submit(
   id: string,
   options: DelegateOptions,
 ): Promise<StoredDelegation | null> {
-  return place(broker, principal, request, id, await check(broker, principal, request), options);
+  return create(broker, principal, request, id, await check(broker, principal, request), options);
 }
 
-/** Throws every refusal that is known without the script; returns the ancestors of the new delegation. */
+/** Throws every refusal that needs no script; returns the ancestors of the new delegation. */
 async function check(
   broker: Broker,
   principal: Principal,
@@ -205,7 +187,7 @@ async function check(
 }
 
 /** The second half of {@link submit}, after {@link check}. */
-async function place(
+async function create(
   broker: Broker,
   principal: Principal,
   request: DelegateRequest,

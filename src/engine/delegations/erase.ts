@@ -1,6 +1,6 @@
 /**
- * Erases a finished delegation at once: record, events, history, artifacts, and its entries in lists and feeds. Limit:
- * what subscribers, callbacks and push receivers already have stays with them.
+ * Erases a finished delegation: record, events, history, artifacts, and its entries in lists and feeds. Limit: events that
+ * were already delivered stay with their receivers.
  */
 import { ErrandError } from "../../schema/errors.ts";
 import { type Principal, requireControl } from "../access/access.ts";
@@ -11,7 +11,7 @@ import { audit } from "../upkeep/audit.ts";
 import { retireKey } from "./idempotency.ts";
 import { read } from "./read.ts";
 
-/** How often pending work, such as canceling its children or queueing callbacks, is done before erasing gives up. */
+/** Rounds of pending deliveries, such as canceling children, before erasing gives up. */
 const TRIES = 5;
 
 export async function erase(broker: Broker, principal: Principal, id: string): Promise<void> {

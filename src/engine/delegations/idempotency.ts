@@ -1,5 +1,5 @@
 /**
- * Idempotency keys: the same key and body of a principal lead to the same delegation, however often they are sent.
+ * Idempotency keys: the same key and body of a principal always lead to the same delegation.
  * Limit: a key lives until its delegation's record is deleted, and at least 24 h; a refused submit leaves no key.
  *
  * A reservation names the delegation's id before there is one, so it can be repeated at every step: each request that
@@ -25,28 +25,28 @@ const KEPT_MS = LIMITS.idempotency_hours.value * 3_600_000;
 const VOID_MS = LIMITS.void_minutes.value * 60_000;
 /** Added to the latest end that a delegation can have: the sweep may be late, and clocks differ. */
 const SLACK_MS = 86_400_000;
-/** A submit that read the key before its record was deleted is refused for so long. */
+/** How long a submit that read the key before its record was deleted is refused. */
 const GONE_MS = 60_000;
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** KEYS[1] the key · ARGV: what it must still say, what it shall say, for how long, ms · 1 when it does. */
+/** KEYS[1] the key · ARGV: expected text, new text, ttl in ms · 1 when it was replaced. */
 const exchangeScript = new Script(`#!lua flags=allow-oom
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`);
 
-/** KEYS[1] the key · ARGV: what it must still say · 1 when it was deleted. */
+/** KEYS[1] the key · ARGV: expected text · 1 when it was deleted. */
 const dropScript = new Script(`#!lua flags=allow-oom
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`);
 
-/** KEYS[1] the key · ARGV: the delegation's id, created at, for how long it is kept, ms. */
+/** KEYS[1] the key · ARGV: the delegation's id, created at, ttl in ms. */
 const retireScript = new Script(`#!lua flags=allow-oom
 local hash, id = string.match(redis.call('GET', KEYS[1]) or '', '^(%S+) (%S+)')
 if id == ARGV[1] then redis.call('SET', KEYS[1], hash .. ' ' .. id .. ' gone ' .. ARGV[2], 'PX', ARGV[3]) end
 return 1`);
 
-/** KEYS[1] where the record would be · ARGV: for how long its id stays void, ms · 0 when there is a record. */
+/** KEYS[1] the record's key · ARGV: how long the id stays void, ms · 0 when there is a record. */
 const voidScript = new Script(`#!lua flags=allow-oom
 if redis.call('HEXISTS', KEYS[1], 'state') == 1 then return 0 end
 redis.call('HSET', KEYS[1], 'voided', 1)
@@ -71,7 +71,7 @@ export interface Reservation {
   readonly id: string;
   /** The key's name, stored in the record: the key is retired before the record is deleted. */
   readonly name: string;
-  /** What an earlier request with this key made. */
+  /** The delegation of an earlier request with this key. */
   readonly earlier: StoredDelegation | null;
   /**
    * Deletes the key after a refused submit. False when another request made a delegation with this id; else the id is
@@ -82,26 +82,26 @@ export interface Reservation {
 
 export interface ReserveOptions {
   readonly redis: Redis;
-  /** How long the delegation's record can exist at most, from now, ms. */
+  /** The longest that the delegation's record can exist from now, ms. */
   readonly longestMs: number;
   readonly principal: string;
   readonly key: string;
   readonly body: unknown;
   readonly newId: string;
   readonly find: (id: string) => Promise<StoredDelegation | null>;
-  /** Where the record of an id would be. */
+  /** The key of an id's record. */
   readonly recordKey: (id: string) => string;
   /** When the last agent of the principal's name was deleted, ms; null: never, or the principal is not an agent. */
   readonly deletedAt: () => Promise<number | null>;
-  /** Why a new delegation would be refused: the key is then only looked up, and this is thrown when it has none. */
+  /** Refusal of a new delegation: the key is then only looked up, and this is thrown when it has no delegation. */
   readonly refused: ErrandError | null;
   /** An id that the caller found to be void; null: none. */
   readonly voided: string | null;
 }
 
 /**
- * Reserves `newId` for this key, or returns what it already stands for. Throws `idempotency_conflict` when it stands for
- * another body, and `already_finished` when its delegation is deleted.
+ * Reserves `newId` for this key, or returns the delegation that has it. Throws `idempotency_conflict` when the key was used
+ * with another body, and `already_finished` when its delegation is deleted.
  */
 export async function reserve(options: ReserveOptions): Promise<Reservation> {
   const { redis, key, newId, find, refused } = options;
@@ -140,7 +140,7 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
     const made = earlier?.created_at ?? (mark === "gone" ? Number(created) : null);
     if (made !== null) {
       if (made < ((await options.deletedAt()) ?? 0)) {
-        // An earlier agent of this name used it; this one has no keys.
+        // A deleted agent of the same name used it.
         if (refused) throw refused;
         if (await exchange(held, wanted)) return reservation(newId);
         continue;
@@ -167,7 +167,7 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
   }
 }
 
-/** Null when the key is ours now, else its text. At full memory it only reads, so that accepted work is still found. */
+/** Null when the key is ours now, else its text. At full memory it only reads, so that retries still find accepted work. */
 async function take(
   { redis, refused }: ReserveOptions,
   place: string,
@@ -189,7 +189,7 @@ async function take(
 const conflict = (delegation_id: string): ErrandError =>
   new ErrandError(
     "idempotency_conflict",
-    `This Idempotency-Key stands for ${delegation_id}, which has another body.`,
+    `This Idempotency-Key was used for ${delegation_id} with another body.`,
     {
       delegation_id,
     },

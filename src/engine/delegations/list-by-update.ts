@@ -1,7 +1,7 @@
 /**
- * Lists of delegations, the last to change first. There is no index by change, which every move would have to pay for:
- * a stretch of the index by making is sorted as it is read. Limit: the order holds within each stretch of a thousand;
- * what changes between two pages moves to the front.
+ * Lists delegations, last updated first. No index by update exists, because every move would pay for it: a stretch of the
+ * index by creation is read and sorted. Limit: the order holds within each stretch of 1 000 records; a record that changes
+ * between two pages moves to the front.
  */
 
 import type { StoredDelegation } from "../../lifecycle/record.ts";
@@ -10,18 +10,18 @@ import { ErrandError } from "../../schema/errors.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { type ListQuery, matches, type Place, scan, toPlan } from "./list.ts";
-import { fitting, readWhole } from "./read-many.ts";
+import { countFitting, readMany } from "./read-many.ts";
 
 const STRETCH = 1_000;
 const NEWEST: Place = { at: Number.POSITIVE_INFINITY, id: "" };
 
 export interface ListByUpdateQuery
   extends Pick<ListQuery, "target" | "context_id" | "state" | "cursor" | "limit"> {
-  /** Only what changed then or later, ms. */
+  /** Only delegations that changed at this time or later, ms. */
   readonly changed_since?: number | undefined;
 }
 
-/** Where a page ended: in the stretch behind `from`, at what changed then. */
+/** Where a page ended: behind `behind`, in the stretch that begins behind `from`. */
 interface Cursor {
   readonly from: Place;
   readonly behind: Place;
@@ -39,14 +39,13 @@ function parseCursor(cursor: string | undefined): Cursor {
   return { from: place(match[1], match[2]), behind: place(match[3], match[4]) };
 }
 
-const written = ({ at, id }: Place): string => (at === Number.POSITIVE_INFINITY ? "." : `${at}.${id}`);
+const formatPlace = ({ at, id }: Place): string => (at === Number.POSITIVE_INFINITY ? "." : `${at}.${id}`);
 
-/** In order: the last to change first, then by id. */
 const changedAt = ({ updated_at, id }: RecordSummary): Place => ({ at: updated_at, id });
 const isBehind = (place: Place, { at, id }: Place): boolean =>
   at < place.at || (at === place.at && id < place.id);
 
-/** `total` counts what was looked at; it is all there is unless more follows behind a thousand. */
+/** `total` counts the matches in the stretch: all matches, unless more than 1 000 records were to be read. */
 export function listByUpdate(
   broker: Broker,
   principal: Principal,
@@ -67,19 +66,23 @@ async function page(
   query: ListByUpdateQuery,
 ): Promise<ListByUpdatePage> {
   const { from, behind } = parseCursor(query.cursor);
-  const { found, next } = await stretch(broker, principal, query, from);
+  const { found, next } = await scanStretch(broker, principal, query, from);
   found.sort((a, b) => (isBehind(changedAt(a), changedAt(b)) ? -1 : 1));
-  const left = found.filter((outline) => isBehind(behind, changedAt(outline)));
-  const shown = left.slice(0, Math.min(query.limit, fitting(left)));
+  const rest = found.filter((summary) => isBehind(behind, changedAt(summary)));
+  const shown = rest.slice(0, Math.min(query.limit, countFitting(rest)));
   const last = shown.at(-1);
-  const records = await readWhole(broker, shown);
-  if (last && shown.length < left.length) {
-    return { records, next_cursor: `${written(from)}.${written(changedAt(last))}`, total: found.length };
+  const records = await readMany(broker, shown);
+  if (last && shown.length < rest.length) {
+    return {
+      records,
+      next_cursor: `${formatPlace(from)}.${formatPlace(changedAt(last))}`,
+      total: found.length,
+    };
   }
-  return { records, next_cursor: next && `${written(next)}.${written(NEWEST)}`, total: found.length };
+  return { records, next_cursor: next && `${formatPlace(next)}.${formatPlace(NEWEST)}`, total: found.length };
 }
 
-async function stretch(
+async function scanStretch(
   broker: Broker,
   principal: Principal,
   query: ListByUpdateQuery,
@@ -93,14 +96,14 @@ async function stretch(
     const places = await scan(broker, plan, place);
     const last = places.at(-1);
     if (!last) return { found, next: null };
-    const outlines = await readSummaries(
+    const summaries = await readSummaries(
       broker.bulk,
       broker.shards,
       places.map(({ id }) => id),
     );
-    for (const outline of outlines) {
-      if (!outline || outline.updated_at < changed_since) continue;
-      if (await matches(broker, principal, filter, outline)) found.push(outline);
+    for (const summary of summaries) {
+      if (!summary || summary.updated_at < changed_since) continue;
+      if (await matches(broker, principal, filter, summary)) found.push(summary);
     }
     place = last;
     scanned += places.length;

@@ -1,6 +1,6 @@
 /**
- * Lists of delegations, newest first. Limit: one index is scanned, a bounded stretch at a time, and the other
- * conditions filter it, so a page may be short, or empty, while there is a next one.
+ * Lists delegations, newest first. Limit: one index is scanned, a bounded part at a time, and the other conditions filter
+ * it, so a page may be short or empty although a next one exists.
  */
 
 import type { StoredDelegation } from "../../lifecycle/record.ts";
@@ -10,7 +10,7 @@ import { delegationErrorSchema, type State } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { canSee, type Principal, seesAll } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
-import { fitting, readWhole } from "./read-many.ts";
+import { countFitting, readMany } from "./read-many.ts";
 
 export interface ListQuery {
   readonly target?: string | undefined;
@@ -19,21 +19,21 @@ export interface ListQuery {
   readonly parent_id?: string | undefined;
   readonly state?: readonly State[] | undefined;
   readonly error_code?: string | undefined;
-  /** Made at this instant or later. */
+  /** Created at this instant or later. */
   readonly since?: string | undefined;
-  /** Made before this instant. */
+  /** Created before this instant. */
   readonly until?: string | undefined;
-  /** A part of the preview, in capitals or not. */
+  /** A part of the preview; case does not matter. */
   readonly q?: string | undefined;
   readonly cursor?: string | undefined;
   readonly limit: number;
 }
 
-/** Records looked at for one page. */
+/** Records read for one page. */
 const SCAN = 1_000;
 const BATCH = 100;
 
-/** Where a page ended: nothing as new as this, or of this instant and before it by id, was shown yet. */
+/** Where a page ended: the next page has older records, and those of the same instant with a smaller id. */
 export interface Place {
   readonly at: number;
   readonly id: string;
@@ -50,16 +50,16 @@ function toPlace({ cursor, until }: ListQuery): Place {
   });
 }
 
-/** When the last of a page was made, ms. */
+/** When a page's last record was created, ms. */
 export const instantOf = (cursor: string): number => toPlace({ cursor, limit: 1 }).at;
 
-/** What is scanned for an answer. */
+/** What a page scans. */
 interface Plan {
   readonly indexes: readonly string[];
   readonly shards: readonly ShardKeys[];
-  /** Nothing older concerns the caller, or is asked for; ms. */
+  /** Older records are not scanned, ms. */
   readonly oldest: number;
-  /** Records looked at, at most. */
+  /** Records read at most. */
   readonly most: number;
 }
 
@@ -71,8 +71,8 @@ function narrowest(query: ListQuery): string | undefined {
 }
 
 /**
- * The narrowest index that holds the answer. A page ends where the scan did, and its cursor says where that was: so what
- * may hold others' work is scanned to its end, or, when it is too long for that, the caller's own is.
+ * Chooses the narrowest index that contains the answer. A page ends where the scan did, and its cursor shows that place. So
+ * an index with work of others is scanned to its end, or, when it is too long, the caller's own index is used instead.
  */
 export async function toPlan(broker: Broker, principal: Principal, query: ListQuery): Promise<Plan> {
   const narrow = narrowest(query);
@@ -103,7 +103,7 @@ export async function scan(broker: Broker, plan: Plan, after: Place): Promise<Pl
   const lists = plan.shards.flatMap((shard) => plan.indexes.map((index) => shard.list(index)));
   await Promise.all(
     lists.map(async (key) => {
-      // Those of one instant are read over again until they are past.
+      // Records of one instant share a score, so they are read again until the cursor is past them.
       for (let offset = 0, fresh = 0; fresh < BATCH; offset += BATCH) {
         const flat = await broker.bulk.zrevrangebyscore(
           key,
@@ -153,17 +153,17 @@ export function list(broker: Broker, principal: Principal, query: ListQuery): Pr
 export interface ListPage {
   readonly records: StoredDelegation[];
   readonly next_cursor: string | null;
-  /** When the oldest that was looked at was made, ms; null when all were. */
+  /** When the oldest record read was created, ms; null when all were read. */
   readonly scanned_to: number | null;
 }
 
 async function page(broker: Broker, principal: Principal, query: ListQuery): Promise<ListPage> {
   const found = await find(broker, principal, query);
-  const read = await readWhole(
+  const read = await readMany(
     broker,
-    found.hits.map(({ outline }) => outline),
+    found.hits.map(({ summary }) => summary),
   );
-  // As they stand now: one may have moved on since it was found.
+  // Checked again: a record may have changed since it was found.
   const still = await Promise.all(read.map((record) => matches(broker, principal, query, record)));
   const { next } = found;
   return {
@@ -175,10 +175,10 @@ async function page(broker: Broker, principal: Principal, query: ListQuery): Pro
 
 interface Hit {
   readonly place: Place;
-  readonly outline: RecordSummary;
+  readonly summary: RecordSummary;
 }
 
-/** A page of what matches, and where the next one begins. */
+/** The matches of a page, and where the next one begins. */
 async function find(
   broker: Broker,
   principal: Principal,
@@ -191,18 +191,18 @@ async function find(
   for (let scanned = 0; scanned < plan.most; ) {
     const places = await scan(broker, plan, place);
     const ids = places.map(({ id }) => id);
-    const outlines = await readSummaries(broker.bulk, broker.shards, ids, {
+    const summaries = await readSummaries(broker.bulk, broker.shards, ids, {
       errors: query.error_code !== undefined,
       previews: part !== undefined,
     });
-    for (const [at, outline] of outlines.entries()) {
+    for (const [at, summary] of summaries.entries()) {
       place = places[at] ?? place;
       scanned += 1;
       const isHit =
-        outline !== null &&
-        (part === undefined || outline.task_preview.toLowerCase().includes(part)) &&
-        (await matches(broker, principal, query, outline));
-      if (isHit) hits.push({ place, outline });
+        summary !== null &&
+        (part === undefined || summary.task_preview.toLowerCase().includes(part)) &&
+        (await matches(broker, principal, query, summary));
+      if (isHit) hits.push({ place, summary });
       if (hits.length === query.limit) return cut(hits, place);
     }
     if (places.length < BATCH) return cut(hits, null);
@@ -210,9 +210,9 @@ async function find(
   return cut(hits, place);
 }
 
-/** As many of them as one answer holds. */
+/** As many as fit into one answer. */
 function cut(hits: Hit[], next: Place | null): { hits: Hit[]; next: Place | null } {
-  const count = fitting(hits.map(({ outline }) => outline));
+  const count = countFitting(hits.map(({ summary }) => summary));
   if (count === hits.length) return { hits, next };
   return { hits: hits.slice(0, count), next: hits[count - 1]?.place ?? next };
 }

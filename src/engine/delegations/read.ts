@@ -1,34 +1,31 @@
-/**
- * Reading one delegation, and waiting for it. Limit: a wait ends with the connection or the deadline, never
- * with the delegation: nobody's leaving aborts work.
- */
+/** Reads one delegation, or waits for it. Limit: when a waiting client leaves, only the wait ends, not the work. */
 import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
 import type { PollSignal } from "../../queue/parked-polls.ts";
 import { canSee, type Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { notFound } from "../errors.ts";
 
-/** Throws `delegation_not_found` for what does not exist and for what does not concern the caller. */
+/** Throws `delegation_not_found` for a delegation that does not exist or that the caller may not see. */
 export async function read(broker: Broker, principal: Principal, id: string): Promise<StoredDelegation> {
   const record = await readRecord(broker.redis, broker.shards, id);
   if (!record) throw notFound(id);
-  return seen(broker, principal, record);
+  return requireVisible(broker, principal, record);
 }
 
-/** It is finished, or waits for an answer. */
+/** Whether it is finished or waits for an answer. */
 export const isSettled = ({ finished, state }: StoredDelegation): boolean =>
   finished || state.endsWith("_required");
 
 export interface WaitOptions {
   readonly wait_seconds: number;
-  /** Wait for a greater version instead of for the end or a question. */
+  /** Wait for a later version instead of the end or a question. */
   readonly after_version?: number | undefined;
-  /** As it was just read or written; saves reading it again when nothing can have happened since. */
+  /** The record as just read or written; saves a read when nothing can have happened since. */
   readonly known?: StoredDelegation | undefined;
   readonly signal: PollSignal;
 }
 
-/** Returns the delegation when it is finished or asks something, or as it stands when the time is up. */
+/** Returns the delegation when it is finished or asks a question, or as it is when the time is up. */
 export async function readWhenReady(
   broker: Broker,
   principal: Principal,
@@ -49,20 +46,21 @@ export async function readWhenReady(
     const record = known && waiter.isCurrent(known) ? known : await read(broker, principal, id);
     if (isReady(record) || options.wait_seconds === 0) return record;
     const changed = await waiter.done();
-    return changed ? await seen(broker, principal, changed) : await read(broker, principal, id);
+    return changed ? await requireVisible(broker, principal, changed) : await read(broker, principal, id);
   } finally {
     waiter.stop();
   }
 }
 
-/** The delegation as JSON text, with the checkpoint for those whose business it is. */
-export function shownWhole(principal: Principal, { json, checkpoint, target }: StoredDelegation): string {
-  const isTheirs = principal.kind === "operator" || (principal.kind === "agent" && principal.name === target);
-  return checkpoint === null || !isTheirs ? json : `${json.slice(0, -1)},"checkpoint":${checkpoint}}`;
+/** The delegation as JSON text; only the operator and the target see the checkpoint. */
+export function delegationJson(principal: Principal, { json, checkpoint, target }: StoredDelegation): string {
+  const seesCheckpoint =
+    principal.kind === "operator" || (principal.kind === "agent" && principal.name === target);
+  return checkpoint === null || !seesCheckpoint ? json : `${json.slice(0, -1)},"checkpoint":${checkpoint}}`;
 }
 
-/** The record, if it concerns the caller. */
-async function seen(
+/** Throws `delegation_not_found` when the caller may not see it. */
+async function requireVisible(
   broker: Broker,
   principal: Principal,
   record: StoredDelegation,

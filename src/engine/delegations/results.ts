@@ -1,6 +1,6 @@
 /**
- * The caller's inbox: what it delegated that finished or asks something, by cursor. Limit: shows each delegation as
- * it stands now, so one that asked and was answered meanwhile shows its present state.
+ * The caller's inbox: its delegations that finished or asked a question, by cursor. Limit: each is shown in its current
+ * state, so a question that was answered meanwhile no longer shows.
  */
 import type { Positions } from "../../events/cursor.ts";
 import type { Entry } from "../../events/entry.ts";
@@ -9,7 +9,7 @@ import { readSummaries } from "../../lifecycle/summary.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { collectPage, subscribe, subscribedEvents } from "../events/subscribe.ts";
-import { fitting, readWhole } from "./read-many.ts";
+import { countFitting, readMany } from "./read-many.ts";
 
 export async function results(
   broker: Broker,
@@ -28,12 +28,12 @@ export async function results(
   };
   const page = await collectPage(
     (signal) => subscribedEvents(broker, subscription, after, signal),
-    { ...options, turn: () => broker.turns.take(principal) },
+    { ...options, turn: () => broker.turns.acquire(principal) },
     (event) => ("entry" in event ? { id: event.entry.delegation_id, positions: event.positions } : undefined),
   );
   const ids = [...new Set(page.items.map(({ id }) => id))];
   if (ids.length === 0) return { records: [], positions: page.positions ?? after };
-  return broker.turns.run(principal, () => shown(broker, page, ids, after));
+  return broker.turns.run(principal, () => readPage(broker, page, ids, after));
 }
 
 interface Found {
@@ -42,19 +42,19 @@ interface Found {
 }
 
 /** Reads as many of the delegations as fit into one answer. */
-async function shown(
+async function readPage(
   broker: Broker,
   page: Found,
   ids: readonly string[],
   after: Positions,
 ): Promise<{ records: StoredDelegation[]; positions: Positions }> {
-  const outlines = await readSummaries(broker.bulk, broker.shards, ids);
-  const count = fitting(outlines);
-  const left = new Set(ids.slice(count));
-  // The first event of what does not fit is the next page's.
-  const end = page.items.findIndex(({ id }) => left.has(id));
+  const summaries = await readSummaries(broker.bulk, broker.shards, ids);
+  const count = countFitting(summaries);
+  const rest = new Set(ids.slice(count));
+  // The next page begins with the first event of a delegation that does not fit.
+  const end = page.items.findIndex(({ id }) => rest.has(id));
   return {
-    records: await readWhole(broker, outlines.slice(0, count)),
+    records: await readMany(broker, summaries.slice(0, count)),
     positions: (end === -1 ? page.positions : page.items[end - 1]?.positions) ?? after,
   };
 }

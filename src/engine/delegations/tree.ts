@@ -1,7 +1,6 @@
 /**
- * Delegations made on behalf of others: their ancestors, the depth they may have, and that none leads back to an agent
- * above it. Limit: a parent lists its child before the child exists. If the gateway dies before the submit, the entry
- * stays, and costs a cancel one look-up.
+ * Trees of delegations: the ancestors of a child, the limit on depth, and the check for loops. Limit: a parent lists its
+ * child before the child exists. If the gateway dies before the submit, the entry stays, and costs a cancel one look-up.
  */
 import type { Ancestor } from "../../lifecycle/record.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -12,7 +11,7 @@ import type { Broker } from "../broker.ts";
 import { refusal, wrongState } from "../errors.ts";
 import { read } from "./read.ts";
 
-/** What stands above a new delegation; throws for a parent that is unknown or over, for loops, and beyond the depth. */
+/** The ancestors of a new delegation; throws for a parent that is unknown or finished, for loops, and beyond the depth. */
 export async function ancestorsOf(
   broker: Broker,
   principal: Principal,
@@ -39,7 +38,7 @@ export async function ancestorsOf(
   return ancestors;
 }
 
-/** From here on a cancel of the parent reaches the child, whether it exists yet or not. */
+/** From now on a cancel of the parent reaches the child, even before it exists. */
 export async function adopt(broker: Broker, parentId: string, childId: string): Promise<void> {
   const { outcome } = await broker.writer.move({
     move: "adopt",

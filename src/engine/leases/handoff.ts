@@ -37,7 +37,7 @@ export interface HandoffOptions
   readonly shards: Shards;
   readonly writer: Pick<Writer, "move" | "take" | "underWay">;
   readonly tickets: Pick<Tickets, "add">;
-  readonly feed: Pick<Feed, "subscribe" | "hasBrought" | "mayHaveTold">;
+  readonly feed: Pick<Feed, "subscribe" | "hasDelivered" | "mayHaveDelivered">;
   /** Wakes the polls of the agent at the other gateways. */
   readonly broadcast: (agent: string, drain: boolean) => Promise<unknown>;
   /** Starts work for agents that do not poll. */
@@ -205,7 +205,7 @@ export class Handoff {
       return;
     }
     // The feed was faster than the script's answer, and has woken a poll already.
-    if (feed.hasBrought(shards.indexOfAgent(agent), event_id)) return;
+    if (feed.hasDelivered(shards.indexOfAgent(agent), event_id)) return;
     remember(this.#announced, event_id);
     this.wakeHere(agent, false);
   }

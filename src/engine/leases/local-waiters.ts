@@ -31,7 +31,7 @@ export interface Waiter {
 }
 
 interface Sources {
-  readonly feed: Pick<Feed, "subscribe" | "mayHaveTold">;
+  readonly feed: Pick<Feed, "subscribe" | "mayHaveDelivered">;
   readonly writer: Pick<Writer, "underWay">;
   readonly shards: Shards;
 }
@@ -56,7 +56,7 @@ export class LocalWaiters {
     const waiting = this.#waiting.get(id) ?? new Set();
     this.#waiting.set(id, waiting.add(take));
     return {
-      isCurrent: ({ event_id }) => !feed.mayHaveTold(shards.indexOfId(id) ?? 0, id, event_id),
+      isCurrent: ({ event_id }) => !feed.mayHaveDelivered(shards.indexOfId(id) ?? 0, id, event_id),
       done: async () => {
         await event.done;
         // The feed may be faster than the answer to this gateway's own move.

@@ -14,8 +14,8 @@ import type { ReplyRequest } from "../../schema/lease.ts";
 import type { Principal } from "../access/access.ts";
 import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
-import { preview } from "../delegations/delegate.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
+import { preview } from "../delegations/preview.ts";
 import { refusal } from "../errors.ts";
 import { holder } from "./holder.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Answers to a question that come one request at a time: they are kept beside the record until all are there, and then
- * given at once, as every answer is. Limit: the first answer to a request stays; they go with the question, or by age.
+ * Collects the answers to a question that arrive one request at a time, and submits them when all are there. Limit: the
+ * first answer to a request counts; they are deleted with the question, or by age.
  */
 import { z } from "zod";
 import { type StoredDelegation, toFields } from "../../lifecycle/record.ts";
@@ -16,8 +16,8 @@ import { notFound } from "../errors.ts";
 import { answer } from "./answer.ts";
 
 /**
- * KEYS: the parts, the record · ARGV: for how long, ms, the question's id, then request_id, answer … · all parts, as
- * HGETALL returns them. None are kept once the question is closed, because they are erased with it.
+ * KEYS: the parts, the record · ARGV: ttl in ms, the question's id, then request_id, answer … · all parts, as HGETALL
+ * returns them. A closed question gets no parts, because they were erased with it.
  */
 const keepScript = new Script(`#!lua
 if redis.call('HGET', KEYS[2], 'interrupt_id') ~= ARGV[2] then return {} end
@@ -36,7 +36,7 @@ function keysOf(broker: Broker, id: string): ShardKeys {
 const notOpen = (delegation_id: string): ErrandError =>
   new ErrandError("interrupt_not_open", "That question is not open.", { delegation_id });
 
-/** The requests of this question that were answered already, while others were not. */
+/** The answered requests of a question that is answered in part. */
 export async function answeredParts(
   broker: Broker,
   id: string,
@@ -45,10 +45,7 @@ export async function answeredParts(
   return new Set(await broker.redis.hkeys(keysOf(broker, id).answerParts(id, interruptId)));
 }
 
-/**
- * Answers some of what is asked. Throws `interrupt_not_open` when it is another question's, or spent; what was not
- * asked is passed over.
- */
+/** Answers some requests of a question and ignores unknown ones. Throws `interrupt_not_open` when it is not the open one. */
 export async function answerPart(
   broker: Broker,
   principal: Principal,
@@ -82,7 +79,7 @@ export async function answerPart(
   try {
     return await answer(broker, principal, id, { interrupt_id, answers });
   } catch (error) {
-    // Kept, they would be refused again with whatever came: the question is asked anew.
+    // Together they are too large, so every later answer would fail, too: start over.
     if (error instanceof ErrandError && error.code === "payload_too_large") await broker.redis.del(key);
     throw error;
   }

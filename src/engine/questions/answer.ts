@@ -1,7 +1,7 @@
 /**
- * Answering an open question: the delegation goes back to its agent, before new work, with the answer in its
- * history. The answer to an `auth` question is a secret: the history only shows that there was one, and only the lease
- * contains it. Limit: all requests of a question are answered at once.
+ * Answers an open question: the delegation goes back to its agent, ahead of new work, with the answer in its history. The
+ * answer to an `auth` question is a secret: the history only shows that it was given, and only the lease contains it.
+ * Limit: all requests of a question are answered at once.
  */
 import { randomBytes } from "node:crypto";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
@@ -11,14 +11,14 @@ import type { AnswerInput, AnswerRequest, GivenAnswer } from "../../schema/inter
 import { type Principal, requireControl } from "../access/access.ts";
 import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
-import { preview } from "../delegations/delegate.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { openInterrupt } from "../delegations/parse.ts";
+import { preview } from "../delegations/preview.ts";
 import { read } from "../delegations/read.ts";
 import { refusal } from "../errors.ts";
-import { OF_ANSWERS, toUserMessage, withoutAnswer } from "./ask.ts";
+import { ANSWER_METADATA, toUserMessage, withoutAnswer } from "./ask.ts";
 
-/** Throws `interrupt_not_open` when it is another's, or spent with another answer; the same answer again is none. */
+/** Throws `interrupt_not_open` when the question is not open. Sending the same answer again succeeds. */
 export async function answer(
   broker: Broker,
   principal: Principal,
@@ -29,7 +29,7 @@ export async function answer(
   requireControl(principal, before, "answer its questions");
   const { interrupt_id } = request;
   const open = openInterrupt(before);
-  // Of a question that is not open only the hash counts: was it this very answer that closed it?
+  // For a closed question the script only compares the hash: did this same answer close it?
   const given = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
   const by = principal.text;
   // The script replaces the stamp by its time. It is random, so no user text contains it.
@@ -47,7 +47,7 @@ export async function answer(
     id,
     params: {
       interrupt_id,
-      // Opened meanwhile, it would be closed with no answer.
+      // A question opened meanwhile must not be closed with no answer.
       only_repeat: open?.id !== interrupt_id || undefined,
       answer_hash: bodyHash(request),
       answer_outline: outlineHash(request, by),
@@ -68,7 +68,7 @@ export async function answer(
   throw refusal(outcome, id);
 }
 
-/** In the order of asking, so that a reader can match them. */
+/** In the order of the requests. Throws when a request has no answer, or an answer no request. */
 function byRequest(
   { answers, interrupt_id: _id, ...single }: AnswerRequest,
   requests: readonly { readonly request_id: string }[],
@@ -87,13 +87,9 @@ function byRequest(
       .map((one) => ({ path: `answers.${one}`, reason: "nothing was asked under this request_id" })),
   ];
   if (issues.length === 0) return wanted.flatMap((one) => (given[one] ? [[one, given[one]]] : []));
-  throw new ErrandError(
-    "invalid_request",
-    "Every request of the question is answered at once, and no other.",
-    {
-      details: { issues },
-    },
-  );
+  throw new ErrandError("invalid_request", "The answers do not match the requests of the question.", {
+    details: { issues },
+  });
 }
 
 interface Heading {
@@ -109,7 +105,7 @@ interface Composed {
   readonly given: GivenAnswer & { readonly message: Message };
 }
 
-/** The answer as the agent gets it, and as the history has it unless it is a secret. */
+/** The answer as the agent gets it, and as the history shows it unless it is a secret. */
 function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInput): Composed {
   const parts: Message["parts"] = [...(message?.parts ?? (text === undefined ? [] : [{ text }]))];
   if (data !== undefined) parts.push({ data });
@@ -118,7 +114,7 @@ function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInp
     ...message,
     parts,
     metadata: {
-      ...withoutAnswer(message?.metadata, OF_ANSWERS),
+      ...withoutAnswer(message?.metadata, ANSWER_METADATA),
       interrupt_id,
       request_id,
       ...(decision && { decision }),
@@ -130,14 +126,14 @@ function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInp
   return { request_id, given };
 }
 
-/** Takes the place of a secret in the history: the question, the principal, the time and the decision. */
+/** Replaces a secret in the history: shows the question, the principal, the time and the decision. */
 function redacted({ messageId, role, metadata = {} }: Message): Message {
   const { interrupt_id, request_id, decision, by, at } = metadata;
   const shown = { interrupt_id, request_id, ...(decision !== undefined && { decision }), by, at };
   return { messageId, role, parts: [], metadata: { ...shown, redacted: true } };
 }
 
-/** The event's members; those of a single answer also stand at the top, where most readers look. */
+/** The event's members; those of a single answer are also at the top level, where most readers look. */
 function eventOf(interrupt_id: string, by: string, answers: readonly Composed[], secret: boolean) {
   const shown = answers.map(({ request_id, given: { decision, message } }) => {
     const text = secret ? "" : textOf(message);

@@ -1,7 +1,4 @@
-/**
- * Asking: the lease ends, the delegation is parked until somebody answers. Limit: an unanswered question expires,
- * and the delegation with it.
- */
+/** Asks a question: the lease ends, and the delegation waits for the answer. Limit: it fails when the question expires. */
 import { createHash, randomUUID } from "node:crypto";
 import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
 import type { Outcome } from "../../lifecycle/writer.ts";
@@ -28,32 +25,32 @@ export interface Question {
   readonly kind: Kind;
   readonly requests: readonly QuestionInput[];
   readonly expires_ms?: number | undefined;
-  /** Output that goes with it. */
+  /** Artifacts that belong to the question. */
   readonly artifacts?: readonly Artifact[] | undefined;
-  /** As the record keeps it; see {@link checkpointText}. */
+  /** As stored; see {@link checkpointText}. */
   readonly checkpoint?: string | undefined;
 }
 
 const FALLBACK: Record<Kind, string> = {
-  input: "The agent needs input to go on, and did not say what.",
-  auth: "The agent needs a credential to go on, and did not say which.",
+  input: "The agent needs input to continue, but did not say which.",
+  auth: "The agent needs a credential to continue, but did not say which.",
 };
 
 const hash = (...parts: readonly string[]): string =>
   createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 32);
 
-/** The same question of the same delegation has the same id, however often it is asked. */
+/** Derived from the requests, so that asking the same question again is idempotent. */
 export const interruptIdOf = (delegationId: string, requestIds: readonly string[]): string =>
   `int_${hash(delegationId, JSON.stringify(requestIds))}`;
 
 /**
- * What is asked, with the id that tells it from other requests: the agent's own, its message's, or else a hash of
- * the words and of how many questions were answered before, so that the same words may be asked again later.
+ * A request with its id: the agent's own, its message's, or else a hash of the text and of how many questions were answered
+ * before, so that the agent may ask with the same words again later.
  */
 function toRequest(kind: Kind, { request_id, text, message, options, schema }: QuestionInput, salt: string) {
   const said = withoutLease(message ?? { parts: [{ text: text ?? FALLBACK[kind] }] });
   const id = request_id ?? said.messageId ?? `req_${hash(salt, JSON.stringify(said.parts))}`;
-  // In the history it must not pass for an answer: who answered, and how, the broker alone says.
+  // It must not look like an answer in the history: only the broker sets that metadata.
   const metadata = withoutAnswer(said.metadata);
   const question: Message = {
     ...said,
@@ -72,15 +69,14 @@ function toRequest(kind: Kind, { request_id, text, message, options, schema }: Q
 const bytesOf = (value: unknown): number =>
   value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
 
-/** One answer could not serve two requests. */
 function requireDistinct(ids: readonly string[]): void {
   if (new Set(ids).size === ids.length) return;
-  throw new ErrandError("invalid_request", "Two requests have the same id.", {
-    details: { issues: [{ path: "requests", reason: "each request_id, or messageId, may stand once" }] },
+  throw new ErrandError("invalid_request", "Two requests of the question have the same id.", {
+    details: { issues: [{ path: "requests", reason: "each request_id, or messageId, must be unique" }] },
   });
 }
 
-/** `fence` and `agent` as the script wants to know the holder. */
+/** `by` identifies the holder of the lease for the script. */
 export async function raise(
   broker: Broker,
   id: string,
@@ -122,7 +118,7 @@ export async function raise(
   return { interrupt_id, outcome, record };
 }
 
-/** The agent asks on its lease; what was answered before is answered again, and the lease goes on. */
+/** Asks with a lease. A question that was answered before returns its answers, and the lease stays. */
 export async function ask(
   broker: Broker,
   principal: Principal,
@@ -151,20 +147,20 @@ export async function ask(
   }
 }
 
-/** Says which question a message answers; the broker's alone to set. */
-const MARKS_ANSWER = ["interrupt_id", "request_id", "decision"] as const;
-/** The metadata of an answer that only the broker may set. */
-export const OF_ANSWERS: readonly string[] = [...MARKS_ANSWER, "by", "at", "redacted"];
+/** Metadata that says which question a message answers; only the broker sets it. */
+const QUESTION_METADATA = ["interrupt_id", "request_id", "decision"] as const;
+/** All metadata of answers that only the broker sets. */
+export const ANSWER_METADATA: readonly string[] = [...QUESTION_METADATA, "by", "at", "redacted"];
 
 export function withoutAnswer(
   metadata: Record<string, unknown> | undefined,
-  names: readonly string[] = MARKS_ANSWER,
+  names: readonly string[] = QUESTION_METADATA,
 ): Record<string, unknown> | undefined {
   if (metadata === undefined) return undefined;
   return Object.fromEntries(Object.entries(metadata).filter(([name]) => !names.includes(name)));
 }
 
-/** A message that somebody says to the agent: an id if it has none, and always the user's role. */
+/** A message to the agent: with an id, and always with the user's role. */
 export const toUserMessage = (
   sent: { readonly messageId?: string | undefined; readonly parts: Message["parts"] } & Record<
     string,

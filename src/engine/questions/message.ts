@@ -1,6 +1,6 @@
 /**
- * A follow-up to work that is under way: it stays in the history, and the holder gets it with its heartbeats until it
- * says that it has seen it. Limit: the same message (by its messageId and content) again is once.
+ * Sends a follow-up to work in progress. It is added to the history, and the holder gets it with its heartbeats until it
+ * acknowledges it. Idempotent by messageId and content.
  */
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import type { MessageRequest } from "../../schema/interrupt.ts";

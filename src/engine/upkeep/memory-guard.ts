@@ -31,14 +31,14 @@ export class MemoryGuard {
 
   start(): void {
     // Redis away is told by what asks it for something; the last known share stands meanwhile.
-    this.#timer = setInterval(() => void this.look().catch(() => {}), EVERY_MS).unref();
+    this.#timer = setInterval(() => void this.check().catch(() => {}), EVERY_MS).unref();
   }
 
   stop(): void {
     if (this.#timer) clearInterval(this.#timer);
   }
 
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const info = await this.#redis.info("memory");
     const number = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, "m").exec(info)?.[1] ?? 0);
     const max = number("maxmemory");

@@ -6,7 +6,7 @@ import { MOVES, type Move } from "../../lifecycle/states.ts";
 import type { Observe } from "../../lifecycle/writer.ts";
 import { isTerminal } from "../../schema/delegation.ts";
 import type { Metrics, QueueDepth } from "../../telemetry/metrics.ts";
-import { allAgents } from "../agents/pages.ts";
+import { allAgents } from "../agents/list.ts";
 import type { Broker } from "../broker.ts";
 
 /** Counts every outcome of the writer. */

@@ -192,12 +192,12 @@ test("concurrent streams beyond the quota are refused before anything is accepte
   }
   gone.abort();
   const alice = { text: "caller:alice" };
-  await until(() => gateway.broker.quotas.held(alice, "streams") === 0);
+  await until(() => gateway.broker.quotas.inUse(alice, "streams") === 0);
   const refused = await raw.rpc("SendStreamingMessage", {
     message: jsonMessage("x", { taskId: NOBODY }),
   });
   expect(refused.body.error.code).toBe(-32001);
-  await until(() => gateway.broker.quotas.held(alice, "streams") === 0);
+  await until(() => gateway.broker.quotas.inUse(alice, "streams") === 0);
 });
 
 describe("HTTP+JSON", () => {

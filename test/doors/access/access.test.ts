@@ -314,7 +314,7 @@ describe("deleting an agent", () => {
     // Cut short right after it began: nothing new is taken or handed out, and the repeat finishes it.
     const other = await as(url, "agent:other");
     const { id } = (await admin.delegate("other")).body;
-    await gateway.broker.agents.close("other", true);
+    await gateway.broker.agents.beginDeletion("other", true);
     expect((await admin.delegate("other")).body.code).toBe("agent_unknown");
     expect((await other.lease("other", { wait_seconds: 0 })).body.leases).toEqual([]);
     expect((await admin.agent("other")).body.code).toBe("agent_busy");

@@ -49,7 +49,7 @@ test("a pipelined request waits for the one before it, and is granted nothing ea
   send("POST", "/v1/agents/scout/leases", { wait_seconds: 20 });
   send("GET", "/v1/agents/scout");
   const principal = { text: "operator" };
-  await until(() => gateway.broker.quotas.held(principal, "polls") === 1);
+  await until(() => gateway.broker.quotas.inUse(principal, "polls") === 1);
   const second = (await api.delegate("scout")).body.id;
   // Work goes to a poll that can be answered.
   const [other] = (await api.lease("scout")).body.leases;
@@ -73,9 +73,9 @@ test("a pipelined poll whose client disconnects takes no work", async () => {
   send("GET", `/v1/delegations/${first}?wait_seconds=20`);
   send("POST", "/v1/agents/scout/leases", { wait_seconds: 20 });
   const principal = { text: "operator" };
-  await until(() => gateway.broker.quotas.held(principal, "polls") === 1);
+  await until(() => gateway.broker.quotas.inUse(principal, "polls") === 1);
   socket.destroy();
-  await until(() => gateway.broker.quotas.held(principal, "polls") === 0);
+  await until(() => gateway.broker.quotas.inUse(principal, "polls") === 0);
   await api.reply(held.lease_id);
   const second = (await api.delegate("scout")).body.id;
   const [lease] = (await api.lease("scout")).body.leases;

@@ -49,9 +49,12 @@ test("polls, waits and streams leave nothing behind, however they end", async ()
         : Array.from({ length: 20 }, () => open("GET", "/v1/events"));
     const sockets = [...parked, ...streams];
     const closed = sockets.map((socket) => once(socket, "close"));
-    await until(() => polls.waiting("scout") === 60 && quotas.held(principal, "streams") === streams.length, {
-      what: `all open, to be ${end}`,
-    });
+    await until(
+      () => polls.waiting("scout") === 60 && quotas.inUse(principal, "streams") === streams.length,
+      {
+        what: `all open, to be ${end}`,
+      },
+    );
     expect(holding).toBeGreaterThanOrEqual(sockets.length);
     if (end === "destroyed") for (const socket of sockets) socket.destroy();
     else if (end === "reset") for (const socket of sockets) socket.resetAndDestroy();
@@ -59,7 +62,7 @@ test("polls, waits and streams leave nothing behind, however they end", async ()
     else if (end === "served") await Promise.all(parked.map(() => api.delegate("scout")));
     await Promise.all(closed);
     await until(
-      () => holding === 0 && quotas.held(principal, "polls") + quotas.held(principal, "streams") === 0,
+      () => holding === 0 && quotas.inUse(principal, "polls") + quotas.inUse(principal, "streams") === 0,
       {
         what: `nothing held, ${end}`,
       },

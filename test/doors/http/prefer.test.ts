@@ -36,7 +36,7 @@ test("a delegation stays accepted when its token ends during the wait", async ()
   const alice = await as(url, "caller:alice");
   const answer = alice.delegate("scout", {}, { prefer: "wait=30" });
   const [id = ""] = await until(async () => {
-    const live = await gateway.broker.agents.live("scout");
+    const live = await gateway.broker.agents.liveDelegations("scout");
     return live.length > 0 ? live : null;
   });
   // What happens to it meanwhile is not for a token that has ended.

@@ -81,9 +81,9 @@ test("a second release has no effect", async () => {
   const [one, other] = [call.openScope("polls"), call.openScope("polls")];
   one.release();
   one.release();
-  expect([broker.quotas.held(ALICE, "polls"), ends.size]).toEqual([1, 1]);
+  expect([broker.quotas.inUse(ALICE, "polls"), ends.size]).toEqual([1, 1]);
   other.release();
-  expect([broker.quotas.held(ALICE, "polls"), ends.size]).toEqual([0, 0]);
+  expect([broker.quotas.inUse(ALICE, "polls"), ends.size]).toEqual([0, 0]);
 });
 
 test("work that throws synchronously releases its scope", async () => {
@@ -93,7 +93,7 @@ test("work that throws synchronously releases its scope", async () => {
   };
   expect(() => call.withScope(1, work)).toThrow("at once");
   await expect(call.withScope(1, async () => work())).rejects.toThrow("at once");
-  expect([broker.quotas.held(ALICE, "polls"), ends.size]).toEqual([0, 0]);
+  expect([broker.quotas.inUse(ALICE, "polls"), ends.size]).toEqual([0, 0]);
 });
 
 test("an expired token is refused even while it is cached", async () => {

@@ -117,7 +117,7 @@ test("the large bodies of a principal are bounded until the responses are sent",
   const json = JSON.stringify({ target: "scout", task });
   const waiting = send(`${head(alice.token, json.length, "prefer: wait=60\r\n")}${json}`);
   await until(() => gateway.requestBytes("caller:alice") === json.length);
-  await until(() => gateway.broker.quotas.held({ text: "caller:alice" }, "polls") === 1);
+  await until(() => gateway.broker.quotas.inUse({ text: "caller:alice" }, "polls") === 1);
   expect(gateway.requestBytes("caller:alice")).toBe(json.length);
   waiting.socket.destroy();
   await until(() => gateway.requestBytes() === 0);

@@ -42,7 +42,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     leave.abort();
     await expect(called).rejects.toThrow();
     // It no longer counts against the quota.
-    await until(() => gateway.broker.quotas.held(ALICE, "polls") === 0, { what: "the end of the wait" });
+    await until(() => gateway.broker.quotas.inUse(ALICE, "polls") === 0, { what: "the end of the wait" });
     expect(await stateOf(id)).toBe("submitted");
     const { body } = await scout.lease("scout");
     expect((await scout.reply(body.leases[0].lease_id)).body.outcome).toBe("matched");
@@ -82,7 +82,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     await gateway.broker.tokens.revoke(second.tokenId);
     expect(await ended).toBe("ended");
     expect(await stateOf(id)).toBe("submitted");
-    expect(gateway.broker.quotas.held(ALICE, "polls")).toBe(0);
+    expect(gateway.broker.quotas.inUse(ALICE, "polls")).toBe(0);
     await expect(client.listTools()).rejects.toThrow();
     // A poll with a revoked token gets no work.
     const { body } = await scout.lease("scout");
@@ -106,7 +106,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     const polling = worker.callTool({ name: "poll_inbox", arguments: { wait_seconds: 50 } });
     const gathering = client.callTool({ name: "wait_for_results", arguments: { wait_seconds: 50 } });
     await until(
-      () => gateway.broker.polls.waiting("scout") === 1 && gateway.broker.quotas.held(ALICE, "polls") === 2,
+      () => gateway.broker.polls.waiting("scout") === 1 && gateway.broker.quotas.inUse(ALICE, "polls") === 2,
     );
     const from = performance.now();
     await gateway.close();
@@ -143,7 +143,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     const alice = await as(url, "caller:alice");
     const client = await mcpClient(url, alice.token, era);
     const first = client.callTool({ name: "delegate_task", arguments: WORK });
-    await until(() => broker.gateway.broker.quotas.held(ALICE, "polls") === 1);
+    await until(() => broker.gateway.broker.quotas.inUse(ALICE, "polls") === 1);
     const second = toolOutput(await client.callTool({ name: "delegate_task", arguments: WORK }));
     expect(second.data.error).toMatchObject({
       code: "quota_exceeded",

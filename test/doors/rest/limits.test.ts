@@ -146,7 +146,7 @@ test("one principal's streams are bounded; the operator's are not; a stream that
   expect([second.status, second.body.code]).toEqual([429, "quota_exceeded"]);
   for (const own of [await openStream(path), await openStream(path)]) await own.has("DELEGATION_SNAPSHOT");
   first.close();
-  const isFree = () => gateway.broker.quotas.held({ text: "caller:alice" }, "streams") === 0;
+  const isFree = () => gateway.broker.quotas.inUse({ text: "caller:alice" }, "streams") === 0;
   await until(isFree);
   // What has no body takes no place for longer than its head.
   const headers = { authorization: `Bearer ${token}` };

@@ -78,13 +78,13 @@ test("a parked poll gets new work by one script; nobody else fetches, and the de
   await own.redis.config("RESETSTAT");
   // As if the feed were slower than the answer.
   const { feed } = gateway.broker;
-  const hasBrought = vi.spyOn(feed, "hasBrought").mockReturnValue(false);
+  const hasDelivered = vi.spyOn(feed, "hasDelivered").mockReturnValue(false);
   const { status, body } = await api.delegate("scout");
-  hasBrought.mockRestore();
+  hasDelivered.mockRestore();
   const { answer } = polls[1] ?? expect.unreachable();
   const [lease] = leasesOf(await answer);
   const [newest] = await own.redis.xrevrange("{errand:0}:events", "+", "-", "COUNT", 1);
-  await until(() => feed.hasBrought(0, newest?.[0] ?? ""));
+  await until(() => feed.hasDelivered(0, newest?.[0] ?? ""));
   const commands = await own.redis.info("commandstats");
   expect(commands).toMatch(/cmdstat_evalsha:calls=1,/);
   // The record once a move, and the ticket.
@@ -160,7 +160,7 @@ test("work that was not taken is fetched although the feed was faster than the a
   atSubmit(
     gateway,
     async () => {},
-    ({ record }) => until(() => gateway.broker.feed.hasBrought(0, record?.event_id ?? "")),
+    ({ record }) => until(() => gateway.broker.feed.hasDelivered(0, record?.event_id ?? "")),
   );
   const { body } = await api.delegate("scout", { delay_seconds: 0.3 });
   expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);

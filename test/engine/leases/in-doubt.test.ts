@@ -113,7 +113,7 @@ test("polls of an agent whose deletion was cut short wait without fetching again
   const api = client(url);
   await api.agent("scout");
   const take = vi.spyOn(broker.writer, "take");
-  await broker.agents.close("scout", true);
+  await broker.agents.beginDeletion("scout", true);
   expect((await api.lease("scout", { wait_seconds: 1 })).body.leases).toEqual([]);
   expect(take.mock.calls.length).toBeLessThan(4);
 });

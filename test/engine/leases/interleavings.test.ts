@@ -68,8 +68,8 @@ class Gateway {
           this.#sink = sink;
           return () => {};
         },
-        hasBrought: (_, id) => Number.parseInt(id, 10) <= this.#brought,
-        mayHaveTold: () => true,
+        hasDelivered: (_, id) => Number.parseInt(id, 10) <= this.#brought,
+        mayHaveDelivered: () => true,
       },
       broadcast: (agent, drain) => walk.broadcast(this, agent, drain),
       pushAgents: { wake: () => {}, lookAgain: () => {} },

@@ -3,7 +3,7 @@
  * omitted. Whatever is missing is marked as truncated, or counted.
  */
 import * as z from "zod";
-import { preview } from "../../../engine/delegations/delegate.ts";
+import { preview } from "../../../engine/delegations/preview.ts";
 import { type Artifact, type Message, textOf } from "../../../schema/a2a.ts";
 
 export const contentViewSchema = z.object({

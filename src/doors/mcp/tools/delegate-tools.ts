@@ -99,7 +99,7 @@ async function show(context: McpContext, record: StoredDelegation, replayed: boo
     return { ...final, data: { ...final.data, replayed } };
   }
   const data = toDelegationView(delegation);
-  const { state } = await context.broker.presence.glance(delegation.target);
+  const { state } = await context.broker.presence.cached(delegation.target);
   const warning =
     delegation.state === "submitted" && state === "offline"
       ? `\nNo worker polls for ${delegation.target} now. The task waits in the queue.`

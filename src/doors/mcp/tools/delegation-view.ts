@@ -3,8 +3,8 @@
  * cut; check_task_status with `full` shows up to 256 KiB.
  */
 import * as z from "zod";
-import { preview } from "../../../engine/delegations/delegate.ts";
 import { toDelegation } from "../../../engine/delegations/parse.ts";
+import { preview } from "../../../engine/delegations/preview.ts";
 import type { StoredDelegation } from "../../../lifecycle/record.ts";
 import { textOf } from "../../../schema/a2a.ts";
 import { type Delegation, isTerminal, progressSchema } from "../../../schema/delegation.ts";

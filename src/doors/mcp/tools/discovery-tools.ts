@@ -1,6 +1,6 @@
 /** Tools to find agents and to check the broker. Limit: agents' settings are not shown. */
 import * as z from "zod";
-import { agentPage, type ListedAgent } from "../../../engine/agents/pages.ts";
+import { agentPage, type ListedAgent } from "../../../engine/agents/list.ts";
 import type { StoredAgent } from "../../../engine/agents/store.ts";
 import { status } from "../../../engine/upkeep/status.ts";
 import { presenceSchema } from "../../../schema/agent.ts";

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
-import { Turns } from "../../../src/engine/access/turns.ts";
+import { ReadLimiter } from "../../../src/engine/access/read-limiter.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
 
 const OF_ONE = LIMITS.reads.value;
 
 /** Reads of several principals, in the order in which they get their turns. */
 function setup() {
-  const turns = new Turns();
+  const turns = new ReadLimiter();
   const began: string[] = [];
   const ends: (() => void)[] = [];
   const ask = (name: string, times = 1) => {
     for (let n = 0; n < times; n += 1) {
-      void turns.take({ text: name }).then((end) => {
+      void turns.acquire({ text: name }).then((end) => {
         began.push(name);
         ends.push(end);
       });
@@ -56,7 +56,7 @@ test("more than may wait are refused, and a failed read gives its turn back", as
   const { turns, ask, ends, settled } = setup();
   ask("caller:alice", OF_ONE + LIMITS.reads_waiting.value);
   await settled();
-  await expect(turns.take({ text: "caller:alice" })).rejects.toMatchObject({ code: "quota_exceeded" });
+  await expect(turns.acquire({ text: "caller:alice" })).rejects.toMatchObject({ code: "quota_exceeded" });
   const failed = turns.run({ text: "caller:bob" }, async () => {
     throw new Error("no");
   });

@@ -14,13 +14,13 @@ interface Line {
   readonly waiting: (() => void)[];
 }
 
-export class Turns {
+export class ReadLimiter {
   /** The principal that has waited longest for a turn is first. */
   readonly #lines = new Map<string, Line>();
   #running = 0;
 
   /** Resolves when it is this principal's turn, to a function that ends the turn and may be called twice. */
-  async take({ text }: Pick<Principal, "text">): Promise<() => void> {
+  async acquire({ text }: Pick<Principal, "text">): Promise<() => void> {
     const line = this.#lines.get(text) ?? { running: 0, waiting: [] };
     this.#lines.set(text, line);
     if (this.#running >= OF_ALL || line.running >= OF_ONE) {
@@ -46,7 +46,7 @@ export class Turns {
 
   /** Runs it in a turn of the principal. */
   async run<T>(principal: Pick<Principal, "text">, work: () => Promise<T>): Promise<T> {
-    const end = await this.take(principal);
+    const end = await this.acquire(principal);
     try {
       return await work();
     } finally {

@@ -1,0 +1,128 @@
+/**
+ * Redrives or cancels many delegations of an agent, newest first. Limit: each call looks at a bounded number; the caller
+ * goes on with `next_before`.
+ */
+import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
+import { isOutOfMemory, isUnavailable } from "../../redis/errors.ts";
+import { LIVE_STATES, type State } from "../../schema/delegation.ts";
+import { ERRORS, ErrandError, type ErrorCode } from "../../schema/errors.ts";
+import type { BulkRequest } from "../../schema/interrupt.ts";
+import { toInstant } from "../../schema/values.ts";
+import { type Principal, requireOperator } from "../access/access.ts";
+import { warn } from "../after-move.ts";
+import type { Broker } from "../broker.ts";
+import { audit } from "../upkeep/audit.ts";
+import { cancelIfLive } from "./cancel.ts";
+import { instantOf, list } from "./list.ts";
+import { redriveRecord } from "./redrive.ts";
+
+/** A delegation that was refused, and why. */
+export interface Refused {
+  readonly delegation_id: string;
+  readonly code: ErrorCode;
+  readonly detail: string;
+}
+
+export interface Bulk {
+  readonly records: readonly StoredDelegation[];
+  readonly refused: readonly Refused[];
+  /** Send this as `before` to go on; null: nothing is left. */
+  readonly next_before: string | null;
+}
+
+/** Null for an error that affects the next delegation, too: the agent is gone, its queue is full, Redis is away. */
+function refusedAs(broker: Broker, delegation_id: string, error: unknown): Refused | null {
+  if (error instanceof ErrandError) {
+    const { category } = ERRORS[error.code];
+    // A quota is one delegator's own: delegations of others can still be redriven.
+    const isShared = error.code !== "quota_exceeded" && (category === "TRANSPORT" || category === "CONFIG");
+    if (isShared) return null;
+    return { delegation_id, code: error.code, detail: error.message };
+  }
+  if (isUnavailable(error) || isOutOfMemory(error)) return null;
+  warn(broker, error, "one of a bulk request failed");
+  return { delegation_id, code: "internal", detail: ERRORS.internal.title };
+}
+
+/** Pages of 100 delegations that one call reads. */
+const MAX_PAGES = 20;
+
+/** Calls `work` for delegations of an agent, newest first, until `limit` are done or none is left. */
+async function inBulk(
+  broker: Broker,
+  principal: Principal,
+  request: BulkRequest,
+  state: readonly State[],
+  work: (record: StoredDelegation) => Promise<StoredDelegation | null>,
+): Promise<Bulk> {
+  await broker.agents.get(request.target);
+  const records: StoredDelegation[] = [];
+  const refused: Refused[] = [];
+  let before = request.before;
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const found = await list(broker, principal, {
+      target: request.target,
+      error_code: request.error_code,
+      state,
+      until: before,
+      cursor,
+      limit: 100,
+    });
+    for (const record of found.records) {
+      if (records.length === request.limit) return { records, refused, next_before: before ?? null };
+      let done: StoredDelegation | null = null;
+      try {
+        done = await work(record);
+      } catch (error) {
+        const one = refusedAs(broker, record.id, error);
+        // Return the finished ones; the next call starts with the delegation that failed.
+        if (!one && records.length === 0) throw error;
+        if (!one) return { records, refused, next_before: toInstant(record.created_at + 1) };
+        refused.push(one);
+      }
+      if (done) records.push(done);
+      before = toInstant(record.created_at + 1);
+    }
+    if (found.next_cursor === null) return { records, refused, next_before: null };
+    cursor = found.next_cursor;
+    // A page without a match moves the position, too.
+    before = toInstant(instantOf(cursor) + 1);
+  }
+  return { records, refused, next_before: before ?? null };
+}
+
+/** False when the replacement was refused or never written: then it can be redriven again. */
+async function isRedriven(broker: Broker, { redriven_as }: StoredDelegation): Promise<boolean> {
+  return redriven_as !== null && (await readRecord(broker.redis, broker.shards, redriven_as)) !== null;
+}
+
+export async function redriveMany(broker: Broker, principal: Principal, request: BulkRequest): Promise<Bulk> {
+  requireOperator(principal, "redrive in bulk");
+  const bulk = await inBulk(broker, principal, request, ["failed"], async (record) =>
+    (await isRedriven(broker, record)) ? null : redriveRecord(broker, record),
+  );
+  await auditBulk(broker, principal, "delegations.redrive", request, bulk);
+  return bulk;
+}
+
+export async function cancelMany(broker: Broker, principal: Principal, request: BulkRequest): Promise<Bulk> {
+  requireOperator(principal, "cancel in bulk");
+  const options = { reason: "canceled in bulk", cascade: true };
+  const bulk = await inBulk(broker, principal, request, LIVE_STATES, (record) =>
+    cancelIfLive(broker, principal.text, record.id, options),
+  );
+  await auditBulk(broker, principal, "delegations.cancel", request, bulk);
+  return bulk;
+}
+
+async function auditBulk(
+  broker: Broker,
+  principal: Principal,
+  action: "delegations.redrive" | "delegations.cancel",
+  { target, error_code, before }: BulkRequest,
+  { records }: Bulk,
+): Promise<void> {
+  if (records.length > 0)
+    await audit(broker, principal, action, target, { error_code, before, count: records.length });
+}
