@@ -5,9 +5,9 @@ import { answer } from "../../../engine/questions/answer.ts";
 import { message } from "../../../engine/questions/message.ts";
 import { answerRequestSchema, answerSchema, decisionSchema } from "../../../schema/interrupt.ts";
 import { check } from "../../http/route.ts";
-import { delegationViewShape, showDelegation } from "./delegation-view.ts";
-import { CONTROLLERS, delegationIdInput } from "./shared.ts";
+import { delegationIdInput, delegationViewShape, showDelegation } from "./delegation-view.ts";
 import { defineTool, type Tool } from "./tool.ts";
+import { CONTROLLERS } from "./visibility.ts";
 
 const interrupt_id = z
   .string()

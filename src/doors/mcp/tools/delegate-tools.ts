@@ -18,8 +18,8 @@ import type { McpContext } from "../context.ts";
 import { isDismissed, toAnswers, toInputRequests } from "../elicitation.ts";
 import { finalOutput, toTaskHandle } from "../tasks.ts";
 import { delegationViewShape, toDelegationView, viewToText } from "./delegation-view.ts";
-import { CALLERS } from "./shared.ts";
 import { type DirectResult, defineTool, type Tool, type ToolOutput } from "./tool.ts";
+import { CALLERS } from "./visibility.ts";
 import { DEFAULT_WAIT_SECONDS, waitSchema, waitWithProgress } from "./wait.ts";
 
 const inputShape = {

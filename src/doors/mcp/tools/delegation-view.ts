@@ -9,10 +9,15 @@ import type { StoredDelegation } from "../../../lifecycle/record.ts";
 import { textOf } from "../../../schema/a2a.ts";
 import { type Delegation, isTerminal, progressSchema } from "../../../schema/delegation.ts";
 import { isErrorCode } from "../../../schema/errors.ts";
+import { delegationIdSchema } from "../../../schema/values.ts";
 import { type ToolError, toolErrorSchema } from "../errors.ts";
 import { RECOVERIES } from "../recoveries.ts";
 import { ByteBudget, contentLines, contentViewSchema, toContentView } from "./content.ts";
 import type { ToolOutput } from "./tool.ts";
+
+export const delegationIdInput = delegationIdSchema.describe(
+  "The delegation_id, as returned when delegating.",
+);
 
 /** Bytes of a reply with its artifacts, or of a question, in a view. */
 export const VIEW_BYTES = { single: 16_384, list: 400, full: 262_144 } as const;

@@ -8,8 +8,8 @@ import { statusSchema } from "../../../schema/status.ts";
 import { agentNameSchema } from "../../../schema/values.ts";
 import { API_INFO } from "../../openapi/document.ts";
 import { ByteBudget } from "./content.ts";
-import { READERS } from "./shared.ts";
 import { defineTool, type Tool } from "./tool.ts";
+import { READERS } from "./visibility.ts";
 
 const MAX_AGENTS = 50;
 /** Agents read at a time. */

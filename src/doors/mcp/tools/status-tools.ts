@@ -13,6 +13,7 @@ import { toInstant } from "../../../schema/values.ts";
 import { ByteBudget, messageText, messageViewSchema, newestMessages, toMessageView } from "./content.ts";
 import {
   type DelegationView,
+  delegationIdInput,
   delegationViewSchema,
   delegationViewShape,
   showDelegation,
@@ -20,8 +21,8 @@ import {
   VIEW_BYTES,
   viewToText,
 } from "./delegation-view.ts";
-import { CALLERS, delegationIdInput, READERS } from "./shared.ts";
 import { defineTool, type Tool } from "./tool.ts";
+import { CALLERS, READERS } from "./visibility.ts";
 import { DEFAULT_WAIT_SECONDS, waitSchema, waitWithProgress } from "./wait.ts";
 
 const limit = z.int().min(1).max(50).default(10);

@@ -27,8 +27,8 @@ import { ByteBudget, messageViewSchema, toMessageView } from "./content.ts";
 import { VIEW_BYTES } from "./delegation-view.ts";
 import { CONFIRM_SECONDS, deliverLeases } from "./lease-delivery.ts";
 import { leasedTaskSchema, leasedTaskText, toLeasedTask } from "./leased-task.ts";
-import { WORKERS } from "./shared.ts";
 import { defineTool, type Tool } from "./tool.ts";
+import { WORKERS } from "./visibility.ts";
 import { waitSchema } from "./wait.ts";
 
 const LEASE_SECONDS = 900;
