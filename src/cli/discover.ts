@@ -41,7 +41,7 @@ export interface Found {
 }
 
 export async function discover(env: CliHost["env"], flags: Flags): Promise<Target> {
-  const { url, token, local } = await look(env, flags);
+  const { url, token, local } = await locate(env, flags);
   if (url === undefined) throw noBroker(env.dataDir, local);
   if (!isHttp(url)) throw invalidUrl(url);
   if (token !== undefined) return { url, token };
@@ -59,7 +59,7 @@ export async function discover(env: CliHost["env"], flags: Flags): Promise<Targe
 }
 
 /** Throws only for a data directory of another user. */
-export async function look(env: CliHost["env"], flags: Flags): Promise<Found> {
+export async function locate(env: CliHost["env"], flags: Flags): Promise<Found> {
   const givenUrl = flags.url ?? env.url;
   const givenToken = flags.token ?? env.token;
   const token = givenToken !== undefined && {

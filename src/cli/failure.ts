@@ -60,7 +60,7 @@ export function toFailure(thrown: unknown, command: string, id?: string): Failur
 }
 
 /** Adds the delegation's id to an error of a command with several ids. */
-export function naming(error: ErrandApiError, id: string): ErrandApiError {
+export function nameDelegation(error: ErrandApiError, id: string): ErrandApiError {
   const { problem } = forCli(error, id);
   const detail = problem.detail.includes(id) ? problem.detail : `${id}: ${problem.detail}`;
   return new CliError({ ...problem, detail, delegation_id: id }, { cause: error });
@@ -84,7 +84,7 @@ export function worstExitCode(categories: readonly Category[]): number {
 }
 
 /** The error with which a command reports a delegation that failed, was rejected or was canceled. */
-export function endedBadly({ id, state, target, error }: Delegation): ErrandApiError {
+export function endError({ id, state, target, error }: Delegation): ErrandApiError {
   const recovery = error ? recoveryFor(error) : "See 'errand get <id>'.";
   const { problem } = localError({
     code: error?.code ?? state,

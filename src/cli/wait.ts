@@ -7,7 +7,7 @@ import type { ConnectionOptions } from "../client/http.ts";
 import { type Delegation, type Interrupt, progressSchema } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
 import { sleep } from "../util/timing.ts";
-import { CliError, endedBadly, Interrupted } from "./failure.ts";
+import { CliError, endError, Interrupted } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { recoveryFor } from "./recovery.ts";
 import { note, progressText } from "./show/output.ts";
@@ -93,7 +93,7 @@ function withId(id: string, error: unknown, isNew = false): unknown {
 
 /** Throws unless the delegation completed; the exit code is that of its error's category. */
 export function requireCompleted(delegation: Delegation): void {
-  if (delegation.state !== "completed") throw endedBadly(delegation);
+  if (delegation.state !== "completed") throw endError(delegation);
 }
 
 /** Passes on all events. The wait's own requests report errors of the broker. */

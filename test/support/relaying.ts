@@ -1,6 +1,6 @@
 /** The relay over the library, in this process: what `errand relay` does. Limit: to be killed, it is run as a program. */
 import { onTestFinished } from "vitest";
-import { watchEnds } from "../../src/cli/relay/ends.ts";
+import { cancelOrphanedTasks } from "../../src/cli/relay/orphaned-tasks.ts";
 import { toOutcome, toPort } from "../../src/cli/relay/port.ts";
 import { Agent } from "../../src/client/agent.ts";
 import { Delegator } from "../../src/client/delegator.ts";
@@ -55,7 +55,7 @@ export function startRelaying(
   const done = new AbortController();
   const note = (line: string) => void notes.push(line);
   const delegator = new Delegator({ url: broker, token: OPERATOR });
-  const watching = watchEnds({ delegator, target: agent, remote, say: note, signal: done.signal });
+  const watching = cancelOrphanedTasks({ delegator, target: agent, remote, say: note, signal: done.signal });
   const stop = async () => {
     await worker.stop();
     await running;

@@ -12,7 +12,7 @@ import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { delegationId, json } from "../input/arguments.ts";
-import { askPerson } from "../input/prompt.ts";
+import { promptForAnswer } from "../input/prompt.ts";
 import { jsonFrom, textFrom } from "../input/task.ts";
 import { explainRefusal, INTERRUPT, noOpenQuestion } from "../open-question.ts";
 import { print, printJson, write } from "../show/output.ts";
@@ -66,7 +66,7 @@ export function addAnswer(program: Command, { host }: Cli): void {
         const { interrupt, target } = delegation;
         if (interrupt === null) throw noOpenQuestion(delegation);
         if (!options.json) await write(host.stderr, `${target} asks (open until ${interrupt.expires_at}):\n`);
-        const answer = await askPerson(host, interrupt);
+        const answer = await promptForAnswer(host, interrupt);
         await report(
           host,
           options,

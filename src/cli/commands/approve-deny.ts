@@ -5,11 +5,11 @@
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import { contextIdSchema, principalSchema } from "../../schema/values.ts";
+import { type DecideOptions, decideMany, PAST } from "../bulk/decide.ts";
 import { type Cli, connect, examples } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, delegationIds, json, valid } from "../input/arguments.ts";
-import { type DecideOptions, decideMany, PAST } from "../many/decide.ts";
 import { explainRefusal, INTERRUPT, questionFor } from "../open-question.ts";
 import { print, printJson } from "../show/output.ts";
 import type { Decision } from "../show/questions.ts";

@@ -2,13 +2,13 @@
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import type { Delegation } from "../../schema/delegation.ts";
+import { addFilterOptions, type FilterOptions, filterOf, runBulk } from "../bulk/by-filter.ts";
 import { type Cli, connect, examples } from "../context.ts";
 import { usageError } from "../failure.ts";
 import { delegationId } from "../input/arguments.ts";
-import { addManyOptions, eachOf, type ManyOptions, manyOf } from "../many/bulk.ts";
 import { print, printJson } from "../show/output.ts";
 
-interface CancelOptions extends ManyOptions {
+interface CancelOptions extends FilterOptions {
   readonly reason?: string;
   readonly cascade: boolean;
 }
@@ -23,7 +23,7 @@ export function addCancel(program: Command, cli: Cli): void {
     .argument("[id]", "the delegation, dlg_…", delegationId)
     .option("--reason <text>", "the reason, shown in its events")
     .option("--no-cascade", "do not cancel its children");
-  addManyOptions(command, false)
+  addFilterOptions(command, false)
     .addHelpText(
       "after",
       examples(
@@ -35,13 +35,13 @@ export function addCancel(program: Command, cli: Cli): void {
     .action(async (id: string | undefined, _options: unknown, acting: Command) => {
       const options = acting.optsWithGlobals<CancelOptions>();
       const { reason, cascade } = options;
-      const many = manyOf(id, options);
+      const many = filterOf(id, options);
       if (many && (reason !== undefined || !cascade)) {
         throw usageError("--reason and --no-cascade require an id");
       }
       const delegator = new Delegator(await connect(host, options));
       if (many) {
-        return eachOf(cli, options, (how) => delegator.cancelMany(many, how), { line, done: "canceled" });
+        return runBulk(cli, options, (how) => delegator.cancelMany(many, how), { line, done: "canceled" });
       }
       // Older brokers refuse the field, so the default is not sent.
       const delegation = await delegator.cancel(id ?? "", reason, cascade ? {} : { cascade });

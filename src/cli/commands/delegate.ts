@@ -9,12 +9,12 @@ import { callbackSchema } from "../../schema/callback.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
 import { contextIdSchema, delegationIdSchema } from "../../schema/values.ts";
+import { delegateLines } from "../bulk/batch.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { CliError, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, keyValue, positive, valid, wholeBetween } from "../input/arguments.ts";
-import { readWork, textFrom } from "../input/task.ts";
-import { delegateLines } from "../many/batch.ts";
+import { readTask, textFrom } from "../input/task.ts";
 import { eventLine } from "../show/event-line.ts";
 import { note, painter, print, printJson, write } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
@@ -121,7 +121,7 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   const stays = wait === true || watch === true;
   if (timeout !== undefined && !stays) throw usageError("--timeout requires --wait or --watch");
   const asked = wishes(options);
-  const work = await readWork(host, words, options);
+  const work = await readTask(host, words, options);
   const connection = await connect(host, options);
   const key = options.idempotencyKey ?? crypto.randomUUID();
   const accepted = await new Delegator(connection)

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
-import { naming } from "../failure.ts";
+import { nameDelegation } from "../failure.ts";
 import { delegationIds } from "../input/arguments.ts";
 import { print, printJson } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
@@ -20,7 +20,7 @@ export function addDelete(program: Command, { host }: Cli): void {
       await interruptible(async (signal) => {
         for (const id of given) {
           await delegator.delete(id, { signal }).catch((error: unknown) => {
-            throw error instanceof ErrandApiError ? naming(error, id) : error;
+            throw error instanceof ErrandApiError ? nameDelegation(error, id) : error;
           });
           await (options.json ? printJson(host, { id }) : print(host, `erased ${id}`));
         }

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { delegationId } from "../input/arguments.ts";
-import { readWork, type Sources } from "../input/task.ts";
+import { readTask, type Sources } from "../input/task.ts";
 import { print, printJson } from "../show/output.ts";
 
 export function addMessage(program: Command, { host }: Cli): void {
@@ -20,7 +20,7 @@ export function addMessage(program: Command, { host }: Cli): void {
     )
     .action(async (id: string, words: string[], _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & Sources>();
-      const said = await readWork(host, words, options, "message");
+      const said = await readTask(host, words, options, "message");
       const message = "task" in said ? said.task : said.message;
       const delegation = await new Delegator(await connect(host, options)).message(id, message);
       await (options.json

@@ -1,9 +1,9 @@
 /** `errand redrive`: delegates failed work again, as new delegations. */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
+import { addFilterOptions, type FilterOptions, filterOf, runBulk } from "../bulk/by-filter.ts";
 import { type Cli, connect, examples } from "../context.ts";
 import { delegationId } from "../input/arguments.ts";
-import { addManyOptions, eachOf, type ManyOptions, manyOf } from "../many/bulk.ts";
 import { print, printJson } from "../show/output.ts";
 
 export function addRedrive(program: Command, cli: Cli): void {
@@ -12,7 +12,7 @@ export function addRedrive(program: Command, cli: Cli): void {
     .command("redrive")
     .description("delegate failed work again; prints the new id, also when repeated")
     .argument("[id]", "the failed delegation, dlg_…", delegationId);
-  addManyOptions(command, true)
+  addFilterOptions(command, true)
     .addHelpText(
       "after",
       examples(
@@ -22,12 +22,12 @@ export function addRedrive(program: Command, cli: Cli): void {
       ),
     )
     .action(async (id: string | undefined, _options: unknown, acting: Command) => {
-      const options = acting.optsWithGlobals<ManyOptions>();
-      const many = manyOf(id, options);
+      const options = acting.optsWithGlobals<FilterOptions>();
+      const many = filterOf(id, options);
       const delegator = new Delegator(await connect(host, options));
       if (many) {
         const words = { line: (one: { id: string }) => one.id, done: "redriven" };
-        return eachOf(cli, options, (how) => delegator.redriveMany(many, how), words);
+        return runBulk(cli, options, (how) => delegator.redriveMany(many, how), words);
       }
       const made = await delegator.redrive(id ?? "");
       await (options.json ? printJson(host, made) : print(host, made.id));

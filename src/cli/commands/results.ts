@@ -103,10 +103,10 @@ function asLine(delegation: Delegation, paint: Painter): string {
   const { id, state, target, finished_at, updated_at } = delegation;
   const color = state === "completed" ? paint.green : state.endsWith("_required") ? paint.yellow : paint.red;
   const at = (finished_at ?? updated_at).slice(0, 19);
-  return [paint.dim(`${at}Z`), id, color(state.padEnd(STATE_WIDTH)), target, said(delegation)].join("  ");
+  return [paint.dim(`${at}Z`), id, color(state.padEnd(STATE_WIDTH)), target, summary(delegation)].join("  ");
 }
 
-function said({ interrupt, error, reply }: Delegation): string {
+function summary({ interrupt, error, reply }: Delegation): string {
   const asked = interrupt ? questionText(interrupt) : undefined;
   const text = asked ?? error?.message ?? (reply ? textOf(reply) : "");
   return text === "" ? "" : `"${oneLine(text, 80)}"`;

@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import type { Category } from "../../schema/errors.ts";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
-import { look } from "../discover.ts";
+import { locate } from "../discover.ts";
 import { toFailure, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, painter, print, printJson } from "../show/output.ts";
@@ -43,9 +43,9 @@ async function* allChecks(host: CliHost, options: GlobalOptions): AsyncGenerator
   yield nodeCheck();
   const here = await host.preflight();
   yield settingsCheck(here.settings());
-  let found: Awaited<ReturnType<typeof look>>;
+  let found: Awaited<ReturnType<typeof locate>>;
   try {
-    found = await look(host.env, options);
+    found = await locate(host.env, options);
   } catch (thrown) {
     const { error } = toFailure(thrown, "errand doctor");
     if (!error) throw thrown;

@@ -17,7 +17,10 @@ type Request = Interrupt["requests"][number];
 type Body = Exclude<Answer, string>;
 
 /** The answer to all requests; throws when the input ends before. */
-export async function askPerson(host: CliHost, { kind, requests }: Interrupt): Promise<Answer | Answers> {
+export async function promptForAnswer(
+  host: CliHost,
+  { kind, requests }: Interrupt,
+): Promise<Answer | Answers> {
   const isSecret = kind === "auth";
   const reader = isSecret ? silentReader(host) : createInterface({ input: host.stdin, terminal: false });
   const interrupted = isSecret ? ctrlC(reader) : undefined;

@@ -17,7 +17,7 @@ export interface Sources {
 }
 
 /** `what` names it in errors. */
-export async function readWork(
+export async function readTask(
   host: CliHost,
   words: readonly string[],
   sources: Sources,

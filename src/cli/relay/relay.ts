@@ -18,7 +18,7 @@ import { note } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 import { workLog } from "../work/log.ts";
 import { ensureAgent, type WorkerOptions, withWorkerOptions } from "../work/worker.ts";
-import { watchEnds } from "./ends.ts";
+import { cancelOrphanedTasks } from "./orphaned-tasks.ts";
 import { toOutcome, toPort } from "./port.ts";
 
 interface RelayOptions extends GlobalOptions, WorkerOptions {
@@ -103,7 +103,13 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
     });
     const done = new AbortController();
     const delegator = new Delegator(connection);
-    const watching = watchEnds({ delegator, target: options.agent, remote, say, signal: done.signal });
+    const watching = cancelOrphanedTasks({
+      delegator,
+      target: options.agent,
+      remote,
+      say,
+      signal: done.signal,
+    });
     await agent.run(signal).finally(() => done.abort());
     await watching;
     signal.throwIfAborted();

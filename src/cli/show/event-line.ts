@@ -46,13 +46,13 @@ export function eventLine(event: StreamEvent, paint: Painter): string {
           ? paint.bold
           : paint.dim;
   const extras = extrasSchema.parse(event);
-  const said = says(event.type, event.status ?? "", event.state, extras);
+  const said = summary(event.type, event.status ?? "", event.state, extras);
   return [paint.dim(time(event.at)), color(type), event.delegation_id, oneLine(event.target), said].join(
     "  ",
   );
 }
 
-function says(type: string, status: string, state: string, extras: Extras): string {
+function summary(type: string, status: string, state: string, extras: Extras): string {
   const { attempt, duration_ms, error, progress } = extras;
   const parts: (string | undefined | false)[] = [];
   if (type === "DELEGATION_COMPLETE") {

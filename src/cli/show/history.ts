@@ -16,7 +16,7 @@ function answerText({ parts, metadata = {} }: Message, max: number): string {
   const data = parts.flatMap((part) =>
     part.data === undefined ? [] : [oneLine(JSON.stringify(part.data), max)],
   );
-  const said = [
+  const texts = [
     ...(typeof decision === "string" ? [oneLine(decision)] : []),
     ...(text === "" ? [] : [`"${text}"`]),
     ...data,
@@ -25,7 +25,7 @@ function answerText({ parts, metadata = {} }: Message, max: number): string {
   const who = typeof by === "string" ? `by ${oneLine(by)}` : "";
   const when = typeof at === "string" ? `at ${oneLine(at)}` : "";
   const head = [who, when].filter(Boolean).join(" ");
-  return [head, said.join(", ")].filter(Boolean).join(": ");
+  return [head, texts.join(", ")].filter(Boolean).join(": ");
 }
 
 /** One row per message, oldest first: its kind and its text. */

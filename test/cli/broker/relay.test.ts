@@ -26,7 +26,7 @@ test("relays with credentials from a file, and logs its work but no credentials"
   expect(server.headers.map((headers) => headers["x-tenant"])).toEqual(["one"]);
   run.child.kill("SIGINT");
   expect(await run.ended()).toBe(130);
-  expect(run.stderr()).toContain(`leased ${id} attempt 1`);
+  expect(run.stderr()).toContain(`leased ${id}, attempt 1`);
   expect(run.stderr()).toMatch(new RegExp(`${id} completed in `));
   expect([run.stdout(), run.stderr()].join()).not.toContain("canary");
 });

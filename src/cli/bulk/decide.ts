@@ -8,7 +8,7 @@ import { ErrandApiError } from "../../client/errors.ts";
 import { Pages } from "../../client/pages.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import { type Cli, connect, type GlobalOptions } from "../context.ts";
-import { naming, usageError, worstExitCode } from "../failure.ts";
+import { nameDelegation, usageError, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { explainRefusal, questionFor } from "../open-question.ts";
 import { note, oneLine, painter, print, printError, printJson, write } from "../show/output.ts";
@@ -124,7 +124,7 @@ async function questionsOf(
       found.push({ delegation, interrupt: questionFor(decision, delegation, data !== undefined) });
     } catch (error) {
       if (!concernsOne(error)) throw error;
-      await report.failed(id, "not_sent", naming(error, id));
+      await report.failed(id, "not_sent", nameDelegation(error, id));
     }
   }
   return found;
@@ -194,7 +194,7 @@ async function send(
       const isUnknown = error.details?.outcome === "unknown";
       const outcome = isUnknown ? "unknown" : error.status > 0 ? "refused" : "not_sent";
       const stopsAll = !concernsOne(error);
-      if (json || !stopsAll) await report.failed(id, outcome, naming(error, id));
+      if (json || !stopsAll) await report.failed(id, outcome, nameDelegation(error, id));
       if (stopsAll) throw error;
     }
   }

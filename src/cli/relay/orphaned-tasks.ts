@@ -21,7 +21,7 @@ const SETTLE_MS = 1_000;
 
 const failedSchema = z.looseObject({ error: z.looseObject({ code: z.enum(UNWANTED) }) });
 
-export interface EndsOptions {
+export interface OrphanOptions {
   readonly delegator: Delegator;
   readonly target: string;
   readonly remote: Remote;
@@ -30,37 +30,37 @@ export interface EndsOptions {
 }
 
 /** Runs until the signal aborts. A failure is only reported: the relay works without this. */
-export async function watchEnds(options: EndsOptions): Promise<void> {
+export async function cancelOrphanedTasks(options: OrphanOptions): Promise<void> {
   const { delegator, target, say, signal } = options;
-  const ends = new Ends(options);
+  const cancels = new Cancels(options);
   const failed = (error: unknown) => {
     if (!signal.aborted)
       say(
         `cannot watch for delegations that end without a relay; their tasks may continue: ${codeOf(error)}`,
       );
   };
-  const found = findRecent(options, ends).catch(failed);
+  const found = findRecent(options, cancels).catch(failed);
   try {
     for await (const event of delegator.watch({ target, types: ["DELEGATION_FAILED"] }, { signal })) {
       if ("delegation_id" in event && failedSchema.safeParse(event).success) {
-        await ends.add(z.string().parse(event.delegation_id), SETTLE_MS);
+        await cancels.add(z.string().parse(event.delegation_id), SETTLE_MS);
       }
     }
   } catch (error) {
     failed(error);
   }
   await found;
-  await ends.done();
+  await cancels.done();
 }
 
-async function findRecent({ delegator, target, signal }: EndsOptions, ends: Ends): Promise<void> {
+async function findRecent({ delegator, target, signal }: OrphanOptions, cancels: Cancels): Promise<void> {
   const known = new Set<string>();
   const look = async () => {
     for (const error_code of UNWANTED) {
       let left = RECENT;
       for await (const { id, finished_at } of delegator.list({ target, error_code }, { signal })) {
         const isRecent = finished_at && Date.now() - Date.parse(finished_at) < RECENT_MS;
-        if (isRecent && !known.has(id)) await ends.add(id, 0);
+        if (isRecent && !known.has(id)) await cancels.add(id, 0);
         known.add(id);
         left -= 1;
         if (left === 0) break;
@@ -73,11 +73,11 @@ async function findRecent({ delegator, target, signal }: EndsOptions, ends: Ends
   await look();
 }
 
-class Ends {
-  readonly #options: EndsOptions;
+class Cancels {
+  readonly #options: OrphanOptions;
   readonly #running = new Set<Promise<void>>();
 
-  constructor(options: EndsOptions) {
+  constructor(options: OrphanOptions) {
     this.#options = options;
   }
 

@@ -16,7 +16,7 @@ import { interruptible } from "../signals.ts";
 /** Some delegations were refused. */
 const EXIT_REFUSED = 1;
 
-export interface ManyOptions extends GlobalOptions {
+export interface FilterOptions extends GlobalOptions {
   readonly target?: string;
   readonly errorCode?: string;
   readonly before?: string;
@@ -24,7 +24,7 @@ export interface ManyOptions extends GlobalOptions {
   readonly all?: boolean;
 }
 
-export function addManyOptions(command: Command, withErrorCode: boolean): Command {
+export function addFilterOptions(command: Command, withErrorCode: boolean): Command {
   command.option(
     "--target <agent>",
     "act on many: this agent's delegations, newest first (operator only)",
@@ -44,7 +44,7 @@ export function addManyOptions(command: Command, withErrorCode: boolean): Comman
 }
 
 /** The filter of --target; undefined when `id` names one delegation. */
-export function manyOf(id: string | undefined, options: ManyOptions): BulkFilter | undefined {
+export function filterOf(id: string | undefined, options: FilterOptions): BulkFilter | undefined {
   const { target, errorCode: error_code, before, limit, all } = options;
   if (target === undefined) {
     if ([error_code, before, limit, all].some((one) => one !== undefined)) {
@@ -65,9 +65,9 @@ export function manyOf(id: string | undefined, options: ManyOptions): BulkFilter
 }
 
 /** Prints each delegation as it arrives, then their number. */
-export async function eachOf(
+export async function runBulk(
   { host, end }: Cli,
-  { json, limit }: ManyOptions,
+  { json, limit }: FilterOptions,
   run: (how: BulkOptions) => AsyncIterable<Delegation>,
   { line, done }: { readonly line: (one: Delegation) => string; readonly done: string },
 ): Promise<void> {
