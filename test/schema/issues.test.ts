@@ -1,4 +1,4 @@
-/** The wording of an invalid value's problems, which is the same in every part of the program. */
+/** The wording of the issues of an invalid value, which is the same in every part of the program. */
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { invalidRequest, issuesOf } from "../../src/schema/issues.ts";

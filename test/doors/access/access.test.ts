@@ -311,7 +311,7 @@ describe("deleting an agent", () => {
     expect((await admin.call("DELETE", "/v1/agents/scout")).body.code).toBe("agent_unknown");
     expect((await redis.keys("{errand:0}:live:scout:*")).length).toBe(0);
 
-    // Cut short right after it began: nothing new is taken or handed out, and the repeat finishes it.
+    // Interrupted right after it began: no work is accepted or leased, and a retry completes it.
     const other = await as(url, "agent:other");
     const { id } = (await admin.delegate("other")).body;
     await gateway.broker.agents.beginDeletion("other", true);

@@ -46,7 +46,7 @@ const asked = (more: Readonly<Record<string, unknown>>): Need => ({
   args: (subject) => ({ ...ofTask(subject), interrupt_id: subject.interrupt, ...more }),
 });
 
-/** What a tool needs: a state of the subject, and arguments. */
+/** The state of the subject and the arguments that a tool needs. */
 const NEEDS: Readonly<Record<string, Need>> = {
   delegate_task: { args: () => ({ ...work, wait_seconds: 0 }) },
   delegate_task_async: { args: () => work },

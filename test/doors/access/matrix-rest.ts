@@ -1,4 +1,4 @@
-/** Who may do what over HTTP: a row for each route. Limit: cells as {@link WORDS} has them; `body` is what makes it valid. */
+/** Who may do what over HTTP: a row for each route. {@link WORDS} explains the cells. */
 import { type Ask, rowsOf, type Stage, type Subject } from "./world.ts";
 
 /** Method and path of each route as it is registered; the cells are explained at {@link WORDS}. */
@@ -55,7 +55,7 @@ interface Need {
 const empty = () => ({});
 const work = { target: "scout", task: "do it" };
 
-/** What a route needs beside its path: a state of the subject, a body, a query. */
+/** What a route needs in addition to its path: a state of the subject, a body, a query. */
 const NEEDS: Readonly<Record<string, Need>> = {
   "POST /v1/tokens": { body: () => ({ principal: "caller:new" }) },
   "DELETE /v1/tokens/:id": { stage: "spare" },

@@ -1,6 +1,6 @@
 /**
- * Every route, A2A operation and MCP tool, tried by everybody: the tables say what each caller gets. A refusal changes
- * nothing, and an id that does not concern the caller is answered exactly as one that does not exist.
+ * Every route, A2A operation and MCP tool, tried as every principal: the tables say what each gets. A refusal changes
+ * nothing, and an id of others gets exactly the response of one that does not exist.
  */
 import { describe, expect, test } from "vitest";
 import { PARAMS } from "../../../src/doors/a2a/params.ts";
@@ -26,7 +26,7 @@ import {
   wordOf,
 } from "./world.ts";
 
-/** Mounts whose operations have tables of their own. */
+/** Mounts whose operations have their own tables. */
 const MOUNTS = [
   "POST /a2a/:agent/rpc",
   "POST /a2a/:agent/rpc/",
@@ -44,11 +44,11 @@ interface Trial {
   readonly row: Row;
   readonly stage: Stage;
   readonly ask: AskOf;
-  /** It changes nothing, so that one subject serves all. */
+  /** The row changes nothing, so one subject serves all columns. */
   readonly reads: boolean;
 }
 
-/** Tries a row, and compares what each column got. Refusals come first, on one subject that must stay as it is. */
+/** Tries a row and compares the result of each column. Refusals come first, on one subject, which must not change. */
 async function tryRow(
   world: World,
   name: string,

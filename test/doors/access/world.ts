@@ -1,11 +1,11 @@
 /**
- * What the access matrix is tried on: one broker, a caller for each column, and a delegation from alice to the agent
- * scout in the state that a row needs. Limit: one subject at a time; preparing the next one cancels the last.
+ * The world of the access matrix: one broker, a caller for each column, and a delegation (the subject) from alice to the
+ * agent scout in the state that a row needs. Limit: one subject at a time; preparing the next one cancels the last.
  */
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
-/** Who asks. Alice delegated the subject to scout; `nobody` is no token, an expired one and a revoked one. */
+/** The callers. Alice delegated the subject to scout; `nobody` has no token, an expired one or a revoked one. */
 export const COLUMNS = [
   "alice",
   "scout",
@@ -17,11 +17,11 @@ export const COLUMNS = [
   "nobody",
 ] as const;
 export type Column = (typeof COLUMNS)[number];
-/** The subject does not concern them: for them it must not exist. */
+/** They may not see the subject: for them it must not exist. */
 export const STRANGERS: readonly Column[] = ["other", "bob"];
 
 /**
- * What a cell of the table says:
+ * The meaning of a cell:
  * ok: it is done · sees, blind: the answer of a list contains the subject or does not · 401: no valid token ·
  * 403: forbidden · 404: it does not exist, for this caller · loop: an agent may not delegate to itself
  */
@@ -82,7 +82,7 @@ const WORD_OF_CODE: Readonly<Record<string, Word>> = {
   delegation_loop: "loop",
 };
 
-/** What the subject has come to; with `spare` there is an agent of that name and a token that nobody uses. */
+/** The state of the subject; `spare` adds an agent of that name and a token that nobody uses. */
 export type Stage = "spare" | "submitted" | "watched" | "working" | "asking" | "failed";
 
 export interface Subject {
@@ -102,13 +102,13 @@ export interface Ask {
 
 export interface Received {
   readonly status: number;
-  // The wire is what is under test: each door takes from it what it needs.
+  // The test speaks the wire format directly.
   readonly body: ReturnType<typeof JSON.parse>;
   readonly text: string;
 }
 
 export async function openWorld() {
-  // No client here answers a ping of MCP.
+  // No client here answers MCP pings.
   const broker = await startBroker({ callbackAllow: ["127.0.0.1"], mcpPingMs: 50 });
   const { url } = broker;
   const admin = client(url);
@@ -129,7 +129,7 @@ export async function openWorld() {
     viewer: [await token("viewer:eve")],
     operator: [OPERATOR],
   };
-  // The last one: whenever a token is made, those that have expired are forgotten.
+  // Created last: creating a token deletes expired ones.
   const expired = await make("agent:scout", { expires_in_seconds: 0.05 });
   await until(() => Date.parse(expired.expires_at) < Date.now(), { what: "the token's end" });
   const tokens: Readonly<Record<Column, readonly (string | null)[]>> = {
@@ -137,7 +137,7 @@ export async function openWorld() {
     nobody: [null, String(expired.token), String(revoked.token)],
   };
 
-  /** The subject's lease: what was left over from earlier subjects may come before it. */
+  /** Leases the subject; leftovers of earlier subjects may come before it. */
   async function leaseOf(id: string): Promise<string> {
     const { leases } = (await scout.lease("scout", { max: 32 })).body;
     const found = leases.find((one: { delegation: { id: string } }) => one.delegation.id === id);
@@ -146,7 +146,7 @@ export async function openWorld() {
 
   async function prepare(stage: Stage): Promise<Subject> {
     const isLeased = stage === "working" || stage === "asking" || stage === "failed";
-    // New work of a high priority is taken before all that other rows leave waiting.
+    // The high priority puts it before work left over by other rows.
     const { id } = (await alice.delegate("scout", { priority: isLeased ? 9 : 0 })).body;
     const made: Subject = { id, lease: "", interrupt: "", request: "", spareToken: "" };
     if (stage === "spare") {
@@ -168,7 +168,7 @@ export async function openWorld() {
     return { ...made, lease };
   }
 
-  /** All that the broker keeps of it. */
+  /** Everything that the broker stores about it. */
   const kept = async (subject: Subject) => ({
     ...(await broker.redis.hgetall(`{errand:0}:d:${subject.id}`)),
     events: await broker.redis.xlen(`{errand:0}:d:${subject.id}:events`),
@@ -185,10 +185,10 @@ const pushConfig = (taskId: string) => ({
   params: { taskId, id: "mine", url: NOBODY_LISTENS },
 });
 
-/** A push goes there in vain. */
+/** Pushes to this URL fail. */
 export const NOBODY_LISTENS = "http://127.0.0.1:9/hook";
 
-/** One request; of a stream, up to the first message. */
+/** Sends one request; reads a stream up to the first message. */
 export async function send(url: string, token: string | null, ask: Ask): Promise<Received> {
   const gone = new AbortController();
   const response = await fetch(`${url}${ask.path}`, {
@@ -208,7 +208,7 @@ export async function send(url: string, token: string | null, ask: Ask): Promise
   return { status: response.status, body: parsed(text), text };
 }
 
-/** Of a stream; a ping that comes before the answer to a call of MCP is passed over. */
+/** The first message of a stream, without MCP pings before it. */
 async function firstData(response: Response): Promise<string> {
   let text = "";
   const decoder = new TextDecoder();
@@ -228,7 +228,7 @@ function parsed(text: string): ReturnType<typeof JSON.parse> {
   }
 }
 
-/** The code of a refusal, as each door writes it; undefined where it is none. */
+/** The code of an error in the format of each API; undefined if it is not an error. */
 function codeOf({ body, status }: Received): string | undefined {
   const isRpc = body?.jsonrpc !== undefined && (body.error || body.result);
   if (isRpc && body.result) return body.result.isError ? body.result.structuredContent.error.code : undefined;
@@ -238,7 +238,7 @@ function codeOf({ body, status }: Received): string | undefined {
   return body?.error?.data?.code ?? info?.metadata?.code ?? info?.reason ?? body?.code ?? `status ${status}`;
 }
 
-/** An answer as a word of the table; a code that has none is its own. */
+/** A response as a word of the table; a code without a word stands for itself. */
 export function wordOf(received: Received, subject: Subject, isList: boolean): string {
   const code = codeOf(received);
   if (code !== undefined) return WORD_OF_CODE[code] ?? code;
@@ -256,7 +256,7 @@ export const unknownOf = (subject: Subject): Subject => ({
   lease: subject.lease.replace(core(subject), other(subject)),
 });
 
-/** Without what differs by nature: the ids in the request, and those of requests. */
+/** Without values that always differ: the ids of the subject and of requests. */
 export const shapeOf = ({ status, text }: Received, subject: Subject): { status: number; text: string } => ({
   status,
   text: text

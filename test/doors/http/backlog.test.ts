@@ -1,4 +1,4 @@
-/** Clients that all come back at once find room at the gateway. Limit: it reads the kernel's counter, so Linux only. */
+/** Clients that all reconnect at once are accepted. Limit: Linux only, because it reads a counter of the kernel. */
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -8,7 +8,7 @@ import { startBroker } from "../../support/broker.ts";
 const COUNTERS = "/proc/net/netstat";
 const MOST = "/proc/sys/net/core/somaxconn";
 
-/** How often the kernel found no room for a connection. */
+/** How often the kernel turned a connection away. */
 function overflows(): number {
   const [names = "", values = ""] = readFileSync(COUNTERS, "utf8").split("\n");
   return Number(values.split(" ")[names.split(" ").indexOf("ListenOverflows")]);

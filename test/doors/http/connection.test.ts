@@ -51,7 +51,7 @@ test("a pipelined request waits for the one before it, and is granted nothing ea
   const principal = { text: "operator" };
   await until(() => gateway.broker.quotas.inUse(principal, "polls") === 1);
   const second = (await api.delegate("scout")).body.id;
-  // Work goes to a poll that can be answered.
+  // The work goes to a poll whose client is connected.
   const [other] = (await api.lease("scout")).body.leases;
   expect(other.delegation.id).toBe(second);
   expect(gateway.broker.polls.parked()).toBe(0);

@@ -1,4 +1,4 @@
-/** Pages of other origins: those that are allowed may call and read, the others may not even ask. */
+/** Pages of other origins: allowed ones may send requests and read responses, others are refused. */
 import { describe, expect, test } from "vitest";
 import { as, OPERATOR, request, startBroker } from "../../support/broker.ts";
 

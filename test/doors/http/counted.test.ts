@@ -1,4 +1,4 @@
-/** How many agents and tokens there may be. */
+/** The limits on the number of agents and tokens. */
 import { expect, test } from "vitest";
 import { client, startBroker } from "../../support/broker.ts";
 

@@ -16,7 +16,7 @@ const post = (path: string, body: string, ...more: string[]) =>
 async function setup() {
   const { gateway, url } = await startBroker();
   const api = client(url);
-  // The one that is asked about is not the one that is polled for: that would be seen.
+  // Requests read one agent and poll for another, because a poll changes the presence.
   await api.agent("idle");
   await api.agent("scout");
   const { broker } = gateway;
@@ -37,7 +37,7 @@ async function setup() {
   return { broker, ports: listeners.map(({ port }) => port) };
 }
 
-/** All that comes back until the server closes. */
+/** Everything received until the server closes. */
 async function say(port: number, bytes: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   onTestFinished(() => void socket.destroy());
@@ -52,7 +52,7 @@ async function say(port: number, bytes: string): Promise<string> {
   return text;
 }
 
-/** Without what is never the same, and headers in any order and case. */
+/** Without values that always differ, and with headers in any order and case. */
 function comparable(text: string): string {
   return text
     .replaceAll(/req_\w{16}/g, "<id>")

@@ -5,7 +5,7 @@ import { client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { checkHistory, eventsOf } from "../../support/history.ts";
 import { until } from "../../support/until.ts";
 
-/** A poll on a socket of its own, to be cut. */
+/** A poll on its own socket, which the test closes. */
 function rawPoll(port: number, agent: string) {
   const socket = connect(port, "127.0.0.1");
   const body = '{"wait_seconds":30}';
@@ -27,7 +27,7 @@ test("a poll whose connection is cut takes no work: the next poll gets it, as at
     await until(() => waiting() === 1);
     if (round % 2 === 0) socket.destroy();
     else socket.resetAndDestroy();
-    // Sometimes noticed before the work comes, sometimes not.
+    // The close may be noticed before or after the work arrives.
     if (round % 3 === 0) await until(() => waiting() === 0);
     const { id } = (await api.delegate("scout")).body;
     const startedAt = Date.now();
@@ -134,7 +134,7 @@ test("a reader that disconnects in the middle of a large answer leaves no lease 
     `POST /v1/agents/scout/leases HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${OPERATOR}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   );
-  // The answer has begun, and nobody reads on.
+  // The response has begun, and the client stops reading.
   await once(socket, "data");
   socket.pause();
   socket.resetAndDestroy();

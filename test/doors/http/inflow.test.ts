@@ -1,4 +1,4 @@
-/** The bounds of large bodies in both directions, over all principals. */
+/** The bounds on large request and response bodies over all principals. */
 import { expect, test, vi } from "vitest";
 import { Inflow } from "../../../src/doors/http/inflow.ts";
 import { Outflow } from "../../../src/doors/http/outflow.ts";
@@ -13,7 +13,7 @@ test("large bodies in progress are bounded for one principal and for all; small 
   expect(() => inflow.body("a").grow(BIG)).toThrow(refused("quota_exceeded"));
   expect(() => inflow.body("c").grow(BIG)).toThrow(refused("overloaded"));
   inflow.body("c").grow(1_000);
-  // A body that grows counts once; one that is released counts no more, however often.
+  // A growing body counts once; a released one no longer counts, even if released twice.
   bodies[0]?.grow(BIG);
   bodies[0]?.release();
   bodies[0]?.release();
@@ -31,7 +31,7 @@ test("streams wait for room beyond mostOfAll, but each principal always has room
   const release = await outflow.reserve("a", BIG, cut);
   await outflow.reserve("a", BIG, cut);
   await outflow.reserve("b", BIG, cut);
-  // The gateway is full: a principal without a frame still gets one.
+  // At the limit, a principal without a frame still gets one.
   const only = await outflow.reserve("c", BIG, cut);
   let came = false;
   const second = outflow.reserve("c", BIG, cut).then((done) => {

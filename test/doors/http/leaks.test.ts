@@ -1,4 +1,4 @@
-/** What polls, waits and streams hold is given back, however they end. Limit: hundreds, for the count makes no difference. */
+/** Polls, waits and streams release everything, however they end. Limit: hundreds of them; the number makes no difference. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect, test, vi } from "vitest";

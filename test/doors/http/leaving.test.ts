@@ -1,4 +1,4 @@
-/** Who leaves at a bad moment: what it held is given back, what it waits for is answered. Limit: see leaks.test.ts for the good ones. */
+/** Clients and tokens that end at a bad moment: nothing stays occupied, and leases are returned. leaks.test.ts has the usual moments. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { connect, Socket } from "node:net";
@@ -15,7 +15,7 @@ async function setup() {
   return { ...started, broker, api, scout: await as(started.url, "agent:scout") };
 }
 
-/** Counts what is held by tokens from here on. */
+/** Counts the watches on tokens from here on. */
 function watchHolds(tokens: Tokens) {
   const hold = tokens.watch.bind(tokens);
   const counts = { held: 0, released: 0, ended: 0 };
@@ -35,7 +35,7 @@ function watchHolds(tokens: Tokens) {
   return { held: () => counts.held, released: () => counts.released, ended: () => counts.ended };
 }
 
-/** Requests one after the other on a connection of its own. */
+/** Sends pipelined requests on a new connection. */
 function open(port: number, token: string) {
   const socket = connect(port, "127.0.0.1");
   onTestFinished(() => void socket.destroy());
@@ -81,7 +81,7 @@ test.each(["application/json", "text/event-stream"])(
     go();
     await closed;
     expect(performance.now() - stoppedAt).toBeLessThan(2_000);
-    // Whole: of a stream the last chunk, too.
+    // Including the last chunk of a stream.
     expect(answers()[0]).toMatch(
       accept === "application/json" ? /^200 .*"events":\[\]/s : /^200 .*\r\n0\r\n\r\n$/s,
     );
@@ -168,7 +168,7 @@ test("requests that waited on a connection leave no listeners there", async () =
   send("GET", "/v1/results?wait_seconds=0.2");
   send("GET", "/v1/events?wait_seconds=0.2", undefined, "Accept: application/json");
   send("POST", `/v1/leases/${lease.lease_id}/heartbeat`, { wait_seconds: 0.2 });
-  // They are served one after the other.
+  // Pipelined requests are served in order.
   await until(() => broker.polls.parked() === 1);
   for (let n = 0; n < 20; n += 1) await api.delegate("scout");
   await until(() => answers().length === 26);
@@ -179,7 +179,7 @@ test("requests that waited on a connection leave no listeners there", async () =
   expect(warnings).toEqual([]);
   await broker.tokens.revoke(scout.tokenId);
   expect(ended()).toBe(0);
-  // Known to be idle, it is not waited for.
+  // The close does not wait for an idle connection.
   const stoppedAt = performance.now();
   await gateway.close();
   expect(performance.now() - stoppedAt).toBeLessThan(3_000);
@@ -202,7 +202,7 @@ test("a client that disconnects is noticed even behind an unread body", async ()
   send("POST", "/v1/agents/scout/leases", { wait_seconds: 20 });
   send("GET", `/v1/delegations/${id}?wait_seconds=20`, "x".repeat(500_000));
   await until(() => held() === 1);
-  // All of it is on its way.
+  // The whole request is sent.
   await until(() => socket.writableLength === 0);
   socket.destroy();
   await until(() => released() === 1);

@@ -18,7 +18,7 @@ type Api = ReturnType<typeof client>;
 const get = (api: Api, path: string) => api.call("GET", path, undefined, { accept: "application/json" });
 const inUrl = (text: string) => encodeURIComponent(text);
 
-/** Everything in a body or a URL that has a syntax; `bad` holds the break. */
+/** Every field of a body or a URL that has a syntax; `bad` contains the break. */
 const PLACES: Record<string, (api: Api, bad: string) => Promise<{ status: number; body: { code: string } }>> =
   {
     target: (api, bad) => api.delegate(`scout${bad}`),
@@ -51,7 +51,7 @@ test.each(Object.entries(PLACES))("a break in %s is refused and leaves nothing",
   expect(await dump(redis)).toEqual(before);
 });
 
-/** Sends a header as no HTTP library would; the answer as text. */
+/** Sends a header that no HTTP library would send; returns the response as text. */
 function sendRaw(url: string, [method, path, body]: readonly [string, string, string], header: string) {
   const { hostname, port } = new URL(url);
   return new Promise<string>((resolve, reject) => {
@@ -98,7 +98,7 @@ describe("a header", () => {
     },
   );
 
-  // The rest of what no text should have gets through HTTP itself.
+  // HTTP itself lets the other control characters through.
   test.each(["\t", "\x80", "\xff"])(
     "with %j in the middle is refused by the routes that use it",
     async (odd) => {
@@ -155,7 +155,7 @@ test("no text in an event can forge another event in a stream", async () => {
   }
 });
 
-/** The types of the first so many events, from a stream of which every line is one of ours. */
+/** The types of the first events of a stream; checks that each of its lines is one of ours. */
 async function streamed(url: string, count: number): Promise<string[]> {
   const leave = new AbortController();
   const response = await fetch(url, {

@@ -39,7 +39,7 @@ test("a delegation stays accepted when its token ends during the wait", async ()
     const live = await gateway.broker.agents.liveDelegations("scout");
     return live.length > 0 ? live : null;
   });
-  // What happens to it meanwhile is not for a token that has ended.
+  // A token that has ended does not see later changes.
   await admin.lease("scout");
   await admin.call("DELETE", `/v1/tokens/${alice.tokenId}`);
   const { status, body, headers } = await answer;

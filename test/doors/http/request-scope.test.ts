@@ -1,4 +1,4 @@
-/** What holds a request while it takes long, and the token it does so with. Limit: the connection's own end is in leaks.test.ts and hand-off.test.ts. */
+/** The scope of a waiting request, and the watch on its token. The end of the connection is in leaks.test.ts and hand-off.test.ts. */
 import { expect, test } from "vitest";
 import { AuthenticatedRequest } from "../../../src/doors/http/authenticated-request.ts";
 import { Outflow } from "../../../src/doors/http/outflow.ts";

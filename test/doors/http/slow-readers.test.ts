@@ -1,4 +1,4 @@
-/** Readers that ask and do not read. Limit: what the kernel buffers of an answer is neither counted nor cut. */
+/** Clients that send requests and do not read. Limit: the kernel's buffers are not counted. */
 import { connect, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { LIMITS } from "../../../src/schema/limits.ts";
@@ -47,7 +47,7 @@ test("unread responses of a caller are bounded; beyond that connections are clos
   for (let n = 0; n < READERS; n += 1) asking("/v1/delegations", alice.token);
   const most = Math.floor(LIMITS.unread_bytes.value / (RECORDS * MIB));
   await until(async () => (await cut()) >= READERS - most, { timeoutMs: 30_000 });
-  // Who reads is served meanwhile, the caller and others.
+  // Clients that read are served meanwhile, for this caller and others.
   expect((await alice.call("GET", "/v1/delegations")).body.delegations).toHaveLength(RECORDS);
   expect((await api.call("GET", "/v1/delegations")).body.delegations).toHaveLength(RECORDS);
   await until(() => unread() > 0, { what: "a reader that stands still" });

@@ -31,7 +31,7 @@ async function setup(arrival = ARRIVAL) {
   return { ...broker, api, alice, bob, send, head };
 }
 
-/** One byte every few milliseconds, for as long as anybody takes it. */
+/** Sends one byte every few milliseconds while the connection is open. */
 function trickle(socket: Socket, text: string): void {
   let at = 0;
   const timer = setInterval(() => socket.write(text[at++ % text.length] ?? ""), 5);
@@ -104,7 +104,7 @@ test("the large bodies of a principal are bounded until the responses are sent",
     body: { code: "quota_exceeded", details: { quota: "request_bytes", outcome: "not_executed" } },
   });
   expect(refused.headers.get("retry-after")).toBe("5");
-  // Chunks have no length to be refused by; small requests and other principals have room.
+  // Chunked bodies announce no length; small requests and other principals have room.
   const chunks = send(`${head(alice.token, "transfer-encoding: chunked")}`);
   chunks.socket.write(`${(100_000).toString(16)}\r\n${task}\r\n`);
   await until(() => chunks.answer().startsWith("HTTP/1.1 429 "));
@@ -113,7 +113,7 @@ test("the large bodies of a principal are bounded until the responses are sent",
   for (const { socket } of halves) socket.destroy();
   await until(() => gateway.requestBytes() === 0);
 
-  // A request that waits still holds its body.
+  // A waiting request still counts its body.
   const json = JSON.stringify({ target: "scout", task });
   const waiting = send(`${head(alice.token, json.length, "prefer: wait=60\r\n")}${json}`);
   await until(() => gateway.requestBytes("caller:alice") === json.length);

@@ -1,4 +1,4 @@
-/** Texts that make careless parsers slow, through every door: an answer, and no more CPU than their length explains. */
+/** Texts that make careless parsers slow, sent to every API: each gets a response, with CPU time linear in its length. */
 import { Agent as Connections, request } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { OPERATOR } from "../../support/broker.ts";
@@ -26,9 +26,9 @@ const SHAPES = [
     "a=b;",
   ].map((unit) => run(unit)),
 ];
-/** For what no regular expression looks at, of each kind one. */
+/** For fields without a regular expression: one text of each kind. */
 const SOME = [...["a", " ", ",", ".", "/", "-", '"', "\\"].map((unit) => run(unit)), run("AAAA")];
-/** Node takes 16 KB of headers; tokens of them all, and no line breaks. */
+/** Node accepts 16 KB of headers, without line breaks. */
 const HEADER_SHAPES = [...SOME.slice(1, 7), run("0"), run("; q=0.1,")].map((text) =>
   text
     .replaceAll(/[^\t\x20-\x7e]/g, "e")
@@ -57,7 +57,7 @@ const HEADERS = [
   ],
   ...["mcp-method", "mcp-name"],
 ];
-/** For each request, on average, of this whole process: quadratic work on 100 KB takes seconds. */
+/** CPU time of this process per request, on average: quadratic work on 100 KB would take seconds. */
 const MOST_CPU_MS = 150;
 const ONCE_MOST_CPU_MS = 2_000;
 const MOST_LIST_MS = 1_200;
@@ -92,7 +92,7 @@ async function setup() {
   return { ...desk, id: String(id), lease, send };
 }
 
-/** Sends all, one after the other, and holds each to its share of CPU. */
+/** Sends all in order, and checks the CPU time of each. */
 async function measured(
   asks: readonly (readonly [what: string, ask: () => Promise<number>])[],
 ): Promise<void> {

@@ -9,15 +9,15 @@ import { entryFields } from "../../support/entry.ts";
 import { openStream } from "../../support/sse.ts";
 import { until } from "../../support/until.ts";
 
-/** The contract's. */
+/** As in the documentation. */
 const COMMENT_MS = 15_000;
-/** Longer than any reader may stand still. */
+/** Longer than a reader may stall. */
 const LONG_MS = 60_000;
-/** As long as every reader may. */
+/** As long as a reader may stall. */
 const SHORT_MS = 25_000;
 
 describe("an idle stream, its time moved by the test", () => {
-  /** A reader's end of a stream on which nothing happens until `send`. */
+  /** The reader of a stream without events until `send`. */
   function open() {
     vi.useFakeTimers();
     onTestFinished(() => {
@@ -25,7 +25,7 @@ describe("an idle stream, its time moved by the test", () => {
     });
     const cut = vi.fn();
     let send = (_frame: Frame | Reached) => {};
-    /** How often somebody was put on what comes next. */
+    /** The number of callbacks waiting for the next event. */
     let listened = 0;
     const reader: Reader = {
       requestId: "req_1",
@@ -190,7 +190,7 @@ test("a filtered event yields a position, `caught_up` yields nothing", async () 
 const EVENTS = 3_000;
 const EVENT_CHARS = 8_000;
 
-/** A subscriber that reads nothing until it is told to. */
+/** A subscriber that reads nothing until the test says so. */
 async function openStalled(url: string, token: string) {
   let finish = (_text: string) => {};
   const whole = new Promise<string>((resolve) => {
@@ -200,7 +200,7 @@ async function openStalled(url: string, token: string) {
     get(url, { headers: { authorization: `Bearer ${token}` } }, resolve).on("error", reject);
   });
   return {
-    /** What had come when the connection ended. */
+    /** Everything received when the connection ended. */
     read: () => {
       let text = "";
       response.on("data", (chunk) => {

@@ -1,4 +1,4 @@
-/** Answers as they stand on the wire. */
+/** Responses on the wire. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
@@ -8,7 +8,7 @@ import { jsonText } from "../../../src/doors/http/text-response.ts";
 
 const outflow = new Outflow({ now: () => 0, onCut: () => {} });
 
-/** The bytes of what is answered to one request. */
+/** The bytes of the response to one request. */
 async function onTheWire(text: string): Promise<Buffer> {
   const server = createServer((_, outgoing) =>
     jsonText(200, text).writeTo(outgoing, { connection: "close" }, outflow, () => "caller:alice"),

@@ -21,7 +21,7 @@ const LEASE = `lse_0_${"0".repeat(26)}_1`;
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
 const operationOf = ({ method, path }: Route) => document.paths[path]?.[method.toLowerCase()];
 
-/** What judges the part of the document at this place; null where it has none. */
+/** The validator of the part of the document at this place; null if there is none. */
 function validatorAt(...place: readonly (string | number)[]): ValidateFunction | null {
   let node: unknown = plain;
   for (const key of place) node = membersOf(node)[key];
@@ -48,7 +48,7 @@ function routeOf(method: string, url: string): Route {
   return fits[0];
 }
 
-/** Holds an exchange against the document: status, media type, headers, body, and the body that was sent. */
+/** Checks a request and its response against the document: status, media type, headers and both bodies. */
 function expectDescribed(route: Route, sent: unknown, { status, headers, body }: Answer): void {
   const what = `${nameOf(route)} → ${status} ${JSON.stringify(body)}`;
   const described = operationOf(route)?.responses[status];
@@ -62,7 +62,7 @@ function expectDescribed(route: Route, sent: unknown, { status, headers, body }:
   if (body !== null) {
     if (!validate) throw new Error(`${what}: ${type} is not described`);
     expect([what, validate(body), validate.errors]).toEqual([what, true, null]);
-    // The document lets answers grow; undescribed today they are not.
+    // The document allows additional fields in responses; today each field is described.
     if (!refusal)
       expect([what, route.responses[status]?.safeParse(body).error?.issues]).toEqual([what, undefined]);
   }
@@ -76,7 +76,7 @@ function expectDescribed(route: Route, sent: unknown, { status, headers, body }:
   }
 }
 
-/** A broker whose every exchange is held against the document; `seen` are the routes that succeeded. */
+/** A broker whose every response is checked against the document; `seen` are the routes that succeeded. */
 async function setup() {
   const { url } = await startBroker();
   const seen = new Set<string>();
@@ -292,7 +292,7 @@ describe("unknown fields", () => {
       { state: "failed", error: { code: "x", message: "y", no_such_field: 1 } },
     ],
   ];
-  // What it takes is A2A's, whose objects may have more.
+  // Its body is A2A's, whose objects may have further members.
   const OPEN = ["POST /v1/agents/{agent}/replies"];
   const bodies = [
     ...ROUTES.filter((route) => route.schemas.body && !OPEN.includes(nameOf(route))).map(

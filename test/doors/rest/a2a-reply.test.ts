@@ -27,7 +27,7 @@ const LEASE = `lse_${TAIL}_2`;
 type Payload = NonNullable<StreamResponse["payload"]>;
 type Json = Record<string, unknown>;
 
-/** The SDK's own member of the enum for a row; the first test shows that there is one for each. */
+/** The SDK's enum member of a row; the first test checks that each row has one. */
 const stateOf = (name: A2aStateName): TaskState => A2A_STATES[name].number;
 const STATES = Object.keys(A2A_STATES).filter((name): name is A2aStateName => name in A2A_STATES);
 const MEANT = STATES.filter((name) => A2A_STATES[name].means !== null);
@@ -87,7 +87,7 @@ const task = (state: TaskState, more: Partial<Task> = {}): Task => ({
   ...more,
 });
 
-/** A real object as each version writes it, in every wrapping that it may come in. */
+/** A real object in the form of each version, in every possible wrapping. */
 function written(payload: Payload): Record<string, unknown> {
   const v10 = StreamResponse.toJSON({ payload }) as Json;
   const v03 = JSON.parse(String(new V03PushNotificationSerializer().serialize({ payload }).body));
@@ -238,7 +238,7 @@ describe("an unspecified state is never a reply", () => {
       { statusUpdate: { taskId: "t", status } },
       { kind: "status-update", taskId: "t", status, final: true },
       { jsonrpc: "2.0", id: LEASE, result: { task: bare } },
-      // It looks like a Message too; the state is what counts.
+      // It also looks like a Message; the state decides.
       { messageId: "m", role: "agent", parts: [], status },
     ]) {
       const error = refused(body);
@@ -443,7 +443,7 @@ describe("the address", () => {
   const delegation = { by: "delegation", delegation_id: DELEGATION };
   const addressOf = (body: unknown) => parseA2aReply(body).address;
   const message = (metadata: unknown) => ({ messageId: "m", role: "agent", parts: [], metadata });
-  /** Every place that metadata may be read from. */
+  /** Every place of metadata. */
   const inEveryPlace = (metadata: unknown): unknown[] => [
     message(metadata),
     { message: message(metadata) },
@@ -499,7 +499,7 @@ describe("the address", () => {
     for (const body of [
       ...inEveryPlace({ lease_id: LEASE, delegation_id: other.delegation_id }),
       { metadata: { lease_id: LEASE }, status: { state: 2, message: message(other) } },
-      // Another lease of the same delegation is another all the same.
+      // Another lease of the same delegation is still a different one.
       ...inEveryPlace({ lease_id: LEASE }).map((body) => enveloped(`lse_${TAIL}_3`, body)),
       {
         metadata: { lease_id: LEASE },
@@ -686,7 +686,7 @@ describe("whatever comes", () => {
       expect(issuesOf(error as ErrandError).length).toBeGreaterThan(0);
       return;
     }
-    // What the parser says is what the engine takes.
+    // The engine accepts every parsed action.
     const taken: Action = action;
     if (taken.kind !== "reply" || taken.state !== "completed") return;
     const result = ((body as Json).result ?? body) as Json;

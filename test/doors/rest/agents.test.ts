@@ -1,4 +1,4 @@
-/** Creating, merging and replacing agents: what stays, what is reset, and who loses a race. */
+/** Create, merge and replace agents: which settings stay or reset, and which request loses a race. */
 import { expect, test, vi } from "vitest";
 import { Admin } from "../../../src/client/admin.ts";
 import { auditPageSchema } from "../../../src/schema/audit.ts";
@@ -90,9 +90,9 @@ test("concurrent patches do not lose each other's fields", async () => {
     patches.map((body, n) => request(n % 2 === 0 ? url : second.url, "PATCH", "/v1/agents/scout", { body })),
   );
   expect(answers.map(({ status }) => status)).toEqual(patches.map(() => 200));
-  // An empty patch answers with the settings as they stand; a GET may be a second behind another gateway.
+  // An empty patch returns the current settings; a GET may be a second behind another gateway.
   const { body } = await patch("scout", {});
-  // Each field has one of the values that were written to it, not its default.
+  // Each field has one of the written values, not its default.
   expect(body.description).toMatch(/^d\d$/);
   expect(body.limits.max_working).not.toBeNull();
   expect(body.limits.lease_seconds).toBeLessThan(7);
@@ -122,7 +122,7 @@ test("ETags: created only when absent, changed only when unchanged", async () =>
   const present = (await admin.call("GET", "/v1/agents/scout")).headers.get("etag") ?? "";
   expect(present).toBe(changed.headers.get("etag"));
   expect((await put("scout", { version: "4" }, { "if-match": `"x", ${present}` })).status).toBe(200);
-  // One that was deleted and made again is another.
+  // An agent that was deleted and created again has another tag.
   await admin.call("DELETE", "/v1/agents/scout");
   await admin.agent("scout");
   expect((await patch("scout", {}, { "if-match": etag })).status).toBe(412);
@@ -136,7 +136,7 @@ test("an agent may change its own settings, but not its delivery, by any method"
   expect((await scout.call("PATCH", "/v1/agents/other", {})).status).toBe(403);
   const delivery = { mode: "push", url: "https://a2a.example/agent" };
   expect((await scout.call("PATCH", "/v1/agents/scout", { delivery })).body.code).toBe("forbidden");
-  // What the operator sets at another gateway counts at once, cached or not.
+  // A change at another gateway applies at once, cached or not.
   const second = await another();
   await request(second.url, "PATCH", "/v1/agents/scout", { body: { delivery } });
   expect((await scout.call("PATCH", "/v1/agents/scout", { delivery: null })).body.code).toBe("forbidden");
@@ -196,7 +196,7 @@ test("agents come in pages by name, over all shards, whatever wrote their names"
   const { url, admin, redis } = await setup({ shards: 3 });
   const names = Array.from({ length: 23 }, (_, n) => `a${String(n).padStart(2, "0")}`);
   await Promise.all(names.map((name) => admin.agent(name)));
-  // As an earlier version left it.
+  // As an earlier version stored it.
   for (const shard of [0, 1, 2]) await redis.del(`{errand:${shard}}:agents:names`);
   const seen: string[] = [];
   let cursor: string | null = null;

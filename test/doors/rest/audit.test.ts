@@ -1,4 +1,4 @@
-/** The audit log: its entries, its readers, its pages, and the secrets that it never holds. */
+/** The audit log: its entries, readers and pages, and that it has no secrets. */
 import { expect, test } from "vitest";
 import { toPrincipal } from "../../../src/engine/access/access.ts";
 import { audit } from "../../../src/engine/upkeep/audit.ts";
@@ -59,7 +59,7 @@ test("only the operator may read it", async () => {
 test("pages of both streams come in one order, each entry once; filters narrow them", async () => {
   const { gateway, clock, admin, page } = await setup();
   for (let n = 0; n < 12; n += 1) {
-    // A millisecond for each entry: within one, the operator's are shown first.
+    // One millisecond per entry: within a millisecond, the operator's entries come first.
     clock.offset_ms += 1;
     await audit(gateway.broker, n % 3 === 0 ? OPERATOR : SCOUT, "agent.update", `a${n}`, { n });
   }

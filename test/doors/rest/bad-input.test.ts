@@ -213,7 +213,7 @@ test.each([
   const socket = connect(Number(port), hostname);
   const first = `POST /v1/delegations HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${OPERATOR}\r\n`;
   socket.write(`${first}Content-Type: application/json\r\nExpect: 100-continue\r\n${head}`);
-  // It is being read from here on.
+  // The body is being read from here on.
   await once(socket, "data");
   socket.write(`${before}{"target":`, () => socket.resetAndDestroy());
   const [line] = await until(async () => {

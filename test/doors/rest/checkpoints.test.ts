@@ -1,4 +1,4 @@
-/** Checkpoints: what a holder keeps for the next, through everything that ends a lease. */
+/** Checkpoints reach the next holder, however the lease ends. */
 import { expect, test } from "vitest";
 import { as, client, startBroker } from "../../support/broker.ts";
 

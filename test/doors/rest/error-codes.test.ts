@@ -40,7 +40,7 @@ async function sendInTwo(url: string, body: string, meanwhile: () => void): Prom
       expect: "100-continue",
     },
   });
-  // The gateway asks for the body: the request is in its hands.
+  // The gateway asks for the body, so it has the request.
   await new Promise<void>((resolve) => outgoing.once("continue", resolve).flushHeaders());
   outgoing.write(body.slice(0, 1));
   meanwhile();
@@ -59,7 +59,7 @@ async function sendInTwo(url: string, body: string, meanwhile: () => void): Prom
   });
 }
 
-/** How a client comes to see each code. */
+/** For each code, a request that gets it. */
 const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
   async invalid_request() {
     const { api } = await setup();

@@ -253,7 +253,7 @@ describe("the stream of everything", () => {
     };
     expect(await types(first)).toEqual(["RESET", "DELEGATION_COMPLETE"]);
     expect(await types("0")).toEqual(["DELEGATION_COMPLETE"]);
-    // Told once: the cursor that came with it is good.
+    // Only once: the cursor of the RESET is valid.
     const page = async (after: string) =>
       (await api.call("GET", `/v1/events?after=${after}&limit=1`, undefined, { accept: "application/json" }))
         .body;
@@ -270,7 +270,7 @@ describe("the stream of everything", () => {
     async function aliceAt() {
       const { url, redis } = await setup();
       const alice = await as(url, "caller:alice");
-      /** The types that a poll from there is told, and where it stands then. */
+      /** The types that a poll from the cursor returns, and its new cursor. */
       const from = async (after: string) => {
         const path = `/v1/events?after=${after}`;
         const { body } = await alice.call("GET", path, undefined, { accept: "application/json" });

@@ -1,6 +1,6 @@
 /**
- * Half a character, as a JavaScript `slice` leaves it: refused with its path at every door, repaired where an agent that
- * only speaks A2A replies; and the script survives one that slipped in.
+ * Half a character, as left by a JavaScript `slice`: every API refuses it with its path, replies of agents that speak only
+ * A2A are repaired, and the script tolerates a stored one.
  */
 import { expect, test } from "vitest";
 import { Agent } from "../../../src/client/agent.ts";

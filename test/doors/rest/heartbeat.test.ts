@@ -33,7 +33,7 @@ test("a held heartbeat returns after half the lease at the latest, and extends t
   expect(tookMs).toBeGreaterThan(LEASE_MS / 2 - 100);
   expect(tookMs).toBeLessThan(LEASE_MS);
   expect(Date.parse(body.expires_at)).toBe(await expiresAt());
-  // By the second that the clock went on, and by the wait.
+  // By the second that the clock advanced, and by the wait.
   expect(Date.parse(body.expires_at) - extendedTo).toBeGreaterThanOrEqual(1_000 + LEASE_MS / 2 - 100);
 });
 

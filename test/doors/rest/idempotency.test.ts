@@ -139,7 +139,7 @@ describe("a refusal leaves nothing", () => {
 test("a retry completes a reservation whose gateway died before the submit", async () => {
   const { send, redis, count } = await setup();
   const { id } = (await send("k")).body;
-  // What a death between reservation and submit leaves: the key, and no record.
+  // A death between reservation and submit leaves the key without a record.
   await redis.del(`{errand:0}:d:${id}`);
   await redis.zrem("{errand:0}:live:scout:submitted", id);
   expect(await send("k")).toMatchObject({ status: 202, body: { id } });
@@ -155,7 +155,7 @@ test("a key with a delegation is not free, even after a refused request with tha
   const { send, redis } = await setup();
   const { id } = (await send("k")).body;
   const [name = ""] = await redis.keys("errand:idempotency:*");
-  // What two requests at once leave, one of which was too late for a place in the queue.
+  // Two simultaneous requests, one of which found the queue full, leave this.
   await redis.append(name, " refused");
   expect(await send("k", { task: "other" })).toMatchObject({
     status: 422,
@@ -168,7 +168,7 @@ const DAY_MS = 86_400_000;
 const keysOf = (redis: Redis) => redis.keys("errand:idempotency:*");
 
 describe("a key is stored as long as its delegation's record, and for a day at least", () => {
-  /** A delegation with the key `k`, finished, and the record deleted when the retention is over. */
+  /** A finished delegation with the key `k`, whose record was deleted after the retention time. */
   async function finish({ api, send, gateway, clock }: Awaited<ReturnType<typeof setup>>, afterMs: number) {
     const { id } = (await send("k")).body;
     const [lease] = (await api.lease("scout")).body.leases;
@@ -315,7 +315,7 @@ describe("a key that was refused changes hands", () => {
   );
 });
 
-/** The next submit waits before it is sent. */
+/** Delays the next submit. */
 function holdSubmit({ broker }: Gateway) {
   const { writer } = broker;
   const [held, reached] = signal();

@@ -18,7 +18,7 @@ async function setup(options: Parameters<typeof startBroker>[0] = {}) {
   return { ...broker, api, leased, record };
 }
 
-/** All but how long the lease is: a holder that is refused is alive. */
+/** Without the end of the lease, which a refused holder still extends. */
 async function dumpButLease(redis: Parameters<typeof dump>[0]) {
   const state = await dump(redis);
   const all = Object.entries(state).filter(([key]) => key !== "{errand:0}:due");
@@ -32,7 +32,7 @@ test("progress faster than the limit changes nothing, and is accepted again a se
   const { id, lease } = await leased();
   expect((await api.heartbeat(lease, { progress: { done: 1 } })).status).toBe(200);
   await redis.hset(record(id), "pace_count", LIMITS.progress_per_second.value);
-  // The window is held open, so that a slow machine does not slip into the next.
+  // A long window, so that a slow machine does not reach the next one.
   await redis.hset(record(id), "pace_at", Date.now() + 60_000);
 
   const before = await dumpButLease(redis);
@@ -48,7 +48,7 @@ test("progress faster than the limit changes nothing, and is accepted again a se
   expect(await dumpButLease(redis)).toEqual(before);
   expect((await api.heartbeat(lease)).status).toBe(200);
 
-  // Within the lease, which the bare heartbeat kept.
+  // Within the lease, which the heartbeat without progress extended.
   clock.offset_ms = 59_000;
   await redis.hset(record(id), "pace_at", Date.now() + clock.offset_ms - 1_001);
   expect((await api.heartbeat(lease, { progress: { done: 3 } })).status).toBe(200);
@@ -97,7 +97,7 @@ test("the polls of each principal are bounded separately; a poll that ends makes
     { quota: "polls", limit: 1 },
   ]);
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-  // What does not wait is no poll.
+  // A request that does not wait does not count as a poll.
   expect((await scout.lease("scout", { wait_seconds: 0 })).status).toBe(200);
 
   const { id } = (await alice.delegate("scout")).body;
@@ -148,7 +148,7 @@ test("one principal's streams are bounded; the operator's are not; a stream that
   first.close();
   const isFree = () => gateway.broker.quotas.inUse({ text: "caller:alice" }, "streams") === 0;
   await until(isFree);
-  // What has no body takes no place for longer than its head.
+  // A response without a body releases its stream at once.
   const headers = { authorization: `Bearer ${token}` };
   expect((await fetch(path, { method: "HEAD", headers })).status).toBe(200);
   await until(isFree);

@@ -18,7 +18,7 @@ async function setup(options = {}) {
   return { ...broker, admin, alice, bob, finish };
 }
 
-/** By the writer alone: as many delegations of this delegator, for each agent in turn. */
+/** Submits this many delegations of a delegator through the writer, for each agent in turn. */
 async function submit(
   { broker }: Gateway,
   targets: readonly string[],
@@ -52,7 +52,7 @@ async function all(api: Api, query = ""): Promise<string[]> {
   return ids;
 }
 
-/** On shards of their own when there are four. */
+/** On different shards if there are four. */
 const AGENTS = ["scout", "agent-0"];
 
 describe.each([1, 4])("lists, with %i shards", (shards) => {
@@ -107,7 +107,7 @@ describe.each([1, 4])("lists, with %i shards", (shards) => {
 });
 
 describe("a list for a principal that does not see everything", () => {
-  /** More than one page looks at. */
+  /** More than one page reads. */
   const MANY = 1_100;
 
   async function withOthersWork(count: number) {
@@ -154,7 +154,7 @@ describe("a list for a principal that does not see everything", () => {
   test("of an agent ends where an older agent of the same name ended", async () => {
     const { url, admin, alice, gateway } = await setup();
     await submit(gateway, ["scout"], "caller:bob", MANY);
-    // Finished already, as far as the deletion goes.
+    // The deletion treats it as finished.
     for (const state of ["submitted", "working", "interrupted"] as const) {
       await gateway.broker.redis.del(gateway.broker.shards.ofAgent("scout").live("scout", state));
     }

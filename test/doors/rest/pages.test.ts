@@ -1,10 +1,10 @@
-/** Reads that bring much: what one answer holds, and that nobody else waits behind it. */
+/** Large reads: the size of one page, and that they do not delay others. */
 import { expect, test } from "vitest";
 import { as, client, startBroker } from "../../support/broker.ts";
 
 const JSON_ONLY = { accept: "application/json" };
 const LARGE = 2_900_000;
-/** What one answer holds, and one more that does not fit. */
+/** As many as fit on one page, and one more. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 const COUNT = 5;
 
@@ -16,7 +16,7 @@ async function setup() {
   return { ...broker, admin, alice };
 }
 
-/** Delegations with artifacts that together are more than one answer holds, all finished. */
+/** Finished delegations whose artifacts together exceed one page. */
 async function withLargeWork() {
   const broker = await setup();
   const { admin, alice } = broker;
@@ -28,7 +28,7 @@ async function withLargeWork() {
     expect((await admin.call("POST", `/v1/leases/${lease}/artifacts`, { artifact })).status).toBe(200);
     await admin.reply(lease);
   }
-  /** Follows the cursors to the end; what each page held. */
+  /** Follows the cursors to the end; returns the contents of each page. */
   const pages = async (path: string, items: string, cursor: string, parameter: string, from?: string) => {
     const found: { id: string; delegation_id: string }[][] = [];
     for (let at = from; at !== null; ) {
@@ -59,7 +59,7 @@ test("lists, the inbox and pages of events end early when they grow large, and c
   const told = events.flat().map(({ delegation_id }) => delegation_id);
   expect(told).toEqual(ids.flatMap((id) => [id, id, id, id]));
 
-  // What does not match costs nothing of a page.
+  // Entries that do not match do not count against the page.
   const { body } = await alice.call("GET", "/v1/delegations?state=failed");
   expect(body).toEqual({ delegations: [], next_cursor: null, scanned_to: null });
 });

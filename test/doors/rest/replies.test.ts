@@ -36,7 +36,7 @@ const task = (state: unknown, more = {}) => ({
 });
 const response = (id: string, result: unknown) => ({ jsonrpc: "2.0", id, result });
 
-/** What the delegation is after a task in each state. */
+/** The delegation's state after a task in each state. */
 const AFTER: Record<string, Record<string, unknown>> = {
   TASK_STATE_SUBMITTED: { state: "working", progress: { message: "said" } },
   TASK_STATE_WORKING: { state: "working", progress: { message: "said" } },

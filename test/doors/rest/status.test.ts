@@ -20,7 +20,7 @@ test("shows version, time and principal; Redis' settings only to the operator an
   });
   expect(told.redis?.used_memory_bytes).toBeGreaterThan(0);
 
-  // By the clock that decides.
+  // By the clock of Redis.
   clock.offset_ms = 3_600_000;
   const later = Date.parse((await api.call("GET", "/v1/status")).body.now) - Date.parse(told.now);
   expect(later).toBeGreaterThanOrEqual(3_600_000);

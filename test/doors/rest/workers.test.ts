@@ -1,4 +1,4 @@
-/** The workers of an agent: seen by polls and by leases, and by whom they may be seen. */
+/** The workers of an agent: found by polls and by leases, and who may see them. */
 import { expect, test } from "vitest";
 import { Admin } from "../../../src/client/admin.ts";
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
