@@ -98,6 +98,7 @@ export function listen(
       for (const [socket, connection] of connections) if (connection.isStalled(socket, at)) socket.destroy();
     }, CHECK_MS).unref();
     server.on("close", () => clearInterval(stalls));
+    server.on("error", () => server.listening || clearInterval(stalls));
     const cut = (busyToo: boolean) => {
       for (const [socket, { busy }] of connections) {
         if (busyToo) socket.destroy();
