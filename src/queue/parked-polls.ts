@@ -5,39 +5,7 @@
  * A wake that arrives during a fetch must not be lost: wakes are counted, a fetch uses one up when it starts, and when
  * it ends empty another starts as long as one is left.
  */
-
-/** The result of one fetch from the queue. */
-export interface Fetched<T> {
-  readonly found: T | null;
-  /** When the next delayed ticket is due, ms; absent when none is known. */
-  readonly next_due_at?: number | null;
-  /** The agent gets no work now (paused, or at capacity). Fetching again is useless until a wake with `drain`. */
-  readonly blocked?: boolean;
-}
-
-/** The part of AbortSignal that a poll needs; a real one costs about 1 kB. */
-export interface PollSignal {
-  readonly aborted: boolean;
-  addEventListener(type: "abort", listener: AbortListener): void;
-  removeEventListener(type: "abort", listener: AbortListener): void;
-}
-
-export interface AbortListener {
-  handleEvent(): void;
-}
-
-/** One poll. `Taken` is what the queue returns to whoever takes a ticket, for this poll or in its name. */
-export interface Poll<T, Terms = never, Taken = never> {
-  readonly signal: PollSignal;
-  /** Takes from the queue; `first` is the result of the first attempt, if somebody else made it already. */
-  fetch(first?: Taken): Promise<Fetched<T>>;
-  /** For `match`: on which terms a ticket is taken in this poll's name. A poll without terms only fetches for itself. */
-  readonly terms?: Terms;
-  /** Absent: only the signal ends the poll. */
-  readonly wait_ms?: number;
-  /** Do not fetch before the next wake: the agent was just seen to be blocked. */
-  readonly afterWake?: boolean;
-}
+import { type Leave, type Parked, ParkedPoll, type Poll } from "./parked-poll.ts";
 
 /** A parked poll that was chosen to get the ticket of the caller. */
 export interface Match<Terms, Taken> {
@@ -82,78 +50,6 @@ const isEmpty = ({ generation, emptyIn }: Pick<Agent<unknown, unknown>, "generat
 /** No poll of it is here any more. */
 const isGone = ({ idle, fetching }: Pick<Agent<unknown, unknown>, "idle" | "fetching">): boolean =>
   idle.size === 0 && fetching === 0;
-
-type Parked<Terms, Taken> = Pick<
-  ParkedPoll<unknown, Terms, Taken>,
-  "terms" | "left" | "fetch" | "end" | "fail"
->;
-
-type Leave<Terms, Taken> = (agent: Agent<Terms, Taken>, poll: Parked<Terms, Taken>) => void;
-
-/** One parked poll. (A class: there may be thousands, and closures or a copy of the terms would take more memory.) */
-class ParkedPoll<T, Terms, Taken> implements AbortListener {
-  readonly #poll: Poll<T, Terms, Taken>;
-  readonly #agent: Agent<Terms, Taken>;
-  readonly #leave: Leave<Terms, Taken>;
-  readonly #resolve: (found: T | null) => void;
-  readonly #reject: (error: unknown) => void;
-  readonly #timer: NodeJS.Timeout | undefined;
-  /** Its caller has stopped waiting. */
-  left = false;
-
-  constructor(
-    poll: Poll<T, Terms, Taken>,
-    agent: Agent<Terms, Taken>,
-    leave: Leave<Terms, Taken>,
-    resolve: (found: T | null) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.#poll = poll;
-    this.#agent = agent;
-    this.#leave = leave;
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.#timer = poll.wait_ms === undefined ? undefined : setTimeout(timeUp, poll.wait_ms, this);
-    poll.signal.addEventListener("abort", this);
-  }
-
-  /** The time is up, or the signal aborted. */
-  handleEvent(): void {
-    this.left = true;
-    this.#leave(this.#agent, this);
-  }
-
-  get terms(): Terms | undefined {
-    return this.#poll.terms;
-  }
-
-  /** Ends the poll when something is found. */
-  async fetch(first?: Taken): Promise<Fetched<true>> {
-    const fetched = await this.#poll.fetch(first);
-    if (fetched.found === null) return { ...fetched, found: null };
-    this.#over();
-    this.#resolve(fetched.found);
-    return { ...fetched, found: true };
-  }
-
-  end(): void {
-    this.#over();
-    this.#resolve(null);
-  }
-
-  fail(error: unknown): void {
-    this.#over();
-    this.#reject(error);
-  }
-
-  #over(): void {
-    clearTimeout(this.#timer);
-    this.#poll.signal.removeEventListener("abort", this);
-  }
-}
-
-/** One function for all timers. */
-const timeUp = (poll: AbortListener): void => poll.handleEvent();
 
 /** The longest timer that Node runs. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -241,7 +137,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
   }
 
   /** One function for all polls. */
-  readonly #leave: Leave<Terms, Taken> = (agent, poll) => {
+  readonly #leave: Leave<Terms, Taken, Agent<Terms, Taken>> = (agent, poll) => {
     // A poll that fetches is ended when its fetch is.
     if (!agent.idle.delete(poll)) return;
     poll.end();

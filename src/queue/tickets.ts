@@ -8,7 +8,7 @@ import { writeEvenIfFull } from "../redis/script.ts";
 import { randomId, type Shards } from "../redis/shards.ts";
 import { timeOf } from "../redis/time.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Fetched } from "./parked-polls.ts";
+import type { Fetched } from "./parked-poll.ts";
 import { addTicketScript } from "./ticket-script.ts";
 
 export interface TicketData {

@@ -1,7 +1,8 @@
 import { Redis } from "ioredis";
 import { pino } from "pino";
 import { describe, expect, inject, onTestFinished, test, vi } from "vitest";
-import { type Fetched, ParkedPolls } from "../../src/queue/parked-polls.ts";
+import type { Fetched } from "../../src/queue/parked-poll.ts";
+import { ParkedPolls } from "../../src/queue/parked-polls.ts";
 import { type Popped, Tickets } from "../../src/queue/tickets.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { freshDb } from "../support/broker.ts";

@@ -7,7 +7,7 @@ import type { Principal } from "../../engine/access/access.ts";
 import type { Quota } from "../../engine/access/quotas.ts";
 import type { TokenWatch } from "../../engine/access/tokens.ts";
 import type { Broker } from "../../engine/broker.ts";
-import type { AbortListener, PollSignal } from "../../queue/parked-polls.ts";
+import type { AbortListener, PollSignal } from "../../queue/parked-poll.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import type { ShutdownHooks } from "./shutdown-hooks.ts";

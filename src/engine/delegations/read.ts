@@ -1,6 +1,6 @@
 /** Reads one delegation, or waits for it. Limit: when a waiting client leaves, only the wait ends, not the work. */
 import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
-import type { PollSignal } from "../../queue/parked-polls.ts";
+import type { PollSignal } from "../../queue/parked-poll.ts";
 import { canSee, type Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { notFound } from "../errors.ts";

@@ -4,7 +4,7 @@
  */
 import type { Entry } from "../../events/entry.ts";
 import type { Feed } from "../../events/feed.ts";
-import type { AbortListener, PollSignal } from "../../queue/parked-polls.ts";
+import type { AbortListener, PollSignal } from "../../queue/parked-poll.ts";
 
 export interface Waiting {
   /** Resolves on the event, at the deadline, when the signal aborts, or on `stop`. */

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Entry } from "../../events/entry.ts";
 import type { Outcome } from "../../lifecycle/writer.ts";
-import type { PollSignal } from "../../queue/parked-polls.ts";
+import type { PollSignal } from "../../queue/parked-poll.ts";
 import { type Message, messageSchema } from "../../schema/a2a.ts";
 import type { heartbeatRequestSchema } from "../../schema/lease.ts";
 import { toInstant } from "../../schema/values.ts";

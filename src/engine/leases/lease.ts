@@ -1,6 +1,6 @@
 /** Leasing work: a poll waits, and the script turns the first ticket of the queue into a lease. */
 import { leaseJson } from "../../lifecycle/lease-payload.ts";
-import type { PollSignal } from "../../queue/parked-polls.ts";
+import type { PollSignal } from "../../queue/parked-poll.ts";
 import { leaseIdOf } from "../../redis/shards.ts";
 import type { LeaseRequest } from "../../schema/lease.ts";
 import { type Principal, requireAgent } from "../access/access.ts";

@@ -6,7 +6,7 @@ import type { Entry } from "../../events/entry.ts";
 import type { Feed } from "../../events/feed.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import type { Writer } from "../../lifecycle/writer.ts";
-import type { PollSignal } from "../../queue/parked-polls.ts";
+import type { PollSignal } from "../../queue/parked-poll.ts";
 import type { Shards } from "../../redis/shards.ts";
 import { waitUntil } from "../events/wait.ts";
 

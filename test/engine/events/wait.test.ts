@@ -1,7 +1,7 @@
 /** A wait for an event of one delegation, and what it leaves. Limit: what a reader sees of it is in read.test.ts. */
 import { expect, test } from "vitest";
 import { waitUntil } from "../../../src/engine/events/wait.ts";
-import type { AbortListener, PollSignal } from "../../../src/queue/parked-polls.ts";
+import type { AbortListener, PollSignal } from "../../../src/queue/parked-poll.ts";
 import { startBroker } from "../../support/broker.ts";
 
 /** In the place of a request. */

@@ -1,0 +1,108 @@
+/** One parked poll: waits for something to be found, for its time to be up, or for its caller to leave. */
+
+/** The result of one fetch from the queue. */
+export interface Fetched<T> {
+  readonly found: T | null;
+  /** When the next delayed ticket is due, ms; absent when none is known. */
+  readonly next_due_at?: number | null;
+  /** The agent gets no work now (paused, or at capacity). Fetching again is useless until a wake with `drain`. */
+  readonly blocked?: boolean;
+}
+
+/** The part of AbortSignal that a poll needs; a real one costs about 1 kB. */
+export interface PollSignal {
+  readonly aborted: boolean;
+  addEventListener(type: "abort", listener: AbortListener): void;
+  removeEventListener(type: "abort", listener: AbortListener): void;
+}
+
+export interface AbortListener {
+  handleEvent(): void;
+}
+
+/** One poll. `Taken` is what the queue returns to whoever takes a ticket, for this poll or in its name. */
+export interface Poll<T, Terms = never, Taken = never> {
+  readonly signal: PollSignal;
+  /** Takes from the queue; `first` is the result of the first attempt, if somebody else made it already. */
+  fetch(first?: Taken): Promise<Fetched<T>>;
+  /** For `match`: on which terms a ticket is taken in this poll's name. A poll without terms only fetches for itself. */
+  readonly terms?: Terms;
+  /** Absent: only the signal ends the poll. */
+  readonly wait_ms?: number;
+  /** Do not fetch before the next wake: the agent was just seen to be blocked. */
+  readonly afterWake?: boolean;
+}
+
+/** A parked poll, whatever its fetches find. */
+export type Parked<Terms, Taken> = Pick<
+  ParkedPoll<unknown, Terms, Taken, unknown>,
+  "terms" | "left" | "fetch" | "end" | "fail"
+>;
+
+/** Called when the poll's caller stops waiting; `agent` is what the poll was made with. */
+export type Leave<Terms, Taken, Agent> = (agent: Agent, poll: Parked<Terms, Taken>) => void;
+
+/** One parked poll. (A class: there may be thousands, and closures or a copy of the terms would take more memory.) */
+export class ParkedPoll<T, Terms, Taken, Agent> implements AbortListener {
+  readonly #poll: Poll<T, Terms, Taken>;
+  readonly #agent: Agent;
+  readonly #leave: Leave<Terms, Taken, Agent>;
+  readonly #resolve: (found: T | null) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #timer: NodeJS.Timeout | undefined;
+  /** Its caller has stopped waiting. */
+  left = false;
+
+  constructor(
+    poll: Poll<T, Terms, Taken>,
+    agent: Agent,
+    leave: Leave<Terms, Taken, Agent>,
+    resolve: (found: T | null) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#poll = poll;
+    this.#agent = agent;
+    this.#leave = leave;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#timer = poll.wait_ms === undefined ? undefined : setTimeout(timeUp, poll.wait_ms, this);
+    poll.signal.addEventListener("abort", this);
+  }
+
+  /** The time is up, or the signal aborted. */
+  handleEvent(): void {
+    this.left = true;
+    this.#leave(this.#agent, this);
+  }
+
+  get terms(): Terms | undefined {
+    return this.#poll.terms;
+  }
+
+  /** Ends the poll when something is found. */
+  async fetch(first?: Taken): Promise<Fetched<true>> {
+    const fetched = await this.#poll.fetch(first);
+    if (fetched.found === null) return { ...fetched, found: null };
+    this.#over();
+    this.#resolve(fetched.found);
+    return { ...fetched, found: true };
+  }
+
+  end(): void {
+    this.#over();
+    this.#resolve(null);
+  }
+
+  fail(error: unknown): void {
+    this.#over();
+    this.#reject(error);
+  }
+
+  #over(): void {
+    clearTimeout(this.#timer);
+    this.#poll.signal.removeEventListener("abort", this);
+  }
+}
+
+/** One function for all timers. */
+const timeUp = (poll: AbortListener): void => poll.handleEvent();
