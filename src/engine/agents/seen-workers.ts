@@ -9,7 +9,7 @@ import { LIMITS } from "../../schema/limits.ts";
 
 const MOST = LIMITS.workers.value;
 export const WORKERS_KEPT_MS = LIMITS.worker_seconds.value * 1000;
-/** Workers of all agents noted between two writes; more are left out. */
+/** Workers of all agents that are recorded between two writes; more are left out. */
 const MAX_NOTED = 10_000;
 
 /** How many agents' workers one script writes, so that it does not block Redis for long. */

@@ -1,7 +1,7 @@
 /**
- * Stitching what an agent that only speaks A2A sends back: by its lease, fenced like any reply, or by the
- * delegation alone. Limit: without a lease it matches only while the first lease ever granted still lives;
- * anything later could be somebody else's work.
+ * Stitching for agents that speak only A2A: a reply is matched by its lease, fenced as usual, or by the delegation alone.
+ * Limit: without a lease it matches only while the first lease ever granted is live; a later lease could belong to
+ * another worker.
  */
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { failure } from "../../lifecycle/script.ts";
@@ -36,7 +36,7 @@ export type Action =
       readonly kind: "progress";
       readonly message?: Message;
       readonly artifacts?: readonly Artifact[];
-      /** The artifacts are chunks of what came before. */
+      /** The artifacts are chunks that are appended to earlier ones. */
       readonly append?: boolean;
       readonly last_chunk?: boolean;
     }
@@ -116,8 +116,8 @@ async function act(
 }
 
 /**
- * An agent that asks what was answered already has let go of its task: the delegation goes back, and whoever leases
- * it next gets the answer as the message.
+ * The agent repeats a question that is answered already, so it has given up its task: the delegation goes back, and the
+ * next worker gets the answer as the message.
  */
 async function ask(
   broker: Broker,
@@ -133,7 +133,7 @@ async function ask(
 
 type Result = { outcome: Outcome; record: StoredDelegation | null };
 
-/** A task that is not over yet: what it says is progress, what it has is artifacts; all of it one move. */
+/** A task in progress: its message becomes progress, and its artifacts are added; one move for both. */
 async function report(
   broker: Broker,
   id: string,

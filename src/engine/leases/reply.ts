@@ -1,6 +1,6 @@
 /**
- * Stitching: a reply is matched to its delegation by the lease it came on, and closes it. Limit: matched,
- * duplicate, late and unknown are decided by the script; this says them.
+ * Stitching: a reply is matched to its delegation by its lease, and closes the delegation. The script decides whether the
+ * reply is matched, a duplicate or late.
  */
 import { randomUUID } from "node:crypto";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
@@ -35,7 +35,7 @@ function toReply(request: Omit<ReplyRequest, "next">): string | undefined {
   });
 }
 
-/** The agent's own words where it gave some; the category and the recovery are ours. */
+/** The agent's own error where it sent one; the broker adds the recovery, and a category if there is none. */
 function toError(request: Omit<ReplyRequest, "next">, text: string): DelegationError | undefined {
   if (request.state === "completed") return undefined;
   const fallback = request.state === "rejected" ? "rejected" : "agent_error";
@@ -52,7 +52,7 @@ const MOVE_OF: Record<ReplyRequest["state"], MoveName> = {
   rejected: "reject",
 };
 
-/** Closes a delegation with a reply, or puts it back when it failed and may go better: one move either way. */
+/** Closes a delegation with a reply, or returns it for a retry: one move either way. */
 export async function settle(
   broker: Broker,
   id: string,

@@ -12,7 +12,7 @@ import { WORKERS_KEPT_MS } from "../agents/seen-workers.ts";
 import type { Broker } from "../broker.ts";
 
 const MOST = LIMITS.workers.value;
-/** KEYS: workers, live working set · ARGV: base, most, polled since · polls, then a row of each lease: id, worker, seen. */
+/** KEYS: workers, live working set · ARGV: base, most, polled since · polls, then for each lease its id, worker, and when it was last seen. */
 const workersScript = new Script(`#!lua flags=no-writes
 local polls = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[3], '+inf', 'WITHSCORES')
 local leases = {}
@@ -41,7 +41,7 @@ export async function workersOf(broker: Broker, principal: Principal, agent: str
     );
   }
   const { created_at } = await broker.agents.get(agent);
-  // A gateway may write what it noted of an older agent of the same name after that was deleted.
+  // After an agent was deleted, a gateway may still write polls of it; a new agent of that name must not show them.
   const since = Math.max(Date.now() - WORKERS_KEPT_MS, created_at - broker.clock.offset_ms);
   const keys = broker.shards.ofAgent(agent);
   const reply = await workersScript.run(

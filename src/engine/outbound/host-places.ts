@@ -3,27 +3,27 @@
  * several gateways call a host side by side.
  */
 
-/** Of the calls under way at one time; the rest is left for others. */
+/** Calls to one host that run at once. */
 const PER_HOST = 5;
-/** However many hosts they name. */
+/** Calls for one delegator that run at once, to whatever hosts. */
 const PER_DELEGATOR = 10;
 const SOONEST_MS = 10;
 const LATEST_MS = 60_000;
 
 interface Calls {
-  /** When the calls under way began, ms. */
+  /** When the running calls began, ms. */
   readonly began: Set<{ readonly at: number }>;
-  /** How long its calls take, ms, the newer ones counting more. */
+  /** How long its calls take, ms: a moving average. */
   takes: number;
-  /** When what was put back last will find a place, by that, ms. */
+  /** When the call that was put back last should find a place, ms. */
   freeAt: number;
 }
 
-/** So that one slow host, or one delegator with several of them, does not keep the calls of all others waiting. */
+/** Keeps one slow host, or one delegator with several of them, from delaying the calls of all others. */
 export class HostPlaces {
   readonly #calls = new Map<string, Calls>();
 
-  /** Takes a place: call what comes back when done. When none is free, after how long to come again, ms. */
+  /** Takes a place; call the returned function to free it. When none is free, returns the delay of the next try, ms. */
   take(host: string, delegator: string): (() => void) | number {
     const now = performance.now();
     const wait =
@@ -35,12 +35,12 @@ export class HostPlaces {
     };
   }
 
-  /** Null: there is a place. */
+  /** The delay until a place should be free, ms; null when one is. */
   #waitFor(name: string, most: number, now: number): number | null {
     const calls = this.#calls.get(name);
     const [oldest] = calls?.began ?? [];
     if (!calls || !oldest || calls.began.size < most) return null;
-    // What hangs may do so for as long again: what comes back while it does, comes ever more rarely.
+    // A hanging call may hang for as long again, so the tries become rarer.
     const takes = Math.max(calls.takes, now - oldest.at);
     calls.freeAt = Math.min(now + LATEST_MS, Math.max(now, calls.freeAt) + takes / most);
     return Math.max(SOONEST_MS, calls.freeAt - now);

@@ -5,17 +5,17 @@ import type { PushVersion } from "../../../schema/push.ts";
 
 export interface RenderedPush {
   readonly contentType: string;
-  /** One for each update; an event may be several, or none. */
+  /** One for each update; an event may cause several, or none. */
   readonly bodies: readonly string[];
 }
 
-/** What an event alone does not say; read when it is asked for. */
+/** What an event alone does not contain; read on demand. */
 export interface PushContext {
-  /** The delegation as it stands now, later than the event; null when it is forgotten. */
+  /** The delegation as it is now, later than the event; null when it is deleted. */
   readonly record: () => Promise<StoredDelegation | null>;
   /** Its events before this one, the first one first, without the bodies of artifacts. */
   readonly before: () => AsyncIterable<Entry>;
 }
 
-/** An event in the words of A2A. */
+/** Renders an event in the form of A2A. */
 export type RenderPush = (entry: Entry, version: PushVersion, context: PushContext) => Promise<RenderedPush>;
