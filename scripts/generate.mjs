@@ -10,7 +10,9 @@ import { buildProgram, everyCommand, pathOf } from "../dist/cli/program.js";
 import { ROUTES } from "../dist/doors/http/app.js";
 import { TOOLS } from "../dist/doors/mcp/tools/tools.js";
 import { API_INFO, openapi } from "../dist/doors/openapi/document.js";
-import { MOVES } from "../dist/lifecycle/states.js";
+import { EVENT_LINES, FIELDS, KEYED_FIELDS, MARKS } from "../dist/lifecycle/fields.js";
+import { EVERY_MOVE, GUARDS, MOVES } from "../dist/lifecycle/states.js";
+import { CONDITIONS, TIMERS } from "../dist/lifecycle/timers.js";
 import { A2A_ERRORS } from "../dist/schema/a2a-errors.js";
 import { limitsSchema } from "../dist/schema/agent.js";
 import { CATEGORIES, ERRORS } from "../dist/schema/errors.js";
@@ -30,19 +32,36 @@ function lifecycle() {
     move.from.map(code).join(", ") || "–",
     move.to.map(code).join(", ") || "same",
     move.by.join(", "),
-    move.lease === "none" ? "–" : move.lease + (move.ends ? ` (${move.ends})` : ""),
-    move.requires.join(", ") || "–",
+    move.lease === "none" ? "–" : move.lease + (move.lease_lost_reason ? ` (${move.lease_lost_reason})` : ""),
+    move.requires.map(code).join(", ") || "–",
     move.event ? code(move.event) + (move.status ? ` ${code(move.status)}` : "") : "–",
     [
       move.queue,
-      move.delay,
+      move.delay && `delay: ${move.delay}`,
       move.returned && "before new work",
       move.spends && "spends an attempt",
-      move.forgets && "drops its artifacts",
+      move.drops_artifacts && `drops ${move.drops_artifacts} artifacts`,
+      move.event_only && "stores nothing that comes with it",
+      move.retry_as && `${code(move.retry_as)} while attempts are left`,
+      move.degrades_to && `beyond its quota: ${code(move.degrades_to)}`,
+      move.worn_out && `beyond the event limit: spends an attempt, or ${code(move.worn_out)}`,
     ]
       .filter(Boolean)
       .join(", ") || "–",
     move.doc,
+  ]);
+  const timers = TIMERS.map(({ at, plus, in: states, if: condition, does, code: error, doc }) => [
+    code(at) + (plus ? ` + ${plus}` : ""),
+    states.length > 4 ? "any state" : states.map(code).join(", "),
+    condition ? CONDITIONS[condition] : "–",
+    does === null ? "–" : code(does) + (error ? ` (${code(error)})` : ""),
+    doc,
+  ]);
+  const fields = Object.entries(FIELDS).map(([name, { type, script, read, doc }]) => [
+    code(name),
+    type,
+    [script && "script", read && "gateways"].filter(Boolean).join(", ") || "by name",
+    doc,
   ]);
   const head = ["move", "from", "to", "by", "lease", "also required", "event, status", "then", ""];
   return `${NOTE}
@@ -70,6 +89,50 @@ From every live state, \`expire\` leads to \`failed\` and \`cancel\` to \`cancel
 \`failed\`, \`canceled\` or \`rejected\`.
 
 ${table(head, moves)}
+
+## What a move requires
+
+${table(
+  ["name", "holds when"],
+  Object.entries(GUARDS).map(([name, what]) => [code(name), what]),
+)}
+
+Every move also requires that ${Object.values(EVERY_MOVE).join(", and that ")}.
+
+## Timers
+
+The sweep looks at a delegation when its soonest timer passes. When several have passed, the first in this table decides.
+
+${table(["when", "in", "if", "then", ""], timers)}
+
+## The stored record
+
+The fields of its hash. An \`instant\` is milliseconds since 1970. Older data stays readable, so a name keeps its meaning.
+
+${table(["field", "type", "read by", "what"], fields)}
+
+By an id:
+
+${table(
+  ["field", "what"],
+  Object.entries(KEYED_FIELDS).map(([name, what]) => [code(name), what]),
+)}
+
+Instead of a record:
+
+${table(
+  ["field", "what"],
+  Object.entries(MARKS).map(([name, what]) => [code(name), what]),
+)}
+
+## A stored event
+
+One text with these lines:
+
+${table(
+  ["line", "what"],
+  Object.entries(EVENT_LINES).map(([name, { doc }]) => [code(name), doc]),
+)}
 `;
 }
 

@@ -2,48 +2,39 @@
  * A stream entry as the gateway handles it, and its JSON for the wire. Limit: `more` is JSON text that the
  * writer made; it is spliced in, not parsed.
  */
+import { EVENT_LINE_NAMES, type EventLine } from "../lifecycle/fields.ts";
 import { toInstant } from "../schema/values.ts";
 
-export interface Entry {
+/** The lines of the stored event (lifecycle/fields.ts), read. */
+export interface Entry extends Readonly<Record<Exclude<EventLine, "seq" | "at" | "created_at">, string>> {
   /** Stream id, `<ms>-<n>`; unique and growing within a shard. */
   readonly id: string;
   readonly shard: number;
-  readonly type: string;
-  readonly delegation_id: string;
   readonly seq: number;
-  readonly state: string;
-  /** Of what kind a change is; empty for an end. */
-  readonly status: string;
-  readonly target: string;
-  readonly delegator: string;
-  readonly context_id: string;
   readonly at: number;
-  /** When the delegation was made, ms. */
+  /** When the delegation was created, ms. */
   readonly created_at: number;
-  readonly more: string;
-  /** References to the bodies of its artifacts, as transition.lua wrote them; empty: none, or they are in `more`. */
-  readonly refs: string;
 }
 
-/** Of a stream's entry: one field, whose lines are in the order of transition.lua. JSON text has no line breaks. */
+/** From a stream's entry, which has one field. */
 export function toEntry(shard: number, id: string, [, text = ""]: readonly string[]): Entry {
   const lines = text.split("\n");
-  const line = (at: number) => lines[at] ?? "";
+  const line = (name: EventLine) => lines[EVENT_LINE_NAMES.indexOf(name)] ?? "";
   return {
     id,
     shard,
-    type: line(0),
-    delegation_id: line(1),
-    seq: Number(line(2)),
-    at: Number(line(3)),
-    state: line(4),
-    status: line(5),
-    target: line(6),
-    delegator: line(7),
-    context_id: line(8),
-    created_at: Number(line(9)),
-    more: line(10),
-    refs: line(11),
+    type: line("type"),
+    delegation_id: line("delegation_id"),
+    seq: Number(line("seq")),
+    at: Number(line("at")),
+    state: line("state"),
+    status: line("status"),
+    target: line("target"),
+    delegator: line("delegator"),
+    context_id: line("context_id"),
+    created_at: Number(line("created_at")),
+    more: line("more"),
+    refs: line("refs"),
   };
 }
 

@@ -1,42 +1,56 @@
 /**
- * The state table: every move of a delegation, as data. The script, the verbs, the tests and the docs
- * read it from here. Limit: what a guard or an effect does is in transition.lua; this says which apply.
+ * The rules of a delegation's life, as data: moves and guards (timers: timers.ts). The script, the verbs, the tests and the docs are
+ * driven by them. Limit: this says which guards and effects apply; what each does is in lua/.
  */
 import { LIVE_STATES, type State, TERMINAL_STATES } from "../schema/delegation.ts";
 import type { EventType } from "../schema/event.ts";
 import type { LeaseLostReason } from "../schema/lease.ts";
 
-/** Who may ask for a move. The doors check principals; `gateway` and `sweep` are the broker itself. */
-type Actor = "door" | "delegator" | "approver" | "operator" | "agent" | "stitcher" | "gateway" | "sweep";
-
 /**
- * What must hold beside the state, checked inside the script:
- * `unused` no record has this id · `holder` the caller's lease is the living one · `ticket` the ticket is
- * the record's newest · `ready` its time has come · `open` neither paused nor at max_working ·
- * `interrupt` this question is the open one · `due` its time is up · `attempts_left` / `attempts_spent` ·
- * `quota` its events are below their limits in number and bytes · `pace` and below the limit of this second.
+ * Who asks for a move: `door` any protocol door · `delegator`, `approver`, `operator` principals · `agent` the lease's
+ * holder · `gateway` the broker by itself · `sweep` time, through {@link TIMERS}, and repairs.
  */
-export type Guard =
-  | "unused"
-  | "holder"
-  | "ticket"
-  | "ready"
-  | "open"
-  | "interrupt"
-  | "due"
-  | "attempts_left"
-  | "attempts_spent"
-  | "quota"
-  | "pace";
+type Actor = "door" | "delegator" | "approver" | "operator" | "agent" | "gateway" | "sweep";
+
+/** What must hold beside the state, by name; lua/guards.lua checks it. */
+export const GUARDS = {
+  unused: "nothing is stored under its id",
+  agent: "its target exists and is not being deleted",
+  parent: "the parent it names was not canceled before it",
+  room: "the target's queue is not full",
+  holder: "the caller's lease is the newest, and the delegation is working",
+  ticket: "the ticket is the record's newest",
+  ready: "its time has come",
+  open: "the target is neither paused nor at max_working",
+  interrupt: "this question is the open one",
+  unanswered: "the question was not answered before",
+  new_message: "the message was not stored before",
+  not_redriven: "it was not redriven before",
+  claim: "the caller's claim on the pending deliveries, if it names one, still stands",
+  push_slot: "one push config more is allowed",
+  child_slot: "one child more is allowed",
+  due: "its timer has passed",
+  attempts_left: "an attempt is left",
+  attempts_spent: "no attempt is left",
+  quota: "its events are below their limits in number and bytes",
+  pace: "its updates are below the limit of this second",
+} as const;
+export type Guard = keyof typeof GUARDS;
+/** Checked for every move. */
+export const EVERY_MOVE = {
+  size: "its bodies stay below their limit",
+  share: "its delegator's delegations keep no more than their share of the memory",
+} as const;
 
 export interface Move {
   readonly from: readonly State[];
   /** Where it leads; empty: the state stays. Two: the command says which. */
   readonly to: readonly State[];
   readonly by: readonly Actor[];
-  /** What happens to the lease; `drop` remembers `ends`, the reason its holder is told. */
+  /** What happens to the lease. */
   readonly lease: "none" | "grant" | "extend" | "drop";
-  readonly ends?: LeaseLostReason;
+  /** With `drop`: the reason that its holder gets. */
+  readonly lease_lost_reason?: LeaseLostReason;
   readonly requires: readonly Guard[];
   /** The event it leaves; null: none, and the version stays. */
   readonly event: EventType | null;
@@ -44,16 +58,20 @@ export interface Move {
   /** What the queue does next: a new ticket, or the old one dropped. */
   readonly queue?: "ticket" | "drop_ticket" | "consume_ticket";
   /**
-   * When the new ticket is due: at once, as asked, or after the agent's backoff. Releases and failed hand-offs back off
-   * only after many.
+   * When the new ticket is ready: at once, as asked, after the agent's backoff, or when the old one was. Releases and
+   * failed hand-offs back off only after many.
    */
-  readonly delay?: "asked" | "backoff" | "release" | "handoff";
+  readonly delay?: "asked" | "backoff" | "release" | "handoff" | "unchanged";
   /** Goes back before new work of its priority. */
   readonly returned?: true;
   /** Costs an attempt. */
   readonly spends?: true;
-  /** Drops the artifacts that were sent so far: whoever works next starts anew. */
-  readonly forgets?: true;
+  /** Drops the artifacts, so that the next worker starts from scratch: all, or what this lease sent (`own`). */
+  readonly drops_artifacts?: "all" | "own";
+  /** Messages, artifacts and fields that come with it are shown by its event only; the record does not keep them. */
+  readonly event_only?: true;
+  /** When the command says `retryable` and an attempt is left, this move takes its place. */
+  readonly retry_as?: "retry";
   /** Beyond its `quota` this move takes its place, which writes no event. */
   readonly degrades_to?: "heartbeat";
   /** Beyond the event limit it spends an attempt; when none is left, this move takes its place. */
@@ -66,9 +84,9 @@ export interface Move {
   readonly doc: string;
 }
 
-const LIVE: readonly State[] = LIVE_STATES;
-const ASKED: readonly State[] = ["input_required", "auth_required"];
-const ANY: readonly State[] = [...LIVE_STATES, ...TERMINAL_STATES];
+export const LIVE: readonly State[] = LIVE_STATES;
+export const ASKED: readonly State[] = ["input_required", "auth_required"];
+export const ANY: readonly State[] = [...LIVE_STATES, ...TERMINAL_STATES];
 
 export const MOVES = {
   submit: {
@@ -76,23 +94,23 @@ export const MOVES = {
     to: ["submitted"],
     by: ["door"],
     lease: "none",
-    requires: ["unused"],
+    requires: ["unused", "agent", "parent", "room"],
     event: "DELEGATION_SENT",
     queue: "ticket",
     delay: "asked",
     memory: "new",
-    doc: "A door accepted it; from here it can not be lost.",
+    doc: "A door accepted it; from here it cannot be lost.",
   },
   message: {
     from: ["submitted", "working"],
     to: [],
     by: ["delegator", "approver", "operator"],
     lease: "none",
-    requires: ["quota"],
+    requires: ["new_message", "quota"],
     event: "DELEGATION_STATUS",
     status: "message",
     memory: "grows",
-    doc: "A follow-up for the agent, kept in the history.",
+    doc: "A follow-up for the agent, stored in the history.",
   },
   lease: {
     from: ["submitted"],
@@ -103,7 +121,7 @@ export const MOVES = {
     event: "DELEGATION_STATUS",
     status: "leased",
     queue: "consume_ticket",
-    doc: "A worker took it; exactly one lease lives.",
+    doc: "A worker leases it; it has one lease at a time.",
   },
   heartbeat: {
     from: ["working"],
@@ -124,7 +142,7 @@ export const MOVES = {
     status: "progress",
     degrades_to: "heartbeat",
     memory: "grows",
-    doc: "The holder says how far it is.",
+    doc: "The holder reports progress.",
   },
   artifact: {
     from: ["working"],
@@ -135,19 +153,19 @@ export const MOVES = {
     event: "DELEGATION_STATUS",
     status: "artifact",
     memory: "grows",
-    doc: "A piece of output, before the reply.",
+    doc: "The holder sends output before its reply.",
   },
   interrupt: {
     from: ["working"],
     to: ASKED,
     by: ["agent"],
     lease: "drop",
-    ends: "interrupted",
-    requires: ["holder", "quota"],
+    lease_lost_reason: "interrupted",
+    requires: ["holder", "unanswered", "quota"],
     event: "DELEGATION_STATUS",
     status: "interrupted",
     memory: "grows",
-    doc: "The agent needs input or a credential; the delegation is parked.",
+    doc: "The agent needs input or a credential; the delegation waits for the answer.",
   },
   answer: {
     from: ASKED,
@@ -159,96 +177,97 @@ export const MOVES = {
     status: "answered",
     queue: "ticket",
     returned: true,
-    doc: "The question is answered; any worker of the agent may go on.",
+    doc: "The question is answered; any worker of the agent may continue.",
   },
   release: {
     from: ["working"],
     to: ["submitted"],
     by: ["agent"],
     lease: "drop",
-    ends: "released",
+    lease_lost_reason: "released",
     requires: ["holder"],
     event: "DELEGATION_STATUS",
     status: "released",
     queue: "ticket",
     delay: "release",
     returned: true,
-    forgets: true,
+    drops_artifacts: "all",
     worn_out: "give_up",
-    doc: "The holder gives it back; no attempt is spent, but beyond the event limit.",
+    doc: "The holder gives it back. Below the event limit this costs no attempt.",
   },
   unconfirm: {
     from: ["working"],
     to: ["submitted"],
     by: ["gateway", "sweep"],
     lease: "drop",
-    ends: "released",
+    lease_lost_reason: "released",
     requires: ["holder"],
     event: "DELEGATION_STATUS",
     status: "released",
     queue: "ticket",
     delay: "handoff",
     returned: true,
-    forgets: true,
+    drops_artifacts: "own",
     worn_out: "give_up",
-    doc: "The lease never reached its holder; no attempt is spent, but beyond the event limit.",
+    doc: "The lease never reached its holder. Below the event limit this costs no attempt.",
   },
   give_up: {
     from: ["working"],
     to: ["failed"],
     by: ["agent", "gateway", "sweep"],
     lease: "drop",
-    ends: "released",
+    lease_lost_reason: "released",
     requires: ["holder", "attempts_spent"],
     event: "DELEGATION_FAILED",
-    doc: "It was given back beyond the event limit, and no attempt is left.",
+    doc: "It is given back beyond the event limit, and no attempt is left.",
   },
   lapse: {
     from: ["working"],
     to: ["submitted"],
     by: ["sweep"],
     lease: "drop",
-    ends: "expired",
+    lease_lost_reason: "expired",
     requires: ["due", "attempts_left"],
     event: "DELEGATION_STATUS",
     status: "lease_expired",
     queue: "ticket",
     delay: "backoff",
     spends: true,
-    forgets: true,
-    doc: "The holder went silent past its lease.",
+    drops_artifacts: "all",
+    doc: "The lease expired without a sign of the holder.",
   },
   exhaust: {
     from: ["working"],
     to: ["failed"],
     by: ["sweep"],
     lease: "drop",
-    ends: "expired",
+    lease_lost_reason: "expired",
     requires: ["due", "attempts_spent"],
     event: "DELEGATION_FAILED",
-    doc: "The last attempt's holder went silent.",
+    doc: "The lease of the last attempt expired.",
   },
   retry: {
     from: ["working"],
     to: ["submitted"],
-    by: ["stitcher"],
+    by: ["agent"],
     lease: "drop",
-    ends: "retried",
+    lease_lost_reason: "retried",
     requires: ["holder", "attempts_left"],
     event: "DELEGATION_STATUS",
     status: "retrying",
     queue: "ticket",
     delay: "backoff",
     spends: true,
-    forgets: true,
-    doc: "The agent failed, says that it may go better, and attempts are left.",
+    drops_artifacts: "all",
+    event_only: true,
+    doc: "The agent failed and says that a retry can help.",
   },
   complete: {
     from: ["working"],
     to: ["completed"],
-    by: ["stitcher"],
+    by: ["agent"],
     lease: "drop",
-    ends: "finished",
+    lease_lost_reason: "finished",
     requires: ["holder"],
     event: "DELEGATION_COMPLETE",
     doc: "The agent's reply.",
@@ -256,29 +275,30 @@ export const MOVES = {
   reject: {
     from: ["working"],
     to: ["rejected"],
-    by: ["stitcher"],
+    by: ["agent"],
     lease: "drop",
-    ends: "finished",
+    lease_lost_reason: "finished",
     requires: ["holder"],
     event: "DELEGATION_FAILED",
-    doc: "The agent refuses the work.",
+    doc: "The agent rejects the work.",
   },
   fail: {
     from: ["working"],
     to: ["failed"],
-    by: ["stitcher"],
+    by: ["agent"],
     lease: "drop",
-    ends: "finished",
+    lease_lost_reason: "finished",
     requires: ["holder"],
     event: "DELEGATION_FAILED",
-    doc: "The agent failed, for good or with no attempt left.",
+    retry_as: "retry",
+    doc: "The agent failed for good, or no attempt is left.",
   },
   expire: {
     from: LIVE,
     to: ["failed"],
     by: ["sweep"],
     lease: "drop",
-    ends: "expired",
+    lease_lost_reason: "expired",
     requires: ["due"],
     event: "DELEGATION_FAILED",
     queue: "drop_ticket",
@@ -289,11 +309,11 @@ export const MOVES = {
     to: ["canceled"],
     by: ["delegator", "approver", "operator", "agent"],
     lease: "drop",
-    ends: "canceled",
+    lease_lost_reason: "canceled",
     requires: [],
     event: "DELEGATION_FAILED",
     queue: "drop_ticket",
-    doc: "Nobody wants it any more; the holder learns at once.",
+    doc: "It is no longer wanted; the holder learns at once.",
   },
   cascade: {
     from: ["canceled"],
@@ -302,45 +322,45 @@ export const MOVES = {
     lease: "none",
     requires: [],
     event: null,
-    doc: "A later cancel reaches the children that an earlier one left alone.",
+    doc: "A second cancel reaches the children that the first one left alone.",
   },
   adopt: {
     from: LIVE,
     to: [],
     by: ["door"],
     lease: "none",
-    requires: [],
+    requires: ["child_slot"],
     event: null,
     memory: "grows",
-    doc: "A child is about to be delegated under it; a cancel will reach it.",
+    doc: "A child is about to be delegated under it, so that a cancel reaches the child.",
   },
   redrive: {
     from: ["failed"],
     to: [],
     by: ["delegator", "operator"],
     lease: "none",
-    requires: [],
+    requires: ["not_redriven"],
     event: null,
-    doc: "It is delegated anew; the id of the new one is kept, so that twice is once.",
+    doc: "It is delegated again; the record keeps the id of the new one, so a second redrive returns it.",
   },
   follow_up: {
     from: ANY,
     to: [],
     by: ["gateway", "sweep"],
     lease: "none",
-    requires: [],
+    requires: ["claim"],
     event: null,
-    doc: "What follows from its last moves (canceling its children, telling of its events) is done.",
+    doc: "Pending deliveries (canceling its children, its events to callbacks and push configs) are done, or claimed for longer.",
   },
   push: {
     from: ANY,
     to: [],
     by: ["delegator", "operator"],
     lease: "none",
-    requires: [],
+    requires: ["push_slot"],
     event: null,
     memory: "grows",
-    doc: "Its events from here on are POSTed to a URL; of one that is over, the last.",
+    doc: "Its events are POSTed to a URL from now on; of a finished delegation, the last one.",
   },
   reticket: {
     from: ["submitted"],
@@ -350,7 +370,8 @@ export const MOVES = {
     requires: ["ticket"],
     event: null,
     queue: "ticket",
-    doc: "Its ticket was lost on the way; a new one takes its place.",
+    delay: "unchanged",
+    doc: "Its ticket was lost; a new one replaces it.",
   },
 } as const satisfies Record<string, Move>;
 

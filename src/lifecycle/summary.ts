@@ -1,42 +1,32 @@
 /**
- * What a list has to know of a record before it is worth reading whole. Limit: `bytes` counts the bodies as the script
- * does; what is shown of them may be twice as long.
+ * What a list needs of a record before it is worth reading whole. Limit: `bytes` counts bodies as the script does; their
+ * shown text may be twice as long.
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
-import { isTerminal, type State, stateSchema } from "../schema/delegation.ts";
+import { isTerminal } from "../schema/delegation.ts";
+import { FIELDS, type ReadFields } from "./fields.ts";
 
-export interface RecordSummary {
+type Summarized =
+  | "state"
+  | "target"
+  | "delegator"
+  | "context_id"
+  | "parent_id"
+  | "created_at"
+  | "updated_at"
+  | "bytes"
+  | "error";
+
+export interface RecordSummary extends Pick<ReadFields, Summarized> {
   readonly id: string;
-  readonly state: State;
-  readonly target: string;
-  readonly delegator: string;
-  readonly context_id: string;
-  readonly parent_id: string | null;
-  readonly created_at: number;
-  readonly updated_at: number;
-  /** The error's JSON text. */
-  readonly error: string | null;
   readonly finished: boolean;
   /** Empty unless asked for. */
   readonly task_preview: string;
-  /** Bytes of message, history, artifacts and reply, as JSON. */
-  readonly bytes: number;
 }
 
 const previewSchema = z.string();
-
-const FIELDS = [
-  "state",
-  "target",
-  "delegator",
-  "context_id",
-  "parent_id",
-  "created_at",
-  "updated_at",
-  "bytes",
-];
 
 /** In the order of the ids; null where there is no such record (any more). Errors and previews where they are asked for. */
 export async function readSummaries(
@@ -45,28 +35,30 @@ export async function readSummaries(
   ids: readonly string[],
   options: { readonly errors?: boolean; readonly previews?: boolean } = {},
 ): Promise<(RecordSummary | null)[]> {
-  // Fixed places: "-" is a field that no record has.
-  const fields = [...FIELDS, options.errors ? "error" : "-", options.previews ? "task_preview" : "-"];
+  const summarized = [
+    ...["state", "target", "delegator", "context_id", "parent_id", "created_at", "updated_at", "bytes"],
+    ...(options.errors ? ["error"] : []),
+    ...(options.previews ? ["task_preview"] : []),
+  ];
   const read = async (id: string): Promise<RecordSummary | null> => {
     const keys = shards.ofId(id);
-    const row = keys ? await redis.hmget(keys.delegation(id), ...fields) : [];
-    const [stored, target, delegator, context_id, parent_id, created_at, updated_at, bytes, error, preview] =
-      row;
-    if (!stored) return null;
-    const state = stateSchema.parse(stored);
+    const row = keys ? await redis.hmget(keys.delegation(id), ...summarized) : [];
+    const text = (name: string) => row[summarized.indexOf(name)] ?? "";
+    if (text("state") === "") return null;
+    const state = FIELDS.state.read(text("state"));
     return {
       id,
       state,
-      target: target ?? "",
-      delegator: delegator ?? "",
-      context_id: context_id ?? "",
-      parent_id: parent_id || null,
-      created_at: Number(created_at),
-      updated_at: Number(updated_at),
-      error: error || null,
+      target: FIELDS.target.read(text("target")),
+      delegator: FIELDS.delegator.read(text("delegator")),
+      context_id: FIELDS.context_id.read(text("context_id")),
+      parent_id: FIELDS.parent_id.read(text("parent_id")),
+      created_at: FIELDS.created_at.read(text("created_at")),
+      updated_at: FIELDS.updated_at.read(text("updated_at")),
+      bytes: FIELDS.bytes.read(text("bytes")),
+      error: FIELDS.error.read(text("error")),
       finished: isTerminal(state),
-      bytes: Number(bytes ?? 0),
-      task_preview: preview ? previewSchema.parse(JSON.parse(preview)) : "",
+      task_preview: previewSchema.parse(JSON.parse(FIELDS.task_preview.read(text("task_preview")))),
     };
   };
   return Promise.all(ids.map(read));

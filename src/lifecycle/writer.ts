@@ -31,7 +31,7 @@ export interface Command {
   /** A move of the table; `due`: the move that is due by now, if any; `erase`: deletes a finished record and its events. */
   readonly move: MoveName | "due" | "erase";
   readonly id: string;
-  /** Numbers and short strings that the move takes; see transition.lua. */
+  /** Numbers and short strings that the move takes; see lua/main.lua. */
   readonly params?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Members for the event: JSON text by name. */
   readonly event?: Readonly<Record<string, string | undefined>>;
@@ -165,7 +165,7 @@ function isReply(answer: unknown): answer is Reply {
   return texts && (lists.length === 3 || lists.length === 4) && lists.every(Array.isArray);
 }
 
-/** The message without the id in front, if there is one; see transition.lua. */
+/** The message without the id in front, if there is one; see lua/main.lua. */
 const followUpIn = (text: string): string =>
   text.startsWith("{") ? text : text.slice(text.indexOf("\n") + 1);
 

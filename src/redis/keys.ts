@@ -37,13 +37,13 @@ export interface ShardKeys {
   /** The hash tag; the script derives the keys below from it. */
   readonly base: string;
   /**
-   * HASH: the record, written by transition.lua alone. Without a state it is a mark that no record of this id may be
+   * HASH: the record, written by the script (lifecycle/lua) alone. Without a state it is a mark that no record of this id may be
    * created (engine/delegations/idempotency.ts); the mark expires.
    */
   readonly delegation: (id: string) => string;
   /** LIST: JSON messages, oldest first; an element may hold several, comma separated. */
   readonly history: (id: string) => string;
-  /** HASH: artifacts in chunks; how, transition.lua says. */
+  /** HASH: artifacts in chunks; lifecycle/lua/artifacts.lua has the layout. */
   readonly artifacts: (id: string) => string;
   /** LIST: follow-ups that its holder has not seen, oldest first: the id as JSON, a line break, the message as JSON. */
   readonly unseen: (id: string) => string;
@@ -53,7 +53,7 @@ export interface ShardKeys {
   readonly secrets: (id: string) => string;
   /** SET: ids of the delegations made, or about to be made, under it; a cascade takes out what it has canceled. */
   readonly children: (id: string) => string;
-  /** HASH push config id → JSON, with its secrets; written by transition.lua, entries taken out by engine/outbound/push-notifications/progress.ts. */
+  /** HASH push config id → JSON, with its secrets; written by the script, entries taken out by engine/outbound/push-notifications/progress.ts. */
   readonly pushes: (id: string) => string;
   /** HASH: how far each of them is told; by `at:`, `job:`, `since:` and `part:` and its id. See engine/outbound/push-notifications/progress.ts. */
   readonly pushed: (id: string) => string;
@@ -67,14 +67,14 @@ export interface ShardKeys {
   readonly events: string;
   /**
    * HASH stream → how many events were erased from it, for `events` and `feed`; stream with `:whole` → the id from which
-   * on it has no hole, and how many were trimmed by then. Written by transition.lua.
+   * on it has no hole, and how many were trimmed by then. Written by the script.
    */
   readonly erased: string;
   /** STREAM: the events of one principal, trimmed by age. */
   readonly feed: (principal: string) => string;
   /** ZSET delegation id → created at, ms: `all`, `target:…`, `delegator:…`, `context:…`, `parent:…`. */
   readonly list: (index: string) => string;
-  /** HASH principal → bytes (about) that the delegations that it made keep; written by transition.lua. */
+  /** HASH principal → bytes (about) that the delegations that it made keep; written by the script. */
   readonly kept: string;
   /** ZSET delegation id → when the sweep looks next, ms; a finished one until it is forgotten. */
   readonly due: string;

@@ -20,7 +20,7 @@ export interface Defect {
   readonly with?: Partial<Options>;
 }
 
-const LUA = "lifecycle/transition.lua";
+const LUA = "lifecycle/lua";
 const defect = (
   what: string,
   file: string,
@@ -37,9 +37,9 @@ const defect = (
 export const DEFECTS: Record<RuleName, Defect> = {
   lost: defect(
     "forgets what is finished after 1.5 s",
-    LUA,
-    /rec\.finished_at \+ p\.retention_ms or/,
-    "rec.finished_at + 1500 or",
+    "lifecycle/assemble.js",
+    /" \+ cmd\.retention_ms"/,
+    '" + 1500"',
   ),
   doubled: defect(
     "ignores the idempotency key",
@@ -49,13 +49,17 @@ export const DEFECTS: Record<RuleName, Defect> = {
   ),
   phantom: defect(
     "stores another task than it was given",
-    LUA,
-    /\n-- Indexes: what is live/,
-    "\nif move == 'submit' then redis.call('HSET', key, 'message', (string.gsub(redis.call('HGET', key, 'message'), 'chaos ', 'chaos x', 1))) end\n$&",
+    `${LUA}/index.lua`,
+    /\nfunction index\(\)\n/,
+    "$&if move == 'submit' then redis.call('HSET', key, 'message', (string.gsub(redis.call('HGET', key, 'message'), 'chaos ', 'chaos x', 1))) end\n",
   ),
-  unfinished: defect("never ends a lease", LUA, /if now >= rec\.lease_expires_at then/, "if false then", {
-    deed: "silent",
-  }),
+  unfinished: defect(
+    "never ends a lease",
+    "lifecycle/timers.js",
+    /at: "lease_expires_at"/g,
+    'at: "deadline_at"',
+    { deed: "silent" },
+  ),
   uncanceled: defect(
     "says canceled and does nothing",
     "engine/delegations/cancel.js",
@@ -64,16 +68,16 @@ export const DEFECTS: Record<RuleName, Defect> = {
   ),
   gap: defect(
     "skips a number",
-    LUA,
-    /put\('version', rec\.version \+ 1\)/,
-    "put('version', rec.version + (rec.version == 2 and 2 or 1))",
+    `${LUA}/event.lua`,
+    /put\('version', record\.version \+ 1\)/,
+    "put('version', record.version + (record.version == 2 and 2 or 1))",
   ),
   "two-ends": defect("cancels what is finished", "lifecycle/states.js", /(cancel: \{\s+from: )LIVE/, "$1ANY"),
   "illegal-move": defect(
     "calls a lease by another name",
-    LUA,
-    /local status = mv\.status or ''/,
-    "local status = mv.status == 'leased' and 'taken' or mv.status or ''",
+    `${LUA}/main.lua`,
+    /record\.ticket, rule\.status or ''/,
+    "record.ticket, rule.status == 'leased' and 'taken' or rule.status or ''",
   ),
   fork: defect(
     "shows an event now so, now otherwise",
@@ -107,16 +111,16 @@ export const DEFECTS: Record<RuleName, Defect> = {
   ),
   fence: defect(
     "grants every lease under the same fence",
-    LUA,
-    /put\('fence', rec\.fence \+ 1\)/,
-    "put('fence', math.max(rec.fence, 1))",
+    `${LUA}/lease.lua`,
+    /put\('fence', record\.fence \+ 1\)/,
+    "put('fence', math.max(record.fence, 1))",
     { deed: "release" },
   ),
   "stale-lease": defect(
     "takes any lease for the living one",
-    LUA,
-    /not \(rec\.state == 'working' and rec\.fence == p\.fence\)/,
-    "not (rec.state == 'working')",
+    `${LUA}/guards.lua`,
+    /record\.state == 'working' and record\.fence == cmd\.fence/,
+    "record.state == 'working'",
     { deed: "late", faults: [], rate: 6 },
   ),
   "two-replies": defect(
@@ -128,25 +132,25 @@ export const DEFECTS: Record<RuleName, Defect> = {
   ),
   "lost-reply": defect(
     "keeps no reply",
-    LUA,
-    /if move ~= 'retry' then(\s+for i = 4)/,
-    "if move ~= 'retry' and move ~= 'complete' then$1",
+    `${LUA}/main.lua`,
+    /if not rule\.event_only then/,
+    "if not rule.event_only and move ~= 'complete' then",
   ),
   mismatch: defect(
     "shows at each gateway something else",
     "lifecycle/record.js",
-    /json\(LINE\.task_preview, '""'\)/,
+    /this\.task_preview(?=})/,
     "JSON.stringify(String(process.pid))",
   ),
   ticket: {
     what: "loses tickets, and does not look for them",
     changes: [
       {
-        file: LUA,
-        find: /ticketed = ticket_offer\(/,
-        replace: "ticketed = move == 'submit' or ticket_offer(",
+        file: `${LUA}/main.lua`,
+        find: /ticketed = offer_ticket\(/,
+        replace: "ticketed = move == 'submit' or offer_ticket(",
       },
-      { file: LUA, find: /if now >= rec\.check_at then return 'check' end/, replace: "" },
+      { file: "lifecycle/timers.js", find: /does: "check"/, replace: "does: null" },
     ],
   },
   "delivery-forged": defect(
@@ -157,8 +161,8 @@ export const DEFECTS: Record<RuleName, Defect> = {
   ),
   undelivered: defect(
     "calls nobody back",
-    LUA,
-    /calls_back = rec\.callbacks ~= 2 and/,
+    `${LUA}/pending.lua`,
+    /calls_back = record\.callbacks ~= 2 and/,
     "calls_back = false and",
   ),
   "a2a-order": defect(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { NUMBERS } from "../../src/lifecycle/script.ts";
+import { NUMBERS } from "../../src/lifecycle/numbers.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { type Desk, openDesk } from "../support/desk.ts";
 

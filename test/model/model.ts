@@ -143,11 +143,11 @@ export class Model {
     count(this.made, name);
     item.state = to ?? move.to[0] ?? before;
     if (move.spends) item.attempt += 1;
-    // A lease that nobody confirmed undoes nothing that came before it.
-    if (move.forgets && (name !== "unconfirm" || item.artifactFence === item.fence)) item.artifacts = 0;
+    const drops = move.drops_artifacts;
+    if (drops === "all" || (drops === "own" && item.artifactFence === item.fence)) item.artifacts = 0;
     if (move.lease === "extend") this.extend(item);
-    if (move.lease === "drop" && item.lease && move.ends) {
-      item.ends.set(item.fence, move.ends);
+    if (move.lease === "drop" && item.lease && move.lease_lost_reason) {
+      item.ends.set(item.fence, move.lease_lost_reason);
       item.lease = null;
     }
     if (item.state !== before) item.open = null;

@@ -45,7 +45,9 @@ test("what the model takes from the table is what the contract says", () => {
     Object.entries(MOVES).flatMap(([name, move]) => (fits(move) ? [name] : []));
   expect(named((move) => move.spends === true)).toEqual(["lapse", "retry"]);
   expect(named((move) => move.returned === true)).toEqual(["answer", "release", "unconfirm"]);
-  expect(named((move) => move.forgets === true)).toEqual(["release", "unconfirm", "lapse", "retry"]);
+  expect(named((move) => move.drops_artifacts === "all")).toEqual(["release", "lapse", "retry"]);
+  expect(named((move) => move.drops_artifacts === "own")).toEqual(["unconfirm"]);
+  expect(named((move) => move.event_only === true)).toEqual(["retry"]);
   expect(named((move) => move.lease === "extend")).toEqual(["heartbeat", "progress", "artifact"]);
   expect(named((move) => move.from.includes("submitted") && move.lease === "grant")).toEqual(["lease"]);
 });

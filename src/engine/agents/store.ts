@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
-import { agentNumbers } from "../../lifecycle/script.ts";
+import { agentNumbers } from "../../lifecycle/numbers.ts";
 import type { Clock } from "../../lifecycle/writer.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys as common } from "../../redis/keys.ts";

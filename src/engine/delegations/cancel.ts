@@ -2,8 +2,9 @@
  * Cancels a delegation in any live state. Limit: its children are canceled after the move, usually before the answer; the
  * sweep finishes a cascade that was cut short.
  */
+
+import { failure } from "../../lifecycle/numbers.ts";
 import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
-import { failure } from "../../lifecycle/script.ts";
 import type { Result } from "../../lifecycle/writer.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { type Principal, requireControl } from "../access/access.ts";

@@ -1,6 +1,7 @@
 /** Accepts a delegation. Limit: accepted means written by the script; a ticket that gets lost is made again. */
 import { randomUUID } from "node:crypto";
-import { type Ancestor, readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
+import type { Ancestor } from "../../lifecycle/fields.ts";
+import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
 import { isOutOfMemory } from "../../redis/errors.ts";
 import { randomId } from "../../redis/shards.ts";
 import { textOf } from "../../schema/a2a.ts";

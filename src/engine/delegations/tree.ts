@@ -2,7 +2,7 @@
  * Trees of delegations: the ancestors of a child, the limit on depth, and the check for loops. Limit: a parent lists its
  * child before the child exists. If the gateway dies before the submit, the entry stays, and costs a cancel one look-up.
  */
-import type { Ancestor } from "../../lifecycle/record.ts";
+import type { Ancestor } from "../../lifecycle/fields.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Principal } from "../access/access.ts";

@@ -3,8 +3,9 @@
  * Limit: without a lease it matches only while the first lease ever granted is live; a later lease could belong to
  * another worker.
  */
+
+import { failure } from "../../lifecycle/numbers.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
-import { failure } from "../../lifecycle/script.ts";
 import type { Outcome } from "../../lifecycle/writer.ts";
 import { leaseIdOf, parseLeaseId } from "../../redis/shards.ts";
 import { type Artifact, type Message, textOf, withoutLease } from "../../schema/a2a.ts";

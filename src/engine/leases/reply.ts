@@ -3,8 +3,8 @@
  * reply is matched, a duplicate or late.
  */
 import { randomUUID } from "node:crypto";
+import { failure } from "../../lifecycle/numbers.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
-import { failure } from "../../lifecycle/script.ts";
 import type { MoveName } from "../../lifecycle/states.ts";
 import type { Result } from "../../lifecycle/writer.ts";
 import { textOf, withoutLease } from "../../schema/a2a.ts";

@@ -1,7 +1,7 @@
 /**
  * How far each push config of a delegation is told, in Redis: `at:` is the stream id of the last event that its
  * receiver took, `job:` the number of the job that tells it on (absent: nothing is left to tell; `over`: given up),
- * `since:` since when its calls fail, ms; `part:` how many of the next event's updates it took. Limit: the config itself is made by transition.lua, which also starts these.
+ * `since:` since when its calls fail, ms; `part:` how many of the next event's updates it took. Limit: the config itself is made by lifecycle/lua/push.lua, which also starts these.
  *
  * Order rests on there being one job for each config at a time: it is taken off in the same step that finds nothing
  * more to tell, so an event that comes then finds none and gets a new one. A job that is not the config's own any

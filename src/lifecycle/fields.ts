@@ -1,0 +1,179 @@
+/**
+ * Every field of the stored record, and the layout of a stored event. The script's readers, the gateways' readers and the
+ * docs are driven by it. Limit: data of older versions is read, so a name or a line keeps its meaning.
+ */
+import { z } from "zod";
+import { stateSchema } from "../schema/delegation.ts";
+
+interface Field<T = unknown> {
+  readonly type: "number" | "instant" | "text" | "json";
+  /** The script reads it with the record. */
+  readonly script?: true;
+  /** How the gateways read it, an empty text being none; absent: they do not. */
+  readonly read?: (text: string) => T;
+  readonly doc: string;
+}
+
+const number = <A extends number | null>(absent: A) => ({
+  type: "number" as const,
+  read: (text: string): number | A => (text === "" ? absent : Number(text)),
+});
+const instant = <A extends number | null>(absent: A) => ({ ...number(absent), type: "instant" as const });
+const text = <A extends string | null>(absent: A) => ({
+  type: "text" as const,
+  read: (value: string): string | A => (value === "" ? absent : value),
+});
+const json = <A extends string | null>(absent: A) => ({ ...text(absent), type: "json" as const });
+/** Read by the script as well. */
+const script = { script: true as const };
+/** Read by the script alone. */
+const NUMBER = { type: "number" as const, ...script };
+const INSTANT = { type: "instant" as const, ...script };
+const TEXT = { type: "text" as const, ...script };
+
+const ancestorsSchema = z.array(z.tuple([z.string(), z.string()]));
+/** Id and target. */
+export type Ancestor = readonly [id: string, target: string];
+
+/** Milliseconds since 1970 for an `instant`; JSON text for `json`. */
+export const FIELDS = {
+  // What it is.
+  state: {
+    type: "text",
+    ...script,
+    read: (value: string) => stateSchema.parse(value),
+    doc: "its state; absent: the key is only a mark",
+  },
+  version: { ...number(0), ...script, doc: "the number of its events" },
+  target: { ...text(""), ...script, doc: "the agent that it is for" },
+  delegator: { ...text(""), ...script, doc: "the principal that made it" },
+  context_id: { ...text(""), ...script, doc: "the context that it belongs to" },
+  parent_id: { ...text(null), ...script, doc: "the delegation that it is a part of" },
+  ancestors: {
+    type: "json",
+    read: (value: string): readonly Ancestor[] => ancestorsSchema.parse(JSON.parse(value || "[]")),
+    doc: "the delegations above it, the root first: id and target of each",
+  },
+  children: { ...NUMBER, doc: "1: it has children" },
+  priority: { ...number(5), ...script, doc: "0 to 9; higher goes first" },
+  message: { ...json("null"), doc: "the message to the agent" },
+  task_preview: { ...json('""'), doc: "the beginning of its text" },
+  metadata: { ...json("{}"), doc: "the delegator's own members" },
+  traceparent: { ...text(null), doc: "the W3C trace context of the submit" },
+  idempotency: { type: "text", doc: "the name of its idempotency key" },
+  redrive_of: { ...text(null), doc: "the failed delegation that it repeats" },
+  redriven_as: { ...text(null), ...script, doc: "the delegation that repeats this one" },
+  redrive_erased: { type: "number", doc: "1: the delegation that repeats this one was erased" },
+  // When.
+  created_at: { ...instant(0), ...script, doc: "when it was accepted" },
+  updated_at: { ...instant(0), doc: "when its newest event was written" },
+  not_before_at: { ...instant(null), doc: "when its delay ends" },
+  deadline_at: { ...instant(0), ...script, doc: "the deadline of the whole" },
+  start_by: { ...INSTANT, doc: "the deadline of its first lease" },
+  finished_at: { ...instant(null), ...script, doc: "when it ended" },
+  // Its tickets.
+  ticket: { ...number(0), ...script, doc: "the number of its newest ticket" },
+  ready_at: { ...INSTANT, doc: "when that may be taken" },
+  returned: { ...NUMBER, doc: "1: it goes before new work of its priority" },
+  check_at: { ...INSTANT, doc: "when the sweep checks that the ticket is in the queue" },
+  // Its attempts and leases.
+  attempt: { ...number(1), ...script, doc: "the number of its attempt, from 1" },
+  max_attempts: { ...number(1), ...script, doc: "how many it may take" },
+  releases: { ...NUMBER, doc: "how often it was released" },
+  handoffs: { ...NUMBER, doc: "how many of its leases did not reach their holder" },
+  fence: { ...number(0), ...script, doc: "the number of its newest lease; 0: it was never leased" },
+  nonce: { ...TEXT, doc: "tells this grant from others when its answer is lost" },
+  worker_id: { ...text(""), doc: "the holder's name for itself" },
+  lease_ms: { ...NUMBER, doc: "how far each call of the holder extends the lease" },
+  lease_granted_at: { ...instant(null), doc: "when the lease was granted" },
+  lease_expires_at: { ...instant(null), ...script, doc: "when the lease expires" },
+  confirm_by: { ...INSTANT, doc: "the deadline of the holder's first call" },
+  ends: { ...TEXT, doc: "one letter for each ended lease: why it ended" },
+  closed_by: { ...NUMBER, doc: "the fence of the reply that closed the newest lease" },
+  reply_hash: { ...TEXT, doc: "the hash of that reply" },
+  // What its agent sent.
+  progress: { ...json("null"), doc: "the newest progress" },
+  checkpoint: { ...json(null), doc: "what a holder keeps for the next; its agent and the operator see it" },
+  reply: { ...json("null"), doc: "the agent's reply" },
+  error: { ...json(null), doc: "the error that it failed with" },
+  artifact_bytes: { ...NUMBER, doc: "bytes of its artifacts" },
+  artifact_fence: { ...NUMBER, doc: "the fence of the newest chunk" },
+  places: { ...NUMBER, doc: "how many artifacts the hash of artifacts has had" },
+  // Its questions.
+  interrupt: { ...json(null), doc: "the open question" },
+  interrupt_id: { ...TEXT, doc: "its id" },
+  interrupt_raised_at: { ...instant(null), doc: "when it was asked" },
+  interrupt_expires_at: { ...instant(null), ...script, doc: "the deadline of the answer" },
+  answered: { ...number(0), ...script, doc: "how many questions were answered" },
+  secret_bytes: { ...NUMBER, doc: "bytes of the secret answers" },
+  // Its messages and limits.
+  spoken: { ...NUMBER, doc: "1: it has a history" },
+  unseen: { ...NUMBER, doc: "how many follow-ups its holder has not seen" },
+  bytes: { ...number(0), ...script, doc: "bytes of message, history, artifacts and reply" },
+  event_bytes: { ...NUMBER, doc: "bytes of its events, bodies excluded" },
+  kept: { ...NUMBER, doc: "bytes (about) that it takes of its delegator's share" },
+  pace_at: { ...INSTANT, doc: "the begin of the second whose updates are counted" },
+  pace_count: { ...NUMBER, doc: "their number" },
+  // What is pending besides the record.
+  callback: { ...json(null), doc: "where to call back, with its secrets; never shown" },
+  callbacks: { ...NUMBER, doc: "who gets its events: 1 its callback, 2 push configs, 3 both" },
+  push_bytes: { ...NUMBER, doc: "bytes of its push configs" },
+  notify_seq: { ...number(0), ...script, doc: "the newest event for a callback or push config" },
+  notified_seq: { ...number(0), ...script, doc: "the newest of them that was queued" },
+  cascade: { ...TEXT, doc: "the principal in whose name its children are to be canceled" },
+  follow_at: { ...INSTANT, doc: "when the sweep takes over the pending deliveries" },
+  event_id: { ...text("0-0"), doc: "the stream id of its newest event" },
+  unpublished: { ...NUMBER, doc: "1: events wait to be published" },
+} as const satisfies Record<string, Field>;
+
+/** Fields by an id; the script and the gateways read them one by one. */
+export const KEYED_FIELDS = {
+  "asked:<fence>": "the question that this lease asked: its id and the hash of the reply",
+  "said:<message_id>": "the hash of a stored follow-up",
+  "answer:<interrupt_id>": "the answers to a question, unless they are secret",
+  "answer_hash:<interrupt_id>": "the hash by which the same answer is recognized",
+  "notify:<seq>": "the stream id of an event for the callback",
+} as const;
+
+/** Instead of a record, so that none of this id is created; they expire. */
+export const MARKS = {
+  deleted: "1: it was deleted",
+  voided: "1: another body took its idempotency key",
+} as const;
+
+type Fields = typeof FIELDS;
+export type FieldName = keyof Fields;
+export type NumberField = {
+  [N in FieldName]: Fields[N] extends { type: "number" | "instant" } ? N : never;
+}[FieldName];
+export type ReadName = {
+  [N in FieldName]: Fields[N] extends { read: (text: string) => unknown } ? N : never;
+}[FieldName];
+export type ReadFields = { readonly [N in ReadName]: ReturnType<Fields[N]["read"]> };
+
+const isField = (name: string): name is FieldName => name in FIELDS;
+export const FIELD_NAMES = Object.keys(FIELDS).filter(isField);
+const isRead = (name: FieldName): name is ReadName => "read" in FIELDS[name];
+/** What the gateways read, in the order of the lines in which the script returns it. */
+export const READ_NAMES = FIELD_NAMES.filter(isRead);
+
+/** A stored event is one text of these lines; JSON text has no line breaks. Each with its expression in the script. */
+export const EVENT_LINES = {
+  type: { lua: "rule.event", doc: "the event's type" },
+  delegation_id: { lua: "cmd.id", doc: "its delegation" },
+  seq: { lua: "digits(record.version)", doc: "its number within that" },
+  at: { lua: "digits(now)", doc: "when, ms" },
+  state: { lua: "record.state", doc: "the state that the move led to" },
+  status: { lua: "status", doc: "the kind of change; empty for an end" },
+  target: { lua: "record.target", doc: "as in the record" },
+  delegator: { lua: "record.delegator", doc: "as in the record" },
+  context_id: { lua: "record.context_id", doc: "as in the record" },
+  created_at: { lua: "digits(record.created_at)", doc: "as in the record" },
+  more: { lua: "more", doc: "further members, JSON without braces" },
+  refs: {
+    lua: "refs",
+    doc: "with artifacts: the bytes of their bodies, and the member that shows them with artifact, place and number of each",
+  },
+} as const;
+export type EventLine = keyof typeof EVENT_LINES;
+export const EVENT_LINE_NAMES: readonly string[] = Object.keys(EVENT_LINES);

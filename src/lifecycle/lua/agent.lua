@@ -1,0 +1,31 @@
+-- The target: its settings, its queue, and whether it is given work.
+
+-- Numbers of its settings; those that are asked for together are read together. An agent that was deleted meanwhile counts
+-- with the defaults.
+function settings(name, ...)
+  local agent = record.target or cmd.target
+  local known = known_settings[agent] or {}
+  known_settings[agent] = known
+  if known[name] == nil then
+    local names = { name, ... }
+    local values = redis.call('HMGET', base .. ':agent:' .. agent, unpack(names))
+    for i, one in ipairs(names) do known[one] = tonumber(values[i] or '') or agent_default(one) or false end
+  end
+  return known
+end
+
+function queue() return base .. ':q:' .. (record.target or cmd.target) end
+
+-- The delegations of the target in this state.
+function live_set(state)
+  if state == 'input_required' or state == 'auth_required' then state = 'interrupted' end
+  return base .. ':live:' .. (record.target or cmd.target) .. ':' .. state
+end
+
+-- Why the target is given nothing now; nil when it is.
+function blocked()
+  local agent = settings('paused', 'deleting', 'max_working', 'lease_ms')
+  if agent.paused == 1 or agent.deleting then return 'paused' end
+  if agent.max_working and redis.call('ZCARD', live_set('working')) >= agent.max_working then return 'max_working' end
+  return nil
+end

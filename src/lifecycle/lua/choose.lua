@@ -1,0 +1,80 @@
+-- Which delegation, and which move: what the command asks for, what time asks for, or the move that the table puts in its
+-- place. Each function answers when there is nothing to move.
+
+function start(first_key, given)
+  argv, key = given, first_key
+  cmd = cjson.decode(argv[1])
+  base, now, move = cmd.base, time_ms + cmd.clock, cmd.move
+  rule, failure, full, spends, dropped, event, event_id, taken_key = nil, nil, nil, nil, nil, nil, nil, nil
+  chunks, artifacts, refs, growth, ref_bytes, calls_back = nil, nil, nil, 0, 0, false
+  if cmd.stamp then stamp() end
+end
+
+-- Reads the record. A submit's key is almost always new; a take finds its record by the first ticket of the queue.
+function find_record(made)
+  if move == 'submit' then
+    taken_key = redis.call('EXISTS', key) == 1
+    record = taken_key and read_record(key) or {}
+    return nil
+  end
+  record = {}
+  local nothing = cmd.take and take_ticket()
+  if nothing then return answer(nothing) end
+  record = made and made.id == cmd.id and made.record or read_record(key)
+  if not record.state then
+    redis.call('ZREM', base .. ':due', cmd.id)
+    return answer({ kind = 'missing' })
+  end
+  if move == 'erase' and not is_terminal(record.state) then return answer({ kind = 'state' }) end
+  if record.unpublished then pcall(publish_late) end
+end
+
+-- `due`: the move whose timer has passed; `erase`: removes it now.
+function obey_time()
+  if move == 'erase' then return has_pending() and claim_pending() or remove() end
+  if move ~= 'due' then return nil end
+  look_at_timers()
+  if due == 'deliver' then return claim_pending() end
+  if due == 'remove' then return remove() end
+  if not due then
+    redis.call('ZADD', base .. ':due', digits(soonest), cmd.id)
+    return answer({ kind = 'not_due' })
+  end
+  if due == 'check' then
+    check_later()
+    return answer({ kind = 'check' })
+  end
+  move, failure = due, due_code
+  if record.state == 'working' then cmd.fence = record.fence end
+end
+
+-- The row of the move; another move may take its place.
+function apply_table()
+  rule = row(move)
+  local left = record.state and record.attempt < record.max_attempts
+  if rule.retry_as and cmd.retryable and left then replace_by(rule.retry_as) end
+  spends, full = rule.spends, record.state and reached_limit()
+  if full and rule.worn_out then
+    -- Each of these rounds leaves events, so beyond the limit it costs an attempt.
+    spends = left
+    if not left then
+      failure = 'attempts_exhausted'
+      replace_by(rule.worn_out)
+    end
+  elseif full and rule.degrades_to and not cmd.chunks then
+    dropped = rule.status
+    replace_by(rule.degrades_to)
+  end
+  if rule.event_only then
+    history, chunks, bodies = '', nil, 0
+  else
+    history, chunks, bodies = argv[3], cmd.chunks, cmd.bytes or 0
+  end
+end
+
+function replace_by(name) move, rule = name, row(name) end
+
+function reached_limit()
+  if record.version >= LIMITS.delegation_events then return 'delegation_events' end
+  if (record.event_bytes or 0) >= LIMITS.event_bytes then return 'event_bytes' end
+end

@@ -1,0 +1,73 @@
+-- Events: one text each (fields.ts), under one id, in the shard's stream, the delegation's own and the feeds of its two
+-- principals.
+
+-- Appends an event to the shard's stream, which gives it its id.
+function publish(text)
+  return redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text)
+end
+
+-- Appends it to the other streams. `at` is the time of its move; without it, it is published late.
+function copy(text, id, at)
+  redis.call('XADD', key .. ':events', id, 'e', text)
+  -- An event soon after the submit does not renew the feed's expiry: the submit's spare time covers it.
+  local renew = cmd.move == 'submit' or not at or at - record.created_at >= LIMITS.feed_spare_ms
+  copy_to_feed(record.delegator, text, id, renew)
+  if record.delegator ~= 'agent:' .. record.target then copy_to_feed('agent:' .. record.target, text, id, renew) end
+end
+
+function copy_to_feed(principal, text, id, renew)
+  local feed = base .. ':feed:' .. principal
+  if not renew and redis.call('XADD', feed, 'NOMKSTREAM', id, 'e', text) then return end
+  redis.call('XADD', feed, 'MINID', '~', digits(math.max(0, time_ms - cmd.retention_ms)), id, 'e', text)
+  redis.call('PEXPIRE', feed, digits(cmd.retention_ms + LIMITS.feed_spare_ms))
+end
+
+-- Publishes, in order, the events that no stream took before. Every move and the sweep try it.
+function publish_late()
+  local late = key .. ':unpublished'
+  for _, one in ipairs(redis.call('LRANGE', late, 0, -1)) do
+    local for_callback, text = string.sub(one, 1, 1) == '1', string.sub(one, 2)
+    local id = publish(text)
+    copy(text, id)
+    redis.call('HSET', key, 'event_id', id)
+    if for_callback then redis.call('HSET', key, 'notify:' .. string.match(text, '^[^\n]*\n[^\n]*\n(%d+)'), id) end
+    redis.call('LPOP', late)
+  end
+  redis.call('HDEL', key, 'unpublished')
+  record.unpublished = nil
+end
+
+-- Makes the event's text, and counts it against the delegation's limits.
+function compose_event()
+  if not rule.event then return end
+  put('version', record.version + 1)
+  local more = table.concat(members, ',')
+  event = event_text(more, refs and cmd.shows and
+    digits(ref_bytes) .. ' ["' .. cmd.shows .. '",' .. table.concat(refs, ',') .. ']' or nil)
+  -- Bodies count as bodies. Grants do not count: the moves that end leases bound them.
+  local counted = #more - #argv[3] - (cmd.bytes or 0)
+  if rule.event == 'DELEGATION_STATUS' and rule.lease ~= 'grant' and counted > 0 then
+    put('event_bytes', (record.event_bytes or 0) + counted)
+  end
+end
+
+-- Publishes the event before the record is written, which keeps the id of its newest event.
+function publish_event()
+  if not event or record.unpublished then return end
+  local fine, id = pcall(publish, event)
+  if not fine then return end
+  event_id = id
+  put('event_id', id)
+  if calls_back then put('notify:' .. digits(record.version), id) end
+end
+
+-- Copies the event after the record is written: an error leaves a move whose event is pending, never an event without
+-- its move.
+function copy_event()
+  if not event or event_id and pcall(copy, event, event_id, now) then return end
+  event_id = nil
+  redis.call('RPUSH', key .. ':unpublished', (calls_back and '1' or '0') .. event)
+  redis.call('HSET', key, 'unpublished', 1)
+  redis.call('ZADD', base .. ':due', digits(now + LIMITS.follow_ms), cmd.id)
+  record.unpublished = 1
+end

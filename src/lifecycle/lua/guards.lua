@@ -1,0 +1,70 @@
+-- Guards: each returns a refusal, or nothing. They read, and change nothing. Their order is that in which a caller can
+-- make use of the answer. `alive` marks a refusal of the lease's holder, which extends the lease all the same.
+
+-- A submit: nothing is stored under its id, and its target takes work.
+function guard_submit()
+  if not rule.needs_unused then return nil end
+  if record.state then return { kind = 'exists' } end
+  if cmd.redrive_of and redis.call('HEXISTS', base .. ':d:' .. cmd.redrive_of, 'redrive_erased') == 1 then
+    return { kind = 'deleted' }
+  end
+  -- A mark in place of the record says why none may be created; see engine/delegations/idempotency.ts.
+  if taken_key then return { kind = redis.call('HEXISTS', key, 'voided') == 1 and 'voided' or 'deleted' } end
+  -- The last three are for a take behind it.
+  local agent = settings('created_at', 'deleting', 'max_attempts', 'max_waiting', 'paused', 'max_working', 'lease_ms')
+  if rule.needs_agent and (not agent.created_at or agent.deleting) then return { kind = 'no_agent' } end
+  if rule.needs_parent and cmd.parent_id and redis.call('EXISTS', base .. ':tombstone:' .. cmd.id) == 1 then
+    return { kind = 'tombstone' }
+  end
+  if rule.needs_room and redis.call('ZCARD', live_set('submitted')) >= agent.max_waiting then
+    return { kind = 'full' }
+  end
+end
+
+-- The caller holds the newest lease. A move that needs no holder may be made in a holder's name (a cancel by the agent):
+-- then it is fenced as well.
+function guard_holder()
+  local fenced = rule.needs_holder or (cmd.fence ~= nil and cmd.move ~= 'due')
+  if not fenced then return nil end
+  -- Another agent's lease does not exist for the caller.
+  if cmd.agent and cmd.agent ~= record.target then return { kind = 'no_lease' } end
+  if record.state == 'working' and record.fence == cmd.fence then return nil end
+  if cmd.fence > record.fence or cmd.fence < 1 then return { kind = 'no_lease' } end
+  if cmd.interrupt_id then
+    local asked = cjson.decode(redis.call('HGET', key, 'asked:' .. cmd.fence) or '{}')
+    if asked.id == cmd.interrupt_id or (asked.hash and asked.hash == cmd.reply_hash) then
+      return { kind = 'duplicate', interrupt_id = asked.id }
+    end
+  end
+  if cmd.reply_hash and record.closed_by == cmd.fence and record.reply_hash == cmd.reply_hash then
+    return { kind = 'duplicate' }
+  end
+  return { kind = 'lease', reason = lost_reason(string.sub(record.ends, cmd.fence, cmd.fence)) }
+end
+
+-- The state, and what the table asks for beside it.
+function guard_state()
+  if record.state and not rule.from[record.state] then return { kind = 'state' } end
+  if rule.needs_ticket and cmd.ticket ~= record.ticket then return { kind = 'ticket' } end
+  if rule.needs_ready and now < record.ready_at then return { kind = 'not_ready', ready_at = record.ready_at } end
+  -- A take has looked before it took the ticket.
+  local why = rule.needs_open and not cmd.take and blocked()
+  if why then return { kind = 'blocked', why = why } end
+  if rule.needs_due and cmd.move ~= 'due' then return { kind = 'not_due' } end
+  if rule.needs_attempts_left and record.attempt >= record.max_attempts then return { kind = 'attempts' } end
+  if rule.needs_attempts_spent and record.attempt < record.max_attempts then return { kind = 'attempts' } end
+end
+
+-- What was done already is not done twice.
+function guard_repeat()
+  if rule.needs_new_message and redis.call('HGET', key, 'said:' .. cmd.message_id) == cmd.message_hash then
+    return { kind = 'duplicate' }
+  elseif rule.needs_not_redriven and record.redriven_as then
+    return { kind = 'redriven', redriven_as = record.redriven_as }
+  elseif rule.needs_claim and cmd.claim and (not record.cascade or record.follow_at ~= cmd.claim) then
+    return { kind = 'taken_over' }
+  elseif rule.needs_unanswered then
+    local answers = answers_to(cmd.interrupt_id)
+    if answers then return { kind = 'answered', answers = answers, alive = true } end
+  end
+end

@@ -1,0 +1,123 @@
+-- The one writer: moves a delegation and leaves its event, or refuses. Never both, never half. The parts are assembled by
+-- script.ts: names of functions are declared above them, so their order does not matter; LIMITS.* becomes its number.
+-- Redis runs the whole text at every call, so tables are functions that build only what a call needs.
+--
+-- first    the record's key; every other key is derived under the same tag. With `take`: the agent's key
+-- given[1] the command, JSON: move, id, base, clock (ms added to Redis' time), read, and what the move takes; a lease
+--          with `take` is of the first ticket in the target's queue, instead of `id` and `ticket`
+-- given[2] JSON members for the event, without braces ('' for none)
+-- given[3] JSON messages for the record's history, comma separated ('' for none)
+-- given[4…] cmd.fields field, value pairs that the record gets when the move is made; then the JSON of an artifact for
+--          each of cmd.chunks ({id, append}), which the event shows as its member cmd.shows
+-- taker    [agent's key, command JSON] of a `take` for a parked poll, when the move may make a ticket that is ready
+-- made     {id, record} of the delegation whose ticket was just made, for its taker
+-- Returns  see answer.lua; then the taker's answer
+function transition(first, given, taker, made)
+  start(first, given)
+  local reply = find_record(made) or obey_time()
+  if reply then return reply end
+  apply_table()
+  reply = refuse()
+  if reply then return reply end
+
+  change()
+  write()
+  local ticketed
+  if rule.queue == 'ticket' then ticketed = offer_ticket() end
+  if taker and ticketed and record.ready_at <= now then return serve(taker, made_answer(ticketed, true)) end
+  return made_answer(ticketed)
+end
+
+function refuse()
+  local refusal = guard_submit() or guard_holder() or guard_question() or guard_state() or guard_repeat() or
+    guard_sets() or guard_artifacts() or guard_events() or guard_size() or guard_share()
+  if not refusal then return nil end
+  if refusal.alive then
+    keep_lease()
+    refusal.alive, refusal.lease_expires_at = nil, record.lease_expires_at
+  end
+  -- The ticket that was taken came too early: it goes back.
+  if refusal.kind == 'not_ready' and cmd.take then offer_ticket() end
+  return answer(refusal)
+end
+
+-- Collects what the record gets and the event shows.
+function change()
+  from, old_ticket, status = record.state, record.ticket, rule.status or ''
+  set, members = {}, { argv[2] ~= '' and argv[2] or nil }
+  if move == 'submit' then create() end
+  local to = rule.to == 'asked' and cmd.to or rule.to or from
+  ends = from ~= to and is_terminal(to)
+  if from ~= to then put('state', to) end
+  if rule.event then put('updated_at', now) end
+  local added = #history + bodies + growth
+  if added ~= 0 then put('bytes', record.bytes + added) end
+  store_artifacts()
+  drop_artifacts()
+  count_pace()
+  change_own()
+  store_push()
+  drop_seen()
+  change_lease()
+  if spends then put('attempt', record.attempt + 1) end
+  change_question()
+  number_ticket()
+  finish()
+  note_pending()
+end
+
+-- What one move alone changes.
+function change_own()
+  if move == 'adopt' then
+    redis.call('SADD', key .. ':children', cmd.child_id)
+    put('children', 1)
+  elseif move == 'redrive' then
+    put('redriven_as', cmd.new_id)
+  elseif move == 'follow_up' then
+    note_delivered()
+  elseif move == 'message' then
+    store_message()
+  elseif move == 'interrupt' then
+    note_question()
+  elseif move == 'answer' then
+    store_answers()
+  elseif move == 'cancel' or move == 'cascade' then
+    cascade_to_children()
+  end
+end
+
+-- Writes the record, with its indexes, and the event.
+function write()
+  if not rule.event_only then
+    for i = 4, 2 + 2 * cmd.fields, 2 do
+      if argv[i] ~= dropped then set[#set + 1], set[#set + 2] = argv[i], argv[i + 1] end
+    end
+  end
+  compose_event()
+  if history ~= '' then
+    redis.call('RPUSH', key .. ':history', history)
+    if not record.spoken then put('spoken', 1) end
+  end
+  count_kept()
+  publish_event()
+  for i = 2, #set, 2 do
+    if type(set[i]) == 'number' then set[i] = digits(set[i]) end
+  end
+  if #set > 0 then redis.call('HSET', key, unpack(set)) end
+  index()
+  copy_event()
+end
+
+-- A parked poll takes the first ticket of the queue in the same step: this one, or an older one. An error there undoes
+-- nothing: the ticket stays in the queue.
+function serve(taker, reply)
+  local id, read, its_key, its_record = cmd.id, cmd.read, key, record
+  local fine, taken = pcall(transition, taker[1], { taker[2], '', '' }, nil, { id = id, record = record })
+  if fine then reply[6] = taken end
+  -- When the poll took this very delegation, its answer has the newer record.
+  if read and not (fine and cmd.id == id and taken[2] ~= '') then
+    key, record = its_key, its_record
+    read_into(reply)
+  end
+  return reply
+end

@@ -1,0 +1,25 @@
+-- Follow-ups: the delegator's messages to work in progress, kept until the holder has seen them.
+
+-- A follow-up is stored behind its id, a line of JSON, so that its id is found without decoding user text.
+function id_line(id) return string.gsub(cjson.encode(id), '\\/', '/') .. '\n' end
+
+function store_message()
+  redis.call('HSET', key, 'said:' .. cmd.message_id, cmd.message_hash)
+  redis.call('RPUSH', key .. ':unseen', id_line(cmd.message_id) .. argv[3])
+  put('unseen', (record.unseen or 0) + 1)
+end
+
+-- The holder has seen every follow-up up to `cmd.seen`.
+function drop_seen()
+  if not cmd.seen or (record.unseen or 0) == 0 then return end
+  local line = id_line(cmd.seen)
+  for n, text in ipairs(redis.call('LRANGE', key .. ':unseen', 0, -1)) do
+    -- An older version stored no id in front; user JSON is not decoded here.
+    if string.sub(text, 1, #line) == line or
+      (string.sub(text, 1, 1) == '{' and string.find(text, '"messageId":' .. string.sub(line, 1, -2), 1, true)) then
+      redis.call('LTRIM', key .. ':unseen', n, -1)
+      put('unseen', redis.call('LLEN', key .. ':unseen'))
+      return
+    end
+  end
+end

@@ -1,0 +1,22 @@
+-- Push configs: URLs that a delegation's events are POSTed to. How far each has got is in the hash `:pushed`; see
+-- engine/outbound/push-notifications/progress.ts.
+
+function store_push()
+  if not cmd.push then return end
+  redis.call('HSET', key .. ':pushes', cmd.push, cmd.push_config)
+  local push_bytes = 0
+  for _, config in ipairs(redis.call('HVALS', key .. ':pushes')) do push_bytes = push_bytes + #config end
+  -- A submit has counted its own config.
+  if move ~= 'submit' then keeps = keeps + push_bytes - (record.push_bytes or 0) end
+  put('push_bytes', push_bytes)
+  put('callbacks', record.callbacks and bit.bor(record.callbacks, 2) or 2)
+  -- A new config starts with the next event, or with the last one of a delegation that has ended; one that replaces
+  -- another continues where that was.
+  local pushed = key .. ':pushed'
+  local job = redis.call('HGET', pushed, 'job:' .. cmd.push)
+  if job ~= 'over' and redis.call('HEXISTS', pushed, 'at:' .. cmd.push) == 1 then return end
+  local newest = redis.call('XREVRANGE', key .. ':events', '+', '-', 'COUNT', 2)
+  local at = newest[is_terminal(record.state) and 2 or 1]
+  redis.call('HSET', pushed, 'at:' .. cmd.push, at and at[1] or '0-0')
+  redis.call('HDEL', pushed, 'job:' .. cmd.push, 'since:' .. cmd.push, 'part:' .. cmd.push)
+end

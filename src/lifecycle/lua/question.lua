@@ -1,0 +1,57 @@
+-- Questions and their answers. The answer to an `auth` question is a secret: it is stored apart, and erased at the end.
+
+-- A question that is not open is refused in every state; the same answer again changes nothing.
+function guard_question()
+  if not rule.needs_interrupt or (record.interrupt_id == cmd.interrupt_id and not cmd.only_repeat) then return nil end
+  local hash = redis.call('HGET', key, 'answer_hash:' .. cmd.interrupt_id)
+  local same = hash and (hash == cmd.answer_hash or hash == cmd.answer_outline)
+  local secret = record.secret_bytes and redis.call('HGET', key .. ':secrets', 'hash:' .. cmd.interrupt_id)
+  if secret then same = secret == cmd.answer_hash end
+  return { kind = same and 'duplicate' or 'interrupt' }
+end
+
+-- The answers that a question has got already; nil when there are none.
+function answers_to(question)
+  local answers = redis.call('HGET', key, 'answer:' .. question)
+  if not answers and record.secret_bytes then
+    answers = redis.call('HGET', key .. ':secrets', 'answers:' .. question)
+  end
+  return answers
+end
+
+function note_question()
+  redis.call('HSET', key, 'asked:' .. cmd.fence, cjson.encode({ id = cmd.interrupt_id, hash = cmd.reply_hash }))
+end
+
+-- The outline recognizes a repeat after the secret was erased, and reveals none of it.
+function store_answers()
+  if cmd.secret then
+    redis.call('HSET', key .. ':secrets', 'answers:' .. cmd.interrupt_id, cmd.answers,
+      'hash:' .. cmd.interrupt_id, cmd.answer_hash)
+    put('secret_bytes', (record.secret_bytes or 0) + cmd.bytes)
+  else
+    redis.call('HSET', key, 'answer:' .. cmd.interrupt_id, cmd.answers)
+  end
+  redis.call('HSET', key, 'answer_hash:' .. cmd.interrupt_id, cmd.secret and cmd.answer_outline or cmd.answer_hash)
+  put('answered', (record.answered or 0) + 1)
+end
+
+-- Opens the question that the state asks for, or closes the one that was open.
+function change_question()
+  local to = record.state
+  if from == to then return end
+  if to == 'input_required' or to == 'auth_required' then
+    local ttl = cmd.interrupt_ttl_ms or settings('interrupt_ttl_ms').interrupt_ttl_ms
+    put('interrupt_id', cmd.interrupt_id)
+    put('interrupt', cmd.interrupt)
+    put('interrupt_raised_at', now)
+    put('interrupt_expires_at', math.min(now + ttl, record.deadline_at))
+    show('interrupt', '{"raised_at":' .. quoted(iso(now)) .. ',"expires_at":' ..
+      quoted(iso(record.interrupt_expires_at)) .. ',' .. string.sub(cmd.interrupt, 2))
+  elseif record.interrupt_id then
+    redis.call('DEL', key .. ':answers:' .. record.interrupt_id)
+    put('interrupt_id', '')
+    put('interrupt', '')
+    put('interrupt_expires_at', '')
+  end
+end

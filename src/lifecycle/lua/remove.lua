@@ -1,0 +1,57 @@
+-- Deleting a finished delegation: after its retention time the record, and with `erase` its events as well.
+
+function remove()
+  local idempotency = redis.call('HGET', key, 'idempotency')
+  if idempotency and not cmd.key_retired then return answer({ kind = 'retire_key', idempotency = idempotency }) end
+  if move == 'erase' then
+    erase_events()
+    -- The delegation that it redrove stays redriven.
+    local failed = base .. ':d:' .. (redis.call('HGET', key, 'redrive_of') or '')
+    if redis.call('HEXISTS', failed, 'state') == 1 then redis.call('HSET', failed, 'redrive_erased', 1) end
+  end
+  for _, name in ipairs(lists()) do redis.call('ZREM', name, cmd.id) end
+  if record.kept then add_kept(record.delegator, -record.kept) end
+  redis.call('ZREM', base .. ':due', cmd.id)
+  redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children',
+    key .. ':secrets', key .. ':pushes', key .. ':pushed', key .. ':unpublished')
+  if idempotency then
+    -- A retry that read the key before it was retired may still submit under this id.
+    redis.call('HSET', key, 'deleted', 1)
+    redis.call('PEXPIRE', key, LIMITS.deleted_ms)
+    if now < record.created_at + LIMITS.idempotency_ms then keys_kept(record.delegator, LIMITS.key_bytes) end
+  end
+  return answer({ kind = 'removed' })
+end
+
+-- Deletes its events from the streams that outlive it, and counts them, so that readers do not take them for trimmed.
+function erase_events()
+  local streams = { base .. ':events', base .. ':feed:' .. record.delegator }
+  if record.delegator ~= 'agent:' .. record.target then streams[3] = base .. ':feed:agent:' .. record.target end
+  for _, stream in ipairs(streams) do note_whole(stream) end
+  local start, some = '-', nil
+  repeat
+    some = redis.call('XRANGE', key .. ':events', start, '+', 'COUNT', 100)
+    local ids = {}
+    for i, entry in ipairs(some) do ids[i] = entry[1] end
+    for _, stream in ipairs(#ids > 0 and streams or {}) do
+      local count = redis.call('XDEL', stream, unpack(ids))
+      if count > 0 then redis.call('HINCRBY', base .. ':erased', stream, count) end
+    end
+    start = '(' .. (ids[#ids] or '')
+  until #some < 100
+end
+
+-- Before events are erased: notes the oldest event of a stream. From there on it has no hole, as long as no more are
+-- trimmed.
+function note_whole(stream)
+  local oldest = redis.call('XRANGE', stream, '-', '+', 'COUNT', 1)[1]
+  if not oldest then return end
+  local flat, info = redis.call('XINFO', 'STREAM', stream), {}
+  for i = 1, #flat, 2 do info[flat[i]] = flat[i + 1] end
+  if not info['entries-added'] then return end
+  local erased = base .. ':erased'
+  local trimmed = info['entries-added'] - info['length'] - tonumber(redis.call('HGET', erased, stream) or 0)
+  local known = redis.call('HGET', erased, stream .. ':whole') or ''
+  if string.match(known, '^%S+ (%S+)$') == digits(trimmed) then return end
+  redis.call('HSET', erased, stream .. ':whole', oldest[1] .. ' ' .. digits(trimmed))
+end

@@ -1,0 +1,38 @@
+-- Fields and members: how values are written.
+
+-- Sets a field of the record; '' clears it. A field that the record does not have is not cleared; `interrupt` is not
+-- among the fields that were read.
+function put(name, value)
+  if value == '' and record[name] == nil and name ~= 'interrupt' then return end
+  local n = #set
+  set[n + 1], set[n + 2] = name, value
+  if value == '' then record[name] = nil else record[name] = value end
+end
+
+-- Adds a member to the event.
+function show(name, json) members[#members + 1] = '"' .. name .. '":' .. json end
+
+function quoted(text) return '"' .. text .. '"' end
+
+-- Milliseconds as an ISO 8601 instant.
+function iso(ms)
+  local days = math.floor(ms / 86400000)
+  local rest = ms - days * 86400000
+  local z = days + 719468
+  local era = math.floor(z / 146097)
+  local doe = z - era * 146097
+  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
+  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
+  local mp = math.floor((5 * doy + 2) / 153)
+  local month = mp < 10 and mp + 3 or mp - 9
+  return string.format('%04d-%02d-%02dT%02d:%02d:%02d.%03dZ',
+    yoe + era * 400 + (month <= 2 and 1 or 0), month, doy - math.floor((153 * mp + 2) / 5) + 1,
+    math.floor(rest / 3600000), math.floor(rest / 60000) % 60, math.floor(rest / 1000) % 60, rest % 1000)
+end
+
+-- Only the script knows the time of the move: it replaces the stamp, a random text, in what is stored.
+function stamp()
+  local at = iso(now)
+  argv[3] = (string.gsub(argv[3], cmd.stamp, at))
+  cmd.answers = (string.gsub(cmd.answers, cmd.stamp, at))
+end

@@ -1,0 +1,62 @@
+/** The numbers and errors that the script works with. */
+import type { AgentSpec } from "../schema/agent.ts";
+import type { DelegationError } from "../schema/delegation.ts";
+import { ERRORS, type ErrorCode } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
+
+/** Beside the tables. */
+export const NUMBERS = {
+  /** The sweep checks a ticket that nobody took after this long, and then less and less often. */
+  check_ms: 5_000,
+  check_max_ms: 300_000,
+  /** How long a gateway has for the pending deliveries of its move; then the sweep makes them. */
+  follow_ms: 5_000,
+  /** How long the id of a deleted record is refused to a late submit. */
+  deleted_ms: 600_000,
+  /** Releases without a pause; further ones back off. */
+  free_releases: 10,
+  /** Failed hand-offs without a pause; further ones back off. */
+  free_handoffs: 100,
+  delegation_bytes: LIMITS.delegation_bytes.value,
+  delegation_events: LIMITS.delegation_events.value,
+  event_bytes: LIMITS.event_bytes.value,
+  children: LIMITS.children.value,
+  progress_per_second: LIMITS.progress_per_second.value,
+  pushes: LIMITS.pushes.value,
+  /** Bytes of a delegation besides its bodies; its first `kept_events` included. Measured: docs/operations.md, Sizing. */
+  kept_bytes: 10_240,
+  kept_events: 4,
+  /** Bytes of each further event besides its text. */
+  kept_event_bytes: 1_024,
+  /** Bytes of an idempotency key that outlives its delegation, and how long after the submit it is kept at least. */
+  key_bytes: 320,
+  idempotency_ms: LIMITS.idempotency_hours.value * 3_600_000,
+  /** Copies of an event's text: in its delegation's stream and two feeds; a message is in the history as well. */
+  event_copies: 4,
+  /** How much longer than the retention time a feed may be kept. */
+  feed_spare_ms: 60_000,
+  /** Events that the shard's own stream keeps for live subscribers. */
+  live_events: LIMITS.live_events.value,
+} as const;
+
+/** An error as it stands on a delegation, from the one table. */
+export function failure(code: ErrorCode, message: string = ERRORS[code].title): DelegationError {
+  const { category, retryable, recovery } = ERRORS[code];
+  return { category, code, message, retryable, recovery };
+}
+
+/** The numbers of an agent that the script works with, in the units it works in; stored in the agent's hash. */
+export function agentNumbers(spec: AgentSpec) {
+  const { limits, backoff } = spec;
+  return {
+    max_attempts: limits.max_attempts,
+    lease_ms: Math.round(limits.lease_seconds * 1000),
+    max_working: limits.max_working,
+    max_waiting: limits.max_waiting,
+    interrupt_ttl_ms: Math.round(limits.interrupt_ttl_seconds * 1000),
+    backoff_initial_ms: backoff.initial_ms,
+    backoff_factor: backoff.factor,
+    backoff_max_ms: backoff.max_ms,
+    backoff_jitter: backoff.jitter,
+  };
+}

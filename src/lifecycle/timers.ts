@@ -1,0 +1,104 @@
+/** Every timer of a delegation, as data. The script and the docs are generated from it. */
+import { type State, TERMINAL_STATES } from "../schema/delegation.ts";
+import type { ErrorCode } from "../schema/errors.ts";
+import type { NumberField } from "./fields.ts";
+import { ANY, ASKED, LIVE, type MoveName } from "./states.ts";
+
+/** When a timer runs, beside the state. */
+export const CONDITIONS = {
+  pending: "deliveries are pending, and all its events are published",
+  unpublished: "an event is not published yet",
+  never_leased: "it was never leased",
+  attempts_left: "an attempt is left",
+  attempts_spent: "no attempt is left",
+} as const;
+export type Condition = keyof typeof CONDITIONS;
+
+export interface Timer {
+  /** The record's field with the instant; `now`: each time that the sweep looks. */
+  readonly at: NumberField | "now";
+  /** Added to it: the retention time, or the pause before another try. */
+  readonly plus?: "retention" | "pause";
+  readonly in: readonly State[];
+  readonly if?: Condition;
+  /** A move, or work of the sweep; null: it only looks again. */
+  readonly does: MoveName | "deliver" | "remove" | "check" | null;
+  /** The error that the move fails with. */
+  readonly code?: ErrorCode;
+  readonly doc: string;
+}
+
+/** Every timer of a delegation, the strongest first: it decides when several have passed. The sweep waits for the soonest. */
+export const TIMERS = [
+  {
+    at: "follow_at",
+    in: ANY,
+    if: "pending",
+    does: "deliver",
+    doc: "The gateway that made the move has not delivered what it left; the sweep does.",
+  },
+  {
+    at: "now",
+    plus: "pause",
+    in: ANY,
+    if: "unpublished",
+    does: null,
+    doc: "Its events are published as soon as a stream accepts them.",
+  },
+  {
+    at: "finished_at",
+    plus: "retention",
+    in: TERMINAL_STATES,
+    does: "remove",
+    doc: "It is deleted after its retention time.",
+  },
+  {
+    at: "deadline_at",
+    in: LIVE,
+    does: "expire",
+    code: "deadline_exceeded",
+    doc: "The deadline of the whole.",
+  },
+  {
+    at: "start_by",
+    in: ["submitted"],
+    if: "never_leased",
+    does: "expire",
+    code: "not_picked_up",
+    doc: "The deadline of its first lease.",
+  },
+  {
+    at: "check_at",
+    in: ["submitted"],
+    does: "check",
+    doc: "The sweep checks that its ticket is in the queue; the longer it waits, the less often.",
+  },
+  {
+    at: "confirm_by",
+    in: ["working"],
+    does: "unconfirm",
+    doc: "The holder has not confirmed the lease by any call.",
+  },
+  {
+    at: "lease_expires_at",
+    in: ["working"],
+    if: "attempts_left",
+    does: "lapse",
+    doc: "The holder has not extended its lease.",
+  },
+  {
+    at: "lease_expires_at",
+    in: ["working"],
+    if: "attempts_spent",
+    does: "exhaust",
+    code: "attempts_exhausted",
+    doc: "The same, in the last attempt.",
+  },
+  {
+    at: "interrupt_expires_at",
+    in: ASKED,
+    does: "expire",
+    code: "interrupt_expired",
+    doc: "The deadline of the answer.",
+  },
+] as const satisfies readonly Timer[];
