@@ -10,7 +10,15 @@ import { ticket } from "./check/finals.ts";
 import { undelivered } from "./check/outside.ts";
 import { missed } from "./check/subscribers.ts";
 import { dump, unmoved } from "./dump.ts";
-import { assemble, type Dump, type FinalRead, type History, readRows, type StoredEvent } from "./history.ts";
+import {
+  assemble,
+  type Dump,
+  emptyHistory,
+  type FinalRead,
+  type History,
+  readRows,
+  type StoredEvent,
+} from "./history.ts";
 import { hashOf } from "./roles/subscriber.ts";
 import type { Row } from "./rows.ts";
 import { keyOf, type Role, SHELF } from "./setup.ts";
@@ -93,26 +101,11 @@ async function ticketed(stage: Stage): Promise<Dump> {
   const end = performance.now() + stage.options.patienceSeconds * 200;
   for (;;) {
     const waiting = unmoved(await dump(stage), await dump(stage));
-    const facts = toFacts({ ...EMPTY, waiting });
+    const facts = toFacts({ ...emptyHistory(), waiting });
     if (ticket(facts).length === 0 || performance.now() > end) return waiting;
     await stage.pause(300);
   }
 }
-
-const NOTHING: Dump = { records: [], tickets: [] };
-const EMPTY: History = {
-  ...{
-    fsync: "always",
-    calls: [],
-    events: [],
-    subscribes: [],
-    resets: [],
-    deliveries: [],
-    a2a: [],
-    faults: [],
-  },
-  ...{ stored: new Map(), finals: [], waiting: NOTHING, dump: NOTHING, logs: [], secrets: [], deaths: [] },
-};
 
 async function inTurns<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const rest = items.values();
@@ -235,7 +228,7 @@ function* rowsOf(stage: Stage): Generator<Row> {
 async function caughtUp(stage: Stage, stored: History["stored"], last: Dump): Promise<void> {
   const end = performance.now() + stage.options.patienceSeconds * 1_000;
   for (;;) {
-    const facts = toFacts({ ...EMPTY, ...assemble(rowsOf(stage)), stored, dump: last });
+    const facts = toFacts({ ...emptyHistory(), ...assemble(rowsOf(stage)), stored, dump: last });
     const missing = missed(facts).length + undelivered(facts).length;
     if (missing === 0 || performance.now() > end) return;
     await stage.pause(500);

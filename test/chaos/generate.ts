@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { MOVE_NAMES, MOVES, type Move } from "../../src/lifecycle/states.ts";
 import { isTerminal, type State } from "../../src/schema/delegation.ts";
-import type { Call, History, StoredEvent, StoredRecord } from "./history.ts";
+import { type Call, emptyHistory, type History, type StoredEvent, type StoredRecord } from "./history.ts";
 import type { RowOf } from "./rows.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -42,20 +42,7 @@ function legal(state: State): readonly Move[] {
 }
 
 function build(drawn: readonly (readonly number[])[]): Draft {
-  const draft: Draft = {
-    ...{
-      fsync: "always",
-      calls: [],
-      events: [],
-      subscribes: [],
-      resets: [],
-      deliveries: [],
-      a2a: [],
-      faults: [],
-    },
-    ...{ stored: new Map(), finals: [], logs: [], secrets: [SECRET], deaths: [] },
-    ...{ waiting: { records: [], tickets: [] }, dump: { records: [], tickets: [] } },
-  };
+  const draft: Draft = { ...emptyHistory(), secrets: [SECRET] };
   draft.subscribes.push({ t: 0, proc: "s", row: "subscribe", sub: "s", as: CALLER, from: "0" });
   for (const [n, walk] of drawn.entries()) one(draft, n, walk);
   return draft;

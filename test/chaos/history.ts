@@ -74,6 +74,22 @@ export interface History extends Recorded {
   readonly deaths: readonly string[];
 }
 
+/** A history in which nothing happened. */
+export function emptyHistory() {
+  return {
+    ...{ calls: [], events: [], subscribes: [], resets: [], deliveries: [], a2a: [], faults: [] },
+    ...{
+      fsync: "always" as const,
+      stored: new Map<string, never[]>(),
+      finals: [],
+      logs: [],
+      secrets: [],
+      deaths: [],
+    },
+    ...{ waiting: { records: [], tickets: [] }, dump: { records: [], tickets: [] } },
+  };
+}
+
 /** What the processes wrote themselves. */
 export interface Recorded {
   readonly calls: readonly Call[];

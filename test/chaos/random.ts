@@ -1,20 +1,14 @@
 /** A seeded generator: the same seed and name give the same numbers. Limit: not for secrets. */
 import { createHash } from "node:crypto";
+import { mulberry32 } from "../support/random.ts";
 
 export class Random {
-  #state: number;
+  /** From 0 to below 1. */
+  readonly next: () => number;
 
   /** Each name has a sequence of its own, so that one more draw somewhere moves nothing elsewhere. */
   constructor(seed: number, name: string) {
-    this.#state = createHash("sha256").update(`${seed}/${name}`).digest().readUInt32LE(0);
-  }
-
-  /** From 0 to below 1 (mulberry32). */
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+    this.next = mulberry32(createHash("sha256").update(`${seed}/${name}`).digest().readUInt32LE(0));
   }
 
   between(low: number, high: number): number {

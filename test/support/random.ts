@@ -1,12 +1,18 @@
-/** Random numbers that a seed decides. */
+/** Seeded random numbers: the same seed gives the same numbers. Limit: not for secrets. */
 
-/** mulberry32: whole numbers below a bound, the same ones for the same seed. */
-export function randomOf(seed: number): (below: number) => number {
+/** From 0 to below 1. */
+export function mulberry32(seed: number): () => number {
   let state = seed;
-  return (below) => {
+  return () => {
     state = (state + 0x6d2b79f5) | 0;
     let t = Math.imul(state ^ (state >>> 15), 1 | state);
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * below);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
+}
+
+/** Whole numbers below a bound. */
+export function randomOf(seed: number): (below: number) => number {
+  const next = mulberry32(seed);
+  return (below) => Math.floor(next() * below);
 }
