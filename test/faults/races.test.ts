@@ -1,5 +1,5 @@
 /**
- * Races from two gateways, a thousand of each: one winner each time, told by the record; the loser gets the right
+ * Races from two gateways, five hundred of each: one winner each time, told by the record; the loser gets the right
  * code, and the stream has no gap and one end.
  */
 import { expect, test } from "vitest";
@@ -9,7 +9,7 @@ import { checkHistory, eventsOf } from "../support/history.ts";
 import { keepAlive, type Speak, type Told } from "../support/kept-alive.ts";
 
 const AT_ONCE = 100;
-const ROUNDS = 10;
+const ROUNDS = 5;
 const PATIENCE_MS = 120_000;
 
 interface Runner {
@@ -179,7 +179,7 @@ test("reply and expiry", { timeout: PATIENCE_MS }, async () => {
     clock.offset_ms += 101_000;
     const reply = ({ lease }: Runner, n: number) =>
       say(n % 2, scout, `/v1/leases/${lease}/reply`, { state: "completed", text: "done" });
-    const ends = await joined(runners, round * ROUNDS, reply, sweep);
+    const ends = await joined(runners, (round * AT_ONCE) / ROUNDS, reply, sweep);
     const after = await records(context_id);
     await each(runners, async ({ id }, n) => {
       const { state, error } = after.get(id);
@@ -218,7 +218,7 @@ test("answer and expiry", { timeout: PATIENCE_MS }, async () => {
     clock.offset_ms += 101_000;
     const answer = ({ id }: Runner, n: number) =>
       say(n % 2, alice, `/v1/delegations/${id}/answer`, { interrupt_id: questions[n], text: "yes" });
-    const ends = await joined(runners, round * ROUNDS, answer, sweep);
+    const ends = await joined(runners, (round * AT_ONCE) / ROUNDS, answer, sweep);
     const after = await records(context_id);
     await each(runners, async ({ id }, n) => {
       const { state, error, history } = after.get(id);
