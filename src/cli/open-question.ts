@@ -29,7 +29,7 @@ export function noOpenQuestion(delegation: Delegation): CliError {
     code: "interrupt_not_open",
     category: "PROTOCOL",
     detail: `${id} has no open question: it is ${state}`,
-    recovery: `Check its state with 'errand get ${id}'.`,
+    recovery: `Check the state with 'errand get ${id}'.`,
   });
   return new CliError(isExpired(delegation) ? { ...problem, ...questionExpired(id) } : problem);
 }
@@ -52,7 +52,7 @@ export function explainRefusal(delegator: Delegator, id: string): (error: unknow
     }
     if (error.code !== "interrupt_not_open" && error.code !== "already_finished") throw error;
     const expired = await delegator.get(id).then(isExpired, () => false);
-    const recovery = `Check its state with 'errand get ${id}'.`;
+    const recovery = `Check the state with 'errand get ${id}'.`;
     throw new CliError({ ...problem, recovery, ...(expired && questionExpired(id)) }, { cause: error });
   };
 }

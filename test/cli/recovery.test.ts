@@ -94,8 +94,8 @@ test("a wait that a question ends says how long the question stays open", async 
 
 describe("the recovery names the delegation", () => {
   test.each([
-    [["cancel", ID], "already_finished", `See how it ended with 'errand get ${ID}'`],
-    [["redrive", ID], "wrong_state", `See where it stands with 'errand get ${ID}'`],
+    [["cancel", ID], "already_finished", `See the result with 'errand get ${ID}'`],
+    [["redrive", ID], "wrong_state", `Check the state with 'errand get ${ID}'`],
     [["message", ID, "hi"], "already_finished", `'errand get ${ID}'`],
   ] as const)("%j", async (argv, code, said) => {
     const stub = await stubBroker((_request, answer) =>
@@ -126,7 +126,9 @@ describe("the recovery names the delegation", () => {
     const ended = delegationLike({ state: "failed", error: { ...error, recovery } });
     const env = await accepting((answer) => answer.json(ended));
     const { stderr } = await run(["delegate", "scout", "x", "--wait"], { env });
-    expect(stderr).toContain(`Start a worker with 'errand work --agent scout', then 'errand redrive ${ID}'.`);
+    expect(stderr).toContain(
+      `Start a worker with 'errand work --agent scout', then run 'errand redrive ${ID}'.`,
+    );
   });
 });
 
@@ -136,7 +138,7 @@ test("an error code of the agent's own gets the recovery of agent_error", async 
   const env = await accepting((answer) => answer.json(delegationLike({ state: "failed", error })));
   const { stderr } = await run(["delegate", "scout", "x", "--wait"], { env });
   expect(stderr).toBe(
-    `errand: ${ID} failed: oops. That is the agent's own message; 'errand get ${ID}' shows the rest.\n`,
+    `errand: ${ID} failed: oops. The agent wrote this message; 'errand get ${ID}' shows the rest.\n`,
   );
 });
 

@@ -35,7 +35,7 @@ test("an agent is created, shown, listed and deleted", async () => {
   await api.delegate("scout");
   const busy = await run(["agent", "delete", "scout"]);
   expect([busy.code, busy.stdout]).toEqual([64, ""]);
-  expect(busy.stderr).toContain("delete with --force");
+  expect(busy.stderr).toContain("delete the agent with --force");
   expect(await run(["agent", "delete", "scout", "--force"])).toEqual({
     code: 0,
     stdout: "deleted scout\n",
@@ -118,5 +118,5 @@ test("a token is created, works, is listed without its secret, and is revoked", 
   const { token: caller } = await as(url, "caller:bob");
   const forbidden = await run(["token", "list"], { token: caller });
   expect(forbidden.code).toBe(77);
-  expect(forbidden.stderr).toContain("'errand doctor' says whose yours is");
+  expect(forbidden.stderr).toContain("'errand doctor' shows whose token you use");
 });

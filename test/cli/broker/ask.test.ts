@@ -169,7 +169,7 @@ describe("a command that asks", () => {
     expect(existsSync(path)).toBe(false);
     const late = await run(["message", id, "too late"]);
     expect(late.code).toBe(64);
-    expect(late.stderr).toContain("See how it ended with 'errand get");
+    expect(late.stderr).toContain("See the result with 'errand get");
   });
 });
 
@@ -306,14 +306,17 @@ describe("at a terminal", () => {
     const setting = await setup();
     const id = await asking(setting, { kind: "auth", text: "Your token?" });
     const stopped = atTerminal(setting, id);
-    await until(() => stopped.screen().includes("(not shown): "), { timeoutMs: 15_000, what: "the prompt" });
+    await until(() => stopped.screen().includes("(hidden text): "), {
+      timeoutMs: 15_000,
+      what: "the prompt",
+    });
     stopped.child.stdin.write("half\u0003");
     await stopped.closed;
     expect(stopped.child.exitCode).toBe(130);
     expect((await setting.api.get(id)).body.state).toBe("auth_required");
 
     const { child, closed, screen } = atTerminal(setting, id);
-    await until(() => screen().includes("(not shown): "), { timeoutMs: 15_000, what: "the prompt" });
+    await until(() => screen().includes("(hidden text): "), { timeoutMs: 15_000, what: "the prompt" });
     child.stdin.write("s3cret-typo\u007f\u007f\u007f\u007f\u007f\r");
     await closed;
     expect([child.exitCode, screen()]).toEqual([0, expect.stringContaining(`answered ${id}`)]);

@@ -80,7 +80,7 @@ describe("redrive", () => {
     await gateway.sweep.tick();
     const ended = await run(["get", id, "--wait", "--reply"]);
     expect(ended.code).toBe(1);
-    expect(ended.stderr).toContain(`Look at the agent's workers, then 'errand redrive ${id}'.`);
+    expect(ended.stderr).toContain(`Check the agent's workers, then run 'errand redrive ${id}'.`);
   });
 });
 

@@ -76,7 +76,7 @@ describe("the task", () => {
     expect(await run(["delegate", "scout", "x", ...key])).toEqual(first);
     const other = await run(["delegate", "scout", "y", ...key]);
     expect(other.code).toBe(64);
-    expect(other.stderr).toContain("Give another --idempotency-key");
+    expect(other.stderr).toContain("Use another --idempotency-key");
     expect((await api.call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
   });
 });
