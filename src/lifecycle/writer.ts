@@ -1,6 +1,6 @@
 /**
- * The one way to move a delegation: a typed command in, a member of the closed set of outcomes back.
- * Limit: it refuses by outcome, never by exception; what a refusal means to a caller is the verb's to say.
+ * The one way to move a delegation: a typed command in, one of a closed set of outcomes back.
+ * Limit: it refuses by outcome, never by exception; the verb turns a refusal into the caller's error.
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
@@ -62,7 +62,7 @@ const base = z.object({
 });
 const live = base.required().extend({ id: z.string().optional() });
 
-/** Events up to `seq` that nobody has been told of; `to` whom: 1 its callback, 2 its pushes, 3 both. */
+/** Events up to `seq` that are still to be delivered; `to`: 1 its callback, 2 its push configs, 3 both. */
 const pending_events = z.object({ seq: z.number(), to: z.int().min(1).max(3) });
 export type PendingEvents = z.infer<typeof pending_events>;
 
@@ -78,14 +78,14 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
     priority: z.number().optional(),
     returned: z.boolean().optional(),
     old_ticket: z.number().optional(),
-    /** It has a new ticket in the queue; false: the queue refused, so it is still to be made. */
+    /** Its new ticket is in the queue; false: the queue refused, and the ticket is still to be made. */
     ticketed: z.boolean().optional(),
     lease_expires_at: z.number().optional(),
     /** The move extended the lease and nothing else: its delegation, or the memory, has no room for the progress. */
     progress_dropped: z.literal(true).optional(),
     /** Its children are to be canceled, in this principal's name. */
     cascade: z.string().optional(),
-    /** When the sweep takes over the work that follows the move, unless the claim is extended. */
+    /** When the sweep takes over the pending deliveries, unless the claim is extended. */
     claimed_until: z.number().optional(),
     pending_events: pending_events.optional(),
     /** With a lease: the answers to `auth` questions, as the script stores them, only for its holder. */
@@ -126,7 +126,7 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   live.extend({ kind: z.literal("attempts") }),
   live.extend({ kind: z.literal("not_due") }),
   live.extend({ kind: z.literal("check") }),
-  /** Its parent was canceled before it came to be. */
+  /** Its parent was canceled before it was created. */
   base.extend({ kind: z.literal("tombstone") }),
   base.extend({ kind: z.literal("too_large") }),
   /** Memory is short, and the move would use more. */
@@ -135,7 +135,7 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   live.extend({ kind: z.literal("limit"), limit: z.enum(CAPS) }),
   live.extend({ kind: z.literal("pace") }),
   live.extend({ kind: z.literal("removed") }),
-  /** Another gateway has taken over the work that follows, or finished it. */
+  /** Another gateway has taken over the pending deliveries, or made them. */
   live.extend({ kind: z.literal("taken_over") }),
   /** Before it is deleted, the idempotency key of this name must be retired. */
   live.extend({ kind: z.literal("retire_key"), idempotency: z.string() }),
@@ -157,7 +157,7 @@ type Reply = readonly [
   taken?: readonly unknown[],
 ];
 
-/** Our own script's answer: the outcome is checked by its schema, of the lists it is enough that they are. */
+/** The answer of our own script: a schema checks the outcome; for the lists it is enough that they are lists. */
 function isReply(answer: unknown): answer is Reply {
   if (!Array.isArray(answer)) return false;
   const [json, record, ...lists]: unknown[] = answer;
@@ -171,11 +171,11 @@ const followUpIn = (text: string): string =>
 
 export interface Result {
   readonly outcome: Outcome;
-  /** The record, when the command asked for it and it exists; as the taker left it when it took this very ticket. */
+  /** The record, when the command asked for it and it exists; after the take, when the taker took this very ticket. */
   readonly record: StoredDelegation | null;
   /** JSON texts of the follow-ups that the holder has not seen, oldest first; with moves that extend its lease. */
   readonly unseen: readonly string[];
-  /** What the taker got that came with the command; nothing when the command left no ticket to be taken. */
+  /** The result of the taker's move; absent when the command made no ticket that is ready. */
   readonly taken?: Result;
 }
 
@@ -192,7 +192,7 @@ function members(event: Command["event"]): string {
 /** Who takes a ticket, and on what terms it will hold the lease. */
 export interface Taker {
   readonly agent: string;
-  /** Tells this lease from others should the answer be lost. */
+  /** Tells this lease from others if the answer is lost. */
   readonly nonce: string;
   readonly worker_id: string;
   /** Instead of the agent's own setting. */
@@ -205,7 +205,7 @@ type Head = Record<string, unknown>;
 
 const TAKE = { move: "lease", read: true } as const;
 
-/** Those that may end in a delay with jitter; a failure may be one to be tried again. */
+/** Moves that may end in a delay with jitter; a failure may become a retry. */
 const JITTERED: ReadonlySet<string> = new Set([
   ...MOVE_NAMES.filter((name) => {
     const { delay }: Move = MOVES[name];
@@ -252,7 +252,7 @@ export class Writer {
   readonly #ceiling: Ceiling;
   readonly #underWay = new Map<string, Promise<Result>>();
 
-  /** `observe` hears of every outcome, with the record where it was read. */
+  /** `observe` gets every outcome, with the record where it was read. */
   constructor(
     redis: Redis,
     shards: Shards,
@@ -269,7 +269,7 @@ export class Writer {
     this.#ceiling = ceiling;
   }
 
-  /** With `taker`, the ticket that the move leaves is taken in the same step, or the one that stands before it. */
+  /** With `taker`, the same step takes the ticket that the move makes, or one that is before it in the queue. */
   async move(command: Command, taker?: Taker): Promise<Result> {
     if (this.#ceiling.isReached() && !isSmall(command)) return this.#withoutGrowing(command);
     try {
@@ -321,14 +321,14 @@ export class Writer {
     }
   }
 
-  /** Settles when the answer to the last move of this process that is under way is there, and was observed. */
+  /** Settles when this process has the answer of its last move under way, and has observed it. */
   underWay(id: string): Promise<unknown> | undefined {
     return this.#underWay.get(id);
   }
 
   /**
    * Takes the first ticket of an agent's queue and turns it into a lease, in one step. The outcome carries the id; it is
-   * `empty` when no ticket is ready, and another refusal when the ticket was worth nothing (and is gone) or came early.
+   * `empty` when no ticket is ready, and another refusal when the ticket was stale (and is gone) or early.
    */
   async take(taker: Taker): Promise<Result> {
     const shard = this.#shards.ofAgent(taker.agent);
