@@ -18,9 +18,14 @@ interface Asked {
 /** As `npm start`, the image and the systemd unit start a gateway. */
 const GATEWAY_FLAGS = ["--max-semi-space-size=32"];
 
+const built = new Set<string>();
+
 /** A program as plain JavaScript: compiling the sources on load would double the gateway's start time. */
-function compiled(source: string): string {
-  const outfile = fileURLToPath(new URL("../node_modules/.cache/errand-bench/gateway.mjs", import.meta.url));
+function compiled(name: Program, source: string): string {
+  const outfile = fileURLToPath(new URL(`../node_modules/.cache/errand-bench/${name}.mjs`, import.meta.url));
+  // Once: another child may be loading it.
+  if (built.has(outfile)) return outfile;
+  built.add(outfile);
   buildSync({
     entryPoints: [source],
     outfile,
@@ -53,8 +58,8 @@ export class Remote {
     this.#name = name;
     const source = fileURLToPath(new URL(`./children/${name}.ts`, import.meta.url));
     const isGateway = name === "gateway";
-    this.#child = fork(isGateway ? compiled(source) : source, {
-      execArgv: ["--expose-gc", ...(isGateway ? GATEWAY_FLAGS : ["--import", "tsx"])],
+    this.#child = fork(compiled(name, source), {
+      execArgv: ["--expose-gc", ...(isGateway ? GATEWAY_FLAGS : [])],
       stdio: ["ignore", 2, 2, "ipc"],
     });
     this.#child.on("message", (message) => {
