@@ -1,6 +1,6 @@
 /**
- * Cursors: where a reader stands, one stream id for each shard that it reads, joined by `.`.
- * Limit: opaque to clients; a cursor of one kind of stream means nothing to another.
+ * Cursors: the position of a reader, one stream id for each shard, joined by `.`.
+ * Limit: opaque to clients; a cursor is valid for one kind of stream.
  */
 import { ErrandError } from "../schema/errors.ts";
 

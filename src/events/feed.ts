@@ -1,6 +1,6 @@
 /**
- * The live feed: one blocking read for the whole process, fanned out to who subscribed. Limit: it starts
- * where the streams stood when it was started; what came before is replay's.
+ * The live feed: one blocking read for the whole process, fanned out to the subscribers. Limit: it begins at the end of the
+ * streams; replay reads earlier events.
  */
 import type { Redis } from "../redis/connect.ts";
 import { isUnavailable } from "../redis/errors.ts";
@@ -9,7 +9,7 @@ import type { Log } from "../telemetry/log.ts";
 import { compareIds, type Entry, sizeOf, toEntry } from "./entry.ts";
 import { edges } from "./stored.ts";
 
-/** What a subscriber wants to hear of. */
+/** The events that a subscriber receives. */
 export type Source =
   | { readonly kind: "delegation"; readonly id: string }
   | { readonly kind: "principal"; readonly principal: string }
@@ -26,7 +26,7 @@ const BLOCK_MS = 1_000;
 /** Entries that one read brings at most; fewer while they are large. */
 const BATCH = 500;
 const MIN_BATCH = 16;
-/** Delegations whose newest event is remembered: so many at least, twice as many at most. */
+/** Delegations whose newest event is remembered: at least this many, at most twice as many. */
 const REMEMBERED = 5_000;
 const BATCH_CHARS = 4 * 1024 * 1024;
 
@@ -157,8 +157,8 @@ export class Feed {
   }
 
   /**
-   * After the connection was lost, or when there is more than one read can bring: when the stream was trimmed past our position meanwhile, or went back in
-   * time with a restored Redis, subscribers can not be told what they missed; they resume by their cursors.
+   * Runs after a lost connection, or when one read could not bring everything. When the stream was trimmed past our
+   * position, or went back in time with a restored Redis, subscribers have a gap and resume by their cursors.
    */
   async #closeGap(): Promise<void> {
     this.#wasCut = false;
@@ -192,7 +192,7 @@ export class Feed {
     this.#begun = [...this.#positions];
   }
 
-  /** Nothing is remembered of what was before. */
+  /** Forgets earlier events. */
   #begin(): void {
     this.#newest = new Map();
     this.#newestBefore = new Map();

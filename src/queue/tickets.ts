@@ -1,6 +1,6 @@
 /**
- * Tickets: BullMQ jobs `<delegation>.<n>` that say "work waits", one queue for each agent, all on one shared
- * connection. Limit: a ticket is a hint, never the truth; the record decides whether it is worth anything.
+ * Tickets: BullMQ jobs `<delegation>.<n>` that mean "work waits", one queue for each agent, all on one shared connection.
+ * Limit: a ticket is only a hint; the record decides whether it counts.
  */
 import { createRedisBackend, type IQueueBackend, Job, type JobJson, Queue } from "bullmq";
 import type { Redis } from "../redis/connect.ts";
@@ -39,7 +39,7 @@ interface AgentQueue {
   readonly backend: IQueueBackend;
 }
 
-/** How long a popped ticket is locked; whoever pops it needs milliseconds, and a call at most half of this. */
+/** How long a popped ticket is locked; a lease needs milliseconds, an outgoing call at most half of this. */
 const LOCK_MS = 30_000;
 /** Queue objects kept; they hold no connection, so an evicted one costs only its re-creation. */
 const MAX_QUEUES = 10_000;
@@ -121,12 +121,12 @@ export class Tickets {
     return { found: { agent, delegation_id, ticket, push, job, token } };
   }
 
-  /** The ticket has done its work, or was worth nothing. */
+  /** Removes a popped ticket that was used or is stale. */
   async consume(popped: Popped): Promise<void> {
     await popped.job.moveToCompleted(null, popped.token, false);
   }
 
-  /** Gives it back, at the head of its rank, or for later. */
+  /** Returns a popped ticket to the head of its rank, or delays it. */
   async putBack(popped: Popped, delayMs = 0): Promise<void> {
     const { backend } = this.#of(popped.agent);
     const id = ticketId(popped);
@@ -163,12 +163,12 @@ export class Tickets {
     return jobs.flatMap((job) => ((job?.processedOn ?? 0) < before ? [job.data] : []));
   }
 
-  /** Puts back in one step what somebody popped who is gone. */
+  /** Puts back, in one step, a ticket whose gateway is gone. */
   async requeue(agent: string, data: TicketData): Promise<void> {
     await this.#of(agent).backend.moveJobFromActiveToWait(ticketId(data), "0").catch(ignoreGone);
   }
 
-  /** Takes a ticket out wherever it is; no harm if it is gone. */
+  /** Removes a ticket from wherever it is. Idempotent. */
   async discard(agent: string, data: TicketData): Promise<void> {
     const { queue, backend } = this.#of(agent);
     const id = ticketId(data);
@@ -181,7 +181,7 @@ export class Tickets {
     }
   }
 
-  /** Forgets an agent's whole queue. */
+  /** Deletes an agent's whole queue. */
   async drop(agent: string): Promise<void> {
     const { backend } = this.#of(agent);
     // As BullMQ's own pause, which obliterate asks for, but at full memory, too.

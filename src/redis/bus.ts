@@ -1,6 +1,6 @@
 /**
- * Pub/sub between gateways: hints that travel fast and may be lost. Limit: whoever relies on a message has
- * another way to notice; `onGap` tells when messages may have been missed.
+ * Pub/sub between gateways: fast hints that may be lost. Limit: every user needs another way to notice; `onGap` runs when
+ * messages may have been missed.
  */
 import type { Redis } from "./connect.ts";
 
@@ -21,7 +21,7 @@ export class Bus {
     });
   }
 
-  /** What is sent from here on is heard again; what was sent before is the gap. A connection lost anew comes here anew. */
+  /** Subscribes again, then reports the gap. Runs after every reconnect. */
   async #resume(): Promise<void> {
     await this.#subscriber.subscribe(...this.#handlers.keys());
     for (const handler of this.#onGap) handler();

@@ -1,6 +1,6 @@
 /**
- * Looks over an external Redis at start: what would lose work is refused, what weakens the promise is said.
- * Limit: a provider that hides CONFIG is believed.
+ * Checks an external Redis at start: refuses settings that lose work, and warns of settings that weaken the guarantees.
+ * Limit: a provider that hides CONFIG is trusted.
  */
 import type { RedisStatus } from "../schema/status.ts";
 import type { Redis } from "./connect.ts";
@@ -47,7 +47,7 @@ export async function checkServer(redis: Redis): Promise<Findings> {
   return { refused, warnings };
 }
 
-/** The settings that the promises rest on, for whoever asks how the broker is. */
+/** The settings that the guarantees depend on, for the status. */
 export async function serverStatus(redis: Redis): Promise<Omit<RedisStatus, "source">> {
   const info = await redis.info();
   const valkey = fieldOf(info, "valkey_version");

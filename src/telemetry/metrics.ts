@@ -1,7 +1,4 @@
-/**
- * What is counted and timed, for Prometheus. Limit: labels are bounded: states, moves, outcomes, routes, and the
- * names of at most as many agents as AGENT_CAP.
- */
+/** Prometheus metrics. Limit: labels are bounded: states, moves, outcomes, routes, and the names of AGENT_CAP agents. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
@@ -18,7 +15,7 @@ export interface QueueDepth {
 
 export class Metrics {
   readonly #registry = new Registry();
-  /** Told before each scrape. */
+  /** Runs before each scrape. */
   #onScrape: () => Promise<readonly QueueDepth[]> = async () => [];
 
   readonly moves = this.#counter("errand_moves_total", "Moves made, by move", ["move"]);
@@ -70,7 +67,7 @@ export class Metrics {
     this.#onScrape = depths;
   }
 
-  /** When the queues can not be read, their gauges are left out: all else is worth the more then. */
+  /** When the queues cannot be read, their gauges are left out; the other metrics still count. */
   async text(): Promise<string> {
     const depths = await this.#onScrape().catch(() => null);
     this.#redisUp.set(depths === null ? 0 : 1);

@@ -1,7 +1,4 @@
-/**
- * Who may do what. Limit: the lease verbs are fenced in the script, which compares the lease's
- * agent with the caller's.
- */
+/** Who may do what. Limit: the script checks the verbs of a lease: it compares the lease's agent with the caller. */
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AgentStore } from "../agents/store.ts";
@@ -48,7 +45,7 @@ export function requireDelegator(principal: Principal): void {
 export const matchesPattern = (principal: Principal, pattern: string): boolean =>
   pattern === "*" || pattern === principal.text || pattern === `${principal.kind}:*`;
 
-/** To whom it does not concern, a delegation does not exist. */
+/** For anyone else, the delegation does not exist. */
 export async function canSee(
   { agents }: { readonly agents: Pick<AgentStore, "since"> },
   principal: Principal,
@@ -58,7 +55,7 @@ export async function canSee(
   const concerned =
     record.delegator === principal.text || (principal.kind === "agent" && principal.name === record.target);
   if (!concerned || principal.kind !== "agent") return concerned;
-  // What was made before the agent was belongs to an older agent of the same name.
+  // An older delegation belongs to a deleted agent of the same name.
   return record.created_at >= (await agents.since(principal.name));
 }
 

@@ -1,7 +1,4 @@
-/**
- * What was looked up a moment ago. Limit: nothing is told of changes; what is older than its time is forgotten, however
- * many there are, for two such times at most.
- */
+/** Caches look-ups for a fixed time. Limit: it does not see changes; an entry takes memory for up to twice that time. */
 export class Cache<T> {
   readonly #keptMs: number;
   #young = new Map<string, { value: T; until: number }>();

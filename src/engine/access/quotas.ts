@@ -1,6 +1,6 @@
 /**
- * How much one principal may keep open at this gateway, so that one that leaks connections does not starve the
- * others. Limit: counted in this process; a principal has as much again at every other gateway.
+ * Limits what one principal keeps open at this gateway, so that a client that leaks connections does not starve the others.
+ * Limit: counted per process; every other gateway grants the same again.
  */
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
@@ -30,7 +30,7 @@ export class Quotas {
     return this.#held[quota].get(text) ?? 0;
   }
 
-  /** For who counts by himself. */
+  /** For callers that count themselves. */
   limit(quota: Quota): number {
     return this.#limits[quota];
   }
@@ -46,7 +46,7 @@ export class Quotas {
     );
   }
 
-  /** Counts one; {@link release} is owed, once. */
+  /** Counts one; call {@link release} once for it. */
   acquire(principal: Principal, quota: Quota): void {
     this.requireRoom(principal, quota);
     this.#held[quota].set(principal.text, this.inUse(principal, quota) + 1);

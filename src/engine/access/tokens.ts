@@ -1,6 +1,6 @@
 /**
- * Bearer tokens: made, checked, revoked. Only a hash is stored. Limit: a look-up is cached for a second;
- * a revocation travels to the other gateways by message, and closes what the token holds open.
+ * Creates, checks and revokes bearer tokens. Only a hash is stored. Limit: a look-up is cached for a second; a revocation
+ * reaches the other gateways by message, and closes what the token keeps open.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
@@ -60,7 +60,7 @@ export interface Identity {
   readonly expires_at: number | null;
 }
 
-/** What was looked up of a token, with one identity for all its requests. */
+/** A cached look-up, with one identity object for all requests of the token. */
 interface Known {
   /** Null when there is no such token. */
   readonly identity: Identity | null;
@@ -172,7 +172,7 @@ export class Tokens {
       .sort((a, b) => a.created_at.localeCompare(b.created_at));
   }
 
-  /** Where tokens are made, so that they never are more than those that live and a few. */
+  /** Runs with each creation, so that expired tokens do not pile up. */
   async #forgetExpired(now: number): Promise<void> {
     const expired = await this.#redis.zrangebyscore(keys.expiring, "-inf", now, "LIMIT", 0, FORGET_AT_ONCE);
     if (expired.length === 0) return;
@@ -193,15 +193,15 @@ export class Tokens {
   async #revoke(id: string, entry?: ReturnType<typeof auditArgs>): Promise<boolean> {
     const names = [keys.tokens, keys.expiring, entry?.stream ?? keys.audit];
     const revoked = await revokeScript.run(this.#redis, names, [id, ...(entry?.args ?? [])]);
-    // At once: what still is to be done may fail.
+    // First, because the message may fail.
     this.#drop(id);
     await this.#bus.publish(keys.revoked, id);
     return revoked === 1;
   }
 
   /**
-   * Who bears this token; throws `unauthenticated` without saying why in detail. `lastKnown`: while Redis does not
-   * answer, who was let in before still is, unless a revocation was heard of.
+   * The identity of a token; throws `unauthenticated` without details. `lastKnown`: while Redis does not answer, a cached
+   * identity still counts, unless its token was revoked.
    */
   async identify(token: string, { lastKnown = false } = {}): Promise<Identity> {
     const hash = hashOf(token);
@@ -224,7 +224,7 @@ export class Tokens {
   watch({ token_id, expires_at }: Identity, end: () => void): TokenWatch {
     if (token_id === null) return ENDLESS;
     const hold = new Holding(this.#holds, token_id, expires_at, end);
-    // Revoked between being let in and here.
+    // Revoked since it was identified.
     if (this.#dropped.has(token_id)) hold.over();
     return hold;
   }
@@ -242,12 +242,12 @@ export class Tokens {
   #drop(id: string): void {
     this.#cache.delete(id);
     this.#dropped.set(id, Date.now());
-    // Whoever was let in before is long known by then.
+    // By then no cached identity is left.
     for (const [old, at] of this.#dropped) if (at < Date.now() - DROPPED_MS) this.#dropped.delete(old);
     for (const hold of this.#holds) if (hold.token_id === id) hold.over();
   }
 
-  /** Until every one was looked at: nobody would ask again. */
+  /** Retries until every token was checked. */
   #recheckHolds(): void {
     this.#cache.clear();
     const look = async () => {

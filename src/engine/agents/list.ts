@@ -1,6 +1,6 @@
 /**
- * Agents by name, a page at a time, with their counts: two commands for each shard and one for each gateway, on the
- * connection for large reads. Limit: a page is no snapshot.
+ * Lists agents by name, a page at a time, with counts and presence: two commands for each shard and one for each gateway, on
+ * the connection for large reads. Limit: a page is not a snapshot.
  */
 import { readLua, Script } from "../../redis/script.ts";
 import type { Presence } from "../../schema/agent.ts";
@@ -10,13 +10,13 @@ import { type Counts, type StoredAgent, toStored } from "./store.ts";
 export interface ListedAgent extends StoredAgent {
   readonly counts: Counts;
   readonly presence: Presence;
-  /** Since when its oldest waiting work may be handed out, ms; null when there is none. */
+  /** When its oldest waiting work became ready, ms; null when there is none. */
   readonly oldest_at: number | null;
 }
 
 export interface AgentPage {
   readonly agents: readonly ListedAgent[];
-  /** Go on behind this name; null: there are no more. */
+  /** The next page begins behind this name; null: there is none. */
   readonly next: string | null;
 }
 

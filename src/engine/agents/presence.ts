@@ -1,7 +1,6 @@
 /**
- * Who is there: when an agent was last heard of and how many polls are parked for it, over all gateways.
- * Limit: written at most once a second for each agent that moved, so it lags by about that much; nothing
- * decides by it.
+ * Presence: when an agent was last seen, and how many polls are parked for it at all gateways. Limit: written at most once
+ * a second for each active agent, so it lags by about that much; no decision depends on it.
  */
 import type { ParkedPolls } from "../../queue/parked-polls.ts";
 import type { Redis } from "../../redis/connect.ts";
@@ -15,7 +14,7 @@ import { SeenWorkers } from "./seen-workers.ts";
 
 const FLUSH_MS = 1_000;
 const BEAT_MS = 5_000;
-/** A gateway that has not beaten for so long is gone, and its parked polls with it. */
+/** Without a heartbeat for this time, a gateway and its parked polls no longer count. */
 const GATEWAY_TTL_MS = 15_000;
 const ONLINE_MS = 30_000;
 const STALE_MS = 600_000;
@@ -111,7 +110,7 @@ export class PresenceTracker {
     return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers };
   }
 
-  /** Nobody polls: it is there unless its server could not be reached when it was last called. */
+  /** A push agent is online unless its server could not be reached at the last call. */
   async #ofPushed(agent: string): Promise<Presence> {
     const { seen, unreached } = this.#shards.ofAgent(agent);
     const [lastSeen, since] = await Promise.all([
@@ -122,7 +121,7 @@ export class PresenceTracker {
   }
 
   /**
-   * For an answer that is about something else: at most {@link GLANCE_MS} old, and `offline` when it can not be had.
+   * At most {@link GLANCE_MS} old, and `offline` when Redis does not answer; for answers about something else.
    */
   cached(agent: string): Promise<Presence> {
     const now = Date.now();

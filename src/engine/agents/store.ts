@@ -1,5 +1,5 @@
 /**
- * Agents as they are stored: one hash each, the document and the numbers that the script needs.
+ * Stores agents: one hash each, with the settings and the numbers that the script needs.
  * Limit: look-ups are cached for a second, so a change takes that long to reach the other gateways.
  */
 import { isDeepStrictEqual } from "node:util";
@@ -76,7 +76,7 @@ export const toStored = (name: string, fields: Fields): StoredAgent => ({
   updated_at: Number(fields.updated_at),
 });
 
-/** In every round some caller's change is written. */
+/** In every round the change of at least one caller is written. */
 const MAX_ROUNDS = 100;
 
 /** KEYS: names of deleted agents · ARGV: name, clock offset, kept for, ms, how many at most. */
@@ -189,7 +189,7 @@ export class AgentStore {
     this.#cache.delete(name);
   }
 
-  /** Those whose work the broker hands to a server. */
+  /** Agents whose work the broker sends to a server. */
   async pushAgents(): Promise<string[]> {
     const sets = await Promise.all(this.#shards.all.map((keys) => this.#redis.smembers(keys.pushAgents)));
     return sets.flat();
@@ -214,7 +214,7 @@ export class AgentStore {
     return { waiting, delayed: submitted - waiting, working, interrupted };
   }
 
-  /** Whether it is to be handed nothing now, as the script sees it: paused, being deleted, or at its max_working. */
+  /** Whether it gets no work now: it is paused, being deleted, or at its max_working. The script has the same rule. */
   async isBlocked(name: string): Promise<boolean> {
     const keys = this.#shards.ofAgent(name);
     const [[paused, deleting, cap], working] = await Promise.all([
@@ -225,8 +225,8 @@ export class AgentStore {
   }
 
   /**
-   * Begins a deletion: from here on nothing new comes in and nothing is handed out. False when the agent is busy
-   * and `force` is off. What follows may be repeated until {@link finishDeletion}.
+   * From now on the agent takes and gets no work. Returns false when it has live delegations and `force` is off. The steps
+   * up to {@link finishDeletion} may be repeated.
    */
   async beginDeletion(name: string, force: boolean): Promise<boolean> {
     const keys = this.#shards.ofAgent(name);
@@ -245,7 +245,7 @@ export class AgentStore {
     return sets.flat();
   }
 
-  /** Takes away what is left of it, itself last, so that a new agent of its name sees nothing of it. */
+  /** Deletes what is left, the agent itself last, so that a new agent of the same name sees nothing of it. */
   async finishDeletion(name: string): Promise<void> {
     const keys = this.#shards.ofAgent(name);
     await Promise.all(

@@ -1,15 +1,15 @@
 /**
- * Keeps room for work to end when Redis' memory gets short: new work is refused first, then what makes work in flight
- * larger. Limit: checks once a second, so a flood may pass a mark for a second; Redis' own limit is the last defense.
+ * Keeps memory free for work in progress when Redis' memory is short: new work is refused first, then what makes work in
+ * progress larger. Limit: checks once a second, so a flood may exceed a mark for a second; then Redis' own limit applies.
  */
 import type { Redis } from "../../redis/connect.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Principal } from "../access/access.ts";
 
-/** Share of maxmemory from which on nothing new is taken. */
+/** Share of maxmemory above which new work is refused. */
 const FULL = LIMITS.memory_new_work.value / 100;
-/** Share from which on nothing may grow; the rest is reserved for work to end and return. */
+/** Share above which nothing may grow; the rest is reserved for replies and releases. */
 const CEILING = LIMITS.memory_ceiling.value / 100;
 const EVERY_MS = 1_000;
 
@@ -30,7 +30,7 @@ export class MemoryGuard {
   }
 
   start(): void {
-    // Redis away is told by what asks it for something; the last known share stands meanwhile.
+    // While Redis is away the last known share counts; other commands report the outage.
     this.#timer = setInterval(() => void this.check().catch(() => {}), EVERY_MS).unref();
   }
 

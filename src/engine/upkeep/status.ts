@@ -1,4 +1,4 @@
-/** How the broker is, for who may know. Limit: asks Redis each time; it is for a person, not for a scrape. */
+/** The status of the broker. Limit: asks Redis each time; it is for people, not for scrapes. */
 import { serverStatus } from "../../redis/check.ts";
 import { timeOf } from "../../redis/time.ts";
 import type { Status } from "../../schema/status.ts";
@@ -10,7 +10,7 @@ export async function status(broker: Broker, principal: Principal): Promise<Omit
   const { redis, redisSource, clock } = broker;
   const maySee = principal.kind === "operator" || principal.kind === "viewer";
   const settings = maySee ? { source: redisSource, ...(await serverStatus(redis)) } : null;
-  // Last, so that it is as young as it can be.
+  // Last, so that it is as recent as possible.
   const ms = (await timeOf(redis)) + clock.offset_ms;
   return { now: toInstant(ms), principal: principal.text, redis: settings };
 }

@@ -1,6 +1,6 @@
 /**
- * The sweep: carries out what time asks for (leases that lapse, deadlines, events too old) and makes lost tickets again.
- * Limit: it decides nothing; the script does, by Redis' clock. Any number of gateways may sweep at once.
+ * The sweep: makes the moves that are due (lapsed leases, deadlines), trims old events and replaces lost tickets.
+ * Limit: the script decides what is due, by Redis' clock. Any number of gateways may sweep at once.
  */
 import type { Result } from "../../lifecycle/writer.ts";
 import type { ShardKeys } from "../../redis/keys.ts";
@@ -53,7 +53,7 @@ export class Sweep {
     }, this.#everyMs);
   }
 
-  /** Handles everything that is due now; how many records were looked at. */
+  /** Handles everything that is due now; returns the number of records. */
   async tick(): Promise<number> {
     let handled = 0;
     for (const keys of this.#broker.shards.all) {
@@ -98,15 +98,15 @@ export class Sweep {
   }
 
   /**
-   * A record that is ready needs a ticket that can be popped. One that was popped and never consumed is none,
-   * nor is one still delayed: it goes by the clock of a gateway that is wrong.
+   * A record that is ready needs a ticket that can be popped. A ticket that was popped and never consumed does not count,
+   * nor does a delayed one, which a gateway with a wrong clock left behind.
    */
   async checkTicket(id: string, agent: string, ticket: number): Promise<void> {
     const found = await this.#broker.tickets.find(agent, { delegation_id: id, ticket });
     if (found === "queued") return;
     const { outcome } = await this.#broker.writer.move({ move: "reticket", id, params: { ticket } });
     if (outcome.kind !== "ok") {
-      // It has done its work, or is worth nothing, and whoever popped it did not take it out.
+      // The ticket is used or stale, and the gateway that popped it did not remove it.
       if (found === "popped") await this.#broker.tickets.discard(agent, { delegation_id: id, ticket });
       return;
     }
