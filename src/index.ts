@@ -40,7 +40,7 @@ export type {
 export { ErrandApiError } from "./client/errors.ts";
 export type { ConnectionOptions } from "./client/http.ts";
 export type { Result, ResultsOptions } from "./client/inbox.ts";
-export { LeaseLostError, type LostReason, ParkedError } from "./client/lease-keeper.ts";
+export type { OutageEvent } from "./client/outage.ts";
 export type { Answered, Asking, AskOptions, Question } from "./client/questions.ts";
 export type { Branch } from "./client/tree.ts";
 export {
@@ -53,6 +53,7 @@ export {
   type Reply,
   type Work,
 } from "./client/work.ts";
+export { LeaseLostError, type LostReason, ParkedError } from "./lease-holder/lost.ts";
 export { type Artifact, type Message, type MessageInput, type Part, textOf } from "./schema/a2a.ts";
 export type {
   Agent as AgentInfo,

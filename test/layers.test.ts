@@ -17,13 +17,14 @@ const PACKAGES: Record<string, readonly string[]> = {
 
 /** Folder → the only other folders that it imports. */
 const FOLDERS: Record<string, readonly string[]> = {
-  client: ["schema", "util"],
+  client: ["lease-holder", "schema", "util"],
+  "lease-holder": ["schema", "util"],
   relay: ["schema", "telemetry", "util"],
   // It speaks HTTP to the broker, like every other client.
-  cli: ["client", "relay", "schema", "telemetry", "util"],
+  cli: ["client", "lease-holder", "relay", "schema", "telemetry", "util"],
 };
 /** They also run in browsers, so they import nothing of Node. */
-const BROWSER = ["client", "util"];
+const BROWSER = ["client", "lease-holder", "util"];
 
 const SRC = fileURLToPath(new URL("../src/", import.meta.url));
 const imports = new Map(

@@ -2,12 +2,14 @@
  * Output before the reply: chunks of artifacts, in order, each kept once, across cut connections. Limit: one
  * chunk at a time, so the broker can tell a repeat by the last one's id.
  */
+
 import * as z from "zod";
+import type { LeaseHolder } from "../lease-holder/lease-holder.ts";
+import { LeaseLostError } from "../lease-holder/lost.ts";
 import type { Artifact } from "../schema/a2a.ts";
 import type { Lease } from "../schema/lease.ts";
 import { isFull } from "./errors.ts";
 import { type Http, route } from "./http.ts";
-import { type LeaseKeeper, LeaseLostError } from "./lease-keeper.ts";
 import type { Outage } from "./outage.ts";
 import { randomKey } from "./random-key.ts";
 
@@ -29,17 +31,17 @@ interface Chunk {
 export class Artifacts {
   readonly #http: Http;
   readonly #outage: Outage;
-  readonly #keeper: LeaseKeeper;
+  readonly #holder: LeaseHolder;
   readonly #path: string;
   /** Artifacts that can be appended to; at first, those sent before a question. */
   readonly #known: Set<string>;
   #last: Promise<void> = Promise.resolve();
 
-  constructor(http: Http, outage: Outage, keeper: LeaseKeeper) {
-    const { lease_id, delegation }: Lease = keeper.lease;
+  constructor(http: Http, outage: Outage, holder: LeaseHolder) {
+    const { lease_id, delegation }: Lease = holder.lease;
     this.#http = http;
     this.#outage = outage;
-    this.#keeper = keeper;
+    this.#holder = holder;
     this.#path = route`/v1/leases/${lease_id}/artifacts`;
     this.#known = new Set(delegation.artifacts.map(({ artifactId }) => artifactId));
   }
@@ -57,7 +59,7 @@ export class Artifacts {
   }
 
   async #send(artifact: Artifact, append: boolean, last_chunk: boolean): Promise<void> {
-    const { signal } = this.#keeper;
+    const { signal } = this.#holder;
     const { artifactId } = artifact;
     const chunk = {
       artifact,
@@ -72,8 +74,8 @@ export class Artifacts {
         break;
       } catch (error) {
         signal.throwIfAborted();
-        this.#keeper.judge(error);
-        const { lost } = this.#keeper;
+        this.#holder.judge(error);
+        const { lost } = this.#holder;
         if (lost !== null) throw new LeaseLostError(lost);
         if (isFull(error)) throw error;
         await this.#outage.backOff(error, failures, signal);

@@ -2,13 +2,13 @@
  * Raises the questions of one lease: each until the broker has it. Then the delegation is parked and the lease is over,
  * or what was asked is answered already and the lease goes on. Limit: one question at a time parks a delegation.
  */
+import type { LeaseHolder } from "../lease-holder/lease-holder.ts";
 import { type InterruptInput, type Raised, raisedSchema } from "../schema/interrupt.ts";
 import { onAbort } from "../util/timing.ts";
 import type { Artifacts } from "./artifacts.ts";
 import { ErrandApiError, isFull } from "./errors.ts";
 import { Ordinals } from "./hash.ts";
 import { type Http, route } from "./http.ts";
-import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { Outage } from "./outage.ts";
 import { type Answered, type AskOptions, type Question, toAnswered, toInterrupt } from "./questions.ts";
 
@@ -21,19 +21,19 @@ interface AskersDesk {
 export class Asker {
   readonly #http: Http;
   readonly #outage: Outage;
-  readonly #keeper: LeaseKeeper;
+  readonly #holder: LeaseHolder;
   readonly #artifacts: Artifacts;
   /** Aborts when nothing is waited for any more. */
   readonly #leaving: AbortSignal;
   readonly #ordinals = new Ordinals();
   readonly #asking = new Set<Promise<unknown>>();
 
-  constructor(desk: AskersDesk, keeper: LeaseKeeper, artifacts: Artifacts) {
+  constructor(desk: AskersDesk, holder: LeaseHolder, artifacts: Artifacts) {
     const { http, outage, leaving } = desk;
     this.#leaving = leaving;
     this.#http = http;
     this.#outage = outage;
-    this.#keeper = keeper;
+    this.#holder = holder;
     this.#artifacts = artifacts;
   }
 
@@ -57,12 +57,12 @@ export class Asker {
   }
 
   async #ask(interrupt: InterruptInput): Promise<Answered[]> {
-    const { signal } = this.#keeper;
+    const { signal } = this.#holder;
     // Output of this run comes before its question; behind it nobody would take it.
     await this.#artifacts.settled();
     const stop = new AbortController();
     // The heartbeat may hear of the question first; the answer with its id is still wanted then.
-    const stopped = () => this.#keeper.lost !== "interrupted" && stop.abort(signal.reason);
+    const stopped = () => this.#holder.lost !== "interrupted" && stop.abort(signal.reason);
     const leave = () => stop.abort(signal.reason);
     const offs = [onAbort(signal, stopped), onAbort(this.#leaving, leave)];
     if (signal.aborted) stopped();
@@ -80,8 +80,8 @@ export class Asker {
 
   /** Nothing when the lease is over, by the question or otherwise; else the answers to it. */
   async raise(interrupt: InterruptInput, signal: AbortSignal): Promise<Raised | undefined> {
-    const path = route`/v1/leases/${this.#keeper.lease.lease_id}/interrupt`;
-    if (this.#keeper.lost !== null) return undefined;
+    const path = route`/v1/leases/${this.#holder.lease.lease_id}/interrupt`;
+    if (this.#holder.lost !== null) return undefined;
     for (let failures = 0; ; failures += 1) {
       signal.throwIfAborted();
       try {
@@ -93,12 +93,12 @@ export class Asker {
         });
         this.#outage.over();
         if (raised.answers !== undefined) return raised;
-        this.#keeper.park(raised.interrupt_id);
+        this.#holder.park(raised.interrupt_id);
         return undefined;
       } catch (error) {
         signal.throwIfAborted();
-        this.#keeper.judge(error);
-        const { lost } = this.#keeper;
+        this.#holder.judge(error);
+        const { lost } = this.#holder;
         // Interrupted, perhaps by this very question: asked once more, the broker says which it was.
         const isAnswer = error instanceof ErrandApiError && error.status !== 0;
         if (lost !== null && (lost !== "interrupted" || isAnswer)) return undefined;

@@ -3,6 +3,8 @@
  * Limit: whatever cannot be told to the broker is left to the lease's expiry.
  */
 import * as z from "zod";
+import { LeaseHolder } from "../lease-holder/lease-holder.ts";
+import type { LostReason } from "../lease-holder/lost.ts";
 import { textOf } from "../schema/a2a.ts";
 import { type Lease, replySchema } from "../schema/lease.ts";
 import { truncate } from "../schema/text.ts";
@@ -11,9 +13,9 @@ import { Artifacts } from "./artifacts.ts";
 import { Asker } from "./asker.ts";
 import { Children } from "./children.ts";
 import type { Delegator } from "./delegator.ts";
-import { ErrandApiError } from "./errors.ts";
+import { ErrandApiError, isInvalid } from "./errors.ts";
 import { type Http, route } from "./http.ts";
-import { LeaseKeeper, type LostReason } from "./lease-keeper.ts";
+import { leaseTransport } from "./lease-transport.ts";
 import type { Outage } from "./outage.ts";
 import { providerError } from "./provider-errors.ts";
 import { type Answered, type AnsweredAll, Asking, answersIn, toInterrupt } from "./questions.ts";
@@ -49,40 +51,44 @@ const PERHAPS_OURS: readonly LostReason[] = ["finished", "retried"];
 export class Attempt {
   readonly #desk: Desk;
   readonly #lease: Lease;
-  readonly #keeper: LeaseKeeper;
+  readonly #holder: LeaseHolder;
   readonly #artifacts: Artifacts;
   readonly #asker: Asker;
 
   constructor(desk: Desk, held: Held) {
     this.#desk = desk;
     this.#lease = held.lease;
-    this.#keeper = new LeaseKeeper(desk.http, held.lease, held.receivedAt);
-    this.#artifacts = new Artifacts(desk.http, desk.outage, this.#keeper);
-    this.#asker = new Asker(desk, this.#keeper, this.#artifacts);
+    this.#holder = new LeaseHolder(
+      leaseTransport(desk.http, held.lease.lease_id),
+      held.lease,
+      held.receivedAt,
+    );
+    this.#artifacts = new Artifacts(desk.http, desk.outage, this.#holder);
+    this.#asker = new Asker(desk, this.#holder, this.#artifacts);
   }
 
   /** Tells the handler to stop; its lease then goes back. */
   interrupt(): void {
-    this.#keeper.interrupt(new AgentStoppingError("the agent is stopping"));
+    this.#holder.interrupt(new AgentStoppingError("the agent is stopping"));
   }
 
   /** Whether a reply was taken, and the lease that came with its answer, if one did. */
   async run(): Promise<{ readonly replied: boolean; readonly next?: Held | undefined }> {
-    const keeper = this.#keeper;
+    const holder = this.#holder;
     try {
       const startedAt = performance.now();
-      if (!(await keeper.confirm(CONFIRM_SECONDS * 1000))) return this.#gone();
-      if (keeper.signal.aborted) return await this.#release();
-      void keeper.keep();
+      if (!(await holder.confirm(CONFIRM_SECONDS * 1000))) return this.#gone();
+      if (holder.signal.aborted) return await this.#release();
+      void holder.keep();
       const work = this.#work();
       this.#desk.tell({ type: "leased", work });
       const outcome = await this.#handle(work);
       await this.#asker.settled();
       await this.#artifacts.settled();
-      await keeper.settle();
-      const { broken } = keeper;
-      if (keeper.lost !== null) return this.#gone(work);
-      if (outcome === undefined || (keeper.signal.aborted && !broken)) return await this.#release();
+      await holder.settle();
+      const { listenerFailure: broken } = holder;
+      if (holder.lost !== null) return this.#gone(work);
+      if (outcome === undefined || (holder.signal.aborted && !broken)) return await this.#release();
       if (outcome instanceof Leaving && !broken) return await this.#leave(outcome, work);
       const reply = broken
         ? thrown(broken.error)
@@ -91,26 +97,26 @@ export class Attempt {
           : outcome instanceof Leaving
             ? undefined
             : outcome;
-      if (reply === undefined) return keeper.lost === null ? await this.#release() : this.#gone(work);
+      if (reply === undefined) return holder.lost === null ? await this.#release() : this.#gone(work);
       const taken = await this.#reply(reply);
       if (!taken) return this.#gone(work);
       const durationMs = performance.now() - startedAt;
       this.#desk.tell({ type: "replied", work, reply: taken.reply, state: taken.state, durationMs });
       return { replied: true, next: taken.next };
     } finally {
-      keeper.close();
+      holder.close();
     }
   }
 
   /** Cuts what is still open. */
   close(): void {
-    this.#keeper.close(true);
+    this.#holder.close(true);
   }
 
   #work(): Work {
     const { delegation, request, attempt, lease_id, traceparent } = this.#lease;
     const { delegator } = this.#desk;
-    const { signal, followUps } = this.#keeper;
+    const { signal, followUps } = this.#holder;
     const children = new Children(delegator, this.#lease, signal);
     const answers = answersIn(delegation.history);
     return {
@@ -126,8 +132,8 @@ export class Attempt {
       answers,
       answer: [...answers.values()].at(-1),
       checkpoint: this.#lease.checkpoint,
-      saveCheckpoint: (checkpoint) => awaited(this.#keeper.checkpoint(checkpoint)),
-      progress: (said) => this.#keeper.progress(typeof said === "string" ? { message: said } : said),
+      saveCheckpoint: (checkpoint) => awaited(this.#holder.saveCheckpoint(checkpoint)),
+      progress: (said) => this.#holder.progress(typeof said === "string" ? { message: said } : said),
       artifact: (artifact, options) => this.#artifacts.send(artifact, options),
       ask: (asked, more = {}) => {
         const question = typeof asked === "string" ? { text: asked, ...more } : { ...asked, ...more };
@@ -167,7 +173,7 @@ export class Attempt {
       return thrown(new Error(`the handler asks again what was answered (${ids}); see work.answers`));
     } catch (error) {
       if (leaving.aborted) return undefined;
-      if (isRefused(error)) return refused(error, "question");
+      if (isInvalid(error)) return refused(error, "question");
       throw error;
     }
   }
@@ -187,10 +193,10 @@ export class Attempt {
         return { reply, state: answer.delegation.state, next: held };
       } catch (error) {
         if (isGone(error)) return undefined;
-        if (reply === wanted && isRefused(error)) reply = refused(error);
+        if (reply === wanted && isInvalid(error)) reply = refused(error);
         else await outage.backOff(error, failures, leaving);
       }
-      const { lost } = this.#keeper;
+      const { lost } = this.#holder;
       if (lost !== null && !PERHAPS_OURS.includes(lost)) return undefined;
     }
     return undefined;
@@ -208,7 +214,7 @@ export class Attempt {
             path: route`/v1/agents/${delegation.target}/replies`,
             body: canceled(lease_id, delegation.id, reason),
           };
-    for (let failures = 0; this.#keeper.lost === null && !this.#desk.leaving.aborted; failures += 1) {
+    for (let failures = 0; this.#holder.lost === null && !this.#desk.leaving.aborted; failures += 1) {
       try {
         await http.request(z.unknown(), { method: "POST", ...call });
         outage.over();
@@ -217,7 +223,7 @@ export class Attempt {
         return { replied: leaving.kind === "cancel" };
       } catch (error) {
         if (isGone(error)) break;
-        if (isRefused(error)) return await this.#release();
+        if (isInvalid(error)) return await this.#release();
         await outage.backOff(error, failures, this.#desk.leaving);
       }
     }
@@ -225,7 +231,7 @@ export class Attempt {
   }
 
   #gone(work?: Work) {
-    const { lost: reason, interruptId } = this.#keeper;
+    const { lost: reason, interruptId } = this.#holder;
     if (work && reason === "interrupted") this.#desk.tell({ type: "parked", work, interruptId });
     else
       this.#desk.tell({ type: "lost", delegationId: this.#lease.delegation.id, reason: reason ?? "unknown" });
@@ -291,11 +297,6 @@ function inOrder<const Q extends readonly unknown[]>(asked: Q, answers: readonly
 
 function isGone(error: unknown): boolean {
   return error instanceof ErrandApiError && ["lease_lost", "lease_unknown"].includes(error.code);
-}
-
-/** The reply itself is at fault: too large, or not what the schema says. */
-function isRefused(error: unknown): error is ErrandApiError {
-  return error instanceof ErrandApiError && [400, 413, 422].includes(error.status);
 }
 
 /** Said to the delegator, who would otherwise wait for a lease that nobody can end well. */

@@ -92,3 +92,8 @@ const FULL: readonly string[] = ["limit_reached", "quota_exceeded"];
 export function isFull(error: unknown): boolean {
   return error instanceof ErrandApiError && FULL.includes(error.code);
 }
+
+/** The request itself is at fault: too large, or not what the schema allows. */
+export function isInvalid(error: unknown): error is ErrandApiError {
+  return error instanceof ErrandApiError && [400, 413, 422].includes(error.status);
+}

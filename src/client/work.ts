@@ -2,6 +2,8 @@
  * What a handler gets and gives: one delegation under one lease, and what the agent tells of itself.
  * Limit: shapes only.
  */
+
+import type { LostReason } from "../lease-holder/lost.ts";
 import type { Artifact, Message } from "../schema/a2a.ts";
 import type { DelegateInput, Delegation, Progress } from "../schema/delegation.ts";
 import type { Lease, ReplyInput } from "../schema/lease.ts";
@@ -9,7 +11,6 @@ import type { Checkpoint } from "../schema/values.ts";
 import type { ChunkOptions } from "./artifacts.ts";
 import type { Delegated, Delegator } from "./delegator.ts";
 import type { DelegateOptions } from "./delegator-options.ts";
-import type { LostReason } from "./lease-keeper.ts";
 import type { OutageEvent } from "./outage.ts";
 import type { Answered, Asking, AskOptions, Question } from "./questions.ts";
 

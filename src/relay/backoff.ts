@@ -1,17 +1,17 @@
-/** How the relay bears with a server that is away or slow. Limit: within one run; after it the broker's delays count. */
+/** How a run retries a server that is away. Between runs the broker's delays count. */
+import { backoffMs, sleep } from "../util/timing.ts";
 import { RemoteError, type RemoteErrorKind } from "./remote-error.ts";
 
-const FIRST_MS = 250;
 const LONGEST_MS = 5_000;
 /** About half a minute. */
 const TRIES = 9;
 
-/** How often it is tried again in place, with the lease held. */
+/** How often a call is repeated within a run, while the lease is held. */
 export function patience(kind: RemoteErrorKind): number {
   return kind === "unsent" || kind === "away" ? TRIES : 0;
 }
 
-/** Asks again while the server is away, as long as the patience lasts. `note` hears of the first failure. */
+/** Repeats a call while the server is away, up to {@link patience} times. `note` is called with the first failure. */
 export async function patiently<T>(
   signal: AbortSignal,
   ask: () => Promise<T>,
@@ -31,20 +31,5 @@ export async function patiently<T>(
 
 /** 250 ms doubling to 5 s, half of it random; rejects when the signal aborts. */
 export function pause(round: number, signal: AbortSignal): Promise<void> {
-  const ceiling = Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(round, 8));
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    const leave = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(
-      () => {
-        signal.removeEventListener("abort", leave);
-        resolve();
-      },
-      ceiling / 2 + (Math.random() * ceiling) / 2,
-    );
-    signal.addEventListener("abort", leave, { once: true });
-  });
+  return sleep(backoffMs(round, 0, LONGEST_MS), signal);
 }

@@ -12,6 +12,7 @@ import {
 } from "@a2a-js/sdk/client";
 import type { Message } from "../schema/a2a.ts";
 import { withoutTrailingSlashes } from "../schema/text.ts";
+import { onAbort, TimeLimit } from "../util/timing.ts";
 import { patience, pause } from "./backoff.ts";
 import { type Dial, guardedFetch } from "./guarded-fetch.ts";
 import { isSame } from "./messages.ts";
@@ -196,7 +197,7 @@ async function* updates(
   open: (signal: AbortSignal) => AsyncGenerator<Parameters<typeof toUpdate>[0], void>,
   firstMs = SILENT_MS,
 ): AsyncGenerator<Update, void> {
-  const limit = new Limit(signal, firstMs);
+  const limit = new TimeLimit(firstMs, signal);
   try {
     for await (const event of open(limit.signal)) {
       limit.restart(SILENT_MS);
@@ -217,7 +218,7 @@ async function within<T>(
   ms: number,
   ask: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const limit = new Limit(signal, ms);
+  const limit = new TimeLimit(ms, signal);
   try {
     limit.signal.throwIfAborted();
     return await ask(limit.signal);
@@ -230,40 +231,10 @@ async function within<T>(
   }
 }
 
-/** What is asked for on behalf of several is not stopped because one leaves. */
+/** Rejects when the signal aborts; the shared promise goes on for the other callers. */
 function unlessAborted<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason);
-    signal.addEventListener("abort", leave, { once: true });
-    shared.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+    const unsubscribe = onAbort(signal, () => reject(signal.reason));
+    shared.then(resolve, reject).finally(unsubscribe);
   });
-}
-
-/** Aborts with a signal, or after some time. */
-class Limit {
-  readonly #controller = new AbortController();
-  readonly #parent: AbortSignal;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  readonly #stop = () => this.#controller.abort(this.#parent.reason);
-
-  constructor(parent: AbortSignal, ms: number) {
-    this.#parent = parent;
-    if (parent.aborted) this.#stop();
-    else parent.addEventListener("abort", this.#stop, { once: true });
-    this.restart(ms);
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  restart(ms: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#controller.abort(new Error("too late")), ms);
-  }
-
-  close(): void {
-    clearTimeout(this.#timer);
-    this.#parent.removeEventListener("abort", this.#stop);
-  }
 }

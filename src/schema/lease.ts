@@ -45,6 +45,7 @@ export const heartbeatRequestSchema = z.strictObject({
   checkpoint: checkpointSchema.nullable().optional(),
   wait_seconds: waitSecondsSchema.default(0),
 });
+export type HeartbeatInput = z.input<typeof heartbeatRequestSchema>;
 export const heartbeatSchema = z.strictObject({
   expires_at: instantSchema,
   messages: z.array(messageSchema),

@@ -58,7 +58,10 @@ export async function pauseIfEarly(askedAt: number, signal?: AbortSignal): Promi
   if (performance.now() - askedAt < EARLY_MS) await sleep(EARLY_MS, signal);
 }
 
-/** A signal that aborts with its parent or after some time. Close it, or the parent keeps a reference to it. */
+/**
+ * A signal that aborts with its parent or after some time. Close it, or the parent keeps a reference to it. AbortSignal.any
+ * with AbortSignal.timeout does not do: Node 20 may collect the timeout, which then never fires.
+ */
 export class TimeLimit {
   readonly #controller = new AbortController();
   readonly #unsubscribe: (() => void) | undefined;

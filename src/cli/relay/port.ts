@@ -1,8 +1,8 @@
 /** The relay's port on top of the client library: the operations on a lease, and the conversion of the outcome. */
 
 import { ErrandApiError, isFull } from "../../client/errors.ts";
-import { LeaseLostError } from "../../client/lease-keeper.ts";
 import type { Outcome, Work } from "../../client/work.ts";
+import { LeaseLostError } from "../../lease-holder/lost.ts";
 import type { RelayOutcome, RelayPort } from "../../relay/port.ts";
 import { isTerminal } from "../../schema/delegation.ts";
 import type { Lease } from "../../schema/lease.ts";

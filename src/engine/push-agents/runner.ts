@@ -11,6 +11,7 @@ import { relay } from "../../relay/relay.ts";
 import { Remote } from "../../relay/remote.ts";
 import { RemoteError } from "../../relay/remote-error.ts";
 import { type Lease, leaseSchema } from "../../schema/lease.ts";
+import { TimeLimit } from "../../util/timing.ts";
 import { toPrincipal } from "../access/access.ts";
 import { warn } from "../after-move.ts";
 import type { Broker, PushAgentService } from "../broker.ts";
@@ -145,12 +146,7 @@ export class PushAgentRunner implements PushAgentService {
     if (age < SETTLE_MS) return SETTLE_MS - age;
     const remote = (await this.#serverOf(target)) ?? this.#servers.get(target)?.remote;
     if (!remote) return null;
-    // Not AbortSignal.timeout() within AbortSignal.any(): Node 20 may collect the timeout, and then it never fires.
-    const limit = new AbortController();
-    const abort = () => limit.abort();
-    const timer = setTimeout(abort, ABANDON_MS);
-    stopping.addEventListener("abort", abort, { once: true });
-    if (stopping.aborted) abort();
+    const limit = new TimeLimit(ABANDON_MS, stopping);
     try {
       await abandon(remote, { ...delegation, checkpoint: JSON.parse(checkpoint) }, limit.signal);
       return null;
@@ -159,8 +155,7 @@ export class PushAgentRunner implements PushAgentService {
       log.info({ delegation_id, agent: target, given_up: isGivenUp }, "the task was not canceled");
       return isGivenUp ? null : Math.min(ABANDON_LONGEST_MS, Math.max(SETTLE_MS, age));
     } finally {
-      clearTimeout(timer);
-      stopping.removeEventListener("abort", abort);
+      limit.close();
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * What is said to the agent while it works, for whoever in the handler listens: everyone gets all of it, from the first
- * follow-up of the delegation. Limit: what nobody took is not said to be seen, and comes again with the next lease.
+ * The follow-ups of one lease: every listener and reader gets all of them, from the delegation's first. A follow-up that none
+ * of them got is not acknowledged, and comes again with the next lease.
  */
 import { isFollowUp, type Message } from "../schema/a2a.ts";
 
@@ -10,17 +10,17 @@ export class FollowUps {
   readonly #all: Message[] = [];
   readonly #ids = new Set<string>();
   readonly #listeners = new Set<Listener>();
-  /** Those who wait for the next one, or for the end. */
+  /** Readers that wait for the next one, or for the end. */
   #waiting: (() => void)[] = [];
   #delivered = 0;
   #ended = false;
-  /** Something new was delivered. */
-  readonly #onSeen: () => void;
-  /** A listener threw. */
+  /** Called when a new one was delivered. */
+  readonly #onDelivered: () => void;
+  /** Called with what a listener threw. */
   readonly #onError: (error: unknown) => void;
 
-  constructor(history: readonly Message[], onSeen: () => void, onError: (error: unknown) => void) {
-    this.#onSeen = onSeen;
+  constructor(history: readonly Message[], onDelivered: () => void, onError: (error: unknown) => void) {
+    this.#onDelivered = onDelivered;
     this.#onError = onError;
     this.arrived(history.filter(isFollowUp));
   }
@@ -30,20 +30,20 @@ export class FollowUps {
     return this.#all[this.#delivered - 1]?.messageId;
   }
 
-  /** The broker repeats what is not seen yet. */
+  /** Skips repeats: the broker sends each until it is acknowledged. */
   arrived(messages: readonly Message[]): void {
     for (const message of messages) {
       if (this.#ended || this.#ids.has(message.messageId)) continue;
       this.#ids.add(message.messageId);
       this.#all.push(message);
-      for (const listener of this.#listeners) this.#tell(listener, this.#all.length - 1);
+      for (const listener of this.#listeners) this.#call(listener, this.#all.length - 1);
     }
     this.#wake();
   }
 
   listen(listener: Listener): () => void {
     this.#listeners.add(listener);
-    for (const place of this.#all.keys()) this.#tell(listener, place);
+    for (const place of this.#all.keys()) this.#call(listener, place);
     return () => void this.#listeners.delete(listener);
   }
 
@@ -60,14 +60,14 @@ export class FollowUps {
     }
   }
 
-  /** Nothing more is delivered. */
+  /** Delivers no more. */
   end(): void {
     this.#ended = true;
     this.#listeners.clear();
     this.#wake();
   }
 
-  #tell(listener: Listener, place: number): void {
+  #call(listener: Listener, place: number): void {
     const message = this.#all[place];
     if (!message || !this.#listeners.has(listener)) return;
     this.#deliveredUpTo(place);
@@ -77,7 +77,7 @@ export class FollowUps {
   #deliveredUpTo(place: number): void {
     if (place < this.#delivered) return;
     this.#delivered = place + 1;
-    this.#onSeen();
+    this.#onDelivered();
   }
 
   #wake(): void {

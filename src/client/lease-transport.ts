@@ -1,0 +1,21 @@
+/** The heartbeats of one lease over HTTP, and what the broker's errors say about it. */
+import type { LeaseTransport } from "../lease-holder/lease-holder.ts";
+import { toLostReason } from "../lease-holder/lost.ts";
+import { heartbeatSchema } from "../schema/lease.ts";
+import { ErrandApiError, isInvalid } from "./errors.ts";
+import { type Http, route } from "./http.ts";
+
+export function leaseTransport(http: Http, leaseId: string): LeaseTransport {
+  const path = route`/v1/leases/${leaseId}/heartbeat`;
+  return {
+    heartbeat: (body, limits) => http.request(heartbeatSchema, { method: "POST", path, body, ...limits }),
+    judge(error) {
+      if (!(error instanceof ErrandApiError)) return { kind: "retry" };
+      const { code, status, details, retryAfterMs } = error;
+      if (code === "lease_lost") return { kind: "lost", reason: toLostReason(details?.reason) };
+      if (code === "lease_unknown") return { kind: "lost", reason: "unknown" };
+      if (status === 401 || status === 403) return { kind: "lost", reason: "refused" };
+      return isInvalid(error) ? { kind: "refused" } : { kind: "retry", retryAfterMs };
+    },
+  };
+}

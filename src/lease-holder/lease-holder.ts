@@ -1,0 +1,275 @@
+/**
+ * Holds one lease for the library's agents and for push agents: sends heartbeats at a third of the lease, sends progress and
+ * checkpoints, delivers follow-ups, and aborts a signal when the lease is lost. It neither asks nor replies; its owner does.
+ */
+import type { Message } from "../schema/a2a.ts";
+import type { Progress } from "../schema/delegation.ts";
+import type { HeartbeatInput, Lease } from "../schema/lease.ts";
+import type { Checkpoint } from "../schema/values.ts";
+import { backoffMs, onAbort, sleep } from "../util/timing.ts";
+import { FollowUps } from "./follow-ups.ts";
+import { LeaseLostError, type LostReason, ParkedError } from "./lost.ts";
+import { ProgressThrottle } from "./progress.ts";
+
+/** How a holder reaches the broker: over HTTP from a worker, by function calls in a gateway. */
+export interface LeaseTransport {
+  readonly heartbeat: (
+    request: HeartbeatInput,
+    limits: { readonly signal: AbortSignal; readonly timeoutMs: number },
+  ) => Promise<{ readonly messages: readonly Message[] }>;
+  /** What a failed call says about the lease. */
+  readonly judge: (error: unknown) => Verdict;
+  /** The longest pause between two tries, ms. Default: that of `backoffMs`. */
+  readonly longestRetryMs?: number;
+}
+
+export type Verdict =
+  | { readonly kind: "lost"; readonly reason: LostReason }
+  /** This request is refused, and would be again. The lease may be fine. */
+  | { readonly kind: "refused" }
+  | { readonly kind: "retry"; readonly retryAfterMs?: number | undefined };
+
+export interface InsistOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Until when a call is repeated, by `performance.now()`. Never longer than the lease is trusted. */
+  readonly until?: (() => number) | undefined;
+}
+
+/** Work that ends sooner than this needs no held heartbeat. */
+const FIRST_HOLD_AFTER_MS = 50;
+/** The pause after a held heartbeat that is answered early, as by a gateway that shuts down. */
+const EARLY_PAUSE_MS = 1000;
+const LONGEST_HOLD_SECONDS = 25;
+/** A connection counts as dead when an answer is this late. */
+const ANSWER_MS = 5000;
+const DEFAULT_LEASE_MS = 60_000;
+
+/** Shared, because an abort without a reason creates a DOMException each time. */
+const CLOSED = new Error("the lease is closed");
+
+export class LeaseHolder {
+  readonly lease: Lease;
+  readonly followUps: FollowUps;
+  readonly #transport: LeaseTransport;
+  readonly #leaseMs: number;
+  readonly #handler = new AbortController();
+  readonly #heartbeats = new AbortController();
+  readonly #progress: ProgressThrottle;
+  /** Until then no other worker can have the lease: by the local clock, from when the heartbeat was sent. */
+  #trustedUntil: number;
+  #lost: LostReason | null = null;
+  /** The handler is done: its signal no longer matters. */
+  #settled = false;
+  /** The lease is done: no heartbeat matters any more. */
+  #closed = false;
+  #inFlight = 0;
+  #interruptId: string | undefined;
+  #listenerFailure: { readonly error: unknown } | undefined;
+  /** The newest follow-up that the broker knows to be delivered. */
+  #acknowledged: string | undefined;
+  #endRest: (() => void) | undefined;
+
+  /** `receivedAt`: when the lease arrived, by `performance.now()`. */
+  constructor(transport: LeaseTransport, lease: Lease, receivedAt: number) {
+    this.#transport = transport;
+    this.lease = lease;
+    this.followUps = new FollowUps(
+      lease.delegation.history,
+      () => this.#endRest?.(),
+      (error) => this.#failListener(error),
+    );
+    this.#progress = new ProgressThrottle((progress) =>
+      this.#heartbeat({ progress }, ANSWER_MS).catch((error: unknown) => void this.judge(error)),
+    );
+    const { lease: granted } = lease.delegation;
+    // The difference of two instants of the broker, so that its clock and ours need not agree.
+    this.#leaseMs = granted
+      ? Date.parse(granted.expires_at) - Date.parse(granted.granted_at)
+      : DEFAULT_LEASE_MS;
+    this.#trustedUntil = receivedAt + this.#leaseMs;
+  }
+
+  /** Aborts when the lease is lost, or by {@link interrupt}. For the handler. */
+  get signal(): AbortSignal {
+    return this.#handler.signal;
+  }
+
+  get lost(): LostReason | null {
+    return this.#lost;
+  }
+
+  /** The question that ended the lease, if one did and its id is known. */
+  get interruptId(): string | undefined {
+    return this.#interruptId;
+  }
+
+  /** What a follow-up's listener threw. */
+  get listenerFailure(): { readonly error: unknown } | undefined {
+    return this.#listenerFailure;
+  }
+
+  /** Sends the first heartbeat. True: the lease is ours, and no other worker can start the same work. */
+  async confirm(withinMs: number): Promise<boolean> {
+    const endsAt = Math.min(this.#trustedUntil, performance.now() + withinMs);
+    await this.#repeatHeartbeat(endsAt, 0, "released");
+    return this.#lost === null;
+  }
+
+  /** Sends heartbeats until {@link close} or the loss. They are held, so a cancel arrives within milliseconds. */
+  async keep(): Promise<void> {
+    const holdSeconds = Math.min(LONGEST_HOLD_SECONDS, this.#leaseMs / 3000);
+    await this.#pause(FIRST_HOLD_AFTER_MS);
+    while (this.#lost === null && !this.#closed) {
+      const sentAt = performance.now();
+      await this.#repeatHeartbeat(this.#trustedUntil, holdSeconds, "expired");
+      const isEarly = performance.now() - sentAt < Math.min(EARLY_PAUSE_MS, holdSeconds * 500);
+      if (isEarly && !this.#hasNewlyDelivered())
+        await this.#rest(Math.min(EARLY_PAUSE_MS, holdSeconds * 1000));
+    }
+  }
+
+  /** Never waits and never fails: at most two updates a second are sent; of those in between, the latest. */
+  progress(progress: Progress): void {
+    this.#progress.push(progress);
+  }
+
+  /** Resolves once the broker has it. Throws {@link LeaseLostError}, or the broker's refusal. */
+  async saveCheckpoint(checkpoint: Checkpoint | null, options: InsistOptions = {}): Promise<void> {
+    await this.insist(() => this.#heartbeat({ checkpoint }, ANSWER_MS), options);
+  }
+
+  /** Repeats a call until it succeeds. Throws {@link LeaseLostError}, the broker's refusal, or the signal's reason. */
+  async insist<T>(call: () => Promise<T>, { signal, until }: InsistOptions = {}): Promise<T> {
+    for (let failures = 0; ; failures += 1) {
+      if (this.#lost !== null) throw new LeaseLostError(this.#lost);
+      if (this.#closed) throw CLOSED;
+      signal?.throwIfAborted();
+      try {
+        return await call();
+      } catch (error) {
+        const verdict = this.judge(error);
+        if (verdict.kind === "refused") throw error;
+        if (until && performance.now() > until()) throw error;
+        if (performance.now() > this.#trustedUntil) this.#lose("expired");
+        if (this.#lost === null) await this.#pause(this.#retryMs(verdict, failures));
+      }
+    }
+  }
+
+  /** The question is raised: the lease is over. */
+  park(interruptId: string): void {
+    this.#interruptId = interruptId;
+    this.#lose("interrupted");
+  }
+
+  /** Stops the handler without a loss: the worker is stopping. */
+  interrupt(reason: Error): void {
+    if (!this.#settled) this.#abort(reason);
+  }
+
+  /** The handler is done. Resolves once progress in flight has arrived; progress that waits is dropped. */
+  async settle(): Promise<void> {
+    this.#settled = true;
+    this.followUps.end();
+    await this.#progress.stop();
+  }
+
+  /**
+   * Sends no further heartbeat. The reply or release that ended the lease answers a held one, so its connection stays
+   * usable; `now` cuts it.
+   */
+  close(now = false): void {
+    this.#closed = true;
+    this.followUps.end();
+    if (now || this.#inFlight === 0) {
+      this.#heartbeats.abort(CLOSED);
+    } else {
+      const timer = setTimeout(() => this.#heartbeats.abort(CLOSED), EARLY_PAUSE_MS);
+      this.#heartbeats.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+    }
+  }
+
+  /** What a failed call says about the lease; a loss ends it. */
+  judge(error: unknown): Verdict {
+    const verdict = this.#transport.judge(error);
+    if (verdict.kind === "lost") this.#lose(verdict.reason);
+    return verdict;
+  }
+
+  /** Sends one heartbeat, again and again until it arrives or the lease is lost. */
+  async #repeatHeartbeat(endsAt: number, holdSeconds: number, tooLate: LostReason): Promise<void> {
+    const request = holdSeconds > 0 ? { wait_seconds: Math.round(holdSeconds * 1000) / 1000 } : {};
+    for (let failures = 0; this.#lost === null && !this.#closed; failures += 1) {
+      const leftMs = endsAt - performance.now();
+      if (leftMs <= 0) return this.#lose(tooLate);
+      try {
+        return await this.#heartbeat(request, Math.min(leftMs, holdSeconds * 1000 + ANSWER_MS));
+      } catch (error) {
+        const delayMs = this.#retryMs(this.judge(error), failures);
+        if (this.#lost === null) await this.#pause(Math.min(delayMs, endsAt - performance.now()));
+      }
+    }
+  }
+
+  async #heartbeat(request: HeartbeatInput, timeoutMs: number): Promise<void> {
+    const sentAt = performance.now();
+    const { seen } = this.followUps;
+    const body = { ...request, ...(this.#hasNewlyDelivered() && { seen }) };
+    this.#inFlight += 1;
+    try {
+      const { signal } = this.#heartbeats;
+      const { messages } = await this.#transport.heartbeat(body, { signal, timeoutMs });
+      this.#acknowledged = seen;
+      this.followUps.arrived(messages);
+      this.#trustedUntil = Math.max(this.#trustedUntil, sentAt + this.#leaseMs);
+    } finally {
+      this.#inFlight -= 1;
+      if (this.#closed && this.#inFlight === 0) this.#heartbeats.abort(CLOSED);
+    }
+  }
+
+  /** A follow-up was delivered: the broker must know at once, or it repeats it and holds no heartbeat. */
+  #hasNewlyDelivered(): boolean {
+    return this.followUps.seen !== this.#acknowledged;
+  }
+
+  /** Soon enough for the lease, however long the outage. */
+  #retryMs(verdict: Verdict, failures: number): number {
+    const retryAfterMs = verdict.kind === "retry" ? verdict.retryAfterMs : undefined;
+    return Math.min(backoffMs(failures, retryAfterMs, this.#transport.longestRetryMs), this.#leaseMs / 6);
+  }
+
+  #lose(reason: LostReason): void {
+    if (this.#lost !== null || this.#closed) return;
+    this.#lost = reason;
+    void this.#progress.stop();
+    if (this.#settled) return;
+    this.#abort(reason === "interrupted" ? new ParkedError() : new LeaseLostError(reason));
+  }
+
+  #abort(reason: unknown): void {
+    this.followUps.end();
+    this.#handler.abort(reason);
+  }
+
+  #failListener(error: unknown): void {
+    if (this.#settled || this.#listenerFailure) return;
+    this.#listenerFailure = { error };
+    this.#abort(error);
+  }
+
+  /** A pause that ends when a follow-up is delivered. */
+  async #rest(ms: number): Promise<void> {
+    const rest = new AbortController();
+    const end = () => rest.abort(CLOSED);
+    const unsubscribe = onAbort(this.#heartbeats.signal, end);
+    this.#endRest = end;
+    await sleep(this.#heartbeats.signal.aborted ? 0 : ms, rest.signal).catch(() => undefined);
+    this.#endRest = undefined;
+    unsubscribe();
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await sleep(Math.max(0, ms), this.#heartbeats.signal).catch(() => undefined);
+  }
+}
