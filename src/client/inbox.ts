@@ -2,7 +2,9 @@
  * A caller's inbox as an async iterator: what it delegated that finished or asks something, behind a cursor.
  * Limit: each comes at least once; what is handled but whose cursor was not kept comes again.
  */
+
 import { type Delegation, resultPageSchema } from "../schema/delegation.ts";
+import { BoundedMap } from "../util/bounded.ts";
 import { pauseIfEarly } from "../util/timing.ts";
 import { type Http, seconds } from "./http.ts";
 
@@ -32,7 +34,7 @@ const REMEMBERED = 1024;
 /** Throws what no retry mends; an outage is waited out, until the signal aborts (its reason is thrown). */
 export async function* readResults(http: Http, options: ResultsOptions): AsyncGenerator<Result, void> {
   const { after = "0", follow = true, signal } = options;
-  const shown = new Map<string, number>();
+  const shown = new BoundedMap<string, number>(REMEMBERED);
   const holdSeconds = follow ? HOLD_SECONDS : 0;
   let cursor = after;
   for (;;) {
@@ -55,11 +57,6 @@ function isFresh(shown: Map<string, number>, { id, state, version }: Delegation)
   // It asked once and was answered: its end is still to come.
   if (state === "submitted" || state === "working") return false;
   if (shown.get(id) === version) return false;
-  shown.delete(id);
   shown.set(id, version);
-  for (const oldest of shown.keys()) {
-    if (shown.size <= REMEMBERED) break;
-    shown.delete(oldest);
-  }
   return true;
 }

@@ -2,6 +2,7 @@
  * Server-sent events that resume: an async iterator that skips nothing and yields nothing twice, across
  * reconnects. Limit: event types this version does not know are passed over.
  */
+
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import * as z from "zod";
 import { isTerminal } from "../schema/delegation.ts";
@@ -13,6 +14,7 @@ import {
   snapshotEventSchema,
   TERMINAL_EVENT_TYPES,
 } from "../schema/event.ts";
+import { BoundedSet } from "../util/bounded.ts";
 import { backoffMs, sleep, TimeLimit } from "../util/timing.ts";
 import { type ErrandApiError, localError } from "./errors.ts";
 import type { Call, Http } from "./http.ts";
@@ -39,7 +41,7 @@ const REMEMBERED = 1024;
 
 /** Throws what no retry mends; an outage is waited out, until the signal aborts (its reason is thrown). */
 export async function* readEvents(http: Http, options: EventsOptions): AsyncGenerator<StreamEvent, void> {
-  const seen = new Set<string>();
+  const seen = new BoundedSet<string>(REMEMBERED);
   let cursor = options.after;
   let failures = 0;
   for (;;) {
@@ -152,10 +154,6 @@ function isRepeat(seen: Set<string>, event: StreamEvent): boolean {
   const key = `${event.delegation_id}/${event.seq}`;
   if (seen.has(key)) return true;
   seen.add(key);
-  for (const oldest of seen) {
-    if (seen.size <= REMEMBERED) break;
-    seen.delete(oldest);
-  }
   return false;
 }
 

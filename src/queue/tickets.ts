@@ -2,12 +2,14 @@
  * Tickets: BullMQ jobs `<delegation>.<n>` that mean "work waits", one queue for each agent, all on one shared connection.
  * Limit: a ticket is only a hint; the record decides whether it counts.
  */
+
 import { createRedisBackend, type IQueueBackend, Job, type JobJson, Queue } from "bullmq";
 import type { Redis } from "../redis/connect.ts";
 import { writeEvenIfFull } from "../redis/script.ts";
 import { randomId, type Shards } from "../redis/shards.ts";
 import { timeOf } from "../redis/time.ts";
 import type { Log } from "../telemetry/log.ts";
+import { BoundedMap } from "../util/bounded.ts";
 import type { Fetched } from "./parked-poll.ts";
 import { addTicketScript } from "./ticket-script.ts";
 
@@ -52,7 +54,7 @@ const ticketId = ({ delegation_id, ticket, push }: TicketData): string =>
 export class Tickets {
   readonly #redis: Redis;
   readonly #shards: Shards;
-  readonly #queues = new Map<string, AgentQueue>();
+  readonly #queues = new BoundedMap<string, AgentQueue>(MAX_QUEUES);
   readonly #root: IQueueBackend;
 
   constructor(redis: Redis, shards: Shards, log: Log) {
@@ -82,10 +84,6 @@ export class Tickets {
     queue.on("error", () => {});
     const entry = { queue, backend };
     this.#queues.set(agent, entry);
-    if (this.#queues.size > MAX_QUEUES) {
-      const oldest = this.#queues.keys().next();
-      if (!oldest.done) this.#queues.delete(oldest.value);
-    }
     return entry;
   }
 

@@ -2,8 +2,10 @@
  * Refuses pages of other sites: a foreign Origin, and a foreign Host if the broker listens on loopback only (DNS
  * rebinding). Origins in ERRAND_ALLOWED_ORIGINS get CORS headers. Limit: no cookies; a page sends a bearer token.
  */
+
 import { ErrandError } from "../../schema/errors.ts";
 import { withoutTrailingSlashes } from "../../schema/text.ts";
+import { BoundedMap } from "../../util/bounded.ts";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 /** How long a browser may remember a preflight; Chromium's own cap. */
@@ -42,11 +44,10 @@ function parseName(host: string): string | undefined {
 
 /** The same few hosts repeat. */
 const KNOWN_MAX = 100;
-const known = new Map<string, string | undefined>();
+const known = new BoundedMap<string, string | undefined>(KNOWN_MAX);
 
 function nameOf(host: string): string | undefined {
   if (known.has(host)) return known.get(host);
-  if (known.size >= KNOWN_MAX) known.clear();
   const name = parseName(host);
   known.set(host, name);
   return name;

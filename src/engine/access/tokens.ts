@@ -2,6 +2,7 @@
  * Creates, checks and revokes bearer tokens. Only a hash is stored. Limit: a look-up is cached for a second; a revocation
  * reaches the other gateways by message, and closes what the token keeps open.
  */
+
 import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import type { Bus } from "../../redis/bus.ts";
@@ -13,6 +14,7 @@ import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { TokenInfo, TokenRequest } from "../../schema/token.ts";
 import { toInstant } from "../../schema/values.ts";
+import { BoundedMap } from "../../util/bounded.ts";
 import { AUDIT_LUA, auditArgs } from "../upkeep/audit.ts";
 import { type Principal, toPrincipal } from "./access.ts";
 
@@ -121,7 +123,7 @@ export class Tokens {
   readonly #redis: Redis;
   readonly #bus: Bus;
   readonly #operatorHash: string;
-  readonly #cache = new Map<string, Known>();
+  readonly #cache = new BoundedMap<string, Known>(CACHE_MAX);
   readonly #dropped = new Map<string, number>();
   /** Of all tokens: a set for each would take more, and revocations are rare enough to look through them all. */
   readonly #holds = new Set<Holding>();
@@ -234,7 +236,6 @@ export class Tokens {
     const cached = this.#cache.get(id);
     if (cached && cached.until > now) return cached;
     const known = toKnown(id, await this.#redis.hget(keys.tokens, id), now + CACHE_MS);
-    if (this.#cache.size >= CACHE_MAX) this.#cache.clear();
     this.#cache.set(id, known);
     return known;
   }

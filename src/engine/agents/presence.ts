@@ -2,6 +2,7 @@
  * Presence: when an agent was last seen, and how many polls are parked for it at all gateways. Limit: written at most once
  * a second for each active agent, so it lags by about that much; no decision depends on it.
  */
+
 import type { ParkedPolls } from "../../queue/parked-polls.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
@@ -10,6 +11,7 @@ import type { Shards } from "../../redis/shards.ts";
 import type { Presence } from "../../schema/agent.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Log } from "../../telemetry/log.ts";
+import { BoundedMap } from "../../util/bounded.ts";
 import { SeenWorkers } from "./seen-workers.ts";
 
 const FLUSH_MS = 1_000;
@@ -31,7 +33,7 @@ export class PresenceTracker {
   readonly #dirty = new Set<string>();
   readonly #workers = new SeenWorkers();
   readonly #timers: NodeJS.Timeout[] = [];
-  readonly #glances = new Map<string, { presence: Promise<Presence>; until: number }>();
+  readonly #glances = new BoundedMap<string, { presence: Promise<Presence>; until: number }>(MAX_GLANCES);
   #gateways: { names: string[]; until: number } = { names: [], until: 0 };
 
   constructor(
@@ -130,7 +132,6 @@ export class PresenceTracker {
     const presence = this.of(agent).catch(
       (): Presence => ({ state: "offline", last_seen_at: null, pollers: 0 }),
     );
-    if (this.#glances.size >= MAX_GLANCES) this.#glances.clear();
     this.#glances.set(agent, { presence, until: now + GLANCE_MS });
     return presence;
   }

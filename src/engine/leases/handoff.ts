@@ -30,6 +30,7 @@ import type { Tickets } from "../../queue/tickets.ts";
 import { isOutOfMemory } from "../../redis/errors.ts";
 import { randomId, type Shards } from "../../redis/shards.ts";
 import type { LeaseRequest } from "../../schema/lease.ts";
+import { BoundedSet } from "../../util/bounded.ts";
 import { InDoubt, type InDoubtOptions, type Offer } from "./in-doubt.ts";
 import { LocalWaiters, type Until, type Waiter, type WaitOptions } from "./local-waiters.ts";
 
@@ -73,11 +74,6 @@ const STATUSES: ReadonlySet<string | undefined> = new Set(
 );
 const hasTicket = (entry: Entry): boolean => entry.type === SENT || STATUSES.has(entry.status);
 
-function remember(known: Set<string>, id: string): void {
-  if (known.size >= MAX_REMEMBERED) known.clear();
-  known.add(id);
-}
-
 const ms = (seconds: number | undefined): number | undefined =>
   seconds === undefined ? undefined : Math.round(seconds * 1000);
 
@@ -96,9 +92,9 @@ export class Handoff {
   readonly #options: HandoffOptions;
   readonly #waiters: LocalWaiters;
   /** Events of tickets that this gateway announced before the feed brought them. */
-  readonly #announced = new Set<string>();
+  readonly #announced = new BoundedSet<string>(MAX_REMEMBERED);
   /** Delegations being submitted with a match. */
-  readonly #matched = new Set<string>();
+  readonly #matched = new BoundedSet<string>(MAX_REMEMBERED);
 
   constructor(options: HandoffOptions) {
     this.#options = options;
@@ -131,7 +127,7 @@ export class Handoff {
 
   #submitFor({ terms, settle }: Match<PollTerms, Result>, command: Command): Promise<Result> {
     const taker = takerOf(terms);
-    remember(this.#matched, command.id);
+    this.#matched.add(command.id);
     const moving = this.#options.writer.move(command, taker);
     const taking = moving.then(
       ({ taken }) => taken ?? null,
@@ -207,7 +203,7 @@ export class Handoff {
     }
     // The feed was faster than the script's answer, and has woken a poll already.
     if (feed.hasDelivered(shards.indexOfAgent(agent), event_id)) return;
-    remember(this.#announced, event_id);
+    this.#announced.add(event_id);
     this.wakeHere(agent, false);
   }
 

@@ -6,13 +6,14 @@ import { createHash, type JsonWebKey } from "node:crypto";
 import { AgentCard, generateAgentCardSignature } from "@a2a-js/sdk";
 import { calculateJwkThumbprint, importJWK } from "jose";
 import type { SigningKey } from "../../../schema/signing-key.ts";
+import { BoundedMap } from "../../../util/bounded.ts";
 import { cardJson } from "../sdk.ts";
 
 const MAX_CACHED = 10_000;
 
 export class CardSigner {
   readonly #key: SigningKey;
-  readonly #signed = new Map<string, Promise<AgentCard>>();
+  readonly #signed = new BoundedMap<string, Promise<AgentCard>>(MAX_CACHED);
   #sign: ReturnType<typeof generateAgentCardSignature> | undefined;
 
   constructor(key: SigningKey) {
@@ -24,7 +25,6 @@ export class CardSigner {
     const hash = createHash("sha256").update(JSON.stringify(json)).digest("base64");
     const cached = this.#signed.get(hash);
     if (cached) return cached;
-    if (this.#signed.size >= MAX_CACHED) this.#signed.clear();
     const signed = this.#create(json);
     this.#signed.set(hash, signed);
     // A failure is not cached.
