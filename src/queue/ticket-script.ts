@@ -36,3 +36,23 @@ if not ticket_offer(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV
   return redis.error_reply('ERR the queue refused a ticket')
 end
 return 1`);
+
+/** See pop-ticket.lua: BullMQ's own pop goes by the gateway's clock. */
+export const popTicketScript = new Script(
+  [
+    "#!lua flags=allow-oom",
+    bull("moveToActive", 11),
+    TIME_LUA,
+    readLua("./pop-ticket.lua", import.meta.url),
+  ].join("\n"),
+);
+
+/** See delay-ticket.lua. */
+export const delayTicketScript = new Script(
+  [
+    "#!lua flags=allow-oom",
+    bull("moveToDelayed", 11),
+    TIME_LUA,
+    readLua("./delay-ticket.lua", import.meta.url),
+  ].join("\n"),
+);

@@ -3,7 +3,8 @@
  * Limit: a ticket is only a hint; the record decides whether it counts.
  */
 
-import { createRedisBackend, type IQueueBackend, Job, type JobJson, Queue } from "bullmq";
+import { createRedisBackend, type IQueueBackend, Job, Queue } from "bullmq";
+import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
 import { writeEvenIfFull } from "../redis/script.ts";
 import { randomId, type Shards } from "../redis/shards.ts";
@@ -11,14 +12,15 @@ import { timeOf } from "../redis/time.ts";
 import type { Log } from "../telemetry/log.ts";
 import { BoundedMap } from "../util/bounded.ts";
 import type { Fetched } from "./parked-poll.ts";
-import { addTicketScript } from "./ticket-script.ts";
+import { addTicketScript, delayTicketScript, popTicketScript } from "./ticket-script.ts";
 
-export interface TicketData {
-  readonly delegation_id: string;
-  readonly ticket: number;
+const ticketSchema = z.object({
+  delegation_id: z.string(),
+  ticket: z.int(),
   /** Of an outgoing call: the push config whose turn it is; absent for a callback. */
-  readonly push?: string | undefined;
-}
+  push: z.string().optional(),
+});
+export type TicketData = Readonly<z.infer<typeof ticketSchema>>;
 
 /** Where a ticket stands in its queue, and from when on. */
 export interface TicketOrder {
@@ -30,7 +32,7 @@ export interface TicketOrder {
 /** A popped ticket, held for milliseconds: consume it or put it back. */
 export interface Popped extends TicketData {
   readonly agent: string;
-  readonly job: Job<TicketData>;
+  /** Of BullMQ's lock on the job. */
   readonly token: string;
 }
 
@@ -46,6 +48,11 @@ const LOCK_MS = 30_000;
 /** Queue objects kept; they hold no connection, so an evicted one costs only its re-creation. */
 const MAX_QUEUES = 10_000;
 const JOB = "ticket";
+/** As pop-ticket.lua returns it. */
+const poppedSchema = z.union([
+  z.tuple([z.string(), z.string(), z.number()]),
+  z.tuple([z.null(), z.number(), z.number()]),
+]);
 /** The score of a delayed job is its time in ms, times this. */
 const DELAYED_UNIT = 0x1000;
 const ticketId = ({ delegation_id, ticket, push }: TicketData): string =>
@@ -87,13 +94,20 @@ export class Tickets {
     return entry;
   }
 
+  #key(agent: string): string {
+    return `${this.#shards.ofAgent(agent).queuePrefix}:${agent}`;
+  }
+
+  #jobOf(agent: string, data: TicketData): Job<TicketData> {
+    return new Job<TicketData>(this.#of(agent).queue, JOB, data, { removeOnComplete: true }, ticketId(data));
+  }
+
   async add(agent: string, data: TicketData, order: TicketOrder): Promise<void> {
-    const queue = `${this.#shards.ofAgent(agent).queuePrefix}:${agent}`;
     const { delegation_id, ticket, push } = data;
     const { priority, returned, delay_ms } = order;
     await addTicketScript.run(
       this.#redis,
-      [queue],
+      [this.#key(agent)],
       [
         delegation_id,
         ticket,
@@ -105,34 +119,33 @@ export class Tickets {
     );
   }
 
-  /** Takes the first ticket without blocking, or says when the next delayed one is due. */
+  /** Takes the first ticket without blocking; or says when the next one is due, by the gateway's clock. */
   async pop(agent: string): Promise<Fetched<Popped>> {
-    const { queue, backend } = this.#of(agent);
     const token = randomId(16);
-    const answer: readonly [JobJson | null, string, number, number] | readonly [] = tuple(
-      await backend.moveToActive(token),
-    );
-    const [json, id, , delayUntil] = answer;
-    if (!json || id === undefined) return { found: null, next_due_at: delayUntil ? delayUntil : null };
-    const job = Job.fromJSON<TicketData>(queue, json, id);
-    const { delegation_id, ticket, push } = job.data;
-    return { found: { agent, delegation_id, ticket, push, job, token } };
+    const answer = await popTicketScript.run(this.#redis, [this.#key(agent)], [token, LOCK_MS]);
+    const popped = poppedSchema.parse(answer);
+    if (popped[0] === null) {
+      const [, dueAt, now] = popped;
+      return { found: null, next_due_at: dueAt === 0 ? null : dueAt - now + Date.now() };
+    }
+    return { found: { agent, token, ...ticketSchema.parse(JSON.parse(popped[1])) } };
   }
 
   /** Removes a popped ticket that was used or is stale. */
   async consume(popped: Popped): Promise<void> {
-    await popped.job.moveToCompleted(null, popped.token, false);
+    await this.#jobOf(popped.agent, popped).moveToCompleted(null, popped.token, false);
   }
 
   /** Returns a popped ticket to the head of its rank, or delays it. */
   async putBack(popped: Popped, delayMs = 0): Promise<void> {
-    const { backend } = this.#of(popped.agent);
     const id = ticketId(popped);
-    if (delayMs > 0) {
-      await backend.moveToDelayed(id, Date.now() + delayMs, delayMs, popped.token, { skipAttempt: true });
-    } else {
-      await backend.moveJobFromActiveToWait(id, popped.token);
+    if (delayMs <= 0) {
+      await this.#of(popped.agent).backend.moveJobFromActiveToWait(id, popped.token);
+      return;
     }
+    const args = [id, popped.token, Math.ceil(delayMs)];
+    const code = await delayTicketScript.run(this.#redis, [this.#key(popped.agent)], args);
+    if (code !== 0) throw new Error(`the ticket ${id} was not put back: BullMQ's code is ${code}`);
   }
 
   /** Where a ticket is: ready to be popped, delayed, popped by somebody who never consumed it, or nowhere. */
@@ -146,9 +159,8 @@ export class Tickets {
 
   /** Whether a delayed ticket is not due yet, by Redis' clock. */
   async #isAhead(agent: string, data: TicketData): Promise<boolean> {
-    const delayed = `${this.#shards.ofAgent(agent).queuePrefix}:${agent}:delayed`;
     const [score, now] = await Promise.all([
-      this.#redis.zscore(delayed, ticketId(data)),
+      this.#redis.zscore(`${this.#key(agent)}:delayed`, ticketId(data)),
       timeOf(this.#redis),
     ]);
     return Number(score) / DELAYED_UNIT > now;
@@ -156,8 +168,8 @@ export class Tickets {
 
   /** Tickets that were popped longer ago than any living gateway holds them. */
   async popped(agent: string, olderThanMs: number): Promise<TicketData[]> {
-    const jobs = await this.#of(agent).queue.getJobs(["active"]);
-    const before = Date.now() - olderThanMs;
+    const [jobs, now] = await Promise.all([this.#of(agent).queue.getJobs(["active"]), timeOf(this.#redis)]);
+    const before = now - olderThanMs;
     return jobs.flatMap((job) => ((job?.processedOn ?? 0) < before ? [job.data] : []));
   }
 
@@ -168,10 +180,10 @@ export class Tickets {
 
   /** Removes a ticket from wherever it is. Idempotent. */
   async discard(agent: string, data: TicketData): Promise<void> {
-    const { queue, backend } = this.#of(agent);
+    const { backend } = this.#of(agent);
     const id = ticketId(data);
     if ((await backend.getState(id)) === "active") {
-      const job = new Job<TicketData>(queue, JOB, data, { removeOnComplete: true }, id);
+      const job = this.#jobOf(agent, data);
       // Token 0 passes the lock: whoever popped it is gone, or is about to be refused by the record.
       await job.moveToCompleted(null, "0", false).catch(ignoreGone);
     } else {
@@ -183,22 +195,10 @@ export class Tickets {
   async drop(agent: string): Promise<void> {
     const { backend } = this.#of(agent);
     // As BullMQ's own pause, which obliterate asks for, but at full memory, too.
-    const queue = `${this.#shards.ofAgent(agent).queuePrefix}:${agent}`;
-    await writeEvenIfFull(this.#redis, "HSET", `${queue}:meta`, "paused", 1);
+    await writeEvenIfFull(this.#redis, "HSET", `${this.#key(agent)}:meta`, "paused", 1);
     while ((await backend.obliterate({ force: true, count: 1000 })) > 0);
     this.#queues.delete(agent);
   }
-}
-
-/** BullMQ types this answer loosely; it is empty or `[job, id, rate limit, delayed until]`. */
-function tuple(answer: unknown[]): readonly [JobJson | null, string, number, number] | readonly [] {
-  const [json, id, limit, delayUntil] = answer;
-  if (answer.length === 0) return [];
-  return [isJob(json) ? json : null, String(id), Number(limit), Number(delayUntil)];
-}
-
-function isJob(json: unknown): json is JobJson {
-  return typeof json === "object" && json !== null && "data" in json;
 }
 
 function ignoreGone(error: unknown): void {

@@ -1,0 +1,73 @@
+/** Tickets that are popped, put back and taken over go by Redis' clock, whatever the gateway's clock says. */
+import { pino } from "pino";
+import { afterEach, expect, test, vi } from "vitest";
+import { Tickets } from "../../src/queue/tickets.ts";
+import { Shards } from "../../src/redis/shards.ts";
+import { database } from "../support/ticket-queue.ts";
+import { until } from "../support/until.ts";
+
+const HOUR_MS = 3_600_000;
+const NOW = { priority: 5, returned: false, delay_ms: 0 };
+
+afterEach(() => void vi.useRealTimers());
+
+function setClock(errorMs: number): void {
+  vi.useRealTimers();
+  if (errorMs !== 0) vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + errorMs });
+}
+
+async function setup() {
+  const tickets = new Tickets(await database(), new Shards(1), pino({ level: "silent" }));
+  const add = (ticket: number, push?: string) =>
+    tickets.add("scout", { delegation_id: "dlg_0_a", ticket, push }, NOW);
+  const pop = async () => {
+    const { found } = await tickets.pop("scout");
+    if (!found) throw new Error("nothing was popped");
+    return found;
+  };
+  return { tickets, add, pop };
+}
+
+test.each([-HOUR_MS, 0, HOUR_MS])(
+  "a ticket is put back for as long as asked, by a clock off by %d ms",
+  async (errorMs) => {
+    const { tickets, add, pop } = await setup();
+    await add(1);
+    setClock(errorMs);
+    await tickets.putBack(await pop(), 300);
+    const look = await tickets.pop("scout");
+    expect(look.found).toBeNull();
+    const dueInMs = (look.next_due_at ?? Number.NaN) - Date.now();
+    expect(dueInMs).toBeGreaterThan(0);
+    expect(dueInMs).toBeLessThanOrEqual(300);
+    setClock(0);
+    expect((await until(() => tickets.pop("scout").then(({ found }) => found))).ticket).toBe(1);
+  },
+);
+
+test.each([-HOUR_MS, HOUR_MS])(
+  "a ticket in work is not taken over early or late, by a clock off by %d ms",
+  async (errorMs) => {
+    const { tickets, add, pop } = await setup();
+    await add(1);
+    setClock(errorMs);
+    await pop();
+    setClock(0);
+    expect(await tickets.popped("scout", 60_000)).toEqual([]);
+    expect(await tickets.popped("scout", -1)).toMatchObject([{ ticket: 1 }]);
+    setClock(errorMs);
+    expect(await tickets.popped("scout", 60_000)).toEqual([]);
+    expect(await tickets.popped("scout", -1)).toMatchObject([{ ticket: 1 }]);
+  },
+);
+
+test("a popped ticket is consumed once, and tells for whom it is", async () => {
+  const { tickets, add, pop } = await setup();
+  await add(1, "p1");
+  const popped = await pop();
+  expect(popped).toMatchObject({ agent: "scout", delegation_id: "dlg_0_a", ticket: 1, push: "p1" });
+  await tickets.consume(popped);
+  expect(await tickets.find("scout", popped)).toBe("missing");
+  await expect(tickets.putBack(popped, 100)).rejects.toThrow("was not put back");
+  expect(await tickets.pop("scout")).toEqual({ found: null, next_due_at: null });
+});
