@@ -17,7 +17,7 @@ import { HostPlaces } from "./engine/outbound/host-places.ts";
 import { retryAfterMs } from "./engine/outbound/http-call.ts";
 import { deliverPending } from "./engine/outbound/outbox.ts";
 import { deliverPush } from "./engine/outbound/push-notifications/deliver.ts";
-import { ABANDON, PUSH_AGENTS_CHANGED, PushAgentRunner } from "./engine/push-agents/runner.ts";
+import { CANCEL_TASK, PUSH_AGENTS_CHANGED, PushAgentRunner } from "./engine/push-agents/runner.ts";
 import { MemoryGuard } from "./engine/upkeep/memory-guard.ts";
 import { metricsObserver, queueDepths } from "./engine/upkeep/metrics-observer.ts";
 import { Sweep } from "./engine/upkeep/sweep.ts";
@@ -101,8 +101,8 @@ export function wireEngine(options: GatewayOptions, given: Given): Engine {
     deliver: (ticket, stopping) =>
       ticket.push !== undefined
         ? deliverPush(broker, ticket, ticket.push, stopping)
-        : ticket.ticket === ABANDON
-          ? pushAgents.abandon(ticket.delegation_id, stopping)
+        : ticket.ticket === CANCEL_TASK
+          ? pushAgents.cancelTaskOf(ticket.delegation_id, stopping)
           : deliver(broker, ticket),
     wake: () => handoff.wake(OUTBOUND_QUEUE),
     onError: (error) => warn(broker, error, "callback queue not read"),

@@ -4,7 +4,7 @@
  */
 import { leasesSchema } from "../schema/lease.ts";
 import { backoffMs, onAbort, sleep } from "../util/timing.ts";
-import { Attempt, CONFIRM_SECONDS, type Desk, giveBack, type Held } from "./attempt.ts";
+import { Attempt, CONFIRM_SECONDS, giveBack, type ReceivedLease, type WorkerContext } from "./attempt.ts";
 import { Delegator } from "./delegator.ts";
 import { newWorkerId } from "./environment.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
@@ -59,11 +59,11 @@ export class Agent {
   /** The name of this worker: the option, or its default. */
   readonly workerId: string;
   readonly #options: AgentOptions;
-  readonly #desk: Desk;
+  readonly #context: WorkerContext;
   readonly #attempts = new Set<Attempt>();
   /** No further work is asked for. */
   readonly #stopping = new AbortController();
-  readonly #leaving = new AbortController();
+  readonly #giveUp = new AbortController();
   #interrupted: ReturnType<typeof setTimeout> | undefined;
   #running: Promise<void> | undefined;
   #fatal: unknown;
@@ -72,14 +72,14 @@ export class Agent {
   constructor(options: AgentOptions, handler: Handler) {
     this.#options = options;
     this.workerId = options.workerId ?? newWorkerId();
-    const tell = (event: AgentEvent) => options.onEvent?.(event);
-    const more = () => (this.#stopping.signal.aborted || options.once ? undefined : this.#wanted(0));
+    const report = (event: AgentEvent) => options.onEvent?.(event);
+    const more = () => (this.#stopping.signal.aborted || options.once ? undefined : this.#leaseRequest(0));
     const http = new Http(options);
-    const outage = new Outage(http, tell);
+    const outage = new Outage(http, report);
     // Used from within work, which came from a broker that was there.
     const delegator = new Delegator({ ...options, failFast: false });
-    const leaving = this.#leaving.signal;
-    this.#desk = { http, delegator, handler, outage, next: more, leaving, tell };
+    const giveUp = this.#giveUp.signal;
+    this.#context = { http, delegator, handler, outage, next: more, giveUp, report };
   }
 
   /**
@@ -118,27 +118,27 @@ export class Agent {
   #interrupt(): void {
     const withinMs = (this.#options.stopWithinSeconds ?? STOP_WITHIN_SECONDS) * 1000;
     for (const attempt of this.#attempts) attempt.interrupt();
-    this.#interrupted ??= setTimeout(() => this.#leaving.abort(), withinMs);
+    this.#interrupted ??= setTimeout(() => this.#giveUp.abort(), withinMs);
   }
 
   /** One delegation after the other. Several slots are several polls: each parks on its own. */
   async #slot(): Promise<void> {
-    let next: Held | undefined;
+    let next: ReceivedLease | undefined;
     try {
       while (!this.#stopping.signal.aborted) {
         const held = next ?? (await this.#poll());
-        next = held && (await this.#serve(held));
+        next = held && (await this.#attempt(held));
       }
     } catch (error) {
       this.#fatal ??= error;
       void this.stop();
     }
     // It came with the last reply, as the stop did.
-    if (next) await giveBack(this.#desk, next.lease);
+    if (next) await giveBack(this.#context, next.lease);
   }
 
-  async #serve(held: Held): Promise<Held | undefined> {
-    const attempt = new Attempt(this.#desk, held);
+  async #attempt(held: ReceivedLease): Promise<ReceivedLease | undefined> {
+    const attempt = new Attempt(this.#context, held);
     this.#attempts.add(attempt);
     try {
       const { replied, next } = await attempt.run();
@@ -151,8 +151,8 @@ export class Agent {
   }
 
   /** A lease, or nothing: the wait ran out or the agent stops. Throws what no retry mends. */
-  async #poll(): Promise<Held | undefined> {
-    const { http, outage } = this.#desk;
+  async #poll(): Promise<ReceivedLease | undefined> {
+    const { http, outage } = this.#context;
     const signal = this.#stopping.signal;
     for (let failures = 0; !signal.aborted; failures += 1) {
       const askedAt = performance.now();
@@ -160,7 +160,7 @@ export class Agent {
         const { leases } = await http.request(leasesSchema, {
           method: "POST",
           path: route`/v1/agents/${this.#options.agent}/leases`,
-          body: this.#wanted(POLL_SECONDS),
+          body: this.#leaseRequest(POLL_SECONDS),
           holdSeconds: POLL_SECONDS,
           signal,
         });
@@ -177,7 +177,7 @@ export class Agent {
     return undefined;
   }
 
-  #wanted(waitSeconds: number): object {
+  #leaseRequest(waitSeconds: number): object {
     const { leaseSeconds } = this.#options;
     return {
       wait_seconds: waitSeconds,

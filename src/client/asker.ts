@@ -12,10 +12,10 @@ import { type Http, route } from "./http.ts";
 import type { Outage } from "./outage.ts";
 import { type Answered, type AskOptions, type Question, toAnswered, toInterrupt } from "./questions.ts";
 
-interface AskersDesk {
+interface AskerContext {
   readonly http: Http;
   readonly outage: Outage;
-  readonly leaving: AbortSignal;
+  readonly giveUp: AbortSignal;
 }
 
 export class Asker {
@@ -23,14 +23,14 @@ export class Asker {
   readonly #outage: Outage;
   readonly #holder: LeaseHolder;
   readonly #artifacts: Artifacts;
-  /** Aborts when nothing is waited for any more. */
-  readonly #leaving: AbortSignal;
+  /** Aborts when the run waits for nothing any more. */
+  readonly #giveUp: AbortSignal;
   readonly #ordinals = new Ordinals();
   readonly #asking = new Set<Promise<unknown>>();
 
-  constructor(desk: AskersDesk, holder: LeaseHolder, artifacts: Artifacts) {
-    const { http, outage, leaving } = desk;
-    this.#leaving = leaving;
+  constructor(context: AskerContext, holder: LeaseHolder, artifacts: Artifacts) {
+    const { http, outage, giveUp } = context;
+    this.#giveUp = giveUp;
     this.#http = http;
     this.#outage = outage;
     this.#holder = holder;
@@ -64,7 +64,7 @@ export class Asker {
     // The heartbeat may hear of the question first; the answer with its id is still wanted then.
     const stopped = () => this.#holder.lost !== "interrupted" && stop.abort(signal.reason);
     const leave = () => stop.abort(signal.reason);
-    const offs = [onAbort(signal, stopped), onAbort(this.#leaving, leave)];
+    const offs = [onAbort(signal, stopped), onAbort(this.#giveUp, leave)];
     if (signal.aborted) stopped();
     const raised = await this.raise(interrupt, stop.signal).finally(() => {
       for (const off of offs) off();

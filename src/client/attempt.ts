@@ -1,6 +1,6 @@
 /**
- * One lease from receipt to its end: confirm, run the handler, ask or reply until that is taken.
- * Limit: whatever cannot be told to the broker is left to the lease's expiry.
+ * One lease from receipt to its end: confirms it, runs the handler, and repeats the question or reply until the broker has
+ * it. If the broker cannot be reached, the lease expires by itself.
  */
 import * as z from "zod";
 import { LeaseHolder } from "../lease-holder/lease-holder.ts";
@@ -21,42 +21,42 @@ import { providerError } from "./provider-errors.ts";
 import { type Answered, type AnsweredAll, Asking, answersIn, toInterrupt } from "./questions.ts";
 import { type AgentEvent, AgentStoppingError, type Handler, Leaving, type Reply, type Work } from "./work.ts";
 
-/** What an agent lends to each of its attempts. */
-export interface Desk {
+/** What all attempts of one agent share. */
+export interface WorkerContext {
   readonly http: Http;
   /** With the agent's own token. */
   readonly delegator: Delegator;
   readonly handler: Handler;
   readonly outage: Outage;
-  /** The body of a request for more, to go along with a reply; nothing when no more is wanted. */
+  /** The lease request to send with a reply; undefined when no more work is wanted. */
   readonly next: () => object | undefined;
-  /** Aborts when handlers that have not stopped by now are left alone. */
-  readonly leaving: AbortSignal;
-  readonly tell: (event: AgentEvent) => void;
+  /** Aborts when handlers have had their time to stop: nothing waits for them any more. */
+  readonly giveUp: AbortSignal;
+  readonly report: (event: AgentEvent) => void;
 }
 
-export interface Held {
+export interface ReceivedLease {
   readonly lease: Lease;
   /** By the local monotonic clock. */
   readonly receivedAt: number;
 }
 
-/** Within this a lease must be confirmed, or it goes back: its reader may have died silently. */
+/** A lease that is not confirmed within this goes back to the queue: its worker may have died. */
 export const CONFIRM_SECONDS = 5;
 const RELEASE_MS = 2000;
 
-/** `finished`, `retried`: perhaps by this very reply, its answer lost; asking again says `duplicate`. */
-const PERHAPS_OURS: readonly LostReason[] = ["finished", "retried"];
+/** Perhaps this reply ended the lease and its answer was lost: then a repeat is answered `duplicate`. */
+const MAYBE_OUR_REPLY: readonly LostReason[] = ["finished", "retried"];
 
 export class Attempt {
-  readonly #desk: Desk;
+  readonly #context: WorkerContext;
   readonly #lease: Lease;
   readonly #holder: LeaseHolder;
   readonly #artifacts: Artifacts;
   readonly #asker: Asker;
 
-  constructor(desk: Desk, held: Held) {
-    this.#desk = desk;
+  constructor(desk: WorkerContext, held: ReceivedLease) {
+    this.#context = desk;
     this.#lease = held.lease;
     this.#holder = new LeaseHolder(
       leaseTransport(desk.http, held.lease.lease_id),
@@ -67,13 +67,13 @@ export class Attempt {
     this.#asker = new Asker(desk, this.#holder, this.#artifacts);
   }
 
-  /** Tells the handler to stop; its lease then goes back. */
+  /** Stops the handler; its lease then goes back. */
   interrupt(): void {
     this.#holder.interrupt(new AgentStoppingError("the agent is stopping"));
   }
 
-  /** Whether a reply was taken, and the lease that came with its answer, if one did. */
-  async run(): Promise<{ readonly replied: boolean; readonly next?: Held | undefined }> {
+  /** Whether the broker accepted a reply, and the lease that came with its answer, if any. */
+  async run(): Promise<{ readonly replied: boolean; readonly next?: ReceivedLease | undefined }> {
     const holder = this.#holder;
     try {
       const startedAt = performance.now();
@@ -81,7 +81,7 @@ export class Attempt {
       if (holder.signal.aborted) return await this.#release();
       void holder.keep();
       const work = this.#work();
-      this.#desk.tell({ type: "leased", work });
+      this.#context.report({ type: "leased", work });
       const outcome = await this.#handle(work);
       await this.#asker.settled();
       await this.#artifacts.settled();
@@ -91,7 +91,7 @@ export class Attempt {
       if (outcome === undefined || (holder.signal.aborted && !broken)) return await this.#release();
       if (outcome instanceof Leaving && !broken) return await this.#leave(outcome, work);
       const reply = broken
-        ? thrown(broken.error)
+        ? failedReply(broken.error)
         : outcome instanceof Asking
           ? await this.#ask(outcome)
           : outcome instanceof Leaving
@@ -101,21 +101,21 @@ export class Attempt {
       const taken = await this.#reply(reply);
       if (!taken) return this.#gone(work);
       const durationMs = performance.now() - startedAt;
-      this.#desk.tell({ type: "replied", work, reply: taken.reply, state: taken.state, durationMs });
+      this.#context.report({ type: "replied", work, reply: taken.reply, state: taken.state, durationMs });
       return { replied: true, next: taken.next };
     } finally {
       holder.close();
     }
   }
 
-  /** Cuts what is still open. */
+  /** Cuts the held heartbeat. */
   close(): void {
     this.#holder.close(true);
   }
 
   #work(): Work {
     const { delegation, request, attempt, lease_id, traceparent } = this.#lease;
-    const { delegator } = this.#desk;
+    const { delegator } = this.#context;
     const { signal, followUps } = this.#holder;
     const children = new Children(delegator, this.#lease, signal);
     const answers = answersIn(delegation.history);
@@ -132,15 +132,15 @@ export class Attempt {
       answers,
       answer: [...answers.values()].at(-1),
       checkpoint: this.#lease.checkpoint,
-      saveCheckpoint: (checkpoint) => awaited(this.#holder.saveCheckpoint(checkpoint)),
+      saveCheckpoint: (checkpoint) => handled(this.#holder.saveCheckpoint(checkpoint)),
       progress: (said) => this.#holder.progress(typeof said === "string" ? { message: said } : said),
       artifact: (artifact, options) => this.#artifacts.send(artifact, options),
       ask: (asked, more = {}) => {
         const question = typeof asked === "string" ? { text: asked, ...more } : { ...asked, ...more };
-        return awaited(this.#asker.ask([question], question).then((all) => inOrder([question], all)[0]));
+        return handled(this.#asker.ask([question], question).then((all) => inOrder([question], all)[0]));
       },
       askAll: (asked, options = {}) =>
-        awaited(this.#asker.ask(asked, options).then((all) => inOrder(asked, all))),
+        handled(this.#asker.ask(asked, options).then((all) => inOrder(asked, all))),
       question: (asked, options = {}) => new Asking(toInterrupt(isList(asked) ? asked : [asked], options)),
       release: (options = {}) => new Leaving("release", options),
       cancel: (text) => new Leaving("cancel", { reason: text }),
@@ -151,11 +151,11 @@ export class Attempt {
     };
   }
 
-  /** What the handler wants said; nothing when the agent left before it stopped. */
+  /** The handler's result; undefined when it did not stop in time. */
   #handle(work: Work): Promise<Reply | Asking | Leaving | undefined> {
-    const { leaving, handler } = this.#desk;
+    const { giveUp, handler } = this.#context;
     return new Promise((resolve) => {
-      const stay = onAbort(leaving, () => resolve(undefined));
+      const stay = onAbort(giveUp, () => resolve(undefined));
       void outcomeOf(handler, work).then((reply) => {
         stay();
         resolve(reply);
@@ -163,27 +163,29 @@ export class Attempt {
     });
   }
 
-  /** Nothing when the lease is over, as it should be; a reply when there is nothing to wait for. */
+  /** Undefined when the lease is over, as it should be; a reply when nothing is left to wait for. */
   async #ask(asking: Asking): Promise<Reply | undefined> {
-    const { leaving } = this.#desk;
+    const { giveUp } = this.#context;
     try {
-      const raised = await this.#asker.raise(Asking.interruptOf(asking), leaving);
+      const raised = await this.#asker.raise(Asking.interruptOf(asking), giveUp);
       if (raised === undefined) return undefined;
       const ids = Object.keys(raised.answers ?? {}).join(", ");
-      return thrown(new Error(`the handler asks again what was answered (${ids}); see work.answers`));
+      return failedReply(
+        new Error(`the handler asks a question that was already answered (${ids}); read work.answers`),
+      );
     } catch (error) {
-      if (leaving.aborted) return undefined;
-      if (isInvalid(error)) return refused(error, "question");
+      if (giveUp.aborted) return undefined;
+      if (isInvalid(error)) return refusedReply(error, "question");
       throw error;
     }
   }
 
-  /** Until it is taken; nothing when the lease was lost on the way. */
+  /** Repeats the reply until the broker accepts it; undefined when the lease was lost first. */
   async #reply(wanted: Reply) {
-    const { http, outage, next, leaving } = this.#desk;
+    const { http, outage, next, giveUp } = this.#context;
     const path = route`/v1/leases/${this.#lease.lease_id}/reply`;
     let reply = wanted;
-    for (let failures = 0; !leaving.aborted; failures += 1) {
+    for (let failures = 0; !giveUp.aborted; failures += 1) {
       try {
         const body = { ...reply, next: next() };
         const answer = await http.request(replySchema, { method: "POST", path, body });
@@ -193,18 +195,18 @@ export class Attempt {
         return { reply, state: answer.delegation.state, next: held };
       } catch (error) {
         if (isGone(error)) return undefined;
-        if (reply === wanted && isInvalid(error)) reply = refused(error);
-        else await outage.backOff(error, failures, leaving);
+        if (reply === wanted && isInvalid(error)) reply = refusedReply(error);
+        else await outage.backOff(error, failures, giveUp);
       }
       const { lost } = this.#holder;
-      if (lost !== null && !PERHAPS_OURS.includes(lost)) return undefined;
+      if (lost !== null && !MAYBE_OUR_REPLY.includes(lost)) return undefined;
     }
     return undefined;
   }
 
-  /** Until it is taken, or the lease is lost on the way. */
+  /** Repeats the release or cancel until the broker accepts it or the lease is lost. */
   async #leave(leaving: Leaving, work: Work) {
-    const { http, outage, tell } = this.#desk;
+    const { http, outage, report } = this.#context;
     const { lease_id, delegation } = this.#lease;
     const { delaySeconds: delay_seconds = 0, reason } = leaving;
     const call =
@@ -212,19 +214,19 @@ export class Attempt {
         ? { path: route`/v1/leases/${lease_id}/release`, body: { delay_seconds, reason } }
         : {
             path: route`/v1/agents/${delegation.target}/replies`,
-            body: canceled(lease_id, delegation.id, reason),
+            body: canceledTask(lease_id, delegation.id, reason),
           };
-    for (let failures = 0; this.#holder.lost === null && !this.#desk.leaving.aborted; failures += 1) {
+    for (let failures = 0; this.#holder.lost === null && !this.#context.giveUp.aborted; failures += 1) {
       try {
         await http.request(z.unknown(), { method: "POST", ...call });
         outage.over();
-        if (leaving.kind === "cancel") tell({ type: "canceled", work });
-        else tell({ type: "released", delegationId: delegation.id, reason });
+        if (leaving.kind === "cancel") report({ type: "canceled", work });
+        else report({ type: "released", delegationId: delegation.id, reason });
         return { replied: leaving.kind === "cancel" };
       } catch (error) {
         if (isGone(error)) break;
         if (isInvalid(error)) return await this.#release();
-        await outage.backOff(error, failures, this.#desk.leaving);
+        await outage.backOff(error, failures, this.#context.giveUp);
       }
     }
     return this.#gone(work);
@@ -232,28 +234,32 @@ export class Attempt {
 
   #gone(work?: Work) {
     const { lost: reason, interruptId } = this.#holder;
-    if (work && reason === "interrupted") this.#desk.tell({ type: "parked", work, interruptId });
+    if (work && reason === "interrupted") this.#context.report({ type: "parked", work, interruptId });
     else
-      this.#desk.tell({ type: "lost", delegationId: this.#lease.delegation.id, reason: reason ?? "unknown" });
+      this.#context.report({
+        type: "lost",
+        delegationId: this.#lease.delegation.id,
+        reason: reason ?? "unknown",
+      });
     return { replied: false };
   }
 
   async #release() {
-    await giveBack(this.#desk, this.#lease);
+    await giveBack(this.#context, this.#lease);
     return { replied: false };
   }
 }
 
-/** One try: if it fails, the lease runs out by itself. */
-export async function giveBack(desk: Desk, lease: Lease): Promise<void> {
+/** Tries once: if it fails, the lease expires by itself. */
+export async function giveBack(desk: WorkerContext, lease: Lease): Promise<void> {
   const path = route`/v1/leases/${lease.lease_id}/release`;
   const body = { reason: "the worker is stopping" };
   const delegationId = lease.delegation.id;
   try {
     await desk.http.request(z.unknown(), { method: "POST", path, body, timeoutMs: RELEASE_MS });
-    desk.tell({ type: "released", delegationId });
+    desk.report({ type: "released", delegationId });
   } catch {
-    desk.tell({ type: "abandoned", delegationId });
+    desk.report({ type: "abandoned", delegationId });
   }
 }
 
@@ -263,35 +269,36 @@ async function outcomeOf(handler: Handler, work: Work): Promise<Reply | Asking |
     if (typeof outcome === "string") return { state: "completed", text: outcome };
     return outcome ?? { state: "completed" };
   } catch (error) {
-    return thrown(error);
+    return failedReply(error);
   }
 }
 
-function thrown(error: unknown): Reply {
+function failedReply(error: unknown): Reply {
   const message = error instanceof Error ? error.message : String(error);
-  const said = { code: "agent_error", message: truncate(message, 4096) };
-  return { state: "failed", error: { ...said, ...providerError(error) } };
+  const failure = { code: "agent_error", message: truncate(message, 4096) };
+  return { state: "failed", error: { ...failure, ...providerError(error) } };
 }
 
-/** As an A2A Task says it: the broker has no other word for an agent that cancels. */
-function canceled(leaseId: string, id: string, text: string | undefined): object {
+/** A canceled A2A Task: the only form in which an agent can cancel. */
+function canceledTask(leaseId: string, id: string, text: string | undefined): object {
   const message = { messageId: `${id}.canceled`, role: "ROLE_AGENT", parts: [{ text }] };
   const status = { state: "TASK_STATE_CANCELED", ...(text !== undefined && { message }) };
   return { jsonrpc: "2.0", id: leaseId, result: { task: { id, status } } };
 }
 
-/** Who does not wait for it is spared an unhandled rejection: the run ends all the same. */
-function awaited<T>(promise: Promise<T>): Promise<T> {
+/** The run ends either way, so a caller that does not await this must not cause an unhandled rejection. */
+function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
 }
 
 const isList = <T>(value: T | readonly T[]): value is readonly T[] => Array.isArray(value);
 
-/** One answer for each that was asked, as the type says. */
+/** One answer for each question, as the type says. */
 function inOrder<const Q extends readonly unknown[]>(asked: Q, answers: readonly Answered[]): AnsweredAll<Q> {
   const isWhole = (given: readonly Answered[]): given is AnsweredAll<Q> => given.length === asked.length;
-  if (!isWhole(answers)) throw new Error(`${asked.length} were asked, ${answers.length} were answered`);
+  if (!isWhole(answers))
+    throw new Error(`${asked.length} questions were asked, ${answers.length} were answered`);
   return answers;
 }
 
@@ -299,7 +306,7 @@ function isGone(error: unknown): boolean {
   return error instanceof ErrandApiError && ["lease_lost", "lease_unknown"].includes(error.code);
 }
 
-/** Said to the delegator, who would otherwise wait for a lease that nobody can end well. */
-function refused({ code, message }: ErrandApiError, what = "reply"): Reply {
+/** Fails the delegation, which would otherwise wait for a reply that the broker never accepts. */
+function refusedReply({ code, message }: ErrandApiError, what = "reply"): Reply {
   return { state: "failed", error: { code, message: `the broker refused the agent's ${what}: ${message}` } };
 }

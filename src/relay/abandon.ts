@@ -1,34 +1,39 @@
 /**
- * Tasks that nobody wants any more, because their delegation ended without them: found by its checkpoint, and canceled.
- * Limit: a task whose id was never heard is found where the server lists its tasks.
+ * Cancels the task of a delegation that ended without its agent, found by its checkpoint. Limit: a task whose id never
+ * arrived is found only if the server lists its tasks.
  */
 import { type Delegation, isTerminal } from "../schema/delegation.ts";
 import { readCheckpoint } from "./checkpoint.ts";
-import { first } from "./messages.ts";
+import { taskMessage } from "./messages.ts";
 import type { Remote } from "./remote.ts";
 import { toRemoteError } from "./remote-error.ts";
 
-/** How a delegation ends without a word of its agent. */
-export const UNWANTED = ["canceled", "deadline_exceeded", "interrupt_expired", "attempts_exhausted"] as const;
+/** The causes by which a delegation ends without its agent's reply. */
+export const ENDED_WITHOUT_AGENT = [
+  "canceled",
+  "deadline_exceeded",
+  "interrupt_expired",
+  "attempts_exhausted",
+] as const;
 
-/** Returns when there is nothing more to do; throws RemoteError when it may go better later. */
-export async function abandon(
+/** Resolves when nothing is left to do; throws RemoteError when a later try may succeed. */
+export async function cancelTask(
   remote: Remote,
   delegation: Pick<Delegation, "id" | "message" | "context_id" | "checkpoint">,
   signal: AbortSignal,
 ): Promise<void> {
-  const mark = readCheckpoint(delegation.checkpoint);
-  if (!mark?.task && !mark?.sending) return;
+  const known = readCheckpoint(delegation.checkpoint);
+  if (!known?.task && !known?.sending) return;
   try {
     const session = await remote.open(signal);
-    const task = mark.task ?? (await session.find(first(delegation), signal))?.id;
+    const task = known.task ?? (await session.find(taskMessage(delegation), signal))?.id;
     if (task === undefined) return;
     const { status } = await session.get(task, signal);
     if (status.state === undefined || !isTerminal(status.state.state)) await session.cancel(task, signal);
   } catch (thrown) {
     signal.throwIfAborted();
     const error = toRemoteError(thrown);
-    // It is over, or never ends so.
+    // The task is over, or cannot be canceled.
     if (["gone", "failed", "unsupported"].includes(error.kind)) return;
     remote.forget();
     throw error;

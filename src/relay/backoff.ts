@@ -7,12 +7,12 @@ const LONGEST_MS = 5_000;
 const TRIES = 9;
 
 /** How often a call is repeated within a run, while the lease is held. */
-export function patience(kind: RemoteErrorKind): number {
+export function triesFor(kind: RemoteErrorKind): number {
   return kind === "unsent" || kind === "away" ? TRIES : 0;
 }
 
-/** Repeats a call while the server is away, up to {@link patience} times. `note` is called with the first failure. */
-export async function patiently<T>(
+/** Repeats a call while the server is away, up to {@link triesFor} times. `note` is called with the first failure. */
+export async function retryWhileAway<T>(
   signal: AbortSignal,
   ask: () => Promise<T>,
   note: (error: RemoteError) => void = () => {},
@@ -22,7 +22,7 @@ export async function patiently<T>(
       return await ask();
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof RemoteError) || failures >= patience(error.kind)) throw error;
+      if (!(error instanceof RemoteError) || failures >= triesFor(error.kind)) throw error;
       if (failures === 0) note(error);
       await pause(failures, signal);
     }

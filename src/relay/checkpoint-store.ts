@@ -1,31 +1,33 @@
-/** The relay's mark in memory and with the broker. Limit: the newest wins; what it replaces need not have been kept. */
-import { type RelayCheckpoint, readCheckpoint } from "./checkpoint.ts";
+/** The relay's checkpoint, in memory and with the broker. The newest wins; an older one need not have been saved. */
+import { countAnswers, type RelayCheckpoint, readCheckpoint } from "./checkpoint.ts";
 import type { RelayPort } from "./port.ts";
 
 export class CheckpointStore {
+  /** How many questions of the delegation are answered. */
+  readonly answerCount: number;
   readonly #port: RelayPort;
-  #mark: RelayCheckpoint;
+  #checkpoint: RelayCheckpoint;
   #saved: Promise<void> = Promise.resolve();
 
-  /** `turns`: how many questions are answered, for a delegation that has no mark yet. */
-  constructor(port: RelayPort, turns: number) {
+  constructor(port: RelayPort) {
     this.#port = port;
-    this.#mark = readCheckpoint(port.lease.checkpoint) ?? { turn: turns, said: 0 };
+    this.answerCount = countAnswers(port.lease.delegation.history);
+    this.#checkpoint = readCheckpoint(port.lease.checkpoint) ?? { turn: this.answerCount, said: 0 };
   }
 
-  get mark(): RelayCheckpoint {
-    return this.#mark;
+  get checkpoint(): RelayCheckpoint {
+    return this.#checkpoint;
   }
 
-  /** In memory first: what is canceled meanwhile is canceled there too. */
-  save(mark: RelayCheckpoint): Promise<void> {
-    this.#mark = mark;
-    const saved = this.#saved.then(() => this.#port.saveCheckpoint({ ...this.#mark }));
+  /** Changes the checkpoint in memory at once, so that a run that is stopped meanwhile cancels the right task. */
+  save(checkpoint: RelayCheckpoint): Promise<void> {
+    this.#checkpoint = checkpoint;
+    const saved = this.#saved.then(() => this.#port.saveCheckpoint({ ...this.#checkpoint }));
     this.#saved = saved.catch(() => undefined);
     return saved;
   }
 
   change(members: Partial<RelayCheckpoint>): Promise<void> {
-    return this.save({ ...this.#mark, ...members });
+    return this.save({ ...this.#checkpoint, ...members });
   }
 }

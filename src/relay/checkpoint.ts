@@ -1,33 +1,33 @@
 /**
- * The relay's checkpoint: all that it knows beside the delegation and the remote task, so that any process goes on where
- * another was killed. Limit: one remote task at a time.
+ * The relay's checkpoint: its only state besides the delegation and the remote task, so that any process continues where
+ * another was killed.
  */
 import * as z from "zod";
 import type { Message } from "../schema/a2a.ts";
 
-const markSchema = z.object({
+const checkpointSchema = z.object({
   /** The remote task and its conversation, as the server named them. */
   task: z.string().optional(),
   context: z.string().optional(),
-  /** How many of the delegation's answered questions the task has been given. */
+  /** How many of the delegation's answers the task has received. */
   turn: z.int().min(0),
-  /** How many follow-ups it has been given. */
+  /** How many follow-ups it has received. */
   said: z.int().min(0),
-  /** A message was on its way; whether it arrived is not known. */
+  /** A message is being sent; whether it arrived is unknown. */
   sending: z.boolean().optional(),
-  /** How the question looked that the newest answer is to. */
+  /** Key of the question that the newest answer is for; see `questionKey`. */
   asked: z.string().optional(),
 });
-export type RelayCheckpoint = z.infer<typeof markSchema>;
+export type RelayCheckpoint = z.infer<typeof checkpointSchema>;
 
-/** Undefined: there is none, or it is not the relay's. */
+/** Undefined: there is none, or another program wrote it. */
 export function readCheckpoint(checkpoint: unknown): RelayCheckpoint | undefined {
-  const parsed = markSchema.safeParse(checkpoint);
+  const parsed = checkpointSchema.safeParse(checkpoint);
   return parsed.success ? parsed.data : undefined;
 }
 
-/** How many questions of a delegation were answered. */
-export function turnsIn(history: readonly Message[]): number {
+/** How many questions of a delegation are answered. */
+export function countAnswers(history: readonly Message[]): number {
   const ids = history.flatMap(({ role, metadata }) => {
     return role === "ROLE_USER" && typeof metadata?.interrupt_id === "string" ? [metadata.interrupt_id] : [];
   });

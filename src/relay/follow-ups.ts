@@ -1,30 +1,30 @@
 /**
- * What is said to the agent while it works, passed on one by one, in order, once each. Limit: what a killed run had sent
- * and not yet counted is sent again, unless the task's history has it.
+ * Sends follow-ups to the remote task, one by one, in order, once each. Limit: one that a killed run sent but did not count
+ * is sent again, unless the task's history has it.
  */
 import type { Message } from "../schema/a2a.ts";
 
-export interface FollowUpsOptions {
-  /** How many were passed on by earlier runs. */
-  readonly said: number;
-  readonly say: (message: Message) => Promise<void>;
-  /** One more was passed on. */
-  readonly count: () => Promise<void>;
+export interface FollowUpSenderOptions {
+  /** How many earlier runs sent. */
+  readonly sent: number;
+  readonly send: (message: Message) => Promise<void>;
+  /** Called after each that was sent. */
+  readonly onSent: () => Promise<void>;
   readonly onError: (error: unknown) => void;
 }
 
-export class FollowUps {
-  readonly #options: FollowUpsOptions;
+export class FollowUpSender {
+  readonly #options: FollowUpSenderOptions;
   readonly #waiting: Message[] = [];
   readonly #known = new Set<string>();
   #skip: number;
   #begun = false;
   #ended = false;
-  #saying = false;
+  #sending = false;
 
-  constructor(options: FollowUpsOptions) {
+  constructor(options: FollowUpSenderOptions) {
     this.#options = options;
-    this.#skip = options.said;
+    this.#skip = options.sent;
   }
 
   add(message: Message): void {
@@ -33,7 +33,7 @@ export class FollowUps {
     void this.#pump();
   }
 
-  /** The task is there; its history tells what it has heard. */
+  /** Starts sending: the task exists. Skips messages that its history has. */
   begin(history: readonly Message[]): void {
     for (const { messageId, role } of history) if (role === "ROLE_USER") this.#known.add(messageId);
     this.#begun = true;
@@ -45,17 +45,17 @@ export class FollowUps {
   }
 
   async #pump(): Promise<void> {
-    if (this.#saying || !this.#begun) return;
-    this.#saying = true;
+    if (this.#sending || !this.#begun) return;
+    this.#sending = true;
     try {
       for (let next = this.#waiting.shift(); next && !this.#ended; next = this.#waiting.shift()) {
-        if (!this.#known.has(next.messageId)) await this.#options.say(next);
-        await this.#options.count();
+        if (!this.#known.has(next.messageId)) await this.#options.send(next);
+        await this.#options.onSent();
       }
     } catch (error) {
       if (!this.#ended) this.#options.onError(error);
     } finally {
-      this.#saying = false;
+      this.#sending = false;
     }
   }
 }

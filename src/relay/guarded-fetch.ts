@@ -1,18 +1,18 @@
 /**
- * The fetch that the SDK is given: credentials for the server's own origin alone, no redirects, answers bounded, and
- * failures as RemoteError. Limit: event streams are bounded by the SDK, one event at a time.
+ * The fetch that the SDK uses: it sends credentials only to the server's own origin, follows no redirects, bounds answers,
+ * and throws failures as RemoteError. The SDK bounds event streams, one event at a time.
  */
 import { RemoteError, toRemoteError } from "./remote-error.ts";
 
 /** More than a delegation holds, with room for a history. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** As much of fetch as the relay needs. */
+/** The part of fetch that the relay needs. */
 export type Dial = (url: URL, init: RequestInit) => Promise<Response>;
 
 export interface GuardOptions {
   readonly fetch: Dial;
-  /** Where the headers may go. */
+  /** The only origin that gets the headers. */
   readonly origin: string;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -32,22 +32,22 @@ export function guardedFetch({ fetch, origin, headers: own }: GuardOptions): typ
     const { ok, status } = response;
     if (ok && response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
     const text = await bounded(response);
-    if (!ok) judge(status, text);
+    if (!ok) throwIfRefused(status, text);
     return new Response(status === 204 ? null : text, { status, headers: response.headers });
   };
 }
 
-/** Returns when the body is an error of A2A's own, for the SDK to read. */
-function judge(status: number, text: string): void {
+/** Throws for a status that is no success, unless the body is an A2A error, which the SDK reads. */
+function throwIfRefused(status: number, text: string): void {
   if (status === 401 || status === 403) {
-    throw new RemoteError("refused", `the A2A server does not let the relay in (HTTP ${status})`);
+    throw new RemoteError("refused", `the A2A server refused the credentials (HTTP ${status})`);
   }
   if (status === 429 || status === 503) {
-    throw new RemoteError("unsent", `the A2A server takes no more just now (HTTP ${status})`);
+    throw new RemoteError("unsent", `the A2A server is overloaded (HTTP ${status})`);
   }
   if (status >= 500 || status === 408) {
     if (status === 500 && isA2aError(text)) return;
-    throw new RemoteError("away", `the A2A server is out of order (HTTP ${status})`);
+    throw new RemoteError("away", `the A2A server failed (HTTP ${status})`);
   }
   if (status < 400 || !isA2aError(text)) {
     throw new RemoteError("broken", `the A2A server answered with HTTP ${status}`);

@@ -1,19 +1,17 @@
-/**
- * What the end of a remote task is to its delegation. Limit: words of the agent pass, those of its software do not.
- */
+/** The outcome of a delegation for each end of a remote task. The agent's text passes, that of its software does not. */
 import { type Artifact, type Message, textOf } from "../schema/a2a.ts";
 import { truncate } from "../schema/text.ts";
 import type { RelayOutcome } from "./port.ts";
 import type { RemoteError } from "./remote-error.ts";
 
-/** How SDKs of A2A begin the text of an exception that nobody caught. */
+/** How A2A SDKs begin the text of an uncaught exception. */
 const UNCAUGHT = "Agent execution error:";
 const MAX_MESSAGE = 4096;
-const AGAIN_SECONDS = 5;
+const RETRY_SECONDS = 5;
 const REFUSED_SECONDS = 30;
 
-/** `said` stands with the end itself; `message` may be older. */
-export function reply(
+/** `said` came with the final status; `message` may be older. */
+export function replied(
   state: "completed" | "failed" | "rejected",
   message: Message | undefined,
   artifacts: readonly Artifact[],
@@ -31,8 +29,8 @@ export function reply(
   return { kind: "reply", reply: { state, ...(message && { message: bare(message) }), ...output, ...error } };
 }
 
-/** The same question, asked again, has the same id: it is counted, not named by what it says. */
-export function question(kind: "input" | "auth", message: Message | undefined, turn: number): RelayOutcome {
+/** The id counts the questions, so the same question asked again has the same id. */
+export function asked(kind: "input" | "auth", message: Message | undefined, turn: number): RelayOutcome {
   const said = message && message.parts.length > 0 ? { message: bare(message) } : {};
   return { kind: "ask", interrupt: { kind, request_id: `turn-${turn}`, ...said } };
 }
@@ -42,9 +40,9 @@ export function canceled(message: Message | undefined): RelayOutcome {
   return { kind: "canceled", text: text === "" ? undefined : text };
 }
 
-/** It may go better later; no attempt is spent. */
-export function waiting({ kind, message }: RemoteError): RelayOutcome {
-  const delaySeconds = kind === "refused" ? REFUSED_SECONDS : AGAIN_SECONDS;
+/** A later try may succeed; no attempt is spent. */
+export function released({ kind, message }: RemoteError): RelayOutcome {
+  const delaySeconds = kind === "refused" ? REFUSED_SECONDS : RETRY_SECONDS;
   return { kind: "release", delaySeconds, reason: message };
 }
 
@@ -52,8 +50,8 @@ export function failed({ message }: RemoteError, retryable: boolean): RelayOutco
   return { kind: "reply", reply: { state: "failed", error: { code: "remote_error", message, retryable } } };
 }
 
-/** Half of it may have been done; an attempt is spent, and the next begins anew. */
-export function lost({ message }: RemoteError): RelayOutcome {
+/** Part of the work may be done. An attempt is spent, and the next one starts over. */
+export function taskLost({ message }: RemoteError): RelayOutcome {
   const error = { code: "remote_task_lost", message, retryable: true };
   return { kind: "reply", reply: { state: "failed", error } };
 }
@@ -63,7 +61,7 @@ export function tooLarge(): RelayOutcome {
   return { kind: "reply", reply: { state: "failed", error: { code: "payload_too_large", message } } };
 }
 
-/** The task and the conversation of the remote mean nothing on this side. */
+/** Without the remote's task and context ids, which mean nothing here. */
 function bare({ taskId: _task, contextId: _context, ...message }: Message): Message {
   return message;
 }

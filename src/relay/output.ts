@@ -1,25 +1,25 @@
 /**
- * The artifacts of a remote task, and what the broker has of them. Chunks that come close together go as one, what came
- * by a snapshot as well is not sent twice. Limit: what outgrows a delegation ends the run.
+ * The artifacts of a remote task, and how much of them the broker has. Chunks that arrive close together are sent as one, and
+ * nothing is sent twice. Output that is too large for a delegation ends the run.
  */
 import type { Artifact } from "../schema/a2a.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { RelayPort } from "./port.ts";
 
-/** At most so often, for the events of a delegation are counted. */
+/** The least time between two rounds, because a delegation has a limit of events. */
 const EVERY_MS = 250;
-/** Of what goes at once: well below the least body limit that a broker is run with. A part is not divided. */
+/** The size of one call, well below the usual body limit of a broker. A part is not divided. */
 const CALL_BYTES = 512 * 1024;
 
-/** The remote's output is more than a delegation holds. */
-export class TooLargeError extends Error {
+/** The remote's output exceeds the size of a delegation. */
+export class OutputTooLargeError extends Error {
   override readonly name = "TooLargeError";
 }
 
-interface Kept {
+interface Tracked {
   artifact: Artifact;
   bytes: number;
-  /** How many of its parts the broker has; none when the whole must take its place. */
+  /** How many of its parts the broker has; "none": the whole artifact must replace what it has. */
   sent: number | "none";
   lastChunk: boolean;
 }
@@ -29,13 +29,13 @@ const sameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) 
 
 export class Output {
   readonly #port: RelayPort;
-  readonly #kept = new Map<string, Kept>();
+  readonly #artifacts = new Map<string, Tracked>();
   #bytes = 0;
-  /** The broker takes no more events of this delegation; the rest goes with the reply. */
+  /** The broker accepts no more artifacts of this delegation; the rest goes with the reply. */
   #full = false;
   #sending: Promise<void> = Promise.resolve();
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Told when sending failed in the background. */
+  /** Called when sending failed in the background. */
   readonly #onError: (error: unknown) => void;
 
   constructor(port: RelayPort, onError: (error: unknown) => void) {
@@ -47,11 +47,11 @@ export class Output {
   }
 
   get isEmpty(): boolean {
-    return this.#kept.size === 0;
+    return this.#artifacts.size === 0;
   }
 
   chunk(artifact: Artifact, append: boolean, lastChunk: boolean): void {
-    const known = this.#kept.get(artifact.artifactId);
+    const known = this.#artifacts.get(artifact.artifactId);
     if (known && append) {
       const parts = [...known.artifact.parts, ...artifact.parts];
       const bytes = known.bytes + sizeOf(artifact.parts);
@@ -62,10 +62,10 @@ export class Output {
     this.#flushSoon();
   }
 
-  /** All that the task has, as the server keeps it: it decides. */
+  /** The artifacts of the whole task; they replace what the chunks built. */
   snapshot(artifacts: readonly Artifact[]): void {
     for (const artifact of artifacts) {
-      const known = this.#kept.get(artifact.artifactId);
+      const known = this.#artifacts.get(artifact.artifactId);
       if (known && sameJson(known.artifact, artifact)) continue;
       const before = known?.artifact.parts ?? [];
       const grew = known && sameJson(before, artifact.parts.slice(0, before.length));
@@ -81,32 +81,32 @@ export class Output {
     }, EVERY_MS);
   }
 
-  /** Sends all that the broker lacks. */
+  /** Sends everything that the broker does not have yet. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     return this.#next(() => this.#flush());
   }
 
-  /** One call after the other. */
+  /** Runs one call after the other. */
   #next(work: () => Promise<void>): Promise<void> {
     const sent = this.#sending.then(work);
     this.#sending = sent.catch(() => undefined);
     return sent;
   }
 
-  /** Once each; what comes meanwhile has its turn with the next. */
+  /** Sends each artifact once; what arrives meanwhile is sent in the next round. */
   async #round(): Promise<void> {
-    for (const id of [...this.#kept.keys()]) {
-      const kept = this.#kept.get(id);
+    for (const id of [...this.#artifacts.keys()]) {
+      const kept = this.#artifacts.get(id);
       if (kept && isBehind(kept) && !this.#full) await this.#send(kept);
     }
-    if (!this.#full && [...this.#kept.values()].some(isBehind)) this.#flushSoon();
+    if (!this.#full && [...this.#artifacts.values()].some(isBehind)) this.#flushSoon();
   }
 
-  /** What only the reply can carry. */
+  /** What the broker does not have yet; the reply carries it. */
   rest(): Artifact[] {
-    return [...this.#kept.values()].filter(isBehind).map(({ artifact }) => artifact);
+    return [...this.#artifacts.values()].filter(isBehind).map(({ artifact }) => artifact);
   }
 
   stop(): void {
@@ -115,21 +115,26 @@ export class Output {
     this.#full = true;
   }
 
-  #put(artifact: Artifact, sent: Kept["sent"], lastChunk: boolean, bytes = sizeOf(artifact)): void {
-    this.#bytes += bytes - (this.#kept.get(artifact.artifactId)?.bytes ?? 0);
-    this.#kept.set(artifact.artifactId, { artifact, bytes, sent, lastChunk });
-    if (this.#bytes > LIMITS.delegation_bytes.value) throw new TooLargeError("the artifacts are too large");
+  #put(artifact: Artifact, sent: Tracked["sent"], lastChunk: boolean, bytes = sizeOf(artifact)): void {
+    this.#bytes += bytes - (this.#artifacts.get(artifact.artifactId)?.bytes ?? 0);
+    this.#artifacts.set(artifact.artifactId, { artifact, bytes, sent, lastChunk });
+    if (this.#bytes > LIMITS.delegation_bytes.value)
+      throw new OutputTooLargeError("the artifacts are too large");
   }
 
   async #flush(): Promise<void> {
-    for (const id of [...this.#kept.keys()]) {
-      for (let kept = this.#kept.get(id); kept && isBehind(kept) && !this.#full; kept = this.#kept.get(id)) {
+    for (const id of [...this.#artifacts.keys()]) {
+      for (
+        let kept = this.#artifacts.get(id);
+        kept && isBehind(kept) && !this.#full;
+        kept = this.#artifacts.get(id)
+      ) {
         await this.#send(kept);
       }
     }
   }
 
-  async #send({ artifact, sent, lastChunk }: Kept): Promise<void> {
+  async #send({ artifact, sent, lastChunk }: Tracked): Promise<void> {
     const from = sent === "none" ? 0 : sent;
     const until = from + fitting(artifact.parts.slice(from));
     const whole = until === artifact.parts.length;
@@ -139,22 +144,22 @@ export class Output {
       lastChunk: lastChunk && whole,
     });
     if (outcome === "full") this.#full = true;
-    if (outcome === "too_large") throw new TooLargeError("the artifacts are too large");
-    const now = this.#kept.get(artifact.artifactId);
+    if (outcome === "too_large") throw new OutputTooLargeError("the artifacts are too large");
+    const now = this.#artifacts.get(artifact.artifactId);
     if (!now) return;
     if (outcome !== "kept") return;
-    // More may have come meanwhile; a replacement has begun anew.
+    // Parts may have arrived meanwhile, or a replacement.
     const grew =
       now.sent === sent && sameJson(now.artifact.parts.slice(0, until), artifact.parts.slice(0, until));
     if (grew) now.sent = until;
   }
 }
 
-function isBehind({ artifact, sent }: Kept): boolean {
+function isBehind({ artifact, sent }: Tracked): boolean {
   return sent === "none" || sent < artifact.parts.length;
 }
 
-/** How many parts go at once; one at least. */
+/** How many parts fit into one call; at least one. */
 function fitting(parts: Artifact["parts"]): number {
   let bytes = 0;
   const over = parts.findIndex((part, index) => {

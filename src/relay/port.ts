@@ -1,13 +1,13 @@
 /**
- * What the relay needs of whoever runs it: one delegation under one lease. Limit: shapes only; how the broker is reached
- * is the port's business, over HTTP from outside and by its verbs inside.
+ * What the relay needs from the program that runs it: one delegation under one lease. `errand relay` implements it over
+ * HTTP, a gateway by function calls.
  */
 import type { Artifact, Message } from "../schema/a2a.ts";
 import type { InterruptInput } from "../schema/interrupt.ts";
 import type { Lease, ReplyInput } from "../schema/lease.ts";
 import type { Checkpoint } from "../schema/values.ts";
 
-/** `kept`; `full`: the delegation accepts only its reply; `too_large`: its reply will be refused too. */
+/** `full`: the delegation accepts no more artifacts; `too_large`: the broker refuses the reply too. */
 export type ArtifactOutcome = "kept" | "full" | "too_large";
 
 export interface ArtifactChunk {
@@ -20,21 +20,21 @@ export interface RelayPort {
   readonly lease: Lease;
   /** Aborts when this run must stop: the lease is lost, or the process ends. */
   readonly signal: AbortSignal;
-  /** After the abort: whether nobody wants the delegation any more. False when another run may go on with it. */
+  /** After the abort: true when the delegation is over, false when another run may continue it. */
   readonly isOver: () => Promise<boolean>;
   /** Resolves when the broker has it; rejects when the lease is lost. */
   readonly saveCheckpoint: (checkpoint: Checkpoint) => Promise<void>;
-  /** Never waits and never fails; the port keeps the broker's pace. */
+  /** Never waits and never fails; the port limits the rate. */
   readonly progress: (message: string) => void;
-  /** One at a time, across a broker that is away; rejects when the lease is lost. */
+  /** Call it once at a time. Repeats while the broker is away; rejects when the lease is lost. */
   readonly artifact: (chunk: ArtifactChunk) => Promise<ArtifactOutcome>;
-  /** Calls back for each follow-up, from the first of the delegation on. */
+  /** Calls back for each follow-up, from the delegation's first. */
   readonly onMessage: (listener: (message: Message) => void) => void;
-  /** A line for the log: no message bodies, no credentials. */
+  /** Writes a line to the log: no message bodies, no credentials. */
   readonly note: (what: string) => void;
 }
 
-/** How a run ends. What a port cannot pass on any more, since its signal aborted, it drops. */
+/** How a run ends. After its signal aborted, a port drops what it can no longer send. */
 export type RelayOutcome =
   | { readonly kind: "reply"; readonly reply: Omit<ReplyInput, "next"> }
   | { readonly kind: "ask"; readonly interrupt: InterruptInput }

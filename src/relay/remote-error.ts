@@ -1,6 +1,6 @@
 /**
- * What can go wrong with the A2A server, in few kinds and in words of our own: what it or the network says stays behind,
- * for it may hold what is nobody's business. Limit: kinds say what to do, not what happened.
+ * Failures of the A2A server, in a few kinds that say what to do next. The texts are our own, because those of the server or
+ * the network may contain secrets.
  */
 import {
   A2AError,
@@ -10,16 +10,16 @@ import {
 } from "@a2a-js/sdk/errors";
 
 /**
- * `unsent` it was not reached, so nothing happened · `away` no answer came, so it is not known what happened ·
- * `refused` it does not let us in · `gone` it does not know the task · `unsupported` it does not do that ·
- * `failed` it says no · `broken` what it says is not A2A.
+ * `unsent`: not reached, so nothing happened · `away`: no answer, so what happened is unknown · `refused`: it refuses the
+ * credentials or the broker may not call it · `gone`: it does not know the task · `unsupported`: it lacks the operation ·
+ * `failed`: it refuses the request · `broken`: its answer is not A2A.
  */
 export type RemoteErrorKind = "unsent" | "away" | "refused" | "gone" | "unsupported" | "failed" | "broken";
 
 export class RemoteError extends Error {
   override readonly name = "RemoteError";
   readonly kind: RemoteErrorKind;
-  /** Whether it may go better another time. */
+  /** Whether another attempt may succeed. */
   readonly retryable: boolean;
 
   constructor(kind: RemoteErrorKind, message: string, retryable = false) {
@@ -29,7 +29,7 @@ export class RemoteError extends Error {
   }
 }
 
-/** Failures of the dial: no byte of the request was sent. */
+/** The connection failed: no byte of the request was sent. */
 const UNSENT = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -54,7 +54,7 @@ function member(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-/** What a fetch or the SDK threw. */
+/** Converts what fetch or the SDK threw. */
 export function toRemoteError(error: unknown): RemoteError {
   const chain = causes(error);
   const known = chain.find((one) => one instanceof RemoteError);

@@ -1,7 +1,4 @@
-/**
- * One A2A server, 1.0 or 0.3, found by its card. Limit: JSON-RPC and HTTP+JSON; a server that speaks gRPC alone is
- * refused.
- */
+/** One A2A server, 1.0 or 0.3, found by its card, over JSON-RPC or HTTP+JSON. Limit: a server with gRPC alone is refused. */
 import { SendMessageRequest } from "@a2a-js/sdk";
 import {
   type Client,
@@ -13,26 +10,26 @@ import {
 import type { Message } from "../schema/a2a.ts";
 import { withoutTrailingSlashes } from "../schema/text.ts";
 import { onAbort, TimeLimit } from "../util/timing.ts";
-import { patience, pause } from "./backoff.ts";
+import { pause, triesFor } from "./backoff.ts";
 import { type Dial, guardedFetch } from "./guarded-fetch.ts";
-import { isSame } from "./messages.ts";
+import { isSameMessage } from "./messages.ts";
 import { RemoteError, toRemoteError } from "./remote-error.ts";
 import { type RemoteTask, toMessage, toTask, toUpdate, type Update } from "./updates.ts";
 
 export interface RemoteOptions {
-  /** Of the server, or of its card when it ends in `.json`. */
+  /** URL of the server; or of its card, if it ends in `.json`. */
   readonly url: string;
   readonly fetch?: Dial | undefined;
-  /** Sent with every request to the URL's own origin, and to no other. */
+  /** Sent with every request to the URL's origin, and to no other origin. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 const CALL_MS = 30_000;
-/** Of the first word on a message: an agent may answer with nothing but a message, and that may take its time. */
+/** The time limit of a message's first answer, which may be an agent's whole reply. */
 const SEND_MS = 270_000;
-/** A stream that says nothing for so long may be dead; the task is looked at, and the stream opened again. */
+/** After this silence the task is read and the stream opened again, because the stream may be dead. */
 const SILENT_MS = 120_000;
-/** A card is read again after so long, and after every failure to reach what it names. */
+/** A card is read again after this time, and after each failure to reach the server. */
 const CARD_MS = 300_000;
 const LISTED = 50;
 const CANCEL_TRIES = 3;
@@ -45,7 +42,7 @@ export class Remote {
     this.#options = options;
   }
 
-  /** Reads the card, unless it was read a moment ago. Throws {@link RemoteError}. */
+  /** Reads the card, unless it was read recently. Throws {@link RemoteError}. */
   async open(signal: AbortSignal): Promise<Session> {
     const now = performance.now();
     if (this.#session === undefined || this.#session.until < now) {
@@ -60,7 +57,7 @@ export class Remote {
     }
   }
 
-  /** Tries a few times; `note` hears of it when that is not enough. Never throws. */
+  /** Tries a few times, then calls `note`. Never throws. */
   async cancel(task: string, note: (what: string) => void): Promise<void> {
     const { signal } = new AbortController();
     for (let failures = 0; ; failures += 1) {
@@ -69,16 +66,16 @@ export class Remote {
         return await session.cancel(task, signal);
       } catch (error) {
         const { kind, message } = toRemoteError(error);
-        // It is over, or never ends so.
+        // The task is over, or cannot be canceled.
         if (kind === "failed" || kind === "gone") return;
-        if (failures === CANCEL_TRIES || patience(kind) === 0)
+        if (failures === CANCEL_TRIES || triesFor(kind) === 0)
           return note(`the task was not canceled: ${message}`);
         await pause(failures, signal);
       }
     }
   }
 
-  /** The next to ask reads the card anew. */
+  /** The next call reads the card again. */
   forget(): void {
     this.#session = undefined;
   }
@@ -107,7 +104,7 @@ export class Remote {
       return new Session(client, card.capabilities?.streaming === true);
     } catch (error) {
       const failure = toRemoteError(error);
-      // Whatever goes wrong with the card, no message was sent.
+      // The card failed, so no message was sent.
       const { kind } = failure;
       if (kind === "away") throw new RemoteError("unsent", failure.message);
       if (kind !== "broken") throw failure;
@@ -125,7 +122,7 @@ export class Session {
     this.streaming = streaming;
   }
 
-  /** Hands a message over. Ends when the server has said all, or the connection was cut. */
+  /** Sends a message and yields its updates, until the server ends the stream or the connection breaks. */
   async *send(message: Message, signal: AbortSignal): AsyncGenerator<Update, void> {
     const request = toRequest(message);
     if (this.streaming) {
@@ -139,8 +136,8 @@ export class Session {
     else yield { kind: "task", task: toTask(result) };
   }
 
-  /** A message beside what is going on; what comes of it is seen on the task. */
-  async say(message: Message, signal: AbortSignal): Promise<void> {
+  /** Sends a follow-up. Its effect shows on the task. */
+  async sendFollowUp(message: Message, signal: AbortSignal): Promise<void> {
     const request = toRequest(message);
     await call(signal, (inner) => this.#client.sendMessage(request, { signal: inner }));
   }
@@ -163,7 +160,7 @@ export class Session {
     );
   }
 
-  /** The task that was made of this message, if the server can list its tasks. */
+  /** The task that this message created, if the server can list its tasks. */
   async find(message: Message, signal: AbortSignal): Promise<RemoteTask | undefined> {
     const { tasks } = await call(signal, (inner) =>
       this.#client.listTasks(
@@ -180,7 +177,7 @@ export class Session {
         { signal: inner },
       ),
     );
-    return tasks.map(toTask).find(({ history }) => history.some((one) => isSame(one, message)));
+    return tasks.map(toTask).find(({ history }) => history.some((one) => isSameMessage(one, message)));
   }
 }
 

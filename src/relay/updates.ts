@@ -1,6 +1,6 @@
 /**
- * What an A2A server tells, brought from the SDK's objects to the broker's 1.0 JSON. Limit: whatever has no place in
- * the broker's schemas (a part without content, an unknown role) is left out, not refused.
+ * Converts the SDK's objects to the broker's A2A 1.0 JSON. Whatever the broker's schemas do not allow (a part without
+ * content, an unknown role) is dropped, not refused.
  */
 import {
   Artifact as A2aArtifact,
@@ -15,7 +15,7 @@ import { LIMITS } from "../schema/limits.ts";
 import { RemoteError } from "./remote-error.ts";
 
 export interface RemoteStatus {
-  /** Undefined: none, or one that A2A does not have. */
+  /** Undefined: none, or an unknown one. */
   readonly state: KnownA2aState | undefined;
   readonly message: Message | undefined;
   readonly timestamp: string | undefined;
@@ -47,7 +47,7 @@ export type Update =
       readonly lastChunk: boolean;
     };
 
-/** As deep as a body may be, with room for what stands around a part. */
+/** The depth limit of a body, with room for what surrounds a part. */
 const MAX_DEPTH = LIMITS.json_depth.value - 8;
 
 function isDeeper(value: unknown, left: number): boolean {
@@ -107,7 +107,7 @@ export function toTask({ id, contextId, status, artifacts, history }: Task): Rem
   };
 }
 
-/** Nothing for what says nothing. */
+/** Undefined for an empty or unknown update. */
 export function toUpdate({ payload }: StreamResponse): Update | undefined {
   switch (payload?.$case) {
     case "message":

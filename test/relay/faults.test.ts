@@ -117,11 +117,11 @@ test("credentials go to the server, and into nothing else", async () => {
   expect(JSON.stringify([done, relayed.notes, relayed.events])).not.toContain("canary");
 });
 
-test("a server that does not let the relay in is told of, and costs no attempt", async () => {
+test("a server that refuses the credentials costs no attempt, and the release says so", async () => {
   const { delegate, relayed, api } = await setup({ bearer: "right", turn: (turn) => turn.message("in") });
   const id = await delegate("enter");
   const released = await until(() => relayed.events.find(({ type }) => type === "released"), SLOW);
-  expect(released).toMatchObject({ reason: "the A2A server does not let the relay in (HTTP 401)" });
+  expect(released).toMatchObject({ reason: "the A2A server refused the credentials (HTTP 401)" });
   expect((await api.get(id)).body).toMatchObject({ state: "submitted", attempt: 1 });
 });
 

@@ -5,8 +5,8 @@
 import * as z from "zod";
 import type { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
-import { abandon, UNWANTED } from "../../relay/abandon.ts";
-import { patiently } from "../../relay/backoff.ts";
+import { cancelTask, ENDED_WITHOUT_AGENT } from "../../relay/abandon.ts";
+import { retryWhileAway } from "../../relay/backoff.ts";
 import type { Remote } from "../../relay/remote.ts";
 import { toRemoteError } from "../../relay/remote-error.ts";
 import { sleep } from "../../util/timing.ts";
@@ -19,7 +19,7 @@ const AT_ONCE = 8;
 /** A relay that holds the lease cancels the task itself; it gets this long. */
 const SETTLE_MS = 1_000;
 
-const failedSchema = z.looseObject({ error: z.looseObject({ code: z.enum(UNWANTED) }) });
+const failedSchema = z.looseObject({ error: z.looseObject({ code: z.enum(ENDED_WITHOUT_AGENT) }) });
 
 export interface OrphanOptions {
   readonly delegator: Delegator;
@@ -56,7 +56,7 @@ export async function cancelOrphanedTasks(options: OrphanOptions): Promise<void>
 async function findRecent({ delegator, target, signal }: OrphanOptions, cancels: Cancels): Promise<void> {
   const known = new Set<string>();
   const look = async () => {
-    for (const error_code of UNWANTED) {
+    for (const error_code of ENDED_WITHOUT_AGENT) {
       let left = RECENT;
       for await (const { id, finished_at } of delegator.list({ target, error_code }, { signal })) {
         const isRecent = finished_at && Date.now() - Date.parse(finished_at) < RECENT_MS;
@@ -97,7 +97,7 @@ class Cancels {
     try {
       await sleep(afterMs, signal);
       const delegation = await delegator.get(id, { signal });
-      await patiently(signal, () => abandon(remote, delegation, signal));
+      await retryWhileAway(signal, () => cancelTask(remote, delegation, signal));
     } catch (error) {
       if (signal.aborted) return;
       const why = error instanceof ErrandApiError ? error.code : toRemoteError(error).message;

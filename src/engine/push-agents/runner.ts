@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { readRecord } from "../../lifecycle/record.ts";
-import { abandon } from "../../relay/abandon.ts";
+import { cancelTask } from "../../relay/abandon.ts";
 import type { RelayOutcome } from "../../relay/port.ts";
 import { relay } from "../../relay/relay.ts";
 import { Remote } from "../../relay/remote.ts";
@@ -32,7 +32,7 @@ const RELOAD_MS = 15_000;
 const WAIT_SECONDS = 10;
 
 /** Among outgoing calls the number of this one; no event has it. */
-export const ABANDON = 0;
+export const CANCEL_TASK = 0;
 /** Whoever holds the lease cancels the task itself, and at once. */
 const SETTLE_MS = 1_000;
 /** Of one try. */
@@ -98,14 +98,16 @@ export class PushAgentRunner implements PushAgentService {
   /** Another gateway says so. Work of those that are new may have been told of before. */
   reload(): void {
     const before = this.#names;
-    const work = this.#load().then(() => this.#look([...this.#names].filter((name) => !before.has(name))));
+    const work = this.#load().then(() =>
+      this.#wakeWithWork([...this.#names].filter((name) => !before.has(name))),
+    );
     void this.#track(work);
   }
 
   /** Wakes may have been missed. */
   lookAgain(): void {
     this.#missed = true;
-    const work = this.#load().then(() => this.#look(this.#names));
+    const work = this.#load().then(() => this.#wakeWithWork(this.#names));
     void this.#track(
       work.then(() => {
         this.#missed = false;
@@ -131,12 +133,12 @@ export class PushAgentRunner implements PushAgentService {
     if (!this.#names.has(agent)) return;
     const broker = this.#broker();
     await broker.outbound
-      .add({ delegation_id, ticket: ABANDON })
+      .add({ delegation_id, ticket: CANCEL_TASK })
       .catch((error: unknown) => warn(broker, error, "task of a push agent not canceled"));
   }
 
   /** One try; null when there is no more to do, or after how long to try again, ms. */
-  async abandon(delegation_id: string, stopping: AbortSignal): Promise<number | null> {
+  async cancelTaskOf(delegation_id: string, stopping: AbortSignal): Promise<number | null> {
     const { redis, shards, clock, log } = this.#broker();
     const record = await readRecord(redis, shards, delegation_id);
     if (!record?.finished || record.checkpoint === null) return null;
@@ -148,7 +150,7 @@ export class PushAgentRunner implements PushAgentService {
     if (!remote) return null;
     const limit = new TimeLimit(ABANDON_MS, stopping);
     try {
-      await abandon(remote, { ...delegation, checkpoint: JSON.parse(checkpoint) }, limit.signal);
+      await cancelTask(remote, { ...delegation, checkpoint: JSON.parse(checkpoint) }, limit.signal);
       return null;
     } catch {
       const isGivenUp = age > ABANDON_FOR_MS;
@@ -160,7 +162,7 @@ export class PushAgentRunner implements PushAgentService {
   }
 
   /** One after the other; an agent without work gets no loop. */
-  async #look(names: Iterable<string>): Promise<void> {
+  async #wakeWithWork(names: Iterable<string>): Promise<void> {
     for (const name of names) {
       if (this.#stopping.signal.aborted) return;
       const { waiting, delayed } = await this.#broker().agents.counts(name);
@@ -188,7 +190,7 @@ export class PushAgentRunner implements PushAgentService {
       try {
         if (held.size >= AT_ONCE) await Promise.race(held);
         loop.again = false;
-        const granted = await this.#claim(agent);
+        const granted = await this.#lease(agent);
         if (granted) {
           const run = this.#track(this.#serve(agent, granted)).finally(() => held.delete(run));
           held.add(run);
@@ -205,7 +207,7 @@ export class PushAgentRunner implements PushAgentService {
     if (!this.#names.has(agent)) this.#servers.delete(agent);
   }
 
-  async #claim(agent: string): Promise<Lease | undefined> {
+  async #lease(agent: string): Promise<Lease | undefined> {
     const broker = this.#broker();
     const wanted = { wait_seconds: WAIT_SECONDS, max: 1, worker_id: `gateway-${broker.gateway}` };
     const principal = toPrincipal(`agent:${agent}`);
@@ -221,7 +223,7 @@ export class PushAgentRunner implements PushAgentService {
       const outcome = server
         ? await relay(held.port(), server)
         : ({ kind: "release", delaySeconds: 1, reason: "the agent is not called any more" } as const);
-      await this.#tell(agent, outcome);
+      await this.#writePresence(agent, outcome);
       await held.end(outcome);
     } finally {
       held.close();
@@ -251,7 +253,7 @@ export class PushAgentRunner implements PushAgentService {
   }
 
   /** For its presence: work that waits for its server says that the server is away. */
-  async #tell(agent: string, outcome: RelayOutcome): Promise<void> {
+  async #writePresence(agent: string, outcome: RelayOutcome): Promise<void> {
     if (outcome.kind === "stopped") return;
     const since = outcome.kind === "release" ? Date.now() : null;
     await this.#broker()
