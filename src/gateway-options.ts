@@ -38,6 +38,8 @@ export interface GatewayOptions {
   readonly callbackLookup?: LookupFunction;
   /** The retry delay of a callback that has been failing for `triedForMs`; for tests. */
   readonly callbackRetryMs?: (triedForMs: number) => number;
+  /** How long the loop of a push agent waits for more work, s. Default 10. For tests. */
+  readonly pushAgentWaitSeconds?: number | undefined;
   /** How long a request may take to arrive; for tests. */
   readonly arrival?: Arrival;
   readonly log: Log;

@@ -75,7 +75,7 @@ export function wireEngine(options: GatewayOptions, given: Given): Engine {
   };
   const writer = new Writer(redis, shards, clock, retentionMs, observe, memory);
   const agents = new AgentStore(redis, shards, clock, retentionMs);
-  const pushAgents = new PushAgentRunner(() => broker);
+  const pushAgents = new PushAgentRunner(() => broker, options.pushAgentWaitSeconds);
   const cascades = new Cascades(() => broker);
   const handoff = new Handoff({
     shards,

@@ -129,5 +129,5 @@ export interface PushAgentService {
   /** A delegation ended without its agent: cancels the task on the agent's server. */
   ended(agent: string, delegation_id: string): Promise<void>;
   /** Tries that cancel once. Resolves to null when it is done, or to the delay of the next try, ms. */
-  abandon(delegation_id: string, stopping: AbortSignal): Promise<number | null>;
+  cancelTaskOf(delegation_id: string, stopping: AbortSignal): Promise<number | null>;
 }

@@ -22,6 +22,8 @@ export interface RemoteOptions {
   readonly fetch?: Dial | undefined;
   /** Sent with every request to the URL's origin, and to no other origin. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The time limit of a call other than sending a message, ms. Default 30 s. */
+  readonly callMs?: number | undefined;
 }
 
 const CALL_MS = 30_000;
@@ -38,8 +40,11 @@ export class Remote {
   readonly #options: RemoteOptions;
   #session: { readonly of: Promise<Session>; readonly until: number } | undefined;
 
+  readonly #callMs: number;
+
   constructor(options: RemoteOptions) {
     this.#options = options;
+    this.#callMs = options.callMs ?? CALL_MS;
   }
 
   /** Reads the card, unless it was read recently. Throws {@link RemoteError}. */
@@ -50,7 +55,7 @@ export class Remote {
     }
     const { of } = this.#session;
     try {
-      return await within(signal, CALL_MS, (inner) => unlessAborted(of, inner));
+      return await within(signal, this.#callMs, (inner) => unlessAborted(of, inner));
     } catch (error) {
       this.forget();
       throw error;
@@ -85,7 +90,7 @@ export class Remote {
     const { origin } = new URL(url);
     const fetch = guardedFetch({ fetch: this.#options.fetch ?? globalThis.fetch, origin, headers });
     const fetchImpl: typeof fetch = (input, init) => {
-      return fetch(input, { signal: AbortSignal.timeout(CALL_MS), ...init });
+      return fetch(input, { signal: AbortSignal.timeout(this.#callMs), ...init });
     };
     const legacyCompat = { enabled: true };
     const cardResolver = new DefaultAgentCardResolver({ fetchImpl, legacyCompat });
@@ -101,7 +106,7 @@ export class Remote {
     try {
       const card = await cardResolver.resolve(base, path);
       const client = await factory.createFromAgentCard(card);
-      return new Session(client, card.capabilities?.streaming === true);
+      return new Session(client, card.capabilities?.streaming === true, this.#callMs);
     } catch (error) {
       const failure = toRemoteError(error);
       // The card failed, so no message was sent.
@@ -116,10 +121,12 @@ export class Remote {
 export class Session {
   readonly streaming: boolean;
   readonly #client: Client;
+  readonly #callMs: number;
 
-  constructor(client: Client, streaming: boolean) {
+  constructor(client: Client, streaming: boolean, callMs: number) {
     this.#client = client;
     this.streaming = streaming;
+    this.#callMs = callMs;
   }
 
   /** Sends a message and yields its updates, until the server ends the stream or the connection breaks. */
@@ -139,7 +146,7 @@ export class Session {
   /** Sends a follow-up. Its effect shows on the task. */
   async sendFollowUp(message: Message, signal: AbortSignal): Promise<void> {
     const request = toRequest(message);
-    await call(signal, (inner) => this.#client.sendMessage(request, { signal: inner }));
+    await this.#call(signal, (inner) => this.#client.sendMessage(request, { signal: inner }));
   }
 
   subscribe(id: string, signal: AbortSignal): AsyncGenerator<Update, void> {
@@ -148,21 +155,21 @@ export class Session {
 
   async get(id: string, signal: AbortSignal): Promise<RemoteTask> {
     return toTask(
-      await call(signal, (inner) =>
+      await this.#call(signal, (inner) =>
         this.#client.getTask({ tenant: "", id, historyLength: undefined }, { signal: inner }),
       ),
     );
   }
 
   async cancel(id: string, signal: AbortSignal): Promise<void> {
-    await call(signal, (inner) =>
+    await this.#call(signal, (inner) =>
       this.#client.cancelTask({ tenant: "", id, metadata: undefined }, { signal: inner }),
     );
   }
 
   /** The task that this message created, if the server can list its tasks. */
   async find(message: Message, signal: AbortSignal): Promise<RemoteTask | undefined> {
-    const { tasks } = await call(signal, (inner) =>
+    const { tasks } = await this.#call(signal, (inner) =>
       this.#client.listTasks(
         {
           tenant: "",
@@ -179,14 +186,14 @@ export class Session {
     );
     return tasks.map(toTask).find(({ history }) => history.some((one) => isSameMessage(one, message)));
   }
+
+  #call<T>(signal: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return within(signal, this.#callMs, ask);
+  }
 }
 
 function toRequest(message: Message): SendMessageRequest {
   return SendMessageRequest.fromJSON({ message, configuration: { returnImmediately: true } });
-}
-
-async function call<T>(signal: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  return within(signal, CALL_MS, ask);
 }
 
 async function* updates(

@@ -282,15 +282,16 @@ test("a push agent that was written and not told of is found, and told of by the
 
 test("no wake is lost as loops end", async () => {
   const server = await startA2aServer({ turn: (turn) => turn.message("hi") });
-  const { url } = await startBroker(LOCAL);
+  const waitSeconds = 0.5;
+  const { url } = await startBroker({ ...LOCAL, pushAgentWaitSeconds: waitSeconds });
   const api = client(url);
   const { ended } = watching(api);
   const names = Array.from({ length: 30 }, (_, n) => `a${n}`);
   await Promise.all(names.map((name) => api.agent(name, { delivery: { mode: "push", url: server.url } })));
   const both = names.map(async (name, n) => {
     const done = await ended((await api.delegate(name)).body.id);
-    // A loop stays for ten seconds after its last work; the next comes around its end.
-    const due = Date.parse(done.finished_at) + 9_850 + n * 10;
+    // The next work comes around the end of the loop.
+    const due = Date.parse(done.finished_at) + waitSeconds * 1000 - 150 + n * 10;
     await new Promise((resolve) => setTimeout(resolve, due - Date.now()));
     return ended((await api.delegate(name)).body.id);
   });

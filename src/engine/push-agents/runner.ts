@@ -1,7 +1,6 @@
 /**
- * The house relay: the work of push agents is handed to an A2A server by the relay, here, on leases like anybody's. An
- * agent with work has a loop that claims it; one without costs nothing but its name. Limit: any gateway may have the
- * work; which, the lease decides.
+ * Hands the work of push agents to their A2A servers: each agent with work has a loop here that leases it and runs the relay.
+ * An agent without work costs nothing but its name. All gateways do this; the lease decides which one has the work.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { readRecord } from "../../lifecycle/record.ts";
@@ -20,28 +19,28 @@ import { lease } from "../leases/lease.ts";
 import { Refused } from "../outbound/egress.ts";
 import { PushAgentLease } from "./lease.ts";
 
-/** Stands for an agent where a wake says that the list of push agents has changed; none can be called that. */
+/** Stands for an agent in a wake that says that the list of push agents has changed. No agent can have this name. */
 export const PUSH_AGENTS_CHANGED = "~push-agents";
 
-/** Delegations of one agent that one gateway holds at once. */
+/** Leases of one agent that one gateway holds at a time. */
 const AT_ONCE = 32;
 const PAUSE_MS = 1_000;
-/** The list of push agents is read again: a gateway may have died before it told of a change. */
+/** The list of push agents is read again, because a gateway may have died before it published a change. */
 const RELOAD_MS = 15_000;
-/** After its last work a loop stays for so long; with work that is delayed or held, it parks again. */
+/** How long a loop waits for work before it ends, unless delayed or blocked work is queued. */
 const WAIT_SECONDS = 10;
 
-/** Among outgoing calls the number of this one; no event has it. */
+/** The ticket number of this outgoing call; no event has it. */
 export const CANCEL_TASK = 0;
-/** Whoever holds the lease cancels the task itself, and at once. */
+/** Time for the gateway that holds the lease to cancel the task itself. */
 const SETTLE_MS = 1_000;
-/** Of one try. */
-const ABANDON_MS = 20_000;
-const ABANDON_LONGEST_MS = 600_000;
-const ABANDON_FOR_MS = 86_400_000;
+/** The time limit of one try. */
+const CANCEL_MS = 20_000;
+const CANCEL_LONGEST_RETRY_MS = 600_000;
+const CANCEL_GIVE_UP_MS = 86_400_000;
 
 interface Loop {
-  /** Woken since it last looked. */
+  /** It was woken since it last asked for work. */
   again: boolean;
 }
 
@@ -52,31 +51,33 @@ interface Server {
 
 export class PushAgentRunner implements PushAgentService {
   readonly #broker: () => Broker;
+  readonly #waitSeconds: number;
   #names: ReadonlySet<string> = new Set();
   readonly #loops = new Map<string, Loop>();
   readonly #servers = new Map<string, Server>();
   readonly #running = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | undefined;
-  /** The last look was not finished. */
+  /** The last check of all agents failed or is not finished. */
   #missed = false;
 
-  constructor(broker: () => Broker) {
+  constructor(broker: () => Broker, waitSeconds = WAIT_SECONDS) {
     this.#broker = broker;
+    this.#waitSeconds = waitSeconds;
   }
 
   has(agent: string): boolean {
     return this.#names.has(agent);
   }
 
-  /** Learns which agents there are, and looks for their work, in the background. */
+  /** Reads the list of push agents, and checks for their work in the background. */
   async start(): Promise<void> {
     await this.#load();
     this.lookAgain();
     this.#timer = setInterval(() => (this.#missed ? this.lookAgain() : this.reload()), RELOAD_MS).unref();
   }
 
-  /** Gives back what is under way, no attempt spent. */
+  /** Releases the leases that are held; no attempt is spent. */
   async stop(graceMs: number): Promise<void> {
     clearInterval(this.#timer);
     this.#stopping.abort("the gateway is stopping");
@@ -88,14 +89,14 @@ export class PushAgentRunner implements PushAgentService {
     late.abort();
   }
 
-  /** An agent has become a push agent, is none any more, or its server is another: told to all gateways. */
+  /** Publishes to all gateways that an agent became or stopped being a push agent, or that its server changed. */
   async changed(agent: string): Promise<void> {
     const { bus, shards, gateway } = this.#broker();
     await this.#load();
     await bus.publish(shards.ofAgent(agent).wake, `${gateway} ${PUSH_AGENTS_CHANGED}`);
   }
 
-  /** Another gateway says so. Work of those that are new may have been told of before. */
+  /** Another gateway published a change. Wakes for new push agents may have come before it. */
   reload(): void {
     const before = this.#names;
     const work = this.#load().then(() =>
@@ -104,7 +105,7 @@ export class PushAgentRunner implements PushAgentService {
     void this.#track(work);
   }
 
-  /** Wakes may have been missed. */
+  /** Checks all agents, because wakes may have been lost. */
   lookAgain(): void {
     this.#missed = true;
     const work = this.#load().then(() => this.#wakeWithWork(this.#names));
@@ -115,7 +116,7 @@ export class PushAgentRunner implements PushAgentService {
     );
   }
 
-  /** Something may be in the agent's queue. */
+  /** The agent's queue may have work. */
   wake(agent: string): void {
     if (!this.#names.has(agent) || this.#stopping.signal.aborted) return;
     const known = this.#loops.get(agent);
@@ -128,7 +129,7 @@ export class PushAgentRunner implements PushAgentService {
     void this.#track(this.#work(agent, loop));
   }
 
-  /** A delegation ended without a word of its agent: what its server does for it is to end, too. */
+  /** A delegation ended without its agent's reply: queues the cancel of the server's task. */
   async ended(agent: string, delegation_id: string): Promise<void> {
     if (!this.#names.has(agent)) return;
     const broker = this.#broker();
@@ -137,7 +138,7 @@ export class PushAgentRunner implements PushAgentService {
       .catch((error: unknown) => warn(broker, error, "task of a push agent not canceled"));
   }
 
-  /** One try; null when there is no more to do, or after how long to try again, ms. */
+  /** Tries once to cancel the task of a delegation that ended. Returns null when done, or when to try again, in ms. */
   async cancelTaskOf(delegation_id: string, stopping: AbortSignal): Promise<number | null> {
     const { redis, shards, clock, log } = this.#broker();
     const record = await readRecord(redis, shards, delegation_id);
@@ -148,20 +149,20 @@ export class PushAgentRunner implements PushAgentService {
     if (age < SETTLE_MS) return SETTLE_MS - age;
     const remote = (await this.#serverOf(target)) ?? this.#servers.get(target)?.remote;
     if (!remote) return null;
-    const limit = new TimeLimit(ABANDON_MS, stopping);
+    const limit = new TimeLimit(CANCEL_MS, stopping);
     try {
       await cancelTask(remote, { ...delegation, checkpoint: JSON.parse(checkpoint) }, limit.signal);
       return null;
     } catch {
-      const isGivenUp = age > ABANDON_FOR_MS;
+      const isGivenUp = age > CANCEL_GIVE_UP_MS;
       log.info({ delegation_id, agent: target, given_up: isGivenUp }, "the task was not canceled");
-      return isGivenUp ? null : Math.min(ABANDON_LONGEST_MS, Math.max(SETTLE_MS, age));
+      return isGivenUp ? null : Math.min(CANCEL_LONGEST_RETRY_MS, Math.max(SETTLE_MS, age));
     } finally {
       limit.close();
     }
   }
 
-  /** One after the other; an agent without work gets no loop. */
+  /** Starts a loop for each agent that has work, one after the other. */
   async #wakeWithWork(names: Iterable<string>): Promise<void> {
     for (const name of names) {
       if (this.#stopping.signal.aborted) return;
@@ -182,7 +183,7 @@ export class PushAgentRunner implements PushAgentService {
     return tracked;
   }
 
-  /** Claims work as long as there is some. */
+  /** Leases work as long as there is some. */
   async #work(agent: string, loop: Loop): Promise<void> {
     const { signal } = this.#stopping;
     const held = new Set<Promise<void>>();
@@ -199,7 +200,7 @@ export class PushAgentRunner implements PushAgentService {
           more = loop.again || waiting + delayed > 0;
         }
       } catch (error) {
-        warn(this.#broker(), error, "work of a push agent not claimed");
+        warn(this.#broker(), error, "work of a push agent not leased");
         await sleep(PAUSE_MS, undefined, { signal }).catch(() => {});
       }
     }
@@ -209,7 +210,7 @@ export class PushAgentRunner implements PushAgentService {
 
   async #lease(agent: string): Promise<Lease | undefined> {
     const broker = this.#broker();
-    const wanted = { wait_seconds: WAIT_SECONDS, max: 1, worker_id: `gateway-${broker.gateway}` };
+    const wanted = { wait_seconds: this.#waitSeconds, max: 1, worker_id: `gateway-${broker.gateway}` };
     const principal = toPrincipal(`agent:${agent}`);
     const [granted] = await lease(broker, principal, agent, wanted, this.#stopping.signal);
     return granted && leaseSchema.parse(JSON.parse(granted.json));
@@ -222,7 +223,7 @@ export class PushAgentRunner implements PushAgentService {
     try {
       const outcome = server
         ? await relay(held.port(), server)
-        : ({ kind: "release", delaySeconds: 1, reason: "the agent is not called any more" } as const);
+        : ({ kind: "release", delaySeconds: 1, reason: "the agent is no push agent any more" } as const);
       await this.#writePresence(agent, outcome);
       await held.end(outcome);
     } finally {
@@ -252,7 +253,7 @@ export class PushAgentRunner implements PushAgentService {
     return remote;
   }
 
-  /** For its presence: work that waits for its server says that the server is away. */
+  /** Work that waits for its server means that the server is away. */
   async #writePresence(agent: string, outcome: RelayOutcome): Promise<void> {
     if (outcome.kind === "stopped") return;
     const since = outcome.kind === "release" ? Date.now() : null;
@@ -262,7 +263,7 @@ export class PushAgentRunner implements PushAgentService {
   }
 }
 
-/** By the guard of outgoing calls, perhaps from within a dial. */
+/** Refused by the guard of outgoing calls, perhaps while connecting. */
 function isRefused(error: unknown): boolean {
   return error instanceof Refused || (error instanceof Error && error.cause instanceof Refused);
 }
