@@ -1,7 +1,4 @@
-/**
- * Agents and tokens, for operators and for agents that set themselves up.
- * Limit: one call each, no state of its own; who may do what is decided by the token.
- */
+/** Manages agents and tokens: for operators, and for agents that set themselves up. */
 import * as z from "zod";
 import {
   type AgentChange,
@@ -19,7 +16,7 @@ import { newTokenSchema, type TokenInfo, tokenSchema } from "../schema/token.ts"
 import { ErrandApiError } from "./errors.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
 
-/** An older broker has no pages: its one answer has all agents. */
+/** An older broker has no pages: its answer has all agents. */
 const pageSchema = agentPageSchema.extend({ next_cursor: z.string().nullable().default(null) });
 
 /** How often PATCH and PUT are tried in turn while others create and delete the agent. */
@@ -40,7 +37,7 @@ export interface PageOptions extends CallOptions {
   readonly pageSize?: number | undefined;
 }
 
-/** Setting up agents and tokens. Most of it is the operator's alone; an agent may see to itself. */
+/** Manages agents and tokens. Most methods need the operator's token; an agent may manage itself. */
 export class Admin {
   readonly #http: Http;
 
@@ -81,7 +78,7 @@ export class Admin {
 
   /**
    * Creates the agent, or changes the settings that are given and leaves the others as they are; `null` resets one to
-   * its default. Safe to call at every start of a worker. The answer says what was changed and what was reset.
+   * its default. Safe to call at every start of a worker. Returns what was changed and what was reset.
    *
    * @example
    * ```ts
@@ -121,7 +118,7 @@ export class Admin {
     return this.#http.persist(agentChangeSchema, { method: "PUT", path, body, signal });
   }
 
-  /** `force` cancels its live delegations; without it they are a reason to refuse (`agent_busy`). */
+  /** Throws `agent_busy` while it has live delegations; `force` cancels them. */
   async deleteAgent(name: string, options: CallOptions & { force?: boolean } = {}): Promise<void> {
     await this.#http.persist(z.unknown(), {
       method: "DELETE",
@@ -131,7 +128,7 @@ export class Admin {
     });
   }
 
-  /** Its workers are handed nothing more; what they hold goes on, and delegations to it still queue. */
+  /** Its workers get no new work. Work in progress continues, and new delegations queue. */
   pauseAgent(name: string, { signal }: CallOptions = {}): Promise<AgentInfo> {
     return this.#http.persist(agentSchema, { method: "POST", path: route`/v1/agents/${name}/pause`, signal });
   }
@@ -145,7 +142,7 @@ export class Admin {
     });
   }
 
-  /** The answer holds the secret, this once. Never repeated: a lost answer would leave a token behind. */
+  /** Returns the secret, which is shown only once. Never retried: a lost answer would leave an unknown token behind. */
   createToken(
     principal: string,
     options: CallOptions & { expiresInSeconds?: number | undefined } = {},
@@ -176,7 +173,7 @@ export class Admin {
     } while (cursor !== undefined);
   }
 
-  /** It stops within a second, in open streams and polls too. */
+  /** The token stops working within a second, also in open streams and polls. */
   async revokeToken(id: string, { signal }: CallOptions = {}): Promise<void> {
     await this.#http.persist(z.unknown(), { method: "DELETE", path: route`/v1/tokens/${id}`, signal });
   }

@@ -1,6 +1,6 @@
 /**
- * A poll-mode agent: leases work, runs a handler, replies and asks for the next in the same round trip.
- * Limit: at-least-once; a handler whose lease was lost may have a successor at the same work.
+ * A poll-mode agent: leases work, runs a handler, and replies; the answer brings the next work. Limit: at least once;
+ * after a lease is lost, another worker may do the same work.
  */
 import { leasesSchema } from "../schema/lease.ts";
 import { backoffMs, onAbort, sleep } from "../util/timing.ts";
@@ -14,7 +14,7 @@ import { type AgentEvent, AgentStoppingError, type Handler } from "./work.ts";
 export interface AgentOptions extends ConnectionOptions {
   /** Whose work to do. The token must be `agent:<name>`'s or the operator's, and the agent must exist. */
   readonly agent: string;
-  /** How many delegations at once; default 1. Each slot has a poll of its own. */
+  /** How many delegations at once; default 1. Each slot polls on its own. */
   readonly concurrency?: number | undefined;
   /**
    * How long the work is held without a heartbeat, 1 to 3600; default: the agent's `limits.lease_seconds`.
@@ -28,11 +28,11 @@ export interface AgentOptions extends ConnectionOptions {
   readonly workerId?: string | undefined;
   /** Stop after one delegation was replied to. */
   readonly once?: boolean | undefined;
-  /** How long work in hand may go on to its end once the agent stops; then it is stopped. Default 0. */
+  /** How long work in progress may continue when the agent stops, in seconds; then it is stopped. Default 0. */
   readonly drainSeconds?: number | undefined;
-  /** How long handlers may take after their signal aborted; then their leases go back anyway. Default 10. */
+  /** How long handlers may take after their signal aborted, in seconds; then their leases go back anyway. Default 10. */
   readonly stopWithinSeconds?: number | undefined;
-  /** Told what happens, for a log. */
+  /** Called for each event, for a log. */
   readonly onEvent?: ((event: AgentEvent) => void) | undefined;
 }
 
@@ -61,14 +61,14 @@ export class Agent {
   readonly #options: AgentOptions;
   readonly #context: WorkerContext;
   readonly #attempts = new Set<Attempt>();
-  /** No further work is asked for. */
+  /** Aborts when the agent asks for no more work. */
   readonly #stopping = new AbortController();
   readonly #giveUp = new AbortController();
   #interrupted: ReturnType<typeof setTimeout> | undefined;
   #running: Promise<void> | undefined;
   #fatal: unknown;
 
-  /** Asks for nothing yet. Throws `invalid_url`. */
+  /** Sends no request yet. Throws `invalid_url`. */
   constructor(options: AgentOptions, handler: Handler) {
     this.#options = options;
     this.workerId = options.workerId ?? newWorkerId();
@@ -84,7 +84,7 @@ export class Agent {
 
   /**
    * Works until {@link stop}, until the signal aborts (which is a stop), or until the broker refuses in a way
-   * that no retry mends (`unauthenticated`, `agent_unknown`, `unreachable` from the start): that is thrown, after
+   * that no retry fixes (`unauthenticated`, `agent_unknown`, `unreachable` from the start): that is thrown, after
    * the leases went back. Called again, it is the same run.
    */
   run(signal?: AbortSignal): Promise<void> {
@@ -93,9 +93,9 @@ export class Agent {
   }
 
   /**
-   * Asks for nothing more. Work in hand may go on to its end for `drainSeconds` (default: the option of that
-   * name); then its signal aborts and it goes back without an attempt spent. Resolves once all is done; called
-   * again with less, it is sooner.
+   * Asks for no more work. Work in progress may continue for `drainSeconds` (default: the option of that name); then its
+   * signal aborts, and it goes back without spending an attempt. Resolves when all work has ended. A second call can
+   * shorten the time.
    */
   async stop(drainSeconds = this.#options.drainSeconds ?? 0): Promise<void> {
     this.#stopping.abort(new AgentStoppingError("the agent is stopping"));
@@ -133,7 +133,7 @@ export class Agent {
       this.#fatal ??= error;
       void this.stop();
     }
-    // It came with the last reply, as the stop did.
+    // It came with the last reply, while the agent stopped.
     if (next) await giveBack(this.#context, next.lease);
   }
 
@@ -150,7 +150,7 @@ export class Agent {
     }
   }
 
-  /** A lease, or nothing: the wait ran out or the agent stops. Throws what no retry mends. */
+  /** A lease; undefined when the wait ended or the agent stops. Throws errors that a retry cannot fix. */
   async #poll(): Promise<ReceivedLease | undefined> {
     const { http, outage } = this.#context;
     const signal = this.#stopping.signal;

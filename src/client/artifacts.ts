@@ -1,6 +1,6 @@
 /**
- * Output before the reply: chunks of artifacts, in order, each kept once, across cut connections. Limit: one
- * chunk at a time, so the broker can tell a repeat by the last one's id.
+ * Sends output before the reply: chunks of artifacts, in order, each stored once, across broken connections. One chunk at a
+ * time, because the broker recognizes a repeat by the id of the last chunk.
  */
 
 import * as z from "zod";
@@ -14,9 +14,9 @@ import type { Outage } from "./outage.ts";
 import { randomKey } from "./random-key.ts";
 
 export interface ChunkOptions {
-  /** Default false: it replaces the artifact with its `artifactId`. True adds its parts to it. */
+  /** True adds the parts to the artifact with the same `artifactId`. Default false: replaces that artifact. */
   readonly append?: boolean | undefined;
-  /** Tells who watches that this artifact is whole. Default false. */
+  /** Marks the artifact as complete. Default false. */
   readonly lastChunk?: boolean | undefined;
 }
 
@@ -24,7 +24,7 @@ interface Chunk {
   readonly artifact: Artifact;
   readonly append: boolean;
   readonly last_chunk: boolean;
-  /** The same whenever the chunk is sent again, so the broker keeps it once. */
+  /** The same for every try, so the broker stores the chunk once. */
   readonly chunk_id: string;
 }
 
@@ -46,14 +46,14 @@ export class Artifacts {
     this.#known = new Set(delegation.artifacts.map(({ artifactId }) => artifactId));
   }
 
-  /** One after the other, in the order of asking. Who does not wait for it is spared an unhandled rejection. */
+  /** Sends chunks one after the other. A caller that does not await this gets no unhandled rejection. */
   send(artifact: Artifact, { append = false, lastChunk = false }: ChunkOptions = {}): Promise<void> {
     const sent = this.#last.then(() => this.#send(artifact, append, lastChunk));
     this.#last = sent.catch(() => undefined);
     return sent;
   }
 
-  /** Once nothing is on its way any more. */
+  /** Resolves once all chunks are sent. */
   settled(): Promise<void> {
     return this.#last;
   }

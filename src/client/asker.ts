@@ -1,6 +1,6 @@
 /**
- * Raises the questions of one lease: each until the broker has it. Then the delegation is parked and the lease is over,
- * or what was asked is answered already and the lease goes on. Limit: one question at a time parks a delegation.
+ * Raises the questions of one lease, each until the broker has it. Then the delegation is parked and the lease is over; or
+ * the question is already answered and the lease continues.
  */
 import type { LeaseHolder } from "../lease-holder/lease-holder.ts";
 import { type InterruptInput, type Raised, raisedSchema } from "../schema/interrupt.ts";
@@ -37,9 +37,9 @@ export class Asker {
     this.#artifacts = artifacts;
   }
 
-  /** The answers, in the order of asking. Who does not wait for them is spared an unhandled rejection. */
+  /** The answers, in the order of the questions. A caller that does not await them gets no unhandled rejection. */
   ask(asked: readonly (string | Question)[], options: AskOptions): Promise<Answered[]> {
-    // Named now: the order of asking tells equal words apart.
+    // Named now: the order of the calls distinguishes equal texts.
     const interrupt = toInterrupt(asked, options, this.#ordinals);
     const answered = this.#ask(interrupt);
     const settled = answered
@@ -51,17 +51,17 @@ export class Asker {
     return answered;
   }
 
-  /** Once nothing is being asked any more. */
+  /** Resolves once all questions are raised or answered. */
   async settled(): Promise<void> {
     await Promise.all(this.#asking);
   }
 
   async #ask(interrupt: InterruptInput): Promise<Answered[]> {
     const { signal } = this.#holder;
-    // Output of this run comes before its question; behind it nobody would take it.
+    // Output of this run goes before its question: after it the lease is over.
     await this.#artifacts.settled();
     const stop = new AbortController();
-    // The heartbeat may hear of the question first; the answer with its id is still wanted then.
+    // A heartbeat may report the question first; the answer with its id is still needed.
     const stopped = () => this.#holder.lost !== "interrupted" && stop.abort(signal.reason);
     const leave = () => stop.abort(signal.reason);
     const offs = [onAbort(signal, stopped), onAbort(this.#giveUp, leave)];
@@ -73,12 +73,12 @@ export class Asker {
     const { interrupt_id, answers = {} } = raised ?? { interrupt_id: "" };
     return (interrupt.requests ?? []).map(({ request_id = "" }) => {
       const message = answers[request_id]?.message;
-      if (!message) throw new Error(`the broker's answer says nothing about '${request_id}'`);
+      if (!message) throw new Error(`the broker's answer has no answer to '${request_id}'`);
       return toAnswered(interrupt_id, request_id, message);
     });
   }
 
-  /** Nothing when the lease is over, by the question or otherwise; else the answers to it. */
+  /** The answers; undefined when the lease is over, by this question or otherwise. */
   async raise(interrupt: InterruptInput, signal: AbortSignal): Promise<Raised | undefined> {
     const path = route`/v1/leases/${this.#holder.lease.lease_id}/interrupt`;
     if (this.#holder.lost !== null) return undefined;
@@ -99,7 +99,7 @@ export class Asker {
         signal.throwIfAborted();
         this.#holder.judge(error);
         const { lost } = this.#holder;
-        // Interrupted, perhaps by this very question: asked once more, the broker says which it was.
+        // Perhaps this question interrupted it: a repeated call returns its id.
         const isAnswer = error instanceof ErrandApiError && error.status !== 0;
         if (lost !== null && (lost !== "interrupted" || isAnswer)) return undefined;
         if (isFull(error)) throw error;

@@ -10,10 +10,10 @@ import { ErrandApiError } from "./errors.ts";
 import type { Http } from "./http.ts";
 import { randomKey } from "./random-key.ts";
 
-/** One of many. Its key finds it again for as long as it is kept; without a key, a new one is made for it. */
+/** One delegation of a batch. Its idempotency key finds it again while it is kept; default: a new key. */
 export type BatchInput = DelegateInput & { readonly idempotency_key?: string | undefined };
 
-/** What became of one of many: accepted (perhaps earlier, by its key), or refused with the reason. */
+/** The result for one delegation: accepted (perhaps earlier, under its key), or refused with the reason. */
 export type BatchResult =
   | { readonly delegation: z.infer<typeof delegationSchema>; readonly error?: undefined }
   | { readonly delegation?: undefined; readonly error: ErrandApiError };
@@ -33,7 +33,7 @@ const resultsSchema = z.object({
 
 const MAX_BYTES = LIMITS.body_bytes.value / 2;
 
-/** Rejects with the signal's reason alone; what else goes wrong is said of each that it kept from being sent. */
+/** Rejects only with the signal's reason; any other failure is in the results that it affects. */
 export async function delegateAll(
   http: Http,
   inputs: readonly BatchInput[],

@@ -1,6 +1,6 @@
 /**
- * The receiving end of a callback: is it the broker's, is it new, what does it say. Limit: a retry of a call whose
- * answer was lost is genuine and passes again; tell it by `delegation_id` and `seq`.
+ * Verifies a callback and reads its event. Limit: a retry of a call whose answer was lost is genuine and passes again;
+ * recognize it by `delegation_id` and `seq`.
  */
 import { Webhook } from "standardwebhooks";
 import { secretSchema } from "../schema/callback.ts";
@@ -9,7 +9,7 @@ import { parseLenient } from "./lenient.ts";
 
 export type CallbackFault = "missing" | "old" | "forged" | "invalid";
 
-/** Why a callback is not to be believed; answer it with a 400. */
+/** Why a callback was refused; answer it with 400. */
 export class CallbackError extends Error {
   override readonly name = "CallbackError";
   /**
@@ -25,7 +25,7 @@ export class CallbackError extends Error {
 }
 
 export interface VerifyOptions {
-  /** How far the time of signing may be from this machine's clock, either way. Default 300. */
+  /** How far the time of signing may be from this machine's clock, in seconds, either way. Default 300. */
   readonly toleranceSeconds?: number | undefined;
 }
 
@@ -35,15 +35,14 @@ export type CallbackHeaders = Headers | Readonly<Record<string, string | readonl
 const TOLERANCE_SECONDS = 300;
 
 /**
- * The event that a callback brings, once it is sure that the broker sent it: signed by the Standard Webhooks scheme
- * with one of `secrets`, lately, and not altered since. `body` is the body as it came, not parsed and written again.
- * Several secrets are for the time in which one takes another's place. Throws {@link CallbackError}, and a TypeError
- * where there is no secret or one is not of the form `whsec_…`.
+ * Verifies a callback and returns its event: signed by the Standard Webhooks scheme with one of `secrets`, recently, and not
+ * altered since. `body` is the raw body, not parsed and serialized again. Pass several secrets while you rotate them.
+ * Throws {@link CallbackError}, or a TypeError when there is no secret or one does not have the form `whsec_…`.
  *
  * @example
  * ```ts
  * const event = verifyCallback(await request.text(), request.headers, [secret]);
- * if (event.status === "interrupted") await tellSomebody(event.delegation_id);
+ * if (event.status === "interrupted") await notify(event.delegation_id);
  * ```
  */
 export function verifyCallback(

@@ -1,6 +1,6 @@
 /**
- * What is said to a delegation on its way: answers, decisions, follow-ups, redrive, one or many. Limit: an answer that
- * names no question is for the one that is open when it is read.
+ * Calls on existing delegations: answers, decisions, follow-ups, cancel and redrive, one or many. An answer that names no
+ * question is for the one that is open when the broker reads it.
  */
 import * as z from "zod";
 import type { MessageInput } from "../schema/a2a.ts";
@@ -15,7 +15,7 @@ import { localError } from "./errors.ts";
 import { type Http, route } from "./http.ts";
 import { randomKey } from "./random-key.ts";
 
-/** What one request of a question is answered: a text, or any of `decision`, `text` or `message`, and `data`. */
+/** The answer to one request of a question: a text, or any of `decision`, `text` or `message`, and `data`. */
 export type Answer = string | AnswerBody;
 /** All requests of one question are answered at once, each under its `request_id`. */
 export interface Answers {
@@ -27,28 +27,28 @@ export interface ControlOptions {
 }
 
 export interface DecideOptions extends ControlOptions {
-  /** Why, or under what condition: the agent gets it with the decision. */
+  /** The reason or a condition, sent to the agent with the decision. */
   readonly text?: string | undefined;
   /** Any JSON, for the agent. */
   readonly data?: unknown;
-  /** Which question. Default: the one that is open, which must ask for one thing alone. */
+  /** The question. Default: the open one, which must have a single request. */
   readonly interruptId?: string | undefined;
 }
 
-/** Which delegations of an agent a bulk call is about. */
+/** Selects delegations of one agent for a bulk call. */
 export interface BulkFilter {
   /** The agent's name. */
   readonly target: string;
-  /** How they failed; for a redrive alone. */
+  /** Their error code; for a redrive only. */
   readonly error_code?: string | undefined;
-  /** Made before this ISO 8601 instant. */
+  /** Created before this ISO 8601 instant. */
   readonly before?: string | undefined;
 }
 
 export interface BulkOptions extends ControlOptions {
-  /** Stop after so many. Default: all. */
+  /** Stops after this many. Default: all. */
   readonly limit?: number | undefined;
-  /** Called for each delegation that was refused; the others are done. */
+  /** Called for each delegation that the broker refused to change. */
   readonly onRefused?: ((refused: BulkRefused) => void) | undefined;
 }
 
@@ -96,7 +96,7 @@ async function openQuestion(
   return interrupt.id;
 }
 
-/** The id goes with every retry, so the message is there once. */
+/** Every retry has the same id, so the message arrives once. */
 export function sendMessage(http: Http, id: string, said: string | MessageInput, signal?: AbortSignal) {
   const given: MessageInput = typeof said === "string" ? { parts: [{ text: said }] } : said;
   const message = { ...given, messageId: given.messageId ?? randomKey() };

@@ -1,7 +1,4 @@
-/**
- * What a delegator's calls may be told. Every `signal` ends its call with the signal's own reason. Limit: shapes, and how
- * the options become a part of what is sent.
- */
+/** The options of a delegator's calls. Every `signal` ends its call with the signal's own reason. */
 import type { Callback } from "../schema/callback.ts";
 import type { DelegateInput } from "../schema/delegation.ts";
 import type { EventType } from "../schema/event.ts";
@@ -17,37 +14,37 @@ export interface DelegateOptions {
    */
   readonly idempotencyKey?: string | undefined;
   /**
-   * How long the answer may wait for the end, in whole seconds up to 60; the delegation then comes finished, or
-   * asking, if it got so far. Default 0.
+   * How long the call waits until the delegation is finished or asks a question, in whole seconds up to 60. Default 0:
+   * returns at once.
    */
   readonly waitSeconds?: number | undefined;
-  /** The delegation that this one is a part of: one that you may see, and live. */
+  /** The parent: a live delegation that you may see. */
   readonly parentId?: string | undefined;
-  /** Where its questions and its end are told ({@link verifyCallback} checks what comes there). */
+  /** The endpoint that is called when it asks a question or ends. Check the calls with {@link verifyCallback}. */
   readonly callback?: Callback | undefined;
-  /** Not handed out before; this or `delaySeconds`. */
+  /** No worker gets it before this instant. Set this or `delaySeconds`. */
   readonly notBefore?: Instant | undefined;
-  /** Not handed out for so many seconds. */
+  /** No worker gets it for this many seconds. */
   readonly delaySeconds?: number | undefined;
-  /** Failed (`deadline_exceeded`) if not finished by then; this or `ttlSeconds`. */
+  /** It fails (`deadline_exceeded`) if it is not finished by then. Set this or `ttlSeconds`. */
   readonly deadline?: Instant | undefined;
-  /** Failed (`deadline_exceeded`) if not finished so many seconds after it may be handed out. Default 7 days. */
+  /** It fails (`deadline_exceeded`) if it is not finished this many seconds after it may start. Default 7 days. */
   readonly ttlSeconds?: number | undefined;
-  /** Failed (`not_picked_up`) if nobody took it within so many seconds. */
+  /** It fails (`not_picked_up`) if no worker takes it within this many seconds. */
   readonly startWithinSeconds?: number | undefined;
-  /** W3C trace context, kept and handed to the agent. */
+  /** W3C trace context, passed to the agent. */
   readonly traceparent?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface GetOptions {
-  /** Up to 60: answer once it is finished or asks something, or as it stands when the time is up. Default 0. */
+  /** Waits up to this many seconds (at most 60) until it is finished or asks a question. Default 0. */
   readonly waitSeconds?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface WaitOptions {
-  /** Any time, across as many calls as it takes. Default: without end. */
+  /** Any number of seconds, across several calls if needed. Default: no limit. */
   readonly timeoutSeconds?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -59,18 +56,18 @@ export interface WatchOptions {
 }
 
 export interface ListOptions {
-  /** How many one call fetches, 1 to 100. Default 20; each may be megabytes. */
+  /** How many one call fetches, 1 to 100. Default 20, because each may have megabytes. */
   readonly pageSize?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface CancelOptions {
-  /** `false` leaves alone what was delegated under it. */
+  /** `false`: its sub-delegations continue. */
   readonly cascade?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Which events to watch; what is given must all hold. */
+/** Selects events; all given conditions must hold. */
 export interface EventFilter {
   /** The agent's name. */
   readonly target?: string | undefined;
@@ -83,7 +80,7 @@ export interface EventFilter {
 
 const iso = (instant: Instant): string => (typeof instant === "string" ? instant : instant.toISOString());
 
-/** The options that are a part of what is sent; they win over what the input says. */
+/** The options that are part of the request; they override the input. */
 export function withOptions(input: DelegateInput, options: DelegateOptions): DelegateInput {
   const { parentId, callback, notBefore, delaySeconds, deadline, ttlSeconds, startWithinSeconds } = options;
   return {

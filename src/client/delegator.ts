@@ -1,7 +1,4 @@
-/**
- * Delegating: hand work to an agent, wait for it, watch it, answer it, collect what came of it, cancel it.
- * Limit: one call each; what a delegation asks ends a wait, and whoever waits decides who answers.
- */
+/** Delegating: give work to an agent, wait for it, watch it, answer its questions, collect results, cancel it. */
 import * as z from "zod";
 import type { MessageInput } from "../schema/a2a.ts";
 import { presenceSchema } from "../schema/agent.ts";
@@ -74,7 +71,7 @@ const GRACE_MS = 1000;
 export class Delegator {
   readonly #http: Http;
 
-  /** Opens nothing yet. Throws `invalid_url`. */
+  /** Opens no connection yet. Throws `invalid_url`. */
   constructor(options: ConnectionOptions = {}) {
     this.#http = new Http(options);
   }
@@ -84,8 +81,8 @@ export class Delegator {
    * Idempotency-Key, and keeps it over its retries, so after a 503 or a cut connection the work is accepted once.
    *
    * Throws `agent_unknown`, `not_accepted`, `queue_full` (see `retryAfterMs`), `invalid_request` (see
-   * `details.issues`), `idempotency_conflict`. With `details.outcome` `"unknown"` it may have been accepted: the
-   * same call with the same `idempotencyKey` tells.
+   * `details.issues`), `idempotency_conflict`. With `details.outcome` `"unknown"` it may have been accepted:
+   * repeat the call with the same `idempotencyKey` to find out.
    */
   delegate(input: DelegateInput, options: DelegateOptions = {}): Promise<Delegated> {
     const { idempotencyKey = randomKey(), waitSeconds, traceparent, signal } = options;
@@ -104,9 +101,8 @@ export class Delegator {
   }
 
   /**
-   * Delegates many, and says of each what became of it, in the order of asking: `delegation`, or the `error` that kept
-   * it from being accepted. Each has an idempotency key, so a retry accepts none of them twice. Throws the signal's
-   * reason alone.
+   * Delegates many. Returns one result for each, in order: the `delegation`, or the `error` with which it was refused. Each
+   * has an idempotency key, so a retry accepts none of them twice. Throws only the signal's reason.
    */
   delegateMany(inputs: readonly BatchInput[], options: BatchOptions = {}): Promise<BatchResult[]> {
     return delegateAll(this.#http, inputs, options);
@@ -151,7 +147,7 @@ export class Delegator {
    * Events as they happen; it reconnects by itself, skips nothing and yields nothing twice. One delegation (by
    * its id): starts with a snapshot and ends after the terminal event. A filter (`{}` is everything you may see):
    * starts now and goes on until the signal aborts. With `after` it resumes behind that event instead. A `RESET`
-   * says that events before it are no longer kept.
+   * means that earlier events are no longer kept.
    *
    * @example
    * ```ts
@@ -261,7 +257,7 @@ export class Delegator {
   }
 
   /**
-   * Delegates anew what failed, and returns the new delegation (`redrive_of`); asked again, the same one. Throws
+   * Delegates a failed delegation again and returns the new one (`redrive_of`); a repeated call returns the same. Throws
    * `wrong_state` for one that did not fail.
    */
   redrive(id: string, options: ControlOptions = {}): Promise<Delegation> {

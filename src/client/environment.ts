@@ -9,7 +9,7 @@ export interface Target {
   readonly token: string | undefined;
 }
 
-/** Where a broker listens unless it is told otherwise. */
+/** The default address of a broker. */
 const LOCAL_URL = "http://127.0.0.1:4180";
 
 interface Environment {

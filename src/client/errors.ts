@@ -1,8 +1,4 @@
-/**
- * What every refused or lost call throws. Limit: it carries what the broker said and nothing else; codes of
- * the client's own are `invalid_url`, `unreachable`, `connection_lost`, `no_answer`, `not_a_broker`,
- * `invalid_response`, `wait_ran_out`.
- */
+/** The error that every failed call throws. */
 import type { Category, Problem } from "../schema/errors.ts";
 
 export interface LocalProblem {
@@ -15,7 +11,7 @@ export interface LocalProblem {
   readonly details?: Record<string, unknown>;
 }
 
-/** What a refused or lost call throws; its `message` says what failed, and where it is simple, what to do in code. */
+/** Thrown by every failed call. Its `message` says what failed and, where that is simple, what to change in code. */
 export class ErrandApiError extends Error {
   override readonly name = "ErrandApiError";
   /**
@@ -24,7 +20,7 @@ export class ErrandApiError extends Error {
    */
   readonly code: string;
   readonly category: Category;
-  /** The HTTP status; 0 where no answer came. */
+  /** The HTTP status; 0 when there was no answer. */
   readonly status: number;
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;
@@ -35,11 +31,11 @@ export class ErrandApiError extends Error {
    * `"not_executed"` when it had none.
    */
   readonly details: Record<string, unknown> | undefined;
-  /** What to quote to the broker's operator. */
+  /** Identifies the request for the broker's operator. */
   readonly requestId: string | undefined;
-  /** What the broker asked for in `Retry-After`, in milliseconds. */
+  /** `Retry-After` in milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** The answer as it came (RFC 9457). */
+  /** The whole error answer (RFC 9457). */
   readonly problem: Problem;
 
   constructor(
@@ -60,7 +56,7 @@ export class ErrandApiError extends Error {
   }
 }
 
-/** A problem that the client found itself, in the form that the broker would have used. */
+/** An error of the client itself, in the form of the broker's errors. */
 export function localError(local: LocalProblem, cause?: unknown): ErrandApiError {
   const { code, category, detail, recovery, status = 0, retryable = false, details } = local;
   return new ErrandApiError(
@@ -79,7 +75,7 @@ export function localError(local: LocalProblem, cause?: unknown): ErrandApiError
   );
 }
 
-/** The broker is away for now: the same call may well succeed later. */
+/** The broker cannot be reached for now: the same call may succeed later. */
 export function isAway(error: ErrandApiError): boolean {
   if (error.status === 0) return error.category === "TRANSPORT";
   return error.status >= 502 && error.status <= 504;
@@ -88,7 +84,7 @@ export function isAway(error: ErrandApiError): boolean {
 /** The second is the code of older brokers. */
 const FULL: readonly string[] = ["limit_reached", "quota_exceeded"];
 
-/** The delegation takes no more, and will not later either; a 429 for haste passes. */
+/** The delegation accepts no more, now or later. A 429 for too many calls passes. */
 export function isFull(error: unknown): boolean {
   return error instanceof ErrandApiError && FULL.includes(error.code);
 }

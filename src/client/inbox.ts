@@ -31,7 +31,7 @@ const LIMIT = 20;
 /** How many of the last ones are remembered: one that asked, then finished, is in the inbox twice. */
 const REMEMBERED = 1024;
 
-/** Throws what no retry mends; an outage is waited out, until the signal aborts (its reason is thrown). */
+/** Waits out an outage, until the signal aborts (throws its reason). Throws errors that a retry cannot fix. */
 export async function* readResults(http: Http, options: ResultsOptions): AsyncGenerator<Result, void> {
   const { after = "0", follow = true, signal } = options;
   const shown = new BoundedMap<string, number>(REMEMBERED);
@@ -43,7 +43,7 @@ export async function* readResults(http: Http, options: ResultsOptions): AsyncGe
     const page = await http.insist(resultPageSchema, { path: "/v1/results", query, signal, holdSeconds });
     const fresh = page.results.filter((delegation) => isFresh(shown, delegation));
     for (const [index, delegation] of fresh.entries()) {
-      // A page has one cursor, at its end; whoever stops before that sees the page again.
+      // A page has one cursor, at its end: a reader that stops before it gets the page again.
       yield { delegation, cursor: index === fresh.length - 1 ? page.cursor : cursor };
     }
     const isEnd = page.cursor === cursor;

@@ -1,5 +1,5 @@
 /**
- * One page at a time of what grows: delegations by filter, the caller's inbox. For whoever keeps cursors.
+ * One page at a time of what grows: delegations by filter, the caller's inbox. For callers that keep cursors.
  * Limit: no state of its own; the cursor of a page is to be given back for the next one.
  */
 import { z } from "zod";

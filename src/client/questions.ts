@@ -17,7 +17,7 @@ export interface Question {
    * same words were asked before in this run; give one for words that change from run to run.
    */
   readonly requestId?: string | undefined;
-  /** What there is to choose from, any JSON each, for whoever answers. Answers are not checked against it. */
+  /** The choices, any JSON each. Answers are not checked against them. */
   readonly options?: readonly unknown[] | undefined;
   /** The JSON Schema that the answer's `data` should fit. Answers are not checked against it. */
   readonly schema?: unknown;

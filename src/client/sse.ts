@@ -39,7 +39,7 @@ const MAX_FRAME_CHARS = 16 * 1024 * 1024;
 /** How many of the last events are remembered, to drop what a broker repeats around a reconnect. */
 const REMEMBERED = 1024;
 
-/** Throws what no retry mends; an outage is waited out, until the signal aborts (its reason is thrown). */
+/** Waits out an outage, until the signal aborts (throws its reason). Throws errors that a retry cannot fix. */
 export async function* readEvents(http: Http, options: EventsOptions): AsyncGenerator<StreamEvent, void> {
   const seen = new BoundedSet<string>(REMEMBERED);
   let cursor = options.after;

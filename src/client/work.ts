@@ -1,7 +1,4 @@
-/**
- * What a handler gets and gives: one delegation under one lease, and what the agent tells of itself.
- * Limit: shapes only.
- */
+/** The types of a handler: its work, its results, and the agent's events. */
 
 import type { LostReason } from "../lease-holder/lost.ts";
 import type { Artifact, Message } from "../schema/a2a.ts";
@@ -16,18 +13,18 @@ import type { Answered, Asking, AskOptions, Question } from "./questions.ts";
 
 /** One attempt at one delegation. */
 export interface Work {
-  /** As it stood when the lease was granted. */
+  /** The delegation when the lease was granted. */
   readonly delegation: Delegation;
   /** The text parts of the task, joined by newlines. */
   readonly text: string;
   /** The message to act on now: the task, or the newest answer to what was asked. */
   readonly message: Message;
-  /** From 1; more than that, and an earlier worker may have done part of it. */
+  /** From 1. Above 1, an earlier worker may have done part of the work. */
   readonly attempt: number;
   readonly leaseId: string;
-  /** An A2A JSON-RPC SendMessage envelope, to be handed on to an A2A server as it is. */
+  /** An A2A JSON-RPC SendMessage request, ready to be sent to an A2A server. */
   readonly request: Lease["request"];
-  /** The delegator's W3C trace context, to be sent on with what the handler calls. */
+  /** The delegator's W3C trace context, for the handler's own calls. */
   readonly traceparent: string | undefined;
   /**
    * Aborts when the work must stop: the lease was lost ({@link LeaseLostError}, its `reason` `canceled` when the
@@ -37,18 +34,18 @@ export interface Work {
   readonly signal: AbortSignal;
   /** Follow-ups, questions and answers up to this lease, oldest first. */
   readonly history: readonly Message[];
-  /** What was answered so far, by request id, the newest last. */
+  /** The answers so far, by request id, newest last. */
   readonly answers: ReadonlyMap<string, Answered>;
   /** The newest of them. */
   readonly answer: Answered | undefined;
   /**
-   * What an earlier run kept for this one with {@link Work.saveCheckpoint}, whatever ended it: its process died, it gave
-   * the work back, it failed and is tried again, it asked.
+   * What an earlier run saved with {@link Work.saveCheckpoint}, however that run ended: its process died, it released the
+   * work, it failed and is retried, it asked a question.
    */
   readonly checkpoint: Checkpoint | undefined;
   /**
-   * Keeps a small JSON object (up to 4 KiB) with the delegation for the next run, in place of the one before; null takes
-   * it away. Resolves when the broker has it. Throws {@link LeaseLostError}, or an {@link ErrandApiError} when it is too
+   * Saves a small JSON object (up to 4 KiB) with the delegation for the next run; it replaces the one before, and null
+   * removes it. Resolves when the broker has it. Throws {@link LeaseLostError}, or an {@link ErrandApiError} when it is too
    * large.
    *
    * @example
@@ -58,11 +55,11 @@ export interface Work {
    * ```
    */
   saveCheckpoint(checkpoint: Checkpoint | null): Promise<void>;
-  /** Tells who watches how far it is. Never waits and never fails: at most two a second are sent, the latest wins. */
+  /** Publishes the progress. Never waits and never fails: at most two a second are sent; of those in between, the latest. */
   progress(progress: Progress | string): void;
   /**
-   * Sends a piece of output before the reply; it is streamed to who watches and kept with the delegation. Chunks
-   * arrive in the order of asking and once each, whatever breaks on the way; the reply waits for them. Resolves
+   * Sends a piece of output before the reply; it is streamed to watchers and stored with the delegation. Chunks arrive
+   * in order and once each, even across broken connections; the reply waits for them. Resolves
    * when the broker has it. Throws {@link LeaseLostError}, or an {@link ErrandApiError}: `payload_too_large`
    * beyond 1 MiB a chunk or 3 MiB a delegation, `limit_reached` when the delegation has too many events.
    *
@@ -73,10 +70,10 @@ export interface Work {
    */
   artifact(artifact: Artifact, options?: ChunkOptions): Promise<void>;
   /**
-   * The answer to a question, if there is one; otherwise this run ends here. The delegation is parked, `ask` throws
-   * {@link ParkedError} (let it pass; `finally` blocks run), and the answer starts the handler again from the top, in
-   * any worker of the agent. There the same `ask` returns the answer at once. So what stands before an `ask` runs
-   * once more for each answer: keep it free of effects that must not be repeated.
+   * Returns the answer to a question, if there is one; otherwise this run ends here. The delegation is parked, `ask` throws
+   * {@link ParkedError} (do not catch it; `finally` blocks run), and the answer starts the handler again from the top, in
+   * any worker of the agent. There the same `ask` returns the answer at once. Code before an `ask` therefore runs again
+   * for each answer: keep it free of effects that must not be repeated.
    *
    * @example
    * ```ts
@@ -88,14 +85,14 @@ export interface Work {
     question: string | (Question & AskOptions),
     more?: Omit<Question, "text" | "message"> & AskOptions,
   ): Promise<Answered>;
-  /** As `ask` for several at once, answered all at once: `const [host, token] = await work.askAll([...])`. */
+  /** As `ask`, for several questions that are answered together: `const [host, token] = await work.askAll([...])`. */
   askAll<const Q extends readonly (string | Question)[]>(
     questions: Q,
     options?: AskOptions,
   ): Promise<{ readonly [Place in keyof Q]: Answered }>;
   /**
-   * What a handler returns to ask, instead of `ask`: the next run finds the answer in `answer` and `answers`. Each time
-   * it is another question, unless it has a `requestId`; asking again under one that was answered fails the work.
+   * Return this from a handler to ask a question, instead of `ask`: the next run finds the answer in `answer` and
+   * `answers`. Each call is a new question, unless it has a `requestId`; repeating one that is answered fails the work.
    *
    * @example
    * ```ts
@@ -104,15 +101,15 @@ export interface Work {
    */
   question(asked: string | Question | readonly (string | Question)[], options?: AskOptions): Asking;
   /**
-   * What a handler returns to give the work back unfinished, no attempt spent: for whoever leases it next, after
-   * `delaySeconds` (default 0). It comes before new work; after ten times the agent's backoff is put between.
+   * Return this from a handler to give the work back unfinished, without spending an attempt: the next worker gets it after
+   * `delaySeconds` (default 0), before new work. After ten releases the agent's backoff delays it too.
    */
   release(options?: ReleaseOptions): Leaving;
-  /** What a handler returns to end the delegation as `canceled`, by the agent, with words or without. */
+  /** Return this from a handler to end the delegation as `canceled` by the agent, with an optional text. */
   cancel(text?: string): Leaving;
   /**
-   * Follow-ups as they arrive, within milliseconds, beginning with the first of the delegation: a run that starts
-   * over gets all of them again. Ends with the run.
+   * Follow-ups as they arrive, within milliseconds, from the delegation's first: a run that starts over gets all of them
+   * again. Ends with the run.
    *
    * @example
    * ```ts
@@ -121,13 +118,13 @@ export interface Work {
    */
   readonly messages: AsyncIterable<Message>;
   /**
-   * Calls back for each of {@link Work.messages}; the first ones before it returns. Returns how to take it back. What
-   * the listener throws aborts the signal and fails the work.
+   * Calls back for each of {@link Work.messages}; for those that already arrived, before it returns. Returns a function that
+   * unsubscribes. An error that the listener throws aborts the signal and fails the work.
    */
   onMessage(listener: (message: Message) => unknown): () => void;
   /**
-   * Delegates a part of the work: under it (`parent_id`, so a cancel reaches it), in its conversation and its trace, by
-   * the agent's own token. The same input in a later run finds the same delegation for as long as it is kept; set an
+   * Delegates a part of the work: as its child (`parent_id`, so a cancel reaches it), in its conversation and its trace,
+   * with the agent's own token. The same input in a later run finds the same delegation for as long as it is kept; set an
    * `idempotencyKey` to delegate it again. Throws `delegation_loop` when the target is this agent or an ancestor's.
    *
    * @example
@@ -137,7 +134,7 @@ export interface Work {
    * ```
    */
   delegate(input: DelegateInput, options?: DelegateOptions): Promise<Delegated>;
-  /** The delegator's side with the agent's own token, to wait for what was delegated, to answer or cancel it. */
+  /** A delegator with the agent's own token, to wait for, answer or cancel what was delegated. */
   readonly delegator: Delegator;
 }
 
@@ -147,7 +144,7 @@ export type Reply = Omit<ReplyInput, "next">;
 export interface ReleaseOptions {
   /** 0 to 86400. */
   readonly delaySeconds?: number | undefined;
-  /** Stands in the event; up to 1024 characters. */
+  /** Shown in the event; up to 1024 characters. */
   readonly reason?: string | undefined;
 }
 
@@ -164,25 +161,22 @@ export class Leaving {
   }
 }
 
-/**
- * What a handler returns: the reply's text, the whole reply, nothing for an empty completed reply, a question, or that
- * it leaves the work.
- */
+/** What a handler returns: the reply's text, the whole reply, undefined for an empty completed reply, a question, a release or a cancel. */
 export type Outcome = string | Reply | Asking | Leaving | undefined;
 
 /**
- * Does one delegation's work. What it throws fails the delegation with the error's message and the code
- * `agent_error`; for a code of your own, or another try, return
+ * Does one delegation's work. An error that it throws fails the delegation with the error's message and the code
+ * `agent_error`; for another code, or a retry, return
  * `{ state: "failed", error: { code, message, retryable: true } }`.
  */
 export type Handler = (work: Work) => Promise<Outcome> | Outcome;
 
-/** The reason of a handler's signal when the agent stops: the lease goes back without spending the attempt. */
+/** The reason of a handler's signal when the agent stops: the lease goes back without spending an attempt. */
 export class AgentStoppingError extends Error {
   override readonly name = "AgentStoppingError";
 }
 
-/** What an agent tells of itself, for logs; nothing needs to be done about any of it. */
+/** The events of an agent, for logs; none needs a reaction. */
 export type AgentEvent =
   | { readonly type: "leased"; readonly work: Work }
   | {
@@ -193,13 +187,13 @@ export type AgentEvent =
       readonly state: Delegation["state"];
       readonly durationMs: number;
     }
-  /** It asked something; the answer brings it back, to this worker or another. */
+  /** It asked a question; the answer brings it back, to this worker or another. */
   | { readonly type: "parked"; readonly work: Work; readonly interruptId: string | undefined }
-  /** Canceled, expired or taken back; nothing was sent. */
+  /** The lease was lost: canceled, expired, or released by the operator. Nothing was sent. */
   | { readonly type: "lost"; readonly delegationId: string; readonly reason: LostReason }
   | { readonly type: "released"; readonly delegationId: string; readonly reason?: string | undefined }
   /** The agent ended it as canceled. */
   | { readonly type: "canceled"; readonly work: Work }
-  /** Should have been released, but the broker could not be told: the lease runs out by itself. */
+  /** The release did not reach the broker: the lease expires by itself. */
   | { readonly type: "abandoned"; readonly delegationId: string }
   | OutageEvent;

@@ -1,7 +1,7 @@
 /**
- * Telling a delegator's endpoint that its delegation ended or asks something, signed by the Standard Webhooks scheme.
- * Limit: at least once; the receiver recognizes repeats by `webhook-id`. A call is given up after a day, and the call of a
- * question when 32 newer ones are queued.
+ * Calls a delegator's endpoint when its delegation ended or asks a question, signed by the Standard Webhooks scheme. At least
+ * once; the receiver recognizes repeats by `webhook-id`. A call is given up after a day, and the call of a question when 32
+ * newer ones are queued.
  */
 import { Webhook } from "standardwebhooks";
 import { toEntry, toEventJson } from "../../events/entry.ts";
@@ -21,23 +21,23 @@ export async function queueCallbacks(broker: Broker, id: string): Promise<void> 
   const seqs = [...record.notify.keys()].sort((a, b) => a - b);
   const added = seqs.filter((seq) => seq > record.notified_seq);
   for (const seq of added.slice(-MAX_QUEUED)) await broker.outbound.add({ delegation_id: id, ticket: seq });
-  // One old call for each new one. If a gateway died in between, `deliver` drops what is left.
+  // One old call for each new one. If a gateway died in between, `deliver` drops the rest.
   const tooOld = added.length === 0 ? [] : seqs.slice(0, -MAX_QUEUED).slice(-added.length);
   for (const seq of tooOld) await broker.outbound.remove({ delegation_id: id, ticket: seq });
 }
 
-/** So many newer calls mean that this question was answered long ago. */
+/** That many newer calls mean that this question was answered long ago. */
 const isTooOld = ({ notify }: ReadDelegation, seq: number): boolean =>
   [...notify.keys()].filter((one) => one > seq).length >= MAX_QUEUED;
 
-/** One call; null when there is nothing more to try, or after how long to try again, ms. */
+/** Makes one call. Returns null when it is done or given up, or after how many ms to try again. */
 export async function deliver(broker: Broker, { delegation_id, ticket }: TicketData): Promise<number | null> {
   const keys = broker.shards.ofId(delegation_id);
   const record = await readRecord(broker.redis, broker.shards, delegation_id);
   const event_id = record?.notify.get(ticket);
   if (!keys || !record?.callback || event_id === undefined || isTooOld(record, ticket)) {
     broker.metrics.callbacks.inc({ outcome: "given_up" });
-    const why = record ? "many questions were asked since" : "its delegation is forgotten";
+    const why = record ? "many questions were asked since" : "its delegation no longer exists";
     broker.log.warn({ delegation_id, seq: ticket }, `callback given up: ${why}`);
     return null;
   }
@@ -49,8 +49,8 @@ export async function deliver(broker: Broker, { delegation_id, ticket }: TicketD
   const body = toEventJson(entry, event_id);
   const headers = sign(`evt_${delegation_id}_${ticket}`, body, [secret].flat());
   const { delegator } = record;
-  const told = { what: "callback", delegation_id, delegator, seq: ticket, url, since: entry.at } as const;
-  const outcome = await httpCall(broker, told, {
+  const about = { what: "callback", delegation_id, delegator, seq: ticket, url, since: entry.at } as const;
+  const outcome = await httpCall(broker, about, {
     headers: { ...headers, ...(token && bearer(token)) },
     body,
   });
@@ -59,7 +59,7 @@ export async function deliver(broker: Broker, { delegation_id, ticket }: TicketD
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-/** Every secret signs, so that the receiver may change to a new one while the old one still counts. */
+/** Signs with every secret, so that the receiver can rotate them. */
 function sign(id: string, body: string, secrets: readonly string[]): Record<string, string> {
   const now = new Date();
   const signatures = secrets.map((secret) => new Webhook(secret).sign(id, now, body));

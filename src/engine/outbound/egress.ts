@@ -1,6 +1,6 @@
 /**
- * Calling out to addresses that callers name: only public ones, unless the operator allows more. The address that is
- * checked is the address that is dialled. Limit: what a public host forwards to is not seen; redirects are not followed.
+ * Calls addresses that callers name: only public ones, unless the operator allows more. The address that is checked is the
+ * address that is dialed, and redirects are not followed. Limit: a public host may forward the call.
  */
 import { lookup as systemLookup } from "node:dns";
 import type { LookupFunction } from "node:net";
@@ -9,10 +9,10 @@ import { Agent, fetch, request, type Response as UndiciResponse } from "undici";
 import { ErrandError } from "../../schema/errors.ts";
 
 const TIMEOUT_MS = 15_000;
-/** Read of an answer before the connection is given up. */
+/** How much of an answer is read before the connection is closed. */
 const MAX_ANSWER_BYTES = 65_536;
 
-/** Private in all but name: IPv4 inside IPv6, and the address of a cloud's own services. */
+/** Also private: IPv4 inside IPv6, and the address of a cloud's own services. */
 const BARRED = ["::/96", "168.63.129.16/32"].map((range) => ipaddr.parseCIDR(range));
 
 interface Allowed {
@@ -36,7 +36,7 @@ function parseAllowed(entries: readonly string[]): Allowed {
 /** Statuses without a body. */
 const EMPTY: readonly number[] = [204, 205, 304];
 
-/** Undici's stream as the platform's. */
+/** Undici's stream as a web stream. */
 function piped(body: UndiciResponse["body"]): ReadableStream<Uint8Array> | null {
   if (body === null) return null;
   const reader = body.getReader();
@@ -50,7 +50,7 @@ function piped(body: UndiciResponse["body"]): ReadableStream<Uint8Array> | null 
   });
 }
 
-/** Thrown inside a dial; says why, without the address. */
+/** Thrown while connecting. Its message gives the reason without the address. */
 export class Refused extends Error {
   override readonly name = "Refused";
 }
@@ -58,10 +58,10 @@ export class Refused extends Error {
 export class Egress {
   readonly #allowed: Allowed;
   readonly #agent: Agent;
-  /** For streams, which hold their connections: as many as there are. */
+  /** For streams, which keep their connections: without a limit of connections. */
   readonly #streams: Agent;
 
-  /** `allow`: hosts, addresses and CIDRs that may be called although they are private. */
+  /** `allow`: private hosts, addresses and CIDRs that may be called. */
   constructor(allow: readonly string[], lookup: LookupFunction = systemLookup) {
     this.#allowed = parseAllowed(allow);
     const guarded: LookupFunction = (hostname, options, callback) => {
@@ -97,7 +97,7 @@ export class Egress {
     );
   }
 
-  /** Throws `invalid_request` for what can be known to be refused without asking anybody. */
+  /** Throws `invalid_request` for a URL that is certain to be refused, without a DNS lookup. */
   requireCallable(url: string, path: string): void {
     const reason = this.#objection(new URL(url));
     if (reason === null) return;
@@ -119,7 +119,7 @@ export class Egress {
     return null;
   }
 
-  /** POSTs a text; the status of the answer. Throws {@link Refused} for a private address, or what the network says. */
+  /** POSTs a text and returns the answer's status. Throws {@link Refused} for a private address, or the network's error. */
   async post(url: string, headers: Record<string, string>, body: string): Promise<number> {
     const reason = this.#objection(new URL(url));
     if (reason !== null) throw new Refused(reason);
@@ -136,7 +136,7 @@ export class Egress {
     return answer.statusCode;
   }
 
-  /** As fetch, for answers that are read as they come; redirects are not followed. Throws as {@link post} does. */
+  /** Like fetch, for streamed answers. Throws as {@link post} does. */
   async open(url: URL, { method = "GET", headers, body, signal }: RequestInit): Promise<Response> {
     const reason = this.#objection(url);
     if (reason !== null) throw new Refused(reason);

@@ -11,7 +11,7 @@ const FIRST_MS = 5_000;
 const LONGEST_MS = 3_600_000;
 const GONE = 410;
 
-/** After how long a call is tried again: as long as it has been tried, so ever more rarely, up to an hour. */
+/** The delay before the next try of a call that has been failing for `triedForMs`: about as long, at most an hour. */
 export const retryAfterMs = (triedForMs: number): number =>
   Math.min(LONGEST_MS, Math.max(FIRST_MS, triedForMs)) * (0.8 + Math.random() * 0.4);
 
@@ -20,7 +20,7 @@ export interface OutboundCall {
   readonly body: string;
 }
 
-/** Null when it was taken; else the status, or what went wrong. */
+/** Null when it was accepted; else the status, or what went wrong. */
 async function post(
   broker: Broker,
   url: string,
@@ -30,27 +30,27 @@ async function post(
     const status = await broker.egress.post(url, headers, body);
     return status >= 200 && status < 300 ? null : status;
   } catch (error) {
-    // The code alone: messages may quote what was sent.
+    // Only the code: messages may quote the request.
     const code = error instanceof Error && "code" in error && typeof error.code === "string";
     return error instanceof Refused ? error.message : code ? String(error.code) : "no answer";
   }
 }
 
 export interface About {
-  /** What it is called in the log. */
+  /** Its name in the log. */
   readonly what: "callback" | "push";
   readonly delegation_id: string;
-  /** For whom it is made. */
+  /** The delegator that it is made for. */
   readonly delegator: string;
   readonly seq: number;
   readonly url: string;
-  /** Since when it is tried, ms by Redis' clock. */
+  /** When it was tried first, ms by Redis' clock. */
   readonly since: number;
 }
 
 export type CallResult = "delivered" | "given_up" | { readonly again_ms: number; readonly failed: boolean };
 
-/** Makes one call; what is not taken is to be tried again, for a day, or given up. */
+/** Makes one call. A call that fails is tried again for a day, then given up. */
 export async function httpCall(
   broker: Broker,
   { what, delegation_id, delegator, seq, since, url }: About,
@@ -65,7 +65,7 @@ export async function httpCall(
     counter.inc({ outcome: "delivered" });
     return "delivered";
   }
-  // By Redis' clock: one that is a day ahead would give the call up at once.
+  // By Redis' clock: a gateway whose clock is a day ahead would give the call up at once.
   const triedFor = (await timeOf(broker.redis)) + broker.clock.offset_ms - since;
   const isOver = triedFor > FOR_A_DAY_MS || problem === GONE;
   counter.inc({ outcome: isOver ? "given_up" : "failed" });

@@ -1,6 +1,6 @@
 /**
- * Telling the receivers of a delegation's push configs of its events, in order, each by a job of its own. Limit: at
- * least once; the receiver tells repeats by `webhook-id`. A receiver that fails for a day is given up.
+ * Sends a delegation's events to the receivers of its push notification configs, in order, one job for each config. At least
+ * once; the receiver recognizes repeats by `webhook-id`. A receiver that fails for a day is given up.
  */
 import { withoutBodies } from "../../../events/bodies.ts";
 import { compareIds, type Entry, toEntry } from "../../../events/entry.ts";
@@ -13,17 +13,17 @@ import type { Broker } from "../../broker.ts";
 import { httpCall, type OutboundCall } from "../http-call.ts";
 import { note, rouse, type Step, step } from "./progress.ts";
 
-/** How long one job may go on before others have their turn; with one more call it is within a popped ticket's time. */
+/** How long one job may run before others get their turn. Together with one more call it stays within a ticket's lock. */
 const TURN_MS = 10_000;
 
-/** Queues a job for each config that has something to be told and is not being told already. */
+/** Queues a job for each config that has undelivered events and no job yet. */
 export async function queuePushes(broker: Broker, delegation_id: string): Promise<void> {
   for (const { push, job } of await rouse(broker, delegation_id)) {
     await broker.outbound.add({ delegation_id, ticket: job, push });
   }
 }
 
-/** One job's turn; null when nothing is left to tell, or after how long to go on, ms. */
+/** One turn of a job. Returns null when no event is left, or after how many ms to continue. */
 export async function deliverPush(
   broker: Broker,
   { delegation_id, ticket: job }: TicketData,
@@ -32,14 +32,14 @@ export async function deliverPush(
 ): Promise<number | null> {
   const endsAt = performance.now() + TURN_MS;
   const isOver = () => stopping.aborted || performance.now() > endsAt;
-  let taken: string | null = null;
+  let accepted: string | null = null;
   for (;;) {
-    const next = await step(broker, delegation_id, push, job, taken);
+    const next = await step(broker, delegation_id, push, job, accepted);
     if (!next) return null;
-    if (taken !== null && isOver()) return 1;
+    if (accepted !== null && isOver()) return 1;
     const { entry, since } = next;
-    const again = await tell(broker, next, isOver);
-    if (again === null) taken = entry.id;
+    const again = await deliverEvent(broker, next, isOver);
+    if (again === null) accepted = entry.id;
     else {
       const { part, failing, wait } = again;
       const isFirst = failing !== undefined && since === null;
@@ -54,16 +54,16 @@ export async function deliverPush(
 }
 
 interface Again {
-  /** Updates that were taken. */
+  /** How many updates of the event were accepted. */
   readonly part: number;
-  /** Since when its calls fail, if one did, ms. */
+  /** Since when its calls fail, ms; absent: none failed. */
   readonly failing?: number;
-  /** After how long to go on, ms; null: it is given up. */
+  /** After how many ms to continue; null: it is given up. */
   readonly wait: number | null;
 }
 
-/** Makes the calls of one event, from the first that was not taken; null when all are. */
-async function tell(broker: Broker, next: Step, isOver: () => boolean): Promise<Again | null> {
+/** Makes the calls of one event, from the first that was not accepted; null when all are. */
+async function deliverEvent(broker: Broker, next: Step, isOver: () => boolean): Promise<Again | null> {
   const { config, entry } = next;
   const { delegation_id, delegator, seq } = entry;
   const since = next.since ?? (await timeOf(broker.redis)) + broker.clock.offset_ms;
@@ -71,8 +71,8 @@ async function tell(broker: Broker, next: Step, isOver: () => boolean): Promise<
   for (const [part, call] of calls.entries()) {
     if (part < next.part) continue;
     if (part > next.part && isOver()) return { part, wait: 1 };
-    const told = { what: "push", delegation_id, delegator, seq, url: config.url, since } as const;
-    const outcome = await httpCall(broker, told, call);
+    const about = { what: "push", delegation_id, delegator, seq, url: config.url, since } as const;
+    const outcome = await httpCall(broker, about, call);
     if (outcome === "given_up") return { part, wait: null };
     if (outcome !== "delivered")
       return { part, wait: outcome.again_ms, ...(outcome.failed && { failing: since }) };
