@@ -28,7 +28,7 @@ export interface ConnectionOptions {
   /**
    * How long, in milliseconds from its first failure, a call is repeated while the broker is away: no answer, a
    * cut connection, 502 to 504. Only calls that are safe to repeat are. Default 30 000; 0 never repeats. Streams,
-   * inboxes and agents bear with an outage as long as it takes.
+   * inboxes and agents wait out any outage.
    */
   readonly retryForMs?: number | undefined;
   /**
@@ -132,7 +132,7 @@ export class Http {
     }
   }
 
-  /** As {@link request} for whoever has nothing else to do: an outage is waited out, and so is a 429. */
+  /** As {@link request}, but waits out an outage and a 429. */
   async insist<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
     for (let failures = 0; ; failures += 1) {
       try {

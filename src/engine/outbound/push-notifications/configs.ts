@@ -1,6 +1,6 @@
 /**
- * Push notification configs of a delegation: made, shown and taken away by its delegator or the operator. Limit: whoever
- * sees the delegation otherwise is refused; to whom it does not concern, it does not exist.
+ * The push notification configs of a delegation: its delegator and the operator create, read and delete them. Others who see
+ * the delegation get `forbidden`, all others `not_found`.
  */
 import { createHash } from "node:crypto";
 import type { StoredDelegation } from "../../../lifecycle/record.ts";
@@ -16,40 +16,37 @@ import { configs, forget } from "./progress.ts";
 
 const PAGE = 50;
 
-async function mine(broker: Broker, principal: Principal, id: string): Promise<StoredDelegation> {
+async function readOwned(broker: Broker, principal: Principal, id: string): Promise<StoredDelegation> {
   const record = await read(broker, principal, id);
   if (principal.kind === "operator" || principal.text === record.delegator) return record;
-  throw new ErrandError("forbidden", "Only the delegator and the operator may see to push configs.", {
+  throw new ErrandError("forbidden", "Only the delegator and the operator may manage push configs.", {
     delegation_id: id,
     delegation_valid: !record.finished,
   });
 }
 
-/** What is kept of it with that delegation. */
+/** The config as it is stored with that delegation. */
 export type MakePush = (delegation_id: string) => StoredPush;
 
-/**
- * Who sends the same again, for want of an answer, is told once: what is not named is known by its URL, and in 0.3 it is
- * the delegation's one.
- */
-function unnamed(delegation_id: string, url: string, version: PushVersion): string {
+/** The id is derived from the URL, so a retried create is idempotent; in 0.3 a delegation has a single config. */
+function defaultId(delegation_id: string, url: string, version: PushVersion): string {
   if (version === "0.3") return delegation_id;
   return `psh_${createHash("sha256").update(url).digest("base64url").slice(0, 22)}`;
 }
 
-/** As it is kept; throws `invalid_request` for an address that may not be called. `path` names it to the caller. */
+/** Throws `invalid_request` for an address that may not be called; `path` is its field in the request. */
 export function toPush(broker: Broker, input: PushInput, version: PushVersion, path = "url"): MakePush {
   broker.egress.requireCallable(input.url, path);
-  return (id) => ({ ...input, id: input.id ?? unnamed(id, input.url, version), version });
+  return (id) => ({ ...input, id: input.id ?? defaultId(id, input.url, version), version });
 }
 
-/** What the move that makes it takes. */
+/** The parameters of the move that creates it. */
 export const pushParams = (push: StoredPush): { push: string; push_config: string } => ({
   push: push.id,
   push_config: JSON.stringify(push),
 });
 
-/** To others than the delegator without what it is to be known by. */
+/** Without its credentials, unless the delegator reads it. */
 function shown(
   principal: Principal,
   record: StoredDelegation,
@@ -61,8 +58,8 @@ function shown(
 }
 
 /**
- * From its making on its receiver is told of every event; of a delegation that is over, of its last. One that takes
- * another's place goes on where that one was.
+ * From now on the receiver gets every event; of a finished delegation, the last one. A config that replaces another continues
+ * where that one was.
  */
 export async function createPush(
   broker: Broker,
@@ -72,7 +69,7 @@ export async function createPush(
   version: PushVersion = "1.0",
   path?: string,
 ): Promise<Push> {
-  const record = await mine(broker, principal, id);
+  const record = await readOwned(broker, principal, id);
   const push = toPush(broker, input, version, path)(id);
   const most = broker.memory.mostKept(principal);
   const { outcome } = await broker.writer.move({
@@ -81,26 +78,26 @@ export async function createPush(
     params: { ...pushParams(push), most },
   });
   if (outcome.kind !== "ok") throw refusal(outcome, id);
-  // What a finished one has to tell is told now; of a live one its next event will see to that.
+  // A finished delegation has no next event that would queue its last one.
   if (isTerminal(outcome.state)) await queuePushes(broker, id);
   return shown(principal, record, push);
 }
 
-/** Throws `not_found` when the delegation has none of that id. */
+/** Throws `not_found` when the delegation has no config with that id. */
 export async function getPush(broker: Broker, principal: Principal, id: string, push: string): Promise<Push> {
-  const record = await mine(broker, principal, id);
+  const record = await readOwned(broker, principal, id);
   const found = (await configs(broker, id)).find((one) => one.id === push);
-  if (!found) throw new ErrandError("not_found", `Delegation ${id} has no push config of that id.`);
+  if (!found) throw new ErrandError("not_found", `Delegation ${id} has no push config with that id.`);
   return shown(principal, record, found);
 }
 
 export interface PushPage {
   readonly pushes: readonly Push[];
-  /** What to go on with; null: that is all. */
+  /** Cursor of the next page; null: there is none. */
   readonly next_cursor: string | null;
 }
 
-/** By their ids. */
+/** Ordered by id. */
 export async function listPushes(
   broker: Broker,
   principal: Principal,
@@ -110,7 +107,7 @@ export async function listPushes(
     cursor,
   }: { readonly limit?: number | undefined; readonly cursor?: string | undefined } = {},
 ): Promise<PushPage> {
-  const record = await mine(broker, principal, id);
+  const record = await readOwned(broker, principal, id);
   const after = cursor === undefined ? "" : Buffer.from(cursor, "base64url").toString("utf8");
   const rest = (await configs(broker, id)).filter((one) => one.id > after);
   const page = rest.slice(0, limit);
@@ -119,13 +116,13 @@ export async function listPushes(
   return { pushes: page.map((one) => shown(principal, record, one)), next_cursor };
 }
 
-/** One that is not there is no error: it is gone, as was wanted. */
+/** Deleting a config that does not exist is no error. */
 export async function deletePush(
   broker: Broker,
   principal: Principal,
   id: string,
   push: string,
 ): Promise<void> {
-  await mine(broker, principal, id);
+  await readOwned(broker, principal, id);
   await forget(broker, id, push);
 }

@@ -1,7 +1,8 @@
 /**
- * How far each push config of a delegation is told, in Redis: `at:` is the stream id of the last event that its
- * receiver took, `job:` the number of the job that tells it on (absent: nothing is left to tell; `over`: given up),
- * `since:` since when its calls fail, ms; `part:` how many of the next event's updates it took. Limit: the config itself is made by lifecycle/lua/push.lua, which also starts these.
+ * How far each push config of a delegation is delivered, in Redis: `at:` is the stream id of the last event that its
+ * receiver accepted, `job:` the number of its job (absent: no event is left; `over`: given up), `since:` since when its
+ * calls fail, ms; `part:` how many of the next event's updates it accepted. lifecycle/lua/push.lua creates the config and
+ * these fields.
  *
  * Order rests on there being one job for each config at a time: it is taken off in the same step that finds nothing
  * more to tell, so an event that comes then finds none and gets a new one. A job that is not the config's own any
@@ -68,7 +69,7 @@ function keysOf(broker: Broker, id: string): { pushes: string; pushed: string; e
   return { pushes: keys.pushes(id), pushed: keys.pushed(id), events: keys.delegationEvents(id) };
 }
 
-/** The configs that have something to be told, each with the number of its job; however often it is asked. */
+/** The configs with undelivered events, each with the number of its job. Repeated calls return the same jobs. */
 export async function rouse(broker: Broker, id: string): Promise<{ push: string; job: number }[]> {
   const { pushes, pushed, events } = keysOf(broker, id);
   const found = z.array(z.string()).parse(await rouseScript.run(broker.redis, [pushes, pushed, events], []));
@@ -79,7 +80,7 @@ export interface Step {
   readonly config: StoredPush;
   /** Since when its calls fail, ms; null: they do not. */
   readonly since: number | null;
-  /** So many of its updates were taken already. */
+  /** How many of its updates were accepted. */
   readonly part: number;
   readonly entry: Entry;
 }
@@ -89,7 +90,7 @@ const stepSchema = z.union([
   z.tuple([z.string(), z.string(), z.string(), z.string(), z.string()]),
 ]);
 
-/** Notes what was taken, and says what comes next; null when the job is done with. */
+/** Stores which event was accepted, and returns the next; null when the job is done. */
 export async function step(
   broker: Broker,
   id: string,
@@ -112,11 +113,11 @@ export async function step(
 export interface Noted {
   readonly since?: number | undefined;
   readonly part?: number | undefined;
-  /** It is given up, and told nothing more. */
+  /** It is given up and gets no more calls. */
   readonly job?: "over" | undefined;
 }
 
-/** Notes how a job stands that is not done with its event. */
+/** Stores how far a job is with its event. */
 export async function note(
   broker: Broker,
   id: string,
@@ -133,7 +134,7 @@ export async function forget(broker: Broker, id: string, push: string): Promise<
   await forgetScript.run(broker.redis, [pushes, pushed], [push]);
 }
 
-/** Every config of a delegation, by its id. */
+/** All configs of a delegation, ordered by id. */
 export async function configs(broker: Broker, id: string): Promise<StoredPush[]> {
   const stored = Object.values(await broker.redis.hgetall(keysOf(broker, id).pushes));
   const found = stored.map((json) => storedPushSchema.parse(JSON.parse(json)));
