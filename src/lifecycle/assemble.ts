@@ -142,11 +142,13 @@ const OUTSIDE = 20;
 function body(): string {
   const files = readdirSync(PARTS).filter((file) => file.endsWith(".lua") && file !== "state.lua");
   const text = [tables(), ...files.sort().map(partOf)].join("\n");
-  const uses = (name: string) => text.split(new RegExp(`\\b${name}\\b`)).length;
+  const uses = new Map<string, number>();
+  for (const [word] of text.matchAll(/\w+/g)) uses.set(word, (uses.get(word) ?? 0) + 1);
+  const usesOf = (name: string) => uses.get(name) ?? 0;
   const names = [...text.matchAll(/^function (\w+)/gm)]
     .map(([, name = ""]) => name)
     .filter((name) => name !== "transition")
-    .sort((a, b) => uses(a) - uses(b));
+    .sort((a, b) => usesOf(a) - usesOf(b));
   const outside = ["transition", ...names.splice(-OUTSIDE)];
   return withNumbers(`${partOf("state.lua")}
 local ${outside.join(", ")}

@@ -78,5 +78,5 @@ test("an old call that a dead gateway left in the queue is dropped when it is du
   await until(async () => (await api.erase(id)).status === 204);
   // The receiver is away for an hour. When the calls are due, their delegation is gone.
   await gateway.broker.outbound.add({ delegation_id: id, ticket: newest + 1 });
-  await until(() => log.some((line) => line.includes("its delegation is forgotten")));
+  await until(() => log.some((line) => line.includes("its delegation no longer exists")));
 });
