@@ -1,6 +1,6 @@
 /**
  * The library: what users import. Limit: it speaks HTTP to a broker and does not contain one. Nothing here needs
- * Node; what a browser's page does not use, a bundler leaves out.
+ * Node; a bundler drops the parts that a page does not use.
  */
 export {
   Admin,

@@ -1,6 +1,6 @@
 /**
- * A poll-mode agent: leases work, runs a handler, and replies; the answer brings the next work. Limit: at least once;
- * after a lease is lost, another worker may do the same work.
+ * A poll-mode agent: leases work, runs a handler, and replies; the answer to the reply contains the next work. Limit:
+ * at least once; after a lease is lost, another worker may do the same work.
  */
 import { leasesSchema } from "../schema/lease.ts";
 import { backoffMs, onAbort, sleep } from "../util/timing.ts";
@@ -30,7 +30,9 @@ export interface AgentOptions extends ConnectionOptions {
   readonly once?: boolean | undefined;
   /** How long work in progress may continue when the agent stops, in seconds; then it is stopped. Default 0. */
   readonly drainSeconds?: number | undefined;
-  /** How long handlers may take after their signal aborted, in seconds; then their leases go back anyway. Default 10. */
+  /**
+   * How long handlers may take after their signal aborted, in seconds; then their leases go back anyway. Default 10.
+   */
   readonly stopWithinSeconds?: number | undefined;
   /** Called for each event, for a log. */
   readonly onEvent?: ((event: AgentEvent) => void) | undefined;
@@ -93,9 +95,9 @@ export class Agent {
   }
 
   /**
-   * Asks for no more work. Work in progress may continue for `drainSeconds` (default: the option of that name); then its
-   * signal aborts, and it goes back without spending an attempt. Resolves when all work has ended. A second call can
-   * shorten the time.
+   * Asks for no more work. Work in progress may continue for `drainSeconds` (default: the option of that name); then
+   * its signal aborts, and it goes back without spending an attempt. Resolves when all work has ended. A second call
+   * can shorten the time.
    */
   async stop(drainSeconds = this.#options.drainSeconds ?? 0): Promise<void> {
     this.#stopping.abort(new AgentStoppingError("the agent is stopping"));

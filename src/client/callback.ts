@@ -35,9 +35,9 @@ export type CallbackHeaders = Headers | Readonly<Record<string, string | readonl
 const TOLERANCE_SECONDS = 300;
 
 /**
- * Verifies a callback and returns its event: signed by the Standard Webhooks scheme with one of `secrets`, recently, and not
- * altered since. `body` is the raw body, not parsed and serialized again. Pass several secrets while you rotate them.
- * Throws {@link CallbackError}, or a TypeError when there is no secret or one does not have the form `whsec_…`.
+ * Verifies a callback and returns its event: signed by the Standard Webhooks scheme with one of `secrets`, recently,
+ * and not altered since. `body` is the raw body, not parsed and serialized again. Pass several secrets while you rotate
+ * them. Throws {@link CallbackError}, or a TypeError when there is no secret or one does not have the form `whsec_…`.
  *
  * @example
  * ```ts
@@ -117,7 +117,7 @@ function toInstant(at: string, toleranceSeconds: number): Date {
   throw new CallbackError("old", `the callback was signed ${how}`);
 }
 
-/** In a time that does not tell how much of it fits. */
+/** Compares in constant time, so that the time does not reveal how much matches. */
 function isSame(given: string, right: string): boolean {
   if (given.length !== right.length) return false;
   let difference = 0;

@@ -1,6 +1,6 @@
 /**
- * Delegating from within a handler: under the work in hand, in its conversation and trace, once however often the
- * handler runs. Limit: what is asked for with other words in a later run is another delegation.
+ * Delegating from within a handler: the children belong to the handler's delegation, its context and its trace, and
+ * each is created once, even if the handler runs again. Limit: another text in a later run creates another child.
  */
 import type { DelegateInput } from "../schema/delegation.ts";
 import type { Lease } from "../schema/lease.ts";

@@ -1,6 +1,6 @@
 /**
- * Calls on existing delegations: answers, decisions, follow-ups, cancel and redrive, one or many. An answer that names no
- * question is for the one that is open when the broker reads it.
+ * Calls on existing delegations: answers, decisions, follow-ups, cancel and redrive, one or many. An answer that names
+ * no question is for the one that is open when the broker reads it.
  */
 import * as z from "zod";
 import type { MessageInput } from "../schema/a2a.ts";
@@ -108,7 +108,7 @@ const bulkSchema = z.object({
   refused: z.array(z.object(bulkRefusedSchema.shape)).default([]),
   next_before: z.string().nullable(),
 });
-/** One page's worth of whole delegations, each up to 3 MiB. */
+/** A page of whole delegations, each up to 3 MiB. */
 const PAGE = 20;
 
 export async function* inBulk(

@@ -50,7 +50,7 @@ export interface WaitOptions {
 }
 
 export interface WatchOptions {
-  /** Resume behind the event with this `id`; `0` is the beginning. */
+  /** Resume after the event with this `id`; `0` is the beginning. */
   readonly after?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }

@@ -101,8 +101,8 @@ export class Delegator {
   }
 
   /**
-   * Delegates many. Returns one result for each, in order: the `delegation`, or the `error` with which it was refused. Each
-   * has an idempotency key, so a retry accepts none of them twice. Throws only the signal's reason.
+   * Delegates many. Returns one result for each, in order: the `delegation`, or the `error` with which it was refused.
+   * Each has an idempotency key, so a retry accepts none of them twice. Throws only the signal's reason.
    */
   delegateMany(inputs: readonly BatchInput[], options: BatchOptions = {}): Promise<BatchResult[]> {
     return delegateAll(this.#http, inputs, options);
@@ -146,7 +146,7 @@ export class Delegator {
   /**
    * Events as they happen; it reconnects by itself, skips nothing and yields nothing twice. One delegation (by
    * its id): starts with a snapshot and ends after the terminal event. A filter (`{}` is everything you may see):
-   * starts now and goes on until the signal aborts. With `after` it resumes behind that event instead. A `RESET`
+   * starts now and continues until the signal aborts. With `after` it resumes after that event instead. A `RESET`
    * means that earlier events are no longer kept.
    *
    * @example
@@ -205,8 +205,8 @@ export class Delegator {
   }
 
   /**
-   * Erases a finished delegation at once: record, events, history, artifacts. Throws `wrong_state` while it is live, and
-   * `delegation_not_found` once it is erased.
+   * Erases a finished delegation at once: record, events, history, artifacts. Throws `wrong_state` while it is live,
+   * and `delegation_not_found` once it is erased.
    */
   async delete(id: string, { signal }: ControlOptions = {}): Promise<void> {
     await this.#http.persist(z.unknown(), { method: "DELETE", path: route`/v1/delegations/${id}`, signal });
@@ -257,8 +257,8 @@ export class Delegator {
   }
 
   /**
-   * Delegates a failed delegation again and returns the new one (`redrive_of`); a repeated call returns the same. Throws
-   * `wrong_state` for one that did not fail.
+   * Delegates a failed delegation again and returns the new one (`redrive_of`); a repeated call returns the same.
+   * Throws `wrong_state` for one that did not fail.
    */
   redrive(id: string, options: ControlOptions = {}): Promise<Delegation> {
     return post(this.#http, route`/v1/delegations/${id}/redrive`, {}, options.signal);

@@ -1,6 +1,6 @@
 /**
- * Failures on the way to a broker, in its own words: no connection, no answer, an answer of something else.
- * Limit: what a runtime does not tell (browsers tell nothing) is guessed from whether anything ever answered.
+ * Errors of the connection to a broker: no connection, no answer, or an answer that is not a broker's. Limit: a browser
+ * does not reveal the cause, so it is guessed from whether the broker ever answered.
  */
 import { type ErrandApiError, localError } from "./errors.ts";
 
@@ -13,7 +13,7 @@ const NEVER_CONNECTED = [
   "ETIMEDOUT",
   "UND_ERR_CONNECT_TIMEOUT",
 ];
-/** No HTTP, a certificate that is not trusted, a port that fetch refuses: the same next time. */
+/** Not HTTP, an untrusted certificate, or a port that fetch refuses: a retry gets the same error. */
 const NOT_HTTP =
   /^(?:HPE_|HTTPParserError$|ERR_SSL|ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|bad port$)/;
 const UNKNOWN = { outcome: "unknown" };
@@ -38,7 +38,7 @@ export function noAnswer(url: string): ErrandApiError {
   });
 }
 
-/** What a failed read threw: `not_a_broker`, `unreachable` or `connection_lost`. */
+/** The error for what a failed read threw: `not_a_broker`, `unreachable` or `connection_lost`. */
 export function failed(url: string, error: unknown, everReached: boolean): ErrandApiError {
   const { code, said } = causeOf(error);
   const why = code ?? said;
@@ -83,7 +83,7 @@ export function failed(url: string, error: unknown, everReached: boolean): Erran
   );
 }
 
-/** An answer that no broker of this version gives: a proxy's, or another program's. */
+/** The error for an answer that no broker of this version gives, such as a proxy's or another program's. */
 export function notOurs(url: string, status: number, why: string): ErrandApiError {
   const passing = status >= 500 || status === 429 || status === 408;
   return localError({
@@ -96,12 +96,12 @@ export function notOurs(url: string, status: number, why: string): ErrandApiErro
   });
 }
 
-/** Node names the cause of a failed fetch by a code; browsers only say that it failed, for safety. */
+/** Node names the cause of a failed fetch by a code; browsers hide it, for safety. */
 function causeOf(error: unknown): { readonly code?: string; readonly said?: string } {
   let said: string | undefined;
   for (let at = error; at instanceof Error; at = at.cause) {
     if ("code" in at && typeof at.code === "string") return { code: at.code };
-    // Node 24 gives what is no HTTP a name, and no code.
+    // For an answer that is not HTTP, Node 24 has a name but no code.
     if (at.name === "HTTPParserError") return { code: at.name };
     said = at.message;
   }

@@ -1,4 +1,4 @@
-/** A short name for a text: the same text, the same name. Limit: 64 bits against accidents, not against anyone. */
+/** A short hash of a text, for names. Limit: 64 bits prevent accidental collisions, not deliberate ones. */
 
 const PRIME = 0x100000001b3n;
 const OFFSET = 0xcbf29ce484222325n;
@@ -12,11 +12,11 @@ export function hashOf(text: string): string {
   return hash.toString(16).padStart(16, "0");
 }
 
-/** Tells the first, second, ... of equal texts apart, in the order of asking. */
+/** Numbers equal texts in the order in which they come, so that each gets a name of its own. */
 export class Ordinals {
   readonly #counts = new Map<string, number>();
 
-  /** The text's name and how often it was asked for, this time included. */
+  /** The text's hash, and how often it has come, this time included. */
   name(text: string): string {
     const hash = hashOf(text);
     const count = (this.#counts.get(hash) ?? 0) + 1;

@@ -1,6 +1,6 @@
 /**
- * HTTP to a broker: JSON, bearer token, problem+json as ErrandApiError, repeats while the broker is away.
- * Limit: one gateway URL; redirects are not followed, so that the token goes nowhere else.
+ * HTTP to a broker: JSON, a bearer token, problem+json as ErrandApiError, retries while the broker is away.
+ * Limit: one gateway URL; redirects are not followed, so that the token is sent to no other server.
  */
 import type * as z from "zod";
 import { problemSchema } from "../schema/errors.ts";
@@ -14,51 +14,51 @@ import { parseLenient } from "./lenient.ts";
 /** How to reach a broker, for {@link Delegator}, {@link Agent} and {@link Admin} alike. */
 export interface ConnectionOptions {
   /**
-   * Base URL of a gateway. Default: `ERRAND_URL` where there is an environment, else `http://127.0.0.1:4180`.
-   * What is neither http nor https is thrown as `invalid_url` by the constructor.
+   * Base URL of a gateway. Default: the environment variable `ERRAND_URL`, else `http://127.0.0.1:4180`. The
+   * constructor throws `invalid_url` if it is not an http or https URL.
    */
   readonly url?: string | undefined;
   /**
-   * The bearer token. Default: `ERRAND_TOKEN` where there is an environment, unless `url` names another broker
-   * than `ERRAND_URL` does. Without one most calls are refused (`unauthenticated`).
+   * The bearer token. Default: the environment variable `ERRAND_TOKEN`, unless `url` names another broker than
+   * `ERRAND_URL` does. Without a token, most calls are refused (`unauthenticated`).
    */
   readonly token?: string | undefined;
-  /** Instead of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /**
-   * How long, in milliseconds from its first failure, a call is repeated while the broker is away: no answer, a
-   * cut connection, 502 to 504. Only calls that are safe to repeat are. Default 30 000; 0 never repeats. Streams,
+   * How long a call is retried while the broker is away (no answer, a lost connection, 502 to 504), in milliseconds
+   * from its first failure. Only calls that are safe to repeat are retried. Default 30 000; 0 never retries. Streams,
    * inboxes and agents wait out any outage.
    */
   readonly retryForMs?: number | undefined;
   /**
-   * Whether to throw `unreachable` at once when nothing answers at the URL and nothing ever did. Default true: a
-   * wrong URL and a broker that is not started are told in the first call. False waits for it as for one that
-   * went away: for services that start in any order.
+   * Whether to throw `unreachable` at once when nothing answers at the URL and nothing ever did. Default true: the
+   * first call then reveals a wrong URL, or a broker that was not started. False retries as in an outage, for services
+   * that start in any order.
    */
   readonly failFast?: boolean | undefined;
-  /** Told before each repeat, with the reason and the wait in milliseconds. */
+  /** Called before each retry, with the error and the delay in milliseconds. */
   readonly onRetry?: ((error: ErrandApiError, delayMs: number) => void) | undefined;
 }
 
 export interface Call {
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Made by {@link route}. */
+  /** Built by {@link route}. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
-  /** How long the gateway may hold the answer; the time limit starts after it. */
+  /** How long the gateway may delay its answer; the time limit starts after that. */
   readonly holdSeconds?: number;
-  /** Default: the hold and 15 s. */
+  /** Default: `holdSeconds` plus 15 s. */
   readonly timeoutMs?: number;
 }
 
-/** No answer for this long beyond what it was asked to hold: the connection is dead. */
+/** Without an answer for this long after `holdSeconds`, the connection is dead. */
 const ANSWER_MS = 15_000;
 
-/** A path whose parts are escaped: route`/v1/agents/${name}`. */
+/** A path with escaped parts: route`/v1/agents/${name}`. */
 export function route(fixed: TemplateStringsArray, ...parts: string[]): string {
   return fixed.reduce((path, piece, index) => {
     const part = parts[index - 1] ?? "";
@@ -74,7 +74,7 @@ export function route(fixed: TemplateStringsArray, ...parts: string[]): string {
   });
 }
 
-/** Seconds as a query string takes them: no exponent. */
+/** Seconds for a query string: without an exponent. */
 export function seconds(value: number): string {
   return String(Number(value.toFixed(3)));
 }
@@ -95,7 +95,7 @@ export class Http {
     this.#token = token;
   }
 
-  /** One call, its answer checked against `schema`; throws {@link ErrandApiError}, or the signal's reason. */
+  /** Makes one call and checks its answer against `schema`. Throws {@link ErrandApiError}, or the signal's reason. */
   async request<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
     const holdMs = (call.holdSeconds ?? 0) * 1000;
     const limit = new TimeLimit(call.timeoutMs ?? holdMs + ANSWER_MS, call.signal);
@@ -112,8 +112,9 @@ export class Http {
   }
 
   /**
-   * As {@link request} for calls that are safe to repeat: they are, while the broker is away. Reads also bear with a
-   * 429; work that is refused by one (`queue_full`) is its delegator's to hold back.
+   * As {@link request}, but retries while the broker is away, so the call must be safe to repeat. Reads are also
+   * retried after a 429; other calls are not, because a delegator must decide what to do when its work is refused
+   * (`queue_full`).
    */
   async persist<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
     let giveUpAt: number | undefined;
@@ -124,7 +125,7 @@ export class Http {
         const isRead = call.method === undefined || call.method === "GET";
         if (!this.isPassing(error) || (error.status === 429 && !isRead)) throw error;
         const delayMs = backoffMs(failures, error.retryAfterMs);
-        // The time counts from the first failure: the call before it may have been held for long.
+        // The time counts from the first failure, because the gateway may have held the first call for long.
         giveUpAt ??= performance.now() + (this.#options.retryForMs ?? 30_000);
         if (performance.now() + delayMs > giveUpAt) throw error;
         await this.#rest(error, delayMs, call.signal);
@@ -149,19 +150,21 @@ export class Http {
     await sleep(delayMs, signal);
   }
 
-  /** It will pass: an outage, or a limit on how much may be asked. */
+  /** True for errors that pass: an outage, or a rate limit. */
   isPassing(error: unknown): error is ErrandApiError {
     if (!(error instanceof ErrandApiError) || this.isHopeless(error)) return false;
     return isAway(error) || error.status === 429;
   }
 
-  /** Nothing listens there and nothing ever did: for someone at a keyboard an error beats a silent wait. */
+  /**
+   * True if nothing answers at the URL and nothing ever did. A person at a keyboard prefers an error to a silent wait.
+   */
   isHopeless(error: ErrandApiError): boolean {
     const nobody = error.code === "unreachable" || error.code === "no_answer";
     return this.#options.failFast !== false && !this.#everReached && nobody;
   }
 
-  /** The response as soon as its head is there; refusals are thrown. The limit bounds the body too. */
+  /** Returns the response as soon as its head has arrived; throws refusals. The limit also bounds the body. */
   async open(call: Call, limit: TimeLimit): Promise<Response> {
     const url = new URL(this.url + call.path);
     for (const [key, value] of Object.entries(call.query ?? {})) {
@@ -194,7 +197,7 @@ export class Http {
     });
   }
 
-  /** The remedy in the library's words, where the broker's speak of HTTP and a beginner meets them. */
+  /** The recovery in terms of the library, for errors that beginners get and whose own recovery speaks of HTTP. */
   #hintFor(code: string): string | undefined {
     if (code === "unauthenticated" && this.#token === undefined) {
       return "Pass { token }, or set ERRAND_TOKEN (it goes to the broker of ERRAND_URL alone).";
@@ -203,7 +206,7 @@ export class Http {
     return undefined;
   }
 
-  /** What reading from the network throws, in the client's words; the caller's own abort passes as it is. */
+  /** Turns what a network read throws into an ErrandApiError; the caller's own abort passes unchanged. */
   async #reading<T>(limit: TimeLimit, read: () => Promise<T>): Promise<T> {
     try {
       return await read();
@@ -221,7 +224,7 @@ export class Http {
   }
 }
 
-/** Repairs half characters in agents' calls: a refusal would lose finished work. */
+/** Repairs half characters in agents' calls, because a refusal would lose finished work. */
 function toJson({ path, body }: Call): string {
   const json = JSON.stringify(body);
   return path.startsWith("/v1/leases/") ? wellFormedJson(json) : json;

@@ -1,6 +1,6 @@
 /**
- * A caller's inbox as an async iterator: what it delegated that finished or asks something, behind a cursor.
- * Limit: each comes at least once; what is handled but whose cursor was not kept comes again.
+ * A caller's inbox as an async iterator: its delegations that finished or ask a question, after a cursor.
+ * Limit: at least once; a result that was handled comes again unless its cursor was stored.
  */
 
 import { type Delegation, resultPageSchema } from "../schema/delegation.ts";
@@ -8,27 +8,29 @@ import { BoundedMap } from "../util/bounded.ts";
 import { pauseIfEarly } from "../util/timing.ts";
 import { type Http, seconds } from "./http.ts";
 
-/** One delegation out of the inbox. */
+/** One delegation of the inbox. */
 export interface Result {
-  /** As it stands now, its reply included. */
+  /** The delegation in its current state, with its reply. */
   readonly delegation: Delegation;
-  /** Keep it once this result is handled, to go on behind it later: `results({ after: cursor })`. */
+  /** Store it once this result is handled, to continue after it later: `results({ after: cursor })`. */
   readonly cursor: string;
 }
 
 export interface ResultsOptions {
-  /** The cursor to go on behind. Default: the beginning, as far back as the broker keeps results. */
+  /** The cursor to continue after. Default: the oldest result that the broker keeps. */
   readonly after?: string | undefined;
-  /** Default true: at the end, wait for more until the signal aborts. False ends there. */
+  /** Whether to wait for more at the end, until the signal aborts (default true), or to end there. */
   readonly follow?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Below the idle cut of common proxies. */
+/** Below the idle timeout of common proxies. */
 const HOLD_SECONDS = 25;
-/** One page's worth of whole delegations, each up to 3 MiB. */
+/** A page of whole delegations, each up to 3 MiB. */
 const LIMIT = 20;
-/** How many of the last ones are remembered: one that asked, then finished, is in the inbox twice. */
+/**
+ * How many of the last delegations are remembered. One that asked a question and then finished is in the inbox twice.
+ */
 const REMEMBERED = 1024;
 
 /** Waits out an outage, until the signal aborts (throws its reason). Throws errors that a retry cannot fix. */
@@ -54,7 +56,7 @@ export async function* readResults(http: Http, options: ResultsOptions): AsyncGe
 }
 
 function isFresh(shown: Map<string, number>, { id, state, version }: Delegation): boolean {
-  // It asked once and was answered: its end is still to come.
+  // It asked a question, which was answered since; the result comes later.
   if (state === "submitted" || state === "working") return false;
   if (shown.get(id) === version) return false;
   shown.set(id, version);

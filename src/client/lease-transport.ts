@@ -1,4 +1,4 @@
-/** The heartbeats of one lease over HTTP, and what the broker's errors say about it. */
+/** Sends the heartbeats of one lease over HTTP, and derives from the broker's errors whether the lease is lost. */
 import type { LeaseTransport } from "../lease-holder/lease-holder.ts";
 import { toLostReason } from "../lease-holder/lost.ts";
 import { heartbeatSchema } from "../schema/lease.ts";

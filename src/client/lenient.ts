@@ -1,6 +1,6 @@
 /**
- * Reads answers as a client must: fields that it does not know are ignored, at any depth.
- * Limit: it strips what strict objects report; a key unknown to one branch of a union is not stripped.
+ * Parses answers and ignores unknown fields at any depth, so that a client works with newer brokers. Limit: it removes
+ * the keys that strict schemas report; a key that is unknown to only one branch of a union stays.
  */
 import type * as z from "zod";
 
@@ -8,7 +8,7 @@ type Parsed<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: z.ZodError };
 
-/** Each round may uncover keys below the ones just removed; more rounds than nesting would be a loop. */
+/** A round may reveal unknown keys deeper in the value; more rounds than levels would be a loop. */
 const ROUNDS = 8;
 
 /** Takes ownership of `value`: unknown keys are deleted in place. */

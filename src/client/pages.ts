@@ -1,6 +1,6 @@
 /**
- * One page at a time of what grows: delegations by filter, the caller's inbox. For callers that keep cursors.
- * Limit: no state of its own; the cursor of a page is to be given back for the next one.
+ * Reads one page at a time: delegations by filter, the caller's inbox, events. For callers that store cursors
+ * themselves; pass the cursor of a page to get the next one.
  */
 import { z } from "zod";
 import { type DelegationFilter, delegationSchema } from "../schema/delegation.ts";
@@ -9,14 +9,14 @@ import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
 
 /** One of the first four is the index; the others filter within it. */
 export interface ListQuery extends DelegationFilter {
-  /** `next_cursor` of the page before. */
+  /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
   /** 1 to 100; default 20. */
   readonly limit?: number | undefined;
 }
 
 export interface ResultsQuery {
-  /** `cursor` of the page before; default: the beginning. */
+  /** `cursor` of the previous page; default: the beginning. */
   readonly after?: string | undefined;
   /** How long an empty page may wait for its first result; at most 60. */
   readonly waitSeconds?: number | undefined;
@@ -27,7 +27,10 @@ export interface ResultsQuery {
 const listSchema = z.object({
   delegations: z.array(delegationSchema),
   next_cursor: z.string().nullable(),
-  /** Everything created at or after this instant was looked at; null: everything was, or the broker is older. */
+  /**
+   * All delegations created at or after this instant were examined; null: all were, or the broker is of an older
+   * version.
+   */
   scanned_to: z.string().nullable().default(null),
 });
 const resultsSchema = z.object({ results: z.array(delegationSchema), cursor: z.string() });
@@ -40,13 +43,13 @@ export class Pages {
     this.#http = new Http(options);
   }
 
-  /** What the caller may see, newest first; a page may be short, or empty, and still have a next one. */
+  /** The delegations that the caller may see, newest first. A page may be short or empty and still have a next one. */
   list(query: ListQuery, signal?: AbortSignal): Promise<z.infer<typeof listSchema>> {
     const state = typeof query.state === "object" ? query.state.join(",") : query.state;
     return this.#http.persist(listSchema, { path: "/v1/delegations", query: { ...query, state }, signal });
   }
 
-  /** What the caller delegated that finished or asks something since the cursor, oldest first. */
+  /** The caller's delegations that finished or asked a question after the cursor, oldest first. */
   results({ after, waitSeconds = 0, limit }: ResultsQuery, signal?: AbortSignal): Promise<ResultsPage> {
     return this.#http.persist(resultsSchema, {
       path: "/v1/results",
@@ -56,7 +59,7 @@ export class Pages {
     });
   }
 
-  /** The first events of a delegation, the oldest first. */
+  /** The first events of a delegation, oldest first. */
   async events(id: string, limit: number, signal?: AbortSignal): Promise<StreamEvent[]> {
     const path = route`/v1/delegations/${id}/events`;
     const query = { after: "0", limit };

@@ -1,6 +1,6 @@
 /**
- * Errors that the SDKs of OpenAI, Anthropic and Google Gemini throw, as a reply says them: category, provider, and
- * whether another try may help. Limit: told by their shape, for none of the SDKs is imported; anything else is null.
+ * Converts errors of the SDKs of OpenAI, Anthropic and Google Gemini to the error of a reply: category, provider, and
+ * whether a retry may help. Limit: no SDK is imported, so errors are recognized by their shape; all others return null.
  */
 import * as z from "zod";
 import type { ReplyInput } from "../schema/lease.ts";
@@ -14,7 +14,7 @@ const TIMEOUT: Kind = { category: "TIMEOUT", retryable: true };
 const PASSING: Kind = { category: "UPSTREAM", retryable: true };
 const LASTING: Kind = { category: "UPSTREAM", retryable: false };
 
-/** Names of the classes of their errors, base classes among them. */
+/** The names of their error classes; a base class is enough. */
 const PROVIDERS = [
   ["openai", /^OpenAIError$/],
   ["anthropic", /^AnthropicError$/],
@@ -30,7 +30,7 @@ const GOOGLE_STATUS: Readonly<Record<string, Kind>> = {
   INVALID_ARGUMENT: LASTING,
 };
 
-/** Of the error and what it is derived from. */
+/** The names of the error and of its base classes. */
 function classNames(error: Error): string[] {
   const names = [error.name];
   for (let at: unknown = Object.getPrototypeOf(error); at instanceof Error; at = Object.getPrototypeOf(at)) {

@@ -1,20 +1,19 @@
 /**
- * What a handler asks, and what it was answered. Limit: shapes, and how they look on the wire; raising a question is
- * the asker's.
+ * The questions of a handler and their answers: their types, and their form on the wire. asker.ts sends them.
  */
 import { type Message, type MessageInput, textOf } from "../schema/a2a.ts";
 import type { InterruptInput } from "../schema/interrupt.ts";
 import type { Ordinals } from "./hash.ts";
 
-/** One thing that is asked; without any words there is still a question, a plain one. */
+/** One request of a question. All members are optional: without a text the question is still asked. */
 export interface Question {
-  /** The words; this or `message`. */
+  /** The text; either this or `message`. */
   readonly text?: string | undefined;
-  /** An A2A Message with more than words. */
+  /** An A2A Message, for more than a text. */
   readonly message?: MessageInput | undefined;
   /**
-   * What its answer is found by when the handler runs again. Default: derived from the words, and from how often the
-   * same words were asked before in this run; give one for words that change from run to run.
+   * The id by which the handler finds the answer when it runs again. Default: derived from the text, and from how often
+   * the same text was asked before in this run. Set it if the text changes from run to run.
    */
   readonly requestId?: string | undefined;
   /** The choices, any JSON each. Answers are not checked against them. */
@@ -27,36 +26,36 @@ export interface AskOptions {
   /** Default `input`; `auth` asks for a credential or consent (`auth_required`). */
   readonly kind?: "input" | "auth" | undefined;
   /**
-   * Unanswered for so long, the delegation fails (`interrupt_expired`). Default: the agent's setting, 24 h. A question
-   * never stays open past the delegation's deadline.
+   * Without an answer for this long, the delegation fails (`interrupt_expired`). Default: the agent's setting, 24 h.
+   * The delegation's deadline also ends a question.
    */
   readonly expiresInSeconds?: number | undefined;
 }
 
-/** What somebody answered to one request. */
+/** The answer to one request. */
 export interface Answered {
   readonly requestId: string;
   readonly interruptId: string;
   /** Given by `approve` and `deny`. */
   readonly decision: "approve" | "deny" | undefined;
-  /** The words of the answer; empty when there are none, as with a bare decision. */
+  /** The text of the answer; empty if it has none, for example only a decision. */
   readonly text: string;
   /** The answer's data, any JSON. */
   readonly data: unknown;
   /** The principal that answered, such as `approver:ann`. */
   readonly by: string | undefined;
-  /** When, an ISO 8601 instant. */
+  /** When it was answered, as an ISO 8601 instant. */
   readonly at: string | undefined;
   /** True when the content is hidden: only the holder of the lease sees the answer to an `auth` question. */
   readonly redacted: boolean;
-  /** The answer as it stands in the history. */
+  /** The answer as it is in the history. */
   readonly message: Message;
 }
 
-/** The answers to several, in the order of asking. */
+/** The answers to several requests, in the order in which they were asked. */
 export type AnsweredAll<Q extends readonly unknown[]> = { readonly [Place in keyof Q]: Answered };
 
-/** What a handler returns to ask; made by {@link Work.question}. */
+/** What a handler returns to ask a question; {@link Work.question} creates it. */
 export class Asking {
   readonly kind: "input" | "auth";
   readonly #interrupt: InterruptInput;
@@ -66,13 +65,13 @@ export class Asking {
     this.#interrupt = interrupt;
   }
 
-  /** As it goes to the broker. */
+  /** The body that is sent to the broker. */
   static interruptOf(asking: Asking): InterruptInput {
     return asking.#interrupt;
   }
 }
 
-/** `ordinals` names what has no name, so that a later run asks under the same one. */
+/** `ordinals` gives each request without an id one that a later run derives again. */
 export function toInterrupt(
   asked: readonly (string | Question)[],
   { kind = "input", expiresInSeconds }: AskOptions,
@@ -114,7 +113,7 @@ export function toAnswered(interruptId: string, requestId: string, message: Mess
   };
 }
 
-/** What was answered so far, by request id, the newest last. */
+/** The answers so far, by request id, the newest last. */
 export function answersIn(history: readonly Message[]): Map<string, Answered> {
   const answers = new Map<string, Answered>();
   for (const message of history) {

@@ -1,4 +1,4 @@
-/** Keys that nobody else makes. Limit: 128 bits of chance; not by `randomUUID`, which plain-http pages lack. */
+/** Random keys of 128 bits. Not by `randomUUID`, which is missing in pages without https. */
 
 export function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -1,6 +1,6 @@
 /**
- * Server-sent events that resume: an async iterator that skips nothing and yields nothing twice, across
- * reconnects. Limit: event types this version does not know are passed over.
+ * Server-sent events as an async iterator that skips nothing and repeats nothing, also across reconnects.
+ * Limit: event types that this version does not know are dropped.
  */
 
 import { createParser, type EventSourceMessage } from "eventsource-parser";
@@ -23,20 +23,20 @@ import { parseLenient } from "./lenient.ts";
 export interface EventsOptions {
   readonly path: string;
   readonly query?: Call["query"];
-  /** The cursor to resume behind; `0` is the beginning. */
+  /** The cursor to resume after; `0` is the beginning. */
   readonly after?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** A delegation's own stream ends with its terminal event; others go on until they are aborted. */
+  /** True for a delegation's own stream, which ends with its final event; others continue until they are aborted. */
   readonly ends: boolean;
 }
 
-/** A connection that lived this long was a good one, even if no event came. */
+/** A connection that lasted this long was a good one, even without an event. */
 const GOOD_MS = 5000;
-/** The broker comments every 15 s; three missed ones are a dead connection. */
+/** The broker sends a comment every 15 s; after three missed ones the connection is dead. */
 const SILENCE_MS = 45_000;
 const HEAD_MS = 15_000;
 const MAX_FRAME_CHARS = 16 * 1024 * 1024;
-/** How many of the last events are remembered, to drop what a broker repeats around a reconnect. */
+/** How many of the last events are remembered, to drop those that the broker repeats after a reconnect. */
 const REMEMBERED = 1024;
 
 /** Waits out an outage, until the signal aborts (throws its reason). Throws errors that a retry cannot fix. */
@@ -72,7 +72,7 @@ export async function* readEvents(http: Http, options: EventsOptions): AsyncGene
   }
 }
 
-/** 204: the stream is past its end. */
+/** For a 204: the cursor is at the end of the stream. */
 const ENDED = new Error("the stream has ended");
 
 async function* frames(
@@ -97,7 +97,7 @@ async function* frames(
   if (!reader) return;
   try {
     for (;;) {
-      // Only waiting for the broker counts as silence, not the time that the consumer takes.
+      // Silence is the time that the broker takes, without the time that the consumer takes.
       limit.restart(SILENCE_MS);
       const chunk = await reader.read().catch((error: unknown) => {
         throw http.lost(error, limit);
@@ -108,7 +108,7 @@ async function* frames(
       for (let frame = queue.shift(); frame; frame = queue.shift()) yield frame;
     }
   } finally {
-    // Already failed or finished streams refuse to be canceled; either way the connection is given up.
+    // A stream that has failed or ended cannot be canceled; the connection is over in either case.
     reader.cancel().catch(() => undefined);
   }
 }

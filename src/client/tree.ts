@@ -1,17 +1,17 @@
 /**
- * A delegation and what was delegated under it, level by level. Limit: as each stood when it was read; what you may not
- * see is not there, nor what hangs below it.
+ * A delegation and its descendants, level by level. Limit: not a snapshot; a delegation that you may not see is left
+ * out with everything below it.
  */
 import type { Delegation, DelegationFilter } from "../schema/delegation.ts";
 
 /** One delegation of a tree. */
 export interface Branch {
   readonly delegation: Delegation;
-  /** 0 for the one that was asked for, 1 for its children. */
+  /** 0 for the requested delegation, 1 for its children. */
   readonly depth: number;
 }
 
-/** Children after their parents, the oldest of a level first. */
+/** Parents before their children, the oldest of a level first. */
 export async function* readTree(
   root: Delegation,
   list: (filter: DelegationFilter) => AsyncIterable<Delegation>,
@@ -22,7 +22,7 @@ export async function* readTree(
     const level: string[] = [];
     for (const parent_id of parents) {
       const children: Delegation[] = [];
-      // Newest first, so they are turned around.
+      // The list is newest first.
       for await (const child of list({ parent_id })) children.push(child);
       for (const delegation of children.reverse()) {
         level.push(delegation.id);

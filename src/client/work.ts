@@ -39,14 +39,14 @@ export interface Work {
   /** The newest of them. */
   readonly answer: Answered | undefined;
   /**
-   * What an earlier run saved with {@link Work.saveCheckpoint}, however that run ended: its process died, it released the
-   * work, it failed and is retried, it asked a question.
+   * What an earlier run saved with {@link Work.saveCheckpoint}, however that run ended: its process died, it released
+   * the work, it failed and is retried, it asked a question.
    */
   readonly checkpoint: Checkpoint | undefined;
   /**
    * Saves a small JSON object (up to 4 KiB) with the delegation for the next run; it replaces the one before, and null
-   * removes it. Resolves when the broker has it. Throws {@link LeaseLostError}, or an {@link ErrandApiError} when it is too
-   * large.
+   * removes it. Resolves when the broker has it. Throws {@link LeaseLostError}, or an {@link ErrandApiError} when it is
+   * too large.
    *
    * @example
    * ```ts
@@ -55,7 +55,10 @@ export interface Work {
    * ```
    */
   saveCheckpoint(checkpoint: Checkpoint | null): Promise<void>;
-  /** Publishes the progress. Never waits and never fails: at most two a second are sent; of those in between, the latest. */
+  /**
+   * Publishes the progress. Never waits and never fails: at most two a second are sent; of those in between, the
+   * latest.
+   */
   progress(progress: Progress | string): void;
   /**
    * Sends a piece of output before the reply; it is streamed to watchers and stored with the delegation. Chunks arrive
@@ -70,10 +73,10 @@ export interface Work {
    */
   artifact(artifact: Artifact, options?: ChunkOptions): Promise<void>;
   /**
-   * Returns the answer to a question, if there is one; otherwise this run ends here. The delegation is parked, `ask` throws
-   * {@link ParkedError} (do not catch it; `finally` blocks run), and the answer starts the handler again from the top, in
-   * any worker of the agent. There the same `ask` returns the answer at once. Code before an `ask` therefore runs again
-   * for each answer: keep it free of effects that must not be repeated.
+   * Returns the answer to a question, if there is one; otherwise this run ends here. The delegation is parked, `ask`
+   * throws {@link ParkedError} (do not catch it; `finally` blocks run), and the answer starts the handler again from
+   * the top, in any worker of the agent. There the same `ask` returns the answer at once. Code before an `ask`
+   * therefore runs again for each answer: keep it free of effects that must not be repeated.
    *
    * @example
    * ```ts
@@ -101,15 +104,15 @@ export interface Work {
    */
   question(asked: string | Question | readonly (string | Question)[], options?: AskOptions): Asking;
   /**
-   * Return this from a handler to give the work back unfinished, without spending an attempt: the next worker gets it after
-   * `delaySeconds` (default 0), before new work. After ten releases the agent's backoff delays it too.
+   * Return this from a handler to give the work back unfinished, without spending an attempt: the next worker gets it
+   * after `delaySeconds` (default 0), before new work. After ten releases the agent's backoff delays it too.
    */
   release(options?: ReleaseOptions): Leaving;
   /** Return this from a handler to end the delegation as `canceled` by the agent, with an optional text. */
   cancel(text?: string): Leaving;
   /**
-   * Follow-ups as they arrive, within milliseconds, from the delegation's first: a run that starts over gets all of them
-   * again. Ends with the run.
+   * Follow-ups as they arrive, within milliseconds, from the delegation's first: a run that starts over gets all of
+   * them again. Ends with the run.
    *
    * @example
    * ```ts
@@ -118,14 +121,15 @@ export interface Work {
    */
   readonly messages: AsyncIterable<Message>;
   /**
-   * Calls back for each of {@link Work.messages}; for those that already arrived, before it returns. Returns a function that
-   * unsubscribes. An error that the listener throws aborts the signal and fails the work.
+   * Calls back for each of {@link Work.messages}; for those that already arrived, before it returns. Returns a function
+   * that unsubscribes. An error that the listener throws aborts the signal and fails the work.
    */
   onMessage(listener: (message: Message) => unknown): () => void;
   /**
-   * Delegates a part of the work: as its child (`parent_id`, so a cancel reaches it), in its conversation and its trace,
-   * with the agent's own token. The same input in a later run finds the same delegation for as long as it is kept; set an
-   * `idempotencyKey` to delegate it again. Throws `delegation_loop` when the target is this agent or an ancestor's.
+   * Delegates a part of the work: as its child (`parent_id`, so a cancel reaches it), in its conversation and its
+   * trace, with the agent's own token. The same input in a later run finds the same delegation for as long as it is
+   * kept; set an `idempotencyKey` to delegate it again. Throws `delegation_loop` when the target is this agent or an
+   * ancestor's.
    *
    * @example
    * ```ts
@@ -161,7 +165,10 @@ export class Leaving {
   }
 }
 
-/** What a handler returns: the reply's text, the whole reply, undefined for an empty completed reply, a question, a release or a cancel. */
+/**
+ * What a handler returns: the reply's text, the whole reply, undefined for an empty completed reply, a question, a
+ * release or a cancel.
+ */
 export type Outcome = string | Reply | Asking | Leaving | undefined;
 
 /**
@@ -187,7 +194,7 @@ export type AgentEvent =
       readonly state: Delegation["state"];
       readonly durationMs: number;
     }
-  /** It asked a question; the answer brings it back, to this worker or another. */
+  /** It asked a question; after the answer, this worker or another one continues. */
   | { readonly type: "parked"; readonly work: Work; readonly interruptId: string | undefined }
   /** The lease was lost: canceled, expired, or released by the operator. Nothing was sent. */
   | { readonly type: "lost"; readonly delegationId: string; readonly reason: LostReason }

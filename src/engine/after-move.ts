@@ -1,6 +1,6 @@
 /**
- * What a move causes outside its record: tickets are announced or dropped, deliveries and wakes are sent. Limit: a crash
- * here loses all of it; the record has moved already, and the sweep makes up for the rest.
+ * What a move causes outside its record: tickets are announced or dropped, deliveries and wakes are sent. Limit: a
+ * crash here loses all of it; the record has moved already, and the sweep makes up for the rest.
  */
 import { MOVES, type Move } from "../lifecycle/states.ts";
 import type { Moved } from "../lifecycle/writer.ts";
@@ -27,7 +27,9 @@ export function inBackground(broker: Broker, work: Promise<void>): Promise<void>
   return tracked;
 }
 
-/** After a move that changes neither tickets nor leases: delivers its event to the receivers of callbacks and pushes. */
+/**
+ * After a move that changes neither tickets nor leases: delivers its event to the receivers of callbacks and pushes.
+ */
 export function notifyReceivers(broker: Broker, id: string, { pending_events, event_id }: Moved): void {
   if (pending_events && event_id !== undefined) void broker.deliverPending(id, { pending_events });
 }
@@ -42,7 +44,7 @@ export async function afterMove(broker: Broker, id: string, moved: Moved, announ
   if (moved.cascade !== undefined || moved.pending_events)
     await waitBriefly(broker.deliverPending(id, moved));
   if (ENDS_WITHOUT_AGENT.includes(moved.move)) await waitBriefly(broker.pushAgents.ended(target, id));
-  // A swept record's ticket may have been popped by a process that died; it is taken out.
+  // A swept record's ticket may have been popped by a process that died, so it is removed.
   const stale = move.by.includes("sweep") || move.queue === "drop_ticket";
   const old = stale ? (moved.old_ticket ?? 0) : 0;
   if (old > 0) await waitBriefly(discard(broker, target, { delegation_id: id, ticket: old }));

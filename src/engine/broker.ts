@@ -25,7 +25,7 @@ import type { HostPlaces } from "./outbound/host-places.ts";
 import type { RenderPush } from "./outbound/push-notifications/render.ts";
 import type { MemoryGuard } from "./upkeep/memory-guard.ts";
 
-/** Who the gateway is, and how it reports. */
+/** The gateway's identity, its log and its metrics. */
 export interface Gateway {
   /** Random name of this process among the gateways. */
   readonly gateway: string;
@@ -103,7 +103,7 @@ export interface PendingDeliveries {
   readonly pending_events?: PendingEvents | undefined;
 }
 
-/** Who canceled, and the claim: the instant at which the sweep would take the cascade over. */
+/** The principal that canceled, and the claim: the instant at which the sweep takes over the cascade. */
 export interface Cascade {
   readonly by: string;
   readonly claim: number;

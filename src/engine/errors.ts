@@ -1,6 +1,6 @@
 /**
  * What an outcome means to the caller of a verb: the one place where a refusal of the script becomes an error.
- * Limit: outcomes that a verb handles itself (ticket, held, check …) are bugs when they get here.
+ * Limit: outcomes that a verb handles itself (ticket, blocked, check …) are bugs when they get here.
  */
 import type { Outcome } from "../lifecycle/writer.ts";
 import { isTerminal, type State } from "../schema/delegation.ts";
@@ -119,7 +119,7 @@ export const notFound = (id: string): ErrandError =>
 const unknownLease = (leaseId: string): ErrandError =>
   new ErrandError("lease_unknown", `There is no lease '${leaseId}'.`);
 
-/** What was asked of it does not go in this state. */
+/** The request is not possible in this state. */
 export function wrongState(delegation_id: string, state: State): ErrandError {
   const over = isTerminal(state);
   const code = over ? "already_finished" : "wrong_state";

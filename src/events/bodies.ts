@@ -1,14 +1,17 @@
 /**
- * Puts the bodies of artifacts into the events that refer to them by place and number, since an artifact is stored once.
- * A body that was replaced or dropped is shown as `{artifactId, superseded: true}`.
- * Limit: a body that several readers share is held for as long as one of them holds the event.
+ * Puts the bodies of artifacts into the events that refer to them by place and number, since an artifact is stored
+ * once. A body that was replaced or dropped is shown as `{artifactId, superseded: true}`. Limit: readers share a body,
+ * so it stays in memory as long as one of them keeps the event.
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Entry } from "./entry.ts";
 
-/** The member that shows them; then each artifact's id, its place in the record's hash, and the chunk's number. */
+/**
+ * The event's member that shows the artifacts; then each artifact's id, its place in the record's hash, and the chunk's
+ * number.
+ */
 const refsSchema = z.tuple(
   [z.enum(["artifact", "artifacts"])],
   z.tuple([z.string(), z.int().min(1), z.int().min(1)]),
@@ -31,7 +34,7 @@ function fill(entry: Entry, bodyOf: (field: string) => string | null | undefined
   return { ...entry, refs: "", more: entry.more === "" ? member : `${member},${entry.more}` };
 }
 
-/** The event with all its bodies shown as gone: enough for a reader that needs only the artifacts' ids. */
+/** The event with all bodies as superseded, for a reader that needs only the artifacts' ids. */
 export const withoutBodies = (entry: Entry): Entry => (entry.refs === "" ? entry : fill(entry, () => null));
 
 interface Asked {
@@ -43,17 +46,17 @@ interface Asked {
 export class Bodies {
   readonly #redis: Redis;
   readonly #shards: Shards;
-  /** The feed gives one object to all its subscribers: the first to ask loads for all. */
+  /** The loads in progress, by event: the feed passes one object to all subscribers, and the first load serves all. */
   readonly #loaded = new WeakMap<Entry, Promise<Entry>>();
   #asked: Asked[] = [];
 
-  /** `redis` is the connection of lists and replays. */
+  /** `redis` is the connection for bulk reads. */
   constructor(redis: Redis, shards: Shards) {
     this.#redis = redis;
     this.#shards = shards;
   }
 
-  /** Requests of the same tick are read together; an event without references is returned at once. */
+  /** Loads of the same tick become one read; an event without references is returned at once. */
   load(entry: Entry): Entry | Promise<Entry> {
     if (entry.refs === "") return entry;
     const known = this.#loaded.get(entry);
@@ -62,7 +65,7 @@ export class Bodies {
       if (this.#asked.length === 0) queueMicrotask(() => void this.#read());
       this.#asked.push({ entry, resolve, reject });
     });
-    // A subscriber that left does not handle a rejection.
+    // If the subscriber has left, nothing else handles a rejection.
     loaded.catch(() => {});
     this.#loaded.set(entry, loaded);
     return loaded;

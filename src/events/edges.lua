@@ -1,4 +1,4 @@
--- Where a stream begins and ends, and whether entries behind a position are gone.
+-- Where a stream begins and ends, and whether entries after a position are gone.
 -- KEYS     the stream
 -- ARGV     position; how long entries count, ms or ''; 1 when the whole stream expires after that time
 -- Returns  {oldest entry's id or '', newest id ever, id before which entries are too old, 1 when entries are missed}

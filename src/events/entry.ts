@@ -1,13 +1,13 @@
 /**
- * A stream entry as the gateway handles it, and its JSON for the wire. Limit: `more` is JSON text that the
- * writer made; it is spliced in, not parsed.
+ * A stored event as the gateways read it, and its JSON for the wire. Limit: `more` is JSON text from the script; it is
+ * spliced in, not parsed.
  */
 import { EVENT_LINE_NAMES, type EventLine } from "../lifecycle/fields.ts";
 import { toInstant } from "../schema/values.ts";
 
-/** The lines of the stored event (lifecycle/fields.ts), read. */
+/** The parsed lines of a stored event; lifecycle/fields.ts has their layout. */
 export interface Entry extends Readonly<Record<Exclude<EventLine, "seq" | "at" | "created_at">, string>> {
-  /** Stream id, `<ms>-<n>`; unique and growing within a shard. */
+  /** Stream id, `<ms>-<n>`; unique and increasing within a shard. */
   readonly id: string;
   readonly shard: number;
   readonly seq: number;
@@ -16,7 +16,7 @@ export interface Entry extends Readonly<Record<Exclude<EventLine, "seq" | "at" |
   readonly created_at: number;
 }
 
-/** From a stream's entry, which has one field. */
+/** Parses a stream entry, which has one field. */
 export function toEntry(shard: number, id: string, [, text = ""]: readonly string[]): Entry {
   const lines = text.split("\n");
   const line = (name: EventLine) => lines[EVENT_LINE_NAMES.indexOf(name)] ?? "";
@@ -38,11 +38,11 @@ export function toEntry(shard: number, id: string, [, text = ""]: readonly strin
   };
 }
 
-/** The characters of the event without its envelope, and the bytes of the bodies that it refers to. */
+/** About the event's size: the characters of its members, and the bytes of the bodies that it refers to. */
 export const sizeOf = ({ more, refs }: Pick<Entry, "more" | "refs">): number =>
   more.length + (refs === "" ? 0 : Number.parseInt(refs, 10));
 
-/** The event; `cursor` is the id that a reader resumes by. */
+/** The event as JSON; `cursor` is the id by which a reader resumes. */
 export function toEventJson(entry: Entry, cursor: string): string {
   const { type, delegation_id, seq, state, status, target, delegator, context_id } = entry;
   const at = toInstant(entry.at);
@@ -56,7 +56,7 @@ export function toEventJson(entry: Entry, cursor: string): string {
 
 /** Order of two stream ids: negative, zero or positive. */
 export function compareIds(a: string, b: string): number {
-  // Nearly always of the same length, and then in the order of their texts.
+  // Ids of the same length, which are the usual case, compare as text.
   if (a.length === b.length && a.indexOf("-") === b.indexOf("-")) return a < b ? -1 : a > b ? 1 : 0;
   const [aMs = "0", aSeq = "0"] = a.split("-");
   const [bMs = "0", bSeq = "0"] = b.split("-");

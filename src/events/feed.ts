@@ -1,6 +1,6 @@
 /**
- * The live feed: one blocking read for the whole process, fanned out to the subscribers. Limit: it begins at the end of the
- * streams; replay reads earlier events.
+ * The live feed: one blocking read for the whole process, fanned out to the subscribers. Limit: it begins at the end of
+ * the streams; replay reads earlier events.
  */
 import type { Redis } from "../redis/connect.ts";
 import { isUnavailable } from "../redis/errors.ts";
@@ -23,7 +23,7 @@ export interface Sink {
 
 /** Short, so that a connection that died without a word is noticed soon. */
 const BLOCK_MS = 1_000;
-/** Entries that one read brings at most; fewer while they are large. */
+/** The most entries of one read; fewer while they are large. */
 const BATCH = 500;
 const MIN_BATCH = 16;
 /** Delegations whose newest event is remembered: at least this many, at most twice as many. */
@@ -75,8 +75,8 @@ export class Feed {
   }
 
   /**
-   * Whether events of that delegation behind this one may have been delivered already, so that who subscribes now may
-   * have missed some.
+   * Whether events of the delegation after this one may have been delivered already. A subscriber that starts now may
+   * have missed them.
    */
   mayHaveDelivered(shard: number, delegation_id: string, after: string): boolean {
     const found = this.#newest.get(delegation_id) ?? this.#newestBefore.get(delegation_id);
@@ -157,7 +157,7 @@ export class Feed {
   }
 
   /**
-   * Runs after a lost connection, or when one read could not bring everything. When the stream was trimmed past our
+   * Runs after a lost connection, or when one read could not return everything. When the stream was trimmed past our
    * position, or went back in time with a restored Redis, subscribers have a gap and resume by their cursors.
    */
   async #closeGap(): Promise<void> {

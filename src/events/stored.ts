@@ -1,13 +1,13 @@
 /**
- * Reading what a stream keeps: where it begins and ends, and pages of it by bytes, each looked at and read in one
- * step. Limit: an entry that is larger than a page is a page of its own.
+ * Reads stored streams: where they begin and end, and pages bounded by bytes, each checked and read in one step.
+ * Limit: an entry that is larger than a page is a page of its own.
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
 import { readLua, Script } from "../redis/script.ts";
 import { TIME_LUA } from "../redis/time.ts";
 
-/** What one read brings at most: entries, and bytes of them. */
+/** The most that one read returns: entries, and their bytes. */
 const READ_ENTRIES = 200;
 export const READ_BYTES = 1024 * 1024;
 
@@ -31,7 +31,7 @@ export interface Edges {
   readonly last: string;
   /** What is before this id is too old to be read. */
   readonly oldest: string;
-  /** Entries behind the position are gone, or too old. */
+  /** Entries after the position are gone, or too old. */
   readonly missed: boolean;
 }
 
@@ -48,12 +48,14 @@ export async function edges(
 }
 
 export interface Page {
-  /** Whether the stream ends with it, goes on, or was trimmed behind the position: then there are no entries. */
+  /**
+   * Whether the stream ends with this page, continues, or was trimmed after the position; then there are no entries.
+   */
   readonly is: "end" | "more" | "gap";
   readonly entries: readonly (readonly [id: string, flat: readonly string[]])[];
 }
 
-/** The next entries behind the position, those before `oldest` left out. */
+/** The next entries after the position, without those before `oldest`. */
 export async function readPage(
   redis: Redis,
   stream: string,

@@ -1,7 +1,7 @@
 /**
- * Replay, then live, without a gap or a repeat: the subscription is opened first, the streams are read up
- * to their end, and live events that the replay already gave are skipped by their id.
- * Limit: a reader that falls further behind than the buffer is ended and resumes by its cursor.
+ * Replays stored events, then continues with live ones, without a gap or a repeat: it subscribes first, reads the
+ * streams to their end, and skips live events that the replay already returned, by their id. Limit: a reader that falls
+ * further behind than the buffer is cut, and resumes by its cursor.
  */
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
@@ -15,10 +15,10 @@ import { edges, READ_BYTES, readPage } from "./stored.ts";
 export type Watched =
   | { readonly entry: Entry; readonly positions: Positions }
   | { readonly reset: true; readonly positions: Positions }
-  /** All that was stored has been given; what follows is live. */
+  /** All stored events were returned; the next ones are live. */
   | { readonly caught_up: true; readonly positions: Positions };
 
-/** Events buffered for one reader that does not keep up. */
+/** How many events are buffered for a slow reader. */
 const MAX_BUFFERED = LIMITS.buffered_events.value;
 const MAX_BUFFERED_CHARS = 4 * 1024 * 1024;
 
@@ -28,11 +28,11 @@ export interface Watch {
   readonly feed: Feed;
   readonly source: Source;
   readonly bodies: Bodies;
-  /** Whether to load the bodies of an event; default: always. */
+  /** Whether to load the bodies of an event; default: yes, of all. */
   readonly wants?: (entry: Entry) => boolean;
-  /** How long an event is told, ms; and how long the feed of a principal outlives its last one. */
+  /** How long an event is shown, ms; also how long a principal's feed exists after its last event. */
   readonly keptMs: number;
-  /** Where to start; one position for each shard of {@link shardsOf}. */
+  /** The positions to start after, one for each shard of {@link shardsOf}. */
   readonly after: Positions;
   readonly signal: AbortSignal;
 }
@@ -50,7 +50,7 @@ function streamOf(shards: Shards, shard: number, source: Source): string {
   return source.kind === "principal" ? keys.feed(source.principal) : keys.events;
 }
 
-/** The newest position of every shard: where "now" is. */
+/** The newest position of every shard; a subscriber that starts there gets only new events. */
 export async function currentPositions(redis: Redis, shards: Shards): Promise<Positions> {
   return Promise.all(shards.all.map(async (keys) => (await edges(redis, keys.events)).last));
 }
@@ -70,7 +70,7 @@ class Buffer {
     const size = sizeOf(entry);
     this.#chars += size;
     if (this.#entries.length >= MAX_BUFFERED || this.#chars > MAX_BUFFERED_CHARS) this.ended = true;
-    // Loaded now, before its bodies are replaced.
+    // Loaded now, because the bodies may be replaced soon.
     if (!this.ended) this.#entries.push({ size, loaded: this.#load(entry) });
     this.#wake?.();
   }
@@ -124,21 +124,21 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
   };
   try {
     const streams = indexes.map((shard) => streamOf(shards, shard, source));
-    // A delegation's own events are told for as long as it is kept.
+    // A delegation's own events are shown as long as its record is kept.
     const keptMs = source.kind === "delegation" ? undefined : options.keptMs;
     const expires = source.kind === "principal";
     const found = await Promise.all(
       streams.map((stream, at) => edges(redis, stream, positions[at], { keptMs, expires })),
     );
     if (found.some(({ missed }) => missed)) {
-      // From the beginning of what is kept, and never told again.
+      // Continues with the oldest event that is kept.
       for (const [at, { missed }] of found.entries()) if (missed) positions[at] = "0-0";
       yield { reset: true, positions: [...positions] };
     }
     for (const [at, stream] of streams.entries()) {
       for (let more = true; more && !signal.aborted; ) {
         const page = await readPage(redis, stream, positions[at] ?? "0-0", found[at]?.oldest ?? "0-0");
-        // Trimmed faster than it is read: whoever resumes by cursor is told so.
+        // The stream was trimmed faster than it was read. The reader gets a reset when it resumes by its cursor.
         if (page.is === "gap") return;
         const entries = page.entries.map(([id, flat]) => toEntry(indexes[at] ?? 0, id, flat));
         for (const batch of inBatches(entries)) {

@@ -1,6 +1,6 @@
 /**
- * Assembles the one script: a head that is generated from the tables, and the parts in lua/, of which main.lua is to be
- * read first. In the parts functions are written without `local`: the assembler declares their names in front.
+ * Assembles the one script: a head that is generated from the tables, and the parts in lua/ (read main.lua
+ * first). The parts define functions without `local`: the assembler declares their names before them.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { TICKET_LUA } from "../queue/ticket-script.ts";

@@ -1,6 +1,6 @@
 /**
- * Every field of the stored record, and the layout of a stored event. The script's readers, the gateways' readers and the
- * docs are driven by it. Limit: data of older versions is read, so a name or a line keeps its meaning.
+ * Every field of the stored record, and the layout of a stored event. The script's readers, the gateways' readers and
+ * the docs are derived from it. Limit: data of older versions is read, so a name or a line keeps its meaning.
  */
 import { z } from "zod";
 import { stateSchema } from "../schema/delegation.ts";
@@ -9,7 +9,7 @@ interface Field<T = unknown> {
   readonly type: "number" | "instant" | "text" | "json";
   /** The script reads it with the record. */
   readonly script?: true;
-  /** How the gateways read it, an empty text being none; absent: they do not. */
+  /** How the gateways parse it; an empty text means that it is absent. Without `read` they do not read it. */
   readonly read?: (text: string) => T;
   readonly doc: string;
 }
@@ -126,7 +126,7 @@ export const FIELDS = {
   unpublished: { ...NUMBER, doc: "1: events wait to be published" },
 } as const satisfies Record<string, Field>;
 
-/** Fields by an id; the script and the gateways read them one by one. */
+/** Fields whose names contain an id; the script and the gateways read them one by one. */
 export const KEYED_FIELDS = {
   "asked:<fence>": "the question that this lease asked: its id and the hash of the reply",
   "said:<message_id>": "the hash of a stored follow-up",
@@ -135,7 +135,7 @@ export const KEYED_FIELDS = {
   "notify:<seq>": "the stream id of an event for the callback",
 } as const;
 
-/** Instead of a record, so that none of this id is created; they expire. */
+/** Fields of a mark: it is stored in place of a record so that no record with this id is created, and expires. */
 export const MARKS = {
   deleted: "1: it was deleted",
   voided: "1: another body took its idempotency key",
@@ -154,10 +154,10 @@ export type ReadFields = { readonly [N in ReadName]: ReturnType<Fields[N]["read"
 const isField = (name: string): name is FieldName => name in FIELDS;
 export const FIELD_NAMES = Object.keys(FIELDS).filter(isField);
 const isRead = (name: FieldName): name is ReadName => "read" in FIELDS[name];
-/** What the gateways read, in the order of the lines in which the script returns it. */
+/** The fields that the gateways read, in the order in which the script returns them, one per line. */
 export const READ_NAMES = FIELD_NAMES.filter(isRead);
 
-/** A stored event is one text of these lines; JSON text has no line breaks. Each with its expression in the script. */
+/** A stored event is one text of these lines; JSON text has no line breaks. `lua` is its expression in the script. */
 export const EVENT_LINES = {
   type: { lua: "rule.event", doc: "the event's type" },
   delegation_id: { lua: "cmd.id", doc: "its delegation" },

@@ -1,6 +1,6 @@
 /**
- * What an agent gets with a lease: the delegation and an A2A SendMessage envelope for it.
- * Limit: the newest answer takes the message's place once there is one; what came before is in the history.
+ * What an agent gets with a lease: the delegation, and an A2A SendMessage request for it. After a question was
+ * answered, the request contains the newest answer instead of the first message; everything earlier is in the history.
  */
 import { z } from "zod";
 import { type Message, messageSchema } from "../schema/a2a.ts";
@@ -15,7 +15,7 @@ export function historyOf(record: StoredDelegation): Message[] {
   return record.history.length === 0 ? [] : historySchema.parse(JSON.parse(`[${record.history.join(",")}]`));
 }
 
-/** The record with the secret answers in their places, for the holder of its lease. */
+/** The record with the secret answers filled in, for the holder of its lease. */
 function withSecrets(record: StoredDelegation, secrets: readonly string[]): StoredDelegation {
   const fields = toFields(secrets);
   const history = historyOf(record).map((message) => {
@@ -26,13 +26,13 @@ function withSecrets(record: StoredDelegation, secrets: readonly string[]): Stor
   return record.withHistory(history.map((message) => JSON.stringify(message)));
 }
 
-/** An A2A message needs a part: a decision without content becomes a data part. */
+/** An A2A message needs a part, so a decision without content becomes a data part. */
 function partsOf({ parts, metadata }: Message): Message["parts"] {
   const decision = metadata?.decision;
   return parts.length > 0 || decision === undefined ? parts : [{ data: { decision } }];
 }
 
-/** The newest answer; answers to several requests of one question are one message. */
+/** The newest answer as one message; answers to several requests of a question are merged. */
 function newestAnswer(record: StoredDelegation): Message | undefined {
   if (record.answered === 0) return undefined;
   const answers = historyOf(record).filter(
@@ -44,11 +44,12 @@ function newestAnswer(record: StoredDelegation): Message | undefined {
   return { ...last, parts: together.flatMap(partsOf) };
 }
 
-/** The message that the agent gets, as JSON text: it has a contextId and never a taskId. */
+/** The message for the agent, as JSON text. It has a contextId and never a taskId. */
 function messageJson(record: StoredDelegation, lease_id: string): string {
   const answer = newestAnswer(record);
   const { message, context_id } = record;
-  // As the broker wrote it, the metadata is last in it and the delegation's id last in that: what is new goes in there.
+  // The broker writes the metadata as the last member, and the delegation's id last in it, so new members go before the
+  // two closing braces.
   const end = `"delegation_id":"${record.id}"}}`;
   if (!answer && message.endsWith(end) && !/"(?:taskId|contextId|lease_id)"/.test(message)) {
     return `${message.slice(0, -2)},"lease_id":"${lease_id}"},"contextId":${JSON.stringify(context_id)}}`;
@@ -58,7 +59,7 @@ function messageJson(record: StoredDelegation, lease_id: string): string {
   return JSON.stringify({ ...said, contextId: context_id, metadata });
 }
 
-/** The JSON text of a lease for its holder; `secrets` as the script returns them. */
+/** A lease as JSON text, for its holder; `secrets` as the script returns them. */
 export function leaseJson(
   stored: StoredDelegation,
   lease_id: string,

@@ -23,7 +23,7 @@ export interface StoredDelegation extends ReadFields {
   withHistory(history: readonly string[]): StoredDelegation;
 }
 
-/** As it stands in Redis, with what only callbacks need. */
+/** The record as it is in Redis, with the fields that only callbacks need. */
 export interface ReadDelegation extends StoredDelegation {
   /** The events to call back with: sequence number to stream id. */
   readonly notify: ReadonlyMap<number, string>;
@@ -32,7 +32,7 @@ export interface ReadDelegation extends StoredDelegation {
 const INSTANT = (value: string): string => (value === "" ? "null" : `"${toInstant(Number(value))}"`);
 const TEXT = (value: string): string => (value === "" ? "null" : JSON.stringify(value));
 
-/** What is stored beside the hash. */
+/** What is stored besides the hash. */
 export interface Lists {
   /** Chunks of comma separated JSON. */
   readonly history: readonly string[];

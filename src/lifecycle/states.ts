@@ -1,18 +1,19 @@
 /**
- * The rules of a delegation's life, as data: moves and guards (timers: timers.ts). The script, the verbs, the tests and the docs are
- * driven by them. Limit: this says which guards and effects apply; what each does is in lua/.
+ * The rules of a delegation's life, as data: moves and guards (timers.ts has the timers). The script, the verbs, the
+ * tests and the docs are derived from them. Limit: this file says which guards and effects a move has; lua/ implements
+ * them.
  */
 import { LIVE_STATES, type State, TERMINAL_STATES } from "../schema/delegation.ts";
 import type { EventType } from "../schema/event.ts";
 import type { LeaseLostReason } from "../schema/lease.ts";
 
 /**
- * Who asks for a move: `door` any protocol door · `delegator`, `approver`, `operator` principals · `agent` the lease's
- * holder · `gateway` the broker by itself · `sweep` time, through {@link TIMERS}, and repairs.
+ * Who makes a move: `door` a request at any API · `delegator`, `approver`, `operator` these principals · `agent` the
+ * holder of the lease · `gateway` the broker by itself · `sweep` timers that have passed (timers.ts), and repairs.
  */
 type Actor = "door" | "delegator" | "approver" | "operator" | "agent" | "gateway" | "sweep";
 
-/** What must hold beside the state, by name; lua/guards.lua checks it. */
+/** What must be true besides the state, by name; lua/guards.lua and lua/limits.lua check it. */
 export const GUARDS = {
   unused: "nothing is stored under its id",
   agent: "its target exists and is not being deleted",
@@ -44,41 +45,42 @@ export const EVERY_MOVE = {
 
 export interface Move {
   readonly from: readonly State[];
-  /** Where it leads; empty: the state stays. Two: the command says which. */
+  /** The next state; empty: the state stays; two: the command says which. */
   readonly to: readonly State[];
   readonly by: readonly Actor[];
   /** What happens to the lease. */
   readonly lease: "none" | "grant" | "extend" | "drop";
-  /** With `drop`: the reason that its holder gets. */
+  /** With `drop`: the reason that the former holder gets. */
   readonly lease_lost_reason?: LeaseLostReason;
   readonly requires: readonly Guard[];
-  /** The event it leaves; null: none, and the version stays. */
+  /** The event that it writes; null: none, and the version stays. */
   readonly event: EventType | null;
   readonly status?: string;
-  /** What the queue does next: a new ticket, or the old one dropped. */
+  /** What happens in the agent's queue: it gets a new ticket, the old one is dropped, or the lease consumes it. */
   readonly queue?: "ticket" | "drop_ticket" | "consume_ticket";
   /**
-   * When the new ticket is ready: at once, as asked, after the agent's backoff, or when the old one was. Releases and
-   * failed hand-offs back off only after many.
+   * When the new ticket is ready. Absent: at once. `asked`: after the delay of the request. `backoff`: after the
+   * agent's backoff. `release`, `handoff`: after a backoff once there were many of them. `unchanged`: when the old
+   * ticket was.
    */
   readonly delay?: "asked" | "backoff" | "release" | "handoff" | "unchanged";
-  /** Goes back before new work of its priority. */
+  /** The delegation is queued before new work of its priority. */
   readonly returned?: true;
   /** Costs an attempt. */
   readonly spends?: true;
   /** Drops the artifacts, so that the next worker starts from scratch: all, or what this lease sent (`own`). */
   readonly drops_artifacts?: "all" | "own";
-  /** Messages, artifacts and fields that come with it are shown by its event only; the record does not keep them. */
+  /** Only its event shows the messages, artifacts and fields of the command; the record does not keep them. */
   readonly event_only?: true;
   /** When the command says `retryable` and an attempt is left, this move takes its place. */
   readonly retry_as?: "retry";
-  /** Beyond its `quota` this move takes its place, which writes no event. */
+  /** Beyond the `quota`, this move takes its place; it writes no event. */
   readonly degrades_to?: "heartbeat";
-  /** Beyond the event limit it spends an attempt; when none is left, this move takes its place. */
+  /** Beyond the event limit, it spends an attempt; if none is left, this move takes its place. */
   readonly worn_out?: "give_up";
   /**
-   * Whether it takes memory: `new` work is refused from 75 % of maxmemory on, a move that `grows` a delegation from 90 %
-   * on. Absent: it ends, frees, returns or leases work, and is always accepted.
+   * Whether it needs memory: `new` work is refused from 75 % of maxmemory, a move that `grows` a delegation from 90 %.
+   * Absent: it ends, frees, returns or leases work, and is always accepted.
    */
   readonly memory?: "new" | "grows";
   readonly doc: string;

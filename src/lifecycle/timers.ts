@@ -4,7 +4,7 @@ import type { ErrorCode } from "../schema/errors.ts";
 import type { NumberField } from "./fields.ts";
 import { ANY, ASKED, LIVE, type MoveName } from "./states.ts";
 
-/** When a timer runs, beside the state. */
+/** What must be true besides the state for a timer to run. */
 export const CONDITIONS = {
   pending: "deliveries are pending, and all its events are published",
   unpublished: "an event is not published yet",
@@ -28,7 +28,10 @@ export interface Timer {
   readonly doc: string;
 }
 
-/** Every timer of a delegation, the strongest first: it decides when several have passed. The sweep waits for the soonest. */
+/**
+ * Every timer of a delegation, the strongest first: it decides when several have passed. The sweep waits for the
+ * soonest.
+ */
 export const TIMERS = [
   {
     at: "follow_at",

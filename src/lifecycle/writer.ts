@@ -1,6 +1,6 @@
 /**
- * The one way to move a delegation: a typed command in, one of a closed set of outcomes back.
- * Limit: it refuses by outcome, never by exception; the verb turns a refusal into the caller's error.
+ * The only way to move a delegation: it sends a typed command to the script and returns one of a closed set of
+ * outcomes. Limit: a refusal is an outcome, never an exception; engine/errors.ts turns it into the caller's error.
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
@@ -16,33 +16,36 @@ import { type StoredDelegation, storedFromLines, toFields } from "./record.ts";
 import { growingScript, inFlightScript } from "./script.ts";
 import { MOVE_NAMES, MOVES, type Move, type MoveName } from "./states.ts";
 
-/** Milliseconds added to Redis' clock; a test moves it, production leaves it at 0. */
+/** Milliseconds added to Redis' clock; 0 in production, changed by tests. */
 export interface Clock {
   readonly offset_ms: number;
 }
 
-/** A piece of an artifact: it replaces what has its id, or is appended to it. */
+/** A chunk of an artifact: it replaces the artifact with its id, or is appended to it. */
 export interface Chunk {
   readonly artifact: Artifact;
   readonly append?: boolean | undefined;
 }
 
 export interface Command {
-  /** A move of the table; `due`: the move that is due by now, if any; `erase`: deletes a finished record and its events. */
+  /**
+   * A move of the table; or `due`: the move whose timer has passed, if any; or `erase`: deletes a finished record and
+   * its events.
+   */
   readonly move: MoveName | "due" | "erase";
   readonly id: string;
-  /** Numbers and short strings that the move takes; see lua/main.lua. */
+  /** The move's parameters: numbers and short strings; see lua/main.lua. */
   readonly params?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Members for the event: JSON text by name. */
   readonly event?: Readonly<Record<string, string | undefined>>;
   /** JSON messages for the history. */
   readonly history?: readonly string[];
   readonly artifacts?: readonly Chunk[];
-  /** The event's member that shows them; absent: it shows none. */
+  /** The event's member that shows the artifacts; absent: the event shows none. */
   readonly shows?: "artifact" | "artifacts" | undefined;
-  /** Bytes of the bodies among `fields`; messages and artifacts are counted by themselves. */
+  /** Bytes of the bodies among `fields`; those of messages and artifacts are counted separately. */
   readonly bytes?: number;
-  /** Fields that the record gets: text by name, JSON where the field is JSON. */
+  /** Fields to set in the record: text by name, JSON where the field is JSON. */
   readonly fields?: Readonly<Record<string, string | undefined>>;
   /** Return the record as it stands after the move (or the refusal). */
   readonly read?: boolean;
@@ -62,11 +65,11 @@ const base = z.object({
 });
 const live = base.required().extend({ id: z.string().optional() });
 
-/** Events up to `seq` that are still to be delivered; `to`: 1 its callback, 2 its push configs, 3 both. */
+/** Events up to `seq` are undelivered; `to`: 1 the callback, 2 the push configs, 3 both. */
 const pending_events = z.object({ seq: z.number(), to: z.int().min(1).max(3) });
 export type PendingEvents = z.infer<typeof pending_events>;
 
-/** The limits of one delegation that refuse a move, and do not reset with time. */
+/** The limits of one delegation that do not reset with time. */
 const CAPS = ["delegation_events", "event_bytes", "pushes", "children"] as const;
 
 export const outcomeSchema = z.discriminatedUnion("kind", [
@@ -78,17 +81,19 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
     priority: z.number().optional(),
     returned: z.boolean().optional(),
     old_ticket: z.number().optional(),
-    /** Its new ticket is in the queue; false: the queue refused, and the ticket is still to be made. */
+    /** True: its new ticket is in the queue. False: the queue refused it, and the caller must add it. */
     ticketed: z.boolean().optional(),
     lease_expires_at: z.number().optional(),
-    /** The move extended the lease and nothing else: its delegation, or the memory, has no room for the progress. */
+    /**
+     * The move only extended the lease: the delegation is at a limit, or memory is short, so the progress was dropped.
+     */
     progress_dropped: z.literal(true).optional(),
-    /** Its children are to be canceled, in this principal's name. */
+    /** Its children must be canceled, in the name of this principal. */
     cascade: z.string().optional(),
     /** When the sweep takes over the pending deliveries, unless the claim is extended. */
     claimed_until: z.number().optional(),
     pending_events: pending_events.optional(),
-    /** With a lease: the answers to `auth` questions, as the script stores them, only for its holder. */
+    /** With a lease: the answers to `auth` questions, as the script stores them; only for the holder. */
     secrets: z.array(z.string()).optional(),
   }),
   base.extend({ kind: z.literal("missing") }),
@@ -103,10 +108,10 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   live.extend({
     kind: z.literal("duplicate"),
     interrupt_id: z.string().optional(),
-    /** With a chunk that is repeated. */
+    /** With a repeated chunk. */
     lease_expires_at: z.number().optional(),
   }),
-  /** The last chunk has this `chunk_id`, and another body. */
+  /** The last chunk has the same `chunk_id` but another body. */
   live.extend({ kind: z.literal("chunk") }),
   /** The question was answered before; `answers` is their JSON text. */
   live.extend({ kind: z.literal("answered"), answers: z.string() }),
@@ -137,7 +142,7 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   live.extend({ kind: z.literal("removed") }),
   /** Another gateway has taken over the pending deliveries, or made them. */
   live.extend({ kind: z.literal("taken_over") }),
-  /** Before it is deleted, the idempotency key of this name must be retired. */
+  /** Before the record can be deleted, the idempotency key with this name must be retired. */
   live.extend({ kind: z.literal("retire_key"), idempotency: z.string() }),
   /** This id cannot be used: another body took its idempotency key. */
   base.extend({ kind: z.literal("voided") }),
@@ -147,7 +152,7 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
 export type Outcome = z.infer<typeof outcomeSchema>;
 export type Moved = Extract<Outcome, { kind: "ok" }>;
 
-/** Outcome, record, history, artifacts, follow-ups not seen; then the answer of a take that was run behind it. */
+/** Outcome, record, history, artifacts, unseen follow-ups; then the answer of the taker, if there was one. */
 type Reply = readonly [
   json: string,
   record: string,
@@ -157,7 +162,10 @@ type Reply = readonly [
   taken?: readonly unknown[],
 ];
 
-/** The answer of our own script: a schema checks the outcome; for the lists it is enough that they are lists. */
+/**
+ * The answer comes from our own script: a schema checks the outcome; of the lists it is only checked that they are
+ * lists.
+ */
 function isReply(answer: unknown): answer is Reply {
   if (!Array.isArray(answer)) return false;
   const [json, record, ...lists]: unknown[] = answer;
@@ -165,17 +173,20 @@ function isReply(answer: unknown): answer is Reply {
   return texts && (lists.length === 3 || lists.length === 4) && lists.every(Array.isArray);
 }
 
-/** The message without the id in front, if there is one; see lua/main.lua. */
+/** The message without the id before it, if there is one; see lua/message.lua. */
 const followUpIn = (text: string): string =>
   text.startsWith("{") ? text : text.slice(text.indexOf("\n") + 1);
 
 export interface Result {
   readonly outcome: Outcome;
-  /** The record, when the command asked for it and it exists; after the take, when the taker took this very ticket. */
+  /**
+   * The record, if the command asked for it and it exists; as it is after the lease, if the taker took this very
+   * ticket.
+   */
   readonly record: StoredDelegation | null;
-  /** JSON texts of the follow-ups that the holder has not seen, oldest first; with moves that extend its lease. */
+  /** JSON texts of the follow-ups that the holder has not seen, oldest first; only with moves that extend its lease. */
   readonly unseen: readonly string[];
-  /** The result of the taker's move; absent when the command made no ticket that is ready. */
+  /** The result of the taker's lease; absent if the command made no ticket that is ready. */
   readonly taken?: Result;
 }
 
@@ -189,13 +200,13 @@ function members(event: Command["event"]): string {
   return text;
 }
 
-/** Who takes a ticket, and on what terms it will hold the lease. */
+/** The poll that takes a ticket, and the terms of its lease. */
 export interface Taker {
   readonly agent: string;
-  /** Tells this lease from others if the answer is lost. */
+  /** Identifies this lease if the answer is lost. */
   readonly nonce: string;
   readonly worker_id: string;
-  /** Instead of the agent's own setting. */
+  /** Overrides the agent's setting. */
   readonly lease_ms?: number | undefined;
   readonly confirm_ms?: number | undefined;
 }
@@ -219,7 +230,9 @@ const rowOf = ({ move }: Pick<Command, "move">): Partial<Move> =>
   move === "due" || move === "erase" ? {} : MOVES[move];
 const memoryOf = (command: Pick<Command, "move">): Move["memory"] => rowOf(command).memory;
 
-/** Whether it is accepted at the ceiling. New work is refused earlier, by its verb. */
+/**
+ * True if the command is accepted even when memory is short: its bodies are small. (`delegate` checks new work before.)
+ */
 function isSmall(command: Command): boolean {
   const memory = memoryOf(command);
   if (memory !== undefined) return memory === "new";
@@ -235,7 +248,7 @@ const takeHead = ({ base }: Pick<ShardKeys, "base">, { agent, ...params }: Taker
   base,
 });
 
-/** Whether memory is so short that nothing may grow. */
+/** True while memory is so short that no delegation may grow. */
 export interface Ceiling {
   readonly isReached: () => boolean;
 }
@@ -252,7 +265,7 @@ export class Writer {
   readonly #ceiling: Ceiling;
   readonly #underWay = new Map<string, Promise<Result>>();
 
-  /** `observe` gets every outcome, with the record where it was read. */
+  /** `observe` gets every outcome, with the record if it was read. */
   constructor(
     redis: Redis,
     shards: Shards,
@@ -269,19 +282,21 @@ export class Writer {
     this.#ceiling = ceiling;
   }
 
-  /** With `taker`, the same step takes the ticket that the move makes, or one that is before it in the queue. */
+  /**
+   * With `taker`, the same step also takes the queue's first ticket for it: the move's own, or one that is before it.
+   */
   async move(command: Command, taker?: Taker): Promise<Result> {
     if (this.#ceiling.isReached() && !isSmall(command)) return this.#withoutGrowing(command);
     try {
       return await this.#move(command, taker);
     } catch (error) {
-      // Redis' own limit is reached.
+      // Redis has reached maxmemory.
       if (memoryOf(command) !== "grows" || !isOutOfMemory(error)) throw error;
       return await this.#withoutGrowing(command);
     }
   }
 
-  /** Makes the part of the move that takes no memory: a holder that reports progress keeps its lease. */
+  /** What is accepted of a move when memory is short: a holder that reports progress keeps its lease. */
   async #withoutGrowing(command: Command): Promise<Result> {
     const { degrades_to, status: dropped } = rowOf(command);
     if (degrades_to === undefined || command.artifacts?.length) {
@@ -321,14 +336,14 @@ export class Writer {
     }
   }
 
-  /** Settles when this process has the answer of its last move under way, and has observed it. */
+  /** Settles when every move that this process has in flight is answered and observed. */
   underWay(id: string): Promise<unknown> | undefined {
     return this.#underWay.get(id);
   }
 
   /**
-   * Takes the first ticket of an agent's queue and turns it into a lease, in one step. The outcome carries the id; it is
-   * `empty` when no ticket is ready, and another refusal when the ticket was stale (and is gone) or early.
+   * Takes the first ticket of an agent's queue and leases its delegation, in one step. The outcome has the delegation's
+   * id. It is `empty` if no ticket is ready; another refusal means that the ticket was stale (and is gone) or early.
    */
   async take(taker: Taker): Promise<Result> {
     const shard = this.#shards.ofAgent(taker.agent);
@@ -358,7 +373,7 @@ export class Writer {
     if (JITTERED.has(move)) head.random = Math.random();
     head.read = read;
     head.fields ??= 0;
-    // The script decodes it, and its decoder fails on half a character.
+    // Replaces half characters, because the script's JSON decoder fails on them.
     return wellFormedJson(JSON.stringify(head));
   }
 

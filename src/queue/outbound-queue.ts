@@ -1,26 +1,26 @@
 /**
- * Outgoing calls, queued like tickets: one waits until it is due, is popped, and is consumed or put back for later.
- * Limit: a gateway that dies with a call leaves it popped; another takes it over after a minute.
+ * The queue of outgoing calls, made of tickets: a call waits until it is due, is popped and made, and is then consumed
+ * or put back for another try. Limit: if a gateway dies during a call, another one takes it over after a minute.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ParkedPolls } from "./parked-polls.ts";
 import type { Popped, TicketData, Tickets } from "./tickets.ts";
 
-/** No agent can be called that. */
+/** Not a valid agent name, so it never names the queue of an agent. */
 export const OUTBOUND_QUEUE = "~hooks";
 
 const AT_ONCE = 20;
 const PAUSE_MS = 1_000;
 const LOOK_EVERY_MS = 30_000;
-/** Longer than any call takes. */
+/** Older calls are taken over; longer than any call takes. */
 const LOST_MS = 60_000;
 const ORDER = { priority: 5, returned: false, delay_ms: 0 };
 
 export interface OutboundQueueOptions {
   readonly tickets: Tickets;
-  /** Makes one call. Resolves with null when it is done with, or with how long to wait before the next try, ms. */
+  /** Makes one call. Resolves to null when the call is finished, or to the delay before the next try, ms. */
   readonly deliver: (ticket: TicketData, stopping: AbortSignal) => Promise<number | null>;
-  /** Tells the gateways that something is queued. */
+  /** Tells the gateways that a call is queued. */
   readonly wake: () => void;
   readonly onError: (error: unknown) => void;
 }
@@ -44,7 +44,7 @@ export class OutboundQueue {
     }, LOOK_EVERY_MS).unref();
   }
 
-  /** Lets calls under way end, for a while; what is cut is taken over by another gateway. */
+  /** Waits for running calls, up to `graceMs`; another gateway takes over the rest. */
   async stop(graceMs: number): Promise<void> {
     if (this.#timer) clearInterval(this.#timer);
     this.#stopping.abort();
@@ -56,26 +56,26 @@ export class OutboundQueue {
     late.abort();
   }
 
-  /** The same ticket twice is one call. */
+  /** Queues a call; adding the same ticket twice makes one call. */
   async add(ticket: TicketData): Promise<void> {
     await this.#options.tickets.add(OUTBOUND_QUEUE, ticket, ORDER);
     this.wake();
     this.#options.wake();
   }
 
-  /** Takes a call out of the queue; one that is being made goes on. */
+  /** Removes a call from the queue; a running call continues. */
   async remove(ticket: TicketData): Promise<void> {
     const { tickets } = this.#options;
     const found = await tickets.find(OUTBOUND_QUEUE, ticket);
     if (found === "queued" || found === "delayed") await tickets.discard(OUTBOUND_QUEUE, ticket);
   }
 
-  /** Something may be queued, here or by another gateway. */
+  /** Call it when this or another gateway may have queued a call. */
   wake(): void {
     this.#polls.wake(OUTBOUND_QUEUE);
   }
 
-  /** Queues again what was popped longer ago than that by a gateway that did not come back to it. */
+  /** Queues again the calls that were popped longer ago than this, by gateways that died. */
   async recover(olderThanMs: number): Promise<void> {
     const { tickets } = this.#options;
     for (const ticket of await tickets.popped(OUTBOUND_QUEUE, olderThanMs)) {
@@ -108,7 +108,7 @@ export class OutboundQueue {
       const again = await deliver(popped, this.#stopping.signal);
       if (again === null) return await tickets.consume(popped);
       await tickets.putBack(popped, again);
-      // Somebody has to look when it falls due.
+      // Fetches, which sets a timer for when the call is due.
       this.wake();
     } catch (error) {
       onError(error);

@@ -20,12 +20,14 @@ export interface AbortListener {
   handleEvent(): void;
 }
 
-/** One poll. `Taken` is what the queue returns to whoever takes a ticket, for this poll or in its name. */
+/** One poll. `Taken` is the result of taking a ticket, by this poll or in its name. */
 export interface Poll<T, Terms = never, Taken = never> {
   readonly signal: PollSignal;
   /** Takes from the queue; `first` is the result of the first attempt, if somebody else made it already. */
   fetch(first?: Taken): Promise<Fetched<T>>;
-  /** For `match`: on which terms a ticket is taken in this poll's name. A poll without terms only fetches for itself. */
+  /**
+   * For `match`: on which terms a ticket is taken in this poll's name. A poll without terms only fetches for itself.
+   */
   readonly terms?: Terms;
   /** Absent: only the signal ends the poll. */
   readonly wait_ms?: number;

@@ -1,6 +1,6 @@
 /**
- * Parked polls: the polls of an agent that wait for work, and the fetches that wakes start for them. Limit: one process;
- * `engine/leases/handoff.ts` passes on the wakes of other gateways.
+ * Parked polls: the polls of an agent that wait for work, and the fetches that wakes start for them. Limit: one
+ * process; `engine/leases/handoff.ts` passes on the wakes of other gateways.
  *
  * A wake that arrives during a fetch must not be lost: wakes are counted, a fetch uses one up when it starts, and when
  * it ends empty another starts as long as one is left.
@@ -47,7 +47,7 @@ const UNKNOWN = -1;
 const isEmpty = ({ generation, emptyIn }: Pick<Agent<unknown, unknown>, "generation" | "emptyIn">): boolean =>
   emptyIn === generation;
 
-/** No poll of it is here any more. */
+/** The agent has no polls here any more. */
 const isGone = ({ idle, fetching }: Pick<Agent<unknown, unknown>, "idle" | "fetching">): boolean =>
   idle.size === 0 && fetching === 0;
 

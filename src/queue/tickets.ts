@@ -1,6 +1,6 @@
 /**
- * Tickets: BullMQ jobs `<delegation>.<n>` that mean "work waits", one queue for each agent, all on one shared connection.
- * Limit: a ticket is only a hint; the record decides whether it counts.
+ * Tickets: BullMQ jobs `<delegation>.<n>` that mean "work waits", one queue for each agent, all on one shared
+ * connection. Limit: a ticket is only a hint; the record decides whether it counts.
  */
 
 import { createRedisBackend, type IQueueBackend, Job, Queue } from "bullmq";
@@ -22,7 +22,7 @@ const ticketSchema = z.object({
 });
 export type TicketData = Readonly<z.infer<typeof ticketSchema>>;
 
-/** Where a ticket stands in its queue, and from when on. */
+/** A ticket's order in its queue, and when it is ready. */
 export interface TicketOrder {
   readonly priority: number;
   readonly returned: boolean;
@@ -148,7 +148,7 @@ export class Tickets {
     if (code !== 0) throw new Error(`the ticket ${id} was not put back: BullMQ's code is ${code}`);
   }
 
-  /** Where a ticket is: ready to be popped, delayed, popped by somebody who never consumed it, or nowhere. */
+  /** Where a ticket is: ready to be popped, delayed, popped but not consumed, or missing. */
   async find(agent: string, data: TicketData): Promise<"queued" | "delayed" | "popped" | "missing"> {
     const state = await this.#of(agent).backend.getState(ticketId(data));
     if (state === "active") return "popped";
@@ -184,7 +184,7 @@ export class Tickets {
     const id = ticketId(data);
     if ((await backend.getState(id)) === "active") {
       const job = this.#jobOf(agent, data);
-      // Token 0 passes the lock: whoever popped it is gone, or is about to be refused by the record.
+      // Token 0 ignores the lock: the process that popped the ticket is gone, or the record will refuse it.
       await job.moveToCompleted(null, "0", false).catch(ignoreGone);
     } else {
       await backend.remove(id, false);

@@ -1,6 +1,6 @@
 /**
  * Checks an external Redis at start: refuses settings that lose work, and warns of settings that weaken the guarantees.
- * Limit: a provider that hides CONFIG is trusted.
+ * Limit: a provider that forbids CONFIG is trusted.
  */
 import type { RedisStatus } from "../schema/status.ts";
 import type { Redis } from "./connect.ts";

@@ -1,5 +1,5 @@
 /**
- * Connections to Redis: one for commands, one for reads that bring much, one for each blocking read, one for pub/sub.
+ * Connections to Redis: one for commands, one for bulk reads, one for each blocking read, one for pub/sub.
  * Limit: a single server (or a replicated one behind one address); no Cluster client yet.
  */
 import { Redis, type RedisOptions } from "ioredis";
@@ -18,7 +18,7 @@ export interface RedisTarget {
 
 export type Role = "commands" | "bulk" | "blocking" | "subscriber";
 
-/** Longest that a command may take before the caller is told that Redis is away. */
+/** How long a command may take before it fails as if Redis were away. */
 const COMMAND_TIMEOUT_MS = 2_000;
 /**
  * No answer for so long means a connection that died without a word. Blocking reads ask for less, and the

@@ -15,7 +15,7 @@ return 1`);
 
 const MARK_MS = 10_000;
 const ASK_AGAIN_MS = 500;
-/** Anybody may ask for readiness, without a token: one write answers all who ask for so long. */
+/** Readiness needs no token, so one write answers all requests for this long. */
 const WRITTEN_MS = 250;
 
 export class Connections {

@@ -1,6 +1,6 @@
 /**
- * What the embedded Redis keeps on disk: a private directory, its password, the places of socket and lock.
- * Limit: one user per directory; whoever else finds it is refused.
+ * What the embedded Redis keeps on disk: a private directory, its password, the paths of socket and lock.
+ * Limit: one user per directory; a directory of another user is refused.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { chmod, link, lstat, mkdir, open, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
@@ -43,7 +43,7 @@ export async function prepareHome(dataDir: string, runtimeDir: string | undefine
   };
 }
 
-/** Written aside and linked, so that of two starts at once both read the same, whole password. */
+/** Written to a temporary file and linked, so that two concurrent starts read the same complete password. */
 async function passwordOf(path: string): Promise<string> {
   const mine = `${path}.${randomBytes(6).toString("hex")}`;
   const file = await open(mine, "wx", 0o600);
@@ -69,7 +69,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** The kernel cuts socket paths at the size of sockaddr_un; a long one moves to a private directory. */
+/** A socket path must fit into sockaddr_un; with a longer one, the socket is in a private directory elsewhere. */
 async function socketPath(root: string, runtimeDir: string | undefined): Promise<string> {
   const longest = process.platform === "linux" ? 107 : 103;
   const near = join(root, "redis.sock");
@@ -80,7 +80,7 @@ async function socketPath(root: string, runtimeDir: string | undefined): Promise
     const directory = join(base, name);
     await mkdir(directory, { mode: 0o700 }).catch(() => undefined);
     const stats = await lstat(directory);
-    // Anybody may create it in /tmp before us.
+    // Any user may have created it in /tmp before us.
     if (!stats.isDirectory() || stats.uid !== process.getuid?.() || (stats.mode & 0o077) !== 0) {
       throw new Error(`${directory} is not a private directory of this user; remove it.`);
     }

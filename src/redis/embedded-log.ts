@@ -1,11 +1,11 @@
 /**
- * Reads from the log of the embedded Redis how its append-only file was loaded. Limit: a flipped bit within a value stays
- * unnoticed, because commands in the file have no checksum.
+ * Reads from the log of the embedded Redis how its append-only file was loaded. Limit: a flipped bit within a value
+ * stays unnoticed, because commands in the file have no checksum.
  */
 import { open } from "node:fs/promises";
 
 export interface LoadReport {
-  /** The end of the file was cut off in the middle of a command, and dropped. */
+  /** The file ended in the middle of a command; Redis dropped that command. */
   readonly truncated: { readonly file: string; readonly offset: number } | null;
   /** The file that Redis could not read. */
   readonly damaged: string | null;
@@ -29,13 +29,13 @@ export function readLoad(text: string): LoadReport {
 const START = "is starting oO0OoO0OoO0Oo";
 const MAX_BYTES = 65_536;
 
-/** How the last start in the last 64 KiB of the log loaded the file; null when there is no log. */
+/** How the last start loaded the file, read from the last 64 KiB of the log; null without a log. */
 export async function readLastLoad(path: string): Promise<LoadReport | null> {
   const text = await logSince(path, 0);
   return text === "" ? null : readLoad(text.slice(Math.max(0, text.lastIndexOf(START))));
 }
 
-/** The text written since the log had this size, at most its last 64 KiB. */
+/** What was logged after the log had this size, at most the last 64 KiB. */
 export async function logSince(path: string, from: number): Promise<string> {
   const file = await open(path, "r").catch(() => null);
   if (!file) return "";

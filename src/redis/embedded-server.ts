@@ -1,6 +1,6 @@
 /**
- * One Redis process: its configuration, its start under the lock and the parent's life, its end, and how to ask it.
- * Limit: the fallback without util-linux tells a stale lock by its pid, so a reused pid keeps it held.
+ * One Redis process: its configuration, its start (with a lock, and tied to the life of its parent), its stop, and a
+ * probe. Limit: without util-linux, a stale lock is recognized by its pid, so a reused pid keeps it locked.
  */
 import { execFile, spawn } from "node:child_process";
 import { createConnection } from "node:net";
@@ -25,7 +25,7 @@ const STOP_MS = 10_000;
 const PROBE_MS = 2_000;
 
 export function configOf(home: EmbeddedHome, fsync: "always" | "everysec"): string {
-  // In a container the machine's memory is not ours.
+  // A container may have less memory than the machine.
   const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
   return [
     `dir ${JSON.stringify(home.data)}`,
@@ -42,15 +42,15 @@ export function configOf(home: EmbeddedHome, fsync: "always" | "everysec"): stri
     "enable-protected-configs no",
     "shutdown-timeout 10",
     "unixsocketperm 700",
-    // Last: of a configuration cut short by our death, Redis finds nothing to listen on and ends.
+    // The last line: if we die while writing, Redis gets no address to listen on, and exits.
     `unixsocket ${JSON.stringify(home.socket)}`,
     "",
   ].join("\n");
 }
 
 /**
- * Without setpriv and flock (macOS, busybox) a shell does their work and becomes Redis: it claims a file that holds
- * its pid, and leaves behind a watcher on fd 3, whose end of file is the parent's death.
+ * Replaces setpriv and flock where they are missing (macOS, busybox): a shell claims a lock file with its pid, starts a
+ * watcher that reads fd 3 until the parent's death closes it, and then executes Redis in its own place.
  */
 const PORTABLE = `
 umask 077
@@ -71,23 +71,23 @@ rm -f "$mine" "$mine.old"
 exec "$@" 3<&-
 `;
 
-/** Starts Redis so that it holds the lock as long as it lives, and lives no longer than we do. */
+/** Starts Redis so that it holds the lock while it runs, and ends when we end. */
 export async function launch(binary: RedisServerBinary, config: string, lock: string): Promise<Launched> {
   const { env } = binary;
-  // Everything else comes through stdin: command line and environment of a process are no place for a password.
+  // The configuration goes through stdin, because other users may read a command line or an environment.
   const redis = [binary.command, "--port", "0", "-"];
   const native = ["--pdeathsig", "TERM", "flock", "-n", "-F", "-E", String(LOCK_HELD)];
   const [command, args] = (await runs("setpriv", [...native, "/dev/null", "true"], env))
     ? ["setpriv", [...native, lock, ...redis]]
     : ["sh", ["-c", PORTABLE, "sh", lock, ...redis]];
-  // Detached: Ctrl-C must not reach Redis before the gateway has drained.
+  // Detached: Ctrl-C must not stop Redis before the gateway has drained.
   const child = spawn(command, args, { env, detached: true, stdio: ["pipe", "ignore", "pipe", "pipe"] });
 
   let stderr = "";
   child.stderr?.on("data", (chunk: Buffer) => {
     stderr = `${stderr}${chunk}`.slice(-4_000);
   });
-  // It may end before it has read its configuration.
+  // Redis may exit before it has read its configuration.
   child.stdin?.on("error", () => undefined);
   child.stdin?.end(config);
   const lifeline = child.stdio[3];
@@ -97,7 +97,7 @@ export async function launch(binary: RedisServerBinary, config: string, lock: st
   const exited = new Promise<Exit>((resolve) => {
     child.once("exit", (code, signal) => {
       exit = { code, signal, stderr };
-      // Sends the watcher home before the pid can be another's.
+      // Ends the watcher before the pid can be reused.
       if (lifeline instanceof Writable) lifeline.end("done\n");
       resolve(exit);
     });
@@ -116,7 +116,7 @@ function runs(
 ): Promise<boolean> {
   return new Promise((resolve) => {
     execFile(command, args, { env, timeout: 5_000 }, (error) =>
-      // /dev/null may be locked by anybody, which proves the tools as well.
+      // Every user may lock /dev/null, so this tests that the tools work.
       resolve(error === null || error.code === LOCK_HELD),
     );
   });
@@ -139,7 +139,7 @@ export type Probe =
       readonly percent?: string | undefined;
     };
 
-/** Who answers at the socket; silence counts as absence, because the lock tells the difference. */
+/** What answers at the socket. Silence counts as absent: if a silent server runs, the lock shows it. */
 export function probe(socket: string, password: string): Promise<Probe> {
   return new Promise((resolve) => {
     const link = createConnection(socket);
@@ -162,7 +162,7 @@ export function probe(socket: string, password: string): Promise<Probe> {
 
 function read(said: string): Probe {
   if (/^-(WRONGPASS|NOAUTH)/m.test(said)) return { state: "denied" };
-  // Any other answer to PING, an error too, comes from a Redis that lives.
+  // Redis runs if it answered all commands up to QUIT; PING may have failed.
   if (!/\+OK\r\n$/.test(said)) return { state: "absent" };
   const pid = /^process_id:(\d+)/m.exec(said)?.[1];
   const percent = /^loading_loaded_perc:([\d.]+)/m.exec(said)?.[1];

@@ -1,6 +1,7 @@
 /**
- * The embedded Redis: a child on a unix socket that dies with its parent, of which there is one per data directory.
- * Whoever starts second adopts it. Limit: POSIX only; that an adopted one died is noticed at the next `ensure()`.
+ * The embedded Redis: a child process on a unix socket that dies with its parent, one per data directory. A second
+ * gateway on the directory adopts it. Limit: POSIX only; the death of an adopted Redis is noticed at the next
+ * `ensure()`.
  */
 import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,7 +21,7 @@ import type { RedisServerBinary } from "./find-server.ts";
 export type EmbeddedOptions = {
   readonly dataDir: string;
   readonly fsync: "always" | "everysec";
-  /** Asked for only when a server has to be started. */
+  /** Called only when a server must be started. */
   readonly binary: () => Promise<RedisServerBinary>;
   readonly log: (level: "info" | "warn" | "error", message: string, fields?: Record<string, unknown>) => void;
   /** XDG_RUNTIME_DIR: holds the socket when its path in the data directory would be too long. */
@@ -33,15 +34,15 @@ export type EmbeddedRedis = {
   /** Whether another process owns the Redis in use; it may change with every `ensure()`. */
   readonly adopted: boolean;
   pid(): number | undefined;
-  /** Resolves when Redis answers, after starting or adopting one if need be. */
+  /** Resolves when Redis answers; starts or adopts one if necessary. */
   ensure(): Promise<void>;
-  /** Ends Redis if it is ours. */
+  /** Stops Redis if this process owns it. */
   stop(): Promise<void>;
 };
 
 const LOCK_PATIENCE_MS = 10_000;
 const SILENCE_MS = 30_000;
-/** One that dies younger than this is started again ever more slowly. */
+/** If Redis dies younger than this, the pause before the next start grows. */
 const STEADY_MS = 10_000;
 
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedRedis> {
@@ -138,7 +139,7 @@ class Keeper implements EmbeddedRedis {
     }
   }
 
-  /** Waits until Redis answers; false if there is none to wait for, or another holds the lock. */
+  /** Waits until Redis answers; false if none is running, or if another process has the lock. */
   async #settle(child: Launched | undefined): Promise<boolean> {
     const { log } = this.#options;
     let heard = Date.now();
@@ -149,7 +150,7 @@ class Keeper implements EmbeddedRedis {
       if (sight.state === "denied") {
         throw new Error(`The Redis at ${this.#home.socket} does not take this data directory's password.`);
       }
-      // While our own child has no lock yet, it may be another's that answers.
+      // Until our child has the lock, the Redis of another process may answer.
       if (sight.state === "ready" && (child === undefined || sight.pid === child.pid)) {
         this.#own(child, sight.pid);
         return true;
@@ -200,7 +201,7 @@ class Keeper implements EmbeddedRedis {
         return await this.ensure();
       } catch (error) {
         const reason = String(error);
-        // Logged once: the restart may be tried for hours.
+        // Logged once, because restarts may go on for hours.
         if (!this.#stopping.signal.aborted && reason !== this.#lastTrouble) {
           this.#options.log("error", "Redis could not be started again", { reason });
         }

@@ -1,6 +1,6 @@
 /**
- * The meaning of an error of Redis, or of the connection to it. The answer to a client, the reconnect and the log derive
- * from this one table. Limit: an error that is not in the table is a bug, and counts as `internal`.
+ * The meaning of an error of Redis, or of the connection to it. The answer to a client, the reconnect and the log
+ * derive from this one table. Limit: an error that is not in the table is a bug, and counts as `internal`.
  */
 
 export interface RedisErrorClass {
@@ -23,7 +23,7 @@ const refused = (reconnectMs: number | null = null): RedisErrorClass => ({
 
 /** By the word that Redis puts first. */
 export const REDIS_ERRORS = {
-  /** A replica: after a fail-over behind one address, the old master. */
+  /** A replica; after a fail-over behind one address, the former master. */
   READONLY: refused(1_000),
   /** A blocking read ended because the master became a replica. */
   UNBLOCKED: refused(1_000),
@@ -36,7 +36,7 @@ export const REDIS_ERRORS = {
   ASK: refused(5_000),
   CLUSTERDOWN: refused(5_000),
   TRYAGAIN: refused(),
-  /** The password changed, or the server forgot who we are. */
+  /** The password changed, or the server lost its users. */
   NOAUTH: refused(5_000),
   WRONGPASS: refused(5_000),
   /** It reads its data after a restart. */

@@ -1,6 +1,6 @@
 /**
- * Finds a Redis or Valkey server for the embedded default; where the machine has none, unpacks Debian's package
- * into the cache without touching the system. Limit: a cached server is never updated; delete the cache for that.
+ * Finds a Redis or Valkey server for the embedded Redis. If the machine has none, it unpacks Debian's package into the
+ * cache and leaves the system unchanged. Limit: a cached server is never updated; to update it, delete the cache.
  */
 import { execFile } from "node:child_process";
 import {
@@ -19,7 +19,7 @@ import { delimiter, isAbsolute, join, resolve } from "node:path";
 
 export type RedisServerBinary = {
   readonly command: string;
-  /** The server's whole environment: nothing of the gateway's own (its tokens) is handed on. */
+  /** The server's whole environment; it inherits nothing from the gateway, whose environment may have tokens. */
   readonly env: Readonly<Record<string, string>>;
   readonly version: string;
   readonly flavor: "redis" | "valkey";
@@ -31,7 +31,7 @@ export type FindOptions = {
   readonly path: string;
   readonly cacheDir: string;
   readonly announce: (line: string) => void;
-  /** Whether Debian's package may be fetched. */
+  /** Whether Debian's package may be downloaded; default: yes. */
   readonly install?: boolean;
 };
 
@@ -71,7 +71,7 @@ export async function findRedisServer(options: FindOptions): Promise<RedisServer
   throw new Error(`No usable Redis server.\n${tried.map((line) => `  ${line}\n`).join("")}${REMEDIES}`);
 }
 
-/** The server behind a command, or the reason why it will not do. */
+/** The server that the command starts, or the reason why it cannot be used. */
 async function verify(command: string, env: Record<string, string>): Promise<RedisServerBinary | string> {
   const ran = await run(command, ["--version"], 5_000, env);
   if (ran.problem !== undefined) return ran.problem;
@@ -79,7 +79,7 @@ async function verify(command: string, env: Record<string, string>): Promise<Red
   const [, name, version, major, minor] = match ?? [];
   if (name === undefined || version === undefined) return "does not call itself a Redis or Valkey server";
   const flavor = name === "Redis" ? "redis" : "valkey";
-  // 7.0: `#!lua flags=allow-oom`. Valkey starts at 7.2.
+  // The scripts need `#!lua flags=allow-oom`, new in Redis 7.0. Valkey's first version is 7.2.
   const minimum = flavor === "redis" ? 700 : 702;
   if (Number(major) * 100 + Number(minor) < minimum) return `${name} ${version} is too old`;
   return { command, env, version, flavor };
@@ -88,7 +88,7 @@ async function verify(command: string, env: Record<string, string>): Promise<Red
 async function onPath(name: string, path: string): Promise<string[]> {
   const found: string[] = [];
   for (const directory of path.split(delimiter)) {
-    // An empty or relative entry means the working directory: no place to run a server from unasked.
+    // An empty or relative entry depends on the working directory; a server from there could be anything.
     if (!isAbsolute(directory)) continue;
     const command = join(directory, name);
     const runnable = await access(command, constants.X_OK).then(
@@ -126,7 +126,9 @@ async function verifyUnpacked(root: string, path: string): Promise<RedisServerBi
   });
 }
 
-/** Unpacks beside and renames, so that neither a killed start nor two at once leave half a cache. */
+/**
+ * Unpacks into a temporary directory and renames it, so that a killed start or two concurrent ones leave no half cache.
+ */
 async function unpackDebian(options: FindOptions): Promise<RedisServerBinary | string> {
   const [aptGet] = await onPath("apt-get", options.path);
   const [dpkg] = await onPath("dpkg", options.path);
@@ -147,12 +149,12 @@ async function unpackDebian(options: FindOptions): Promise<RedisServerBinary | s
       const unpacked = await run(dpkg, ["-x", join(archives, file), fresh], 60_000);
       if (unpacked.problem !== undefined) return `${file}: ${unpacked.problem}`;
     }
-    // Debian ships the server as redis-check-rdb, which tells by its name what it is asked to be.
+    // Debian's redis-check-rdb is the server too; it behaves according to the name that it is started by.
     await symlink("usr/bin/redis-check-rdb", join(fresh, "redis-server"));
     const verdict = await verifyUnpacked(fresh, options.path);
     if (typeof verdict === "string") return verdict;
     if (!(await moved(fresh, root))) {
-      // Another start was faster, or what is there no longer runs (which is why we are here).
+      // Another start was faster, or the cached server no longer runs, in which case it is replaced.
       const theirs = await verifyCached(options);
       if (typeof theirs !== "string") return theirs;
       await rename(root, join(work, "broken"));
@@ -164,14 +166,14 @@ async function unpackDebian(options: FindOptions): Promise<RedisServerBinary | s
   }
 }
 
-/** Own lists and cache, no lock, no other user: works alike for root and for anyone else. */
+/** Runs apt with lists and a cache of its own, without locks or a change of user, so that it works for every user. */
 async function download(aptGet: string, work: string): Promise<string | undefined> {
   const lists = join(work, "lists");
   const cache = join(work, "cache");
   await mkdir(join(lists, "partial"), { recursive: true });
   await mkdir(join(cache, "archives", "partial"), { recursive: true });
   const config = join(work, "apt.conf");
-  // The system's hooks after an update clean its caches and wake its daemons; -o cannot empty a list.
+  // Skips the system's hooks, which clean its caches and wake its daemons. A file, because -o cannot clear a list.
   const hooks = ["Pre-Invoke", "Post-Invoke", "Post-Invoke-Success"];
   await writeFile(config, hooks.map((hook) => `#clear APT::Update::${hook};\n`).join(""));
   const settings = [
@@ -186,13 +188,13 @@ async function download(aptGet: string, work: string): Promise<string | undefine
   const common = ["-c", config, ...settings.flatMap((setting) => ["-o", setting])];
   const updated = await run(aptGet, [...common, "update"], 180_000);
   if (updated.problem !== undefined) return `apt-get update: ${updated.problem}`;
-  // --reinstall: redis-tools may be installed, which would leave nothing to download.
+  // --reinstall: if redis-tools is installed, apt would download nothing.
   const wanted = "install --download-only --reinstall --no-install-recommends -y redis-tools".split(" ");
   const fetched = await run(aptGet, [...common, ...wanted], 180_000);
   return fetched.problem === undefined ? undefined : `apt-get install: ${fetched.problem}`;
 }
 
-/** Killed starts leave their work; an hour is far beyond the life of one that still runs. */
+/** Deletes the directories of killed starts: those older than an hour, which no running start reaches. */
 async function removeLeftovers(cacheDir: string): Promise<void> {
   for (const name of await readdir(cacheDir)) {
     const path = join(cacheDir, name);
@@ -228,7 +230,7 @@ function explain(error: { code?: unknown; killed?: boolean }, stderr: string): s
   if (error.killed) return "took too long";
   if (error.code === "ENOENT") return "no such file";
   if (error.code === "EACCES") return "not executable";
-  // A mirror's address may carry a password.
+  // A mirror's URL may contain a password.
   const lines = stderr.replaceAll(/\/\/[^/\s@]*@/g, "//").split("\n");
   const line = lines.find((text) => text.startsWith("E:")) ?? lines.find((text) => text.trim() !== "");
   return line?.trim() ?? `exits with ${error.code}`;

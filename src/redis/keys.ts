@@ -1,15 +1,15 @@
 /**
- * Every Redis key, its type and who writes it. Limit: keys below `q:` belong to BullMQ.
+ * Every Redis key: its type, what it stores, and who writes it. Limit: keys below `q:` belong to BullMQ.
  *
- * Everything of one shard carries the hash tag `{errand:<shard>}`, so a script never leaves its slot. An
- * agent hashes to a shard; a delegation lives in its target's shard and its id says which.
+ * All keys of a shard have the hash tag `{errand:<shard>}`, so a script never leaves its slot. An agent's name hashes
+ * to its shard. A delegation is in its target's shard, and its id names the shard.
  */
 
-/** What the gateways share beside the shards: tokens, gateways, the layout. */
+/** The keys outside the shards: tokens, gateways, the layout. */
 const COMMON = "{errand}";
 
 export const keys = {
-  /** HASH: for how many shards the data is laid out; written once. */
+  /** HASH: the number of shards that the data is laid out for; written once. */
   layout: `${COMMON}:layout`,
   /** HASH token id → JSON {hash, principal, created_at, expires_at}. */
   tokens: `${COMMON}:tokens`,
@@ -17,17 +17,17 @@ export const keys = {
   audit: `${COMMON}:audit`,
   /** STREAM: the audit log of all others; separate, so that they cannot push out the operator's entries. */
   auditOthers: `${COMMON}:audit:others`,
-  /** ZSET agent → when the last agent of that name was deleted, ms; as long as something of its time is kept. */
+  /** ZSET agent → when the last agent with that name was deleted, ms; kept as long as data from before may be. */
   deleted: `${COMMON}:deleted`,
-  /** ZSET token id → when it expires, ms; of those that do. */
+  /** ZSET token id → when it expires, ms; only of tokens that expire. */
   expiring: `${COMMON}:tokens:expiring`,
-  /** ZSET gateway id → last beat, ms; a gateway that stopped beating leaves the presence counts. */
+  /** ZSET gateway id → its last sign of life, ms; without a recent one, presence does not count the gateway. */
   gateways: `${COMMON}:gateways`,
-  /** HASH agent → parked polls at that gateway; expires with it. */
+  /** HASH agent → number of polls parked at that gateway; expires when the gateway is gone. */
   pollers: (gateway: string) => `${COMMON}:pollers:${gateway}`,
-  /** STRING: what an Idempotency-Key stands for, by a hash of principal and key; in a slot of its own. */
+  /** STRING: the reservation of an idempotency key, named by a hash of principal and key; in a slot of its own. */
   idempotency: (hash: string) => `errand:idempotency:${hash}`,
-  /** STRING: proof that this gateway may write; expires. */
+  /** STRING: written to prove that this gateway can write; expires. */
   writable: (gateway: string) => `${COMMON}:writable:${gateway}`,
   /** PUB/SUB: token ids that were revoked. */
   revoked: `${COMMON}:revoked`,
@@ -37,62 +37,72 @@ export interface ShardKeys {
   /** The hash tag; the script derives the keys below from it. */
   readonly base: string;
   /**
-   * HASH: the record, written by the script (lifecycle/lua) alone. Without a state it is a mark that no record of this id may be
-   * created (engine/delegations/idempotency.ts); the mark expires.
+   * HASH: the record, written only by the script (lifecycle/lua). Without a state it is a mark, which expires: no
+   * record with this id may be created (engine/delegations/idempotency.ts).
    */
   readonly delegation: (id: string) => string;
   /** LIST: JSON messages, oldest first; an element may hold several, comma separated. */
   readonly history: (id: string) => string;
   /** HASH: artifacts in chunks; lifecycle/lua/artifacts.lua has the layout. */
   readonly artifacts: (id: string) => string;
-  /** LIST: follow-ups that its holder has not seen, oldest first: the id as JSON, a line break, the message as JSON. */
+  /** LIST: follow-ups that the holder has not seen, oldest first: the id as JSON, a line break, the message as JSON. */
   readonly unseen: (id: string) => string;
-  /** HASH request_id → JSON answer, of a question that is answered in part; deleted with the question. */
+  /** HASH request_id → JSON answer, while only some requests of a question are answered; deleted with the question. */
   readonly answerParts: (id: string, interrupt: string) => string;
-  /** HASH: answers to `auth` questions, only for the holder of the lease; fields `answers:<question>`, `hash:<question>`. */
+  /**
+   * HASH: answers to `auth` questions, only for the holder of the lease; fields `answers:<question>`,
+   * `hash:<question>`.
+   */
   readonly secrets: (id: string) => string;
-  /** SET: ids of the delegations made, or about to be made, under it; a cascade takes out what it has canceled. */
+  /** SET: ids of its children, including those about to be created; a cascade removes the ones that it canceled. */
   readonly children: (id: string) => string;
-  /** HASH push config id → JSON, with its secrets; written by the script, entries taken out by engine/outbound/push-notifications/progress.ts. */
+  /**
+   * HASH push config id → JSON with its secrets; added by the script, deleted by
+   * engine/outbound/push-notifications/progress.ts.
+   */
   readonly pushes: (id: string) => string;
-  /** HASH: how far each of them is told; by `at:`, `job:`, `since:` and `part:` and its id. See engine/outbound/push-notifications/progress.ts. */
+  /** HASH: the delivery state of each push config; engine/outbound/push-notifications/progress.ts has the fields. */
   readonly pushed: (id: string) => string;
   /** LIST: events that could not be written to their streams yet, oldest first; almost always absent. */
   readonly unpublished: (id: string) => string;
-  /** STRING: this child shall not come to be, its parent was canceled; expires. */
+  /** STRING: this child must not be created, because its parent was canceled; expires. */
   readonly tombstone: (id: string) => string;
   /** STREAM: the delegation's events, kept as long as the record. */
   readonly delegationEvents: (id: string) => string;
-  /** STREAM: every event of the shard, short; the live feed of the gateways. */
+  /** STREAM: the newest events of the shard; the live feed of the gateways. */
   readonly events: string;
   /**
-   * HASH stream → how many events were erased from it, for `events` and `feed`; stream with `:whole` → the id from which
-   * on it has no hole, and how many were trimmed by then. Written by the script.
+   * HASH: for each stream of `events` and `feed`, how many events were erased from it; with `:whole` added to the
+   * stream's name, its oldest entry at that time, and how many events had been trimmed by then (events/missed.lua).
+   * Written by the script.
    */
   readonly erased: string;
   /** STREAM: the events of one principal, trimmed by age. */
   readonly feed: (principal: string) => string;
   /** ZSET delegation id → created at, ms: `all`, `target:…`, `delegator:…`, `context:…`, `parent:…`. */
   readonly list: (index: string) => string;
-  /** HASH principal → bytes (about) that the delegations that it made keep; written by the script. */
+  /** HASH principal → about how many bytes its delegations keep; written by the script. */
   readonly kept: string;
-  /** ZSET delegation id → when the sweep looks next, ms; a finished one until it is forgotten. */
+  /** ZSET delegation id → when the sweep looks at it next, ms; of finished ones too, until they are deleted. */
   readonly due: string;
-  /** ZSET delegation id → since when (submitted: ready when), ms; by agent and state. */
+  /**
+   * ZSET delegation id → when it entered the state (submitted: when its ticket is ready), ms; one for each agent and
+   * state.
+   */
   readonly live: (agent: string, state: "submitted" | "working" | "interrupted") => string;
   /** HASH: an agent's document and the numbers that the script needs. */
   readonly agent: (name: string) => string;
   /** SET: the names of this shard's agents. */
   readonly agents: string;
-  /** ZSET: the same names, all with score 0, in their order. */
+  /** ZSET: the same names in alphabetical order; all scores are 0. */
   readonly agentNames: string;
-  /** ZSET worker id → when it was last seen, ms; of an agent, bounded, expires. */
+  /** ZSET worker id → when it was last seen, ms; one for each agent, bounded, expires. */
   readonly workers: (agent: string) => string;
-  /** SET: those of them whose work the broker hands to a server. */
+  /** SET: the names of push agents, whose work the broker hands to a server. */
   readonly pushAgents: string;
-  /** HASH agent → since when its server cannot be reached, ms; of push agents. */
+  /** HASH push agent → since when its server cannot be reached, ms. */
   readonly unreached: string;
-  /** HASH agent → when it was last heard of, ms. */
+  /** HASH agent → when it was last seen, ms. */
   readonly seen: string;
   /** PUB/SUB: agent names whose queue has something new. */
   readonly wake: string;

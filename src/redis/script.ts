@@ -1,12 +1,12 @@
 /**
- * Runs a Lua script by its hash, loading it when Redis has not got it (first use, restart, flush).
- * Limit: the caller says how many of the arguments are keys and what the answer means.
+ * Runs a Lua script by its hash, and loads it if Redis does not have it (first use, restart, flush). Limit: the caller
+ * says which arguments are keys, and parses the answer.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
 
-/** The text of a `.lua` file beside the module that names it. */
+/** The text of a `.lua` file in the directory of the module that names it. */
 export const readLua = (file: string, module: string): string => readFileSync(new URL(file, module), "utf8");
 
 export class Script {

@@ -1,6 +1,6 @@
 /**
- * Which shard an agent, a delegation or a lease belongs to, and how ids carry it.
- * Limit: the number of shards is fixed with the data (checked at start).
+ * Which shard an agent, a delegation or a lease belongs to, and the ids, which contain it.
+ * Limit: the number of shards cannot change once there is data (checked at start).
  */
 import { createHash, randomFillSync } from "node:crypto";
 import { type ShardKeys, shardKeys } from "./keys.ts";
@@ -68,7 +68,7 @@ export class Shards {
   }
 }
 
-/** A lease id is its delegation's id with the fence behind it. */
+/** A lease id is its delegation's id followed by the fence. */
 export const leaseIdOf = (delegationId: string, fence: number): string =>
   `lse_${delegationId.slice("dlg_".length)}_${fence}`;
 

@@ -1,4 +1,4 @@
-/** Redis' clock, which all gateways share: their own may be wrong. */
+/** Redis' clock, which all gateways use, because their own clocks may differ. */
 import type { Redis } from "./connect.ts";
 import { readLua } from "./script.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Questions, answers, follow-ups and bulk requests. Limit: `options` and `schema` are hints of the agent; answers are not
- * checked against them.
+ * Questions, answers, follow-ups and bulk requests. Limit: `options` and `schema` are hints of the agent; answers are
+ * not checked against them.
  */
 import * as z from "zod";
 import { agentMessageInputSchema, messageInputSchema, messageSchema } from "./a2a.ts";
@@ -10,7 +10,7 @@ const ONE_TEXT = { error: "give at most one of text and message", path: ["text"]
 const oneText = (body: { text?: unknown; message?: unknown }): boolean =>
   body.text === undefined || body.message === undefined;
 
-/** As long as a messageId, which may serve as the request id. */
+/** As long as a messageId may be, because a messageId may serve as the request id. */
 const requestIdSchema = z
   .string()
   .min(1)

@@ -1,6 +1,6 @@
 /**
- * The log: pino, one JSON object a line on stderr. Limit: it redacts what looks like a credential in the
- * finished line, and callers hand it named fields, never headers, queries or bodies.
+ * The log: pino, one JSON object per line on stderr. It redacts text that looks like a credential. Limit: callers must
+ * pass named fields, never headers, queries or bodies.
  */
 import { type Logger, pino } from "pino";
 

@@ -7,7 +7,7 @@ const LONGEST_MS = 15_000;
 export function backoffMs(failures: number, retryAfterMs = 0, longestMs = LONGEST_MS): number {
   const ceiling = Math.min(longestMs, FIRST_MS * 2 ** Math.min(failures, 16));
   const jittered = ceiling / 2 + (Math.random() * ceiling) / 2;
-  // Many clients got the same Retry-After: spread them behind it.
+  // Many clients may get the same Retry-After, so spread their retries after it.
   return retryAfterMs > jittered ? retryAfterMs + Math.random() * FIRST_MS : jittered;
 }
 
@@ -15,8 +15,8 @@ export function backoffMs(failures: number, retryAfterMs = 0, longestMs = LONGES
 const callbacksOf = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls back when the signal aborts; the returned function unsubscribes. Unlike AbortSignal.any, which keeps a reference
- * to each signal that it combined.
+ * Calls back when the signal aborts; the returned function unsubscribes. Unlike AbortSignal.any, which keeps a
+ * reference to each signal that it combined.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const known = callbacksOf.get(signal);
@@ -59,8 +59,8 @@ export async function pauseIfEarly(askedAt: number, signal?: AbortSignal): Promi
 }
 
 /**
- * A signal that aborts with its parent or after some time. Close it, or the parent keeps a reference to it. AbortSignal.any
- * with AbortSignal.timeout does not do: Node 20 may collect the timeout, which then never fires.
+ * A signal that aborts with its parent or after some time. Close it, or the parent keeps a reference to it.
+ * AbortSignal.any with AbortSignal.timeout does not do: Node 20 may collect the timeout, which then never fires.
  */
 export class TimeLimit {
   readonly #controller = new AbortController();

@@ -112,7 +112,7 @@ test("the children of one delegation are bounded, and one that is there already 
 });
 
 describe("a stream that refuses its event", () => {
-  /** As long as it is no stream, the script cannot append to it. */
+  /** The script cannot append to the key while it is a string. */
   const broken = async (desk: Desk, work: () => Promise<void>) => {
     const { events } = desk.shards.at(0);
     await desk.redis.rename(events, "{errand:0}:aside");

@@ -4,7 +4,7 @@ import { entryFields } from "../support/entry.ts";
 
 const RETENTION_MS = 3_600_000;
 const FEEDS = ["{errand:0}:feed:caller:alice", "{errand:0}:feed:agent:scout"];
-/** Redis trims by whole nodes, of a hundred entries each. */
+/** Redis trims whole nodes of a hundred entries each. */
 const OLD = 250;
 
 test.each(FEEDS)(
@@ -34,12 +34,12 @@ test.each(FEEDS)(
     const id = await inState("submitted");
     expect(await left()).toBeGreaterThan(RETENTION_MS);
     expect(await left()).toBeLessThanOrEqual(RETENTION_MS + SPARE_MS);
-    // Close on the first: what that left to spare is enough.
+    // Soon after the first event, whose spare time still covers this one.
     clock.offset_ms = SPARE_MS - 1_000;
     await redis.pexpire(feed, RETENTION_MS + 500_000);
     await move("lease", id);
     expect(await left()).toBeGreaterThan(RETENTION_MS + SPARE_MS);
-    // Later than that it is not.
+    // Later, the spare time is used up, so the event renews the expiry.
     clock.offset_ms = SPARE_MS;
     await redis.pexpire(feed, 1_000);
     await move("complete", id);
@@ -50,7 +50,7 @@ test.each(FEEDS)(
 test.each(FEEDS)("%s goes, too, when it was dropped and an event began it anew", async (feed) => {
   const { redis, move, inState } = await openDesk();
   const id = await inState("submitted");
-  // As with an agent that is deleted.
+  // As the deletion of an agent does.
   await redis.del(feed);
   await move("lease", id);
   expect(await redis.xlen(feed)).toBe(1);

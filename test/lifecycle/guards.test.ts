@@ -10,7 +10,7 @@ describe("the lease is fenced", () => {
     const id = await desk.inState("working");
     await desk.move("release", id);
     await desk.move("lease", id);
-    // While a newer one lives, too.
+    // Also while a newer lease is live.
     for (const move of ["heartbeat", "complete", "release"] as const) {
       expect(await desk.move(move, id, { fence: 1 })).toMatchObject({ kind: "lease", reason: "released" });
     }
@@ -236,8 +236,8 @@ test("what is finished leaves after the retention time with everything that was 
   desk.clock.offset_ms = 3_601_000;
   expect((await desk.move("due", done)).kind).toBe("removed");
   expect(await desk.read(done)).toBeNull();
-  // The streams that others read keep their events for as long; all else is as if it had never been. (Its ticket is the
-  // queue's: the lease was not taken by it.)
+  // Streams with other readers keep the events until their own retention ends; everything else is as before. (The queue
+  // still has its ticket, because this test leases without taking it.)
   const shared = [keys.events, keys.feed("caller:alice"), keys.feed("agent:scout")];
   const without = (state: Record<string, unknown>) =>
     Object.fromEntries(
@@ -249,7 +249,7 @@ test("what is finished leaves after the retention time with everything that was 
 const artifactOf = (artifactId: string, text: string) => ({ artifactId, parts: [{ text }] });
 const shownOf = async (desk: Desk, id: string) => JSON.parse((await desk.read(id))?.json ?? "");
 
-/** What is sent on the lease that lives. */
+/** Sends artifacts on the live lease. */
 async function send(desk: Desk, id: string, artifacts: Command["artifacts"]): Promise<string> {
   const params = { fence: (await desk.read(id))?.fence };
   return (await desk.writer.move({ move: "artifact", id, params, ...(artifacts && { artifacts }) })).outcome

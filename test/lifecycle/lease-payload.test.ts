@@ -1,4 +1,4 @@
-/** The envelope that is spliced from stored text says what one made from its parts would. */
+/** The request that is spliced from stored text equals one that is built from its parts. */
 import { expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 
@@ -35,7 +35,7 @@ test.each([
     contextId: context_id,
     metadata: { ...Object(own.metadata), delegation_id: id, lease_id },
   });
-  // No member twice: readers differ in which of the two they take.
+  // No member appears twice, because parsers differ in which of the two they take.
   const metadata = json.slice(json.lastIndexOf('"metadata":', json.indexOf(`"lease_id":"${lease_id}"}`)));
   expect(metadata.split(`"lease_id":"forged"`)).toHaveLength(1);
 });

@@ -5,7 +5,7 @@ import { readRecord } from "../../src/lifecycle/record.ts";
 import type { MoveName } from "../../src/lifecycle/states.ts";
 import { openDesk } from "../support/desk.ts";
 
-/** A connection to Redis that brings a few bytes at a time, with time for others in between. */
+/** A connection to Redis that delivers a few bytes at a time, so that other work runs in between. */
 async function slowRedis(db: number, between: () => Promise<unknown>): Promise<Redis> {
   const server = createServer((near) => {
     const far = createConnection({ path: inject("redisSocket") });

@@ -6,14 +6,14 @@ import { openDesk } from "../support/desk.ts";
 import { dump } from "../support/dump.ts";
 
 const WEEK_MS = 604_800_000;
-/** Moves that time alone asks for: made by the sweep's `due`, when this much has passed. */
+/** Moves that only a timer makes: the sweep's `due` makes them after this time. */
 const BY_TIME: Partial<Record<MoveName, { after_ms: number; attempts: number }>> = {
   lapse: { after_ms: 61_000, attempts: 3 },
   exhaust: { after_ms: 61_000, attempts: 1 },
   expire: { after_ms: WEEK_MS + 1_000, attempts: 3 },
 };
 
-/** Made of a move beyond the event limit, when this many attempts are all there are. */
+/** Moves that replace another one beyond the event limit, with this `max_attempts`. */
 const WORN_OUT: Partial<Record<MoveName, number>> = { give_up: 1 };
 
 describe.each(MOVE_NAMES)("%s", (name) => {

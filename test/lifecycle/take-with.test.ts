@@ -1,4 +1,4 @@
-/** A move and the taking of a ticket in one step of the script. Limit: who lends the poll is the engine's. */
+/** A move and a poll's take of a ticket in one script. Limit: handoff.ts chooses the poll, and has its own tests. */
 import { pino } from "pino";
 import { expect, test, vi } from "vitest";
 import type { Command, Taker } from "../../src/lifecycle/writer.ts";
@@ -15,7 +15,7 @@ async function takingDesk(spec?: unknown) {
     const base = await command("submit", id);
     return { ...base, read: true, params: { ...base.params, ...params } };
   }
-  /** New work that brings a taker. */
+  /** Submits new work with a taker. */
   async function submit(params?: Command["params"], id?: string) {
     const asked = await newWork(params, id);
     return { id: asked.id, ...(await writer.move(asked, TAKER)) };
@@ -62,7 +62,7 @@ test("what stands first in the queue is taken, not what came with the taker", as
   expect(taken?.record).toMatchObject({ id: older, state: "working" });
   expect(record).toMatchObject({ id, state: "submitted", version: 1 });
   expect([await ticketOf(older), await ticketOf(id)]).toEqual(["missing", "queued"]);
-  // Unless it goes before.
+  // Unless the new work goes before it.
   const urgent = await submit({ priority: 9 });
   expect(urgent.taken?.record).toMatchObject({ id: urgent.id, state: "working" });
 });

@@ -1,4 +1,7 @@
-/** What agents do in a walk with the leases they have, had, or never had. Limit: no long-polls; time is the clock's. */
+/**
+ * The steps of agents in a walk, with leases that are live, lost or never theirs. Limit: no long polls; time is the
+ * model's clock.
+ */
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import type { Told } from "../support/kept-alive.ts";
@@ -19,7 +22,7 @@ function principal(model: Model, by: string, { item }: Held): string {
   return `agent:${model.agents.find(({ name }) => name !== item.target)?.name}`;
 }
 
-/** The order of what was handed out, and that nothing was kept back. */
+/** Checks the order of the granted leases, and that no available work was left out. */
 function handed(
   model: Model,
   agent: string,
@@ -45,7 +48,7 @@ function handed(
 const lease = step<{
   via: number;
   agent: number;
-  /** One that has work for it, if there is any. */
+  /** Choose an agent that has work, if there is one. */
   fitting: boolean;
   max: number;
   seconds: number | undefined;
@@ -117,7 +120,9 @@ const QUESTIONS = {
   unnamedToo: { requests: [{ text: "Which?" }, { text: "Which?" }] },
 } as const satisfies Record<QuestionShape, object>;
 
-/** What makes a question the same: its request ids, or the words and how much was answered before. */
+/**
+ * Questions with the same key are the same: by their request ids, or by their text and the number of answers before.
+ */
 function keyOf(kind: string, shape: QuestionShape, answered: number): string {
   const question = QUESTIONS[shape];
   const requests = "requests" in question ? question.requests : [question];
@@ -170,7 +175,7 @@ const interrupt = step<{
   },
 });
 
-/** It ended with a question, or has it to ask anew. */
+/** The lease ended with a question, or can repeat one that was asked before. */
 const mayAskAgain = (held: Held): boolean =>
   held.item.questions.length > 0 && (isLiving(held) || held.item.asked.has(held.fence));
 
@@ -186,7 +191,7 @@ async function raised(
   const requests = (body.interrupt?.requests ?? []).map((one: { request_id: string }) => one.request_id);
   const question: AskedQuestion = { ...asked, requests, answer: null };
   model.move("interrupt", item, { to: asked.kind === "input" ? "input_required" : "auth_required" });
-  // No question outlives its delegation.
+  // The delegation's deadline also ends a question.
   const lasts = Math.min(expires, item.deadlineAt - model.now);
   item.open = { question, lasts, expiresAt: model.now + lasts };
   item.questions.push(question);
@@ -280,7 +285,7 @@ export const leases: fc.Arbitrary<Step> = some({
   confirm: rarely(span(1)),
 }).map(lease);
 
-/** With how often they come. */
+/** The steps, each with its weight. */
 export const agentSteps: readonly [number, fc.Arbitrary<Step>][] = [
   [12, leases],
   [

@@ -1,4 +1,6 @@
-/** What delegators, approvers and operators do in a walk. Limit: no idempotency keys; they have tests of their own. */
+/**
+ * The steps of delegators, approvers and operators in a walk. Limit: no idempotency keys; they have tests of their own.
+ */
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import { isTerminal } from "../../src/schema/delegation.ts";
@@ -12,12 +14,12 @@ export const pick: fc.Arbitrary<Pick> = fc.record({
   n: fc.nat({ max: 50 }),
   fitting: fc.oneof({ weight: 6, arbitrary: fc.constant(true) }, fc.constant(false)),
 });
-/** A span that never ends together with a step of the clock. */
+/** A duration that never ends exactly when a step of the clock does. */
 export const span = (units: number) => fc.nat({ max: units }).map((n) => n * UNIT + THIRD);
-/** Mostly not given. */
+/** Usually absent. */
 export const rarely = <T>(some: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, some);
-/** One agent has most of the work, so that its leases contend. */
+/** One agent gets most of the work, so that its leases compete. */
 export const agentIndex = fc.constantFrom(0, 0, 0, 1, 2);
 export const who = fc.oneof(
   { weight: 4, arbitrary: fc.constant("delegator") },
@@ -219,7 +221,7 @@ export const delegations: fc.Arbitrary<Step> = fc
   })
   .map(delegate);
 
-/** With how often they come. */
+/** The steps, each with its weight. */
 export const delegatorSteps: readonly [number, fc.Arbitrary<Step>][] = [
   [8, delegations],
   [2, fc.record({ via, pick, by: who, cascade: fc.boolean() }).map(cancel)],

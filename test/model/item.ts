@@ -1,6 +1,6 @@
 /**
- * What the model keeps of a delegation, a question and an agent. Limit: numbers of messages and artifacts, not what
- * stands in them.
+ * The model's state of a delegation, a question and an agent. Limit: of messages and artifacts only the number, not the
+ * content.
  */
 import type { State } from "../../src/schema/delegation.ts";
 import type { ErrorCode } from "../../src/schema/errors.ts";
@@ -24,23 +24,23 @@ export type ReplyKind = "completed" | "otherwise" | "failed" | "retryable" | "re
 export interface AskedQuestion {
   readonly kind: "input" | "auth";
   readonly shape: QuestionShape;
-  /** What makes it the same question as another. */
+  /** Questions with the same key are the same question. */
   readonly key: string;
   readonly id: string;
   readonly requests: readonly string[];
-  /** The body it was asked with. */
+  /** The request body that asked it. */
   readonly body: string;
-  /** The body that answered it. */
+  /** The request body that answered it; null: it is open. */
   answer: string | null;
 }
 
 export interface ModelPush {
   readonly id: string;
-  /** Where its receiver is. */
+  /** The path of its receiver's URL. */
   readonly path: string;
-  /** The first event that it is told of. */
+  /** The `seq` of the first event that it receives. */
   readonly from: number;
-  /** The last event before it was taken away; null: it is there. */
+  /** The `seq` of the last event before the config was deleted; null: it exists. */
   until: number | null;
 }
 
@@ -57,38 +57,38 @@ export interface Item {
   state: State;
   version: number;
   attempt: number;
-  /** Leases granted so far; the number of the newest is its fence. */
+  /** The number of leases granted so far, which is the newest one's fence. */
   fence: number;
-  /** Why the lease of each fence ended. */
+  /** Fence → why that lease ended. */
   readonly ends: Map<number, LeaseLostReason>;
   lease: { readonly seconds: number; expiresAt: number; confirmBy: number | null } | null;
   readyAt: number;
-  /** Its ticket can be popped; else it is delayed. */
+  /** True: its ticket can be popped. False: it is delayed or lost. */
   queued: boolean;
-  /** Its ticket is gone from the queue; the next sweep makes it again. */
+  /** Its ticket is not in the queue; the next sweep replaces it. */
   lost: boolean;
-  /** Smaller is older; what one sweep queued shares a place. */
+  /** Its place in the queue, smaller first; delegations that one sweep queued share a place. */
   place: number;
   returned: boolean;
   releases: number;
-  /** Seconds from its start to its deadline. */
+  /** Seconds from its creation to its deadline. */
   readonly ttl: number;
   open: { readonly question: AskedQuestion; readonly lasts: number; readonly expiresAt: number } | null;
   readonly questions: AskedQuestion[];
-  /** The question that the lease of a fence ended with. */
+  /** Fence → the question that ended that lease. */
   readonly asked: Map<number, AskedQuestion>;
   readonly said: Map<string, string>;
   unseen: string[];
   closed: { readonly fence: number; readonly kind: ReplyKind } | null;
   history: number;
   artifacts: number;
-  /** The fence that the newest of them came under. */
+  /** The fence of the newest artifact. */
   artifactFence: number;
   error: string | null;
   readonly pushes: ModelPush[];
   readonly children: Item[];
   redriven: Item | null;
-  /** Type and status of every event it should have left, and after how many seconds it is tried again. */
+  /** The events that it must have: type and status of each, and in how many seconds it is retried. */
   readonly log: string[];
 }
 

@@ -1,17 +1,17 @@
 /**
- * What the broker should make of every command, in memory: the moves are read from the state table, who may do what
- * and which code refuses it from the contract. Limit: it knows the injected clock only. Every span is a third of a
- * UNIT off, or two thirds when two add up, so that real time passing under a run never decides anything.
+ * The broker as a model in memory. It takes the moves from the state table; permissions and error codes are written
+ * here, from the contract. Limit: it knows only the injected clock. Every duration is a third of a UNIT away from a
+ * whole one (two thirds for a sum of two), so that the real time of a run never decides anything.
  */
 import { MOVES, type Move, type MoveName } from "../../src/lifecycle/states.ts";
 import { isTerminal, type State } from "../../src/schema/delegation.ts";
 import type { Held, Item, ModelAgent, Refusal, Submitted } from "./item.ts";
 
-/** Time moves in whole units, spans are `n × UNIT + THIRD`; seconds. */
+/** Seconds. Time moves in whole units; durations are `n × UNIT + THIRD`. */
 export const UNIT = 600;
 export const THIRD = 200;
 export const DEFAULT_TTL = 604_800;
-/** A ticket that is not where it should be is looked for this much after it is due. */
+/** The sweep looks for a missing ticket this many seconds after it is due. */
 const CHECK = 5;
 const FREE_RELEASES = 10;
 export const MAX_DEPTH = 8;
@@ -60,20 +60,20 @@ export class Model {
     return ["operator", "approver:ann", delegator, `agent:${target}`].includes(by);
   }
 
-  /** Null when they may cancel, answer and message it. */
+  /** Null if the principal may cancel, answer and message the delegation. */
   mayControl(by: string, item: Item): Refusal | null {
     if (!this.sees(by, item)) return { code: "delegation_not_found" };
     return ["operator", "approver:ann", item.delegator].includes(by) ? null : { code: "forbidden" };
   }
 
-  /** Null when the table has the move from here. */
+  /** Null if the table allows the move from this state. */
   mayMove(name: MoveName, item: Item): Refusal | null {
     const move: Move = MOVES[name];
     if (move.from.includes(item.state)) return null;
     return { code: isTerminal(item.state) ? "already_finished" : "wrong_state" };
   }
 
-  /** Null when this is the living lease and theirs. */
+  /** Null if this is the live lease, and the principal's own. */
   mayWork(by: string, { item, fence }: Held): Refusal | null {
     if (by !== "operator" && !by.startsWith("agent:")) return { code: "forbidden" };
     if (by !== "operator" && by !== `agent:${item.target}`) return { code: "lease_unknown" };
@@ -132,7 +132,7 @@ export class Model {
     return item;
   }
 
-  /** Makes a move of the table, guards already passed. */
+  /** Makes a move of the table; the guards have passed. */
   move(
     name: MoveName,
     item: Item,
@@ -182,7 +182,7 @@ export class Model {
     item.lost = true;
   }
 
-  /** Of several that one sweep queued, any may be first. */
+  /** The delegations that may be leased next: several, if one sweep queued them. */
   firsts(agent: string): Item[] {
     const { paused, maxWorking } = this.agent(agent);
     if (paused || (maxWorking !== null && this.#count(agent, "working") >= maxWorking)) return [];
@@ -206,13 +206,13 @@ export class Model {
     this.leases.push({ item, fence: item.fence, id });
   }
 
-  /** Seconds until the next try: doubled with every attempt, or every release past the free ones. */
+  /** Seconds until the next try: doubled with every attempt, and with every release after the free ones. */
   backoff(round: number): number {
     return THIRD * 2 ** round;
   }
 
   release(item: Item, asked: number, by: "release" | "unconfirm" = "release"): void {
-    // A walk has fewer hand-offs that fail than are free.
+    // A walk never has more failed hand-offs than are free.
     if (by === "release") item.releases += 1;
     const round = by === "release" ? item.releases - FREE_RELEASES - 1 : -1;
     this.move(by, item, { delay: Math.max(asked, round >= 0 ? this.backoff(round) : 0) });
@@ -227,7 +227,7 @@ export class Model {
     if (cascade) this.cascade(item);
   }
 
-  /** What was canceled alone before is gone through, too. */
+  /** Also goes through children that were canceled before without their own children. */
   cascade(item: Item): void {
     for (const child of item.children) {
       if (!isTerminal(child.state)) this.cancel(child, true);
@@ -235,7 +235,7 @@ export class Model {
     }
   }
 
-  /** Everything that time asks for. */
+  /** Makes all moves whose timers have passed. */
   sweep(): void {
     const place = this.#nextPlace();
     for (const item of this.items) {

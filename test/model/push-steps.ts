@@ -1,4 +1,6 @@
-/** Push notification configs in a walk, over A2A. Limit: receivers that take everything; others have tests of their own. */
+/**
+ * Push notification configs in a walk, over A2A. Limit: receivers accept everything; failures have tests of their own.
+ */
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import { isTerminal } from "../../src/schema/delegation.ts";
@@ -25,7 +27,7 @@ interface Args {
   readonly id: string;
 }
 
-/** Of the same id again it takes the old one's place, and goes on where that one was. */
+/** A config with an id that exists replaces the old one, and continues where that one was. */
 const push = step<Args>({
   name: "push",
   check: hasItems,
@@ -64,7 +66,7 @@ const unpush = step<Args>({
 
 const args = fc.record({ via, pick, by: who, id: fc.constantFrom("p1", "p2") });
 
-/** How often each is offered, and what it is. */
+/** The steps, each with its weight. */
 export const pushSteps: readonly (readonly [number, fc.Arbitrary<Step>])[] = [
   [4, args.map(push)],
   [1, args.map(unpush)],

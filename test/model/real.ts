@@ -1,6 +1,6 @@
 /**
- * The real thing for the walks: two gateways on one Redis, spoken to over HTTP, and their clock. Limit: one world
- * serves all walks of a file, each with agents of its own.
+ * The real broker for the walks: two gateways on one Redis, called over HTTP, and their clock. Limit: one instance
+ * serves all walks of a file; each walk has its own agents.
  */
 import { expect } from "vitest";
 import type { Gateway } from "../../src/app.ts";
@@ -44,11 +44,11 @@ export class Real {
   readonly #clock: { offset_ms: number };
   readonly #tokens = new Map<string, string>([["operator", OPERATOR]]);
   readonly #url: string;
-  /** What each delegator keeps, as it is counted and as the records say. */
+  /** The bytes that each delegator keeps: as the script counted them, and as the sum over the records. */
   readonly kept: () => Promise<Kept>;
-  /** Where push notifications go. */
+  /** Receives the push notifications. */
   readonly receiver: Awaited<ReturnType<typeof startReceiver>>;
-  /** How often each move was made and each code refused one, over all walks. */
+  /** How often each move was made and each error code returned, over all walks. */
   readonly counts = new Map<string, number>();
   #walks = 0;
 
@@ -80,7 +80,7 @@ export class Real {
     this.#tokens.set(principal, (await as(this.#url, principal)).token);
   }
 
-  /** A new walk begins: agents that nobody knows yet. */
+  /** Begins a new walk, with new agents. */
   async begin(): Promise<Model> {
     this.#walks += 1;
     const agents = NAMES.map((name) => ({
@@ -131,20 +131,20 @@ export class Real {
     await lookSoon(broker, id);
   }
 
-  /** What goes on behind the answers is done. */
+  /** Waits until all background work is done. */
   async settled(): Promise<void> {
     for (const { broker } of this.#gateways) {
       while (broker.broker.background.size > 0) await Promise.allSettled(broker.broker.background);
     }
   }
 
-  /** The record is what the model says. */
+  /** Checks that the record is as in the model. */
   async check(item: Item): Promise<void> {
     const { body } = await this.call(item.version, "operator", "GET", `/v1/delegations/${item.id}`);
     compare(item, body);
   }
 
-  /** The whole event stream is what the model says. */
+  /** Checks that the whole event stream is as in the model. */
   async checkEvents(item: Item): Promise<void> {
     const events = await eventsOf(
       {
@@ -157,7 +157,7 @@ export class Real {
     expect(events.map(line)).toEqual(item.log);
   }
 
-  /** The receivers of its pushes were told of every event from when they were made, each once and in order. */
+  /** Checks that each push config's receiver got every event since the config was created, once and in order. */
   async checkPushes({ id, pushes, version }: Item): Promise<void> {
     const head = `evt_${id}_`;
     for (const { path, from, until: last } of pushes) {
@@ -176,7 +176,7 @@ export class Real {
     }
   }
 
-  /** The walk is over: every record and stream is compared, the agents are deleted and all that hangs on them. */
+  /** Ends the walk: deletes the agents, which cancels their work, and compares every record and stream. */
   async end(model: Model): Promise<void> {
     await this.settled();
     for (const item of model.items) await this.check(item);
@@ -199,11 +199,13 @@ export class Real {
   }
 }
 
-/** Of a refusal, as this door or A2A writes it. */
+/** The code of a refusal, in REST's or A2A's form. */
 export const codeOf = ({ body }: Told): string => body.code ?? body.error.details[0].metadata.code;
 
 const seconds = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
-/** Every span is whole thirds; a deadline that cuts one off takes the time that passed under the run as well. */
+/**
+ * Durations are whole thirds. One that a deadline cuts off also includes the real time of the run, so it is rounded.
+ */
 const inThirds = (span: number): number => Math.round(span / THIRD) * THIRD;
 
 function line({ type, status, at, retry_at }: DelegationEvent): string {
@@ -211,7 +213,7 @@ function line({ type, status, at, retry_at }: DelegationEvent): string {
   return status === undefined ? type : `${type}:${status}${later}`;
 }
 
-/** A delegation as it was answered is what the model says. */
+/** Checks that an answered delegation is as in the model. */
 export function compare(item: Item, body: Told["body"]): void {
   expect({
     state: body.state,
@@ -247,7 +249,7 @@ export function compare(item: Item, body: Told["body"]): void {
   });
 }
 
-/** The answer is the refusal that the model says, or the status where it says none. */
+/** Checks that the answer is the model's refusal, or has the status if the model has none. */
 export function judge(answer: Told, refusal: Refusal | null, status = 200): void {
   const told = {
     status: answer.status,

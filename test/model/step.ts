@@ -1,21 +1,26 @@
-/** One command of a walk: what it is called with, and what it does to both. Limit: arguments are plain JSON. */
+/**
+ * One command of a walk: its arguments, and what it does to the model and to the broker. Limit: arguments are plain
+ * JSON.
+ */
 import type * as fc from "fast-check";
 import type { Held, Item } from "./item.ts";
 import type { Model } from "./model.ts";
 import type { Real } from "./real.ts";
 
-/** Wrapped, for fast-check's view of a model is a mapped type, which a class with private fields is not. */
+/**
+ * Wraps the model, because fast-check maps the type of a model, and a class with private fields does not survive that.
+ */
 export interface Walk {
   readonly model: Model;
 }
 export type Step = fc.AsyncCommand<Walk, Real>;
 
-/** Commands that a walk takes at most. */
+/** The most commands of a walk. */
 export const STEPS = 60;
 
 interface Deed<Args> {
   readonly name: string;
-  /** Whether it makes sense now; a walk leaves it out otherwise. */
+  /** Whether the command makes sense now; otherwise the walk skips it. */
   readonly check?: (model: Model, args: Args) => boolean;
   readonly run: (model: Model, real: Real, args: Args) => Promise<void>;
 }
@@ -31,10 +36,10 @@ export const step =
     toString: () => `${name}(${JSON.stringify(args)})`,
   });
 
-/** A choice that stays where it is while a counterexample shrinks: 0 is the newest. */
+/** A choice counted from the newest (0), so that it stays the same while a counterexample shrinks. */
 export interface Pick {
   readonly n: number;
-  /** Among those that the command is meant for, if there are any. */
+  /** Choose among those that the command is meant for, if there are any. */
   readonly fitting: boolean;
 }
 
@@ -54,6 +59,6 @@ export const isLiving = ({ item, fence }: Held): boolean => item.state === "work
 export const pickLease = (model: Model, pick: Pick): Held => among(model.leases, pick, isLiving);
 
 export const hasItems = (model: Model): boolean => model.items.length > 0;
-/** There is a lease, and a living one where one is meant. */
+/** Whether there is a lease to pick; a live one, if `fitting` asks for it. */
 export const mayPick = (model: Model, { pick }: { pick: Pick }): boolean =>
   model.leases.some((lease) => !pick.fitting || isLiving(lease));

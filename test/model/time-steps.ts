@@ -1,4 +1,4 @@
-/** What happens to everybody in a walk: time, the sweep, settings of agents. Limit: agents are deleted at its end only. */
+/** Steps that concern all in a walk: time, the sweep, settings of agents. Limit: agents are deleted only at its end. */
 import * as fc from "fast-check";
 import { agentIndex, nameOf, pick, via } from "./delegator-steps.ts";
 import type { Item } from "./item.ts";
@@ -8,10 +8,10 @@ import { type Pick, pickItem, type Step, step } from "./step.ts";
 
 const pass = step<{ via: number; units: number; swept: boolean }>({
   name: "pass",
-  // By then the deadlines that nobody gave would fall due, and they are whole units.
+  // Default deadlines are whole units, so a walk must end before they are due.
   check: (model, { units }) => model.now + units * UNIT - model.startedAt < DEFAULT_TTL,
   async run(model, real, { via, units, swept }) {
-    // What is still to be told would take a turn of the sweep.
+    // Otherwise the sweep would also make the pending deliveries.
     await real.settled();
     real.move(units * UNIT);
     model.now += units * UNIT;
@@ -49,7 +49,7 @@ const limit = step<{ agent: number; maxWorking: number | null; maxWaiting: numbe
   },
 });
 
-/** Its ticket goes, as if Redis had lost the write; the next sweep has to notice. */
+/** Removes a ticket, as if Redis had lost the write; the next sweep must notice. */
 const lose = step<{ via: number; pick: Pick }>({
   name: "lose ticket",
   check: (model) => model.items.some(isQueued),
@@ -64,7 +64,7 @@ const isQueued = ({ state, queued }: Item): boolean => state === "submitted" && 
 
 const agent = agentIndex;
 
-/** With how often they come. */
+/** The steps, each with its weight. */
 export const timeSteps: readonly [number, fc.Arbitrary<Step>][] = [
   [
     6,

@@ -15,11 +15,11 @@ import { timeSteps } from "./time-steps.ts";
 const { MODEL_RUNS, MODEL_SEED, MODEL_PATH, MODEL_REPLAY } = process.env;
 const RUNS = Number(MODEL_RUNS ?? 100);
 const STARTS = 10;
-/** Of which a walk leaves out what makes no sense where it comes, and takes {@link STEPS} at most. */
+/** Commands offered to a walk. It skips those that make no sense when they come, and takes at most {@link STEPS}. */
 const OFFERED = 110;
-/** Moves that show on no record, or need as many events as no walk makes. */
+/** Moves that no record shows, or that need more events than a walk makes. */
 const ELSEWHERE: readonly string[] = ["adopt", "redrive", "follow_up", "reticket", "give_up"];
-/** The moves that show on a record, and every code that a walk can run into. */
+/** The moves that a record shows, and every error code that a walk can get. */
 const EVERYWHERE = [
   ...MOVE_NAMES.filter((name) => !ELSEWHERE.includes(name)),
   "already_finished",
@@ -57,7 +57,7 @@ test(`${RUNS} walks of up to ${STEPS} commands go as the table says`, { timeout:
   const steps = [...delegatorSteps, ...agentSteps, ...timeSteps, ...pushSteps].flatMap(([often, one]) =>
     Array.from({ length: often }, () => one),
   );
-  // Something to do first: a walk without work is soon over.
+  // Starts with work, because a walk without any soon ends.
   const starts = fc.array(fc.oneof(delegations, leases), { minLength: 4, maxLength: STARTS });
   const walks = fc.commands(steps, {
     maxCommands: OFFERED,
@@ -77,7 +77,7 @@ test(`${RUNS} walks of up to ${STEPS} commands go as the table says`, { timeout:
   });
   const { counted, summed } = await real.kept();
   expect(counted).toEqual(summed);
-  // They have been everywhere.
+  // The walks have covered everything.
   if (RUNS >= 100 && MODEL_PATH === undefined)
     expect(EVERYWHERE.filter((what) => !real.counts.has(what))).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /**
- * Lists agents by name, a page at a time, with counts and presence: two commands for each shard and one for each gateway, on
- * the connection for large reads. Limit: a page is not a snapshot.
+ * Lists agents by name, a page at a time, with counts and presence: two commands for each shard and one for each
+ * gateway, on the connection for large reads. Limit: a page is not a snapshot.
  */
 import { readLua, Script } from "../../redis/script.ts";
 import type { Presence } from "../../schema/agent.ts";
@@ -16,7 +16,7 @@ export interface ListedAgent extends StoredAgent {
 
 export interface AgentPage {
   readonly agents: readonly ListedAgent[];
-  /** The next page begins behind this name; null: there is none. */
+  /** The next page begins after this name; null: there is none. */
   readonly next: string | null;
 }
 

@@ -91,7 +91,7 @@ async function changeAgent(
     after = spec;
     return spec;
   });
-  // Also what an earlier call wrote and did not live to publish.
+  // Also publishes what an earlier call wrote before its gateway died.
   if (moves || broker.pushAgents.has(name) !== (url !== undefined)) await broker.pushAgents.changed(name);
   // Not from the cache, which another gateway's change may not have reached.
   const agent = await broker.agents.read(name);

@@ -1,7 +1,7 @@
 /**
- * Lists delegations, last updated first. No index by update exists, because every move would pay for it: a stretch of the
- * index by creation is read and sorted. Limit: the order holds within each stretch of 1 000 records; a record that changes
- * between two pages moves to the front.
+ * Lists delegations, last updated first. No index by update exists, because every move would pay for it: a stretch of
+ * the index by creation is read and sorted. Limit: the order holds within each stretch of 1 000 records; a record that
+ * changes between two pages moves to the front.
  */
 
 import type { StoredDelegation } from "../../lifecycle/record.ts";
@@ -21,7 +21,7 @@ export interface ListByUpdateQuery
   readonly changed_since?: number | undefined;
 }
 
-/** Where a page ended: behind `behind`, in the stretch that begins behind `from`. */
+/** Where a page ended: after `behind`, in the stretch that begins after `from`. */
 interface Cursor {
   readonly from: Place;
   readonly behind: Place;

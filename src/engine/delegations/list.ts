@@ -1,6 +1,6 @@
 /**
- * Lists delegations, newest first. Limit: one index is scanned, a bounded part at a time, and the other conditions filter
- * it, so a page may be short or empty although a next one exists.
+ * Lists delegations, newest first. Limit: one index is scanned, a bounded part at a time, and the other conditions
+ * filter it, so a page may be short or empty although a next one exists.
  */
 
 import type { StoredDelegation } from "../../lifecycle/record.ts";
@@ -71,8 +71,9 @@ function narrowest(query: ListQuery): string | undefined {
 }
 
 /**
- * Chooses the narrowest index that contains the answer. A page ends where the scan did, and its cursor shows that place. So
- * an index with work of others is scanned to its end, or, when it is too long, the caller's own index is used instead.
+ * Chooses the narrowest index that contains the answer. A page ends where the scan did, and its cursor shows that
+ * place. So an index with work of others is scanned to its end, or, when it is too long, the caller's own index is used
+ * instead.
  */
 export async function toPlan(broker: Broker, principal: Principal, query: ListQuery): Promise<Plan> {
   const narrow = narrowest(query);
@@ -96,7 +97,7 @@ const isBehind = (place: Place, { at, id }: Place): boolean =>
   at < place.at || (at === place.at && id < place.id);
 const newestFirst = (a: Place, b: Place): number => b.at - a.at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 
-/** The next places behind `after`, over all indexes and shards, each once. */
+/** The next places after `after`, over all indexes and shards, each once. */
 export async function scan(broker: Broker, plan: Plan, after: Place): Promise<Place[]> {
   const max = after.at === Number.POSITIVE_INFINITY ? "+inf" : after.at;
   const found = new Map<string, Place>();

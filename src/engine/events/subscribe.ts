@@ -1,6 +1,6 @@
 /**
- * What a subscriber may hear, from where, and the page that a caller polls for. Limit: filters narrow what
- * a principal's own feed holds; they never widen it.
+ * Subscriptions to events: which stream to read, which events the principal may see, and pages for callers that poll.
+ * Limit: filters narrow what a principal may see; they never widen it.
  */
 import { isStart, type Positions } from "../../events/cursor.ts";
 import { compareIds, type Entry } from "../../events/entry.ts";
@@ -27,7 +27,7 @@ export interface Subscription {
   readonly filter: EventFilter;
 }
 
-/** Chooses the narrowest stream that holds everything asked for, among those the principal may read. */
+/** Chooses the narrowest stream that the principal may read and that has all requested events. */
 export async function subscribe(
   broker: Broker,
   principal: Principal,
@@ -61,10 +61,10 @@ function wants(filter: EventFilter, entry: Entry): boolean {
   );
 }
 
-/** The newest position: a subscriber without a cursor starts here. */
+/** The newest positions; a subscriber without a cursor starts here. */
 export const now = (broker: Broker): Promise<Positions> => currentPositions(broker.redis, broker.shards);
 
-/** What was not asked for: only how far the reader has come with it. */
+/** An event that the filter drops: it only moves the reader's positions. */
 export interface Skipped {
   readonly skipped: true;
   readonly positions: Positions;
@@ -98,9 +98,9 @@ export interface CollectOptions {
 }
 
 /**
- * A page for who polls: what is stored behind the cursor, up to `limit` and {@link PAGE_BYTES}; when nothing is, the
- * first events to come within `wait_seconds`. `take` makes of an event what the page holds, or nothing; `sizeOf` says
- * how much of the page that takes.
+ * Collects a page for a caller that polls: the stored events after the cursor, up to `limit` and {@link PAGE_BYTES}. If
+ * there are none, it waits up to `wait_seconds` for the first live event. `take` converts an event to an item of the
+ * page, or drops it; `sizeOf` returns the bytes of an item.
  */
 export async function collectPage<T>(
   events: (signal: AbortSignal) => AsyncIterable<SubscribedEvent>,
@@ -123,7 +123,7 @@ export async function collectPage<T>(
       const item = "caught_up" in event ? undefined : take(event);
       if (item !== undefined) {
         size += sizeOf(item);
-        // The first one always, or nobody would ever get past it.
+        // The first item is always included; otherwise no reader could get past it.
         if (size > PAGE_BYTES && items.length > 0) break;
         items.push(item);
       }
@@ -133,7 +133,7 @@ export async function collectPage<T>(
         if (items.length > 0 || options.wait_seconds === 0) break;
         patience = setTimeout(stop, options.wait_seconds * 1000);
       }
-      // What has come live is told at once; more of it is the next page's.
+      // A live event is returned at once; later ones are for the next page.
       if (items.length >= options.limit || (patience && items.length > 0)) break;
     }
   } finally {
@@ -144,7 +144,7 @@ export async function collectPage<T>(
   return { items, positions };
 }
 
-/** One delegation's events after a position; ends behind the terminal one. */
+/** The events of a delegation after a position; ends after the final one. */
 export async function* delegationEvents(
   broker: Broker,
   record: StoredDelegation,
@@ -162,6 +162,6 @@ export async function* delegationEvents(
   }
 }
 
-/** True when nothing can come behind this cursor any more. */
+/** True when no event can follow this cursor. */
 export const isPastEnd = (record: StoredDelegation, cursor: string): boolean =>
   record.finished && !isStart(cursor) && compareIds(cursor, record.event_id) >= 0;

@@ -6,8 +6,8 @@
  * (the work is delayed, the agent is blocked, another ticket was first) leaves the poll parked.
  *
  * **Offer.** Without a match the ticket waits in the agent's queue, and polls are woken to fetch it:
- * - A ticket made by a move has an event. The feed brings it to every gateway, and each wakes one of its polls. The
- *   gateway that made the ticket wakes its own poll at once (`announce`), and skips the event when the feed brings it.
+ * - A ticket made by a move has an event. Every gateway receives it in its feed and wakes one of its polls. The gateway
+ *   that made the ticket wakes its own poll at once (`announce`), and skips the event when the feed delivers it.
  * - A ticket without an event (`offer`: made again by the sweep or by a retry) is announced by a broadcast.
  * - When there may be any number of tickets (an agent was resumed, a lease ended, wakes were lost), `wake` starts a
  *   drain: polls fetch until a fetch finds nothing.
@@ -91,7 +91,7 @@ export class Handoff {
   readonly inDoubt: InDoubt;
   readonly #options: HandoffOptions;
   readonly #waiters: LocalWaiters;
-  /** Events of tickets that this gateway announced before the feed brought them. */
+  /** Events of tickets that this gateway announced before the feed delivered them. */
   readonly #announced = new BoundedSet<string>(MAX_REMEMBERED);
   /** Delegations being submitted with a match. */
   readonly #matched = new BoundedSet<string>(MAX_REMEMBERED);
@@ -139,7 +139,7 @@ export class Handoff {
     );
     settle(
       taking.then((taken) => {
-        // The poll waits on. If the feed brought the event already, it woke nobody because of the match.
+        // The poll stays parked. If the feed delivered the event already, the match prevented a wake, so wake one now.
         if (taken === null && !this.#matched.delete(command.id)) this.wakeHere(taker.agent, false);
         return taken;
       }),
@@ -170,7 +170,7 @@ export class Handoff {
     });
   }
 
-  /** Wakes the agent's polls unless it is blocked still: what unblocked it before they parked woke none of them. */
+  /** Wakes the agent's polls unless it is still blocked. If it was unblocked before they parked, nothing woke them. */
   wakeIfUnblocked(agent: string): void {
     this.#options.isBlocked(agent).then(
       (isBlocked) => isBlocked || this.wake(agent),
@@ -178,10 +178,12 @@ export class Handoff {
     );
   }
 
-  /** Puts a ticket into the agent's queue; if Redis does not answer, it is tried again. The same ticket twice is one. */
+  /**
+   * Puts a ticket into the agent's queue; if Redis does not answer, it is tried again. The same ticket twice is one.
+   */
   async offer(offer: Offer): Promise<void> {
     try {
-      // A delayed ticket may fall due together with others; whoever fetches then finds it.
+      // No drain: a delayed ticket may become ready together with others, and the fetch for those finds it.
       await this.#add(offer, false);
     } catch (error) {
       this.inDoubt.offer(offer);
@@ -207,7 +209,7 @@ export class Handoff {
     this.wakeHere(agent, false);
   }
 
-  /** The feed brought an event. */
+  /** The feed delivered an event. */
   #receive(entry: Entry): void {
     if (!hasTicket(entry) || this.#announced.delete(entry.id)) return;
     if (entry.type === SENT && this.#matched.delete(entry.delegation_id)) return;

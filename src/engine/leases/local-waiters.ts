@@ -1,6 +1,6 @@
 /**
  * Waits for a change of one delegation at this gateway: by its events, and by the records that this gateway's own moves
- * return before the feed brings their events.
+ * return before the feed delivers their events.
  */
 import type { Entry } from "../../events/entry.ts";
 import type { Feed } from "../../events/feed.ts";

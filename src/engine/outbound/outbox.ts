@@ -1,6 +1,7 @@
 /**
- * The outbox of a delegation: the work that a move leaves, which is the cancel of its children and the calls to its receivers.
- * The record lists it until it is done, so the sweep finishes what a dying gateway began. At least once; each step may repeat.
+ * The outbox of a delegation: the work that a move leaves, which is the cancel of its children and the calls to its
+ * receivers. The record lists it until it is done, so the sweep finishes what a dying gateway began. At least once;
+ * each step may repeat.
  */
 import type { PendingEvents } from "../../lifecycle/writer.ts";
 import { warn } from "../after-move.ts";
@@ -8,7 +9,7 @@ import type { Broker, PendingDeliveries } from "../broker.ts";
 import { queueCallbacks } from "./callbacks.ts";
 import { queuePushes } from "./push-notifications/deliver.ts";
 
-/** Resolves when all of it is done, or left to the sweep. */
+/** Resolves when all deliveries are done, or left to the sweep. */
 export async function deliverPending(broker: Broker, id: string, pending: PendingDeliveries): Promise<void> {
   try {
     if (pending.pending_events) await queueCalls(broker, id, pending.pending_events);

@@ -1,6 +1,6 @@
 /**
- * What the outcomes of the script and the queues mean in numbers. Limit: the depth of queues is read at a scrape,
- * agent by agent, for as many as have anything waiting or working.
+ * Updates the metrics from the outcomes of the script, and from the queues. Limit: the depth of queues is read during a
+ * scrape, for each agent that has work queued or running.
  */
 import { MOVES, type Move } from "../../lifecycle/states.ts";
 import type { Observe } from "../../lifecycle/writer.ts";

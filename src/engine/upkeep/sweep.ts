@@ -17,7 +17,9 @@ ${readLua("./take-due.lua", import.meta.url)}`);
 
 const BATCH = 100;
 const LEFT_TO_US_MS = 2_000;
-/** Of a shard's own stream, beside the number of events that the writer keeps there; live readers need seconds of it. */
+/**
+ * Bounds the shard's stream in bytes, besides the script's bound in events. Live readers need only its last seconds.
+ */
 const LIVE_BYTES = LIMITS.live_bytes.value;
 
 export class Sweep {
@@ -98,8 +100,8 @@ export class Sweep {
   }
 
   /**
-   * A record that is ready needs a ticket that can be popped. A ticket that was popped and never consumed does not count,
-   * nor does a delayed one, which a gateway with a wrong clock left behind.
+   * A record that is ready needs a ticket that can be popped. A ticket that was popped and never consumed does not
+   * count, nor does a delayed one, which a gateway with a wrong clock left behind.
    */
   async checkTicket(id: string, agent: string, ticket: number): Promise<void> {
     const found = await this.#broker.tickets.find(agent, { delegation_id: id, ticket });

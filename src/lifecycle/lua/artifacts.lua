@@ -3,7 +3,7 @@
 -- hash. By place and number: a chunk's JSON. A record never reuses a place or number, so a reference finds its own body
 -- or none. A chunk that is not appended replaces all before it, so only stored chunks count.
 
--- Reads what the chunks change, and how much it grows. Refuses a named chunk that it has.
+-- Computes what the chunks change, and by how much the artifacts grow. Refuses a named chunk that is stored already.
 function guard_artifacts()
   if not chunks then return nil end
   artifacts = {}

@@ -1,5 +1,5 @@
 -- Which delegation, and which move: what the command asks for, what time asks for, or the move that the table puts in its
--- place. Each function answers when there is nothing to move.
+-- place. Each function returns an answer if there is nothing to move.
 
 function start(first_key, given)
   argv, key = given, first_key

@@ -1,5 +1,5 @@
--- Guards: each returns a refusal, or nothing. They read, and change nothing. Their order is that in which a caller can
--- make use of the answer. `alive` marks a refusal of the lease's holder, which extends the lease all the same.
+-- Guards: each returns a refusal, or nothing. They change nothing. Their order decides which refusal the caller gets
+-- when several apply. `alive` marks a refusal of the lease's holder, which extends the lease all the same.
 
 -- A submit: nothing is stored under its id, and its target takes work.
 function guard_submit()
@@ -10,7 +10,7 @@ function guard_submit()
   end
   -- A mark in place of the record says why none may be created; see engine/delegations/idempotency.ts.
   if taken_key then return { kind = redis.call('HEXISTS', key, 'voided') == 1 and 'voided' or 'deleted' } end
-  -- The last three are for a take behind it.
+  -- The last three are for a take in the same script.
   local agent = settings('created_at', 'deleting', 'max_attempts', 'max_waiting', 'paused', 'max_working', 'lease_ms')
   if rule.needs_agent and (not agent.created_at or agent.deleting) then return { kind = 'no_agent' } end
   if rule.needs_parent and cmd.parent_id and redis.call('EXISTS', base .. ':tombstone:' .. cmd.id) == 1 then
@@ -42,12 +42,12 @@ function guard_holder()
   return { kind = 'lease', reason = lost_reason(string.sub(record.ends, cmd.fence, cmd.fence)) }
 end
 
--- The state, and what the table asks for beside it.
+-- The state, and what the table requires besides.
 function guard_state()
   if record.state and not rule.from[record.state] then return { kind = 'state' } end
   if rule.needs_ticket and cmd.ticket ~= record.ticket then return { kind = 'ticket' } end
   if rule.needs_ready and now < record.ready_at then return { kind = 'not_ready', ready_at = record.ready_at } end
-  -- A take has looked before it took the ticket.
+  -- A take checks this before it takes the ticket.
   local why = rule.needs_open and not cmd.take and blocked()
   if why then return { kind = 'blocked', why = why } end
   if rule.needs_due and cmd.move ~= 'due' then return { kind = 'not_due' } end
@@ -55,7 +55,7 @@ function guard_state()
   if rule.needs_attempts_spent and record.attempt < record.max_attempts then return { kind = 'attempts' } end
 end
 
--- What was done already is not done twice.
+-- Recognizes repeated commands, so that nothing is done twice.
 function guard_repeat()
   if rule.needs_new_message and redis.call('HGET', key, 'said:' .. cmd.message_id) == cmd.message_hash then
     return { kind = 'duplicate' }

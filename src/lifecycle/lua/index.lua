@@ -9,7 +9,7 @@ function lists()
   return names
 end
 
--- Moves it between the sets of the target's live delegations, and enters when the sweep looks next.
+-- Moves it between the sets of the target's live delegations, and records when the sweep looks at it next.
 function index()
   schedule()
   local to = record.state

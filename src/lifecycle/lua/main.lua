@@ -1,5 +1,6 @@
--- The one writer: moves a delegation and leaves its event, or refuses. Never both, never half. The parts are assembled by
--- script.ts: names of functions are declared above them, so their order does not matter; LIMITS.* becomes its number.
+-- The one writer: moves a delegation and leaves its event, or refuses. Never both, never half. assemble.ts puts the parts
+-- together: it declares the names of all functions first, so their order does not matter, and replaces LIMITS.* by its
+-- number.
 -- Redis runs the whole text at every call, so tables are functions that build only what a call needs.
 --
 -- first    the record's key; every other key is derived under the same tag. With `take`: the agent's key

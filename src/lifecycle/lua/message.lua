@@ -1,6 +1,6 @@
 -- Follow-ups: the delegator's messages to work in progress, kept until the holder has seen them.
 
--- A follow-up is stored behind its id, a line of JSON, so that its id is found without decoding user text.
+-- A follow-up is stored after its id, on a line of its own, so that the id is found without decoding user text.
 function id_line(id) return string.gsub(cjson.encode(id), '\\/', '/') .. '\n' end
 
 function store_message()

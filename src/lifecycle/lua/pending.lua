@@ -10,7 +10,7 @@ function pending_events()
   end
 end
 
--- Gives the deliveries to the caller, who has a while to make them.
+-- Claims the deliveries for the caller, which has a limited time to make them.
 function claim_pending()
   record.follow_at = now + LIMITS.follow_ms
   redis.call('HSET', key, 'follow_at', record.follow_at)

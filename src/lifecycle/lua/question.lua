@@ -23,7 +23,8 @@ function note_question()
   redis.call('HSET', key, 'asked:' .. cmd.fence, cjson.encode({ id = cmd.interrupt_id, hash = cmd.reply_hash }))
 end
 
--- The outline recognizes a repeat after the secret was erased, and reveals none of it.
+-- Of a secret answer the record keeps only the outline, which recognizes a repeat after the secret was erased, and
+-- reveals none of it.
 function store_answers()
   if cmd.secret then
     redis.call('HSET', key .. ':secrets', 'answers:' .. cmd.interrupt_id, cmd.answers,

@@ -41,8 +41,8 @@ function erase_events()
   until #some < 100
 end
 
--- Before events are erased: notes the oldest event of a stream. From there on it has no hole, as long as no more are
--- trimmed.
+-- Called before events are erased: stores the stream's oldest event. Until more events are trimmed, a reader that is at
+-- this event or later has missed none. See events/missed.lua.
 function note_whole(stream)
   local oldest = redis.call('XRANGE', stream, '-', '+', 'COUNT', 1)[1]
   if not oldest then return end

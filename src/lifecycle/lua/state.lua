@@ -1,5 +1,5 @@
--- The move under way: what the parts share. A poll's take runs behind the move that made its ticket and sets all of this
--- again, so main.lua keeps what it needs beyond that.
+-- The move under way: what the parts share. A poll's take runs after the move that made its ticket and overwrites
+-- all of this, so main.lua keeps what it needs of the first move.
 
 -- The command and what comes with it; see main.lua.
 local cmd, argv

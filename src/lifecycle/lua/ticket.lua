@@ -1,6 +1,6 @@
 -- Tickets: hints in the agent's queue. A record counts the newest only.
 
--- Takes the first ticket of the queue; says why there is none. A worthless ticket is gone with the look.
+-- Takes the first ticket of the queue, or returns why there is none. A stale ticket is removed as well.
 function take_ticket()
   local why = blocked()
   if why then return { kind = 'blocked', why = why } end

@@ -1,4 +1,4 @@
--- The timers of a delegation. `look_at_timers`, generated from TIMERS in states.ts, calls `timer` for each that runs, the
+-- The timers of a delegation. `look_at_timers`, generated from TIMERS in timers.ts, calls `timer` for each that runs, the
 -- strongest first: it decides when several have passed.
 
 -- Notes a timer: `soonest` is when the next one falls due, `due` what the strongest that has passed asks for.
@@ -8,7 +8,7 @@ function timer(at, what, code)
   if not due and now >= at then due, due_code = what, code end
 end
 
--- Enters when the sweep has to look at it next.
+-- Records when the sweep must look at it next.
 function schedule()
   look_at_timers()
   redis.call('ZADD', base .. ':due', digits(soonest), cmd.id)

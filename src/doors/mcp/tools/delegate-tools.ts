@@ -107,7 +107,7 @@ async function show(context: McpContext, record: StoredDelegation, replayed: boo
   return { text: `${viewToText(data)}${warning}`, data: { ...data, replayed, presence: state } };
 }
 
-/** Asks the client for the open question's answers; its next call brings them, with the delegation's id as state. */
+/** Asks the client for the open question's answers; its next call contains them, with the delegation's id as state. */
 async function askClient(broker: Broker, record: StoredDelegation): Promise<InputRequiredResult | undefined> {
   const delegation = toDelegation(record);
   const { interrupt } = delegation;

@@ -1,12 +1,13 @@
 /**
- * How far each push config of a delegation is delivered, in Redis: `at:` is the stream id of the last event that its
- * receiver accepted, `job:` the number of its job (absent: no event is left; `over`: given up), `since:` since when its
- * calls fail, ms; `part:` how many of the next event's updates it accepted. lifecycle/lua/push.lua creates the config and
- * these fields.
+ * The delivery state of each push config of a delegation, in Redis. Fields, each followed by the config's id:
+ * - `at:` the stream id of the last event that its receiver accepted;
+ * - `job:` the number of its job; absent: no event is undelivered; `over`: given up;
+ * - `since:` since when its calls fail, ms;
+ * - `part:` how many updates of the next event its receiver accepted.
+ * lifecycle/lua/push.lua creates the config and these fields.
  *
- * Order rests on there being one job for each config at a time: it is taken off in the same step that finds nothing
- * more to tell, so an event that comes then finds none and gets a new one. A job that is not the config's own any
- * more, whatever brought it back, has nothing to tell.
+ * Events are delivered in order because a config has one job at a time. The step that finds no undelivered event also
+ * removes the job, so the next event creates a new one. A job with an old number does nothing.
  */
 import { z } from "zod";
 import { type Entry, toEntry } from "../../../events/entry.ts";
@@ -14,7 +15,7 @@ import { Script } from "../../../redis/script.ts";
 import { type StoredPush, storedPushSchema } from "../../../schema/push.ts";
 import type { Broker } from "../../broker.ts";
 
-/** KEYS: pushes, pushed, events · each config with something to tell, and its job. */
+/** KEYS: pushes, pushed, events · Returns each config with undelivered events, and its job. */
 const rouseScript = new Script(`#!lua flags=allow-oom
 local jobs = {}
 for _, id in ipairs(redis.call('HKEYS', KEYS[1])) do
@@ -33,7 +34,10 @@ for _, id in ipairs(redis.call('HKEYS', KEYS[1])) do
 end
 return jobs`);
 
-/** KEYS: pushes, pushed, events · ARGV: id, job, the event that was just taken or '' · config, since, part, event id, event. */
+/**
+ * KEYS: pushes, pushed, events · ARGV: id, job, the event that was just accepted or '' · Returns config, since, part,
+ * event id, event.
+ */
 const stepScript = new Script(`#!lua flags=allow-oom
 local id, job = ARGV[1], ARGV[2]
 if redis.call('HGET', KEYS[2], 'job:' .. id) ~= job then return {} end
@@ -51,7 +55,7 @@ end
 local noted = redis.call('HMGET', KEYS[2], 'since:' .. id, 'part:' .. id)
 return { config, noted[1] or '', noted[2] or '0', entry[1], entry[2][2] }`);
 
-/** KEYS: pushed · ARGV: id, job, then names and values of what is noted. */
+/** KEYS: pushed · ARGV: id, job, then the names and values to store. */
 const noteScript = new Script(`#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'job:' .. ARGV[1]) ~= ARGV[2] then return 0 end
 for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i] .. ':' .. ARGV[1], ARGV[i + 1]) end
@@ -78,9 +82,9 @@ export async function rouse(broker: Broker, id: string): Promise<{ push: string;
 
 export interface Step {
   readonly config: StoredPush;
-  /** Since when its calls fail, ms; null: they do not. */
+  /** Since when its calls fail, ms; null: they succeed. */
   readonly since: number | null;
-  /** How many of its updates were accepted. */
+  /** How many updates of the event were accepted. */
   readonly part: number;
   readonly entry: Entry;
 }
@@ -117,7 +121,7 @@ export interface Noted {
   readonly job?: "over" | undefined;
 }
 
-/** Stores how far a job is with its event. */
+/** Stores the state of the delivery of the job's current event. */
 export async function note(
   broker: Broker,
   id: string,
