@@ -138,6 +138,17 @@ describe("a stream that refuses its event", () => {
     expect(await desk.redis.exists(desk.shards.at(0).unpublished(id))).toBe(0);
   });
 
+  test("is published by a second submit of the same id, too", async () => {
+    const desk = await openDesk();
+    const id = await desk.inState("working");
+    await broken(desk, async () => {
+      expect(await desk.move("progress", id)).toMatchObject({ kind: "ok", version: 3 });
+    });
+    expect(await seqs(desk, id)).toEqual([1, 2]);
+    expect((await desk.move("submit", id)).kind).toBe("exists");
+    expect(await seqs(desk, id)).toEqual([1, 2, 3]);
+  });
+
   test("of an end, the sweep publishes it", async () => {
     const desk = await openDesk();
     const id = await desk.inState("working");

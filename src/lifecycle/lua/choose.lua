@@ -15,6 +15,7 @@ function find_record(made)
   if move == 'submit' then
     taken_key = redis.call('EXISTS', key) == 1
     record = taken_key and read_record(key) or {}
+    if record.unpublished then pcall(publish_late) end
     return nil
   end
   record = {}
