@@ -16,8 +16,7 @@ import type { CliHost } from "../host.ts";
 import { agentName, wholeBetween } from "../input/arguments.ts";
 import { note } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
-import { workLog } from "../work/log.ts";
-import { ensureAgent, type WorkerOptions, withWorkerOptions } from "../work/worker.ts";
+import { agentOptions, ensureAgent, type WorkerOptions, withWorkerOptions } from "../work/worker.ts";
 import { cancelOrphanedTasks } from "./orphaned-tasks.ts";
 import { toOutcome, toPort } from "./port.ts";
 
@@ -30,7 +29,6 @@ interface RelayOptions extends GlobalOptions, WorkerOptions {
 
 /** More than for `errand work`: a relay only waits. */
 const CONCURRENCY = 8;
-const STOP_WITHIN_SECONDS = 8;
 
 const ABOUT = `
 The server speaks A2A 1.0 or 0.3 over JSON-RPC or HTTP+JSON; its agent card says which. Each delegation becomes one task
@@ -80,18 +78,8 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
   const say = (line: string) => {
     if (!options.quiet && !options.json) void note(host, line).catch(() => undefined);
   };
-  const agent = new Agent(
-    {
-      ...connection,
-      agent: options.agent,
-      concurrency: options.concurrency,
-      leaseSeconds: options.lease,
-      workerId: options.workerId,
-      once: options.once,
-      stopWithinSeconds: STOP_WITHIN_SECONDS,
-      onEvent: workLog(host, options),
-    },
-    async (work) => toOutcome(work, await relay(toPort(work, say), remote)),
+  const agent = new Agent({ ...connection, ...agentOptions(host, options) }, async (work) =>
+    toOutcome(work, await relay(toPort(work, say), remote)),
   );
   await interruptible(async (signal) => {
     const isOurs = await ensureAgent(new Admin({ ...connection, failFast: true }), options.agent, signal);

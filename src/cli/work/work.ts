@@ -14,17 +14,12 @@ import { type CommandFiles, createCommandFiles } from "./command-files.ts";
 import { ASKS, isQuestionLine, toQuestion } from "./command-question.ts";
 import { cannotStart, toReply } from "./command-reply.ts";
 import { checkCommand } from "./find-command.ts";
-import { workLog } from "./log.ts";
-import { ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
+import { agentOptions, ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
 
-interface WorkOptions extends GlobalOptions, WorkerOptions {
-  readonly concurrency?: number;
-}
+type WorkOptions = GlobalOptions & WorkerOptions;
 
 const IN_ENV_MAX = 32 * 1024;
 const PROGRESS_MAX = 1024;
-/** A command has 5 s between SIGTERM and SIGKILL; then its lease is released. */
-const STOP_WITHIN_SECONDS = 8;
 
 const ABOUT = `
 The command gets the task on stdin. Its environment has ERRAND_TASK (the task, up to 32 KiB), ERRAND_DELEGATION_ID,
@@ -73,20 +68,8 @@ async function work(
   await checkCommand(command[0], host.childEnv.PATH);
   const connection = await connect(host, options);
   const children = new Children();
-  const agent = new Agent(
-    {
-      ...connection,
-      // ensureAgent() has reached the broker by then.
-      failFast: false,
-      agent: options.agent,
-      concurrency: options.concurrency,
-      leaseSeconds: options.lease,
-      workerId: options.workerId,
-      once: options.once,
-      stopWithinSeconds: STOP_WITHIN_SECONDS,
-      onEvent: workLog(host, options),
-    },
-    (task) => handle(task, command, host, children),
+  const agent = new Agent({ ...connection, ...agentOptions(host, options) }, (task) =>
+    handle(task, command, host, children),
   );
   await interruptible(
     async (signal) => {

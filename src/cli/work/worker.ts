@@ -2,14 +2,21 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Admin } from "../../client/admin.ts";
 import { ErrandApiError } from "../../client/errors.ts";
+import type { CliHost } from "../host.ts";
 import { positive } from "../input/arguments.ts";
+import { workLog } from "./log.ts";
+
+/** A command has 5 s between SIGTERM and SIGKILL; then its lease is released. A relay gets as long. */
+const STOP_WITHIN_SECONDS = 8;
 
 export interface WorkerOptions {
   readonly agent: string;
   readonly lease?: number;
   readonly once?: boolean;
   readonly workerId?: string;
+  readonly concurrency?: number;
   readonly quiet?: boolean;
+  readonly json?: boolean;
 }
 
 /** Adds the common options. --agent and --concurrency differ. */
@@ -28,6 +35,19 @@ export function withWorkerOptions(command: Command): Command {
     )
     .option("--quiet", "print only errors");
 }
+
+/** What the library's agent gets from the common options, besides its connection. */
+export const agentOptions = (host: CliHost, options: WorkerOptions) => ({
+  // ensureAgent() has reached the broker by then.
+  failFast: false,
+  agent: options.agent,
+  concurrency: options.concurrency,
+  leaseSeconds: options.lease,
+  workerId: options.workerId,
+  once: options.once,
+  stopWithinSeconds: STOP_WITHIN_SECONDS,
+  onEvent: workLog(host, options),
+});
 
 /**
  * Creates the agent with default settings if it does not exist. Returns whether the token may lease its work; if not,
