@@ -15,6 +15,8 @@ const recordSchema = z.object({
   /** Path → what GET answered. */
   answers: z.record(z.string(), z.unknown()),
 });
+const DAY_MS = 86_400_000;
+
 const commandSchema = z.tuple([z.string()], z.string());
 
 function recorded() {
@@ -33,9 +35,10 @@ async function restore() {
   await gateway.close();
   await redis.flushdb();
   for (const [name, ...args] of commands) await redis.call(name, ...args);
-  // To the broker no time has passed.
-  clock.offset_ms = record.at - Date.now();
-  const { url } = await another();
+  // To the broker no time has passed. Redis trims streams by its own clock, so they are kept for as long as has.
+  const age = Date.now() - record.at;
+  clock.offset_ms = -age;
+  const { url } = await another({ retentionMs: age + DAY_MS });
   return { ...record, url, api: client(url) };
 }
 
