@@ -4,7 +4,7 @@ import { startOwnRedis } from "../support/own-redis.ts";
 
 const MIB = 1024 * 1024;
 
-test("an artifact that is replaced again and again holds as much as one, and the operator still rules", async () => {
+test("an artifact that is replaced again and again uses the memory of one, and the operator's calls still work", async () => {
   const { redis, target } = await startOwnRedis("everysec");
   await redis.config("SET", "maxmemory", String(100 * MIB));
   const { url } = await startBroker({ redis: target });

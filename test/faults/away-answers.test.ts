@@ -1,4 +1,4 @@
-/** What is said while Redis is away, where it is not plainly "try again". Limit: how fast is redis-away.test.ts's. */
+/** Answers while Redis is away that are more than a plain "try again". redis-away.test.ts tests how fast they are. */
 import { expect, inject, test, vi } from "vitest";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { startProxy } from "../support/proxy.ts";
@@ -14,7 +14,7 @@ async function setup() {
   return { proxy, gateway, api, url, direct: client(broker.url) };
 }
 
-test("a delegation that was accepted is told as such, though it can not be waited for any more", async () => {
+test("an accepted delegation whose result cannot be awaited any more is still answered as accepted", async () => {
   const { proxy, gateway, api, direct } = await setup();
   const { writer } = gateway.broker;
   const move = writer.move.bind(writer);
@@ -30,7 +30,7 @@ test("a delegation that was accepted is told as such, though it can not be waite
   expect((await direct.get(body.id)).status).toBe(200);
 }, 120_000);
 
-test("the metrics are told without the queues'", async () => {
+test("/metrics answers without the gauges of the queues", async () => {
   const { proxy, api, url } = await setup();
   await api.delegate("scout");
   const viewer = await as(url, "viewer:prometheus");
@@ -50,14 +50,14 @@ test("the metrics are told without the queues'", async () => {
   for (const line of ['errand_moves_total{move="submit"} 1', "errand_redis_up 0"])
     expect(text).toContain(line);
   expect(text).not.toContain("errand_queue_waiting{");
-  // Long enough that nothing else would let it in by what it knew.
+  // Long enough that no cached token lets it in.
   await until(async () => (await viewer.call("GET", "/v1/tokens")).status === 503);
   expect((await scrape(viewer.token)).status).toBe(200);
   expect((await scrape(caller.token)).status).toBe(403);
   expect((await scrape(`${viewer.token.slice(0, -1)}!`)).status).toBe(401);
 });
 
-test("a read that failed has no outcome to be in doubt about, a write has", async () => {
+test("the error of a failed read has no outcome, that of a failed write has one", async () => {
   const { proxy, api } = await setup();
   await proxy.fault("refuse");
   const id = `dlg_0_${"0".repeat(26)}`;

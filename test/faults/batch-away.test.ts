@@ -9,7 +9,7 @@ interface Result {
 
 const delegations = Array.from({ length: 100 }, (_, n) => ({ target: "scout", task: `task ${n}` }));
 
-test("a batch stops at the first that Redis does not answer, and says that the rest was not tried", async () => {
+test("a batch stops at the first item that Redis does not answer, and reports the rest as not executed", async () => {
   const proxy = await startProxy(inject("redisSocket"));
   const { another, db } = await startBroker();
   const { url } = await another({ redis: { url: `redis://127.0.0.1:${proxy.port}/${db}` } });
@@ -30,13 +30,13 @@ test("a batch stops at the first that Redis does not answer, and says that the r
   await proxy.heal();
 });
 
-test("a batch ends after a while, however slow each is", async () => {
+test("a batch ends after 10 s, even if each item is slow", async () => {
   const { url } = await startBroker();
   const api = client(url);
   await api.agent("scout");
   const now = performance.now.bind(performance);
   let late = 0;
-  // Each seems to take two seconds.
+  // Each item appears to take two seconds.
   vi.spyOn(performance, "now").mockImplementation(() => {
     late += 100;
     return now() + late;

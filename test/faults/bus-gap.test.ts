@@ -1,14 +1,14 @@
-/** A gateway's pub/sub connection is down while another one tells of something. Limit: the feed goes on meanwhile. */
+/** A gateway's pub/sub connection is down while another gateway publishes. The feed's connection stays up. */
 import { expect, test, vi } from "vitest";
 import { as, client, request, startBroker } from "../support/broker.ts";
 import { cutConnection } from "../support/cut-connection.ts";
 import { openStream } from "../support/sse.ts";
 import { until } from "../support/until.ts";
 
-/** The contract's second for a revocation, and the moment that a new connection takes. */
+/** The promised second for a revocation, and the time that a new connection takes. */
 const SOON_MS = 2_000;
 
-/** A gateway that hears nothing of what is published until `reconnect`; another one, that publishes, is beside it. */
+/** One gateway that receives no published message until `reconnect`, and another one beside it that publishes. */
 async function setup() {
   const broker = await startBroker();
   const { gateway, url } = await broker.another();
@@ -32,7 +32,7 @@ async function holdBoth(url: string, direct: string) {
   return { scout, poll, stream };
 }
 
-test("a token revoked meanwhile ends its held polls and streams once the connection is back, others stay", async () => {
+test("a token revoked while pub/sub is down loses its held polls and streams after the reconnect; others keep theirs", async () => {
   const { api, url, direct, parked, reconnect } = await setup();
   const { scout, poll, stream } = await holdBoth(url, direct);
   await parked();
@@ -48,7 +48,7 @@ test("a token revoked meanwhile ends its held polls and streams once the connect
   other.close();
 });
 
-test("that holds also when Redis did not answer the first look", async () => {
+test("a revocation ends polls and streams even if the first look-up after the reconnect fails", async () => {
   const { api, url, deaf, direct, parked, reconnect } = await setup();
   const { scout, poll, stream } = await holdBoth(url, direct);
   await parked();
@@ -59,7 +59,7 @@ test("that holds also when Redis did not answer the first look", async () => {
   await stream.ended();
 });
 
-test("work that was offered meanwhile finds its parked poll once the connection is back, and so does what follows", async () => {
+test("work offered while pub/sub is down reaches the parked poll after the reconnect, and so does later work", async () => {
   const { api, url, unheard, parked, reconnect } = await setup();
   const poll = client(url).lease("scout", { wait_seconds: 15 });
   await parked();

@@ -1,4 +1,4 @@
-/** Memory that is really full: what is refused at each mark, and what never is. */
+/** Redis whose memory is really full: which calls are refused at each threshold, and which never are. */
 import type { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/schema/limits.ts";
@@ -11,7 +11,7 @@ const MAX = 48 * MIB;
 
 const used = async (redis: Redis) => Number(/^used_memory:(\d+)/m.exec(await redis.info("memory"))?.[1]);
 
-/** Fills it to that share of its memory; from 100 on, until it takes nothing more. */
+/** Fills Redis to this percentage of its memory; from 100 on, until it refuses every write. */
 async function fill(redis: Redis, percent: number): Promise<void> {
   for (const bytes of [256 * 1024, 16 * 1024, 256]) {
     for (let n = 0, set: string | null = "OK"; set !== null; n += 1) {
@@ -45,7 +45,7 @@ test.each([
   ["the gateway", 90],
   ["Redis", 100],
 ])(
-  "%s refuses what grows at %i percent of memory; what ends, frees, returns or leases goes on",
+  "%s refuses calls that grow a delegation at %i percent of memory; leasing, releasing, ending and freeing still work",
   async (_by, percent) => {
     const { redis, gateway, api, alice, leased, asked } = await setup();
     const work = [];
@@ -54,10 +54,10 @@ test.each([
     if (!one || !replied || !released || !canceled || !failed || !large) throw new Error("no work");
     const question = await asked();
     const { id: waiting } = (await alice.delegate("scout")).body;
-    // At 100 it is Redis alone that refuses.
+    // At 100 percent Redis itself refuses.
     if (percent === 100) gateway.broker.memory.stop();
     await fill(redis, percent + 3);
-    // Redis' own buffers come and go; what they free must not make room again.
+    // Redis' own buffers shrink at times; the memory that they free must not make room again.
     if (percent === 100) await redis.config("SET", "maxmemory", String(MAX - 2 * MIB));
     if (percent < 100) await until(() => gateway.broker.memory.isReached(), { what: "the ceiling" });
     expect(gateway.broker.memory.isReached()).toBe(percent < 100);

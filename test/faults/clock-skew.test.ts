@@ -8,7 +8,7 @@ import { startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/until.ts";
 
 const FIVE_MINUTES = 300_000;
-/** For requests on a busy machine; far from five minutes. */
+/** Allowance for requests on a busy machine; far below five minutes. */
 const NEAR_MS = 60_000;
 
 test("gateways five minutes fast and slow keep leases, delays and deadlines by Redis' clock", async () => {
@@ -29,7 +29,7 @@ test("gateways five minutes fast and slow keep leases, delays and deadlines by R
     expect(Math.abs(Date.parse(waits.created_at) - (await redisMs()))).toBeLessThan(NEAR_MS);
     expect(Date.parse(waits.deadline_at) - Date.parse(waits.created_at)).toBe(200_000);
 
-    // Handed out by the other gateway, neither before its time nor minutes after it.
+    // The other gateway grants it, neither before its time nor minutes late.
     const [lease] =
       (await other?.lease("scout", { wait_seconds: 60, lease_seconds: 100 }))?.body.leases ?? [];
     expect(lease).toMatchObject({ attempt: 1, delegation: { id: delayed.id } });
@@ -37,7 +37,7 @@ test("gateways five minutes fast and slow keep leases, delays and deadlines by R
     expect(Date.parse(granted_at)).toBeGreaterThanOrEqual(Date.parse(delayed.not_before_at));
     expect(Date.parse(expires_at) - Date.parse(granted_at)).toBe(100_000);
 
-    // What is due is noticed; by then both gateways have swept, and nothing else has been taken for due.
+    // The due one expires. By then both gateways have swept, and no other delegation was considered due.
     await until(async () => (await api.get(soon.id)).body.error?.code === "deadline_exceeded", {
       timeoutMs: 15_000,
     });

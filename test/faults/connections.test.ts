@@ -15,7 +15,7 @@ async function connections(db: number): Promise<string[]> {
   return mine.flatMap((line) => / name=(errand:\S+)/.exec(line)?.[1] ?? []).sort();
 }
 
-test("1 000 idle pollers cost as many Redis connections as one", async () => {
+test("1 000 parked polls need no more Redis connections than one", async () => {
   const { url, db, redis, gateway } = await startBroker();
   const api = client(url);
   const names = Array.from({ length: POLLERS }, (_, n) => `agent-${n}`);
@@ -41,7 +41,7 @@ test("1 000 idle pollers cost as many Redis connections as one", async () => {
   await until(() => waiting() === POLLERS, { timeoutMs: 20_000 });
   expect(await connections(db)).toEqual(withOne);
 
-  // They are parked, not polling: a delegation finds its poller at once.
+  // They are parked: a delegation reaches its poll at once.
   await api.delegate("agent-777");
   await until(() => waiting() === POLLERS - 1);
   expect(await redis.zcard("{errand:0}:live:agent-777:working")).toBe(1);

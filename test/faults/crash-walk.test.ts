@@ -1,6 +1,6 @@
 /**
- * Kills a gateway before each of its commands to Redis, one after the other, in every verb that writes. Every second
- * time that work waits, its tickets are lost as well: the sweep has to make them again.
+ * Kills a gateway before each of its commands to Redis, one after the other, in every verb that writes. In every
+ * second round that leaves waiting work, its tickets are deleted as well, so the sweep has to make them again.
  */
 import { describe, expect, test } from "vitest";
 import { client, startBroker } from "../support/broker.ts";
@@ -10,9 +10,9 @@ import { loseTicket } from "../support/lose-ticket.ts";
 
 type Api = ReturnType<typeof client>;
 interface Verb {
-  /** Leaves work that waits, at whatever command the gateway dies. */
+  /** True if work waits afterwards, at whatever command the gateway dies. */
   readonly waits?: true;
-  /** Brings a delegation to where the verb applies; its id and lease, if it needs them. */
+  /** Prepares a delegation for the verb; returns its id and lease, if the verb needs them. */
   readonly prepare: (api: Api) => Promise<{ id: string; lease: string }>;
   /** The request during which the gateway dies. */
   readonly act: (
@@ -57,7 +57,7 @@ const VERBS: Record<string, Verb> = {
 };
 
 describe.each(Object.entries(VERBS))("%s", (_name, verb) => {
-  test("killed before any command: nothing accepted is lost, nothing hangs, no event twice", async () => {
+  test("killed before any command: accepted work is not lost, nothing hangs, no event appears twice", async () => {
     const broker = await startBroker();
     const api = client(broker.url);
     await api.agent("scout", AGENT);
@@ -71,7 +71,7 @@ describe.each(Object.entries(VERBS))("%s", (_name, verb) => {
       broker.clock.offset_ms = 0;
       const victim = await startGatewayProcess(broker.db);
       const made = await verb.prepare(api);
-      // Its token and agent look-ups are done, so that the walk meets the verb's own commands.
+      // Its token and agent are cached, so the walk starts with the verb's own commands.
       await client(victim.url).call("GET", "/v1/agents/scout");
       await victim.arm(n);
       const answer = await verb.act(client(victim.url), made).catch(() => null);
@@ -102,7 +102,7 @@ function waitingIds({ redis }: Awaited<ReturnType<typeof startBroker>>): Promise
   return redis.zrange("{errand:0}:live:scout:submitted", "0", "-1");
 }
 
-/** How many tickets the surviving gateway made again so far. */
+/** How many tickets the surviving gateway has made again so far. */
 async function madeAgain({ gateway }: Awaited<ReturnType<typeof startBroker>>): Promise<number> {
   const { values } = await gateway.broker.metrics.ticketsRemade.get();
   return values[0]?.value ?? 0;
@@ -113,7 +113,7 @@ async function allIds(broker: Awaited<ReturnType<typeof startBroker>>): Promise<
   return keys.map((key) => key.slice("{errand:0}:d:".length)).filter((id) => !id.includes(":"));
 }
 
-/** The surviving gateway sweeps and a worker works, while time goes by, until nothing is live. */
+/** The surviving gateway sweeps and a worker works, and the clock advances, until no delegation is live. */
 async function drive(broker: Awaited<ReturnType<typeof startBroker>>, api: Api): Promise<void> {
   for (let round = 0; round < 30; round += 1) {
     broker.clock.offset_ms += 61_000;
@@ -122,7 +122,7 @@ async function drive(broker: Awaited<ReturnType<typeof startBroker>>, api: Api):
     for (const lease of body.leases) await api.reply(lease.lease_id);
     const { counts } = (await api.call("GET", "/v1/agents/scout")).body;
     if (counts.waiting + counts.delayed + counts.working === 0) {
-      // Nothing popped and never consumed stays behind in the queue either.
+      // The queue also contains no ticket that was taken and never consumed.
       expect(await broker.redis.llen("{errand:0}:q:scout:active")).toBe(0);
       return;
     }

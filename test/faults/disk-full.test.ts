@@ -1,4 +1,4 @@
-/** A disk that is full, on a small tmpfs. Limit: mounting takes root; elsewhere these are skipped. */
+/** A full disk, on a small tmpfs. Mounting needs root; without it these tests are skipped. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { until } from "../support/until.ts";
 
 const MIB = 1024 * 1024;
 
-/** A directory with so much room, or null where that cannot be made. */
+/** A directory with this much space, or null if it cannot be created. */
 function smallDisk(bytes: number): string | null {
   const dir = mkdtempSync(join(tmpdir(), "errand-disk-"));
   try {
@@ -33,7 +33,7 @@ function unmount(dir: string): void {
 const probe = process.platform === "linux" ? smallDisk(MIB) : null;
 if (probe !== null) unmount(probe);
 
-/** Takes all the room that is left; the answer gives it back. */
+/** Uses all the remaining space; the returned function frees it. */
 function fill(dir: string): () => void {
   const path = join(dir, "filler");
   writeFileSync(path, "");
@@ -41,7 +41,7 @@ function fill(dir: string): () => void {
     try {
       for (;;) writeFileSync(path, Buffer.alloc(size), { flag: "a" });
     } catch {
-      // Full, as far as this size goes.
+      // As full as writes of this size can make it.
     }
   }
   return () => rmSync(path);
@@ -50,7 +50,7 @@ function fill(dir: string): () => void {
 const ready = (url: string) => request(url, "GET", "/readyz", { token: null });
 const big = { task: "x".repeat(64 * 1024) };
 
-test.skipIf(probe === null)("with everysec a full disk is 503, and room is enough to go on", async () => {
+test.skipIf(probe === null)("with everysec a full disk is answered 503, and work continues once there is room", async () => {
   const dir = smallDisk(8 * MIB) ?? "";
   onTestFinished(() => unmount(dir));
   const { socket } = await startServer(["appendonly yes", "appendfsync everysec"], dir);
@@ -73,7 +73,7 @@ test.skipIf(probe === null)("with everysec a full disk is 503, and room is enoug
 });
 
 test.skipIf(probe === null)(
-  "with always Redis ends rather than acknowledge; with room it is back, and nothing acknowledged is lost",
+  "with always Redis exits instead of acknowledging; with room it returns, and nothing acknowledged is lost",
   async () => {
     const dir = smallDisk(8 * MIB) ?? "";
     onTestFinished(() => unmount(dir));

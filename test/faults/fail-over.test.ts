@@ -10,7 +10,7 @@ const BACK_MS = 5_000;
 const linesOf = (log: readonly string[], text: string) => log.filter((line) => line.includes(`"${text}"`));
 const readyAt = (url: string) => request(url, "GET", "/readyz", { token: null });
 
-test("after a fail-over behind one address the gateway finds the new master, and says so once", async () => {
+test("after a fail-over behind one address the gateway finds the new master, and logs it once", async () => {
   const { master, replica, failOver } = await startPair();
   const proxy = await startProxy(master.socket);
   const { url, log } = await startBroker({ redis: { url: `redis://127.0.0.1:${proxy.port}` } });
@@ -23,7 +23,7 @@ test("after a fail-over behind one address the gateway finds the new master, and
   await api.agent("idle");
   const parked = insist(() => api.lease("idle", { wait_seconds: 30 }), 30_000);
 
-  // What is open stays with the old master, which is a replica now.
+  // Open connections stay with the old master, which is a replica now.
   proxy.lead(replica.socket);
   await failOver();
   const idempotent = { "idempotency-key": "after" };
@@ -35,7 +35,7 @@ test("after a fail-over behind one address the gateway finds the new master, and
     id,
     after.body.id,
   ]);
-  // The feed and the wakes reach the new master, too.
+  // The feed and the wakes also use the new master.
   await until(() => stream.events.some(({ data }) => data.delegation_id === after.body.id));
   const woken = await insist(() => api.delegate("idle"));
   expect((await parked).body.leases[0].delegation.id).toBe(woken.body.id);
@@ -46,7 +46,7 @@ test("after a fail-over behind one address the gateway finds the new master, and
   expect(linesOf(log, "Redis is away")).toHaveLength(1);
 }, 120_000);
 
-test("Redis going away is one line in the log, and its return another", async () => {
+test("the loss of Redis is one line in the log, and its return another", async () => {
   const proxy = await startProxy(inject("redisSocket"));
   const { another, db, log } = await startBroker();
   const target = { url: `redis://127.0.0.1:${proxy.port}/${db}` };
@@ -69,7 +69,7 @@ test("Redis going away is one line in the log, and its return another", async ()
   expect(JSON.stringify(loud)).toContain("ECONN");
 });
 
-test("a master without its replicas refuses with 503 and is not ready, and both pass with the replica's return", async () => {
+test("a master without enough replicas is answered 503 and not ready, until the replica returns", async () => {
   const { socket, redis } = await startServer();
   const { url } = await startBroker({ redis: { socket } });
   const api = client(url);
@@ -78,7 +78,7 @@ test("a master without its replicas refuses with 503 and is not ready, and both 
   const refused = await api.delegate("scout");
   expect(refused).toMatchObject({ status: 503, body: { code: "redis_unavailable" } });
   expect(refused.body.details.outcome).toBe("not_executed");
-  // The refusal makes the gateway connect again, and until it has, the reason is another.
+  // The refusal makes the gateway reconnect; until it has, the reason differs.
   await until(async () => {
     const { status, body } = await readyAt(url);
     return status === 503 && body.reason.includes("NOREPLICAS");
@@ -89,7 +89,7 @@ test("a master without its replicas refuses with 503 and is not ready, and both 
   expect((await insist(() => api.delegate("scout"))).status).toBe(202);
 });
 
-test("a Redis that is busy with somebody's script: 503, and all works again when it ends", async () => {
+test("a Redis that is busy with another client's script is answered 503, and everything works once it ends", async () => {
   const { socket, redis } = await startServer(["busy-reply-threshold 20"]);
   const { url } = await startBroker({ redis: { socket } });
   const api = client(url);
@@ -110,7 +110,7 @@ test("a Redis that is busy with somebody's script: 503, and all works again when
   await until(async () => (await readyAt(url)).status === 200);
 });
 
-test("a full Redis is ready: work in flight ends", async () => {
+test("a gateway whose Redis has full memory is ready: work in progress can end", async () => {
   const { socket, redis } = await startServer();
   const { url, another } = await startBroker({ redis: { socket } });
   const api = client(url);

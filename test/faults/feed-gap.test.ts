@@ -1,4 +1,4 @@
-/** A gateway's feed loses its connection, or falls behind, while events are written. Limit: the feed alone, not the bus. */
+/** A gateway's feed loses its connection, or falls behind, while events are written. Pub/sub stays up. */
 import type { Redis } from "ioredis";
 import { expect, inject, test } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 const STREAM = "{errand:0}:events";
 const MISSED = 5;
 
-/** What becomes of the shard's short stream while the gateway is away; the feeds keep what was in it. */
+/** What happens to the shard's short stream while the gateway is away; the feeds keep its events. */
 const MEANWHILE: Record<string, (redis: Redis) => Promise<unknown>> = {
   "nothing happens": async () => {},
   "the stream is trimmed past where it stood": (redis) => redis.xtrim(STREAM, "MAXLEN", 1),
@@ -44,7 +44,7 @@ test.each(Object.entries(MEANWHILE))(
   },
 );
 
-test("when more was written than is kept before it could read, the subscribers of a feed are told", async () => {
+test("if events were trimmed before the feed could read them, its subscribers are notified of the gap", async () => {
   const { redis, gateway } = await startBroker();
   const told: string[] = [];
   const push = (entry: { id: string }) => told.push(entry.id);
@@ -56,13 +56,13 @@ test("when more was written than is kept before it could read, the subscribers o
   await burst.xtrim(STREAM, "MAXLEN", 600).exec();
   await until(() => told.includes("gap"));
 
-  // Live again from where the stream stood.
+  // Live again, from the stream's position at that time.
   told.length = 0;
   const id = await redis.xadd(STREAM, "*", ...entryFields());
   await until(() => told.includes(id ?? ""));
 });
 
-test("a feed follows a stream that went back in time from where it stands", async () => {
+test("if a stream went back in time, the feed continues from the stream's current position", async () => {
   const broker = await startBroker();
   const { redis, gateway } = broker;
   const told: string[] = [];

@@ -11,7 +11,7 @@ const EVENT_CHARS = 8_000;
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
 
-test("a gateway keeps nothing of the events that it has delivered", async () => {
+test("a gateway retains nothing of delivered events", async () => {
   const { gateway, redis } = await startBroker();
   let seen = 0;
   const push = () => {

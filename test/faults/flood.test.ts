@@ -1,4 +1,7 @@
-/** One principal sends as many requests as it can, beside another. Limit: order and numbers; times are the benchmark's. */
+/**
+ * One principal sends as many requests as it can, beside another. Checks order and counts; the benchmark measures
+ * times.
+ */
 import { expect, onTestFinished, test, vi } from "vitest";
 import { ConcurrencyLimiter } from "../../src/doors/http/concurrency-limiter.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
@@ -13,7 +16,7 @@ async function setup() {
   const alice = await as(broker.url, "caller:alice");
   const bob = await as(broker.url, "caller:bob");
   const { writer } = broker.gateway.broker;
-  /** Lets no submit of alice's reach Redis until it is called. */
+  /** Holds back alice's submits before Redis until it is called. */
   const original = writer.move.bind(writer);
   let open = () => {};
   const opened = new Promise<void>((resolve) => {
@@ -31,7 +34,7 @@ async function setup() {
   return { ...broker, alice, bob, open: () => open(), reached: () => reached };
 }
 
-test("a flood of submits: a bounded number goes before another principal's, the rest in order", async () => {
+test("a flood of submits: a bounded number goes before another principal's request, and the rest are served in order", async () => {
   const { gateway, url, alice, bob, open, reached } = await setup();
   await client(url).agent("scout");
   const flood = Array.from({ length: 2 * MOST }, () => alice.delegate("scout"));
@@ -40,7 +43,7 @@ test("a flood of submits: a bounded number goes before another principal's, the 
   expect((await bob.delegate("scout")).status).toBe(202);
   expect(gateway.inProgress("caller:alice")).toEqual({ running: MOST, waiting: MOST });
   open();
-  // On a busy machine some may have waited too long.
+  // On a busy machine some may have waited too long and are refused.
   for (const { status } of await Promise.all(flood)) expect([202, 503]).toContain(status);
   await until(() => gateway.inProgress("caller:alice").running === 0);
 });
@@ -67,7 +70,7 @@ test("requests that wait do not count against their principal", async () => {
   expect((await alice.call("GET", "/v1/agents/scout")).status).toBe(200);
 });
 
-test("the calls in a session of MCP take turns like all others", async () => {
+test("calls in an MCP session wait for their turn like all others", async () => {
   const { gateway, url, alice, reached } = await setup();
   await client(url).agent("scout");
   const leave = new AbortController();
@@ -85,7 +88,7 @@ test("the calls in a session of MCP take turns like all others", async () => {
   expect(gateway.inProgress("caller:alice")).toEqual({ running: MOST, waiting: 10 });
 });
 
-test("a report over MCP that waits for a follow-up does not count against its principal", async () => {
+test("a report over MCP that waits for follow-ups does not count against its principal", async () => {
   const { gateway, url, bob } = await setup();
   const scout = await as(url, "agent:scout");
   await scout.agent("scout");
@@ -103,7 +106,7 @@ test("a report over MCP that waits for a follow-up does not count against its pr
   expect((await report).body.result.structuredContent.messages).toMatchObject([{ text: "go on" }]);
 });
 
-test("a request that waited too long for its turn is refused, and the next one gets it", async () => {
+test("a request that waited too long for its turn is refused, and the next one is served", async () => {
   let now = 0;
   const turns = new ConcurrencyLimiter(() => now, 1);
   expect(turns.begin("a")).toBeNull();

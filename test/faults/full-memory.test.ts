@@ -3,7 +3,7 @@ import { as, client, startBroker } from "../support/broker.ts";
 import { startServer } from "../support/redis-pair.ts";
 import { until } from "../support/until.ts";
 
-/** Fills Redis with real data until it refuses, leaving no gap that a small write would fit into. */
+/** Fills Redis with real data until it refuses writes, leaving no gap for a small one. */
 async function fill(redis: Awaited<ReturnType<typeof startServer>>["redis"]): Promise<() => Promise<void>> {
   await redis.config("SET", "maxmemory", String(48 * 1024 * 1024));
   const names: string[] = [];
@@ -14,7 +14,7 @@ async function fill(redis: Awaited<ReturnType<typeof startServer>>["redis"]): Pr
       names.push(name);
     }
   }
-  // Redis' own buffers come and go; what they free must not make room again.
+  // Redis' own buffers shrink at times; the memory that they free must not make room again.
   await redis.config("SET", "maxmemory", String(46 * 1024 * 1024));
   await expect(redis.set("one more", 1)).rejects.toThrow(/^OOM/);
   return async () => {
@@ -23,7 +23,7 @@ async function fill(redis: Awaited<ReturnType<typeof startServer>>["redis"]): Pr
   };
 }
 
-test("at full memory accepted work is found by its key, and the operator can do what frees memory", async () => {
+test("at full memory accepted work is found by its key, and the operator can free memory", async () => {
   const { socket, redis } = await startServer();
   const { url, another } = await startBroker({ redis: { socket } });
   const api = client(url);
@@ -35,7 +35,7 @@ test("at full memory accepted work is found by its key, and the operator can do 
   const { tokenId } = await as(url, "caller:old");
   const free = await fill(redis);
 
-  // Redis' own refusal, and from the next look on the gateway's.
+  // First Redis refuses, and after the next measurement the gateway does.
   for (const key of ["new", "newer"]) {
     const refused = await api.delegate("scout", {}, { "idempotency-key": key });
     expect(refused).toMatchObject({
@@ -60,7 +60,7 @@ test("at full memory accepted work is found by its key, and the operator can do 
   for (const gone of busy) expect((await api.get(gone)).body.state).toBe("canceled");
   expect((await api.call("DELETE", "/v1/agents/plain")).status).toBe(204);
   expect((await api.cancel(id)).body.state).toBe("canceled");
-  // A gateway that starts now serves, too.
+  // A gateway that is started now also serves.
   const fresh = await another({ redis: { socket } });
   expect((await client(fresh.url).get(id)).body.state).toBe("canceled");
 

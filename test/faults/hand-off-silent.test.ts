@@ -12,7 +12,7 @@ type Api = ReturnType<typeof client>;
 const ROUNDS = 200;
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => n);
 
-/** A poll on a socket of its own, to be cut. */
+/** A poll on its own socket, which the test can cut. */
 function rawPoll(port: number, agent: string) {
   const socket = connect(port, "127.0.0.1");
   const body = '{"wait_seconds":60}';
@@ -24,7 +24,7 @@ function rawPoll(port: number, agent: string) {
   return socket;
 }
 
-/** The work goes to whoever asks next, as if nobody had had it; how long that took. */
+/** The next poll gets the work as if nobody had had it; returns how long that took. */
 async function takeNext(api: Api, agent: string, id: string): Promise<number> {
   const askedAt = performance.now();
   const { status, body } = await api.lease(agent, { wait_seconds: 10, worker_id: "next" });
@@ -36,7 +36,7 @@ async function takeNext(api: Api, agent: string, id: string): Promise<number> {
   return took;
 }
 
-test("a poll cut while idle, then work, 200 times: the next poller has it within 1 s, attempt 1", async () => {
+test("a poll cut while idle, then work, 200 times: the next poll has it within 1 s, attempt 1", async () => {
   const AGENTS = 20;
   const { url, gateway } = await startBroker();
   const api = client(url);
@@ -46,7 +46,7 @@ test("a poll cut while idle, then work, 200 times: the next poller has it within
     const socket = rawPoll(gateway.port, agent);
     await until(() => waiting() === 1);
     socket[cuts[n % cuts.length] ?? "destroy"]();
-    // Sometimes it is noticed before the work comes, sometimes not.
+    // Sometimes the gateway notices before the work arrives, sometimes not.
     if (n % 2 === 0) await until(() => waiting() === 0);
     const { id } = (await api.delegate(agent)).body;
     const took = await takeNext(api, agent, id);
@@ -65,7 +65,7 @@ test("a poll cut while idle, then work, 200 times: the next poller has it within
   expect(Math.max(...took)).toBeLessThan(1_000);
 }, 120_000);
 
-test("a poller stopped as the work arrives, 200 times: the next has it within confirm + 1 s, attempt 1", async () => {
+test("a poller stopped as the work arrives, 200 times: the next has it within the confirm time + 1 s, attempt 1", async () => {
   const PROCESSES = 2;
   const AGENTS = 10;
   const CONFIRM_MS = 1_000;
@@ -85,7 +85,7 @@ test("a poller stopped as the work arrives, 200 times: the next has it within co
       child.kill("SIGSTOP");
       const made = agents.map(async (agent) => {
         const { id } = (await api.delegate(agent)).body;
-        // The stopped one has it; its kernel took the answer.
+        // The stopped process has it: its kernel received the answer.
         await until(async () => (await api.get(id)).body.lease?.worker_id === "silent");
         took.push(await takeNext(api, agent, id));
         const events = await eventsOf(api, id);

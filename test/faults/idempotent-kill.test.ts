@@ -8,11 +8,11 @@ import { until } from "../support/until.ts";
 const SUBMITS = 2_000;
 const KEYS = 200;
 const AT_ONCE = 100;
-/** After so many answers both gateways are killed. */
+/** Both gateways are killed after this many answers. */
 const KILLED_AT = 700;
 
 test("2 000 submits over 200 keys through two gateways, killed and restarted: 200 delegations", async () => {
-  // Its own gateway only sweeps and looks on; the submits go through the two that die.
+  // The test's own gateway only sweeps and reads; the submits go through the two that are killed.
   const broker = await startBroker({ sweepEveryMs: 100 });
   const api = client(broker.url);
   await api.agent("scout");
@@ -51,14 +51,14 @@ test("2 000 submits over 200 keys through two gateways, killed and restarted: 20
   const ids = new Map(answers.map(({ key, id }) => [key, id]));
   for (const { key, id } of answers) expect(id).toBe(ids.get(key));
   expect(new Set(ids.values()).size).toBe(KEYS);
-  // Accepted once; whoever came later was told so. Of some, the first answer died with its gateway.
+  // Accepted once; later submits were told so. For some keys the first answer was lost with its gateway.
   const accepted = answers.filter(({ status }) => status === 202).map(({ key }) => key);
   expect(new Set(accepted).size).toBe(accepted.length);
 
   const records = (await broker.redis.keys("{errand:0}:d:dlg_*")).filter((key) => !/:d:.*:/.test(key));
   expect(records.map((key) => key.slice("{errand:0}:d:".length)).sort()).toEqual([...ids.values()].sort());
 
-  // Each is handed out once, those whose gateway died before it made a ticket as well.
+  // Each is leased once, also those whose gateway died before it made a ticket.
   const handed: string[] = [];
   await until(
     async () => {

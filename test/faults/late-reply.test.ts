@@ -15,7 +15,7 @@ const LATE = {
   "completed, asking for the next": { ...DONE, next: { wait_seconds: 0 } },
 };
 
-/** The same through /replies, as agents say it that only speak A2A. */
+/** The same through /replies, as from agents that only speak A2A. */
 const A2A: Record<string, (id: string, lease: string) => unknown> = {
   "a message, by the lease": (_id, lease) => ({ jsonrpc: "2.0", id: lease, result: message }),
   "a task, by the lease in the metadata": (_id, lease_id) => ({
@@ -42,7 +42,7 @@ const task = (state: string) => ({
   artifacts: [{ artifactId: "a", parts: [{ kind: "text", text: "part" }] }],
 });
 
-/** Everything in Redis with the instants at which it expires, but for who was last heard of: that beats by itself. */
+/** Everything in Redis with its expiry instants, except presence, which changes by itself. */
 async function stateOf({ redis }: TestBroker) {
   const all = Object.entries(await dump(redis));
   const own = all.filter(([key]) => !/^\{errand\}:(?:gateways|pollers:)|^\{errand:0\}:seen$/.test(key));
@@ -50,7 +50,7 @@ async function stateOf({ redis }: TestBroker) {
   return Object.fromEntries(own.map(([key, value], n) => [key, { value, expires: expiries[n] }]));
 }
 
-/** The first worker sleeps past its lease; from here on whatever it says is late. */
+/** The first worker sleeps past its lease; everything it sends from then on is late. */
 async function overslept(broker: TestBroker) {
   const api = client(broker.url);
   await api.agent("scout", { backoff: { initial_ms: 0 }, limits: { max_attempts: 5 } });
@@ -85,14 +85,14 @@ async function expectNoTrace(broker: TestBroker, id: string, lease: string): Pro
   watcher.close();
 }
 
-test("while nobody has it again, a late reply changes nothing", async () => {
+test("a late reply changes nothing while the delegation waits for the next worker", async () => {
   const broker = await startBroker();
   const { id, lease } = await overslept(broker);
   await expectNoTrace(broker, id, lease);
   checkHistory(await eventsOf(client(broker.url), id), "live");
 });
 
-test("while the second worker works, a late reply changes nothing, and the second's counts", async () => {
+test("a late reply changes nothing while the second worker works, and the second worker's reply counts", async () => {
   const broker = await startBroker();
   const api = client(broker.url);
   const { id, lease } = await overslept(broker);
@@ -107,7 +107,7 @@ test("while the second worker works, a late reply changes nothing, and the secon
   checkHistory(await eventsOf(api, id), "finished");
 });
 
-test("when the second worker has finished, a late reply changes nothing, even with the same words", async () => {
+test("a late reply changes nothing after the second worker's, even with the same text", async () => {
   const broker = await startBroker();
   const api = client(broker.url);
   const { id, lease } = await overslept(broker);
@@ -117,7 +117,7 @@ test("when the second worker has finished, a late reply changes nothing, even wi
   checkHistory(await eventsOf(api, id), "finished");
 });
 
-test("when it was canceled meanwhile, a late reply changes nothing", async () => {
+test("a late reply changes nothing after a cancel", async () => {
   const broker = await startBroker();
   const api = client(broker.url);
   const { id, lease } = await overslept(broker);
@@ -126,7 +126,7 @@ test("when it was canceled meanwhile, a late reply changes nothing", async () =>
   checkHistory(await eventsOf(api, id), "finished");
 });
 
-test("past its lease but before the sweep saw it, the first worker's reply still counts", async () => {
+test("a reply after the lease's end but before the sweep noticed still counts", async () => {
   const broker = await startBroker();
   const api = client(broker.url);
   await api.agent("scout");

@@ -3,7 +3,7 @@ import { client, startBroker } from "../support/broker.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 import { until } from "../support/until.ts";
 
-test("when memory is short new work is refused, work in flight goes on, and room brings new work back", async () => {
+test("when memory is short new work is refused, work in progress continues, and new work is accepted once there is room", async () => {
   const { redis, target } = await startOwnRedis();
   const { url } = await startBroker({ redis: target });
   const api = client(url);
@@ -21,7 +21,7 @@ test("when memory is short new work is refused, work in flight goes on, and room
   expect(refused).toMatchObject({ status: 503, body: { code: "overloaded", retryable: true } });
   expect(refused.headers.get("retry-after")).toBe("5");
 
-  // Past the mark and up to the brim: the holder still beats, reports and replies.
+  // Beyond the threshold, until Redis is full: the holder can still send heartbeats and progress, and reply.
   for (let n = 41; (await redis.set(`filler:${n}`, filler).catch(() => null)) !== null; n += 1);
   expect((await api.heartbeat(lease_id, { progress: { message: "still here" } })).status).toBe(200);
   expect((await api.reply(lease_id)).body.outcome).toBe("matched");

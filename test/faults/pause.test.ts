@@ -27,7 +27,7 @@ test("Redis stopped for 5 s while 50 leases of 3 s are held: at most one redeliv
   let held = 0;
   let beating = 0;
   let finish = false;
-  /** Holds one lease at a time, beats while it works, and lets go of what it is told is gone. */
+  /** Holds one lease at a time, sends heartbeats while it works, and drops a lease that is lost. */
   const worker = async (n: number) => {
     while (matched.length < LEASES) {
       const { leases } = (await insist(() => at(n).lease("scout", { wait_seconds: 1 }))).body;
@@ -57,7 +57,7 @@ test("Redis stopped for 5 s while 50 leases of 3 s are held: at most one redeliv
   own.signal("SIGSTOP");
   await sleep(PAUSE_MS);
   own.signal("SIGCONT");
-  // Every lease is beaten for again, by its holder or by the next.
+  // Every lease gets further heartbeats, from its holder or from the next one.
   const before = beating;
   await until(() => beating >= before + 2 * LEASES, { timeoutMs: 20_000, what: "50 beating leases" });
   finish = true;

@@ -1,6 +1,6 @@
 /**
- * Races from two gateways, five hundred of each: one winner each time, told by the record; the loser gets the right
- * code, and the stream has no gap and one end.
+ * Races from two gateways, five hundred of each kind. Each has one winner, which the record shows; the loser gets the
+ * right code, and the stream has no gap and one end.
  */
 import { expect, test } from "vitest";
 import type { Gateway } from "../../src/app.ts";
@@ -36,7 +36,7 @@ async function setup() {
   const scout = await agent("scout");
   let round = 0;
 
-  /** So many delegations of one context. */
+  /** One delegation for each target, all with one context. */
   const delegate = async (more: object = {}, targets: readonly string[] = Array(AT_ONCE).fill("scout")) => {
     round += 1;
     const context_id = `race-${round}`;
@@ -56,7 +56,7 @@ async function setup() {
     }
     return { context_id, runners };
   };
-  /** What became of a context's delegations, by id. */
+  /** The delegations of a context, by id. */
   const records = async (context_id: string) => {
     const { delegations } = await see(`/v1/delegations?context_id=${context_id}&limit=100`);
     return new Map<string, Told["body"]>(delegations.map((one: { id: string }) => [one.id, one]));
@@ -88,14 +88,14 @@ async function setup() {
   };
 }
 
-/** Both at once, either first. */
+/** Starts both at once, in either order. */
 async function both<A, B>(first: boolean, a: () => Promise<A>, b: () => Promise<B>): Promise<[A, B]> {
   if (first) return Promise.all([a(), b()]);
   const later = b();
   return Promise.all([a(), later]);
 }
 
-/** Sends one each to all runners, alternating the gateways; `then` joins in when so many were answered. */
+/** Sends one request for each runner, alternating the gateways; `then` starts once a number of them were answered. */
 async function joined(
   runners: readonly Runner[],
   after: number,
@@ -129,7 +129,7 @@ const lost = (reason: string) => [409, "lease_lost", reason];
 const NOT_OPEN = [409, "interrupt_not_open", null];
 const FINISHED = [409, "already_finished", null];
 
-/** Every kind of end was seen: it was a race. */
+/** Asserts that every kind of winner was seen, so that it was a race. */
 function winners() {
   const wins = new Map<string, number>();
   return {
@@ -171,7 +171,7 @@ test("reply and expiry", { timeout: PATIENCE_MS }, async () => {
   const { clock, scout, say, lined, records, check, sweep } = await setup();
   const wins = winners();
   for (let round = 0; round < ROUNDS; round += 1) {
-    // In turn: the deadline of the whole passes, and that of its last lease.
+    // In turn: the delegation's deadline passes, or its last lease ends.
     const isWhole = round % 2 === 0;
     const { context_id, runners } = await lined(isWhole ? { ttl_seconds: 100 } : { max_attempts: 1 }, {
       lease_seconds: isWhole ? 1000 : 100,
@@ -194,7 +194,7 @@ test("reply and expiry", { timeout: PATIENCE_MS }, async () => {
   wins.expect("completed", "failed");
 });
 
-/** Leases that asked, and the id of what they asked. */
+/** Leases that asked a question, with the id of the question. */
 async function asking(
   { scout, say }: Awaited<ReturnType<typeof setup>>,
   runners: readonly Runner[],
@@ -298,7 +298,8 @@ test("two leases of one ticket", { timeout: PATIENCE_MS }, async () => {
   for (const name of names) await agent(name);
   for (let round = 0; round < ROUNDS; round += 1) {
     const { ids } = await delegate({}, names);
-    // Half by polls, which the queue tells apart; half by the writer alone, as if the queue had told both.
+    // Half by polls, which the queue gives different tickets; half by the writer alone, as if the queue had given
+    // both the same.
     const isPolled = round % 2 === 0;
     await Promise.all(
       ids.map(async (id, n) => {

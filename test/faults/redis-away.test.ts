@@ -1,4 +1,4 @@
-/** Redis goes away in every way that a network knows, and comes back. Limit: on one machine. */
+/** Redis goes away in every way that a network allows, and returns. All on one machine. */
 import { expect, inject, test, vi } from "vitest";
 import type { RedisTarget } from "../../src/redis/connect.ts";
 import { type Answer, as, client, request, startBroker } from "../support/broker.ts";
@@ -11,7 +11,7 @@ import { openStream } from "../support/sse.ts";
 import { type Subscriber, subscribe } from "../support/subscriber.ts";
 import { until } from "../support/until.ts";
 
-/** How long an answer may take, and how long after Redis is back all must work again. */
+/** How long an answer may take, and how soon after Redis' return everything must work again. */
 const ANSWER_MS = 3_000;
 const BACK_MS = 3_000;
 const WAVE_MS = 700;
@@ -21,7 +21,7 @@ interface Said {
   readonly what: string;
   readonly answer: Answer | null;
   readonly tookMs: number;
-  /** What was on its way when Redis came back may have been answered by it. */
+  /** A request that was in transit when Redis returned may have been answered by it. */
   readonly ended: boolean;
 }
 
@@ -44,14 +44,14 @@ interface Trouble {
   readonly end: () => Promise<void>;
 }
 
-/** A gateway behind a proxy; beside it one that is never in trouble and looks on, on the same database. */
+/** A gateway behind a proxy, and on the same database a gateway that is never in trouble and observes. */
 async function startBehindProxy() {
   const proxy = await startProxy(inject("redisSocket"));
   const broker = await startBroker();
   return { ...broker, proxy, target: { url: `redis://127.0.0.1:${proxy.port}/${broker.db}` } };
 }
 
-/** What waits would wait on if it came through; asked first, so that it is answered before the trouble ends. */
+/** Calls that would wait if they reached Redis; sent first, so that they are answered before the fault ends. */
 function askWaiting(url: string, own: string, lease: string) {
   const api = client(url);
   return {
@@ -61,7 +61,7 @@ function askWaiting(url: string, own: string, lease: string) {
   };
 }
 
-/** Everything that needs Redis; each is answered in time, while Redis is away by 503. */
+/** Every call that needs Redis; each is answered in time, and with 503 while Redis is away. */
 function ask(url: string, own: string, lease: string, token: string, key: string) {
   const api = client(url);
   const agent = client(url, token);
@@ -88,7 +88,7 @@ function ask(url: string, own: string, lease: string, token: string, key: string
   };
 }
 
-/** All that is said while Redis is away is right, and soon after everything works again. */
+/** Every answer while Redis is away is right, and soon after its return everything works again. */
 async function goThrough(redis: RedisTarget, trouble: Trouble, lastsMs: number): Promise<void> {
   const gateway = await startGatewayProcess(0, { redis, sweepEveryMs: 500, logLevel: "silent" });
   const { url } = gateway;
@@ -100,7 +100,7 @@ async function goThrough(redis: RedisTarget, trouble: Trouble, lastsMs: number):
   const stream = subscribe([url], token);
   await until(() => stream.events.length === 2);
   const parked = insist(() => api.lease("parked", { wait_seconds: 60 }), 60_000);
-  // Its failure, if any, is met below.
+  // Its failure, if any, is checked below.
   parked.catch(() => {});
   await until(async () => (await api.call("GET", "/v1/agents/parked")).body.presence.pollers === 1);
 
@@ -139,11 +139,11 @@ async function goThrough(redis: RedisTarget, trouble: Trouble, lastsMs: number):
     expect([200, 202]).toContain(status);
     checkHistory(await eventsOf(api, body.id), "live");
   }
-  // No key made two, and none of the rest was kept by halves.
+  // No key made two delegations, and no other submit was stored in part.
   const { leases } = (await api.lease("scout", { max: 32 })).body;
   const tasks = leases.map((one: { delegation: { task_preview: string } }) => one.delegation.task_preview);
   expect(new Set(tasks).size).toBe(tasks.length);
-  // An unhandled rejection would have ended it.
+  // An unhandled rejection would have ended the process.
   expect(gateway.isAlive()).toBe(true);
 }
 
@@ -180,7 +180,7 @@ async function goThroughProxy(kind: Fault, lastsMs: number): Promise<void> {
   await goThrough(redis, { begin: () => proxy.fault(kind), end: proxy.heal }, lastsMs);
 }
 
-test("Redis is stopped: 503 within 3 s, and all works again within 3 s of its going on", async () => {
+test("Redis is stopped: 503 within 3 s, and all works again within 3 s of its return", async () => {
   const own = await startOwnRedis();
   const begin = async () => own.signal("SIGSTOP");
   const end = async () => own.signal("SIGCONT");
@@ -206,7 +206,7 @@ test.each([
   120_000,
 );
 
-test("a poll parked while the wakes were swallowed hears of work at another gateway within 3 s", async () => {
+test("a poll parked while wakes were lost gets work from another gateway within 3 s", async () => {
   const { url, target: redis, proxy } = await startBehindProxy();
   const behind = await startGatewayProcess(0, { redis, logLevel: "silent" });
   const api = client(url);
@@ -222,7 +222,7 @@ test("a poll parked while the wakes were swallowed hears of work at another gate
   expect(performance.now() - healedAt).toBeLessThan(BACK_MS);
 }, 120_000);
 
-/** The gateway behind the proxy in this process, so that Redis can go away in the middle of a request. */
+/** A gateway behind the proxy, in this process, so that Redis can go away in the middle of a request. */
 async function startWithin() {
   const { proxy, target, ...broker } = await startBehindProxy();
   const { gateway, url } = await broker.another({ redis: target, sweepEveryMs: 500 });
@@ -233,7 +233,7 @@ async function startWithin() {
   return { ...broker, direct: client(broker.url), api: client(url), writer, tickets, proxy, hold, heal };
 }
 
-/** Redis goes away right before this move is sent. */
+/** Redis goes away just before this move is sent. */
 function holdBefore(move: string, { writer, hold }: Awaited<ReturnType<typeof startWithin>>): void {
   const original = writer.move.bind(writer);
   const spy = vi.spyOn(writer, "move").mockImplementation(async (command) => {
@@ -245,14 +245,14 @@ function holdBefore(move: string, { writer, hold }: Awaited<ReturnType<typeof st
   });
 }
 
-/** The next poll has this delegation in time, its first attempt not spent. */
+/** The next poll gets this delegation in time, as its first attempt. */
 async function expectHandedOut(api: ReturnType<typeof client>, id: string): Promise<void> {
   const [lease] = (await insist(() => api.lease("scout", { wait_seconds: BACK_MS / 1_000 }), BACK_MS)).body
     .leases;
   expect(lease).toMatchObject({ attempt: 1, delegation: { id } });
 }
 
-test("a request that is caught between two commands is answered within 3 s", async () => {
+test("a request that is interrupted between two commands is answered within 3 s", async () => {
   const { api, tickets, hold, heal } = await startWithin();
   const { id } = (await api.delegate("scout")).body;
   const discard = tickets.discard.bind(tickets);
@@ -267,7 +267,7 @@ test("a request that is caught between two commands is answered within 3 s", asy
   expect(took).toBeLessThan(ANSWER_MS);
 });
 
-test("a delegation whose acceptance was unknown is handed out within 3 s of its retry", async () => {
+test("a delegation whose acceptance was unknown is leased within 3 s of its retry", async () => {
   const within = await startWithin();
   const { api, heal } = within;
   holdBefore("submit", within);
@@ -279,8 +279,8 @@ test("a delegation whose acceptance was unknown is handed out within 3 s of its 
   await expectHandedOut(api, body.id);
 });
 
-// Whoever delegated has the answer and will not ask again; the sweep would make the ticket after 5 s.
-test("an accepted delegation whose ticket the queue refused is handed out within 3 s of its mending", async () => {
+// The delegator has its answer and does not retry; the sweep would make the ticket after 5 s.
+test("an accepted delegation whose ticket the queue refused is leased within 3 s of the queue's repair", async () => {
   const { api, redis } = await startWithin();
   const prioritized = "{errand:0}:q:scout:prioritized";
   await redis.set(prioritized, "not what BullMQ keeps there");
@@ -290,9 +290,9 @@ test("an accepted delegation whose ticket the queue refused is handed out within
   await expectHandedOut(api, body.id);
 });
 
-// Held: it arrives once Redis is back. Its answer swallowed: it was granted at once.
+// hold: the command arrives once Redis is back. swallow-answers: the lease was granted at once.
 test.each(["hold", "swallow-answers"] as const)(
-  "a lease whose grant was not heard of goes back, no attempt spent: %s",
+  "a lease whose grant got no answer is returned, no attempt spent: %s",
   async (fault) => {
     const { api, writer, proxy, heal } = await startWithin();
     const { id } = (await api.delegate("scout")).body;
@@ -307,7 +307,7 @@ test.each(["hold", "swallow-answers"] as const)(
   },
 );
 
-test("a poll that could not look at the queue leaves the wake to the next", async () => {
+test("a poll whose fetch failed leaves the wake to the next poll", async () => {
   const { api, direct, writer } = await startWithin();
   const polls = [api.lease("scout", { wait_seconds: 3 }), api.lease("scout", { wait_seconds: 3 })];
   await until(async () => (await direct.call("GET", "/v1/agents/scout")).body.presence.pollers === 2);
@@ -328,7 +328,7 @@ test("HEAD of a stream does not end the gateway when Redis is away", async () =>
   expect(behind.isAlive()).toBe(true);
 });
 
-test("SIGTERM while Redis is away ends a gateway at once when nothing is in flight", async () => {
+test("SIGTERM while Redis is away ends a gateway at once if no request is in progress", async () => {
   const { target: redis, proxy } = await startBehindProxy();
   const behind = await startGatewayProcess(0, { redis, logLevel: "silent" });
   await proxy.fault("refuse");

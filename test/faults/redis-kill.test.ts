@@ -11,20 +11,20 @@ const AGENTS = 8;
 const BETWEEN_KILLS = 60;
 
 test.each(["always", "everysec"] as const)(
-  "kill -9 of Redis under load, %s: what was acknowledged is there",
+  "kill -9 of Redis under load, %s: acknowledged work is there",
   async (fsync) => {
     const own = await startOwnRedis(fsync);
     const { url, another } = await startBroker({ redis: own.target, sweepEveryMs: 100 });
     const second = (await another()).url;
     const urls = [url, second];
     const names = Array.from({ length: AGENTS }, (_, n) => `agent-${n}`);
-    // Retries of what was unknown may cost leases, never the delegation.
+    // Retries of unknown outcomes may cost leases, never the delegation.
     const spec = { limits: { max_attempts: 50, lease_seconds: 1 }, backoff: { initial_ms: 0 } };
     for (const name of names) await client(url).agent(name, spec);
     const alice = await as(url, "caller:alice");
     const subscribers = [subscribe([url], alice.token), subscribe([second, url], alice.token)];
 
-    /** What a client was told, by delegation id. */
+    /** The answers that clients received, by delegation id. */
     const accepted = new Map<string, string>();
     const matched = new Map<string, string>();
     let unknown = 0;
@@ -52,7 +52,7 @@ test.each(["always", "everysec"] as const)(
         for (const { lease_id, delegation } of leases) {
           const text = `answer to ${delegation.task_preview}`;
           const reply = await insist(() => api.reply(lease_id, { text }));
-          // Its lease may have run out over the retries; then another worker's reply counts.
+          // Its lease may have expired during the retries; then another worker's reply counts.
           if (reply.status === 200) matched.set(delegation.id, text);
           else expect(reply.body.code).toBe("lease_lost");
         }
@@ -73,7 +73,7 @@ test.each(["always", "everysec"] as const)(
     enough = true;
     await load;
 
-    // The kills came in the middle of something, and there was much to lose.
+    // The kills interrupted work, and there was much to lose.
     expect(unknown).toBeGreaterThan(0);
     expect(accepted.size).toBeGreaterThan((KILLS + 1) * BETWEEN_KILLS);
     const kept = new Map<string, string>();

@@ -12,7 +12,7 @@ const AGENTS = 10;
 
 type Seen = { id: string; delegation_id: string };
 
-/** Polls for pages from the beginning, `urls` in turn; a cut poll is sent again with the cursor that it had. */
+/** Polls for pages from the beginning, at each of `urls` in turn; a cut poll is repeated with the same cursor. */
 function pollPages(urls: readonly string[], token: string) {
   const events: Seen[] = [];
   const stopped = new AbortController();
@@ -116,7 +116,7 @@ test("cut 50 times during 2 000 delegations, through two gateways in turn: every
     expect(histories.size).toBe(DELEGATIONS);
     for (const history of histories.values()) checkHistory(history, "finished");
   }
-  // Both forms stand at the same cursor, and nothing is behind it.
+  // Both forms have the same cursor, and nothing follows it.
   expect(pages.cursor()).toBe(stream.cursor());
   const rest = await alice.call("GET", `/v1/events?after=${stream.cursor()}`, undefined, {
     accept: "application/json",

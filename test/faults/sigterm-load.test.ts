@@ -11,7 +11,7 @@ type Api = ReturnType<typeof client>;
 const AGENTS = 6;
 const LOAD = 120;
 
-/** What a stop may do to a request: the next gateway is asked. */
+/** A stopping gateway may refuse a request; the client then uses the other gateway. */
 const isRefused = (error: unknown): boolean => codeOf(error) === "ECONNREFUSED";
 
 function codeOf(error: unknown): string {
@@ -19,7 +19,7 @@ function codeOf(error: unknown): string {
   return cause instanceof Error && "code" in cause ? String(cause.code) : "";
 }
 
-test("SIGTERM of one of two gateways under load: exit 0 within 10 s, nothing fails, nothing is lost", async () => {
+test("SIGTERM of one of two gateways under load: exit 0 within 10 s, no request fails, no work is lost", async () => {
   const dir = freshDir();
   const stays = await serveIn(dir);
   const leaves = await serveIn(dir);
@@ -31,7 +31,7 @@ test("SIGTERM of one of two gateways under load: exit 0 within 10 s, nothing fai
   let refused = 0;
   let stopped = false;
   let enough = false;
-  /** First at the one that leaves, until it says that it does, then at the other. */
+  /** First at the gateway that stops, until it says so, then at the other. */
   const send = async (what: string, call: (api: Api) => Promise<Answer>): Promise<Answer | null> => {
     const [first = stays, ...others] = refused > 0 ? [stays] : [leaves, stays];
     const ask = async (url: string): Promise<Answer | "refused"> => {
@@ -85,7 +85,7 @@ test("SIGTERM of one of two gateways under load: exit 0 within 10 s, nothing fai
       await send("wait", (api) => api.get(id, "?wait_seconds=5"));
     }
   };
-  // By SSE and by JSON, both going on at the other gateway with the cursor that they had.
+  // By SSE and by JSON; both continue at the other gateway from their cursor.
   const stream = subscribe([leaves.url, stays.url], token);
   const endsCleanly = fetch(`${leaves.url}/v1/events`, {
     headers: { accept: "text/event-stream", authorization: `Bearer ${token}` },
@@ -115,7 +115,7 @@ test("SIGTERM of one of two gateways under load: exit 0 within 10 s, nothing fai
   await until(() => replied.size > size + LOAD, { timeoutMs: 20_000, what: "load at the other" });
   enough = true;
   await load;
-  // Not broken off: the end of the body arrived.
+  // Not cut off: the end of the body arrived.
   expect(await endsCleanly).toContain("DELEGATION_COMPLETE");
 
   expect(failures).toEqual([]);
@@ -136,7 +136,7 @@ test("SIGTERM of one of two gateways under load: exit 0 within 10 s, nothing fai
   expect((await request(stays.url, "GET", "/readyz", { token: null })).status).toBe(200);
 }, 120_000);
 
-test("a connection that was used before the stop gets an answer that says so", async () => {
+test("a connection that was used before the stop gets a shutting_down answer", async () => {
   const { url, token, child } = await serveIn(freshDir());
   const api = client(url, token);
   await api.agent("scout");

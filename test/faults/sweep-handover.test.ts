@@ -2,10 +2,10 @@ import { expect, test, vi } from "vitest";
 import { client, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
 
-/** For how long what one gateway took is left to it. */
+/** How long records that one gateway took are left to it. */
 const LEFT_MS = 2_000;
 
-test("what a gateway took is left to it for 2 s; when it died with it, another takes it", async () => {
+test("records that a gateway took are left to it for 2 s; if it died, another gateway takes them", async () => {
   const { url, clock, gateway, another } = await startBroker();
   const second = await another();
   const api = client(url);
@@ -28,7 +28,7 @@ test("what a gateway took is left to it for 2 s; when it died with it, another t
   checkHistory(await eventsOf(api, id), "finished");
 });
 
-test("two gateways that sweep at once handle each record once between them", async () => {
+test("two gateways that sweep at once handle each record once", async () => {
   const { url, clock, gateway, another } = await startBroker();
   const second = await another();
   const api = client(url);

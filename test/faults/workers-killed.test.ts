@@ -10,7 +10,7 @@ const DELEGATIONS = 1_000;
 const WORKERS = 10;
 const KILLS = 20;
 
-test("1 000 delegations to 50 agents while 20 worker processes are killed: all end, once each", async () => {
+test("1 000 delegations to 50 agents while 20 worker processes are killed: all end, each once", async () => {
   const { url, redis } = await startBroker({ sweepEveryMs: 100 });
   const api = client(url);
   const names = Array.from({ length: AGENTS }, (_, n) => `agent-${n}`);
@@ -41,7 +41,7 @@ test("1 000 delegations to 50 agents while 20 worker processes are killed: all e
     expect(status).toBe(202);
     ids.push(body.id);
     if (n % (DELEGATIONS / KILLS) === DELEGATIONS / KILLS - 1) {
-      // Killed while leases are held, so that some die with their worker.
+      // Killed while leases are held, so that some leases lose their worker.
       await until(async () => (await working()) > 0 || (await allDone(api, ids)), { timeoutMs: 10_000 });
       const index = killed % WORKERS;
       workers[index]?.kill("SIGKILL");
