@@ -16,7 +16,7 @@ async function setup() {
   return { ...broker, api, alice, failed };
 }
 
-test("what failed is delegated anew, once: the same work, for the same delegator", async () => {
+test("a failed delegation is redriven once: the same work, for the same delegator", async () => {
   const { alice, api, failed } = await setup();
   const message = { messageId: "mine", parts: [{ text: "dig" }, { data: { depth: 3 } }] };
   const id = await failed("broken", { message, priority: 7, metadata: { a: 1 }, context_id: "ctx-1" });
@@ -38,7 +38,7 @@ test("what failed is delegated anew, once: the same work, for the same delegator
   expect((await api.lease("scout")).body.leases[0].delegation.id).toBe(again.body.id);
 });
 
-test("only what failed, and only for the delegator and the operator", async () => {
+test("only a failed delegation can be redriven, and only by its delegator and the operator", async () => {
   const { url, alice, api, failed, redis } = await setup();
   const id = await failed();
   expect((await (await as(url, "approver:ann")).redrive(id)).body.code).toBe("forbidden");
@@ -51,7 +51,7 @@ test("only what failed, and only for the delegator and the operator", async () =
   expect((await alice.redrive(live)).body.code).toBe("wrong_state");
 });
 
-test("a redrive that was refused may be asked for again", async () => {
+test("a redrive that was refused can be tried again", async () => {
   const { api, alice, failed } = await setup();
   const id = await failed();
   await api.agent("scout", { limits: { max_waiting: 1 } });
@@ -61,7 +61,7 @@ test("a redrive that was refused may be asked for again", async () => {
   expect((await api.redrive(id)).status).toBe(202);
 });
 
-test("a redrive has the time that the failed one had, also when its deadline is years away", async () => {
+test("a redrive gets the time that the failed delegation had, also when its deadline is years away", async () => {
   const { api, failed } = await setup();
   const deadline = new Date(Date.now() + 3 * 365 * 86_400_000).toISOString();
   const id = await failed("broken", { deadline });
@@ -72,7 +72,7 @@ test("a redrive has the time that the failed one had, also when its deadline is 
   expect(off).toBeLessThan(60_000);
 });
 
-test("in bulk one that is refused, or cannot be read, does not stop the others", async () => {
+test("in bulk, a delegation that is refused or cannot be read does not stop the others", async () => {
   const { url, api, failed, redis, gateway } = await setup();
   const first = await failed();
   const bob = await as(url, "caller:bob");
@@ -123,7 +123,7 @@ test("in bulk: the newest first, by code and age, each once, page by page", asyn
   ).toBe(403);
 });
 
-test("a batch: each accepted or refused on its own, in order, with keys that find their first", async () => {
+test("a batch: each item is accepted or refused on its own, in order; a repeated key finds its first delegation", async () => {
   const { api, alice } = await setup();
   await api.agent("smith", { accepts_from: [] });
   const delegations = [
@@ -162,7 +162,7 @@ test("a batch: each accepted or refused on its own, in order, with keys that fin
   expect((await alice.call("POST", "/v1/delegations/batch", { delegations: many })).status).toBe(400);
 });
 
-test("a batch tells when to come back, where a queue is full", async () => {
+test("a batch says when to retry if a queue is full", async () => {
   const { api, alice } = await setup();
   await api.agent("scout", { limits: { max_waiting: 1 } });
   const delegations = [1, 2].map((n) => ({ target: "scout", task: `${n}` }));
@@ -173,7 +173,7 @@ test("a batch tells when to come back, where a queue is full", async () => {
   });
 });
 
-test("redriving changes nothing of what failed, not even when it is forgotten", async () => {
+test("a redrive changes nothing of the failed delegation, and survives its deletion", async () => {
   const { api, failed, clock } = await setup();
   const id = await failed();
   const before = (await api.get(id)).body;
@@ -182,7 +182,7 @@ test("redriving changes nothing of what failed, not even when it is forgotten", 
   expect((await api.get(id)).body).toEqual(before);
 });
 
-test("in bulk: what was refused is told by the rest, and redriven by the next call", async () => {
+test("in bulk: the next call redrives the delegations that the first call left over", async () => {
   const { api, failed } = await setup();
   const ids = [await failed(), await failed(), await failed()];
   await api.agent("scout", { limits: { max_waiting: 1, max_attempts: 1 } });

@@ -1,4 +1,4 @@
-/** A question and its approval, where none of those who take part lives to see the whole of it. */
+/** A question and its approval; no participating process lives through all of it. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -12,9 +12,9 @@ const SCRIPT = fileURLToPath(new URL("../support/child-role.mjs", import.meta.ur
 
 interface Part {
   readonly child: ChildProcess;
-  /** What it has told so far. */
+  /** Everything it has reported so far. */
   readonly told: ReturnType<typeof JSON.parse>[];
-  /** Resolves with the first thing that it tells under this name. */
+  /** Resolves with the first report under this name. */
   readonly hears: (name: string) => Promise<ReturnType<typeof JSON.parse>>;
   readonly ended: Promise<number | null>;
 }
@@ -38,7 +38,7 @@ function play(role: string, ...args: readonly string[]): Part {
   return { child, told, hears, ended };
 }
 
-test("an approval that comes late, from elsewhere, after asker and delegator are gone", {
+test("a late approval from another process, after the asking worker and the delegator have exited", {
   timeout: 60_000,
 }, async () => {
   const { url } = await startGatewayProcess(await freshDb(), { sweepEveryMs: 100 });
@@ -55,11 +55,11 @@ test("an approval that comes late, from elsewhere, after asker and delegator are
   const delegator = play("delegator", url, alice.token);
   const id = await delegator.hears("id");
 
-  // The delegator's stream ends with the question; its process goes.
+  // The delegator's stream ends with the question; its process exits.
   const interrupt_id = await asker.hears("interrupt_id");
   expect(await delegator.hears("left_at")).toBe("input_required");
   expect(await delegator.ended).toBe(0);
-  // The asker dies without a word.
+  // The asking worker is killed.
   asker.child.kill("SIGKILL");
   expect(await asker.ended).toBeNull();
   expect((await api.get(id)).body).toMatchObject({
@@ -70,7 +70,7 @@ test("an approval that comes late, from elsewhere, after asker and delegator are
     interrupt: { id: interrupt_id },
   });
 
-  // Another worker of the agent waits already; a third process approves.
+  // Another worker of the agent already waits; a third process approves.
   const worker = play("agent", url, scout.token, "second");
   const approver = play("approver", url, ann.token);
   expect(await approver.hears("answered")).toBe(interrupt_id);

@@ -24,7 +24,7 @@ async function setup(options: Parameters<typeof startBroker>[0] = {}) {
   return { ...broker, api, alice, leased };
 }
 
-test("a question and the end are called back, signed by every secret, as the events they are", async () => {
+test("the question and the end are called back: the events themselves, signed with every secret", async () => {
   const { api, alice, leased, log } = await setup();
   const { url, received } = await startReceiver();
   const { made, id, lease } = await leased({ url, secret: [SECRET, NEXT], token: "let-me-in" });
@@ -57,7 +57,7 @@ test("a question and the end are called back, signed by every secret, as the eve
   for (const secret of [SECRET, NEXT, "let-me-in", "/hook"]) expect(log.join("\n")).not.toContain(secret);
 });
 
-test("a call that fails is made again, with the same id, until it is taken", async () => {
+test("a failed call is retried with the same id until it succeeds", async () => {
   const { api, leased } = await setup();
   const { url, received } = await startReceiver((count) => [500, 302, 429, 204][count - 1] ?? 204);
   const { id, lease } = await leased({ url, secret: SECRET });
@@ -66,7 +66,7 @@ test("a call that fails is made again, with the same id, until it is taken", asy
   expect(new Set(received.map(({ headers }) => headers["webhook-id"]))).toEqual(new Set([`evt_${id}_3`]));
 });
 
-test("410 ends the calls; so does a day of failures", async () => {
+test("410 ends the retries; so does a day of failures", async () => {
   const { api, leased, clock, log } = await setup();
   const gone = await startReceiver(() => 410);
   const one = await leased({ url: gone.url });
@@ -81,7 +81,7 @@ test("410 ends the calls; so does a day of failures", async () => {
   await until(() => log.filter((line) => line.includes("callback given up")).length === 2);
   const calls = down.received.length;
   await api.reply((await leased({ url: down.url })).lease);
-  // The next of another delegation is through while nothing more comes of the old.
+  // A call for another delegation succeeds, while the first one is not called again.
   await until(() => down.received.length > calls);
   expect(down.received.slice(calls).some(({ body }) => body.includes(two.id))).toBe(false);
   expect(gone.received).toHaveLength(1);
@@ -115,7 +115,7 @@ test.each([
   expect((await api.call("GET", "/v1/delegations")).body.delegations).toEqual([]);
 });
 
-test("a name that leads to a private address is not dialled; allowed by name, or by the address, it is", async () => {
+test("a name that resolves to a private address is not dialled, unless its name or the address is allowed", async () => {
   const answers = async (allow: string[]) => {
     const resolved: string[] = [];
     const broker = await setup({
@@ -137,10 +137,10 @@ test("a name that leads to a private address is not dialled; allowed by name, or
   expect(await answers(["127.0.0.0/8"])).toBe(true);
 });
 
-test("a call that its gateway died with is taken over by another", async () => {
+test("another gateway takes over a call whose gateway died", async () => {
   const { api, leased, gateway, another } = await setup();
   const { url, received } = await startReceiver();
-  // Popped by a gateway that is no more.
+  // Taken by a gateway that has died.
   await gateway.broker.outbound.stop(0);
   const { lease } = await leased({ url });
   await api.reply(lease);
@@ -151,7 +151,7 @@ test("a call that its gateway died with is taken over by another", async () => {
   await until(() => received.length === 1);
 });
 
-test("a call that its gateway did not live to queue is queued by the sweep, once", async () => {
+test("the sweep queues a call that its gateway died before queueing, once", async () => {
   const { api, leased, gateway, clock } = await setup();
   const { url, received } = await startReceiver();
   const { lease } = await leased({ url });
@@ -168,7 +168,7 @@ test("a call that its gateway did not live to queue is queued by the sweep, once
   expect(added).not.toHaveBeenCalled();
 });
 
-test("what was called back stays finished when it was, and owes nothing more", async () => {
+test("a successful call changes no instant of the finished delegation, and leaves no delivery pending", async () => {
   const { api, leased, gateway, clock, redis } = await setup();
   const { url, received } = await startReceiver();
   const { id, lease } = await leased({ url });
@@ -183,7 +183,7 @@ test("what was called back stays finished when it was, and owes nothing more", a
   expect(received).toHaveLength(1);
 });
 
-test("a delegator with many hosts that do not answer keeps half the places", async () => {
+test("a delegator with many silent hosts uses at most half of the concurrent calls", async () => {
   const { url, api, leased } = await setup();
   let release = () => {};
   const answered = new Promise<number>((resolve) => {
@@ -205,7 +205,7 @@ test("a delegator with many hosts that do not answer keeps half the places", asy
   await until(() => calls() === 30, { timeoutMs: 30_000 });
 }, 120_000);
 
-test("a host that does not answer keeps a few places, and the calls to others go on", async () => {
+test("a silent host uses only a few of the concurrent calls, and calls to other hosts continue", async () => {
   const { api, leased } = await setup();
   let release = () => {};
   const answered = new Promise<number>((resolve) => {
@@ -226,7 +226,7 @@ test("a host that does not answer keeps a few places, and the calls to others go
   });
 }, 150_000);
 
-test("a gateway whose clock is two days ahead does not give a failed call up", async () => {
+test("a gateway whose clock is two days ahead does not give up a failed call", async () => {
   const triedFor: number[] = [];
   const { api, leased } = await setup({ callbackRetryMs: (ms) => triedFor.push(ms) * 10 });
   const { url, received } = await startReceiver((count) => (count === 1 ? 503 : 204));

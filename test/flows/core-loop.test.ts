@@ -4,7 +4,7 @@ import { eventPageSchema } from "../../src/schema/event.ts";
 import { leasesSchema, replySchema } from "../../src/schema/lease.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 
-test("a caller delegates, an agent leases, reports and replies, the caller has the answer", async () => {
+test("a caller delegates, an agent leases, reports progress and replies, and the caller gets the reply", async () => {
   const { url } = await startBroker();
   const admin = client(url);
   expect((await admin.agent("scout")).status).toBe(201);

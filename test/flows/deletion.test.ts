@@ -1,4 +1,4 @@
-/** An agent that is deleted with all that hangs on it. */
+/** The deletion of an agent, with everything that depends on it. */
 import { expect, test } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
@@ -26,7 +26,7 @@ test.each([1, 5])(
     const waiting = (await alice.delegate("lead")).body.id;
     const child = await leased(lead, scout, "scout", { parent_id: root.id });
     const grandchild = (await scout.delegate("smith", { parent_id: child.id })).body.id;
-    // Delegated by it, but a part of nothing: that is not the agent's own work, and stays.
+    // Created by the agent without a parent: not part of its work, so it stays.
     const other = (await lead.delegate("smith")).body.id;
     const held = scout.heartbeat(child.lease, { wait_seconds: 20, progress: { done: 1 } });
     await until(async () => (await api.get(child.id)).body.progress !== null);
@@ -51,7 +51,7 @@ test.each([1, 5])(
   },
 );
 
-test("a parent lives on when the agent of its child is deleted", async () => {
+test("a parent stays alive when the agent of its child is deleted", async () => {
   const { url } = await startBroker();
   const api = client(url);
   for (const agent of ["lead", "scout"]) await api.agent(agent);

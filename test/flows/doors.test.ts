@@ -1,6 +1,6 @@
 /**
- * The same stories through every door, on both sides: the events and the record that they leave are the same, so no
- * door goes round the lifecycle. What is the teller's own (ids, instants) is taken out; see `plain`.
+ * The same stories through every API, on both sides. They must leave the same events and records, so no API bypasses
+ * the lifecycle. Values that differ by nature (ids, instants) are removed; see `plain`.
  */
 import { describe, expect, test } from "vitest";
 import { as, startBroker } from "../support/broker.ts";
@@ -12,7 +12,7 @@ interface Story {
   readonly asksAll?: true;
   readonly ends: string;
   readonly says?: string;
-  /** What happened, in short. */
+  /** The story's steps, in short. */
   readonly events: readonly string[];
 }
 
@@ -135,7 +135,7 @@ const STORIES: Readonly<Record<string, Story>> = {
   },
 };
 
-/** Ids by the members that hold them; which of a kind is the same as which other one stays to be seen. */
+/** Numbers ids by the member that holds them, so that equal ids stay recognizable as equal. */
 const KINDS: Readonly<Record<string, string>> = {
   delegation_id: "delegation",
   context_id: "context",
@@ -154,7 +154,7 @@ const answering = (message: object): unknown =>
     ? message.metadata
     : undefined;
 
-/** What was left, without what each telling has of its own. */
+/** The events and the record, without values that differ between two runs. */
 function plain(left: unknown): unknown {
   const ids = new Map<string, string>();
   const named = (kind: string, id: string): string => {
@@ -169,12 +169,12 @@ function plain(left: unknown): unknown {
     if (typeof value === "object" && value !== null) {
       return Object.fromEntries(
         Object.entries(value).flatMap(([key, one]): [string, unknown][] => {
-          // A message of A2A carries the context that it was sent in.
+          // A2A messages contain the context that they were sent in.
           if (key === "contextId" && typeof one === "string" && named("context", one) === "<context 1>")
             return [];
-          // Whose worker it is, is the worker's to say.
+          // Each worker chooses its own id.
           if (key === "worker_id") return [];
-          // A part of A2A says what it answers; its message says the same then.
+          // A part of an A2A message says which request it answers; then its message says so, too.
           if (key === "metadata" && name === "parts" && within !== undefined) {
             expect(within).toMatchObject(Object(one));
             return [];
@@ -213,7 +213,7 @@ async function told(caller: keyof typeof DELEGATING, agent: keyof typeof WORKING
   const { body: record } = await alice.get(id);
   expect(record.version).toBe(events.length);
   if (agent === "A2A replies" && record.error !== null && record.reply !== null) {
-    // A Task says why it failed in a Message, which is its reply, too; by the other doors it is the error alone.
+    // A Task gives the reason of its failure in a Message, which is also its reply; other APIs send only the error.
     expect(record.reply.parts).toEqual([{ text: record.error.message }]);
     record.reply = null;
   }
@@ -223,7 +223,7 @@ async function told(caller: keyof typeof DELEGATING, agent: keyof typeof WORKING
 const PLAIN = "the agent protocol";
 type Left = Awaited<ReturnType<typeof told>>;
 
-/** Told by REST on both sides, once. */
+/** The story with REST on both sides, run once. */
 const first = new Map<Story, Promise<Left>>();
 function firstOf(story: Story): Promise<Left> {
   const known = first.get(story) ?? told("REST by the library", PLAIN, story);
@@ -231,7 +231,7 @@ function firstOf(story: Story): Promise<Left> {
   return known;
 }
 
-/** Each door against the plain one on the other side, and pairs that have nothing plain. */
+/** Each API against REST on the other side, and pairs without REST. */
 const PAIRS = Object.keys(DELEGATING).flatMap((caller) =>
   Object.keys(WORKING)
     .filter(
@@ -245,7 +245,7 @@ const PAIRS = Object.keys(DELEGATING).flatMap((caller) =>
 );
 
 describe.each(PAIRS)("%s, worked on by %s", (caller, agent) => {
-  // The other doors of agents ask one thing at a time, and the SDK sends no metadata of parts in that form of A2A.
+  // The other agent APIs ask one question at a time, and the SDK sends no metadata of parts in this form of A2A.
   const asksAll = agent === PLAIN && caller !== "A2A 0.3 over HTTP+JSON";
   const stories = Object.entries(STORIES).filter(([, story]) => !story.asksAll || asksAll);
   test.each(stories)("%s", async (_name, story) => {

@@ -11,7 +11,7 @@ async function setup() {
   const api = client(broker.url);
   await api.agent("scout");
   const alice = await as(broker.url, "caller:alice");
-  /** One that left something everywhere. */
+  /** A finished delegation that has left data in every place. */
   const finished = async (headers?: Record<string, string>) => {
     const made = await alice.delegate("scout", { task: SECRET }, headers);
     const id = String(made.body.id);
@@ -28,7 +28,7 @@ async function setup() {
   return { ...broker, api, alice, finished, eventsAfter };
 }
 
-test("what is finished is erased at once, everywhere, and by nobody else", async () => {
+test("a finished delegation can be erased at once, everywhere, and only by its delegator and the operator", async () => {
   const { url, api, alice, finished, redis } = await setup();
   const live = String((await alice.delegate("scout")).body.id);
   const refused = (await alice.erase(live)).body;
@@ -47,20 +47,20 @@ test("what is finished is erased at once, everywhere, and by nobody else", async
   expect((await alice.events(id)).status).toBe(404);
   expect((await alice.erase(id)).body.code).toBe("delegation_not_found");
   expect((await alice.call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
-  // The key does not make it again.
+  // The idempotency key does not create it again.
   const again = await alice.delegate("scout", { task: SECRET }, { "idempotency-key": "once" });
   expect(again.body).toMatchObject({ code: "already_finished", delegation_id: id });
   const { entries } = (await api.call("GET", "/v1/audit?action=delegation.erase")).body;
   expect(entries).toMatchObject([{ by: "caller:alice", subject: id }]);
 });
 
-test("a replay goes on over what was erased: nothing is missed, and there is no RESET", async () => {
+test("a replay continues past erased events: nothing is missed, and there is no RESET", async () => {
   const { alice, finished, eventsAfter } = await setup();
   const first = await finished();
   const { cursor } = await eventsAfter("0");
   const second = await finished();
   const third = await finished();
-  // All up to the cursor goes, and its place with it.
+  // Everything up to the cursor is erased, the entry of the cursor included.
   expect((await alice.erase(first)).status).toBe(204);
   const types = (events: { type: string; delegation_id: string }[]) =>
     events.map(({ type, delegation_id }) => `${type} ${delegation_id}`);
@@ -75,7 +75,7 @@ test("a replay goes on over what was erased: nothing is missed, and there is no 
   expect(types((await eventsAfter(cursor)).events)[0]).toBe(`DELEGATION_SENT ${fourth}`);
 });
 
-test("what was trimmed is missed all the same", async () => {
+test("erasing does not hide that other events were trimmed", async () => {
   const { alice, finished, eventsAfter, redis } = await setup();
   const first = await finished();
   const { cursor } = await eventsAfter("0");
@@ -85,7 +85,7 @@ test("what was trimmed is missed all the same", async () => {
   expect((await eventsAfter(cursor)).events[0].type).toBe("RESET");
 });
 
-test("nothing is missed when all that the trimming left is erased, until more is trimmed", async () => {
+test("no RESET when everything that trimming left is erased, until more is trimmed", async () => {
   const { alice, finished, eventsAfter, redis } = await setup();
   const feed = "{errand:0}:feed:caller:alice";
   await finished();
@@ -107,7 +107,7 @@ test("nothing is missed when all that the trimming left is erased, until more is
   expect((await eventsAfter(later)).events[0].type).toBe("RESET");
 });
 
-test("children that are to be canceled are, before their parent is erased", async () => {
+test("children that a cascade is to cancel are canceled before their parent is erased", async () => {
   const { api, alice, gateway } = await setup();
   const root = String((await alice.delegate("scout")).body.id);
   const child = String((await alice.delegate("scout", { parent_id: root })).body.id);
@@ -118,7 +118,7 @@ test("children that are to be canceled are, before their parent is erased", asyn
   await until(async () => (await api.get(child)).body.state === "canceled");
 });
 
-test("what was redriven and then erased is not delegated once more", async () => {
+test("a delegation that was redriven and then erased is not redriven again", async () => {
   const { api, alice, finished, redis } = await setup();
   const failed = String((await alice.delegate("scout")).body.id);
   const [lease] = (await api.lease("scout")).body.leases;
@@ -135,6 +135,6 @@ test("what was redriven and then erased is not delegated once more", async () =>
   const bulk = await api.call("POST", "/v1/delegations/redrive", { target: "scout", limit: 10 });
   expect(bulk.body).toMatchObject({ delegations: [], refused: [{ code: "already_finished" }] });
   expect(await redis.keys(`*${anew}*`)).toEqual([]);
-  // Nor does it stand in the way of others.
+  // It does not block the redrive of others, either.
   expect((await alice.get(await finished())).body.state).toBe("completed");
 });

@@ -1,4 +1,4 @@
-/** In which order work is handed out, and that what fails for ever stands in nobody's way. */
+/** The order in which work is leased, and that work which always fails does not delay other work. */
 import { expect, test } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
@@ -12,7 +12,7 @@ async function setup(spec: unknown = {}) {
   const scout = await as(broker.url, "agent:scout");
   const send = async (task: string, priority = 5) =>
     String((await alice.delegate("scout", { task, priority })).body.id);
-  /** What is handed out now, in its order: lease id, and what it is about. */
+  /** Leases everything that can be leased now; the lease id and task of each, in order. */
   const take = async (max = 32): Promise<[lease: string, task: string][]> =>
     (await scout.lease("scout", { wait_seconds: 0, max })).body.leases.map(
       (one: { lease_id: string; delegation: { task_preview: string } }) => [
@@ -25,7 +25,7 @@ async function setup(spec: unknown = {}) {
 
 const tasks = (leases: readonly (readonly [string, string])[]) => leases.map(([, task]) => task);
 
-test("by priority, first in first out within one; what comes back is before what is new of its priority", async () => {
+test("by priority, then first in, first out; returned work comes before new work of its priority", async () => {
   const { alice, scout, send, take } = await setup();
   const ids = new Map<string, string>();
   for (let n = 0; n < 20; n += 1) ids.set(`${n % 10}.${n}`, await send(`${n % 10}.${n}`, n % 10));
@@ -48,7 +48,7 @@ test("by priority, first in first out within one; what comes back is before what
 const OTHERS = Array.from({ length: 40 }, (_, n) => `task ${n}`);
 
 test.each(["fails", "crashes"])(
-  "a task that %s for ever has exactly its attempts, and the others theirs at once",
+  "a task that always %s gets exactly its attempts, and other tasks get theirs at once",
   { timeout: 30_000 },
   async (how) => {
     const limits = { max_attempts: 4, lease_seconds: 1 };
@@ -69,7 +69,7 @@ test.each(["fails", "crashes"])(
           else if (how === "fails")
             await scout.reply(lease, { state: "failed", text: undefined, error: later });
         }
-        // Past the lease, the pause, and the time after which a ticket is looked for that only this clock delays.
+        // Past the lease, the backoff, and the ticket check of a ticket that only this clock delays.
         if (seen.length > OTHERS.length) clock.offset_ms += 30_000;
         await gateway.sweep.tick();
         return isOver();
@@ -77,7 +77,7 @@ test.each(["fails", "crashes"])(
       { timeoutMs: 20_000, what: "the end of the poison task" },
     );
     expect(seen.filter((task) => task === "poison")).toHaveLength(4);
-    // Between its first attempt and its second everybody else had their turn.
+    // Between its first and second attempt all others had their turn.
     expect(seen.slice(0, OTHERS.length + 1)).toEqual(["poison", ...OTHERS]);
     const { error, attempt } = (await api.get(poison)).body;
     expect([error.code, attempt]).toEqual([how === "fails" ? "broken" : "attempts_exhausted", 4]);
@@ -85,7 +85,7 @@ test.each(["fails", "crashes"])(
   },
 );
 
-test("what is released for ever backs off, and then the others have their turn", async () => {
+test("a task that is always released backs off, and then other tasks have their turn", async () => {
   const { api, scout, send, take } = await setup();
   const poison = await send("poison", 9);
   for (const task of OTHERS) await send(task);
@@ -96,11 +96,11 @@ test("what is released for ever backs off, and then the others have their turn",
       if (task === "poison") await scout.release(lease, { reason: "not now" });
       else await scout.reply(lease);
     }
-    // Its first pause is a second; a slow machine may see it come back within the others.
+    // Its first backoff is a second; on a slow machine it may return before the last of the others.
     if (seen.length > OTHERS.length + 20) break;
   }
   const isPoison = (task: string) => task === "poison";
-  // Ten releases are free; the eleventh pauses it.
+  // Ten releases are free; the eleventh backs off.
   expect(seen.slice(0, 12)).toEqual([...Array<string>(11).fill("poison"), "task 0"]);
   expect(seen.filter((task) => !isPoison(task))).toEqual(OTHERS);
   expect((await api.get(poison)).body).toMatchObject({ attempt: 1, error: null });
@@ -111,7 +111,7 @@ test("what is released for ever backs off, and then the others have their turn",
   expect(pauses.slice(0, 11)).toEqual([...Array<boolean>(10).fill(false), true]);
 });
 
-test("what nobody picks up in time fails as such; what was leased once is picked up for good", async () => {
+test("work that is not leased in time fails with not_picked_up; once leased, it can no longer", async () => {
   const { api, alice, scout, take, clock, gateway } = await setup();
   const within = { start_within_seconds: 10 };
   const early = (await alice.delegate("scout", { ...within, task: "early" })).body.id;
@@ -125,7 +125,7 @@ test("what nobody picks up in time fails as such; what was leased once is picked
   const { state, error } = (await waiting).body;
   expect([state, error.code, error.category]).toEqual(["failed", "not_picked_up", "TIMEOUT"]);
   checkHistory(await eventsOf(api, late), "finished");
-  // The time to start in begins when it may start.
+  // The time to start begins when the work may start.
   for (const id of [early, delayed]) expect((await api.get(id)).body.state).toBe("submitted");
   expect(tasks(await take())).not.toContain("do it");
   clock.offset_ms = 15_500;

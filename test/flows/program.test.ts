@@ -22,7 +22,7 @@ test("three terminals: work, delegate --wait prints the answer, watch shows ever
   await until(() => work.stderr().includes("working for scout"));
   const watch = errand(dir, ["watch"]);
   const json = errand(dir, ["watch", "--json"]);
-  // Both streams stand once they have seen a delegation that is not the one asked about.
+  // Both streams are open once they have received an event of another delegation.
   await until(async () => {
     await errand(dir, ["delegate", "scout", "warm up", "--wait"]).ended();
     return watch.stdout().includes("DELEGATION_COMPLETE") && json.stdout().includes("DELEGATION_COMPLETE");
@@ -51,7 +51,7 @@ test("three terminals: work, delegate --wait prints the answer, watch shows ever
 }, 120_000);
 
 describe("errand work", () => {
-  test("a command that fails fails the delegation with its last words", async () => {
+  test("a failed command fails the delegation with the end of its output", async () => {
     const dir = freshDir();
     await serveIn(dir);
     const work = errand(dir, ["work", "--agent", "scout", "--", "sh", "-c", "echo oh no >&2; exit 3"]);
@@ -61,7 +61,7 @@ describe("errand work", () => {
     expect(delegate.stderr()).toContain("oh no");
   }, 120_000);
 
-  test("a cancel ends the command at once; Ctrl-C gives the work back", async () => {
+  test("a cancel stops the command at once; Ctrl-C returns the work", async () => {
     const dir = freshDir();
     const { url, token } = await serveIn(dir);
     const api = client(url, token);
@@ -78,14 +78,14 @@ describe("errand work", () => {
     await until(async () => (await api.get(second)).body.state === "working");
     work.child.kill("SIGINT");
     expect(await work.ended()).toBe(130);
-    // At once when it was at work; through confirm_within_seconds when the lease was still on its way to it.
+    // At once if it was working; after confirm_within_seconds if the lease had not reached it yet.
     await until(async () => (await api.get(second)).body.state === "submitted", { timeoutMs: 10_000 });
     expect((await api.get(second)).body.attempt).toBe(1);
   }, 120_000);
 });
 
 describe("start and stop", () => {
-  test("SIGTERM answers parked polls, ends streams, exits 0 within 10 s and takes Redis along", async () => {
+  test("SIGTERM answers parked polls, ends streams, exits 0 within 10 s and stops Redis", async () => {
     const dir = freshDir();
     const { url, token, child, ended } = await serveIn(dir);
     const api = client(url, token);
@@ -103,7 +103,7 @@ describe("start and stop", () => {
     expect(existsSync(join(dir, ".errand", "gateway.json"))).toBe(false);
   }, 120_000);
 
-  test("kill -9 leaves no Redis behind, and the next start has everything that was accepted", async () => {
+  test("kill -9 leaves no Redis running, and the next start has everything that was accepted", async () => {
     const dir = freshDir();
     const first = await serveIn(dir);
     const api = client(first.url, first.token);
@@ -138,7 +138,7 @@ describe("start and stop", () => {
     expect(await second.ended()).toBe(0);
   }, 120_000);
 
-  test("Redis that is killed comes back by itself; meanwhile 503, with what to do", async () => {
+  test("a killed Redis is restarted; until then the answer is 503 with a recovery", async () => {
     const dir = freshDir();
     const { url, token, child, ended } = await serveIn(dir);
     const api = client(url, token);
@@ -152,7 +152,7 @@ describe("start and stop", () => {
     const parked = api.lease("scout", { wait_seconds: 30 });
     expect((await api.delegate("scout")).status).toBe(202);
     expect((await parked).body.leases).toHaveLength(1);
-    // The stream from before goes on.
+    // The stream from before continues.
     await stream.has("DELEGATION_SENT");
     await until(() => stream.events.some(({ data }) => data.status === "leased"));
     const stoppedAt = Date.now();
@@ -161,7 +161,7 @@ describe("start and stop", () => {
     expect(Date.now() - stoppedAt).toBeLessThan(3_000);
   }, 120_000);
 
-  test("private things are private", async () => {
+  test("private files are readable only by their owner", async () => {
     const dir = freshDir();
     await serveIn(dir);
     const mode = (name: string) => (statSync(join(dir, ".errand", name)).mode & 0o777).toString(8);
@@ -169,7 +169,7 @@ describe("start and stop", () => {
     expect(readFileSync(join(dir, ".errand", ".gitignore"), "utf8")).toBe("*\n");
   }, 120_000);
 
-  test("all problems of the configuration are told at once, with exit code 78", async () => {
+  test("all configuration problems are reported at once, with exit code 78", async () => {
     const run = errand(freshDir(), ["serve"], {
       ERRAND_PORT: "abc",
       ERRAND_PROT: "1",
@@ -188,13 +188,13 @@ describe("start and stop", () => {
     expect(run.stderr()).not.toContain("short");
   });
 
-  test("an address that is not ours is told as a problem of the configuration", async () => {
+  test("an address of another machine is reported as a configuration problem", async () => {
     const run = errand(freshDir(), ["serve"], { ERRAND_HOST: "192.0.2.1", ERRAND_PORT: "0" });
     expect(await run.ended()).toBe(78);
     expect(run.stderr()).toContain("ERRAND_HOST");
   }, 120_000);
 
-  test("another number of shards than the data's refuses to start", async () => {
+  test("a start with another number of shards than the data's is refused", async () => {
     const dir = freshDir();
     const first = await serveIn(dir, { ERRAND_SHARDS: "4" });
     const api = client(first.url, first.token);
@@ -208,17 +208,17 @@ describe("start and stop", () => {
     expect(second.stderr()).toContain("ERRAND_SHARDS=4");
   }, 120_000);
 
-  test("a port that is taken is told as such", async () => {
+  test("a port that is in use is reported as such", async () => {
     const dir = freshDir();
     const { url } = await serveIn(dir);
     const other = errand(freshDir(), ["serve"], { ERRAND_PORT: new URL(url).port });
     expect(await other.ended()).toBe(78);
     expect(other.stderr()).toContain("EADDRINUSE");
-    // Nothing was begun that is broken off.
+    // Nothing was started that would have to be stopped.
     expect(other.stderr().trimEnd().split("\n")).toHaveLength(1);
   }, 120_000);
 
-  test("a second broker at the address of the first, on the same data, is told of the first", async () => {
+  test("a second broker at the address of the first, on the same data, reports the first", async () => {
     const dir = freshDir();
     const { url, child } = await serveIn(dir);
     const { port } = new URL(url);
@@ -232,12 +232,12 @@ describe("start and stop", () => {
     expect(await listed.ended()).toBe(0);
   }, 120_000);
 
-  test("an external Redis that is away, or may evict, is refused with what to do", async () => {
+  test("an external Redis that is unreachable, or may evict, is refused with a recovery", async () => {
     const dir = freshDir();
     const away = errand(dir, ["serve"], { ERRAND_PORT: "0", ERRAND_REDIS_URL: "redis://127.0.0.1:1" });
     expect(await away.ended()).toBe(75);
     expect(away.stderr()).toContain("ERRAND_REDIS_URL does not respond");
-    // The run's own Redis stands in for somebody's cache, for as long as this takes.
+    // The run's own Redis plays an evicting cache during this test.
     const redis = new Redis(inject("redisSocket"));
     const url = `unix:${inject("redisSocket")}`;
     await redis.config("SET", "maxmemory-policy", "allkeys-lru");
@@ -250,8 +250,8 @@ describe("start and stop", () => {
   }, 120_000);
 });
 
-describe("what a command prints", () => {
-  test("comes out as bytes when it is no text, and says so when it was cut", async () => {
+describe("the output of a command", () => {
+  test("is returned as bytes if it is not text, and marked if it was truncated", async () => {
     const dir = freshDir();
     await serveIn(dir);
     const agent = async (name: string, command: string) => {

@@ -42,7 +42,7 @@ const stateOf = ({ body }: Received) => {
   return artifactUpdate ? "artifact" : task.status.state;
 };
 
-test("every event is told in order, in A2A's words, with what it is to be known by", async () => {
+test("every event is pushed in order, in A2A's form, with an id that identifies it", async () => {
   const { api, alice, made, lease, push, log } = await setup();
   const { url, received } = await startReceiver();
   const id = await made();
@@ -50,7 +50,7 @@ test("every event is told in order, in A2A's words, with what it is to be known 
   const config = await push(id, { url, token: "a token", authentication });
   expect(config).toEqual({ id: expect.stringMatching(/^psh_/), url, token: "a token", authentication });
 
-  // Each at once, and not with what comes after it.
+  // Each event at once, without waiting for the next one.
   const held = await lease();
   await until(() => received.length === 1);
   for (let done = 1; done <= 20; done += 1) await api.heartbeat(held, { progress: { done } });
@@ -83,7 +83,7 @@ test("every event is told in order, in A2A's words, with what it is to be known 
   for (const secret of ["a token", "bGV0:bWVpbg", "/hook"]) expect(seen).not.toContain(secret);
 });
 
-test("made with the delegation it is told of everything; later, of what follows; at the end, of the end", async () => {
+test("a config created with the delegation gets everything; one created later gets what follows; after the end, the end", async () => {
   const { engine, api, lease, push } = await setup();
   const [first, second, third] = await Promise.all([startReceiver(), startReceiver(), startReceiver()]);
   const request = delegateRequestSchema.parse({ target: "scout", task: "do it" });
@@ -104,7 +104,7 @@ test("made with the delegation it is told of everything; later, of what follows;
   expect(seqs(third.received)).toEqual([4]);
 });
 
-test("what is not taken is told again before what comes after it; redirects are not followed", async () => {
+test("a failed call is retried before the next event is sent; redirects are not followed", async () => {
   const { api, made, lease, push } = await setup();
   const slow = await startReceiver((count) => [500, 302, 429, 204][count - 1] ?? 204);
   const quick = await startReceiver();
@@ -120,7 +120,7 @@ test("what is not taken is told again before what comes after it; redirects are 
   expect(new Set(slow.received.map(({ path }) => path))).toEqual(new Set(["/hook"]));
 });
 
-test("410 ends it, and so does a day of failures; made anew it goes on from then", async () => {
+test("410 ends the calls, and so does a day of failures; a config created again continues from then", async () => {
   const { api, made, lease, push, clock, log } = await setup();
   const gone = await startReceiver((count) => (count === 1 ? 410 : 204));
   const down = await startReceiver((count) => (count <= 2 || clock.offset_ms > 0 ? 500 : 204));
@@ -131,7 +131,7 @@ test("410 ends it, and so does a day of failures; made anew it goes on from then
   const held = await lease();
   await until(() => log.some((line) => line.includes("push given up")));
   await until(() => seqs(down.received).filter((seq) => seq === 2).length === 3);
-  // A failure that is over counts no more.
+  // A success resets the time of failure.
   clock.offset_ms = 3_600_000;
   await api.heartbeat(held, { progress: { done: 1 } });
   await until(() => down.received.length > 4);
@@ -149,7 +149,7 @@ test("410 ends it, and so does a day of failures; made anew it goes on from then
   expect(down.received).toHaveLength(calls);
 });
 
-test("one that is taken away is told nothing more, and may be taken away again", async () => {
+test("a deleted config gets nothing more, and can be deleted again", async () => {
   const { engine, api, made, lease, push } = await setup();
   const down = await startReceiver(() => 500);
   const up = await startReceiver();
@@ -161,7 +161,7 @@ test("one that is taken away is told nothing more, and may be taken away again",
   await deletePush(engine, ALICE, id, "a");
   await deletePush(engine, ALICE, id, "a");
   await expect(getPush(engine, ALICE, id, "a")).rejects.toMatchObject({ code: "not_found" });
-  // Its job is gone, too.
+  // Its job is deleted, too.
   await until(async () => (await engine.tickets.pop("~hooks")).found === null);
   const calls = down.received.length;
   await api.reply(held);
@@ -169,7 +169,7 @@ test("one that is taken away is told nothing more, and may be taken away again",
   expect(down.received).toHaveLength(calls);
 });
 
-test("a private address is refused when it is made, or when it is dialled", async () => {
+test("a private address is refused when the config is created, and when it is dialled", async () => {
   const { made, push, lease, log } = await setup({
     callbackAllow: [],
     callbackLookup: (_host, _options, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }]),
@@ -206,7 +206,7 @@ test.each([
   expect(error?.issues.map((issue) => issue.path.join("."))).toEqual([path]);
 });
 
-test("they are the delegator's: to others they do not exist, or are not theirs, or are shown without secrets", async () => {
+test("configs belong to the delegator: others get not found, forbidden, or configs without secrets", async () => {
   const { engine, made, push } = await setup();
   const id = await made();
   const authentication = { scheme: "Bearer", credentials: "hidden" };
@@ -237,7 +237,7 @@ test("they are the delegator's: to others they do not exist, or are not theirs, 
   await expect(listPushes(engine, ALICE, none)).rejects.toMatchObject({ code: "delegation_not_found" });
 });
 
-test("there are so many of one delegation, listed by pages; one more of the same id takes its place", async () => {
+test("the number of configs of a delegation is bounded; they are listed by pages; the same id replaces a config", async () => {
   const { engine, made, push } = await setup();
   const id = await made();
   const most = LIMITS.pushes.value;
@@ -259,7 +259,7 @@ test("there are so many of one delegation, listed by pages; one more of the same
   expect(seen[0]).toBe("http://127.0.0.1:1/other");
 });
 
-test("they are forgotten with their delegation", async () => {
+test("configs are deleted with their delegation", async () => {
   const { gateway, api, made, lease, push, clock, redis } = await setup();
   const { url, received } = await startReceiver();
   const id = await made();
@@ -275,7 +275,7 @@ test("they are forgotten with their delegation", async () => {
   });
 });
 
-test("what a gateway did not live to queue is queued by the sweep: callbacks and pushes alike, once", async () => {
+test("the sweep queues calls that a gateway died before queueing: callbacks and pushes, once each", async () => {
   const { gateway, api, made, lease, push, clock, redis } = await setup();
   const [callback, pushed] = await Promise.all([startReceiver(), startReceiver()]);
   const id = await made({ callback: { url: callback.url } });
@@ -298,7 +298,7 @@ test("what a gateway did not live to queue is queued by the sweep: callbacks and
   expect(seqs(pushed.received)).toEqual([2, 3]);
 });
 
-test("made on a delegation that is over it leaves the callback that is owed to the sweep", async () => {
+test("a config created on a finished delegation leaves its pending callback to the sweep", async () => {
   const { gateway, api, made, lease, push, clock } = await setup();
   const [callback, pushed] = await Promise.all([startReceiver(), startReceiver()]);
   const id = await made({ callback: { url: callback.url } });
@@ -313,9 +313,9 @@ test("made on a delegation that is over it leaves the callback that is owed to t
   await until(() => callback.received.length === 1);
 });
 
-test("killed before any command between the event and its call: it is told all the same, and in order", async () => {
+test("killed before any command between the event and its call: the event is still pushed, and in order", async () => {
   const { gateway, another, api, alice, db, clock, push } = await setup({ sweepEveryMs: 0 });
-  // What the dying gateway queued is taken up by nobody until it is dead.
+  // Nothing takes the calls that the dying gateway queued until it is dead.
   await gateway.broker.outbound.stop(0);
   let survived = false;
   for (let n = 1; !survived; n += 1) {
@@ -353,7 +353,7 @@ test("killed before any command between the event and its call: it is told all t
   }
 }, 600_000);
 
-test("a job that is not its config's own any more tells nothing", async () => {
+test("a job whose config was replaced sends nothing", async () => {
   const { engine, api, made, lease, push } = await setup();
   const { url, received } = await startReceiver(() => 500);
   const id = await made();

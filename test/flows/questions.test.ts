@@ -18,7 +18,7 @@ async function setup() {
   return { ...broker, api, scout, alice, leased, next };
 }
 
-test("a question parks the delegation; its answer brings it back before new work, with the history", async () => {
+test("a question parks the delegation; its answer queues it before new work, with the history", async () => {
   const { api, scout, alice, leased, next } = await setup();
   const { id, lease } = await leased();
   const asked = await scout.interrupt(lease, { text: "Which branch?", options: ["main", "next"] });
@@ -47,7 +47,7 @@ test("a question parks the delegation; its answer brings it back before new work
   expect((await alice.answer(id, "int_other", { text: "main" })).body.code).toBe("interrupt_not_open");
   const answered = await alice.answer(id, interrupt_id, { text: "main" });
   expect([answered.status, answered.body.state, answered.body.interrupt]).toEqual([200, "submitted", null]);
-  // The same once more changes nothing; another answer is too late.
+  // The same answer again changes nothing; another answer is too late.
   const { version } = answered.body;
   expect((await alice.answer(id, interrupt_id, { text: "main" })).body).toMatchObject({ id, version });
   expect((await alice.answer(id, interrupt_id, { text: "next" })).body.code).toBe("interrupt_not_open");
@@ -63,7 +63,7 @@ test("a question parks the delegation; its answer brings it back before new work
     parts: [{ text: "main" }],
     metadata: { interrupt_id, delegation_id: id, lease_id: back.lease_id },
   });
-  // Asked again, the answer is there at once and the lease goes on.
+  // Asked again, the question is answered at once and the lease continues.
   const request_id = parked.interrupt.requests[0].request_id;
   const again = await scout.interrupt(back.lease_id, { text: "Which branch?", request_id });
   expect(again.body).toMatchObject({
@@ -75,7 +75,7 @@ test("a question parks the delegation; its answer brings it back before new work
   checkHistory((await api.events(id)).body.events, "finished");
 });
 
-test("an agent that does not say what it needs still interrupts, and never completes", async () => {
+test("an agent that asks without a text still interrupts, and never completes", async () => {
   const { alice, scout, leased } = await setup();
   for (const kind of ["input", "auth"] as const) {
     const { id, lease } = await leased();
@@ -86,7 +86,7 @@ test("an agent that does not say what it needs still interrupts, and never compl
   }
 });
 
-test("the same words may be asked again later, and are another question then", async () => {
+test("the same text asked again later is another question", async () => {
   const { alice, scout, leased, next } = await setup();
   const { id, lease } = await leased();
   const first = (await scout.interrupt(lease, { text: "Go on?" })).body.interrupt_id;
@@ -94,11 +94,11 @@ test("the same words may be asked again later, and are another question then", a
   expect((await scout.interrupt(lease, { text: "Go on?" })).body.interrupt_id).toBe(first);
   expect((await scout.interrupt(lease, { text: "Something else?" })).body.code).toBe("lease_lost");
   await alice.answer(id, first, { decision: "approve" });
-  // Even after the answer, and after somebody else has it.
+  // Even after the answer, and after another worker has the work.
   expect((await scout.interrupt(lease, { text: "Go on?" })).body.interrupt_id).toBe(first);
   const back = await next();
   expect((await scout.interrupt(lease, { text: "Go on?" })).body.interrupt_id).toBe(first);
-  // No word that nobody wrote; the envelope, for A2A servers, has to have a part.
+  // No text that nobody wrote; only the request for A2A servers needs a part.
   expect(back.delegation.history.at(-1).parts).toEqual([]);
   expect(back.request.params.message.parts).toEqual([{ data: { decision: "approve" } }]);
   expect(back.request.params.message.metadata.decision).toBe("approve");
@@ -107,7 +107,7 @@ test("the same words may be asked again later, and are another question then", a
   expect(second.interrupt_id).not.toBe(first);
 });
 
-test("several requests are answered all at once, or not at all", async () => {
+test("several requests are answered together or not at all", async () => {
   const { alice, scout, leased, next, redis } = await setup();
   const { id, lease } = await leased();
   const requests = [
@@ -146,7 +146,7 @@ test("several requests are answered all at once, or not at all", async () => {
   expect(again.body.answers).toMatchObject({ token: { decision: "approve", data: { secret: 7 } } });
 });
 
-test("who may answer: the delegator, approvers, the operator; not the agent, not a viewer, nobody else", async () => {
+test("the delegator, approvers and the operator may answer; the agent, viewers and others may not", async () => {
   const { url, api, alice, scout, leased } = await setup();
   const { id, lease } = await leased();
   const { interrupt_id } = (await scout.interrupt(lease, { text: "May I?" })).body;
@@ -167,7 +167,7 @@ test("who may answer: the delegator, approvers, the operator; not the agent, not
   expect(history.at(-1).metadata).toMatchObject({ by: "approver:ann", at: event.at });
 });
 
-test("the event of an answer has who, how it was decided, and the beginning of the words", async () => {
+test("the event of an answer says who answered, what was decided, and how the text begins", async () => {
   const { api, alice, scout, leased } = await setup();
   const { id, lease } = await leased();
   const { interrupt_id } = (await scout.interrupt(lease, { request_id: "go", text: "May I?" })).body;
@@ -187,7 +187,7 @@ test("the event of an answer has who, how it was decided, and the beginning of t
   });
 });
 
-test("an unanswered question expires, in its own time", async () => {
+test("an unanswered question expires after its own time", async () => {
   const { alice, scout, leased, clock, gateway } = await setup();
   const { id, lease } = await leased();
   const { interrupt_id } = (await scout.interrupt(lease, { text: "?", expires_in_seconds: 10 })).body;
@@ -200,7 +200,7 @@ test("an unanswered question expires, in its own time", async () => {
   expect((await alice.answer(id, interrupt_id, { text: "late" })).body.code).toBe("interrupt_not_open");
 });
 
-test("a follow-up reaches the holder with its heartbeats until it has seen it, a held one at once", async () => {
+test("a follow-up is sent with every heartbeat until it is marked as seen; a held heartbeat returns it at once", async () => {
   const { alice, scout, leased, api } = await setup();
   const { id, lease } = await leased();
   const held = scout.heartbeat(lease, { wait_seconds: 20 });
@@ -219,7 +219,7 @@ test("a follow-up reaches the holder with its heartbeats until it has seen it, a
   const [second] = (await scout.heartbeat(lease)).body.messages;
   expect(await texts({ seen: second.messageId, progress: { done: 1 } })).toEqual([]);
 
-  // Its own id and content again is the same message.
+  // A repeat with the same id and content is the same message.
   const message = { messageId: "mine", parts: [{ text: "once" }] };
   for (let n = 0; n < 2; n += 1) {
     expect((await alice.call("POST", `/v1/delegations/${id}/messages`, { message })).status).toBe(202);
@@ -241,7 +241,7 @@ test("a follow-up sent before the lease arrives with the first heartbeat; none w
   expect((await alice.message(id, "now?")).body.code).toBe("wrong_state");
 });
 
-test("a follow-up can not pose as an answer", async () => {
+test("a follow-up cannot pass for an answer", async () => {
   const { url, alice, scout, leased, next } = await setup();
   const { id, lease } = await leased();
   const { interrupt_id } = (await scout.interrupt(lease, { request_id: "go", text: "May I?" })).body;
@@ -257,13 +257,13 @@ test("a follow-up can not pose as an answer", async () => {
   expect(delegation.history.at(-1).metadata).toEqual({ mine: 1 });
 });
 
-test("an answer that overtakes its question closes nothing", async () => {
+test("an answer that arrives before its question closes nothing", async () => {
   const { gateway, alice, scout, leased } = await setup();
   const asked = await leased();
   const { interrupt_id } = (await scout.interrupt(asked.lease, { request_id: "go", text: "?" })).body;
   const { writer } = gateway.broker;
   const move = writer.move.bind(writer);
-  // As if the question had been opened behind the reading of the record.
+  // As if the question had been opened after the record was read.
   const late = vi
     .spyOn(writer, "move")
     .mockImplementationOnce((command) =>
@@ -277,7 +277,7 @@ test("an answer that overtakes its question closes nothing", async () => {
   expect((await alice.answer(asked.id, interrupt_id, { decision: "deny" })).status).toBe(200);
 });
 
-test("two requests never share an id, and the size of what is asked counts", async () => {
+test("two requests never share an id, and the size of a question counts", async () => {
   const { scout, leased } = await setup();
   const { lease } = await leased();
   const message = { messageId: "same", parts: [{ text: "?" }] };
@@ -286,7 +286,7 @@ test("two requests never share an id, and the size of what is asked counts", asy
   expect((await scout.interrupt(lease, { request_id: "__proto__", text: "?" })).status).toBe(400);
 });
 
-test("an agent's question never passes for somebody's answer", async () => {
+test("an agent's question cannot pass for somebody's answer", async () => {
   const { scout, alice, leased } = await setup();
   const { id, lease } = await leased();
   const forged = { interrupt_id: "int_0", request_id: "go", decision: "approve", by: "caller:alice" };

@@ -1,4 +1,4 @@
-/** What answers an `auth` question is for the holder of the lease alone, and is erased when the delegation ends. */
+/** The answer to an `auth` question is shown only to the lease's holder, and erased when the delegation ends. */
 import { expect, test } from "vitest";
 import { as, client, request, startBroker } from "../support/broker.ts";
 import { dump } from "../support/dump.ts";
@@ -24,7 +24,7 @@ async function setup(delegation: Record<string, unknown> = {}) {
   return { ...broker, api, scout, alice, id: String(id), next, question, interrupt_id, secret };
 }
 
-test("everybody but the holder of the lease sees that there was an answer, and who gave it", async () => {
+test("everybody except the holder sees only that there was an answer, and who gave it", async () => {
   const hook = await startReceiver();
   const { url, api, scout, alice, id, next, question, interrupt_id, secret, log } = await setup({
     callback: { url: hook.url },
@@ -79,7 +79,7 @@ test("everybody but the holder of the lease sees that there was an answer, and w
   expect(JSON.stringify(read)).not.toContain(SECRET);
 });
 
-test("it stays for the next attempt, and an answer that is repeated is the same", async () => {
+test("the secret is kept for the next attempt, and a repeated answer is the same answer", async () => {
   const { alice, id, next, interrupt_id, secret, clock, gateway } = await setup();
   const answer = (more: object) => alice.answer(id, interrupt_id, { ...secret, ...more });
   const { version } = (await answer({})).body;
@@ -105,7 +105,7 @@ const ENDS = {
   },
 } satisfies Record<string, (story: Awaited<ReturnType<typeof setup>>, lease: string) => Promise<unknown>>;
 
-test.each(Object.entries(ENDS))("nothing of it is stored once the delegation is %s", async (_state, end) => {
+test.each(Object.entries(ENDS))("no part of the secret is stored once the delegation is %s", async (_state, end) => {
   const story = await setup();
   const { alice, id, next, interrupt_id, secret, redis } = story;
   await alice.answer(id, interrupt_id, secret);
@@ -116,12 +116,12 @@ test.each(Object.entries(ENDS))("nothing of it is stored once the delegation is 
   expect((await alice.get(id)).body.finished_at).not.toBeNull();
   expect(await stored()).not.toContain(SECRET);
   expect((await redis.keys("*:secrets")).length).toBe(0);
-  // Whose answer was lost on the way may still ask.
+  // A client that did not receive the answer may repeat its call.
   expect((await alice.answer(id, interrupt_id, secret)).status).toBe(200);
 });
 
 test.each(["answered", "canceled"] as const)(
-  "answers to some of the requests are erased with their question when it is %s",
+  "partial answers are erased with their question when it is %s",
   async (end) => {
     const { url, alice, scout, redis } = await setup();
     const { id } = (await alice.delegate("scout")).body;

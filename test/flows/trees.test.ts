@@ -13,7 +13,7 @@ async function setup(options: Parameters<typeof startBroker>[0] = {}) {
   }
   const agent = (name: string) => agents.get(name) ?? api;
   const alice = await as(broker.url, "caller:alice");
-  /** Delegates as somebody, and leases it. */
+  /** Delegates as this principal, and leases the delegation. */
   const handed = async (by: typeof api, target: string, parent_id?: string) => {
     const made = await by.delegate(target, parent_id === undefined ? {} : { parent_id });
     const [lease] = (await agent(target).lease(target)).body.leases;
@@ -45,7 +45,7 @@ test.each([1, 7])("a cancel goes down the tree, across agents, with %i shards", 
   expect((await api.get(grandchild.id)).body.error.message).toContain(child.id);
 });
 
-test("without cascade the children go on; a second cancel with it reaches them", async () => {
+test("without cascade the children continue; a second cancel with cascade reaches them", async () => {
   const { agent, alice, handed, state, api } = await setup();
   const root = await handed(alice, "lead");
   const child = await handed(agent("lead"), "scout", root.id);
@@ -61,7 +61,7 @@ test("without cascade the children go on; a second cancel with it reaches them",
   expect(await state(finished.id)).toBe("completed");
 });
 
-test("a cascade reaches what is below a child that was canceled alone before", async () => {
+test("a cascade reaches the descendants of a child that was canceled alone before", async () => {
   const { agent, alice, handed, state } = await setup();
   const root = await handed(alice, "lead");
   const child = await handed(agent("lead"), "scout", root.id);
@@ -72,7 +72,7 @@ test("a cascade reaches what is below a child that was canceled alone before", a
   await until(async () => (await state(grandchild.id)) === "canceled");
 });
 
-test("a cascade that its gateway did not live to finish is finished by the sweep", async () => {
+test("the sweep finishes a cascade whose gateway died", async () => {
   const { agent, alice, handed, state, clock, gateway } = await setup();
   const root = await handed(alice, "lead");
   const child = await handed(agent("lead"), "scout", root.id);
@@ -84,19 +84,19 @@ test("a cascade that its gateway did not live to finish is finished by the sweep
   await gateway.sweep.tick();
   await until(async () => (await state(child.id)) === "canceled");
   await Promise.all(gateway.broker.background);
-  // Done is done: nothing is owed any more.
+  // It is finished: no delivery is pending.
   const looked = vi.spyOn(gateway.broker.bulk, "srandmember");
   clock.offset_ms = 12_000;
   await gateway.sweep.tick();
   expect(looked).not.toHaveBeenCalled();
 });
 
-test("the sweep does not wait for a cascade, however long that takes, nor begins it twice", async () => {
+test("the sweep does not wait for a long cascade, and does not start it twice", async () => {
   const { agent, alice, handed, api, clock, gateway, redis } = await setup();
   const { broker } = gateway;
   const root = await handed(alice, "lead");
   const other = await handed(alice, "smith");
-  // Children that were never made: each costs the cascade its look and a tombstone.
+  // Children that were never created: each costs the cascade a look-up and a mark in place of the record.
   const key = broker.shards.ofId(root.id)?.children(root.id) ?? "";
   const ids = Array.from({ length: 1_000 }, () => broker.shards.newDelegationId("scout"));
   const child = (await agent("lead").delegate("scout", { parent_id: root.id })).body.id;
@@ -115,7 +115,7 @@ test("the sweep does not wait for a cascade, however long that takes, nor begins
   });
   await alice.cancel(root.id);
   clock.offset_ms = 70_000;
-  // The cascade stands still and is due again, and so is the other's lease.
+  // The cascade is suspended and due again, and so is the other delegation's lease.
   await gateway.sweep.tick();
   expect((await api.get(other.id)).body).toMatchObject({ state: "submitted", attempt: 2 });
   expect(looks).toBe(1);
@@ -125,7 +125,7 @@ test("the sweep does not wait for a cascade, however long that takes, nor begins
   expect((await api.get(child)).body.state).toBe("canceled");
 });
 
-test("a cascade that is under way keeps its claim; one that was taken over ends", async () => {
+test("a running cascade extends its claim; one whose claim was taken over ends", async () => {
   const { agent, alice, handed, clock, gateway, redis } = await setup();
   const { broker } = gateway;
   const root = await handed(alice, "lead");
@@ -139,7 +139,7 @@ test("a cascade that is under way keeps its claim; one that was taken over ends"
     broker.writer.move({ move: "follow_up", id: root.id, params: { claim: claimed } });
   const { outcome } = await move(claim);
   expect(outcome).toMatchObject({ kind: "ok", cascade: "caller:alice" });
-  // Put off: it is not due where it would have been.
+  // Extended: it is not due at the former time.
   clock.offset_ms = 6_000;
   expect((await broker.writer.move({ move: "due", id: root.id })).outcome.kind).toBe("not_due");
   clock.offset_ms = 9_000;
@@ -147,7 +147,7 @@ test("a cascade that is under way keeps its claim; one that was taken over ends"
   expect((await move(claim)).outcome.kind).toBe("taken_over");
 });
 
-test("a child that is registered but not made when its parent is canceled never comes to be", async () => {
+test("a child that is registered but not created when its parent is canceled is never created", async () => {
   const { gateway, agent, alice, handed, api, redis } = await setup();
   const root = await handed(alice, "lead");
   const { writer } = gateway.broker;
@@ -178,7 +178,7 @@ test("a parent must be visible and live", async () => {
   expect(all).toHaveLength(1);
 });
 
-test("an agent may not delegate to itself, nor to any agent above; callers may", async () => {
+test("an agent may not delegate to itself or to an agent above it; callers may", async () => {
   const { agent, alice, handed } = await setup();
   const self = await agent("lead").delegate("lead");
   expect([self.status, self.body.code]).toEqual([422, "delegation_loop"]);
@@ -193,7 +193,7 @@ test("an agent may not delegate to itself, nor to any agent above; callers may",
   expect((await alice.delegate("lead", { parent_id: root.id })).status).toBe(202);
 });
 
-test("eight deep is deep enough", async () => {
+test("delegations can be nested eight deep and no deeper", async () => {
   const { api } = await setup();
   let parent_id: string | undefined;
   for (let depth = 1; depth <= 8; depth += 1) {
@@ -205,7 +205,7 @@ test("eight deep is deep enough", async () => {
   expect([deeper.status, deeper.body.code]).toEqual([422, "delegation_loop"]);
 });
 
-test("an agent that cancels its delegation cancels what it delegated for it", async () => {
+test("the cancel by an agent of its delegation cancels everything it delegated for it", async () => {
   const { agent, alice, handed, state } = await setup();
   const root = await handed(alice, "lead");
   const child = await handed(agent("lead"), "scout", root.id);

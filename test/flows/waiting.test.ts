@@ -1,4 +1,4 @@
-/** What a parked poll and a held heartbeat hear, and how soon. Limit: times are taken on the machine that runs the test. */
+/** What reaches a parked poll and a held heartbeat, and how soon. Limit: measured on the machine that runs the test. */
 import type { Redis } from "ioredis";
 import { expect, test, vi } from "vitest";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
@@ -6,22 +6,22 @@ import { keepAlive } from "../support/kept-alive.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 import { until } from "../support/until.ts";
 
-/** The contract's measure for delayed work; most of the time, for the machine may be busy. */
+/** The promised delay for delayed work, which most polls must meet: the machine may be busy. */
 const ON_TIME_MS = 250;
 const mostly = (times: readonly number[]): number =>
   times.toSorted((a, b) => a - b)[Math.ceil(times.length * 0.9) - 1] ?? Number.NaN;
 
-/** Commands that a Redis was ever sent, but for the asking. */
+/** All commands that a Redis received so far, except the INFO that asks. */
 async function commands(redis: Redis): Promise<number> {
   const stats = await redis.info("commandstats");
   const calls = [...stats.matchAll(/^cmdstat_(\S+?):calls=(\d+)/gm)];
   return calls.reduce((sum, [, name, n]) => sum + (name === "info" ? 0 : Number(n)), 0);
 }
 
-test("200 parked polls ask Redis for nothing, and delayed work wakes them on time", {
+test("200 parked polls send Redis no commands, and delayed work wakes them on time", {
   timeout: 60_000,
 }, async () => {
-  // Its own: commands are counted by server.
+  // A Redis of its own, because commands are counted per server.
   const own = await startOwnRedis("everysec");
   const first = await startBroker({ redis: own.target });
   const second = await first.another();
@@ -50,7 +50,7 @@ test("200 parked polls ask Redis for nothing, and delayed work wakes them on tim
   }
   await until(() => brokers.reduce((sum, { polls }) => sum + polls.parked(), 0) === 200);
 
-  // Each poll's first look is over.
+  // The first fetch of every poll is over.
   await until(async () => {
     const count = looks();
     await Promise.allSettled(takes.flatMap(({ mock }) => mock.results.map(({ value }) => value)));
@@ -68,7 +68,7 @@ test("200 parked polls ask Redis for nothing, and delayed work wakes them on tim
   await Promise.all([first.gateway.close(), second.gateway.close(), ...polls]);
 });
 
-test("a held heartbeat hears of a cancel and of a follow-up at the other gateway in milliseconds", async () => {
+test("a held heartbeat returns a cancel and a follow-up from the other gateway in milliseconds", async () => {
   const first = await startBroker();
   const second = await first.another();
   const api = client(first.url);
@@ -80,7 +80,7 @@ test("a held heartbeat hears of a cancel and of a follow-up at the other gateway
     const { id } = (await alice.delegate("scout")).body;
     const [{ lease_id }] = (await scout.lease("scout")).body.leases;
     const isCancel = n % 2 === 0;
-    // With progress, so that it can be seen to be held.
+    // With progress, so that the test sees that it is held.
     const held = scout.heartbeat(lease_id, { wait_seconds: 30, progress: { done: n } });
     await until(async () => (await api.get(id)).body.progress !== null);
     await (isCancel ? alice.cancel(id) : alice.message(id, "hurry"));

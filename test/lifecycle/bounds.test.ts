@@ -21,7 +21,7 @@ async function say(desk: Desk, id: string, progress: string) {
 }
 
 describe("the bytes of events", () => {
-  test("are bounded: then progress is dropped, what else brings events is refused, and the end is not", async () => {
+  test("are bounded: beyond the bound progress is dropped, artifacts and questions are refused, and the end is not", async () => {
     const desk = await openDesk();
     const id = await desk.inState("working");
     const text = "x".repeat(60_000);
@@ -44,7 +44,7 @@ describe("the bytes of events", () => {
     expect(await desk.move("complete", id)).toMatchObject({ kind: "ok", state: "completed" });
   });
 
-  test("do not count what counts among the bodies already", async () => {
+  test("do not count bytes that already count among the bodies", async () => {
     const desk = await openDesk();
     const id = await desk.inState("working");
     const said = JSON.stringify({ messageId: "m", parts: [{ text: "x".repeat(500_000) }] });
@@ -102,7 +102,7 @@ test("hand-offs that fail do not count as releases; after many they back off too
   expect((await desk.read(id))?.attempt).toBe(1);
 });
 
-test("the children of one delegation are bounded, and one that is there already is no more", async () => {
+test("the children of a delegation are bounded; an existing child does not count again", async () => {
   const desk = await openDesk();
   const id = await desk.inState("working");
   const ids = Array.from({ length: LIMITS.children.value }, (_, n) => `dlg_0_${n}`);
@@ -111,7 +111,7 @@ test("the children of one delegation are bounded, and one that is there already 
   expect((await desk.move("adopt", id, { child_id: "dlg_0_7" })).kind).toBe("ok");
 });
 
-describe("a stream that refuses its event", () => {
+describe("an event that its stream refuses", () => {
   /** The script cannot append to the key while it is a string. */
   const broken = async (desk: Desk, work: () => Promise<void>) => {
     const { events } = desk.shards.at(0);
@@ -124,7 +124,7 @@ describe("a stream that refuses its event", () => {
   const seqs = async (desk: Desk, id: string) =>
     (await eventsOf(desk, id)).map(([, [, text = ""]]) => Number(text.split("\n")[2]));
 
-  test("does not undo the move: the next one publishes it, in order", async () => {
+  test("does not undo the move: the next move publishes it, in order", async () => {
     const desk = await openDesk();
     const id = await desk.inState("working");
     await broken(desk, async () => {
@@ -149,7 +149,7 @@ describe("a stream that refuses its event", () => {
     expect(await seqs(desk, id)).toEqual([1, 2, 3]);
   });
 
-  test("of an end, the sweep publishes it", async () => {
+  test("is published by the sweep if it is the final event", async () => {
     const desk = await openDesk();
     const id = await desk.inState("working");
     await broken(desk, async () => {

@@ -8,7 +8,7 @@ const FEEDS = ["{errand:0}:feed:caller:alice", "{errand:0}:feed:agent:scout"];
 const OLD = 250;
 
 test.each(FEEDS)(
-  "%s loses what is older than the retention as it is written, and nothing else",
+  "%s is trimmed to the retention time on every write, and loses nothing else",
   async (feed) => {
     const { redis, inState } = await openDesk();
     const tooOld = Date.now() - RETENTION_MS - 10_000;
@@ -27,7 +27,7 @@ test.each(FEEDS)(
 const SPARE_MS = 60_000;
 
 test.each(FEEDS)(
-  "%s goes as a whole one retention after its last event, a minute later at most",
+  "%s is deleted as a whole one retention time after its last event, or up to a minute later",
   async (feed) => {
     const { redis, clock, move, inState } = await openDesk();
     const left = () => redis.pttl(feed);
@@ -47,10 +47,10 @@ test.each(FEEDS)(
   },
 );
 
-test.each(FEEDS)("%s goes, too, when it was dropped and an event began it anew", async (feed) => {
+test.each(FEEDS)("%s is also deleted if it was dropped and an event created it again", async (feed) => {
   const { redis, move, inState } = await openDesk();
   const id = await inState("submitted");
-  // As the deletion of an agent does.
+  // The deletion of an agent does the same.
   await redis.del(feed);
   await move("lease", id);
   expect(await redis.xlen(feed)).toBe(1);

@@ -5,7 +5,7 @@ import { type Desk, openDesk } from "../support/desk.ts";
 import { dump } from "../support/dump.ts";
 
 describe("the lease is fenced", () => {
-  test("an older lease is lost, with the reason for which it ended", async () => {
+  test("a call on an older lease is refused with the reason that ended the lease", async () => {
     const desk = await openDesk();
     const id = await desk.inState("working");
     await desk.move("release", id);
@@ -44,14 +44,14 @@ describe("the lease is fenced", () => {
     expect(await dump(desk.redis)).toEqual(before);
   });
 
-  test("another agent's lease does not exist", async () => {
+  test("another agent's lease is unknown", async () => {
     const desk = await openDesk();
     const id = await desk.inState("working");
     expect(await desk.move("heartbeat", id, { agent: "other" })).toMatchObject({ kind: "no_lease" });
     expect(await desk.move("heartbeat", id, { agent: "scout" })).toMatchObject({ kind: "ok" });
   });
 
-  test("the same reply on the lease that it closed is a duplicate, another one is late", async () => {
+  test("a repeated reply on the lease that it ended is a duplicate, a different one is late", async () => {
     const desk = await openDesk();
     const id = await desk.inState("completed");
     const before = await dump(desk.redis);
@@ -65,7 +65,7 @@ describe("the lease is fenced", () => {
 });
 
 describe("tickets", () => {
-  test("an old ticket is refused, whatever brought it back", async () => {
+  test("an old ticket is refused, however it returned", async () => {
     const desk = await openDesk();
     const id = await desk.inState("working");
     await desk.move("release", id);
@@ -73,7 +73,7 @@ describe("tickets", () => {
     expect((await desk.move("lease", id, { ticket: 2 })).kind).toBe("ok");
   });
 
-  test("the right ticket before its time is not ready, and says when it will be", async () => {
+  test("a ticket before its time is not ready, and the refusal says when it will be", async () => {
     const desk = await openDesk();
     const id = await desk.inState("submitted", { delay_ms: 30_000 });
     expect(await desk.move("lease", id)).toMatchObject({ kind: "not_ready" });
@@ -81,7 +81,7 @@ describe("tickets", () => {
     expect(await desk.move("lease", id)).toMatchObject({ kind: "ok" });
   });
 
-  test("a paused agent and a full one are handed nothing", async () => {
+  test("a paused agent and a full one get no lease", async () => {
     const desk = await openDesk({ limits: { max_working: 1 } });
     const first = await desk.inState("submitted");
     const second = await desk.inState("submitted");
@@ -94,7 +94,7 @@ describe("tickets", () => {
     expect((await desk.move("lease", second)).kind).toBe("ok");
   });
 
-  test("a waiting one is looked at ever more rarely", async () => {
+  test("the ticket of a waiting delegation is checked at growing intervals", async () => {
     const desk = await openDesk();
     const id = await desk.inState("submitted");
     const looks: number[] = [];
@@ -108,7 +108,7 @@ describe("tickets", () => {
 });
 
 describe("time", () => {
-  test("a lapsed lease goes back with backoff and the next attempt, until they are spent", async () => {
+  test("a lapsed lease queues the next attempt with backoff, until no attempt is left", async () => {
     const desk = await openDesk({ backoff: { jitter: 0 } });
     const id = await desk.inState("working");
     desk.clock.offset_ms = 60_500;
@@ -130,7 +130,7 @@ describe("time", () => {
     });
   });
 
-  test("an unconfirmed lease goes back at once; any call confirms", async () => {
+  test("an unconfirmed lease is returned at once; any call confirms", async () => {
     const desk = await openDesk();
     const id = await desk.inState("submitted");
     await desk.move("lease", id, { confirm_ms: 5_000 });
@@ -170,7 +170,7 @@ describe("time", () => {
     expect(interrupt.expires_at).toBe(deadline_at);
   });
 
-  test("without settings, a delegation lives for seven days and a question for one", async () => {
+  test("by default a delegation lives for seven days and a question for one", async () => {
     const { url } = await startBroker();
     const api = client(url);
     await api.agent("scout");
@@ -181,7 +181,7 @@ describe("time", () => {
     expect(Date.parse(expires_at) - Date.parse(raised_at)).toBe(86_400_000);
   });
 
-  test("a first lease in time ends start_within for good", async () => {
+  test("a first lease in time ends start_within_seconds for good", async () => {
     const desk = await openDesk();
     const id = await desk.inState("submitted", { start_within_ms: 1_000 });
     await desk.move("lease", id);
@@ -206,7 +206,7 @@ describe("time", () => {
   });
 });
 
-test("a full queue refuses new work and takes back what returns", async () => {
+test("a full queue refuses new work and accepts returned work", async () => {
   const desk = await openDesk({ limits: { max_waiting: 2 } });
   const working = await desk.inState("working");
   await desk.inState("submitted");
@@ -217,14 +217,14 @@ test("a full queue refuses new work and takes back what returns", async () => {
   expect((await desk.move("release", working)).kind).toBe("ok");
 });
 
-test("a failed attempt's error is told by its event and not kept on the live record", async () => {
+test("the error of a failed attempt is in its event, and not on the live record", async () => {
   const desk = await openDesk();
   const id = await desk.inState("working");
   expect(await desk.move("fail", id, { retryable: true })).toMatchObject({ move: "retry", attempt: 2 });
   expect(JSON.parse((await desk.read(id))?.json ?? "").error).toBeNull();
 });
 
-test("what is finished leaves after the retention time with everything that was kept of it", async () => {
+test("a finished delegation is deleted after the retention time with everything stored of it", async () => {
   const desk = await openDesk();
   const live = await desk.inState("submitted");
   const before = await dump(desk.redis);
@@ -236,8 +236,8 @@ test("what is finished leaves after the retention time with everything that was 
   desk.clock.offset_ms = 3_601_000;
   expect((await desk.move("due", done)).kind).toBe("removed");
   expect(await desk.read(done)).toBeNull();
-  // Streams with other readers keep the events until their own retention ends; everything else is as before. (The queue
-  // still has its ticket, because this test leases without taking it.)
+  // Streams with other readers keep the events until their own retention ends; everything else is as before. (The
+  // queue still has its ticket, because this test leases without taking the ticket.)
   const shared = [keys.events, keys.feed("caller:alice"), keys.feed("agent:scout")];
   const without = (state: Record<string, unknown>) =>
     Object.fromEntries(
@@ -259,7 +259,7 @@ async function send(desk: Desk, id: string, artifacts: Command["artifacts"]): Pr
 describe("artifacts", () => {
   const MB = "x".repeat(1_000_000);
 
-  test("count with all bodies of their delegation; what is too large changes nothing", async () => {
+  test("count with all bodies of their delegation; a refused one changes nothing", async () => {
     const desk = await openDesk();
     const id = await desk.inState("working");
     for (const name of ["a", "b", "c"])
@@ -270,7 +270,7 @@ describe("artifacts", () => {
     expect(await dump(desk.redis)).toEqual(before);
   });
 
-  test("that are replaced count no more, and nothing of them is kept", async () => {
+  test("do not count any more once they are replaced, and nothing of them is kept", async () => {
     const desk = await openDesk();
     const id = await desk.inState("working");
     await send(desk, id, [{ artifact: artifactOf("b", "second") }]);
@@ -289,7 +289,7 @@ describe("artifacts", () => {
     expect(kept.join("").length).toBeLessThan(500);
   });
 
-  test("of one id in one move are one: the last, or all that is appended", async () => {
+  test("with one id in one move are one artifact: the last, or all appended parts", async () => {
     const desk = await openDesk();
     const id = await desk.inState("working");
     await send(desk, id, [{ artifact: artifactOf("a", "1") }, { artifact: artifactOf("a", "2") }]);
@@ -336,7 +336,7 @@ describe("artifacts", () => {
     expect(await desk.redis.hget(desk.shards.at(0).delegation(id), "bytes")).toBe("0");
   });
 
-  test("outlive a question and its answer, a lease that never arrived, and the end", async () => {
+  test("survive a question and its answer, an unconfirmed lease, and the end", async () => {
     const desk = await openDesk({ limits: { max_attempts: 1 } });
     const id = await desk.inState("working");
     await send(desk, id, [{ artifact: artifactOf("a", "1") }]);
@@ -352,7 +352,7 @@ describe("artifacts", () => {
   });
 });
 
-describe("a holder that is refused for its pace or for its events", () => {
+describe("a holder that is refused because of its rate or the event limit", () => {
   test.each([
     ["pace", { pace_count: 100_000 }, "progress"],
     ["pace", { pace_count: 100_000 }, "artifact"],

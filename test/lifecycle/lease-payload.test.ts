@@ -35,7 +35,7 @@ test.each([
     contextId: context_id,
     metadata: { ...Object(own.metadata), delegation_id: id, lease_id },
   });
-  // No member appears twice, because parsers differ in which of the two they take.
+  // No member appears twice: parsers differ in which of the two they use.
   const metadata = json.slice(json.lastIndexOf('"metadata":', json.indexOf(`"lease_id":"${lease_id}"}`)));
   expect(metadata.split(`"lease_id":"forged"`)).toHaveLength(1);
 });

@@ -32,7 +32,7 @@ async function slowRedis(db: number, between: () => Promise<unknown>): Promise<R
   return redis;
 }
 
-test("a record is read as it is at one moment, whatever moves while it is asked for", async () => {
+test("a record is read as of one moment, whatever moves happen during the read", async () => {
   const { redis, shards, clock, writer, inState } = await openDesk();
   const id = await inState("working");
   const before = await readRecord(redis, shards, id);

@@ -54,7 +54,7 @@ describe.each(MOVE_NAMES)("%s", (name) => {
   });
 });
 
-test("submit makes a record where there is none, and its agent must exist", async () => {
+test("submit creates a record if there is none, and its agent must exist", async () => {
   const desk = await openDesk();
   const id = await desk.inState("submitted");
   expect(await desk.read(id)).toMatchObject({ state: "submitted", version: 1, attempt: 1, ticket: 1 });
@@ -72,7 +72,7 @@ test.each(MOVE_NAMES.filter((name) => name !== "submit"))(
   },
 );
 
-test("nothing leaves a terminal state, by name or by time", async () => {
+test("no move, named or by a timer, leaves a terminal state", async () => {
   const desk = await openDesk();
   for (const state of ["completed", "failed", "canceled", "rejected"] as const) {
     const moves: readonly Move[] = Object.values(MOVES).filter((move: Move) => move.from.includes(state));
@@ -88,7 +88,7 @@ test("nothing leaves a terminal state, by name or by time", async () => {
   }
 });
 
-test("live indexes hold exactly the live delegations, by state; due holds all, a finished one until it is deleted", async () => {
+test("live indexes have exactly the live delegations, by state; the due set has all, finished ones until they are deleted", async () => {
   const desk = await openDesk();
   const keys = desk.shards.at(0);
   const ids = new Map<State, string>();

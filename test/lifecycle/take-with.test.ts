@@ -1,4 +1,4 @@
-/** A move and a poll's take of a ticket in one script. Limit: handoff.ts chooses the poll, and has its own tests. */
+/** A move and the take of a ticket for a poll, in one script. handoff.ts chooses the poll and has its own tests. */
 import { pino } from "pino";
 import { expect, test, vi } from "vitest";
 import type { Command, Taker } from "../../src/lifecycle/writer.ts";
@@ -24,7 +24,7 @@ async function takingDesk(spec?: unknown) {
   return { ...desk, newWork, submit, ticketOf };
 }
 
-test("new work is made and taken in one script, on the taker's terms, and the record is told as taken", async () => {
+test("new work is created and taken in one script with the taker's settings, and the record returned is the leased one", async () => {
   const { redis, writer, newWork, ticketOf, read } = await takingDesk();
   const asked = await newWork();
   const { id } = asked;
@@ -55,19 +55,19 @@ test("new work is made and taken in one script, on the taker's terms, and the re
 
 const eventId = (outcome: object): unknown => ("event_id" in outcome ? outcome.event_id : undefined);
 
-test("what stands first in the queue is taken, not what came with the taker", async () => {
+test("the first ticket in the queue is taken, even if it is not that of the new work", async () => {
   const { submit, inState, ticketOf } = await takingDesk();
   const older = await inState("submitted");
   const { id, record, taken } = await submit();
   expect(taken?.record).toMatchObject({ id: older, state: "working" });
   expect(record).toMatchObject({ id, state: "submitted", version: 1 });
   expect([await ticketOf(older), await ticketOf(id)]).toEqual(["missing", "queued"]);
-  // Unless the new work goes before it.
+  // Unless the new work comes before it.
   const urgent = await submit({ priority: 9 });
   expect(urgent.taken?.record).toMatchObject({ id: urgent.id, state: "working" });
 });
 
-test("a ticket that is worth nothing is gone with the take, and the new one stays", async () => {
+test("stale tickets are removed with the take, and the new one stays", async () => {
   const { submit, inState, move, ticketOf } = await takingDesk();
   const canceled = await inState("submitted");
   await move("cancel", canceled);
@@ -77,7 +77,7 @@ test("a ticket that is worth nothing is gone with the take, and the new one stay
   expect([await ticketOf(canceled), await ticketOf(id)]).toEqual(["missing", "queued"]);
 });
 
-test("of a held agent's queue nothing is taken", async () => {
+test("no ticket is taken for a blocked agent", async () => {
   const { submit, agents, ticketOf } = await takingDesk({ limits: { max_working: 1 } });
   await agents.setPaused("scout", true);
   const paused = await submit();
@@ -90,7 +90,7 @@ test("of a held agent's queue nothing is taken", async () => {
   expect([full.record?.state, await ticketOf(full.id)]).toEqual(["submitted", "queued"]);
 });
 
-test("delayed work is taken by nobody, nor is anything else in its name", async () => {
+test("delayed work is not taken, and no other ticket is taken in its place", async () => {
   const { submit, inState, ticketOf } = await takingDesk();
   const ready = await inState("submitted");
   const { id, outcome, record, taken } = await submit({ delay_ms: 60_000 });
@@ -114,7 +114,7 @@ test.each([
   expect(await redis.zcard("{errand:0}:live:scout:working")).toBe(0);
 });
 
-test("where the queue refuses the ticket, nothing is taken and the move is told as not ticketed", async () => {
+test("if the queue refuses the ticket, none is taken and the move is returned as not ticketed", async () => {
   const { submit, redis } = await takingDesk();
   await redis.set("{errand:0}:q:scout:prioritized", "not what BullMQ keeps there");
   const { outcome, record, taken } = await submit();
@@ -122,7 +122,7 @@ test("where the queue refuses the ticket, nothing is taken and the move is told 
   expect([taken, record?.state]).toEqual([undefined, "submitted"]);
 });
 
-test("what fails in the taking undoes nothing of the move, and the move is answered", async () => {
+test("a failure of the take undoes nothing of the move, and the move is answered", async () => {
   const { submit, redis, read } = await takingDesk();
   await redis.set("{errand:0}:live:scout:working", "not a sorted set");
   const { id, outcome, record, taken } = await submit();
