@@ -1,6 +1,6 @@
 /**
- * The steps of agents in a walk, with leases that are live, lost or never theirs. Limit: no long polls; time is the
- * model's clock.
+ * The steps of agents in a walk, with leases that are live, lost or another agent's. Limit: no long polls; time is
+ * the model's clock.
  */
 import * as fc from "fast-check";
 import { expect } from "vitest";

@@ -15,7 +15,7 @@ import { timeSteps } from "./time-steps.ts";
 const { MODEL_RUNS, MODEL_SEED, MODEL_PATH, MODEL_REPLAY } = process.env;
 const RUNS = Number(MODEL_RUNS ?? 100);
 const STARTS = 10;
-/** Commands offered to a walk. It skips those that make no sense when they come, and takes at most {@link STEPS}. */
+/** Commands offered to a walk. It skips those that make no sense at their turn, and runs at most {@link STEPS}. */
 const OFFERED = 110;
 /** Moves that no record shows, or that need more events than a walk makes. */
 const ELSEWHERE: readonly string[] = ["adopt", "redrive", "follow_up", "reticket", "give_up"];
@@ -40,7 +40,7 @@ const EVERYWHERE = [
 ];
 const PATIENCE_MS = 180_000 + RUNS * 1_000;
 
-test("what the model takes from the table is what the contract says", () => {
+test("the constants that the model takes from the table are those of the contract", () => {
   const named = (fits: (move: Move) => boolean) =>
     Object.entries(MOVES).flatMap(([name, move]) => (fits(move) ? [name] : []));
   expect(named((move) => move.spends === true)).toEqual(["lapse", "retry"]);
@@ -52,7 +52,7 @@ test("what the model takes from the table is what the contract says", () => {
   expect(named((move) => move.from.includes("submitted") && move.lease === "grant")).toEqual(["lease"]);
 });
 
-test(`${RUNS} walks of up to ${STEPS} commands go as the table says`, { timeout: PATIENCE_MS }, async () => {
+test(`${RUNS} walks of up to ${STEPS} commands agree with the model`, { timeout: PATIENCE_MS }, async () => {
   const real = await Real.start();
   const steps = [...delegatorSteps, ...agentSteps, ...timeSteps, ...pushSteps].flatMap(([often, one]) =>
     Array.from({ length: often }, () => one),

@@ -72,7 +72,7 @@ test("a wake that arrives while an empty fetch is in flight is not lost", async 
   }
 });
 
-test("a poll that leaves during its fetch gets what the fetch took", async () => {
+test("a poll that leaves during its fetch gets the ticket that the fetch took", async () => {
   let goOn = () => {};
   const held = new Promise<void>((resolve) => {
     goOn = resolve;
@@ -106,7 +106,7 @@ test("a delayed ticket wakes a parked poll when it falls due", async () => {
   expect(pops()).toBeLessThan(6);
 });
 
-test("many polls and many tickets: each ticket once, nobody starves", async () => {
+test("many polls and many tickets: each ticket is taken once, and every poll gets its turn", async () => {
   const { polls, park, add } = await setup();
   const parked = Array.from({ length: 100 }, () => park());
   await Promise.all(Array.from({ length: 100 }, (_, n) => add(n + 1)));
@@ -117,7 +117,7 @@ test("many polls and many tickets: each ticket once, nobody starves", async () =
   expect(polls.waiting("scout")).toBe(0);
 });
 
-test("an aborted poll leaves nothing behind", async () => {
+test("an aborted poll leaves no data", async () => {
   const { polls, park } = await setup();
   const leaver = new AbortController();
   const parked = park(leaver.signal);
@@ -126,7 +126,7 @@ test("an aborted poll leaves nothing behind", async () => {
   await until(() => [...polls.agents()].length === 0);
 });
 
-test("higher priority first, returned before new within one, first in first out", async () => {
+test("higher priority first; within one, returned work before new work, then first in, first out", async () => {
   const { tickets } = await setup();
   const order = [
     [1, 5, false],
@@ -161,7 +161,7 @@ test("a consumed ticket leaves nothing in Redis but the queue's own keys", async
   expect(await tickets.find("scout", { delegation_id: "dlg_0_a", ticket: 1 })).toBe("missing");
 });
 
-test("a ticket that was popped and never consumed is found and taken out", async () => {
+test("a ticket that was popped and never consumed is found and removed", async () => {
   const { tickets } = await setup();
   const data = { delegation_id: "dlg_0_a", ticket: 1 };
   await tickets.add("scout", data, { priority: 5, returned: false, delay_ms: 0 });
@@ -182,14 +182,14 @@ test("a delayed ticket is distinguished from one that can be popped", async () =
   expect(await tickets.find("scout", data)).toBe("missing");
 });
 
-test("a poll whose time is up ends, and leaves nothing behind", async () => {
+test("a poll whose time is up ends, and leaves no data", async () => {
   const { polls, park } = await setup();
   expect(await park(new AbortController().signal, 20)).toBeNull();
   // A fetch that is in flight when the time is up ends after the answer.
   await until(() => [...polls.agents()].length === 0);
 });
 
-test("where the last fetch found nothing, a further poll parks without a fetch, until a wake", async () => {
+test("if the last fetch found nothing, the next poll parks without a fetch, until a wake", async () => {
   const { park, add, pops, polls } = await setup();
   const first = park();
   await until(() => pops() === 1 && polls.waiting("scout") === 1);
@@ -205,7 +205,7 @@ test("where the last fetch found nothing, a further poll parks without a fetch, 
   expect(pops()).toBeLessThan(8);
 });
 
-test("a fetch that began before a drain does not end it", async () => {
+test("a fetch that began before a drain does not end the drain", async () => {
   const polls = new ParkedPolls({ onError: () => {} });
   const { signal } = new AbortController();
   const answers: ((fetched: Fetched<number>) => void)[] = [];
@@ -258,7 +258,7 @@ const nothing = Promise.resolve(null);
 /** Parked polls that have fetched nothing, with these terms or with none. */
 async function parkedPolls(names: readonly (string | undefined)[]) {
   const polls = new ParkedPolls<string, Fetched<number>>({ onError: () => {} });
-  /** The answers to their fetches. */
+  /** The answers to the fetches of these polls. */
   const answers: ((fetched: Fetched<number>) => void)[] = [];
   const own = () => new Promise<Fetched<number>>((resolve) => answers.push(resolve));
   const leavers = new Map<string | undefined, AbortController>();
@@ -287,12 +287,12 @@ async function parkedPolls(names: readonly (string | undefined)[]) {
   return { polls, answers, park, got, leave: (name: string) => leavers.get(name)?.abort() };
 }
 
-/** All that only waits for promises is done. */
+/** Runs everything that only waits for promises. */
 async function turns(): Promise<void> {
   for (let n = 0; n < 5; n += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test("the poll that waits longest is matched, and ends with what was taken for it, without a fetch of its own", async () => {
+test("the poll that has waited longest is matched, and ends with what was taken for it, without a fetch of its own", async () => {
   const { polls, answers, got } = await parkedPolls(["first", "second"]);
   const matched = polls.match("scout");
   expect(matched?.terms).toBe("first");
@@ -313,7 +313,7 @@ test("each poll has one match at a time", async () => {
   expect(await Promise.all(got.values())).toEqual([0, 1]);
 });
 
-test("there is no match where no poll waits, or where each is fetching", async () => {
+test("there is no match if no poll waits, or if each of them is fetching", async () => {
   const { polls, answers, park } = await parkedPolls([]);
   expect(polls.match("scout")).toBeNull();
   park("first");
@@ -322,13 +322,13 @@ test("there is no match where no poll waits, or where each is fetching", async (
   await until(() => answers.length === 2);
   answers.shift()?.({ found: null });
   await turns();
-  // The other is still fetching; this one found nothing.
+  // The other poll is still fetching; this one found nothing.
   const matched = polls.match("scout");
   expect(matched?.terms).toBe("first");
   matched?.settle(nothing);
 });
 
-test("a poll is matched while another drains the queue, and the drain goes on", async () => {
+test("a poll is matched while another one drains the queue, and the drain continues", async () => {
   const { polls, answers, park, got } = await parkedPolls(["first", "second"]);
   polls.wake("scout");
   const matched = polls.match("scout");
@@ -352,7 +352,7 @@ test("polls without terms are not matched", async () => {
   expect(await got.get("second")).toBe(1);
 });
 
-test("a poll whose match took nothing waits on without a fetch, and uses a wake that came meanwhile", async () => {
+test("a poll whose match took nothing keeps waiting without a fetch, and uses a wake that came meanwhile", async () => {
   const { polls, answers, got } = await parkedPolls(["first"]);
   polls.match("scout")?.settle(nothing);
   await turns();
@@ -437,7 +437,7 @@ describe("of an agent whose polls have all left", () => {
   });
 });
 
-test("what is known of a queue without a poll is forgotten", async () => {
+test("what is known about a queue without a poll is forgotten", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => {
     vi.useRealTimers();

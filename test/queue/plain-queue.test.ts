@@ -1,6 +1,6 @@
 /**
- * Random walks over two queues: in one the script's functions make and take tickets, in the other BullMQ alone. Limit:
- * a rate is not among the steps, for it goes by Redis' own clock.
+ * Random walks over two queues: the script's functions make and take the tickets of one, BullMQ alone those of the
+ * other. Limit: no step sets a rate, because rates follow Redis' own clock.
  */
 import fc from "fast-check";
 import type { Redis } from "ioredis";
@@ -39,13 +39,13 @@ interface World {
   readonly theirs: Redis;
   readonly queues: readonly Bull["queue"][];
   readonly backends: readonly Bull["backend"][];
-  /** Popped by way of BullMQ, and not come back to. */
+  /** Jobs popped through BullMQ and not finished. */
   readonly popped: string[];
   at: number;
   count: number;
 }
 
-/** One that failed is told by its name. */
+/** A step; a failing walk prints the names. */
 interface Step {
   readonly name: string;
   readonly run: (world: World) => Promise<void>;
@@ -62,7 +62,7 @@ const work = fc.record({
   ),
 });
 
-/** The same ticket again is one in both. */
+/** Adding the same ticket again changes neither queue. */
 const offer = fc.tuple(work, fc.boolean()).map(([asked, again]) =>
   step(`offer ${JSON.stringify(asked)}${again ? " again" : ""}`, async (world) => {
     const { ours, theirs, queues, at } = world;
@@ -78,7 +78,7 @@ const offer = fc.tuple(work, fc.boolean()).map(([asked, again]) =>
   }),
 );
 
-// To the very millisecond at which one falls due, or far beyond it.
+// To the exact millisecond at which a ticket falls due, or far beyond it.
 const draw = fc.oneof(fc.nat({ max: 3 }), fc.nat({ max: 60 })).map((later) =>
   step(`take ${later} ms later`, async (world) => {
     world.at += later;
@@ -101,7 +101,7 @@ const setUp = fc.constantFrom(
   onBoth("alien with a priority", (queue, n) => queue.add("alien", {}, { jobId: `alien-${n}`, priority: 3 })),
 );
 
-/** As outgoing calls are, by a process of which nobody knows whether it will live. */
+/** As outgoing calls are popped: by a process that may die before it finishes them. */
 const pop = step("pop", async ({ backends, popped }) => {
   const [job, other] = await Promise.all(backends.map((backend) => backend.moveToActive("token")));
   expect(job?.[1]).toEqual(other?.[1]);
@@ -142,13 +142,13 @@ const walk = fc.array(
   { minLength: 10, maxLength: 40 },
 );
 
-test("whatever was done to a queue, the script takes what BullMQ would take, and leaves what BullMQ would leave", async () => {
+test("after any steps, the script takes the tickets that BullMQ would take, and leaves the data that BullMQ would leave", async () => {
   const [ours, theirs] = [await database(), await database()];
   const bulls = [await bullmq(ours), await bullmq(theirs)];
   const [queues, backends] = [bulls.map(({ queue }) => queue), bulls.map(({ backend }) => backend)];
   vi.useFakeTimers({ toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());
-  // How many were made is told in 32 bits.
+  // The counter of added jobs has 32 bits.
   const before = fc.constantFrom(0, 2 ** 32 - 3);
   const walks = fc.asyncProperty(walk, before, async (taken, made) => {
     for (const redis of [ours, theirs]) {

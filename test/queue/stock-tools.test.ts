@@ -1,6 +1,6 @@
 /**
- * BullMQ's own tools on the queue of a living agent: what reads leave it as it is, and what takes tickets away loses no
- * work, for the sweep makes them again.
+ * BullMQ's own tools on the queue of an agent in use: reads change nothing, and removing tickets loses no work,
+ * because the sweep makes them again.
  */
 import { type Job, Queue, QueueEvents, Worker } from "bullmq";
 import { Redis } from "ioredis";
@@ -27,7 +27,7 @@ async function setup() {
     await queue.close();
     connection.disconnect();
   });
-  /** All that is handed out now, in order. */
+  /** Leases everything that can be leased now, in order. */
   const leased = async () => {
     const { leases } = (await api.lease("scout", { wait_seconds: 0, max: 32 })).body;
     return leases.map((lease: { attempt: number; delegation: { id: string } }) => {
@@ -38,7 +38,7 @@ async function setup() {
   return { ...broker, api, ids, queue, options, leased };
 }
 
-test("reads, as a dashboard makes them, change nothing", async () => {
+test("the reads of a dashboard change nothing", async () => {
   const { api, ids, queue, options, redis, leased } = await setup();
   const delayed = (await api.delegate("scout", { delay_seconds: 3_600 })).body.id;
   await queue.waitUntilReady();
@@ -86,14 +86,14 @@ const TAKERS: Record<string, (broker: Setup) => Promise<unknown>> = {
   },
 };
 
-test.each(Object.entries(TAKERS))("%s: no work is lost, and none is done twice", async (_name, take) => {
+test.each(Object.entries(TAKERS))("%s: no work is lost, and no work is done twice", async (_name, take) => {
   const broker = await setup();
   const { ids, clock, gateway, queue, leased, api } = broker;
   await take(broker);
   expect(await leased()).toEqual([]);
   clock.offset_ms = 61_000;
   await gateway.sweep.tick();
-  // obliterate() leaves the queue paused, as it is BullMQ's way.
+  // obliterate() leaves the queue paused; that is BullMQ's behavior.
   if (await queue.isPaused()) await queue.resume();
   expect((await leased()).sort()).toEqual([...ids].sort());
   expect(await leased()).toEqual([]);
@@ -101,7 +101,7 @@ test.each(Object.entries(TAKERS))("%s: no work is lost, and none is done twice",
   expect(counts).toMatchObject({ waiting: 0, working: WAITING });
 });
 
-test("a queue that BullMQ paused hands out nothing until it is resumed", async () => {
+test("nothing is leased from a queue that BullMQ paused until it is resumed", async () => {
   const { ids, queue, leased } = await setup();
   await queue.pause();
   expect(await leased()).toEqual([]);

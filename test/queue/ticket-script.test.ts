@@ -1,4 +1,4 @@
-/** Tickets made and taken by the script, against what BullMQ itself does. Limit: of the BullMQ that is installed. */
+/** Tickets made and taken by the script, compared with what the installed BullMQ does. */
 import { expect, test } from "vitest";
 import { addTicketScript, TICKET_LUA } from "../../src/queue/ticket-script.ts";
 import { Script } from "../../src/redis/script.ts";
@@ -62,7 +62,7 @@ test.each([
   },
 );
 
-test("a ticket taken is gone, the first of the highest rank, whoever made it", async () => {
+test("the first ticket of the highest rank is taken and removed, whoever made it", async () => {
   const redis = await database();
   const { queue } = await bullmq(redis);
   await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
@@ -81,7 +81,7 @@ test("a ticket taken is gone, the first of the highest rank, whoever made it", a
   expect(await queue.getJobCounts()).toMatchObject({ active: 0, prioritized: 0, waiting: 0, completed: 0 });
 });
 
-test("an empty queue says when its next ticket is due, and gives it then", async () => {
+test("an empty queue says when its next ticket is due, and returns it then", async () => {
   const redis = await database();
   await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 60_000]);
   const at = Date.now();
@@ -92,7 +92,7 @@ test("an empty queue says when its next ticket is due, and gives it then", async
   expect(await take.run(redis, [QUEUE], [at + 70_000])).toEqual(["dlg_0_a", 1]);
 });
 
-test("a job that is no ticket of ours is passed over, with the one behind it in the same look", async () => {
+test("jobs that are not our tickets are skipped, and the ticket behind them is taken in the same call", async () => {
   const redis = await database();
   const { queue } = await bullmq(redis);
   await queue.add("alien", {}, { jobId: "alien" });
@@ -102,7 +102,7 @@ test("a job that is no ticket of ours is passed over, with the one behind it in 
   expect(await queue.getJobCounts()).toMatchObject({ active: 0, prioritized: 0, waiting: 0 });
 });
 
-test("a queue that somebody gave a rate says when that is over", async () => {
+test("a queue with a rate limit says when the limit ends", async () => {
   const redis = await database();
   const { queue } = await bullmq(redis);
   await queue.setGlobalRateLimit(1, 60_000);
@@ -117,13 +117,13 @@ test("a queue that somebody gave a rate says when that is over", async () => {
   expect(await take.run(redis, [QUEUE], [at])).toEqual(["dlg_0_a", 2]);
 });
 
-test("on a plain queue no BullMQ is run, not even beside a ticket that is for later", async () => {
+test("on a plain queue no script of BullMQ runs, not even with a delayed ticket in the queue", async () => {
   const redis = await database();
   await addTicketScript.run(redis, [QUEUE], ["dlg_0_later", 1, 5, 0, 60_000]);
   await redis.del(`${QUEUE}:events`);
   await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
   expect(await take.run(redis, [QUEUE], [Date.now()])).toEqual(["dlg_0_a", 1]);
-  // It tells its events of all that it does.
+  // BullMQ would publish events.
   expect(await redis.exists(`${QUEUE}:events`)).toBe(0);
 });
 
@@ -133,14 +133,14 @@ test.each([
 ])("BullMQ keeps few events of a queue that began with a ticket made by the script: %s", async (_, delay) => {
   const redis = await database();
   const { queue, backend } = await bullmq(redis);
-  // As when another gateway has dropped it.
+  // As if another gateway had dropped it.
   await queue.obliterate();
   await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, delay]);
   await backend.remove("dlg_0_a.1", false);
   expect(await redis.hget(`${QUEUE}:meta`, "opts.maxLenEvents")).toBe("1");
 });
 
-test("a ticket that the queue refused leaves nothing, and is made when it is offered again", async () => {
+test("a ticket that the queue refused leaves no data, and is made when it is offered again", async () => {
   const redis = await database();
   await redis.set(`${QUEUE}:pc`, "no number");
   const offer = () => addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
@@ -152,7 +152,7 @@ test("a ticket that the queue refused leaves nothing, and is made when it is off
 });
 
 test.each(["xdlg_0_a.1", "dlg_0_a.1x", "dlg_0_a.p1", "dlg_0_a", "dlg_.1"])(
-  "%s is no ticket",
+  "%s is not a ticket",
   async (jobId) => {
     const redis = await database();
     const { queue } = await bullmq(redis);
@@ -161,13 +161,13 @@ test.each(["xdlg_0_a.1", "dlg_0_a.1x", "dlg_0_a.p1", "dlg_0_a", "dlg_.1"])(
   },
 );
 
-test("a look at a queue where nothing ever was leaves nothing", async () => {
+test("taking from a queue that never existed leaves no data", async () => {
   const redis = await database();
   expect(await take.run(redis, [QUEUE], [Date.now()])).toEqual(["", ""]);
   expect(await redis.keys("*")).toEqual([]);
 });
 
-test("what is known of one queue is not taken for another's", async () => {
+test("cached properties of one queue are not used for another", async () => {
   const redis = await database();
   await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, 0]);
   await redis.hset(`${QUEUE}:meta`, "paused", 1);

@@ -1,4 +1,4 @@
-/** Tickets that are popped, put back and taken over go by Redis' clock, whatever the gateway's clock says. */
+/** Popping a ticket, delaying it again and taking it over follow Redis' clock, whatever the gateway's clock says. */
 import { pino } from "pino";
 import { afterEach, expect, test, vi } from "vitest";
 import { Tickets } from "../../src/queue/tickets.ts";
@@ -29,7 +29,7 @@ async function setup() {
 }
 
 test.each([-HOUR_MS, 0, HOUR_MS])(
-  "a ticket is put back for as long as asked, by a clock off by %d ms",
+  "a ticket is delayed again for the requested time by a clock that is off by %d ms",
   async (errorMs) => {
     const { tickets, add, pop } = await setup();
     await add(1);
@@ -46,7 +46,7 @@ test.each([-HOUR_MS, 0, HOUR_MS])(
 );
 
 test.each([-HOUR_MS, HOUR_MS])(
-  "a ticket in work is not taken over early or late, by a clock off by %d ms",
+  "a ticket in progress is taken over neither early nor late by a clock that is off by %d ms",
   async (errorMs) => {
     const { tickets, add, pop } = await setup();
     await add(1);
@@ -61,7 +61,7 @@ test.each([-HOUR_MS, HOUR_MS])(
   },
 );
 
-test("a popped ticket is consumed once, and tells for whom it is", async () => {
+test("a popped ticket is consumed once, and contains its delegation", async () => {
   const { tickets, add, pop } = await setup();
   await add(1, "p1");
   const popped = await pop();

@@ -1,4 +1,7 @@
-/** What a damaged append-only file does to a start. Limit: with the private Redis; one of your own says it in its log. */
+/**
+ * How a damaged append-only file affects a start, with the private Redis. (An external one reports it in its own
+ * log.)
+ */
 import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,7 +38,7 @@ async function setup() {
   await first.stop();
   const folder = join(dataDir, "redis", "appendonlydir");
   const name = (await readdir(folder)).find((one) => one.endsWith(".incr.aof")) ?? "";
-  /** What `errand doctor` reports about it. */
+  /** What `errand doctor` reports about the file. */
   const doctor = async () => {
     const load = await preflight({}).lastLoad(dataDir);
     return load === null ? null : appendOnlyCheck(load, dataDir);
@@ -59,14 +62,14 @@ test("a file whose end is cut off is loaded, and the log says what was dropped",
   await redis.stop();
   const again = await start();
   onTestFinished(() => again.stop());
-  // The next start loads it whole.
+  // The next start loads all of it.
   expect(await doctor()).toMatchObject({ check: "append_only", status: "ok" });
 });
 
-test("a file that is damaged in the middle refuses to start, and the error says what to do", async () => {
+test("a file that is damaged in the middle prevents the start, and the error says what to do", async () => {
   const { start, doctor, file } = await setup();
   const bytes = await readFile(file);
-  // The byte that begins a command.
+  // The first byte of a command.
   bytes[bytes.indexOf("*3", Math.floor(bytes.length / 2))] = 0x2b;
   await writeFile(file, bytes);
   await expect(start()).rejects.toThrow(/append-only file is damaged .*\.incr\.aof.*redis-check-aof --fix/s);

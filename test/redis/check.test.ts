@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { checkServer } from "../../src/redis/check.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 
-test("a Redis that may grow until the machine is full, or forget, is warned of; one that may not is fine", async () => {
+test("a Redis that may fill the machine, or lose data, causes a warning; one that may not causes none", async () => {
   const { redis } = await startOwnRedis();
   await redis.config("SET", "maxmemory", "64mb");
   expect(await checkServer(redis)).toEqual({ refused: [], warnings: [] });

@@ -1,4 +1,4 @@
-/** The embedded Redis, against the real server. Limit: what is asked of /proc is asked on Linux only. */
+/** The embedded Redis, with the real server. Limit: checks that read /proc run on Linux only. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -85,7 +85,7 @@ function pidOf(redis: EmbeddedRedis): number {
   return pid;
 }
 
-/** A zombie that nobody reaps is dead, too. */
+/** A zombie that nobody reaps counts as dead, too. */
 async function dead(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);
@@ -115,14 +115,14 @@ describe.each(Object.keys(SETTINGS))("with %s", (setting) => {
     expect(files.filter((name) => /\.\d+/.test(name))).toEqual([]);
   });
 
-  it("a second server on the same lock ends before it touches anything", async () => {
+  it("a second server on the same lock exits before it changes anything", async () => {
     const redis = await start({ binary });
     const second = await launch(await binary(), "", join(root, "data", "lock"));
     expect((await second.exited).code).toBe(LOCK_HELD);
     expect((await probe(redis.socket, redis.password)).pid).toBe(redis.pid());
   });
 
-  it("a stopped one frees the lock, with its data kept", async () => {
+  it("a stopped server frees the lock and keeps its data", async () => {
     const first = await start({ binary });
     await client(first).set("kept", "yes");
     const pid = pidOf(first);
@@ -133,7 +133,7 @@ describe.each(Object.keys(SETTINGS))("with %s", (setting) => {
     expect(await client(second).get("kept")).toBe("yes");
   });
 
-  it("kill -9 of Redis: it is started again by itself, with what was acknowledged", async () => {
+  it("kill -9 of Redis: it is restarted with everything acknowledged", async () => {
     const redis = await start({ binary });
     const before = pidOf(redis);
     const connection = client(redis);
@@ -145,7 +145,7 @@ describe.each(Object.keys(SETTINGS))("with %s", (setting) => {
     expect(logged.join()).toContain("ended unexpectedly");
   });
 
-  it("kill -9 of the parent leaves no Redis within a second", async () => {
+  it("kill -9 of the parent ends Redis within a second", async () => {
     const server = await binary();
     const script = `
       const { startEmbedded } = await import(${JSON.stringify(new URL("../../src/redis/embedded.ts", import.meta.url))});
@@ -164,7 +164,7 @@ describe.each(Object.keys(SETTINGS))("with %s", (setting) => {
     expect(await dead(pid)).toBe(false);
     parent.kill("SIGKILL");
     await until(() => dead(pid), { timeoutMs: 1_000, what: "the end of Redis" });
-    // Nothing of it stands in the way of the next one.
+    // The next start is not blocked by its remains.
     expect((await start({ binary })).adopted).toBe(false);
   });
 });
@@ -224,7 +224,7 @@ it.runIf(onLinux)("shows its password to no other process and listens on no TCP 
   }
 });
 
-it("an adopted Redis is left alone by stop, and taken over once its owner is gone", async () => {
+it("an adopted Redis is not stopped by stop(), and is taken over once its owner is gone", async () => {
   const owner = await start();
   const guest = await start();
   expect(guest.adopted).toBe(true);
@@ -256,7 +256,7 @@ it("puts the socket of a long path into a private directory", async () => {
   await expect(client(one).ping()).resolves.toBe("PONG");
 });
 
-it("loads an AOF that a power cut shortened, and says which other one it cannot load", async () => {
+it("loads an append-only file that a power cut shortened, and says of a damaged one why it cannot be loaded", async () => {
   const first = await start();
   await client(first).set("kept", "yes");
   await first.stop();
@@ -271,13 +271,13 @@ it("loads an AOF that a power cut shortened, and says which other one it cannot 
   await expect(start()).rejects.toThrow(/ended while starting \(exit code 1\).*redis\.log.*Bad file format/s);
 });
 
-it("refuses a directory of another user", async () => {
+it("refuses a directory that belongs to another user", async () => {
   const root0 = process.getuid?.() === 0;
   if (root0) await chown(root, 65_534, 65_534);
   await expect(start({ dataDir: root0 ? root : "/" })).rejects.toThrow("belongs to another user");
 });
 
-it("ends the server that it started with its parent's wish", async () => {
+it("ends the server when its parent asks for it", async () => {
   const child = await launch(installed, `unixsocket ${join(root, "s")}\nsave ""\n`, join(root, "lock"));
   await until(async () => (await probe(join(root, "s"), "none")).state === "ready");
   await terminate(child);

@@ -13,7 +13,7 @@ const thrown = (work: Promise<unknown>): Promise<unknown> =>
 
 describe("the table", () => {
   test.each(Object.entries(REDIS_ERRORS))(
-    "%s is known at the head, and within a script's error",
+    "%s is recognized at the start of a message, and within a script's error",
     (word, row) => {
       expect(classify(reply(`${word} something is wrong: really`))).toBe(row);
       expect(classify(reply(`${word} something is wrong. script: 0f, on @user_script:12.`))).toBe(row);
@@ -24,7 +24,7 @@ describe("the table", () => {
     },
   );
 
-  test("what the driver gives up is unavailable, and may have been executed", () => {
+  test("calls that the driver gives up are unavailable, and may have been executed", () => {
     const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
     const many = Object.assign(new Error("connect EMFILE"), { code: "EMFILE" });
     const errors = [new Error("Command timed out"), new Error("Connection is closed."), refused, many];
@@ -33,7 +33,7 @@ describe("the table", () => {
     }
   });
 
-  test("a bug is not taken for trouble of Redis'", () => {
+  test("a bug is not classified as an error of Redis", () => {
     const bugs = [
       reply("WRONGTYPE Operation against a key"),
       reply("ERR unknown command 'OOM'"),
@@ -62,14 +62,14 @@ describe("a real Redis", () => {
     expect(all.every(isRefused)).toBe(true);
   });
 
-  test("refuses with MASTERDOWN what it may not read either", async () => {
+  test("refuses reads, too, with MASTERDOWN", async () => {
     const { redis } = await startServer();
     await redis.config("SET", "replica-serve-stale-data", "no");
     await redis.replicaof("127.0.0.1", 1);
     expect(classify(await thrown(redis.get("k")))).toBe(REDIS_ERRORS.MASTERDOWN);
   });
 
-  test("refuses with BUSY while a script of somebody else runs", async () => {
+  test("refuses with BUSY while another client's script runs", async () => {
     const { redis } = await startServer(["busy-reply-threshold 20"]);
     const other = redis.duplicate();
     other.on("error", () => {});

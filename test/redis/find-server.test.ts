@@ -46,7 +46,7 @@ function realServer(): string {
 }
 
 describe("a configured server", () => {
-  it("is taken by path or by name, before any other", async () => {
+  it("is used, by path or by name, before any other", async () => {
     const directory = await command("bin", "my-redis", realServer());
     const other = await command("other", "redis-server", realServer());
     const byPath = await findRedisServer(options({ configured: join(directory, "my-redis"), path: other }));
@@ -78,7 +78,7 @@ describe("the PATH", () => {
     expect(one).toMatchObject({ version: "8.0.1", flavor: "valkey" });
   });
 
-  it("may hold servers that are too old or broken: they are skipped", async () => {
+  it("may contain servers that are too old or broken: they are skipped", async () => {
     const old = await command("old", "redis-server", "echo 'Redis server v=6.2.14 sha=0:0'");
     const broken = await command("broken", "redis-server", "echo 'no libfoo' >&2; exit 127");
     const good = await command("good", "redis-server", realServer());
@@ -91,7 +91,7 @@ describe("the PATH", () => {
   });
 });
 
-it("finding nothing names what was tried and what helps", async () => {
+it("without a server: the error names what was tried and what helps", async () => {
   const attempt = findRedisServer(options({ install: true }));
   const tried = [
     "redis-server: not on the PATH",
@@ -124,7 +124,7 @@ describe.skipIf(missing.length > 0)(`Debian's package (skipped where missing: ${
     return path;
   }
 
-  it("is unpacked into the cache once, also by two starts at once", { timeout: 120_000 }, async () => {
+  it("is unpacked into the cache once, even by two starts at once", { timeout: 120_000 }, async () => {
     const where = options({ path: await aptOnly(), install: true });
     const [one, two] = await Promise.all([findRedisServer(where), findRedisServer(where)]);
     expect(one).toEqual(two);
@@ -137,13 +137,13 @@ describe.skipIf(missing.length > 0)(`Debian's package (skipped where missing: ${
     expect(await findRedisServer({ ...where, install: false })).toEqual(one);
     expect(announced).toEqual([]);
 
-    // A cache that no longer runs is replaced.
+    // A cached server that no longer runs is replaced.
     await rm(join(root, "cache", "redis", "usr"), { recursive: true });
     expect(await findRedisServer(where)).toEqual(one);
     expect(await readdir(join(root, "cache"))).toEqual(["redis"]);
   });
 
-  it("that cannot be had leaves no trace and says why", async () => {
+  it("leaves nothing behind if it is unavailable, and the error says why", async () => {
     const path = await command(
       "no-net",
       "apt-get",

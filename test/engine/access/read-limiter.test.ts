@@ -21,7 +21,7 @@ function setup() {
   return { turns, began, ends, ask, settled };
 }
 
-test("one principal's reads wait for each other, and not another's for them", async () => {
+test("one principal's reads wait for each other, and another principal's do not wait for them", async () => {
   const { began, ends, ask, settled } = setup();
   ask("caller:alice", 50);
   ask("caller:bob");
@@ -34,7 +34,7 @@ test("one principal's reads wait for each other, and not another's for them", as
   expect(began).toHaveLength(OF_ONE + 2);
 });
 
-test("when all turns are taken the next goes to each principal in turn", async () => {
+test("when all turns are taken, the next one goes to each principal in turn", async () => {
   const { began, ends, ask, settled } = setup();
   for (const name of ["a", "b", "c"]) ask(name, OF_ONE);
   ask("a", 3);
@@ -47,12 +47,12 @@ test("when all turns are taken the next goes to each principal in turn", async (
     await settled();
   }
   expect(began.slice(3 * OF_ONE).sort()).toEqual(["a", "a", "a", "d", "d", "e"]);
-  // Two of `a` may not stand before the first of `e`.
+  // Two reads of `a` may not go before the first of `e`.
   const order = began.slice(3 * OF_ONE);
   expect(order.indexOf("e")).toBeLessThan(order.lastIndexOf("a"));
 });
 
-test("more than may wait are refused, and a failed read gives its turn back", async () => {
+test("reads beyond the number that may wait are refused, and a failed read gives its turn back", async () => {
   const { turns, ask, ends, settled } = setup();
   ask("caller:alice", OF_ONE + LIMITS.reads_waiting.value);
   await settled();

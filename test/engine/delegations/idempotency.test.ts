@@ -1,6 +1,6 @@
 /**
- * Random interleavings of requests with one idempotency key, command by command, while the agent's queue is full and is
- * not: at most one delegation, each caller with the right answer, and no key left where there is none.
+ * Random interleavings of requests with one idempotency key, command by command, while the agent's queue is full at
+ * times: at most one delegation, the right answer for each caller, and no key without a delegation.
  */
 import type { Redis } from "ioredis";
 import { expect, test } from "vitest";
@@ -25,7 +25,7 @@ const STEPPED: ReadonlySet<unknown> = new Set([
 ]);
 const AGENT = "{errand:0}:agent:scout";
 
-/** One request, whose commands wait until they are let go. */
+/** One request, whose commands wait until the test releases them. */
 class Caller {
   readonly body: string;
   /** `made` or `found` with the id, or the code of the refusal. */
@@ -116,7 +116,7 @@ test(`${WALKS} walks make at most one delegation of a key, and refusals leave no
     for (const { body, answer } of callers) {
       const [outcome, id] = answer ?? [];
       if (outcome === "found") expect([body, id], what).toEqual([winner?.body, winner?.answer?.[1]]);
-      // With another body that was under way then, and may be refused by now.
+      // With the other body, which was in progress then and may be refused by now.
       if (outcome === "idempotency_conflict") expect(new Set(bodies).size, what).toBe(2);
     }
     for (const name of names) {

@@ -1,10 +1,10 @@
-/** Waiting for a delegation: what it costs Redis. Limit: what the waiter is told is the flows' business. */
+/** The commands that a wait for a delegation sends to Redis. The tests of flows check the answer. */
 import { expect, test, vi } from "vitest";
 import type { Entry } from "../../../src/events/entry.ts";
 import { client, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
-test("who waits is told by the answer to the gateway's own move, even where the feed is quicker", async () => {
+test("a waiting caller is answered by this gateway's own move, even if the feed is faster", async () => {
   const { url, gateway } = await startBroker();
   const { redis, feed } = gateway.broker;
   const api = client(url);
@@ -13,12 +13,12 @@ test("who waits is told by the answer to the gateway's own move, even where the 
   const { delegation, lease_id } = (await api.lease("scout", { wait_seconds: 20 })).body.leases[0];
 
   let told = 0;
-  // What came before may be brought only now.
+  // Earlier events may arrive only now.
   const push = ({ type }: Entry) => {
     if (type === "DELEGATION_COMPLETE") told += 1;
   };
   feed.subscribe({ kind: "all" }, { push, gap: () => {} });
-  // The answer to the move waits for the feed; what is asked of the delegation from then on is counted.
+  // The answer to the move waits for the feed; reads of the delegation are counted from then on.
   const evalsha = redis.evalsha.bind(redis);
   let asked = 0;
   vi.spyOn(redis, "evalsha").mockImplementation(async (...args) => {

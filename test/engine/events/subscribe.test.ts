@@ -9,14 +9,14 @@ import { until } from "../../support/until.ts";
 /** Longer than a test may take. */
 const LONG_S = 60;
 
-describe("a page for who polls", () => {
+describe("a page for a long-poll", () => {
   const entry = (id: string, positions: string[]): SubscribedEvent => ({
     entry: toEntry(0, id, []),
     positions,
   });
   const CAUGHT_UP: SubscribedEvent = { caught_up: true, positions: ["1-0"] };
 
-  /** Gives these, then nothing until it is left. */
+  /** Yields these entries, then nothing until the reader leaves. */
   async function* quiet(events: readonly SubscribedEvent[], signal: AbortSignal) {
     yield* events;
     await new Promise<void>((resolve) => {
@@ -32,16 +32,16 @@ describe("a page for who polls", () => {
       (event) => ("entry" in event ? event.entry.id : undefined),
     );
 
-  test("ends with the first event that comes live", async () => {
+  test("ends with the first live event", async () => {
     const { items, positions } = await page([CAUGHT_UP, entry("2-0", ["2-0"])]);
     expect({ items, positions }).toEqual({ items: ["2-0"], positions: ["2-0"] });
   });
 
-  test("ends at once where what is stored ends, if there was any of it", async () => {
+  test("ends at the end of the stored events, if there were any", async () => {
     expect((await page([entry("1-0", ["1-0"]), CAUGHT_UP])).items).toEqual(["1-0"]);
   });
 
-  test("moves its cursor past what a filter kept back, stored or live", async () => {
+  test("moves its cursor past events that a filter dropped, stored or live", async () => {
     const skipped = (id: string): SubscribedEvent => ({ skipped: true, positions: [id] });
     const { positions } = await page([CAUGHT_UP, skipped("3-0"), skipped("4-0")], { wait_seconds: 0.01 });
     expect(positions).toEqual(["4-0"]);
@@ -61,7 +61,7 @@ describe("waiting for a version", () => {
         after_version,
         signal: new AbortController().signal,
       });
-    /** Resolves once whoever subscribed before was told of this version. */
+    /** Resolves once all earlier subscribers have received this version. */
     const listen = () => {
       let heard = 0;
       const push = ({ seq }: { seq: number }) => {
@@ -73,9 +73,9 @@ describe("waiting for a version", () => {
     return { api, wait, listen };
   }
 
-  test("goes on past versions that are not greater", async () => {
+  test("continues past versions that are not greater", async () => {
     const { api, wait, listen } = await setup();
-    // Subscribes before it returns, and so is told before `heard` is.
+    // Subscribes before it returns, and so is notified before `heard` is.
     const waiting = wait(2);
     const heard = listen();
     const lease = (await api.lease("scout")).body.leases[0].lease_id;
@@ -84,7 +84,7 @@ describe("waiting for a version", () => {
     expect((await waiting).version).toBe(3);
   });
 
-  test("ends at once when nothing greater can come", async () => {
+  test("ends at once if no greater version can come", async () => {
     const { api, wait } = await setup();
     await api.reply((await api.lease("scout")).body.leases[0].lease_id);
     expect((await wait(3)).state).toBe("completed");

@@ -1,10 +1,10 @@
-/** A wait for an event of one delegation, and what it leaves. Limit: what a reader sees of it is in read.test.ts. */
+/** A wait for an event of one delegation, and that nothing of it remains. read.test.ts tests the waiting reads. */
 import { expect, test } from "vitest";
 import { waitUntil } from "../../../src/engine/events/wait.ts";
 import type { AbortListener, PollSignal } from "../../../src/queue/parked-poll.ts";
 import { startBroker } from "../../support/broker.ts";
 
-/** In the place of a request. */
+/** Takes the place of a request. */
 class Caller implements PollSignal {
   readonly listeners = new Set<AbortListener>();
   aborted = false;
@@ -39,14 +39,14 @@ test.each<[string, number, (caller: Caller, stop: () => void) => void]>([
   expect(caller.listeners.size).toBe(0);
 });
 
-test("a caller who has left before does not wait", async () => {
+test("a caller that has left before the wait does not wait", async () => {
   const caller = new Caller();
   caller.leave();
   await (await waiting(caller)).done;
   expect(caller.listeners.size).toBe(0);
 });
 
-test("an AbortSignal does as well", async () => {
+test("an AbortSignal ends a wait, too", async () => {
   const controller = new AbortController();
   const { done } = await waiting(controller.signal);
   controller.abort();

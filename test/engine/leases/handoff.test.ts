@@ -1,6 +1,6 @@
 /**
- * New work that a parked poll takes in the same script that accepts it: what delegator and poll get, and what happens
- * when one of them goes away. Limit: interleavings.test.ts tests the orders in which it may meet other wakes.
+ * New work that a parked poll gets from the same script that accepts it: the answers to the delegator and the poll,
+ * and what happens when either goes away. interleavings.test.ts tests the orders in which this meets other wakes.
  */
 import { expect, inject, test, vi } from "vitest";
 import type { Gateway, GatewayOptions } from "../../../src/app.ts";
@@ -22,7 +22,7 @@ interface Parking {
   readonly signal?: AbortSignal;
 }
 
-/** Parks a poll after the queue was seen empty; `answer` is what it gets. */
+/** Parks a poll after a fetch has found the queue empty; `answer` is the poll's answer. */
 async function park({ broker }: Gateway, url: string, { worker_id = "w", signal }: Parking = {}) {
   const { polls } = broker;
   const before = polls.waiting("scout");
@@ -49,7 +49,7 @@ async function statuses(api: ReturnType<typeof client>, id: string) {
   return events.map(({ status, type }: { status?: string; type: string }) => status ?? type);
 }
 
-/** Does something right before the next submit, or between the submit and its answer. */
+/** Runs a function just before the next submit, or between the submit and its answer. */
 function atSubmit(
   { broker: { writer } }: Gateway,
   before: () => Promise<unknown>,
@@ -67,7 +67,7 @@ function atSubmit(
   });
 }
 
-test("a parked poll gets new work by one script; nobody else fetches, and the delegator learns that it is taken", async () => {
+test("a parked poll gets new work by one script; no other poll fetches, and the delegator is told that it is working", async () => {
   const own = await startOwnRedis();
   const { api, gateway, park } = await desk({ redis: own.target });
   const polls = [await park({ worker_id: "w1" }), await park({ worker_id: "w2" })];
@@ -87,7 +87,7 @@ test("a parked poll gets new work by one script; nobody else fetches, and the de
   await until(() => feed.hasDelivered(0, newest?.[0] ?? ""));
   const commands = await own.redis.info("commandstats");
   expect(commands).toMatch(/cmdstat_evalsha:calls=1,/);
-  // The record once a move, and the ticket.
+  // One read of the record for each move, and none of the ticket.
   expect(commands).toMatch(/cmdstat_hset:calls=3,/);
   expect([status, body.state, body.version, body.lease.worker_id]).toEqual([202, "working", 2, "w2"]);
   expect(lease).toMatchObject({ attempt: 1, delegation: { id: body.id, version: 2 } });
@@ -96,7 +96,7 @@ test("a parked poll gets new work by one script; nobody else fetches, and the de
   expect(gateway.broker.polls.waiting("scout")).toBe(1);
 });
 
-test("each gateway hands new work to a poll of its own; one without polls leaves it to the other's", async () => {
+test("each gateway gives new work to a poll of its own; without polls it leaves the work to other gateways", async () => {
   const { url, api, gateway, park: here, another } = await desk();
   const other = await another();
   const [first, second] = [
@@ -113,7 +113,7 @@ test("each gateway hands new work to a poll of its own; one without polls leaves
   expect(leasesOf(await third.answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
 });
 
-test("two requests with one key make one delegation for one of the polls; the other waits on", async () => {
+test("two requests with one key make one delegation for one of the polls; the other poll keeps waiting", async () => {
   const { api, park } = await desk();
   const polls = [await park(), await park()];
   const key = { "idempotency-key": "once" };
@@ -125,7 +125,7 @@ test("two requests with one key make one delegation for one of the polls; the ot
   expect(got.map(({ delegation }) => delegation.id).sort()).toEqual([asked[0]?.body.id, next].sort());
 });
 
-test("a submit that is refused costs the poll nothing: it waits on, and gets what is accepted", async () => {
+test("a refused submit has no effect on the poll: it keeps waiting, and gets what is accepted", async () => {
   const { api, park } = await desk({}, { limits: { max_waiting: 1 } });
   const later = (await api.delegate("scout", { delay_seconds: 60 })).body.id;
   const { answer } = await park();
@@ -253,7 +253,7 @@ test.each(["hold", "swallow-answers"] as const)(
   },
 );
 
-test("a submit that Redis has no memory for costs the poll nothing, and leaves nothing in doubt", async () => {
+test("a submit for which Redis has no memory has no effect on the poll, and leaves nothing in doubt", async () => {
   const own = await startOwnRedis();
   const { api, gateway, park } = await desk({ redis: own.target });
   const { answer } = await park();

@@ -1,4 +1,4 @@
-/** What is in doubt after a lost answer. Limit: how it gets there when Redis falls silent is tested in faults/. */
+/** Leases in doubt after a lost answer. How they come to be in doubt when Redis is silent is tested in faults/. */
 import { afterEach, expect, test, vi } from "vitest";
 import { InDoubt } from "../../../src/engine/leases/in-doubt.ts";
 import { handBack } from "../../../src/engine/leases/lease.ts";
@@ -20,7 +20,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("a lease whose grant was lost goes back, however many were granted after it", async () => {
+test("a lease whose grant was lost is returned, however many were granted after it", async () => {
   const { url, gateway, redis } = await startBroker();
   const { broker } = gateway;
   const api = client(url);
@@ -35,14 +35,14 @@ test("a lease whose grant was lost goes back, however many were granted after it
   expect((await api.lease("scout")).body.leases[0]).toMatchObject({ attempt: 1, delegation: { id } });
 });
 
-test("a hand-back that failed is tried again until the lease is known to be gone", async () => {
+test("a failed return is tried again until the lease is known to be gone", async () => {
   const { url, gateway } = await startBroker();
   const { broker } = gateway;
   const api = client(url);
   await api.agent("scout");
   const ids = [(await api.delegate("scout")).body.id, (await api.delegate("scout")).body.id];
   const { leases } = (await api.lease("scout", { max: 2 })).body;
-  // The second one was replied to after all.
+  // The second lease received a reply after all.
   await api.reply(leases[1].lease_id);
   const failures = ["Command timed out", "Connection is closed.", "Command timed out"];
   const original = broker.writer.move.bind(broker.writer);
@@ -77,13 +77,13 @@ test("a round with an unexpected error does not prevent the next one", async () 
   expect(await broker.tickets.find("scout", { delegation_id: "dlg_0_b", ticket: 1 })).toBe("queued");
 });
 
-test("hand-backs that wait for Redis are bounded", async () => {
+test("returns that wait for Redis are bounded", async () => {
   const inDoubt = idle();
   for (let n = 0; n < 10_100; n += 1) await inDoubt.handBack({ delegation_id: `dlg_0_${n}`, fence: 1 });
   expect(inDoubt.handBacks).toHaveLength(10_000);
 });
 
-test("grants are searched for while Redis is silent and for some time after, and none that is added meanwhile is forgotten", () => {
+test("grants are searched for while Redis is silent and for some time after; one added meanwhile is not forgotten", () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   const inDoubt = idle();
   const nonces = () => (inDoubt.grants.get("scout") ?? []).map(({ nonce }) => nonce);
@@ -96,7 +96,7 @@ test("grants are searched for while Redis is silent and for some time after, and
   vi.setSystemTime(Date.now() + 60_000);
   look(false);
   expect(nonces()).toEqual(["first"]);
-  // Redis may still carry out what it had before.
+  // Redis may still execute earlier commands.
   look(true, () => inDoubt.grant("scout", "second"));
   expect(nonces()).toEqual(["first", "second"]);
   vi.setSystemTime(Date.now() + 5_000);

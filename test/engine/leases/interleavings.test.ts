@@ -1,9 +1,8 @@
 /**
- * Random walks through the hand-off: answers that come late and out of order or never, wakes that come late, work that is
- * taken where it is made, drains, blocked agents, polls that leave, on one or two gateways over one queue. The hand-off is
- * the real one; Redis, the feed and the bus are a model, because only the order of what they do is under test.
- * fast-check's scheduler decides that order, and shrinks it when a walk fails. Limit: time stands still except for what
- * falls due.
+ * Random walks through the hand-off: answers that are late, out of order or lost; late wakes; submits that match a
+ * poll; drains; blocked agents; polls that leave; one or two gateways on one queue. The hand-off is the real one;
+ * Redis, the feed and pub/sub are models, because only the order of events is under test. fast-check's scheduler
+ * chooses that order, and shrinks it when a walk fails. Limit: time advances only to the next thing that is due.
  */
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -18,11 +17,11 @@ import type { Command, Moved, Result, Taker } from "../../../src/lifecycle/write
 import { Shards } from "../../../src/redis/shards.ts";
 import { entryFields } from "../../support/entry.ts";
 
-/** Never within a walk: only the wakes may help. */
+/** Longer than a walk: only wakes may help. */
 const RECHECK_MS = 1e9;
 const AGENT = "scout";
 const REQUEST = { wait_seconds: 1_000_000, max: 1 };
-/** A ticket that is worth nothing. */
+/** A stale ticket. */
 const STALE = 0;
 /** A record of which only the id matters here; every other field reads "working". */
 const recordOf = (id: string) =>
@@ -42,7 +41,7 @@ const moved = (move: MoveName, more: Partial<Moved> = {}): Moved => ({
   ...more,
 });
 
-/** One gateway: the real hand-off, and a feed that brings the events in their order, at any time. */
+/** One gateway: the real hand-off, and a feed that delivers the events in order, at any time. */
 class Gateway {
   readonly handoff: Handoff;
   #sink: Sink | null = null;
@@ -95,7 +94,7 @@ class Gateway {
     this.#sink?.push(toEntry(0, `${this.#brought}-0`, fields));
   }
 
-  /** The feed lost what it had not brought yet. */
+  /** The feed lost the events that it had not delivered yet. */
   gap(): void {
     this.#brought = this.#walk.events.length;
     this.#sink?.gap();
@@ -110,13 +109,13 @@ interface Step {
   readonly ms: number;
 }
 
-/** In every walk, and how often each is chosen. */
+/** Part of every walk; the number is how often each is chosen. */
 const ALWAYS = [
   ["do one thing", 6],
   ["poll", 3],
   ["submit", 3],
 ] as const;
-/** In some walks only: most of them hide a lost wake by another one. */
+/** Part of some walks only, because most of them hide a lost wake by another one. */
 const SOMETIMES = [
   "rest",
   "leave a poll",
@@ -163,9 +162,9 @@ class Walk {
   fences = 0;
   matched = 0;
   fetches = 0;
-  /** Polls that ended with nothing although they had not left and none of their fetches had failed. */
+  /** Polls that ended with nothing although they had not left and no fetch of theirs had failed. */
   dropped = 0;
-  /** What may cause fetches. */
+  /** Everything that may cause fetches. */
   stirs = 0;
 
   constructor(scheduler: fc.Scheduler, flips: Iterator<boolean>, count: number) {
@@ -178,7 +177,7 @@ class Walk {
     return this.#scheduler.schedule(Promise.resolve(), label);
   }
 
-  /** Carried out at one moment and answered at a later one, unless Redis fails in between, or before. */
+  /** Executed at one moment and answered at a later one, unless Redis fails in between, or before. */
   async command<T>(work: () => T): Promise<T> {
     await this.#later("command");
     const isLost = this.failing;
@@ -206,12 +205,12 @@ class Walk {
     const event_id = this.event(id);
     if (fate === 1)
       return { outcome: moved("submit", { ticket, event_id, ticketed: false }), record: null, unseen: [] };
-    // Another ticket is first, and worth nothing.
+    // Another ticket comes first, and is stale.
     if (fate === 2) this.ready.unshift(STALE);
     if (delay_ms === 0) this.ready.push(ticket);
     else this.delayed.push({ ticket, at: Date.now() + Number(delay_ms) });
     const outcome = moved("submit", { ticket, event_id, ticketed: true });
-    // What fails while the ticket is taken undoes nothing.
+    // A failure of the take undoes nothing.
     const taken = taker && delay_ms === 0 && fate !== 3 ? this.takeFirst(taker) : undefined;
     return { outcome, record: null, unseen: [], ...(taken && { taken }) };
   }
@@ -244,7 +243,7 @@ class Walk {
     return { outcome: moved("lease", { id, state: "working", fence }), record: recordOf(id), unseen: [] };
   }
 
-  /** The same ticket twice is one. */
+  /** The same ticket added twice is one ticket. */
   add(ticket: number): void {
     const isKnown = this.leases.has(`dlg_0_${ticket}`) || this.ready.includes(ticket);
     if (!isKnown) this.ready.push(ticket);
@@ -256,7 +255,7 @@ class Walk {
     );
   }
 
-  /** The event of the ticket; null when the lease had ended. */
+  /** Adds the ticket's event; null if the lease had ended. */
   giveBack({ delegation_id, fence }: LeaseRef): string | null {
     const lease = this.leases.get(delegation_id);
     if (lease?.fence !== fence) return null;
@@ -345,7 +344,7 @@ class Walk {
     if (this.#scheduler.count() > 0) await this.#scheduler.waitNext(1);
   }
 
-  /** Everything in flight ends. */
+  /** Completes everything in flight. */
   async rest(): Promise<void> {
     for (let n = 0; n < 3_000; n += 1) {
       await settled();
@@ -396,7 +395,7 @@ async function check(walk: Walk): Promise<void> {
   for (const leaving of polls) leaving.abort();
   await walk.rest();
   expect(walk.gateways.flatMap(({ handoff }) => handoff.polls.agents())).toEqual([]);
-  // Each cause costs a fetch at each gateway, each poll some of its own.
+  // Each cause costs a fetch at each gateway, and each poll some of its own.
   expect(walk.fetches, "fetches").toBeLessThan(8 * walk.stirs + 20);
 }
 
@@ -410,7 +409,7 @@ afterEach(() => {
 });
 
 test.each(Array.from({ length: 5 }, (_, seed) => seed))(
-  "no poll stays parked while a ticket waits and no lease is lost, in whatever order things happen: seed %i",
+  "no poll stays parked while a ticket waits and no lease is lost, in any order of events: seed %i",
   async (seed) => {
     let matched = 0;
     const property = fc.asyncProperty(
@@ -436,7 +435,7 @@ test.each(Array.from({ length: 5 }, (_, seed) => seed))(
     );
     await fc.assert(property, { seed, numRuns: 500 });
     expect(matched).toBeGreaterThan(200);
-    // Nothing is remembered of queues without a poll.
+    // Nothing is kept about queues without a poll.
     vi.advanceTimersByTime(2 * RECHECK_MS);
     expect(vi.getTimerCount()).toBe(0);
   },

@@ -1,4 +1,4 @@
-/** Which tickets the sweep makes again: those that no poll would get, and no others. */
+/** The tickets that the sweep makes again: those that no poll would get, and no others. */
 import { expect, test } from "vitest";
 import { client, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
