@@ -1,10 +1,10 @@
-/** Which file may import what: the borders that keep the folders of `src` apart. */
+/** The allowed imports, which keep the folders of `src` apart. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
-/** Package → the only folders that know it. */
+/** Package → the only folders that may import it. */
 const PACKAGES: Record<string, readonly string[]> = {
   bullmq: ["queue/"],
   ioredis: ["redis/"],
@@ -15,15 +15,15 @@ const PACKAGES: Record<string, readonly string[]> = {
   "@modelcontextprotocol/server": ["doors/mcp/"],
 };
 
-/** Folder → the only other folders that it imports. */
+/** Folder → the only other folders that it may import. */
 const FOLDERS: Record<string, readonly string[]> = {
   client: ["lease-holder", "schema", "util"],
   "lease-holder": ["schema", "util"],
   relay: ["schema", "telemetry", "util"],
-  // It speaks HTTP to the broker, like every other client.
+  // The CLI uses HTTP, like every other client of the broker.
   cli: ["client", "lease-holder", "relay", "schema", "telemetry", "util"],
 };
-/** They also run in browsers, so they import nothing of Node. */
+/** These also run in browsers, so they import nothing of Node. */
 const BROWSER = ["client", "lease-holder", "util"];
 
 const SRC = fileURLToPath(new URL("../src/", import.meta.url));
@@ -39,7 +39,7 @@ const folderOf = (file: string): string => (file.includes("/") ? (file.split("/"
 const isRelative = (to: string): boolean => to.startsWith(".");
 const resolve = (file: string, to: string): string => normalize(join(dirname(file), to));
 
-/** Every import of one file by another that `isWrong` finds wrong, as text. */
+/** Every import for which `isWrong` is true, as text. */
 const wrong = (isWrong: (file: string, to: string) => boolean): string[] =>
   [...imports].flatMap(([file, all]) =>
     all.filter((to) => isWrong(file, to)).map((to) => `${file} imports ${to}`),
@@ -55,7 +55,7 @@ test("a folder of src imports only folders that sort after it", () => {
   ).toEqual([]);
 });
 
-test("a package with a place of its own is imported nowhere else", () => {
+test("a package with a folder of its own is imported nowhere else", () => {
   expect(
     wrong((file, to) => {
       const known = Object.entries(PACKAGES).find(([name]) => to === name || to.startsWith(`${name}/`));
@@ -64,7 +64,7 @@ test("a package with a place of its own is imported nowhere else", () => {
   ).toEqual([]);
 });
 
-/** The files that import each other, one list for each cycle. (Tarjan's strongly connected components.) */
+/** The import cycles: for each, the list of its files. (Tarjan's strongly connected components.) */
 function cycles(): string[][] {
   const found: string[][] = [];
   const order = new Map<string, number>();
@@ -90,7 +90,7 @@ function cycles(): string[][] {
   return found;
 }
 
-test("no file imports itself by way of others, not even for a type", () => {
+test("no file imports itself through others, types included", () => {
   expect(cycles()).toEqual([]);
 });
 

@@ -1,17 +1,17 @@
-/** No regular expression of ours takes more than linear time, whatever text it is given. */
+/** Every regular expression of the sources takes linear time for any text. */
 import { check } from "recheck";
 import { expect, test } from "vitest";
 import { regexes } from "./support/regexes.ts";
 
 const FOUND = regexes();
 
-/** Made from names and numbers of our own. */
+/** Built from names and numbers in the code. */
 const MAY_MAKE = ["engine/access/tokens.ts", "engine/upkeep/memory-guard.ts", "redis/check.ts"];
 
-/** Lines of our own Redis alone; the checker takes seconds for their long literals. */
+/** These only read lines of our own Redis; the checker takes seconds for their long literals. */
 const OWN_TEXT = ["redis/embedded-log.ts"];
 
-/** Without repetition, or anchored with one: it cannot backtrack over more than once. */
+/** Without repetition, or anchored with one repetition: it cannot backtrack more than once over the text. */
 function isPlain(source: string, flags: string): boolean {
   const outside = source.replaceAll(/\\.|\[(?:\\.|[^\\\]])*\]/g, "x").replaceAll(/\(\?[:=!]/g, "(");
   const repeats = outside.match(/[*+?]|\{\d+(?:,\d*)?\}/g)?.length ?? 0;
@@ -33,11 +33,11 @@ test("each literal is linear", { timeout: 120_000 }, async () => {
   expect(slow).toEqual([]);
 });
 
-test("none is made of foreign text", () => {
+test("none is built from user text", () => {
   expect([...new Set(FOUND.made)]).toEqual(MAY_MAKE);
 });
 
-test("the check itself finds a slow one", async () => {
+test("the check itself detects a slow one", async () => {
   expect(isPlain("^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9_-]{4})*$", "")).toBe(false);
   expect(isPlain("\\/+$", "")).toBe(false);
   expect(isPlain("^a|b+$", "")).toBe(false);

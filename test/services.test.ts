@@ -1,4 +1,4 @@
-/** Starting and stopping the parts of a gateway. */
+/** The start and stop of the parts of a gateway. */
 import { createServer } from "node:net";
 import { Redis } from "ioredis";
 import { expect, inject, onTestFinished, test } from "vitest";
@@ -63,7 +63,7 @@ test("a gateway that cannot listen leaves nothing running", async () => {
     return list.split("\n").filter((line) => line.includes(` db=${db} `)).length;
   };
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
-  // The own connection of this test; its timers are there before.
+  // This test's own connection; its timers exist before.
   expect(await connections()).toBe(1);
   const before = timers();
   await expect(
@@ -80,7 +80,7 @@ test("a gateway that cannot listen leaves nothing running", async () => {
     }),
   ).rejects.toThrow("EADDRINUSE");
   await until(async () => (await connections()) === 1, { what: "its connections to close" });
-  // It is not announced to other gateways any more.
+  // It is no longer announced to other gateways.
   expect(await redis.zrange(keys.gateways, "0", "-1")).toEqual([]);
   await until(() => timers() <= before, { what: "its timers to end" });
 });

@@ -20,7 +20,7 @@ const figureSchema = z.looseObject({
 });
 
 async function bench(args: readonly string[]) {
-  // A temporary directory of its own shows what stays behind.
+  // A temporary directory of its own, to see what remains.
   const directory = freshDir();
   const env = { ...process.env, TMPDIR: directory };
   const { stdout, stderr } = await promisify(execFile)(
@@ -36,7 +36,7 @@ async function bench(args: readonly string[]) {
   return { figures, stderr, left };
 }
 
-test("every figure is told, as one JSON object a line, and nothing stays behind", async () => {
+test("every figure is printed, as one JSON object per line, and nothing remains", async () => {
   const { figures, left } = await bench(TINY);
   const told = new Set(figures.map(({ name }) => name));
   expect([...told].sort()).toEqual(["machine", ...Object.values(SCENARIOS).flat()].sort());
@@ -45,7 +45,7 @@ test("every figure is told, as one JSON object a line, and nothing stays behind"
     expect(settings).toEqual(["always", "everysec"]);
   }
   for (const { name, value } of figures) {
-    // Resident size of so few moves either way.
+    // After so few delegations the resident size may have moved either way.
     if (!name.endsWith("_bytes")) expect(value, name).toBeGreaterThan(0);
   }
   const ratio = figures.find(({ name }) => name === "cycle_ratio_1m_kept");
@@ -53,7 +53,7 @@ test("every figure is told, as one JSON object a line, and nothing stays behind"
   expect(left).toEqual([]);
 }, 300_000);
 
-test("a name that is not known is refused before anything runs", async () => {
+test("an unknown name is refused before anything runs", async () => {
   await expect(bench(["--only", "speed"])).rejects.toMatchObject({
     code: 64,
     stdout: "",

@@ -1,4 +1,4 @@
-/** An agent's side of leases: confirm, heartbeat, reply, loss, stop, outage. */
+/** The agent's handling of leases: confirm, heartbeat, reply, loss, stop, outage. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Agent, type AgentOptions } from "../../src/client/agent.ts";
 import type { AgentEvent, Handler } from "../../src/client/work.ts";
@@ -7,7 +7,7 @@ import { type Answer, completedWith, ID, LEASE_ID, leaseLike, type Seen, stubBro
 
 const HEARTBEAT = { expires_at: "2026-01-01T00:02:00.000Z", messages: [] };
 
-/** One lease for the first poll, then an idle queue; a test overrides the routes that it is about. */
+/** Grants one lease to the first poll and none after it; a test overrides the routes that it is about. */
 async function brokerWith(
   routes: Partial<
     Record<"leases" | "heartbeat" | "reply" | "release", (answer: Answer, request: Seen) => void>
@@ -41,7 +41,7 @@ function agentAt(url: string, handler: Handler, options: Partial<AgentOptions> =
 }
 
 describe("one delegation", () => {
-  test("is confirmed at once, handled, and replied to with a wish for the next", async () => {
+  test("is confirmed at once, handled, and replied to with `next`", async () => {
     const stub = await brokerWith({});
     const { agent, events } = agentAt(stub.url, (work) => `${work.text.split(" ").length} words`, {
       workerId: "w1",
@@ -63,7 +63,7 @@ describe("one delegation", () => {
     expect(events.map(({ type }) => type)).toEqual(["leased", "replied"]);
   });
 
-  test("the next one comes with the reply's answer and needs no poll", async () => {
+  test("the next one arrives with the answer to the reply, without a poll", async () => {
     let replies = 0;
     const stub = await brokerWith({
       reply: (answer) => {
@@ -103,7 +103,7 @@ describe("one delegation", () => {
     });
   });
 
-  test("whose reply is too large fails with a word about it, instead of hanging", async () => {
+  test("whose reply is too large fails with payload_too_large, instead of hanging", async () => {
     const stub = await brokerWith({
       reply: (answer, { body }) => {
         if (body.state === "completed") answer.problem(413, "payload_too_large", "PROTOCOL");
@@ -123,7 +123,7 @@ test.each([
   [409, "limit_reached"],
   [429, "quota_exceeded"],
 ])(
-  "an artifact that the delegation has no room for is refused, not tried for ever (%i %s)",
+  "an artifact that exceeds the delegation's limit is refused, and not retried (%i %s)",
   async (status, code) => {
     const stub = await stubBroker((request, answer) => {
       const verb = request.path.split("/").at(-1);
@@ -144,7 +144,7 @@ test.each([
 );
 
 describe("heartbeats", () => {
-  test("are held for a third of the lease and renewed by themselves", async () => {
+  test("are held for a third of the lease and renewed automatically", async () => {
     const stub = await brokerWith(
       {
         heartbeat: (answer, { body }) => {
@@ -160,7 +160,7 @@ describe("heartbeats", () => {
     expect(held()[0]?.body.wait_seconds).toBeCloseTo(0.333, 3);
   });
 
-  test("bring a cancel to the handler at once, and no reply is sent", async () => {
+  test("pass a cancel to the handler at once, and no reply is sent", async () => {
     let hold: Answer | undefined;
     const stub = await brokerWith({
       heartbeat: (answer, { body }) => {
@@ -183,7 +183,7 @@ describe("heartbeats", () => {
     await until(() => stub.to("/leases").length === 2, { what: "the next poll" });
   });
 
-  test("that find no broker stop the work when another worker could have it", async () => {
+  test("that do not reach the broker stop the work before another worker could have it", async () => {
     let calls = 0;
     const stub = await brokerWith(
       {
@@ -206,7 +206,7 @@ describe("heartbeats", () => {
     expect(calls).toBeGreaterThan(3);
   });
 
-  test("carry progress: the first at once, then the latest, never after the end", async () => {
+  test("carry progress: the first at once, then the latest, none after the end", async () => {
     const stub = await brokerWith({});
     const { agent } = agentAt(
       stub.url,
@@ -227,7 +227,7 @@ describe("heartbeats", () => {
 });
 
 describe("stopping", () => {
-  test("gives the work back and ends the poll", async () => {
+  test("returns the work and ends the poll", async () => {
     const stub = await brokerWith({});
     const stopped = new AbortController();
     let reason: unknown;
@@ -252,7 +252,7 @@ describe("stopping", () => {
     expect(stub.to("/reply")).toEqual([]);
   });
 
-  test("lets work finish that is done within the grace", async () => {
+  test("lets work finish that is done within the grace period", async () => {
     const stub = await brokerWith({});
     let finish: (value: string) => void = () => undefined;
     const { agent, types } = agentAt(stub.url, () => new Promise((resolve) => (finish = resolve)));
@@ -265,7 +265,7 @@ describe("stopping", () => {
     expect(stub.to("/reply")[0]?.body).toEqual({ state: "completed", text: "all of it" });
   });
 
-  test("leaves a handler behind that does not listen, and still gives its work back", async () => {
+  test("does not wait for a handler that ignores the signal, and still returns its work", async () => {
     const stub = await brokerWith({});
     const { agent, types } = agentAt(stub.url, () => new Promise(() => undefined), {
       stopWithinSeconds: 0.1,
@@ -278,7 +278,7 @@ describe("stopping", () => {
 });
 
 describe("outages", () => {
-  test("are waited out, whatever the broker says while it is away, and told once", async () => {
+  test("are waited out, whatever errors the broker answers meanwhile, and reported once", async () => {
     let polls = 0;
     const stub = await brokerWith({
       leases: (answer) => {
@@ -295,7 +295,7 @@ describe("outages", () => {
     expect(types()).toEqual(["retrying", "recovered", "leased", "replied"]);
   });
 
-  test("are left alone for as long as the broker asks", async () => {
+  test("are retried no sooner than Retry-After says", async () => {
     const times: number[] = [];
     const stub = await brokerWith({
       leases: (answer) => {
@@ -309,7 +309,7 @@ describe("outages", () => {
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(990);
   });
 
-  test("that were there from the start are told at once, unless the broker is to be waited for", async () => {
+  test("from the start are reported at once, unless failFast is false", async () => {
     const { url, close } = await stubBroker(() => undefined);
     await close();
     const { agent, types } = agentAt(url, () => "done");
@@ -320,7 +320,7 @@ describe("outages", () => {
     await until(() => patient.types().includes("retrying"), { what: "a second try" });
   });
 
-  test("do not lose a reply: it is sent until it is taken, and `duplicate` is taken", async () => {
+  test("do not lose a reply: it is repeated until it is accepted, and `duplicate` counts as accepted", async () => {
     let replies = 0;
     const stub = await brokerWith({
       reply: (answer) => {
@@ -338,13 +338,13 @@ describe("outages", () => {
     );
   });
 
-  test("are not the same as a refusal: a revoked token ends the agent", async () => {
+  test("differ from refusals: a revoked token ends the agent", async () => {
     const stub = await brokerWith({ leases: (answer) => answer.problem(401, "unauthenticated", "AUTH") });
     const { agent } = agentAt(stub.url, () => "done", { concurrency: 3 });
     await expect(agent.run()).rejects.toMatchObject({ code: "unauthenticated" });
   });
 
-  test("a late reply is dropped: the lease is somebody else's", async () => {
+  test("a late reply is dropped: another worker has the lease", async () => {
     const stub = await brokerWith({
       reply: (answer) => answer.problem(409, "lease_lost", "PROTOCOL", { details: { reason: "expired" } }),
     });

@@ -1,6 +1,7 @@
 /**
- * The delegator, and the receiver of callbacks, in a browser: bundled from the package as an application would, then run, against a real broker, in
- * Chromium where there is one, and in a context that has the web's globals alone. Needs a build.
+ * The delegator, and the receiver of callbacks, in a browser: bundled from the package as an application would, then
+ * run with a real broker, in Chromium if there is one, and in a context that has only the web's globals. Needs a
+ * build.
  */
 import { existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
@@ -21,7 +22,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(
   existsSync,
 );
-/** Nothing but the pages that the test serves. */
+/** Only the pages that the test serves. */
 const FLAGS = [
   "--disable-gpu",
   "--disable-quic",
@@ -32,7 +33,7 @@ const FLAGS = [
   "--host-resolver-rules=MAP *.test 127.0.0.1",
 ];
 
-/** An application of two lines, and what its page does: a global, so that both places can call it. */
+/** An application of two lines, and the function of its page: a global, so that both environments can call it. */
 const APPLICATION = `
 import { Delegator, textOf } from "errand";
 globalThis.delegating = async (connection) => {
@@ -86,7 +87,7 @@ async function bundle(contents = APPLICATION) {
   return { script: outputFiles[0]?.text ?? "", metafile };
 }
 
-/** A broker whose agent scout counts words, and a token for a page. */
+/** A broker whose agent scout counts words, and a token for the page. */
 async function desk(allowedOrigins: readonly string[]) {
   const { url } = await startBroker({ allowedOrigins: [...allowedOrigins] });
   const scout = await as(url, "agent:scout");
@@ -105,7 +106,7 @@ beforeAll(() => {
   if (!existsSync(join(ROOT, "dist", "index.js"))) throw new Error("dist is missing: run 'npm run build'");
 });
 
-test("a bundler finds nothing of Node in it, and leaves out what the page does not use", async () => {
+test("the bundle contains nothing of Node, and leaves out what the page does not use", async () => {
   const { script, metafile } = await bundle();
   const [output] = Object.values(metafile.outputs);
   expect(output?.imports).toEqual([]);
@@ -119,7 +120,7 @@ test("a bundler finds nothing of Node in it, and leaves out what the page does n
   expect(script.length).toBeLessThan(200_000);
 });
 
-test("a receiver of callbacks is bundled alone, and works with the web's globals alone", async () => {
+test("the receiver of callbacks is bundled alone, and needs only the web's globals", async () => {
   const { script, metafile } = await bundle(RECEIVER);
   const [output] = Object.values(metafile.outputs);
   expect(output?.imports).toEqual([]);
@@ -141,7 +142,7 @@ test("a receiver of callbacks is bundled alone, and works with the web's globals
   expect([receiving(body), receiving(`${body} `)]).toEqual(["DELEGATION_COMPLETE", "forged"]);
 });
 
-test("it delegates with the web's globals alone", async () => {
+test("the delegator needs only the web's globals", async () => {
   const { script } = await bundle();
   const { url, token } = await desk([]);
   const { AbortController, DOMException, Headers, Response, TextDecoder, TextEncoder, URL } = globalThis;
@@ -184,7 +185,7 @@ describe.skipIf(CHROMIUM === undefined)("in Chromium, on a page of another origi
     return { open, originOf: (host: string) => `http://${host}:${port}` };
   }
 
-  test("it delegates, watches, waits, collects and is refused as anywhere else", async () => {
+  test("the delegator delegates, watches, waits, collects results and gets refusals as in Node", async () => {
     const { script } = await bundle();
     const { open, originOf } = await openPage(script);
     const connection = await desk([originOf("ops.test")]);
@@ -193,7 +194,7 @@ describe.skipIf(CHROMIUM === undefined)("in Chromium, on a page of another origi
     expect(await run(`delegating(${JSON.stringify(connection)})`)).toEqual(DONE);
   }, 120_000);
 
-  test("from an origin that is not allowed it says where to look", async () => {
+  test("from an origin that is not allowed, the error names the setting", async () => {
     const { script } = await bundle();
     const { open, originOf } = await openPage(script);
     const connection = await desk([originOf("ops.test")]);

@@ -1,4 +1,4 @@
-/** The receiver of callbacks: what a real broker sends passes, whatever else comes does not. */
+/** The receiver of callbacks accepts the calls of a real broker and refuses all others. */
 import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
 import { CallbackError, Delegator, verifyCallback } from "../../src/index.ts";
@@ -10,7 +10,7 @@ import { eventLike } from "./stub-broker.ts";
 const secretOf = (byte: number) => `whsec_${Buffer.alloc(32, byte).toString("base64")}`;
 const [OLD, NEW, OTHER] = [secretOf(1), secretOf(2), secretOf(3)];
 
-/** As the broker signs, at `at`. */
+/** Signs as the broker does, at `at`. */
 function signed(body: string, at = new Date(), secrets = [OLD]) {
   const signatures = secrets.map((secret) => new Webhook(secret).sign("evt_1", at, body));
   return {
@@ -23,7 +23,7 @@ function signed(body: string, at = new Date(), secrets = [OLD]) {
 const BODY = JSON.stringify(eventLike(3, "DELEGATION_COMPLETE", { response_preview: "Grüße" }));
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 
-/** How it is refused. */
+/** The code of the refusal. */
 function faultOf(verify: () => unknown): string {
   try {
     verify();
@@ -34,12 +34,12 @@ function faultOf(verify: () => unknown): string {
   return "none";
 }
 
-test("what a broker sends passes: a question and the end, while one secret takes another's place", async () => {
+test("accepts a broker's calls for a question and the end, also while the secret is rotated", async () => {
   const { url } = await startBroker({ callbackAllow: ["127.0.0.1"], callbackRetryMs: () => 20 });
   const scout = await as(url, "agent:scout");
   await scout.agent("scout");
   const delegator = new Delegator({ url, token: (await as(url, "caller:alice")).token });
-  // The first call is not taken, so it comes again.
+  // The first call is refused, so it is repeated.
   const receiver = await startReceiver((count) => (count === 1 ? 500 : 204));
   const callback = { url: receiver.url, secret: [OLD, NEW], token: "let-me-in" };
   const { id } = await delegator.delegate({ target: "scout", task: "x" }, { callback });
@@ -64,7 +64,7 @@ test("what a broker sends passes: a question and the end, while one secret takes
   }
 });
 
-describe("a callback passes", () => {
+describe("a callback is accepted", () => {
   test("as text or bytes, with headers of a Request or of Node", () => {
     const headers = signed(BODY);
     const bytes = new TextEncoder().encode(BODY);
@@ -82,7 +82,7 @@ describe("a callback passes", () => {
     expect(verifyCallback(BODY, more, [NEW]).seq).toBe(3);
   });
 
-  test("from a broker of a later version that says more", () => {
+  test("from a later version of the broker with additional fields", () => {
     const more = JSON.stringify({ ...JSON.parse(BODY), mood: "good" });
     expect(verifyCallback(more, signed(more), [OLD]).seq).toBe(3);
   });
@@ -100,17 +100,17 @@ describe("a callback is refused", () => {
     expect(faultOf(() => verifyCallback(BODY, headers, [OLD]))).toBe("missing");
   });
 
-  test("when it was signed long ago, or in the future; how long is the receiver's to say", () => {
+  test("when it was signed too long ago, or in the future; the receiver sets the tolerance", () => {
     const fault = (seconds: number, toleranceSeconds?: number) =>
       faultOf(() => verifyCallback(BODY, signed(BODY, ago(seconds)), [OLD], { toleranceSeconds }));
     expect([fault(200), fault(-200), fault(400), fault(-400)]).toEqual(["none", "none", "old", "old"]);
     expect([fault(200, 60), fault(400, 600), fault(0, Number.NaN)]).toEqual(["old", "none", "old"]);
-    // A new time on an old signature is an alteration.
+    // A new time with an old signature is an alteration.
     const replayed = { ...signed(BODY, ago(4000)), "webhook-timestamp": signed(BODY)["webhook-timestamp"] };
     expect(faultOf(() => verifyCallback(BODY, replayed, [OLD]))).toBe("forged");
   });
 
-  test("when anything of it was altered, or it was signed with another secret, or not really", () => {
+  test("when any part of it was altered, or the signature is another secret's, or malformed", () => {
     const headers = signed(BODY);
     const fault = (body: string | Uint8Array, more: Record<string, string> = {}, secret = OLD) =>
       faultOf(() => verifyCallback(body, { ...headers, ...more }, [secret]));
@@ -126,13 +126,13 @@ describe("a callback is refused", () => {
     }
   });
 
-  test("when it is genuine and no event", () => {
+  test("when it is genuine but not an event", () => {
     for (const body of ["", "7", "{}", JSON.stringify({ ...JSON.parse(BODY), type: "DELEGATION_MOVED" })]) {
       expect(faultOf(() => verifyCallback(body, signed(body), [OLD]))).toBe("invalid");
     }
   });
 
-  test("when there is no good secret, without a word of it", () => {
+  test("when no secret is valid; the error does not contain the secrets", () => {
     for (const secrets of [[], [""], ["whsec_"], ["hunter2-hunter2-hunter2-hunter2-hunter2"], [OLD, "x"]]) {
       const verify = () => verifyCallback(BODY, signed(BODY), secrets);
       expect(verify).toThrow(TypeError);

@@ -1,4 +1,4 @@
-/** Which broker a client speaks to when it is not told, and with whose token. */
+/** The broker and the token that a client uses when they are not passed. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Delegator } from "../../src/index.ts";
 import { as, OPERATOR, startBroker } from "../support/broker.ts";
@@ -28,17 +28,17 @@ describe("the token", () => {
     return stub.seen[0]?.headers.authorization;
   };
 
-  test("that is given wins", async () => {
+  test("that is passed takes precedence", async () => {
     vi.stubEnv("ERRAND_TOKEN", "environments");
     expect(await sentTo({ token: "given" })).toBe("Bearer given");
   });
 
-  test("of the environment goes to a URL that is given when the environment names none", async () => {
+  test("of the environment is sent to a passed URL if the environment names no URL", async () => {
     vi.stubEnv("ERRAND_TOKEN", "environments");
     expect(await sentTo({})).toBe("Bearer environments");
   });
 
-  test("of the environment goes to no other broker than the environment's", async () => {
+  test("of the environment is sent to no other broker than the environment's", async () => {
     vi.stubEnv("ERRAND_URL", "http://127.0.0.1:1");
     vi.stubEnv("ERRAND_TOKEN", "environments");
     expect(await sentTo({})).toBeUndefined();
@@ -50,7 +50,7 @@ describe("the token", () => {
   });
 });
 
-describe("what is missing is told in the library's words", () => {
+describe("the library's error names what is missing", () => {
   test("a token", async () => {
     const { url } = await startBroker();
     const delegated = new Delegator({ url }).delegate({ target: "scout", task: "look" });
@@ -59,7 +59,7 @@ describe("what is missing is told in the library's words", () => {
     );
   });
 
-  test("but not where one was given", async () => {
+  test("but not if a token was passed", async () => {
     const { url } = await startBroker();
     const delegated = new Delegator({ url, token: "wrong" }).delegate({ target: "scout", task: "look" });
     await expect(delegated).rejects.not.toThrow("ERRAND_TOKEN");

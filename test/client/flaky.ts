@@ -1,15 +1,15 @@
 /**
- * A `fetch` to a real broker whose answers get lost on the way when the test says so. Limit: the request always
- * arrives, which is the hard half; one that does not is plain silence.
+ * A `fetch` to a real broker that loses answers when the test says so. The request always arrives: that is the harder
+ * case.
  */
 
 const lost = () =>
   new TypeError("fetch failed", { cause: Object.assign(new Error("reset"), { code: "ECONNRESET" }) });
 
-/** What was asked for: `POST /v1/delegations`. */
+/** The method and path, like `POST /v1/delegations`. */
 export type Asked = (asked: string) => boolean;
 
-/** The first `times` answers that `which` picks are lost, after the broker has done what was asked. */
+/** Loses the first `times` answers that `which` selects, after the broker has executed the request. */
 export function losingAnswers(which: Asked, times = 1): typeof fetch & { readonly lost: string[] } {
   const done: string[] = [];
   const flaky: typeof fetch = async (input, init) => {

@@ -1,4 +1,4 @@
-/** How answers, refusals and outages reach whoever calls. */
+/** How the client reports answers, refusals and outages to its caller. */
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -7,7 +7,7 @@ import { ErrandApiError } from "../../src/client/errors.ts";
 import { Http, route } from "../../src/client/http.ts";
 import { delegationLike, ID, stubBroker } from "./stub-broker.ts";
 
-/** Where nothing listens any more. */
+/** A URL where nothing listens. */
 async function unusedUrl(): Promise<string> {
   const stub = await stubBroker(() => undefined);
   await stub.close();
@@ -24,7 +24,7 @@ async function thrownBy(promise: Promise<unknown>): Promise<ErrandApiError> {
 }
 
 describe("answers", () => {
-  test("fields that this version does not know are ignored, nested ones too", async () => {
+  test("unknown fields are ignored, also in nested objects", async () => {
     const lease = {
       worker_id: "w",
       granted_at: "2026-01-01T00:00:00.000Z",
@@ -46,13 +46,13 @@ describe("answers", () => {
     expect(stub.seen[0]?.headers.authorization).toBe("Bearer t");
   });
 
-  test("what is no broker's answer is called so", async () => {
+  test("an answer that is not a broker's is reported as invalid_response", async () => {
     const stub = await stubBroker((_request, answer) => answer.raw.end("<html>hello</html>"));
     const error = await thrownBy(new Delegator({ url: stub.url }).get(ID));
     expect(error).toMatchObject({ code: "invalid_response", category: "CONFIG", status: 200 });
   });
 
-  test("a redirect is not followed, so the token stays", async () => {
+  test("a redirect is not followed, so the token is not sent elsewhere", async () => {
     const other = await stubBroker((_request, answer) => answer.json({}));
     const stub = await stubBroker((_request, answer) => {
       answer.raw.writeHead(307, { location: `${other.url}/` }).end();
@@ -70,7 +70,7 @@ describe("answers", () => {
 });
 
 describe("refusals", () => {
-  test("a problem document becomes an error with all that it says", async () => {
+  test("a problem document becomes an error with all its fields", async () => {
     const stub = await stubBroker((_request, answer) =>
       answer.problem(429, "queue_full", "TRANSPORT", { details: { waiting: 9 }, retry_after: 7 }),
     );
@@ -104,7 +104,7 @@ describe("refusals", () => {
     expect(wrong).toMatchObject({ category: "CONFIG", status: 404, retryable: false });
   });
 
-  test("nobody there and a cut connection are told apart: only one leaves the outcome open", async () => {
+  test("a refused and a cut connection have different codes: only the second leaves the outcome unknown", async () => {
     const closed = await thrownBy(new Delegator({ url: await unusedUrl(), retryForMs: 0 }).get(ID));
     expect(closed).toMatchObject({
       code: "unreachable",
@@ -117,7 +117,7 @@ describe("refusals", () => {
     expect(lost).toMatchObject({ code: "connection_lost", details: { outcome: "unknown" } });
   });
 
-  test("an id cannot leave its place in the path", async () => {
+  test("an id cannot change the path", async () => {
     expect(route`/v1/delegations/${"a/../b?c"}/x`).toBe("/v1/delegations/a%2F..%2Fb%3Fc/x");
     expect(() => route`/v1/delegations/${".."}`).toThrow(ErrandApiError);
     expect(() => new Http({ url: "localhost:4180" })).toThrow(/not an http/);
@@ -125,7 +125,7 @@ describe("refusals", () => {
 });
 
 describe("repeats", () => {
-  test("a 503 and a cut connection are tried again under the same Idempotency-Key", async () => {
+  test("a 503 and a cut connection are retried with the same Idempotency-Key", async () => {
     const stub = await stubBroker((_request, answer) => {
       if (stub.seen.length === 1) answer.problem(503, "redis_unavailable", "TRANSPORT");
       else if (stub.seen.length === 2) answer.cut();
@@ -141,7 +141,7 @@ describe("repeats", () => {
     expect(stub.seen.map(({ body }) => body)).toEqual(Array(3).fill({ target: "scout", task: "x" }));
   });
 
-  test("of reads bear with a 429; refused work is thrown, to be held back", async () => {
+  test("reads are retried after a 429; a refused delegate is thrown", async () => {
     const stub = await stubBroker((_request, answer) => {
       if (stub.seen.length % 2 === 1) answer.problem(429, "rate_limited", "TRANSPORT");
       else answer.json(delegationLike());
@@ -152,7 +152,7 @@ describe("repeats", () => {
     expect([refused.code, stub.seen.length]).toEqual(["rate_limited", 3]);
   });
 
-  test("not before what Retry-After says", async () => {
+  test("no retry starts before Retry-After", async () => {
     const times: number[] = [];
     const stub = await stubBroker((_request, answer) => {
       times.push(performance.now());
@@ -163,7 +163,7 @@ describe("repeats", () => {
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(990);
   });
 
-  test("nobody there is an error at once, unless it is to be waited for", async () => {
+  test("a refused connection is an error at once, unless failFast is false", async () => {
     const url = await unusedUrl();
     const retries: string[] = [];
     const onRetry = (error: ErrandApiError) => retries.push(error.code);
@@ -177,7 +177,7 @@ describe("repeats", () => {
     expect(retries.length).toBeGreaterThan(0);
   });
 
-  test("a browser that only says that it failed is taken at its word before the first answer alone", async () => {
+  test("a browser's vague error means unreachable only before the first answer", async () => {
     const stub = await stubBroker((_request, answer) => answer.json(delegationLike()));
     let calls = 0;
     const vague: typeof fetch = (input, init) => {
@@ -192,7 +192,7 @@ describe("repeats", () => {
     expect(await thrownBy(delegator.get(ID))).toMatchObject({ code: "connection_lost" });
   });
 
-  test("but not when somebody was there a moment ago", async () => {
+  test("a refused connection is retried if the broker answered a moment ago", async () => {
     let calls = 0;
     const stub = await stubBroker((_request, answer) => {
       if (stub.seen.length === 1) answer.cut();
@@ -208,7 +208,7 @@ describe("repeats", () => {
     expect(calls).toBe(3);
   });
 
-  test("the caller's own abort comes through as it is", async () => {
+  test("the reason of the caller's abort is thrown unchanged", async () => {
     const stub = await stubBroker(() => undefined);
     const controller = new AbortController();
     const waiting = new Delegator({ url: stub.url }).get(ID, { waitSeconds: 20, signal: controller.signal });
@@ -218,7 +218,7 @@ describe("repeats", () => {
   });
 });
 
-describe("what can not be a broker is said at once, and not asked again", () => {
+describe("errors that no broker causes are thrown at once, without a retry", () => {
   test.each(["a port that fetch refuses", "TLS where there is none", "no HTTP at all"])(
     "%s",
     async (what) => {
@@ -244,7 +244,7 @@ describe("what can not be a broker is said at once, and not asked again", () => 
 });
 
 describe("waiting", () => {
-  test("holds, and asks again until it is finished", async () => {
+  test("holds the request, and repeats it until the delegation is finished", async () => {
     const stub = await stubBroker((_request, answer) =>
       answer.json(delegationLike({ state: stub.seen.length < 3 ? "working" : "completed" })),
     );
@@ -253,7 +253,7 @@ describe("waiting", () => {
     expect(Number(stub.seen[0]?.query.get("wait_seconds"))).toBeCloseTo(10, 0);
   });
 
-  test("ends by itself when the time ran out, whether the broker answers or not", async () => {
+  test("ends after its timeout, whether the broker answers or not", async () => {
     const held = await stubBroker((request, answer) => {
       const ms = Number(request.query.get("wait_seconds")) * 1000;
       setTimeout(() => answer.json(delegationLike({ state: "working" })), ms);

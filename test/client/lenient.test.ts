@@ -8,7 +8,7 @@ describe("lenient reading", () => {
     list: z.array(z.strictObject({ a: z.int(), inner: z.strictObject({ b: z.string() }).nullable() })),
   });
 
-  test("strips what is unknown at every depth and keeps the rest", () => {
+  test("removes unknown fields at every depth and keeps the rest", () => {
     const value = {
       x: 1,
       list: [
@@ -27,7 +27,7 @@ describe("lenient reading", () => {
     });
   });
 
-  test("still refuses what is wrong", () => {
+  test("still refuses wrong values", () => {
     const parsed = parseLenient(schema, { x: 1, list: [{ a: "one", inner: null }] });
     expect(parsed.ok).toBe(false);
     expect(parseLenient(schema, undefined).ok).toBe(false);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { providerError } from "../../src/client/provider-errors.ts";
 
-// Shaped as those of the SDKs: the same chains of classes, the same members.
+// The same class hierarchies and members as in the SDKs.
 class OpenAIError extends Error {}
 class AnthropicError extends Error {}
 class GoogleGenerativeAIError extends Error {}
@@ -83,7 +83,7 @@ test("the other errors of @google/genai", () => {
   expect(providerError(failed)).toMatchObject({ category: "UPSTREAM", retryable: true });
 });
 
-test("others are not touched", () => {
+test("other errors are not changed", () => {
   expect(providerError(new Error("x"))).toBeNull();
   expect(providerError("x")).toBeNull();
   expect(providerError(Object.assign(new Error("x"), { status: 429 }))).toBeNull();

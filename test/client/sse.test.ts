@@ -1,4 +1,4 @@
-/** Watching across cuts: nothing skipped, nothing twice, an end where there is one. */
+/** A watch across cuts: no event is skipped or repeated, and it ends at the final event. */
 import { expect, test } from "vitest";
 import { Delegator } from "../../src/client/delegator.ts";
 import type { StreamEvent } from "../../src/schema/event.ts";
@@ -16,7 +16,7 @@ async function collect(events: AsyncIterable<StreamEvent>): Promise<string[]> {
   return ids;
 }
 
-test("resumes behind the last whole event after a cut in the middle of one", async () => {
+test("resumes after the last whole event when an event is cut in the middle", async () => {
   const stub = await stubBroker((request, answer) => {
     if (request.headers["last-event-id"] === undefined) {
       answer.events([": hello\n\n", frame(sent), frame(leased), frame(progress).slice(0, 60)]);
@@ -31,7 +31,7 @@ test("resumes behind the last whole event after a cut in the middle of one", asy
   expect(stub.seen[1]?.headers).toMatchObject({ accept: "text/event-stream", authorization: "Bearer t" });
 });
 
-test("drops what a broker repeats around a reconnect", async () => {
+test("drops events that a broker repeats after a reconnect", async () => {
   const stub = await stubBroker((_request, answer) => {
     if (stub.seen.length === 1) {
       answer.events([frame(sent), frame(leased)]);
@@ -44,7 +44,7 @@ test("drops what a broker repeats around a reconnect", async () => {
   expect(ids).toEqual(["1-0", "2-0", "3-0", "4-0"]);
 });
 
-test("waits an outage out, a 503 and a 429 included", async () => {
+test("waits an outage out, including 503 and 429", async () => {
   const stub = await stubBroker((_request, answer) => {
     if (stub.seen.length === 1) answer.problem(503, "shutting_down", "TRANSPORT");
     else if (stub.seen.length === 2) answer.problem(429, "quota_exceeded", "TRANSPORT");
@@ -71,7 +71,7 @@ test("ends at a snapshot of a finished delegation, and at 204", async () => {
   expect(stub.seen).toHaveLength(2);
 });
 
-test("passes over event types of a later version, and still resumes behind them", async () => {
+test("skips event types of a later version, and still resumes after them", async () => {
   const unknown = { ...eventLike(2, "DELEGATION_DREAMT"), id: "2-7" };
   const stub = await stubBroker((_request, answer) => {
     if (stub.seen.length === 1) {
@@ -85,7 +85,7 @@ test("passes over event types of a later version, and still resumes behind them"
   expect(stub.seen[1]?.headers["last-event-id"]).toBe("2-7");
 });
 
-test("a refusal that no retry mends is thrown", async () => {
+test("a refusal that no retry can fix is thrown", async () => {
   const stub = await stubBroker((_request, answer) =>
     answer.problem(404, "delegation_not_found", "UPSTREAM"),
   );
@@ -94,7 +94,7 @@ test("a refusal that no retry mends is thrown", async () => {
   });
 });
 
-test("a filter starts at a pinned now: a stream cut before its first event misses nothing", async () => {
+test("a filter starts at a fixed position: a stream cut before its first event misses nothing", async () => {
   const stub = await stubBroker((request, answer) => {
     if (request.headers.accept === "application/json") answer.json({ events: [], cursor: "c-100" });
     else if (stub.seen.length === 2) answer.cut();

@@ -1,6 +1,6 @@
 /**
- * A broker's surface for client tests: real HTTP, answers decided by the test.
- * Limit: no rules at all; it exists for what a real broker will not do on demand (cut, repeat, refuse).
+ * A stub of the broker's API for client tests: real HTTP, with answers that the test chooses. It has no rules; it
+ * exists for behavior that a real broker does not show on demand (cut, repeat, refuse).
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -52,7 +52,7 @@ export class Answer {
     this.#response.write(frames.join(""));
   }
 
-  /** As a dying gateway does: the connection is gone without a word. */
+  /** As a dying gateway does: cuts the connection without an answer. */
   cut(): void {
     this.#response.destroy();
   }
@@ -61,7 +61,7 @@ export class Answer {
 export interface Stub {
   readonly url: string;
   readonly seen: Seen[];
-  /** The requests to paths that end so. */
+  /** The requests whose path ends with this text. */
   readonly to: (ending: string) => Seen[];
   readonly close: () => Promise<void>;
 }

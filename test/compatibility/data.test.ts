@@ -1,6 +1,6 @@
 /**
- * Data that an older build wrote is read as that build answered, and continued. record.mjs recorded it. Limit: what waits
- * for a time of day (delayed tickets, callbacks) is not in it.
+ * Data that an older build wrote is read and continued, with the answers of that build. record.mjs recorded it.
+ * Limit: it has nothing that waits for a time of day (delayed tickets, callbacks).
  */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -35,14 +35,15 @@ async function restore() {
   await gateway.close();
   await redis.flushdb();
   for (const [name, ...args] of commands) await redis.call(name, ...args);
-  // To the broker no time has passed. Redis trims streams by its own clock, so they are kept for as long as has.
+  // The broker's clock continues at the time of the recording. Redis trims streams by its own clock, so the retention
+  // covers the age of the recording.
   const age = Date.now() - record.at;
   clock.offset_ms = -age;
   const { url } = await another({ retentionMs: age + DAY_MS });
   return { ...record, url, api: client(url) };
 }
 
-test("every delegation, event and list is answered as before", async () => {
+test("every delegation, event and list is answered as by the older build", async () => {
   const { url, answers } = await restore();
   for (const [path, expected] of Object.entries(answers)) {
     const { status, body } = await request(url, "GET", path, {
@@ -53,19 +54,19 @@ test("every delegation, event and list is answered as before", async () => {
   }
 });
 
-test("work in every state goes on", async () => {
+test("work in every state continues", async () => {
   const { url, ids, leases, api } = await restore();
   const id = (name: string) => ids[name] ?? "";
   const state = async (name: string) => (await api.get(id(name))).body.state;
 
-  // The lease still holds: it gets the follow-up that was not seen, and its reply completes the delegation.
+  // The lease is still valid: its heartbeat gets the unseen follow-up, and its reply completes the delegation.
   const beat = await api.heartbeat(leases.works ?? "");
   expect(beat.body.messages).toMatchObject([{ parts: [{ text: "hurry" }] }]);
   expect((await api.reply(leases.works ?? "")).status).toBe(200);
   const { body: done } = await api.get(id("works"));
   expect(done).toMatchObject({ state: "completed", artifacts: [{ artifactId: "draft" }] });
 
-  // An open question is answered, and an answered one is handed out with its answer.
+  // An open question is answered; answered work is leased with its answer.
   const { interrupt } = (await api.get(id("asks"))).body;
   expect((await api.answer(id("asks"), interrupt.id, { text: "a" })).status).toBe(200);
   for (const agent of ["asks", "asked"]) {
@@ -75,7 +76,7 @@ test("work in every state goes on", async () => {
     expect(await state(agent)).toBe("completed");
   }
 
-  // Queued work keeps its order, a paused agent gets none until it is resumed.
+  // Queued work keeps its order; a paused agent gets none until it is resumed.
   const first = (await api.lease("queue")).body.leases[0];
   const second = (await api.lease("queue")).body.leases[0];
   expect([first.delegation.id, second.delegation.id]).toEqual([id("child"), id("keyed")]);
@@ -83,7 +84,7 @@ test("work in every state goes on", async () => {
   await api.call("POST", "/v1/agents/paused/resume", {});
   expect((await api.lease("paused")).body.leases).toMatchObject([{ delegation: { id: id("paused") } }]);
 
-  // The idempotency key still leads to its delegation, a failure can be redriven, and what ended stays so.
+  // The idempotency key still finds its delegation, a failure can be redriven, and finished work stays finished.
   const key = { "idempotency-key": "one" };
   const again = await api.delegate("queue", { task: "for queue", priority: 2 }, key);
   expect([again.status, again.body.id]).toEqual([200, id("keyed")]);

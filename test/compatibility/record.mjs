@@ -27,7 +27,7 @@ async function freePort() {
   return port;
 }
 
-/** Tries until it succeeds: a process that starts needs a moment. */
+/** Repeats the call until it succeeds: a starting process needs a moment. */
 async function patiently(work) {
   for (let tries = 0; ; tries += 1) {
     try {
@@ -39,7 +39,7 @@ async function patiently(work) {
   }
 }
 
-/** The commands that make this database again. */
+/** The commands that recreate this database. */
 async function commandsOf(redis) {
   const commands = [];
   for (const key of (await redis.keys("*")).sort()) {

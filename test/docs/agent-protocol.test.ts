@@ -1,4 +1,4 @@
-/** docs/agent-protocol.md tells the truth: its transcripts are run, its tables are compared with the code's. */
+/** docs/agent-protocol.md is right: its transcripts are run, its tables are compared with the code. */
 import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ beforeAll(async () => {
   page = await readFile(PAGE, "utf8");
 });
 
-/** A folder as `errand serve` leaves it. */
+/** A folder as `errand serve` creates it. */
 async function brokersFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "errand-docs-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -27,7 +27,7 @@ async function brokersFolder(): Promise<string> {
   return folder;
 }
 
-test("the transcripts print what the document shows", async () => {
+test("the transcripts print what the page shows", async () => {
   for (const program of ["bash", "curl"]) {
     try {
       execFileSync(program, ["--version"]);
@@ -49,7 +49,7 @@ test("the transcripts print what the document shows", async () => {
   }
 });
 
-/** The rows of the table below a line that has this text, cells without backquotes. */
+/** The rows of the table after the line with this text, with cells without backquotes. */
 function tableBelow(text: string): string[][] {
   const lines = page.split("\n");
   const from = lines.findIndex((line) => line.includes(text));
@@ -64,13 +64,13 @@ function tableBelow(text: string): string[][] {
   );
 }
 
-describe("the tables say what the code says", () => {
-  test("every reason of a lost lease, and no other", () => {
+describe("the tables agree with the code", () => {
+  test("on every reason of a lost lease", () => {
     const reasons = tableBelow("`details.reason` of `lease_lost`").map(([reason]) => reason);
     expect(reasons.sort()).toEqual([...LEASE_LOST_REASONS].sort());
   });
 
-  test("error codes that exist, with their HTTP status", () => {
+  test("on error codes and their HTTP status", () => {
     for (const [status, codes = ""] of tableBelow("## Errors, and what to do")) {
       for (const code of codes.split(", ")) {
         expect(isErrorCode(code) && String(ERRORS[code].status), code).toBe(status);
@@ -91,7 +91,7 @@ describe("the tables say what the code says", () => {
     expect(Number.parseInt(row?.[1] ?? "", 10)).toBe(value);
   });
 
-  test("the fields of a request for leases, with their defaults and ranges", () => {
+  test("on the fields of a lease request, with their defaults and ranges", () => {
     const rows = tableBelow("asks for work and waits for it");
     expect(rows.map(([field]) => field)).toEqual(Object.keys(leaseRequestSchema.shape));
     const defaults: Record<string, unknown> = leaseRequestSchema.parse({});

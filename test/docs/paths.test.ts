@@ -1,4 +1,4 @@
-/** CONTRIBUTING.md and ARCHITECTURE.md name only files and folders that exist; the glossary is in order. */
+/** CONTRIBUTING.md and ARCHITECTURE.md name only files and folders that exist; the glossary is sorted. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const read = (page: string): string => readFileSync(join(ROOT, page), "utf8");
 const FILE = /\.(?:ts|lua|mjs|json|md|yml)$/;
 
-/** What stands in backquotes and looks like a path: with a slash inside, or with the extension of a file. */
+/** Texts in backquotes that look like a path: with a slash inside, or with a file extension. */
 function namedPaths(page: string): string[] {
   const prose = read(page).replaceAll(/^```.*?^```/gms, "");
   return [...prose.matchAll(/`([\w.][\w./-]*)`/g)]
@@ -31,7 +31,7 @@ test.each(["CONTRIBUTING.md", "ARCHITECTURE.md"])("every path in %s exists", (pa
   expect(named.filter((path) => !exists(path))).toEqual([]);
 });
 
-test("the glossary is alphabetical, and every term has a meaning and a place", () => {
+test("the glossary is sorted, and every term has a meaning and a place", () => {
   const [, glossary = ""] = read("CONTRIBUTING.md").split("## Glossary");
   const rows = [...glossary.matchAll(/^\| ([^|]+) \| ([^|]+) \| `([^`]+)` \|$/gm)].map(
     ([, term = ""]) => term,

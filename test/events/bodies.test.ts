@@ -25,7 +25,7 @@ type Api = Awaited<ReturnType<typeof setup>>["api"];
 const ofStatus = async (api: Api, id: string, status: string) =>
   (await api.events(id)).body.events.filter((event: { status?: string }) => event.status === status);
 
-test("an event keeps no body: a reader gets what is kept, and of the rest that it was replaced", async () => {
+test("events contain no bodies: a reader gets the current bodies, and for other events a mark that the body was replaced", async () => {
   const { redis, api, work } = await setup();
   const { id, send } = await work();
   const body = "b".repeat(10_000);
@@ -47,7 +47,7 @@ test("an event keeps no body: a reader gets what is kept, and of the rest that i
   );
 });
 
-test("a live subscriber gets each body as it comes, and in order", async () => {
+test("a live subscriber gets each body as it arrives, in order", async () => {
   const { url, work } = await setup();
   const { id, send } = await work();
   const streams = [
@@ -63,7 +63,7 @@ test("a live subscriber gets each body as it comes, and in order", async () => {
   for (const stream of streams) stream.close();
 });
 
-test("what a lost attempt sent is gone from its events, and its places are not used again", async () => {
+test("the artifacts of a lost attempt are removed from its events, and their places are not used again", async () => {
   const { clock, gateway, api, work } = await setup();
   const { id, send } = await work();
   await send(artifactOf("a", "first attempt"));
@@ -81,7 +81,7 @@ test("what a lost attempt sent is gone from its events, and its places are not u
   expect((await api.get(id)).body.artifacts).toEqual([artifactOf("a", "second")]);
 });
 
-test("the artifacts of a question and of an A2A Task are referred to as well", async () => {
+test("the artifacts of a question and of an A2A Task are references, too", async () => {
   const { api, work } = await setup();
   const { id, lease_id } = await work();
   const parts = [{ text: "?" }];
@@ -105,7 +105,7 @@ test("the artifacts of a question and of an A2A Task are referred to as well", a
   expect((await ofStatus(api, id, "interrupted"))[0].artifacts).toEqual([artifactOf("b", "b")]);
 });
 
-test("events of the version before, with the body in them, are read as they are", async () => {
+test("events of the previous version, which contain the body, are read unchanged", async () => {
   const { redis, api, work } = await setup();
   const { id } = await work();
   const more = `"artifact":${JSON.stringify(artifactOf("a", "old"))},"append":false`;
@@ -114,7 +114,7 @@ test("events of the version before, with the body in them, are read as they are"
   expect((await ofStatus(api, id, "artifact"))[0].artifact).toEqual(artifactOf("a", "old"));
 });
 
-test("a page costs one read for all its bodies, and none without any; many large ones are several pages", async () => {
+test("a page needs one read for all its bodies, and none without bodies; many large bodies make several pages", async () => {
   const { gateway, api, work } = await setup();
   const { id, send } = await work();
   for (let n = 0; n < 20; n += 1) await send(artifactOf("a", String(n)), { append: n > 0 });
@@ -150,7 +150,7 @@ test("a page costs one read for all its bodies, and none without any; many large
   expect(seen).toEqual(ids.flatMap((one) => ["a", "b", "c"].map((name) => one + name)));
 });
 
-test("a chunk that is sent again with its chunk_id is there once; with another body it is refused", async () => {
+test("a chunk repeated with its chunk_id is stored once; the same id with another body is refused", async () => {
   const { api, work } = await setup();
   const { id, send } = await work();
   expect((await send(artifactOf("a", "1"), { chunk_id: "c1" })).body.duplicate).toBeUndefined();

@@ -5,13 +5,13 @@ import { until } from "../support/until.ts";
 
 const STREAM = "{errand:0}:events";
 
-/** Writes an event for each of these delegations and waits until the feed has brought them; their stream ids. */
+/** Writes an event for each delegation and waits until the feed has delivered them; returns their stream ids. */
 async function setup() {
   const { redis, gateway } = await startBroker();
   const { feed } = gateway.broker;
   const bring = async (ids: readonly string[]): Promise<string[]> => {
     const written: string[] = [];
-    // Fewer at once than one read brings: nobody is told of a gap.
+    // Fewer at once than one read returns, so no subscriber is notified of a gap.
     for (let n = 0; n < ids.length; n += 400) {
       const batch = redis.pipeline();
       for (const delegation_id of ids.slice(n, n + 400)) {
@@ -27,7 +27,7 @@ async function setup() {
 
 const many = (name: string) => Array.from({ length: 5_000 }, (_, n) => `dlg_0_${name}${n}`);
 
-test("the feed knows of which delegations it told lately, and may have told of those that it forgot", async () => {
+test("the feed knows which delegations had events lately, and assumes an event for those that it forgot", async () => {
   const { feed, bring } = await setup();
   const [before = ""] = await bring(["dlg_0_before"]);
   const [first = ""] = await bring(["dlg_0_one"]);
@@ -35,7 +35,7 @@ test("the feed knows of which delegations it told lately, and may have told of t
   expect(feed.mayHaveDelivered(0, "dlg_0_one", first)).toBe(false);
   expect(feed.mayHaveDelivered(0, "dlg_0_never", before)).toBe(false);
 
-  // One half later it is still known.
+  // One generation later it is still known.
   const halves = await bring(many("a"));
   expect(feed.mayHaveDelivered(0, "dlg_0_one", before)).toBe(true);
   expect(feed.mayHaveDelivered(0, "dlg_0_one", first)).toBe(false);
@@ -43,7 +43,7 @@ test("the feed knows of which delegations it told lately, and may have told of t
   const [second = ""] = await bring(["dlg_0_one"]);
   expect(feed.mayHaveDelivered(0, "dlg_0_one", first)).toBe(true);
 
-  // Two halves later all that was told before may have been of anybody.
+  // Two generations later, any delegation may have had an event at that time.
   await bring(many("b"));
   const last = (await bring(many("c"))).at(-1) ?? "";
   expect(feed.mayHaveDelivered(0, "dlg_0_never", halves.at(-1) ?? "")).toBe(true);

@@ -12,7 +12,7 @@ async function setup(options = {}) {
   const broker = await startBroker({ retentionMs: KEPT_MS, ...options });
   const { redis, gateway } = broker;
   const { shards, feed, bulk, bodies } = gateway.broker;
-  /** As many entries of this size, by one call; their ids. */
+  /** Adds this many entries of this size with one call; returns their ids. */
   const write = async (count: number, chars = 1, stream = STREAM): Promise<string[]> => {
     const more = `"note":"${"x".repeat(chars)}"`;
     const batch = redis.pipeline();
@@ -35,7 +35,7 @@ async function setup(options = {}) {
 const kindOf = (event: Watched) =>
   "entry" in event ? event.entry.id : "reset" in event ? "RESET" : "caught up";
 
-/** What a reader from there is told of what is stored. */
+/** The stored events that a reader from this cursor receives. */
 async function told({ events, leave }: { events: AsyncIterable<Watched>; leave: () => void }) {
   const kinds: string[] = [];
   for await (const event of events) {
@@ -45,7 +45,7 @@ async function told({ events, leave }: { events: AsyncIterable<Watched>; leave: 
   return kinds;
 }
 
-test("one read brings a mebibyte at most, or one entry that is larger", async () => {
+test("one read returns at most a mebibyte, or one entry that is larger", async () => {
   const { redis, write } = await setup();
   const ids = [...(await write(5, 400_000)), ...(await write(1, 3_000_000)), ...(await write(300))];
   const pages: string[][] = [];
@@ -59,14 +59,14 @@ test("one read brings a mebibyte at most, or one entry that is larger", async ()
   expect(pages.flat()).toEqual(ids);
 });
 
-test("a replay that the trimming overtakes ends without a hole, and is told of it when it resumes", async () => {
+test("a replay that trimming overtakes ends before the hole, and its reader gets a RESET when it resumes", async () => {
   const { redis, write, open } = await setup();
   const ids = await write(500);
   const { events } = open(ids[0] ?? "");
   const seen: string[] = [];
   for await (const event of events) {
     seen.push(kindOf(event));
-    // In the middle of its first read.
+    // During its first read.
     if (seen.length === 50) await redis.xtrim(STREAM, "MAXLEN", 100);
   }
   expect(seen).toEqual(ids.slice(1, 1 + seen.length));
@@ -85,14 +85,14 @@ test("a cursor from before the first event, or at the last one, gets no RESET wh
   expect(await told(open(ids[1] ?? ""))).toEqual(["RESET"]);
 });
 
-test("now is behind what was trimmed, too", async () => {
+test('the cursor "now" is after the trimmed entries, too', async () => {
   const { redis, gateway, write } = await setup();
   const ids = await write(3);
   await redis.xtrim(STREAM, "MAXLEN", 0);
   expect(await currentPositions(redis, gateway.broker.shards)).toEqual([ids[2]]);
 });
 
-test("however many shards were trimmed, there is one RESET, and no more by its cursor", async () => {
+test("however many shards were trimmed, there is one RESET, and none after it by its cursor", async () => {
   const { url, redis, gateway, write } = await setup({ shards: 3 });
   const operator = await as(url, "operator");
   const streams = gateway.broker.shards.all.map(({ events }) => events);
@@ -114,7 +114,7 @@ test("however many shards were trimmed, there is one RESET, and no more by its c
 
 const ago = (ms: number) => `${Date.now() - ms}-0`;
 
-test("what is older than the retention is not told even where it is stored; whoever stood before it gets a RESET", async () => {
+test("events older than the retention are not shown even if they are stored; a cursor before them gets a RESET", async () => {
   const { redis, open } = await setup();
   const old = [30_000, 20_000].map((ms) => ago(KEPT_MS + ms));
   const young = [ago(60_000), ago(50_000)];
@@ -125,7 +125,7 @@ test("what is older than the retention is not told even where it is stored; whoe
   expect(await told(open(young[0] ?? ""))).toEqual(young.slice(1));
 });
 
-test("the sweep trims a shard's events by age, to the entry", async () => {
+test("the sweep trims a shard's events by age, exactly", async () => {
   const { redis, gateway } = await setup();
   const old = Date.now() - KEPT_MS - 10_000;
   for (let n = 0; n < 150; n += 1) await redis.xadd(STREAM, `${old}-${n}`, ...entryFields());
@@ -142,7 +142,7 @@ test("the sweep trims a shard's events by size, the oldest first", async () => {
   expect(left).toEqual(ids.slice(-left.length));
   expect(left.length).toBeGreaterThan(20);
   expect(await redis.memory("USAGE", STREAM, "SAMPLES", 0)).toBeLessThan(100 * 1024 * 1024);
-  // No more than it has to.
+  // It trims no more than necessary.
   await redis.del(STREAM);
   await write(1_000);
   await gateway.sweep.tick();

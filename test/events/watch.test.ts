@@ -7,7 +7,7 @@ import { entryFields } from "../support/entry.ts";
 import { until } from "../support/until.ts";
 
 const STREAM = "{errand:0}:events";
-/** Above what is kept for one reader, by number and by size. */
+/** More than is buffered for one reader, by number and by size. */
 const MANY = 3_000;
 const LARGE = 800;
 const LARGE_CHARS = 8_000;
@@ -35,7 +35,7 @@ async function setup() {
     };
     return { events: watch(options), leave: () => gone.abort() };
   };
-  /** Writes as many and waits until the gateway has read them. */
+  /** Writes this many events and waits until the gateway has read them. */
   const write = async (count: number, chars: number) => {
     const expected = seen + count;
     const more = `"note":"${"x".repeat(chars)}"`;
@@ -55,7 +55,7 @@ async function setup() {
   return { redis, open, openStuck, write };
 }
 
-/** The ids that are left to it until it ends by itself. */
+/** The ids that it still receives until its stream ends. */
 async function drain(events: AsyncIterable<Watched>): Promise<string[]> {
   const ids: string[] = [];
   for await (const event of events) if ("entry" in event) ids.push(event.entry.id);
@@ -65,7 +65,7 @@ async function drain(events: AsyncIterable<Watched>): Promise<string[]> {
 test.each([
   ["too many", MANY, 1],
   ["too large", LARGE, LARGE_CHARS],
-])("a reader with %s events before it is ended, and resumes missing nothing", async (_what, count, chars) => {
+])("a reader that is %s events behind is disconnected, and resumes without missing any", async (_what, count, chars) => {
   const { redis, open, openStuck, write } = await setup();
   const { events } = await openStuck("0-0");
   await write(count, chars);
@@ -83,7 +83,7 @@ test.each([
   expect(ids).toEqual((await redis.xrange(STREAM, "-", "+")).map(([id]) => id));
 });
 
-test("a reader that keeps up is not ended, however much there is", async () => {
+test("a reader that keeps up is not disconnected, however many events there are", async () => {
   const { openStuck, write } = await setup();
   const { events, leave } = await openStuck("0-0");
   let read = 0;
@@ -96,7 +96,7 @@ test("a reader that keeps up is not ended, however much there is", async () => {
   await done;
 });
 
-test("what is kept for readers that do not read does not grow", async () => {
+test("the buffers of readers that do not read do not grow", async () => {
   const { redis, openStuck, write } = await setup();
   const { leave } = await openStuck("0-0");
   const round = async () => {

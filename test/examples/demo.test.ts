@@ -47,7 +47,7 @@ function brokerIn(output: string): string {
 }
 
 test("shows delegations from sent to their end, and exits 0 when each ended as expected", async () => {
-  // What is set for a broker of the user's own must not reach the demo's.
+  // The user's own ERRAND_* settings must not reach the demo's broker.
   const demo = await startDemo({ ERRAND_REDIS_URL: "redis://127.0.0.1:1", ERRAND_PORT: "1" });
   const code = await demo.closed;
   const output = demo.output();
@@ -70,7 +70,7 @@ test("shows delegations from sent to their end, and exits 0 when each ended as e
   await expect(fetch(`${brokerIn(output)}/healthz`)).rejects.toThrow("fetch failed");
 }, 120_000);
 
-test("an interrupt in the middle of the work ends all that was started", async () => {
+test("an interrupt in the middle of the work ends everything that was started", async () => {
   const demo = await startDemo();
   await until(() => demo.output().includes("progress"), {
     timeoutMs: 40_000,

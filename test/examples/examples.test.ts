@@ -44,7 +44,7 @@ function example(
   return { child, out: () => text, ended };
 }
 
-/** A broker with that agent, and a caller of it. */
+/** A broker with this agent, and a caller. */
 async function desk(name: string) {
   const { url } = await startBroker();
   const agent = await as(url, `agent:${name}`);
@@ -69,7 +69,7 @@ test("each prints its usage with --help, before it does anything", async () => {
   expect([await ended, out()]).toEqual([0, expect.stringMatching(/^usage: approver\.ts WORD/)]);
 });
 
-test("echo says back what it is told, and goes when asked to", async () => {
+test("echo repeats the task, and exits when asked to", async () => {
   const { url, agent, delegator } = await desk("echo");
   const echo = example("echo.ts", [], url, agent.token);
   const { id } = await delegator.delegate({ target: "echo", task: "is anybody there?" });
@@ -81,7 +81,7 @@ test("echo says back what it is told, and goes when asked to", async () => {
 }, 120_000);
 
 describe("shell", () => {
-  test("streams what a command prints, and fails with what it complains of", async () => {
+  test("streams the output of a command, and fails with the text of its stderr", async () => {
     const { url, agent, delegator } = await desk("shell");
     const shell = example("shell.ts", [], url, agent.token);
     const [good, bad] = await Promise.all(
@@ -122,7 +122,7 @@ describe("shell", () => {
   }, 120_000);
 });
 
-test("an A2A server that knows nothing of the broker asks and deploys, behind the relay", async () => {
+test("an A2A server that knows nothing of the broker asks and deploys, through the relay", async () => {
   const { url, agent, caller, delegator } = await desk("deployer");
   const server = example("a2a-server.ts", ["0"], url, "none");
   const to = await until(() => /an A2A server at (\S+)/.exec(server.out())?.[1], PATIENT);
@@ -144,7 +144,7 @@ test("an A2A server that knows nothing of the broker asks and deploys, behind th
   }
 }, 120_000);
 
-test("release asks, an approver of its own answers, and another process goes on with the answer", async () => {
+test("release asks, an approver answers, and another process continues with the answer", async () => {
   const { url, agent, delegator } = await desk("release");
   const approver = await as(url, "approver:ann");
   const before = example("release.ts", [], url, agent.token);
@@ -185,7 +185,7 @@ test("release asks, an approver of its own answers, and another process goes on 
   expect(await answering.ended, answering.out()).toBe(0);
 }, 120_000);
 
-test("mcp-pair: one delegates and answers, the other polls, asks and completes, by tools alone", async () => {
+test("mcp-pair: one agent delegates and answers, the other polls, asks and completes, with tools only", async () => {
   const { url, agent, caller } = await desk("greeter");
   const pair = example("mcp-pair.ts", ["greeter"], url, caller.token, { AGENT_TOKEN: agent.token });
   expect(await pair.ended, pair.out()).toBe(0);
@@ -204,7 +204,7 @@ test("mcp-pair: one delegates and answers, the other polls, asks and completes, 
   expect(body.delegations).toMatchObject([{ state: "completed", attempt: 1, delegator: "caller:alice" }]);
 }, 120_000);
 
-test("fan-out gathers the results of all that it sent, failures included, and of nothing else", async () => {
+test("fan-out collects the results of all its delegations, failures included, and no others", async () => {
   const { url, agent, caller, delegator } = await desk("shell");
   await delegator.delegate({ target: "shell", task: "echo an earlier errand" });
   example("shell.ts", [], url, agent.token);
@@ -221,12 +221,12 @@ test("fan-out gathers the results of all that it sent, failures included, and of
   expect(lines.at(-1)).toBe("2 done, 1 failed");
 }, 120_000);
 
-test("an A2A client has an agent that polls release, after its approval", async () => {
+test("an A2A client uses an agent that polls release, after its approval", async () => {
   const { url, agent, caller } = await desk("release");
   example("release.ts", [], url, agent.token);
   const approving = example("a2a-client.ts", ["release", "v1.4.0"], url, caller.token);
   expect(await approving.ended, approving.out()).toBe(0);
-  // Progress right before the reply may go with it, and the agent may take the work before the stream begins.
+  // Progress just before the reply may be dropped, and the agent may lease the work before the stream opens.
   const lines = approving.out().trimEnd().split("\n");
   expect(lines.filter((line) => line !== "WORKING: releasing" && line !== "SUBMITTED")).toEqual([
     "WORKING",
@@ -241,7 +241,7 @@ test("an A2A client has an agent that polls release, after its approval", async 
   expect(denying.out().trimEnd().split("\n").at(-1)).toBe("REJECTED: not released: deny");
 }, 120_000);
 
-test("watcher prints every event once, and goes on where it was ended", async () => {
+test("watcher prints every event once, and continues where it stopped", async () => {
   const { url, agent, delegator } = await desk("scout");
   const viewer = await as(url, "viewer:wall");
   const file = join(freshDir(), "cursor");
@@ -261,7 +261,7 @@ test("watcher prints every event once, and goes on where it was ended", async ()
   const before = example("watcher.ts", [file], url, viewer.token);
   await until(() => seen(before, first).length === 1, PATIENT);
   expect(seen(before, first)).toEqual(["1 scout DELEGATION_SENT queued"]);
-  // What is printed is kept a moment later; ended in between, it would be printed again.
+  // The cursor is stored a moment after the print; a stop in between would repeat the event.
   await until(async () => (await readFile(file, "utf8")).length > 0, PATIENT);
   before.child.kill("SIGTERM");
   expect(await before.ended, before.out()).toBe(0);

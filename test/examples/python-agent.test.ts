@@ -1,6 +1,6 @@
 /**
- * The agent in Python against a real gateway, by the conformance list of docs/agent-protocol.md: each test names the
- * numbers that it covers.
+ * The agent in Python with a real gateway. Each test names the numbers of the conformance list in
+ * docs/agent-protocol.md that it covers.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ const SLOW = "30";
 
 const covered = new Set<number>();
 
-/** A test for some numbers of the conformance list. */
+/** A test for these numbers of the conformance list. */
 function conforms(numbers: readonly number[], what: string, run: () => Promise<void>): void {
   for (const number of numbers) covered.add(number);
   test(`[${numbers.join(", ")}] ${what}`, { timeout: 60_000 }, run);
@@ -87,7 +87,7 @@ function requirePython(): void {
   }
 }
 
-/** Gives one call to what ends so a fault: the first, or the n-th. */
+/** Injects a fault into one call to a path with this ending: the first, or the n-th. */
 function onNth(relay: Relay, ending: string, fault: ReturnType<Relay["fault"]>, nth = 1): void {
   relay.fault = (call) => (relay.to(ending).indexOf(call) === nth - 1 ? fault : undefined);
 }
@@ -98,7 +98,7 @@ const said = (relay: Relay) => relay.said.map(({ path }) => path.split("/").at(-
 describe("the agent in Python", () => {
   conforms([1, 2, 16], "works on one delegation after the other", async () => {
     const { relay, start, delegate, ended, admin, token } = await setup();
-    // What a later version may say.
+    // Members that a later version may add.
     relay.answering = async ({ path }, answer) => ({
       ...answer,
       news: { from: "tomorrow" },
@@ -256,7 +256,7 @@ describe("the agent in Python", () => {
     const id = await delegate("one line");
     const agent = start("--pause", SLOW);
     await until(() => relay.to("/artifacts").length === 1, { what: "the line" });
-    // As a laptop that sleeps: its heartbeats are not heard, its lease runs out, another takes over.
+    // As on a sleeping laptop: its heartbeats do not arrive, its lease expires, another worker takes over.
     relay.fault = ({ path }) => (path.endsWith("/heartbeat") ? "cut" : undefined);
     clock.offset_ms += 61_000;
     await gateway.sweep.tick();
@@ -321,7 +321,7 @@ describe("the agent in Python", () => {
   conforms([17, 18], "asks, and goes on in another process when it is answered", async () => {
     const { relay, start, delegate, ended, admin } = await setup();
     const id = await delegate("how many\nare these");
-    // Not taken, then taken and not heard: its held heartbeat says so sooner than a third try would.
+    // First the call is lost, then its answer; the held heartbeat reports the loss sooner than a third try would.
     const faults = [{ status: 503 }, "deaf"] as const;
     relay.fault = (call) => faults[relay.to("/interrupt").indexOf(call)];
     const agent = start("--ask");
@@ -353,7 +353,7 @@ describe("the agent in Python", () => {
     const asked = { request_id: "what", text: "Count what?", options: ["words", "characters"] };
     const { interrupt_id } = (await admin.interrupt(lease.lease_id, asked)).body;
     await admin.answer(id, interrupt_id, { text: "characters" });
-    // As if the history had not said so.
+    // As if the history did not contain the answer.
     relay.answering = async ({ path }, answer) => {
       if (path.endsWith("/leases")) for (const { delegation } of answer.leases) delegation.history = [];
       return answer;
@@ -371,7 +371,7 @@ describe("the agent in Python", () => {
     const { messages } = (await admin.heartbeat(lease.lease_id)).body;
     await admin.heartbeat(lease.lease_id, { seen: messages[0].messageId });
     await admin.call("POST", `/v1/leases/${lease.lease_id}/release`, {});
-    // Every answer repeats all of them, as if two heartbeats had crossed.
+    // Every answer repeats all of them, as if two heartbeats had overlapped.
     const all: unknown[] = [];
     relay.answering = async ({ path }, answer) => {
       if (!path.endsWith("/heartbeat") || !answer.messages) return answer;
@@ -396,7 +396,7 @@ describe("the agent in Python", () => {
     await until(() => gateway.broker.polls.waiting("scout") === 1, { what: "a parked poll" });
     await gateway.close();
     await waiting.heard("the broker is away");
-    // Away long enough for several tries.
+    // Away long enough for several retries.
     await until(() => relay.to("/leases").filter(({ status }) => status === undefined).length > 3, {
       timeoutMs: 15_000,
     });
@@ -444,7 +444,7 @@ describe("the agent in Python", () => {
     const toldAt = performance.now();
     agent.kill("SIGTERM");
     expect(await agent.exit()).toBe(0);
-    // Sooner than the poll ends, and than the grace for work does.
+    // Sooner than the poll ends, and than the grace period for work.
     expect(performance.now() - toldAt).toBeLessThan(8_000);
     expect(agent.log()).toBe("");
     await until(() => gateway.broker.polls.waiting("scout") === 0, { what: "the poll to end" });

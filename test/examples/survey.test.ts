@@ -40,7 +40,7 @@ describe("counting", () => {
     ]);
   });
 
-  test("source files at any depth, told one by one, but none installed, built or hidden", async () => {
+  test("source files at any depth, listed one by one, without installed, built and hidden ones", async () => {
     const root = await repository({
       "src/b/c.ts": "1;\n2;\n",
       "src/a.lua": "x()\n",
@@ -66,12 +66,12 @@ describe("counting", () => {
     ]);
   });
 
-  test("a folder without source files is no error", async () => {
+  test("a folder without source files is not an error", async () => {
     const root = await repository({ "docs/a.md": "no\n" });
     expect(report(await survey(root, "docs"))).toContain("docs: 0 source files, 0 lines");
   });
 
-  test("stops between two files when it is told to", async () => {
+  test("stops between two files when its signal aborts", async () => {
     const stop = new AbortController();
     const root = await repository({ "a.ts": "", "b.ts": "" });
     const told: string[] = [];
@@ -99,7 +99,7 @@ describe("refusals", () => {
     await expect(survey(root, folder)).rejects.toMatchObject({ code, message });
   });
 
-  test("names that only look like a way out are fine", async () => {
+  test("names that only look like a path out of the folder are accepted", async () => {
     const root = await repository({ "..hidden/a.ts": "a();\n" });
     expect((await survey(root, "..hidden")).files).toHaveLength(1);
   });

@@ -37,7 +37,7 @@ function setup() {
   return { transport, holder };
 }
 
-test("a lease is trusted for its length after the last heartbeat that arrived, then it is lost", async () => {
+test("a lease is valid for its length after the last heartbeat that was answered, then it is lost", async () => {
   const { transport, holder } = setup();
   transport.takesMs = 10_000;
   void holder.keep();
@@ -59,7 +59,7 @@ test("a lease is trusted for its length after the last heartbeat that arrived, t
   expect(transport.requests).toHaveLength(sent);
 });
 
-test("of progress at most two updates a second are sent: the first, then the latest", async () => {
+test("at most two updates of progress a second are sent: the first, then the latest", async () => {
   const { transport, holder } = setup();
   for (let n = 0; n < 100; n += 1) {
     holder.progress({ message: String(n) });
@@ -69,7 +69,7 @@ test("of progress at most two updates a second are sent: the first, then the lat
   expect(transport.requests.map(({ progress }) => progress?.message)).toEqual(["0", "49", "99"]);
 });
 
-test("a follow-up that the broker repeats is delivered once, and acknowledged at once", async () => {
+test("a follow-up that the broker repeats is delivered once, and marked as seen at once", async () => {
   const { transport, holder } = setup();
   const received: string[] = [];
   holder.followUps.listen(({ messageId }) => received.push(messageId));

@@ -1,4 +1,4 @@
-/** One delegation driven to each of its bounds, and what Redis then holds for it. */
+/** Drives one delegation to each of its bounds, and measures what Redis stores for it. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { client, startBroker } from "../support/broker.ts";
@@ -18,7 +18,7 @@ async function setup() {
     const { lease_id } = (await api.lease("scout")).body.leases[0];
     return { id: String(id), lease: String(lease_id) };
   };
-  /** What the work adds to Redis' memory. */
+  /** The bytes that the work adds to Redis' memory. */
   const grown = async (work: () => Promise<unknown>) => {
     const before = await used();
     await work();
@@ -27,7 +27,7 @@ async function setup() {
   return { redis, api, clock, writer, shards, working, grown };
 }
 
-test("bodies: artifacts stand once, follow-ups in the history and the events", async () => {
+test("bodies: artifacts are stored once, follow-ups in the history and in the events", async () => {
   const { api, working, grown } = await setup();
   const large = "x".repeat(1_000_000);
   const first = await working();
@@ -45,7 +45,7 @@ test("bodies: artifacts stand once, follow-ups in the history and the events", a
   });
   expect(messages).toBeLessThan(7 * LIMITS.delegation_bytes.value);
 
-  // Whoever reads it all takes a page at a time.
+  // A reader of all of it gets it page by page.
   const before = process.memoryUsage().rss;
   for (const { id } of [first, second]) {
     let after = "0";
@@ -60,7 +60,7 @@ test("bodies: artifacts stand once, follow-ups in the history and the events", a
 
 test("events: their number and their bytes", async () => {
   const { redis, clock, writer, shards, working, grown } = await setup();
-  /** Progress until it is dropped; how often it was kept. */
+  /** Sends progress until it is dropped; returns how often it was stored. */
   const report = async (id: string, text: string): Promise<number> => {
     const json = JSON.stringify({ message: text });
     for (let kept = 0; ; ) {

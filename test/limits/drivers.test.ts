@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { AT_REST, IN_FLIGHT, type LimitName } from "../../src/schema/limits.ts";
 import { DRIVERS } from "./drivers.ts";
 
-/** The test that drives a bound, and a text in it that shows so. */
+/** The test that drives a bound, and a text in that file which proves it. */
 const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> = {
   metadata_bytes: ["test/limits/shard-events.test.ts", "LIMITS.metadata_bytes"],
   checkpoint_bytes: ["test/doors/rest/checkpoints.test.ts", "what is too large is refused"],

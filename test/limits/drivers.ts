@@ -16,13 +16,13 @@ export interface Ground {
   readonly gateway: Gateway;
   readonly caller: string;
   readonly worker: Poll;
-  /** Sends a request and reads nothing of what comes. */
+  /** Sends a request and reads no answer. */
   readonly send: (text: string) => Socket;
   readonly sockets: Set<Socket>;
 }
 
 export interface Driver {
-  /** What is done. */
+  /** The driver's action, for the table. */
   readonly what: string;
   readonly drive: (ground: Ground) => Promise<void>;
 }
@@ -46,7 +46,7 @@ export function sender(url: string, sockets: Set<Socket>): (text: string) => Soc
 const task = (agent: string, text: string) => JSON.stringify({ target: agent, task: text });
 const times = <T>(count: number, make: (n: number) => T): T[] =>
   Array.from({ length: count }, (_, n) => make(n));
-/** The gateway's calls, repeated while they come too fast, or Redis is too busy to answer in time. */
+/** Calls to the gateway, repeated while it answers 429 or Redis is too busy to answer in time. */
 function patient(gateway: Gateway): Gateway["call"] {
   return async (...args) => {
     for (let left = 10; ; left -= 1) {
@@ -81,7 +81,7 @@ async function openStreams(
   }
 }
 
-/** Waits until the gateway has dealt with all that was sent. */
+/** Waits until the gateway has processed everything that was sent. */
 const settle = (gateway: Gateway) =>
   until(async () => {
     const before = (await gateway.usage()).cpu_us;
@@ -89,7 +89,7 @@ const settle = (gateway: Gateway) =>
     return (await gateway.usage()).cpu_us - before < 150_000;
   }, "a quiet gateway").catch(() => {});
 
-/** Rows that hold memory; all others are driven by the tests named in `drivers.test.ts`. */
+/** The bounds that cost memory; tests named in `drivers.test.ts` drive all others. */
 export const DRIVERS: Partial<Record<LimitName, Driver>> = {
   connections: {
     what: "2 000 connections that send half a head",

@@ -1,4 +1,7 @@
-/** What the delegations of one delegator may keep: the count is exact, and the limit affects no other delegator. */
+/**
+ * The memory that the delegations of one delegator may use: the count is exact, and the limit affects no other
+ * delegator.
+ */
 import { expect, test, vi } from "vitest";
 import { MemoryGuard } from "../../src/engine/upkeep/memory-guard.ts";
 import { as, client, startBroker } from "../support/broker.ts";
@@ -9,7 +12,7 @@ const MIB = 1024 * 1024;
 const MAX = 24 * MIB;
 const SHARE = MAX / 2;
 
-test("the count agrees with the records, and a delegator that keeps nothing has no entry", async () => {
+test("the count agrees with the records, and a delegator without delegations has no entry", async () => {
   const { url, redis, clock, gateway } = await startBroker({ callbackAllow: ["127.0.0.1"] });
   const api = client(url);
   await api.agent("scout");
@@ -53,7 +56,7 @@ test("the count agrees with the records, and a delegator that keeps nothing has 
   await scout.release(one.lease);
   expect(await isExact()).toBeLessThan(pushed);
 
-  // Every kind of end, among them one with a secret.
+  // Every kind of end, one of them with a secret.
   const again = (await scout.lease("scout")).body.leases[0].lease_id;
   const { interrupt_id } = (await scout.interrupt(again, { kind: "auth", text: "key?" })).body;
   expect((await alice.answer(one.id, interrupt_id, { text: "s".repeat(2_000) })).status).toBe(200);
@@ -80,7 +83,7 @@ test("the count agrees with the records, and a delegator that keeps nothing has 
   await gateway.sweep.tick();
   await isExact();
 
-  // A record of an older version was never counted.
+  // A record of an older version, which is not counted.
   await redis.hdel(`{errand:0}:d:${canceled}`, "kept");
   await redis.hset("{errand:0}:kept", "caller:alice", (await keptIn(redis)).summed["caller:alice"] ?? 0);
   expect((await alice.erase(canceled)).status).toBe(204);
@@ -107,7 +110,7 @@ async function limited(limit: { most: number }) {
 
 const REFUSED = { status: 429, body: { code: "quota_exceeded", details: { quota: "kept_bytes" } } };
 
-test("beyond its share a delegator adds no follow-ups and push configs either; its agent goes on", async () => {
+test("beyond its share a delegator cannot add follow-ups and push configs either; its agent's output is accepted", async () => {
   const limit = { most: 20_000 };
   const { redis, api, alice } = await limited(limit);
   const { id } = (await alice.delegate("scout")).body;
@@ -120,14 +123,14 @@ test("beyond its share a delegator adds no follow-ups and push configs either; i
   const path = `/a2a/scout/rest/tasks/${id}/pushNotificationConfigs?A2A-Version=1.0`;
   expect((await alice.call("POST", path, push)).status).toBe(429);
   expect(await kept()).toBe(limit.most - 100);
-  // The operator may still speak, and the agent brings what it has.
+  // The operator may still send a follow-up, and the agent may send its output.
   expect((await api.message(id, "m".repeat(4_000))).status).toBe(202);
   const artifact = { artifactId: "a", parts: [{ text: "x".repeat(50_000) }] };
   expect((await api.call("POST", `/v1/leases/${lease_id}/artifacts`, { artifact })).status).toBeLessThan(300);
   expect((await api.reply(lease_id)).status).toBe(200);
 });
 
-test("idempotency keys that outlive their delegations count until they are gone", async () => {
+test("idempotency keys that outlive their delegations count until they are deleted", async () => {
   const { redis, alice, clock } = await limited({ most: 20_000 });
   let n = 0;
   const round = async () => {
@@ -153,7 +156,7 @@ test("idempotency keys that outlive their delegations count until they are gone"
   clock.offset_ms += 2 * DAY;
   const { id } = (await alice.delegate("scout")).body;
   expect(await counted()).toBeNull();
-  // Without a key nothing outlives it.
+  // Without a key nothing remains.
   await alice.cancel(id);
   await alice.erase(id);
   expect(await counted()).toBeNull();
@@ -216,7 +219,7 @@ test.each([
     expect(grown).toBeLessThan(0.7 * MAX);
     expect(grown).toBeGreaterThan(0.3 * MAX);
 
-    // Others and the operator may still delegate. Her work in progress goes on, and erasing makes room again.
+    // Others and the operator may still delegate. Her work in progress continues, and erasing makes room again.
     expect((await bob.delegate("scout")).status).toBe(202);
     expect((await api.delegate("scout")).status).toBe(202);
     const once = { "idempotency-key": "k" };

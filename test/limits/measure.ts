@@ -1,7 +1,7 @@
 /**
- * What the bounds cost: drives each to its limit on a gateway and a Redis of its own, and writes the memory of both
- * before, at the peak and after into docs/reliability.md. Limit: resident size includes what the runtime has freed and
- * keeps for later.
+ * Measures the cost of the bounds: drives each to its limit on a gateway and a Redis of its own, and writes the
+ * memory of both before, at the peak and after into docs/reliability.md. Limit: resident size includes memory that
+ * the runtime has freed but not returned.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Outgoing calls of one delegation whose receivers are away: how many are queued, and what they take. */
+/** Outgoing calls of one delegation whose receivers are away: how many are queued, and how much memory they use. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { client, startBroker } from "../support/broker.ts";
@@ -20,7 +20,7 @@ async function setup() {
     const { interrupt_id } = (await api.interrupt(lease_id, { text: "?" })).body;
     await api.answer(id, interrupt_id, { text: "yes" });
   };
-  /** The numbers of the events whose callbacks are queued, and how many pushes. */
+  /** The `seq` of each event whose callback is queued, and the number of queued pushes. */
   const queued = async () => {
     const names = await redis.zrange(`${QUEUE}:delayed`, "0", "-1");
     const calls = names.filter((name) => name.startsWith(`${id}.`)).map((name) => name.slice(id.length + 1));
@@ -58,13 +58,13 @@ test("callbacks of the newest questions and one call for each push config stay q
   expect((await queued()).seqs).toEqual(newest);
   expect(await bytes()).toBeLessThan((MOST + LIMITS.pushes.value) * 1_024 + 4_096);
 
-  // The end is the newest; its call takes the place of the oldest.
+  // The end is the newest event; its call replaces the oldest.
   await api.cancel(id);
   await until(async () => (await queued()).seqs.at(-1) !== newest.at(-1));
   expect((await queued()).seqs).toHaveLength(MOST);
 });
 
-test("an old call that a dead gateway left in the queue is dropped when it is due; erasing a delegation drops all", async () => {
+test("an old call that a dead gateway left in the queue is dropped when it is due; erasing a delegation drops all its calls", async () => {
   const { gateway, api, id, ask, queued, events, log } = await setup();
   for (let n = 0; n < MOST + 1; n += 1) await ask();
   await until(async () => (await queued()).seqs.length === MOST);

@@ -1,4 +1,4 @@
-/** What a shard keeps of the events of all delegations for live subscribers, and the metadata of one delegation. */
+/** The bounds of a shard's short stream for live subscribers, and of the metadata of one delegation. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { client, startBroker } from "../support/broker.ts";
@@ -19,7 +19,7 @@ async function setup() {
   return { ...broker, api, events, add };
 }
 
-test("live_events: the writer keeps about so many", async () => {
+test("live_events: the writer keeps about this many", async () => {
   const { api, redis, events, add } = await setup();
   await add(LIMITS.live_events.value + 2_000, "");
   await api.delegate("scout");
@@ -27,7 +27,7 @@ test("live_events: the writer keeps about so many", async () => {
   expect(await redis.xlen(events)).toBeLessThan(LIMITS.live_events.value + 200);
 });
 
-test("live_bytes: the sweep trims what is larger, the oldest first", async () => {
+test("live_bytes: the sweep trims a larger stream, the oldest events first", async () => {
   const { gateway, redis, events, add } = await setup();
   await add(100, `"note":"${"x".repeat(MIB)}"`);
   const size = async () => Number(await redis.memory("USAGE", events, "SAMPLES", 0));

@@ -1,4 +1,4 @@
-/** Reads docker-compose.yml as `docker compose` would without any variable set. Limit: the keys that ours uses. */
+/** Reads docker-compose.yml as `docker compose` would without any variable set. It supports the keys of that file. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -37,7 +37,7 @@ const composeSchema = z.strictObject({
 });
 
 export function readCompose() {
-  // Variables are filled in after YAML is read: a value stays a string whatever it looks like.
+  // Variables are replaced after the YAML is parsed: a value stays a string, whatever it looks like.
   const text = JSON.stringify(parse(readFileSync(join(ROOT, "docker-compose.yml"), "utf8")));
   const resolved = text.replaceAll(/\$\{\w+:-([^}]*)\}/g, "$1");
   if (resolved.includes("${")) throw new Error("a variable without a default");

@@ -1,6 +1,4 @@
-/**
- * The package as its users get it: packed by npm, and installed by npm into an empty folder. Limit: needs npm and tar.
- */
+/** The package as its users get it: packed by npm, and installed by npm into an empty folder. Needs npm and tar. */
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,12 +12,12 @@ const packedSchema = z.tuple([
   z.object({ filename: z.string(), files: z.array(z.object({ path: z.string() })) }),
 ]);
 
-/** Nothing that an outer npm says of this project, and nothing of the broker's own. */
+/** The environment without an outer npm's variables about this project, and without ERRAND_*. */
 export function plainEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:npm_|ERRAND_)/i.test(name)));
 }
 
-/** `npm pack`, which builds first; the tarball goes into `folder`. */
+/** Runs `npm pack`, which builds first; the tarball is written to `folder`. */
 export async function pack(folder: string): Promise<{ tarball: string; paths: readonly string[] }> {
   const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", folder], {
     cwd: ROOT,
@@ -29,7 +27,7 @@ export async function pack(folder: string): Promise<{ tarball: string; paths: re
   return { tarball: join(folder, filename), paths: files.map(({ path }) => path) };
 }
 
-/** A folder that holds nothing but what `npm install <tarball>` puts there. */
+/** A folder with only the files that `npm install <tarball>` puts there. */
 export async function installElsewhere(): Promise<string> {
   const parent = freshDir();
   const folder = join(parent, "app");

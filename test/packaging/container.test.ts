@@ -1,4 +1,4 @@
-/** The image's and the compose file's own steps, without Docker. Limit: users, capabilities and mounts are only read. */
+/** The steps of the image and of the compose file, without Docker. Users, capabilities and mounts are only read. */
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ const stages = parseDockerfile(readFileSync(join(ROOT, "Dockerfile"), "utf8"));
 const [build, image] = stages;
 if (build === undefined || image === undefined) throw new Error("two stages are expected");
 
-/** What .dockerignore lets through: it is written as a list of exceptions. */
+/** What .dockerignore, a list of exceptions, lets through. */
 function context(): string[] {
   const lines = readFileSync(join(ROOT, ".dockerignore"), "utf8").split("\n");
   const [everything, ...let_in] = lines.filter((line) => line !== "" && !line.startsWith("#"));
@@ -30,7 +30,7 @@ function context(): string[] {
   });
 }
 
-test("the image has a fixed base, no root, a healthcheck, and takes signals itself", () => {
+test("the image has a fixed base, no root, a health check, and receives signals itself", () => {
   for (const { image: base } of stages) expect(base).toMatch(/^node:\d+-[a-z]+-slim$/);
   expect(new Set(stages.map(({ image: base }) => base)).size).toBe(1);
   expect(all(image, "USER")).toEqual(["node"]);
@@ -40,11 +40,11 @@ test("the image has a fixed base, no root, a healthcheck, and takes signals itse
   expect(execForm(all(image, "CMD")[0] ?? "")[0]).toBe("node");
   expect(all(image, "VOLUME")).toEqual([environment(image).ERRAND_DATA_DIR]);
   expect(all(image, "EXPOSE")).toEqual([environment(image).ERRAND_PORT]);
-  // Only what was built comes over, and the sources do not.
+  // Only the build output is copied, not the sources.
   for (const { from } of copies(image)) expect(from).toBe(build.alias);
 });
 
-test("compose: work survives, Redis is waited for, nothing listens beyond this machine", () => {
+test("compose: data survives, the broker waits for Redis, nothing listens beyond this machine", () => {
   const { services, volumes } = readCompose();
   const { redis, errand } = services;
   expect(redis.image).toMatch(/^redis:\d/);
@@ -52,12 +52,12 @@ test("compose: work survives, Redis is waited for, nothing listens beyond this m
   expect(redis.volumes).toEqual(["redis:/data"]);
   expect(errand.volumes).toEqual([`errand:${environment(image).ERRAND_DATA_DIR}`]);
   expect(Object.keys(volumes)).toEqual(["redis", "errand"]);
-  // A clean stop takes up to ten seconds, Docker's own patience.
+  // A clean stop takes up to ten seconds, as long as Docker waits by default.
   expect(Number.parseInt(errand.stop_grace_period, 10)).toBeGreaterThan(10);
   expect(errand.image).toBe(`errand:${JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).version}`);
 });
 
-test("the image's steps make a gateway that is healthy beside compose's Redis and ends at SIGTERM", async () => {
+test("the image's steps produce a gateway that is healthy with compose's Redis and ends at SIGTERM", async () => {
   const { services } = readCompose();
   const app = buildStage(build);
   const root = freshDir();
@@ -99,7 +99,7 @@ test("the image's steps make a gateway that is healthy beside compose's Redis an
     said += chunk;
   });
   await until(() => said.includes("errand is ready at") || gateway.exitCode !== null, { timeoutMs: 20_000 });
-  // Neither refused nor warned of.
+  // Neither refused, nor a cause of warnings.
   expect(said).not.toContain('"Redis: ');
   expect(healthy()).toBe(0);
   await stop();
@@ -108,7 +108,7 @@ test("the image's steps make a gateway that is healthy beside compose's Redis an
   expect(await closed).toEqual([0, null]);
 }, 240_000);
 
-/** Runs the build stage; what `npm ci` installs is copied from here, the lock file being the same. */
+/** Runs the build stage; packages that `npm ci` would install are copied from here, as the lock file is the same. */
 function buildStage(stage: Stage): string {
   const app = freshDir();
   const inside = context();

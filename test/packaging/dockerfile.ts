@@ -1,6 +1,6 @@
 /**
- * Reads a Dockerfile as far as ours goes: stages, instructions, continued lines. Limit: no ARG, no heredocs, no
- * variables; it throws at what it does not know, so that a test does not pass by looking away.
+ * Reads a Dockerfile as far as this project's needs it: stages, instructions, continued lines. It throws on anything
+ * unknown (ARG, heredocs, variables), so that no test passes because something was overlooked.
  */
 import { z } from "zod";
 
@@ -34,7 +34,7 @@ export function parseDockerfile(text: string): Stage[] {
   return stages;
 }
 
-/** The arguments of all instructions of that name. */
+/** The arguments of all instructions with this name. */
 export const all = (stage: Stage, name: string): string[] =>
   stage.steps.filter((step) => step.name === name).map(({ text }) => text);
 
@@ -52,7 +52,7 @@ export function copies(stage: Stage): Copy[] {
   });
 }
 
-/** The exec form of CMD, or of a HEALTHCHECK's; throws on the shell form, which would not pass signals on. */
+/** The exec form of a CMD or HEALTHCHECK; throws on the shell form, which would not pass signals on. */
 export function execForm(text: string): string[] {
   return z
     .array(z.string())

@@ -1,6 +1,6 @@
 /**
- * What docs/operations.md and deploy/ say, held against the running thing. Limit: the proxies were
- * tried by hand, Docker was not.
+ * Compares docs/operations.md and deploy/ with the running broker. Limit: the proxies were tried by hand, Docker was
+ * not.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync } from "node:fs";
@@ -20,7 +20,7 @@ const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 const DOC = read("docs/operations.md");
 
 describe("metrics", () => {
-  /** A scrape after a story in which everything that the rules ask for has happened. */
+  /** The metrics after a story that causes everything that the rules ask for. */
   async function scrape(): Promise<string> {
     const { url, clock, gateway } = await startBroker();
     const api = client(url);
@@ -36,14 +36,14 @@ describe("metrics", () => {
     return response.text();
   }
 
-  test("the table names every metric there is, and no other", async () => {
+  test("the table names every metric that exists, and no other", async () => {
     const text = await scrape();
     const real = [...text.matchAll(/^# TYPE (errand_\w+)/gm)].map(([, name]) => name);
     const told = [...DOC.matchAll(/^\| `(errand_\w+)` \|/gm)].map(([, name]) => name);
     expect(told.sort()).toEqual(real.sort());
   });
 
-  test("the rules ask for metrics, labels and values that are told", async () => {
+  test("the rules ask for metrics, labels and values that exist", async () => {
     const text = await scrape();
     const rules = z
       .object({
@@ -58,7 +58,7 @@ describe("metrics", () => {
       for (const [, name = "", labels = ""] of names) {
         const series = text.split("\n").filter((line) => new RegExp(`^${name}[{ ]`).test(line));
         expect(series, `${alert}: ${name}`).not.toEqual([]);
-        // The job is Prometheus' own; what failed or ended in a 5xx was not part of the story.
+        // The label job is Prometheus' own; the story has no failures and no 5xx.
         for (const [, label = "", value = ""] of labels.matchAll(/(\w+)=~?"([^"]*)"/g)) {
           if (label === "job") continue;
           expect(series.join("\n"), `${alert}: ${label}`).toContain(`${label}="`);
@@ -70,7 +70,7 @@ describe("metrics", () => {
   });
 });
 
-test("every variable that is named exists", () => {
+test("every variable that the pages name exists", () => {
   const places = ["docs/operations.md", "Dockerfile", "docker-compose.yml", "deploy/errand.service"];
   const names = new Set(places.flatMap((place) => read(place).match(/ERRAND_[A-Z]+(?:_[A-Z]+)*/g) ?? []));
   expect(names.size).toBeGreaterThan(8);
@@ -106,7 +106,7 @@ test("a delegation takes as much memory as the sizing says", async () => {
     }
   };
   const workers = () => Promise.all(Array.from({ length: 4 }, work));
-  // What is there once (connections, scripts, queues) is not a delegation's.
+  // Memory that exists once (connections, scripts, queues) does not belong to a delegation.
   await delegate(40);
   await workers();
   const empty = await used();
@@ -123,7 +123,7 @@ test("a delegation takes as much memory as the sizing says", async () => {
   expect(finished / 1000 / Number(kept)).toBeLessThan(1.2);
 }, 120_000);
 
-test("a copy taken while the broker runs restores it, with what the page says that a restore loses", async () => {
+test("a copy made while the broker runs can be restored; the restore loses what the page says", async () => {
   const dir = freshDir();
   const { url, token } = await serveIn(dir);
   const operator = client(url, token);
@@ -171,7 +171,7 @@ describe("the systemd unit", () => {
   const unit = read("deploy/errand.service");
   const value = (name: string) => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1];
 
-  test("runs what the package installs, waits long enough, and does not repeat a wrong setting", () => {
+  test("runs the files that the package installs, waits long enough, and does not restart after a wrong setting", () => {
     const { bin } = z
       .object({ bin: z.object({ errand: z.string() }) })
       .parse(JSON.parse(read("package.json")));
@@ -183,8 +183,8 @@ describe("the systemd unit", () => {
   });
 
   const none = spawnSync("systemd-analyze", ["--version"]).status !== 0;
-  test.skipIf(none)("is one that systemd reads without a complaint", () => {
-    // /usr/bin/node may be elsewhere on this machine; that is not the unit's fault.
+  test.skipIf(none)("is accepted by systemd without a complaint", () => {
+    // /usr/bin/node may be elsewhere on this machine; the unit is still right.
     const { stdout, stderr } = spawnSync("systemd-analyze", ["verify", join(ROOT, "deploy/errand.service")], {
       encoding: "utf8",
     });

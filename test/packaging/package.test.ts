@@ -11,7 +11,7 @@ import { ROOT } from "./registry.ts";
 
 const PATIENCE = 240_000;
 
-/** What an ESM program of somebody else does with the library, both sides of it. */
+/** An ESM program of a user, which delegates and works with the library. */
 const SCRIPT = `
 import { Admin, Agent, Delegator } from "errand";
 import { delegationSchema } from "errand/schema";
@@ -35,7 +35,7 @@ const delegator = new Delegator(connection);
 const made: Delegated = await delegator.delegate({ target: "scout", task: "hello" });
 const state: "completed" | string = delegationSchema.parse(made).state;
 new Agent({ ...connection, agent: "scout" }, async (work: Work) => work.text + state);
-// @ts-expect-error: the types are there, not any.
+// @ts-expect-error: the types exist; it is not any.
 await delegator.delegate({ target: 3 });
 `;
 
@@ -52,7 +52,7 @@ test(
     const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
     expect(npx("--version").trim()).toBe(version);
 
-    // As npx would start it, but with its own pid: npx keeps a shell between.
+    // As npx would start it, but with its own pid: npx keeps a shell in between.
     const broker = spawn(join(folder, "node_modules/.bin/errand"), ["serve"], {
       cwd: folder,
       env: { ...plainEnv(), ERRAND_PORT: "0", ERRAND_DATA_DIR: join(folder, "data") },
@@ -116,7 +116,7 @@ test(
 );
 
 test(
-  "the tarball holds what users need and nothing else",
+  "the tarball contains what users need and nothing else",
   async () => {
     const { tarball, paths } = await pack(freshDir());
     const shapes = [
@@ -141,7 +141,7 @@ test(
     const unpacked = freshDir();
     execFileSync("tar", ["-xzf", tarball, "-C", unpacked]);
     const text = paths.map((path) => readFileSync(join(unpacked, "package", path), "utf8")).join("\n");
-    // No path of the machine that packed it, no credential, no reference to a file that is not there.
+    // No path of the packing machine, no credential, no reference to a missing file.
     expect(text).not.toContain(ROOT.slice(0, -1));
     expect(text).not.toMatch(/errand_[0-9a-z]{40,}|whsec_[A-Za-z0-9+/]{24,}|-----BEGIN|_authToken/);
     expect(text).not.toMatch(/sourceMappingURL/);
@@ -167,7 +167,7 @@ test(
 );
 
 test(
-  "publint finds nothing to mend",
+  "publint reports nothing to fix",
   async () => {
     const { messages } = await publint({ pkgDir: ROOT, strict: true, pack: "npm" });
     expect(messages).toEqual([]);

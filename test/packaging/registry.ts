@@ -1,7 +1,7 @@
 /**
- * An npm registry that has what this project has installed and nothing else, so that a package can be installed
- * into an empty folder by npm itself without a network. Limit: tarballs are made of node_modules, so their hashes
- * are not the lock file's.
+ * An npm registry with the packages that this project has installed, so that npm itself can install a package into an
+ * empty folder without a network. Limit: tarballs are made from node_modules, so their hashes differ from the lock
+ * file's.
  */
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -26,7 +26,7 @@ interface Found {
   readonly manifest: z.infer<typeof manifestSchema>;
 }
 
-/** What production needs, by name and version; what another platform needs is known from the lock file alone. */
+/** The production dependencies, by name and version; those of other platforms are known only from the lock file. */
 function installed(): Map<string, Map<string, Found>> {
   const lock = lockSchema.parse(JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")));
   const found = new Map<string, Map<string, Found>>();
@@ -42,7 +42,7 @@ function installed(): Map<string, Map<string, Found>> {
   return found;
 }
 
-/** Its URL; it ends with the test. */
+/** Starts the registry and returns its URL; it is closed when the test ends. */
 export async function startRegistry(): Promise<string> {
   const packages = installed();
   const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-/** SECURITY.md names what holds its promises: those tests exist, and the page is in the package. */
+/** The tests that SECURITY.md names exist, and the page is in the package. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
@@ -21,7 +21,7 @@ test("the tests that it names exist", () => {
   expect(named.filter((path) => !exists(path))).toEqual([]);
 });
 
-test("it is in the package, the README leads to it, and it says how to report", () => {
+test("the page is in the package, the README links to it, and it says how to report", () => {
   const { files } = z.object({ files: z.array(z.string()) }).parse(JSON.parse(read("package.json")));
   expect(files).toContain("SECURITY.md");
   expect(read("README.md")).toContain("(SECURITY.md)");

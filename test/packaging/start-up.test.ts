@@ -24,7 +24,7 @@ test("with an external Redis the data directory is private, too", async () => {
   expect(modeOf(join(dataDir, "operator-token")).toString(8)).toBe("600");
 }, 40_000);
 
-test("too many connections do not end it: it serves again when some are closed", async () => {
+test("too many connections do not end the broker: it serves again when some are closed", async () => {
   const cwd = freshDir();
   const { socket } = await startServer();
   const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
@@ -71,7 +71,7 @@ test("an unreachable Redis is named, with the reason", async () => {
   expect(run.stderr()).toContain("ECONNREFUSED 127.0.0.1:1");
 }, 40_000);
 
-test("the start says what the CLI in another shell needs, and that is enough", async () => {
+test("the start prints the variables that the CLI needs in another shell, and they are sufficient", async () => {
   const { socket } = await startServer();
   const redis = { ERRAND_REDIS_URL: `unix:${socket}` };
   const byDefault = await serveIn(freshDir(), redis);

@@ -1,4 +1,7 @@
-/** The workflows of .github fit the project: what they run exists. Limit: they are parsed here, and run elsewhere. */
+/**
+ * The workflows in .github fit the project: the commands that they run exist. Limit: the test parses them and does
+ * not run them.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -28,7 +31,7 @@ const workflowSchema = z.strictObject({
     z.strictObject({
       name: z.string().optional(),
       "runs-on": z.string(),
-      // A job that hangs must not run for the six hours that it may.
+      // A job that hangs must end before the default of six hours.
       "timeout-minutes": z.int().max(60),
       strategy: z
         .object({ matrix: z.looseObject({ node: z.array(z.string()), server: z.array(z.unknown()) }) })
@@ -51,7 +54,7 @@ const workflows = readdirSync(join(ROOT, FOLDER)).map(
   (file) => [file, workflowSchema.parse(parse(readFileSync(join(ROOT, FOLDER, file), "utf8")))] as const,
 );
 
-test.each(workflows)("%s runs what package.json has", (_file, { jobs }) => {
+test.each(workflows)("%s runs scripts that package.json has", (_file, { jobs }) => {
   const runs = Object.values(jobs).flatMap(({ steps }) => steps.flatMap(({ run }) => run ?? []));
   const named = runs.flatMap((run) => [...run.matchAll(/npm run (\S+)/g)].map(([, name]) => String(name)));
   expect(named.length).toBeGreaterThan(0);
@@ -62,7 +65,7 @@ test.each(workflows)("%s runs what package.json has", (_file, { jobs }) => {
   }
 });
 
-test("what a change must pass is run on every supported version of Node and on every kind of server", () => {
+test("the checks of a change run on every supported version of Node and every kind of server", () => {
   const check = Object.fromEntries(workflows)["check.yml"]?.jobs.check;
   expect(check?.steps.at(-1)?.run).toBe("npm run check");
   expect(check?.strategy?.matrix.node).toEqual(["20", "22", "24"]);

@@ -1,4 +1,4 @@
-/** The whole way: an SDK client, the broker, the relay, an SDK server. Limit: the relay runs in this process. */
+/** The whole chain: an SDK client, the broker, the relay, an SDK server. The relay runs in this process. */
 import type { Part } from "@a2a-js/sdk";
 import { describe, expect, test, vi } from "vitest";
 import { BINDINGS, collect, sdkClient, sdkMessage, sendParams, stateOf } from "../doors/a2a/support.ts";
@@ -39,7 +39,7 @@ const SENT = [
 
 describe.each(BINDINGS)("a client of %s", (binding) => {
   test.each(REMOTES)(
-    "a server of A2A %s: its question outlives the stream, and is answered on a connection of its own",
+    "a server of A2A %s: its question outlives the stream, and is answered on another connection",
     async (version) => {
       let ask = () => {};
       const { url, server } = await setupRelay({
@@ -68,7 +68,7 @@ describe.each(BINDINGS)("a client of %s", (binding) => {
       await until(() => stream.events.some(({ payload }) => payload?.$case === "artifactUpdate"), SLOW);
       const { payload } = stream.events[0] ?? {};
       const id = payload?.$case === "task" ? payload.value.id : "";
-      // Nobody listens when it asks.
+      // No client is connected when it asks.
       leaving.abort();
       await stream.ended.catch(() => undefined);
       ask();
@@ -97,7 +97,7 @@ describe.each(BINDINGS)("a client of %s", (binding) => {
       const said = done.status?.message?.parts ?? [];
       expect(said.map(({ content }) => content?.$case)).toEqual(["text", "raw", "url", "data"]);
       const shown = ({ content, filename, mediaType }: Part) => {
-        // The SDK's HTTP+JSON of 0.3 has no place for names of files.
+        // The SDK's HTTP+JSON 0.3 has no field for file names.
         return { content, mediaType, ...(binding !== "HTTP+JSON of 0.3" && { filename }) };
       };
       expect(said.map(shown)).toEqual(SENT.map(shown));

@@ -1,4 +1,7 @@
-/** Delegations that end while nobody holds them: their tasks end too, whoever began them and whatever died since. */
+/**
+ * Delegations that end while nobody holds them: their tasks are canceled, whoever started them and whatever died
+ * since.
+ */
 import { TaskState } from "@a2a-js/sdk";
 import { expect, test, vi } from "vitest";
 import { startA2aServer } from "../support/a2a-server.ts";
@@ -39,7 +42,7 @@ test("canceled while another relay runs: that one cancels the task", async () =>
   await until(() => server.canceled.length === 1, SLOW);
 });
 
-test("canceled before the id of its task was heard: it is found, and canceled", async () => {
+test("canceled before the relay received the task's id: the task is found and canceled", async () => {
   const { delegate, server, api, relayed, url } = await setupRelay({
     turn(turn) {
       turn.begin();
@@ -57,7 +60,7 @@ test("canceled before the id of its task was heard: it is found, and canceled", 
   await until(() => server.canceled.length === 1, SLOW);
 });
 
-test("a question that nobody answers in time takes its task with it", async () => {
+test("a question that expires cancels its task", async () => {
   const { delegate, ended, inState, server, gateway } = await setupRelay(
     { turn: asking },
     { agent: { limits: { interrupt_ttl_seconds: 1 } } },
@@ -82,7 +85,7 @@ test("a checkpoint is shown to its agent and the operator, and to nobody else", 
   }
 });
 
-test("push: the gateway that asked was killed, and the server is away as it is canceled", async () => {
+test("push: the gateway that asked was killed, and the server is away at the time of the cancel", async () => {
   const server = await startA2aServer({ turn: asking });
   const options = { callbackAllow: ["127.0.0.1"], sweepEveryMs: 100 };
   const broker = await startBroker(options);

@@ -1,4 +1,7 @@
-/** The relay and servers that die, forget, refuse, flood or say nothing. Limit: what needs a killed relay is in kill.test.ts. */
+/**
+ * The relay, and servers that die, forget, refuse, flood or are silent. kill.test.ts has the tests that kill the
+ * relay.
+ */
 import { expect, test, vi } from "vitest";
 import { startA2aServer } from "../support/a2a-server.ts";
 import { client, startBroker } from "../support/broker.ts";
@@ -10,7 +13,7 @@ vi.setConfig({ testTimeout: 90_000 });
 const never = () => new Promise<void>(() => undefined);
 
 test.each([true, false])(
-  "a server that was killed is waited for; its task went on (streaming %s)",
+  "the relay waits for a killed server, whose task continued meanwhile (streaming %s)",
   async (streaming) => {
     const { delegate, ended, server, api, relayed } = await setup({
       streaming,
@@ -40,7 +43,7 @@ test.each([true, false])(
   },
 );
 
-test("a stream that is cut is opened again, and nothing stands twice", async () => {
+test("a stream that is cut is opened again, and nothing appears twice", async () => {
   let go = () => {};
   const { delegate, ended, server, api } = await setup({
     async turn(turn) {
@@ -63,7 +66,7 @@ test("a stream that is cut is opened again, and nothing stands twice", async () 
   expect([done.state, server.turns.length]).toEqual(["completed", 1]);
 });
 
-test("a server that forgot its task costs an attempt, and the next begins anew", async () => {
+test("a server that forgot its task costs an attempt, and the next attempt starts a new task", async () => {
   const { delegate, ended, server, api } = await setup(
     {
       turn(turn) {
@@ -91,7 +94,7 @@ test("a server that forgot its task costs an attempt, and the next begins anew",
   });
 });
 
-test("a server that is not there yet costs no attempt", async () => {
+test("a server that is not running yet costs no attempt", async () => {
   const broker = await startBroker();
   const server = await startA2aServer({ turn: (turn) => turn.message("here") });
   await server.kill();
@@ -106,7 +109,7 @@ test("a server that is not there yet costs no attempt", async () => {
   expect(await ended(id)).toMatchObject({ state: "completed", attempt: 1 });
 });
 
-test("credentials go to the server, and into nothing else", async () => {
+test("credentials are sent to the server and appear nowhere else", async () => {
   const bearer = "remote-credential-canary";
   const options = { bearer, turn: (turn: { message: (text: string) => void }) => turn.message("in") };
   const { delegate, ended, relayed } = await setup(options, {
@@ -144,7 +147,7 @@ test("credentials are not sent to another origin that a card names", async () =>
   expect(target.headers.map((headers) => headers["x-key"])).toEqual([undefined]);
 });
 
-test("output beyond the limit is a failure that says so, and the task is canceled", async () => {
+test("output beyond the limit fails with payload_too_large, and the task is canceled", async () => {
   const { delegate, ended, server } = await setup({
     turn(turn) {
       turn.begin();
@@ -160,7 +163,7 @@ test("output beyond the limit is a failure that says so, and the task is cancele
 });
 
 test.each([true, false])(
-  "a message whose answer was lost makes no second task (streaming %s)",
+  "a message whose answer was lost starts no second task (streaming %s)",
   async (streaming) => {
     const { delegate, ended, server } = await setup({
       streaming,
@@ -175,14 +178,14 @@ test.each([true, false])(
   },
 );
 
-test("a flood of chunks and words keeps the broker's pace, and arrives whole", async () => {
+test("a flood of chunks and messages is sent at the broker's rate, and arrives whole", async () => {
   const { delegate, ended } = await setup({
     async turn(turn) {
       turn.begin();
       for (let n = 0; n < 600; n += 1) {
         turn.status("WORKING", `at ${n}`);
         turn.artifact("out", `${n},`, { append: n > 0 });
-        // So that some come while others are on their way.
+        // So that some arrive while others are in transit.
         if (n % 5 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
       }
       turn.status("COMPLETED", "all of it");
@@ -193,11 +196,11 @@ test("a flood of chunks and words keeps the broker's pace, and arrives whole", a
   const text = done.artifacts[0].parts.map((part: { text: string }) => part.text).join("");
   expect(text).toBe(Array.from({ length: 600 }, (_, n) => `${n},`).join(""));
   const seconds = (Date.parse(done.finished_at) - Date.parse(done.created_at)) / 1000;
-  // Two words and four chunks a second; sent were 1200.
+  // Two messages and four chunks a second; 1200 were sent.
   expect(done.version).toBeLessThan(15 + 6 * seconds);
 });
 
-test("chunks that come together are not too large together", async () => {
+test("chunks that are sent together stay below the body limit", async () => {
   const { delegate, ended } = await setup({
     turn(turn) {
       turn.begin();
@@ -211,7 +214,7 @@ test("chunks that come together are not too large together", async () => {
   expect(parts).toEqual([..."0123"].map((digit) => [digit, 700_000]));
 });
 
-test("chunks of one artifact count for their parts, not each for its name and metadata", async () => {
+test("chunks of one artifact count by their parts, without the name and metadata of each", async () => {
   const { delegate, ended } = await setup({
     turn(turn) {
       turn.begin();
@@ -224,7 +227,7 @@ test("chunks of one artifact count for their parts, not each for its name and me
   expect([done.state, done.artifacts[0].parts.length]).toEqual(["completed", 100]);
 });
 
-test("a server that is no A2A server fails the delegation in words of ours", async () => {
+test("a server that does not speak A2A fails the delegation with the relay's own text", async () => {
   const { delegate, ended, server } = await setup({ turn: never });
   server.fault = () => 404;
   expect(await ended(await delegate("x"))).toMatchObject({
@@ -233,7 +236,7 @@ test("a server that is no A2A server fails the delegation in words of ours", asy
   });
 });
 
-test("a question that was answered is not asked again while the server still shows it", async () => {
+test("an answered question is not asked again while the server still shows it", async () => {
   let go = () => {};
   const { delegate, ended, inState, server, api, relayed, url } = await setup({
     streaming: false,
@@ -252,7 +255,7 @@ test("a question that was answered is not asked again while the server still sho
   const asks = await inState(id, "input_required");
   await api.answer(id, asks.interrupt.id, { text: "that" });
   await until(() => server.turns.length === 2, SLOW);
-  // The server has it, and says nothing yet; another relay goes on.
+  // The server has the answer and is silent; another relay continues.
   await relayed.stop();
   const looks = server.calls.filter((method) => method === "GetTask").length;
   startRelaying(url, "remote", server.url);
@@ -263,7 +266,7 @@ test("a question that was answered is not asked again while the server still sho
   expect(server.turns).toHaveLength(2);
 });
 
-test("what a server said while its stream was opened again is not missed (A2A 0.3)", async () => {
+test("messages that a server sent while its stream was reopened are not missed (A2A 0.3)", async () => {
   let go = (_: string) => {};
   const { delegate, ended, server, api } = await setup({
     version: "0.3",
@@ -281,7 +284,7 @@ test("what a server said while its stream was opened again is not missed (A2A 0.
   });
   const id = await delegate("stream");
   await until(async () => (await api.get(id)).body.artifacts.length === 1, SLOW);
-  // Between the look at the task and the stream that is opened after it.
+  // Between the read of the task and the opening of the stream.
   server.fault = (method) => {
     if (method === "tasks/resubscribe") {
       server.fault = () => undefined;
@@ -295,7 +298,7 @@ test("what a server said while its stream was opened again is not missed (A2A 0.
   expect(done.artifacts[0].parts).toEqual([{ text: "one " }, { text: "two" }]);
 });
 
-test("a relay that is told to stop while the server hangs gives its work back at once", async () => {
+test("a relay that is told to stop while the server hangs returns its work at once", async () => {
   const { createServer } = await import("node:http");
   let asked = 0;
   const silent = createServer(() => {
@@ -318,7 +321,7 @@ test("a relay that is told to stop while the server hangs gives its work back at
   expect(relayed.events).toContainEqual(expect.objectContaining({ type: "released", delegationId: id }));
 });
 
-test("an agent that thinks for longer than a call may take answers with a message all the same", async () => {
+test("an agent that thinks longer than a call may last can still answer with a message", async () => {
   const callMs = 1_000;
   const { delegate, ended, server } = await setup(
     {
@@ -335,7 +338,7 @@ test("an agent that thinks for longer than a call may take answers with a messag
   expect(server.turns).toHaveLength(1);
 });
 
-test("a task in no state of A2A is a failure, and is canceled", async () => {
+test("a task in a state that A2A does not define is a failure, and is canceled", async () => {
   const { delegate, ended, server } = await setup({
     turn(turn) {
       turn.begin();

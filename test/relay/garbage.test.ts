@@ -1,4 +1,7 @@
-/** The relay and what is no A2A: redirects, garbage, answers without end. Each ends the delegation, in words of ours. */
+/**
+ * Servers that do not speak A2A: redirects, garbage, endless answers. Each fails the delegation with the relay's own
+ * text.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { client, startBroker } from "../support/broker.ts";
@@ -8,7 +11,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 type Json = ReturnType<typeof JSON.parse>;
 
-/** A server with a card, and whatever `answer` does with its calls. */
+/** A server with a card; `answer` handles its calls. */
 async function setup(
   answer: (body: Json, outgoing: ServerResponse, incoming: IncomingMessage) => void,
   streaming = true,
@@ -121,7 +124,7 @@ test.each<[string, (body: Json, outgoing: ServerResponse) => void, string]>([
   }
 });
 
-test("what comes after the end counts no more, and a stream that ends before it is looked after", async () => {
+test("updates after the end are ignored, and a stream that ends early is followed by a read of the task", async () => {
   let looks = 0;
   const { delegate, ended, api } = await setup((body, out) => {
     if (body.method === "SendStreamingMessage") return events(out, body, { task: task("WORKING") });

@@ -1,4 +1,4 @@
-/** `errand relay` killed in each phase: whoever is started next goes on with the same task. Limit: needs a build. */
+/** `errand relay` is killed in each phase: the next relay continues the same task. Needs a build. */
 import { expect, test, vi } from "vitest";
 import { setup } from "../cli/broker/cli.ts";
 import { type A2aServerOptions, startA2aServer } from "../support/a2a-server.ts";
@@ -32,7 +32,7 @@ test.each([
   ["1.0", true],
   ["1.0", false],
 ] as const)(
-  "killed before the message arrived, and after, unheard (A2A %s, streaming %s)",
+  "killed before the message arrived, and after, before the answer (A2A %s, streaming %s)",
   async (version, streaming) => {
     const { server, relay, delegate, ended } = await scene({
       version,
@@ -99,7 +99,7 @@ test.each([
   expect(server.turns).toHaveLength(1);
 });
 
-test("killed while a question is open, and again as the answer was sent unheard", async () => {
+test("killed while a question is open, and again between the answer and its acknowledgement", async () => {
   const { server, relay, kill, delegate, ended, inState, api } = await scene({
     turn(turn) {
       turn.begin();
@@ -127,7 +127,7 @@ test("killed while a question is open, and again as the answer was sent unheard"
   expect(server.tasks()).toHaveLength(1);
 });
 
-test("a relay that is told to stop gives its work back, and the next goes on", async () => {
+test("a relay that is told to stop returns its work, and the next relay continues", async () => {
   let go = () => {};
   const { server, relay, delegate, ended, api } = await scene({
     async turn(turn) {
@@ -153,7 +153,7 @@ test("a relay that is told to stop gives its work back, and the next goes on", a
   expect([server.turns.length, server.canceled]).toEqual([1, []]);
 });
 
-test("a task is not canceled because its relay was killed", async () => {
+test("killing its relay does not cancel a task", async () => {
   const { server, relay, kill, delegate, inState, api } = await scene({
     turn(turn) {
       turn.begin();

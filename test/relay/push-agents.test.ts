@@ -1,4 +1,4 @@
-/** Push agents: the broker itself hands the work to an A2A server, from any gateway, and the caller sees no difference. */
+/** Push agents: the broker calls the A2A server itself, from any gateway; delegators see no difference. */
 import { expect, test, vi } from "vitest";
 import { agentRequestSchema } from "../../src/schema/agent.ts";
 import { type A2aServerOptions, startA2aServer } from "../support/a2a-server.ts";
@@ -23,7 +23,7 @@ async function setup(options: A2aServerOptions, agent: object = {}) {
 }
 
 test.each(["1.0", "0.3"] as const)(
-  "a delegation is handed over, asks, is answered and ends (A2A %s)",
+  "a delegation is passed on, asks, is answered and ends (A2A %s)",
   async (version) => {
     const { server, api, delegate, ended, inState } = await setup({
       version,
@@ -52,7 +52,7 @@ test.each(["1.0", "0.3"] as const)(
   },
 );
 
-test("work of two gateways goes to the server once each, and max_working holds", async () => {
+test("the work of two gateways reaches the server once each, within max_working", async () => {
   let working = 0;
   let most = 0;
   const { another, api, delegate, ended, server } = await setup(
@@ -81,7 +81,7 @@ test("work of two gateways goes to the server once each, and max_working holds",
   expect(await ended(await delegate("one more"))).toMatchObject({ state: "completed" });
 });
 
-test("a gateway that is killed leaves its work to another, which goes on with the same task", async () => {
+test("a killed gateway leaves its work to another one, which continues the same task", async () => {
   let go = () => {};
   const server = await startA2aServer({
     async turn(turn) {
@@ -122,7 +122,7 @@ test("a gateway that is killed leaves its work to another, which goes on with th
   expect(ended).toBeTypeOf("function");
 });
 
-test("a gateway that stops gives its work back, no attempt spent", async () => {
+test("a gateway that stops returns its work, no attempt spent", async () => {
   let go = () => {};
   const { another, gateway, delegate, server, api } = await setup({
     async turn(turn) {
@@ -144,7 +144,7 @@ test("a gateway that stops gives its work back, no attempt spent", async () => {
   expect([server.turns.length, server.canceled]).toEqual([1, []]);
 });
 
-test("a cancel reaches the task, a follow-up too, at once", async () => {
+test("a cancel and a follow-up reach the task at once", async () => {
   const { api, delegate, server } = await setup({
     turn(turn) {
       turn.begin();
@@ -173,7 +173,7 @@ test("a cancel while a question is open cancels the task", async () => {
   await until(() => server.canceled.length === 1, SLOW);
 });
 
-test("a server that is away costs no attempt, and its presence says so", async () => {
+test("a server that is away costs no attempt, and presence shows it", async () => {
   const { api, delegate, ended, server } = await setup({ turn: (turn) => turn.message("back") });
   await server.kill();
   const id = await delegate("wait");
@@ -184,7 +184,7 @@ test("a server that is away costs no attempt, and its presence says so", async (
   await until(async () => (await agent()).presence.state === "online", SLOW);
 });
 
-test("only the operator says where the broker calls, and only the agent and the operator see it", async () => {
+test("only the operator may set the URL, and only the agent and the operator see it", async () => {
   const { url, api, server, delivery } = await setup({ turn: (turn) => turn.message("hi") });
   const own = await as(url, "agent:remote");
   expect((await own.agent("remote", { delivery })).status).toBe(200);
@@ -200,7 +200,7 @@ test("only the operator says where the broker calls, and only the agent and the 
   expect((await api.agent("remote", {})).body.delivery).toEqual({ mode: "poll" });
 });
 
-test("private addresses are refused when they are set, and when they are dialled", async () => {
+test("private addresses are refused when the URL is set, and when they are dialled", async () => {
   const server = await startA2aServer({ turn: (turn) => turn.message("never") });
   const { port } = new URL(server.url);
   const { url } = await startBroker({
@@ -226,7 +226,7 @@ test("private addresses are refused when they are set, and when they are dialled
   expect(server.calls).toEqual([]);
 });
 
-test("a card that names a private address does not lead there", async () => {
+test("a card with a private address does not make the broker call it", async () => {
   const server = await startA2aServer({ turn: (turn) => turn.message("never") });
   const { createServer } = await import("node:http");
   const card = await (await fetch(`${server.url}/.well-known/agent-card.json`)).text();
@@ -249,7 +249,7 @@ test("a card that names a private address does not lead there", async () => {
   expect(server.calls).toEqual([]);
 });
 
-test("an idle push agent is not looked at, and one that is polled again is not pushed", async () => {
+test("the broker does not call an idle push agent, nor an agent that was changed back to polling", async () => {
   const { api, gateway, server, delegate, ended, redis } = await setup({
     turn: (turn) => turn.message("hi"),
   });
@@ -262,13 +262,13 @@ test("an idle push agent is not looked at, and one that is polled again is not p
   expect(server.turns).toHaveLength(1);
 });
 
-test("a push agent that was written and not told of is found, and told of by the next call", async () => {
+test("a stored push agent that was never announced is found by the list, and announced by the next call", async () => {
   const server = await startA2aServer({ turn: (turn) => turn.message("hi") });
   const { url, gateway, another } = await startBroker(LOCAL);
   const api = client(url);
   const other = await another(LOCAL);
   const delivery = { mode: "push", url: server.url } as const;
-  // As by a gateway that died between the two.
+  // As if a gateway had died between the two.
   for (const name of ["found", "told"]) {
     await gateway.broker.agents.put(name, agentRequestSchema.parse({ delivery }));
   }
@@ -280,7 +280,7 @@ test("a push agent that was written and not told of is found, and told of by the
   expect(await watching(api).ended(body.id)).toMatchObject({ state: "completed" });
 });
 
-test("no wake is lost as loops end", async () => {
+test("no wake is lost while loops end", async () => {
   const server = await startA2aServer({ turn: (turn) => turn.message("hi") });
   const waitSeconds = 0.5;
   const { url } = await startBroker({ ...LOCAL, pushAgentWaitSeconds: waitSeconds });
@@ -290,7 +290,7 @@ test("no wake is lost as loops end", async () => {
   await Promise.all(names.map((name) => api.agent(name, { delivery: { mode: "push", url: server.url } })));
   const both = names.map(async (name, n) => {
     const done = await ended((await api.delegate(name)).body.id);
-    // The next work comes around the end of the loop.
+    // The next work arrives about when the loop ends.
     const due = Date.parse(done.finished_at) + waitSeconds * 1000 - 150 + n * 10;
     await new Promise((resolve) => setTimeout(resolve, due - Date.now()));
     return ended((await api.delegate(name)).body.id);

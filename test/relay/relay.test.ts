@@ -14,7 +14,7 @@ const KINDS: [Version, boolean][] = [
 ];
 
 describe.each(KINDS)("A2A %s, streaming %s", (version, streaming) => {
-  test("a task's progress, artifacts and end are the delegation's", async () => {
+  test("a task's progress, artifacts and end become the delegation's", async () => {
     const { delegate, ended, server, api } = await setup({
       version,
       streaming,
@@ -40,7 +40,7 @@ describe.each(KINDS)("A2A %s, streaming %s", (version, streaming) => {
     expect(JSON.stringify(turn?.message)).not.toContain("lse_");
     expect((await api.lease("remote", { wait_seconds: 0 })).body.leases).toEqual([]);
   });
-  test("an approval in the middle: the answer goes into the same task, asked once", async () => {
+  test("an approval in the middle: it is asked once, and the answer goes into the same task", async () => {
     const { delegate, ended, inState, server, api } = await setup({
       version,
       streaming,
@@ -77,7 +77,7 @@ describe.each(KINDS)("A2A %s, streaming %s", (version, streaming) => {
     });
   });
 
-  test("a credential is asked for as such", async () => {
+  test("a question for a credential becomes auth_required", async () => {
     const { delegate, ended, inState, server, api } = await setup({
       version,
       streaming,
@@ -132,7 +132,7 @@ describe.each(KINDS)("A2A %s, streaming %s", (version, streaming) => {
     expect(await ended(await delegate("x"))).toMatchObject(expected);
   });
 
-  test("a bare message is the reply", async () => {
+  test("a bare message becomes the reply", async () => {
     const { delegate, ended } = await setup({
       version,
       streaming,
@@ -145,7 +145,7 @@ describe.each(KINDS)("A2A %s, streaming %s", (version, streaming) => {
   });
 
   test("an exception in the agent fails the delegation without its text", async () => {
-    // The SDK prints it.
+    // The SDK prints the exception.
     vi.spyOn(console, "error").mockReturnValue();
     const { delegate, ended, api, relayed } = await setup({
       version,

@@ -18,7 +18,7 @@ const mutantsSchema = z.array(
   }),
 );
 
-test("each mutant changes one place of the sources, and names tests that exist", () => {
+test("each mutant changes one place in the sources, and names tests that exist", () => {
   const mutants = mutantsSchema.parse(JSON.parse(textOf("scripts/mutants.json")));
   const stale = mutants.filter(({ file, from, to }) => textOf(file).split(from).length !== 2 || from === to);
   expect(

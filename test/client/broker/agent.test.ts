@@ -1,4 +1,4 @@
-/** An agent against a real broker: its leases, its output, its end. */
+/** An agent with a real broker: its leases, its output, its end. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
   Agent,
@@ -13,7 +13,7 @@ import { as, client, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 import { losingAnswers } from "../flaky.ts";
 
-/** A broker with the agent scout, whose failed work comes back at once, and a caller of it. */
+/** A broker with the agent scout, which retries failed work at once, and a caller. */
 async function desk() {
   const broker = await startBroker();
   const { url } = broker;
@@ -27,7 +27,7 @@ async function desk() {
     const onEvent = (event: AgentEvent) => events.push(event);
     const agent = new Agent({ url, token: token.token, agent: "scout", onEvent, ...options }, handler);
     const running = agent.run();
-    // Each test says itself how its agent ends, if that is what it is about.
+    // Each test decides how its agent ends, if the test is about that.
     running.catch(() => undefined);
     onTestFinished(() => agent.stop(0));
     return { agent, running, types: () => events.map(({ type }) => type) };
@@ -35,7 +35,7 @@ async function desk() {
   return { ...broker, token, delegator, send, scout };
 }
 
-/** A handler's work that goes on until its signal aborts. */
+/** Work that lasts until its signal aborts. */
 function untilAborted({ signal }: Work): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
@@ -43,7 +43,7 @@ function untilAborted({ signal }: Work): Promise<never> {
 }
 
 describe("leases", () => {
-  test("come with the replies to those before: a queue is worked off with one poll", async () => {
+  test("arrive with the answers to earlier replies: one poll works through a queue", async () => {
     const { delegator, send, scout } = await desk();
     const ids = [await send("1"), await send("2"), await send("3")];
     let polls = 0;
@@ -62,7 +62,7 @@ describe("leases", () => {
     expect(pollsAtLast).toBe(1);
   });
 
-  test("are kept by heartbeats for longer than they last", async () => {
+  test("are extended by heartbeats for longer than their length", async () => {
     const { delegator, send, scout } = await desk();
     const id = await send("long");
     const outlived = async ({ delegation: { lease } }: Work) => {
@@ -80,7 +80,7 @@ describe("leases", () => {
     });
   });
 
-  test("are worked at side by side, as many as asked for", async () => {
+  test("are worked on concurrently, up to the given number", async () => {
     const { delegator, send, scout } = await desk();
     const ids = [await send("1"), await send("2"), await send("3")];
     let now = 0;
@@ -92,7 +92,7 @@ describe("leases", () => {
     for (const id of ids) expect((await delegator.wait(id, { timeoutSeconds: 15 })).state).toBe("completed");
   });
 
-  test("that fail for now are tried again", async () => {
+  test("with a retryable failure are tried again", async () => {
     const { delegator, send, scout } = await desk();
     const id = await send("x");
     scout(({ attempt }) =>
@@ -110,7 +110,7 @@ describe("leases", () => {
 });
 
 describe("the signal aborts", () => {
-  test("when the delegation is canceled, and what is returned after that goes nowhere", async () => {
+  test("when the delegation is canceled, and later results are ignored", async () => {
     const { delegator, send, scout } = await desk();
     const id = await send("x");
     let reason: unknown;
@@ -125,7 +125,7 @@ describe("the signal aborts", () => {
     expect(await delegator.get(id)).toMatchObject({ state: "canceled", reply: null });
   });
 
-  test("when no heartbeat gets through any more, before another worker has the work", async () => {
+  test("when heartbeats fail, before another worker has the work", async () => {
     const { delegator, send, scout } = await desk();
     const id = await send("x");
     let first = true;
@@ -168,7 +168,7 @@ describe("the signal aborts", () => {
     expect(reason).toBeInstanceOf(LeaseLostError);
   });
 
-  test("when the agent stops: the work goes back without an attempt spent, to whoever is there", async () => {
+  test("when the agent stops: the work is returned to other workers, no attempt spent", async () => {
     const { delegator, token, send, scout } = await desk();
     const id = await send("x");
     let reason: unknown;
@@ -186,7 +186,7 @@ describe("the signal aborts", () => {
 });
 
 describe("an agent that stops", () => {
-  test("lets work in hand end, and takes nothing more", async () => {
+  test("finishes work in progress, and takes no more", async () => {
     const { delegator, send, scout } = await desk();
     const [id, next] = [await send("now"), await send("later")];
     let finish = () => {};
@@ -201,7 +201,7 @@ describe("an agent that stops", () => {
     expect(await delegator.get(next)).toMatchObject({ state: "submitted", attempt: 1, version: 1 });
   });
 
-  test("gives back what does not end in time", async () => {
+  test("returns work that does not end in time", async () => {
     const { delegator, send, scout } = await desk();
     const id = await send("x");
     const { agent, types } = scout(() => new Promise(() => undefined), { stopWithinSeconds: 0.1 });
@@ -212,7 +212,7 @@ describe("an agent that stops", () => {
   });
 });
 
-/** As the broker answers whoever sends more than it takes in a second. */
+/** The broker's answer to a sender above the rate limit. */
 function tooFast(): Response {
   const problem = {
     ...{ type: "urn:errand:error:rate_limited", title: "Too many requests", status: 429, detail: "too fast" },
@@ -225,7 +225,7 @@ describe("artifacts", () => {
   const draft = (text: string) => ({ artifactId: "draft", parts: [{ text }] });
   const sends = (asked: string) => asked.endsWith("/artifacts");
 
-  test("arrive in chunks, in order, before the reply, whether they are waited for or not", async () => {
+  test("arrive in chunks, in order, before the reply, whether the handler awaits them or not", async () => {
     const { delegator, send, scout } = await desk();
     const id = await send("x");
     scout((work) => {
@@ -249,11 +249,11 @@ describe("artifacts", () => {
     expect(told).toEqual([false, false, false, true]);
   });
 
-  test("are kept once though the answers get lost, and without an earlier attempt's", async () => {
+  test("are stored once although answers get lost, and without those of an earlier attempt", async () => {
     const { delegator, send, scout } = await desk();
     const id = await send("x");
     let sent = 0;
-    // Of one chunk in each attempt.
+    // One chunk in each attempt.
     const fetch = losingAnswers((asked) => sends(asked) && [2, 5].includes(++sent), 2);
     scout(
       async ({ attempt, artifact }) => {
@@ -270,7 +270,7 @@ describe("artifacts", () => {
     expect(artifacts).toEqual([{ artifactId: "draft", parts: ["c", "d"].map((text) => ({ text })) }]);
   });
 
-  test("that come too fast are held back, and only the one that was refused is sent again", async () => {
+  test("that are sent too fast are delayed, and only the refused one is sent again", async () => {
     const { delegator, send, scout } = await desk();
     const id = await send("x");
     const sent: number[] = [];
@@ -291,7 +291,7 @@ describe("artifacts", () => {
     expect((sent[2] ?? 0) - (sent[1] ?? 0)).toBeGreaterThanOrEqual(990);
   });
 
-  test("replace what has their id unless they are appended", async () => {
+  test("replace the artifact with their id unless they are appended", async () => {
     const { delegator, send, scout } = await desk();
     const id = await send("x");
     scout(async ({ artifact }) => {
@@ -302,7 +302,7 @@ describe("artifacts", () => {
     expect(artifacts).toEqual([draft("second")]);
   });
 
-  test("that are too large are refused, and the work goes on", async () => {
+  test("that are too large are refused, and the work continues", async () => {
     const { delegator, send, scout } = await desk();
     const id = await send("x");
     scout(async ({ artifact }) => {
@@ -314,7 +314,7 @@ describe("artifacts", () => {
     expect(artifacts).toEqual([]);
   });
 
-  test("of work that was canceled are refused by name", async () => {
+  test("of canceled work are refused with lease_lost", async () => {
     const { delegator, send, scout } = await desk();
     const id = await send("x");
     let refused: unknown;

@@ -1,10 +1,10 @@
-/** What a delegator says to a delegation on its way, and to many at once, against a real broker. */
+/** The calls of a delegator on live delegations, one or many, with a real broker. */
 import { describe, expect, test } from "vitest";
 import { Admin, Delegator } from "../../../src/index.ts";
 import { as, OPERATOR, startBroker } from "../../support/broker.ts";
 import { losingAnswers } from "../flaky.ts";
 
-/** A broker with the agents scout and smith, a caller of them, and the operator. */
+/** A broker with the agents scout and smith, a caller, and the operator. */
 async function desk() {
   const broker = await startBroker();
   const { url } = broker;
@@ -17,7 +17,7 @@ async function desk() {
   const operator = new Delegator({ url, token: OPERATOR });
   const admin = new Admin({ url, token: OPERATOR });
   const next = async () => (await scout.lease("scout")).body.leases[0];
-  /** Delegated, leased and asked about. */
+  /** Delegates, leases and asks a question. */
   const asked = async (question: Record<string, unknown> = { text: "Go on?" }) => {
     const { id } = await delegator.delegate({ target: "scout", task: "x" });
     const { lease_id } = await next();
@@ -34,7 +34,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe("a question", () => {
-  test("is approved or denied without its id, with words and data, and the agent gets them", async () => {
+  test("is approved or denied without its id, with text and data, and the agent gets them", async () => {
     const { delegator, asked, next } = await desk();
     const one = await asked();
     const approved = await delegator.approve(one.id, { text: "but only main", data: { branch: "main" } });
@@ -48,7 +48,7 @@ describe("a question", () => {
     expect((await next()).request.params.message.metadata.decision).toBe("deny");
   });
 
-  test("that is not open, or not a single one, is refused in words", async () => {
+  test("that is not open, or has several requests, is refused with an explanation", async () => {
     const { delegator, asked } = await desk();
     const { id } = await delegator.delegate({ target: "smith", task: "x" });
     await expect(delegator.approve(id)).rejects.toMatchObject({
@@ -69,7 +69,7 @@ describe("a question", () => {
     await expect(delegator.answer(several.id, null, "both")).rejects.toMatchObject(refused);
   });
 
-  test("is answered once, however often the answer to that gets lost, by text or one by one", async () => {
+  test("is answered once, however often the response gets lost, with one text or several answers", async () => {
     const { url, alice, delegator, asked, next } = await desk();
     const one = await asked();
     const fetch = losingAnswers((call) => call.endsWith("/answer"), 2);
@@ -94,7 +94,7 @@ describe("a question", () => {
   });
 });
 
-test("a follow-up is there once though its answers got lost, as text or as a Message", async () => {
+test("a follow-up is stored once although responses got lost, as text or as a Message", async () => {
   const { url, alice, scout, delegator, next } = await desk();
   const { id } = await delegator.delegate({ target: "scout", task: "x" });
   const fetch = losingAnswers((call) => call.endsWith("/messages"), 2);
@@ -108,7 +108,7 @@ test("a follow-up is there once though its answers got lost, as text or as a Mes
   await expect(delegator.message(id, "late")).rejects.toMatchObject({ code: "already_finished" });
 });
 
-describe("what failed", () => {
+describe("a failed delegation", () => {
   const failed = { state: "failed", text: undefined, error: { code: "no_map", message: "no map" } };
 
   test("is redriven once, by its delegator", async () => {
@@ -121,7 +121,7 @@ describe("what failed", () => {
     expect((await delegator.redrive(id)).id).toBe(again.id);
   });
 
-  test("is redriven in bulk by the operator, page by page, and canceled so", async () => {
+  test("is redriven in bulk by the operator, page by page; live ones are canceled in the same way", async () => {
     const { delegator, operator, scout } = await desk();
     const sent = await delegator.delegateMany(
       Array.from({ length: 45 }, (_, n) => ({ target: "scout", task: String(n) })),
@@ -146,7 +146,7 @@ describe("what failed", () => {
 });
 
 describe("many at once", () => {
-  test("are each accepted or refused on their own, in order, over more than one request", async () => {
+  test("are each accepted or refused individually, in order, over more than one request", async () => {
     const { delegator } = await desk();
     const inputs = Array.from({ length: 120 }, (_, n) => ({
       target: n === 110 ? "nobody" : "scout",
@@ -164,7 +164,7 @@ describe("many at once", () => {
     expect((await all(delegator.list({}, { pageSize: 100 }))).length).toBe(118);
   });
 
-  test("are accepted once though the answer got lost, and a full queue says when to come again", async () => {
+  test("are accepted once although a response got lost, and a full queue says when to retry", async () => {
     const { url, alice, scout, delegator } = await desk();
     await scout.agent("scout", { limits: { max_waiting: 2 } });
     const fetch = losingAnswers((call) => call.endsWith("/batch"), 2);
@@ -178,7 +178,7 @@ describe("many at once", () => {
     expect(c?.error?.retryAfterMs).toBeGreaterThan(0);
   });
 
-  test("that cannot be sent at all each have the reason", async () => {
+  test("that cannot be sent at all each report the reason", async () => {
     const { url } = await desk();
     const stranger = new Delegator({ url, token: "errand_wrong" });
     const results = await stranger.delegateMany([
@@ -189,7 +189,7 @@ describe("many at once", () => {
   });
 });
 
-test("a tree is walked level by level, the oldest first, as far as one may see", async () => {
+test("a tree is walked level by level, the oldest first, as far as the principal may see", async () => {
   const { url, delegator, operator, scout, smith } = await desk();
   const lead = new Delegator({ url, token: scout.token });
   const maker = new Delegator({ url, token: smith.token });
@@ -209,7 +209,7 @@ test("a tree is walked level by level, the oldest first, as far as one may see",
   expect(await walked(maker, b.id)).toEqual(["0 b", "1 ba", "1 bb"]);
 });
 
-test("times are given as options, instants as dates", async () => {
+test("times are passed as options, instants as dates", async () => {
   const { delegator } = await desk();
   const deadline = new Date(Date.now() + 7_200_000);
   const notBefore = new Date(Date.now() + 3_600_000);
@@ -226,7 +226,7 @@ test("times are given as options, instants as dates", async () => {
   ).rejects.toMatchObject({ code: "invalid_request" });
 });
 
-test("a paused agent is handed nothing until it is resumed", async () => {
+test("a paused agent gets no work until it is resumed", async () => {
   const { admin, delegator, scout, next } = await desk();
   expect((await admin.pauseAgent("scout")).paused).toBe(true);
   const { id } = await delegator.delegate({ target: "scout", task: "x" });

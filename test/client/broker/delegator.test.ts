@@ -1,10 +1,10 @@
-/** The caller's side against a real broker: once accepted, once; nothing missed, nothing twice. */
+/** The delegator with a real broker: work is accepted once, events are neither missed nor repeated. */
 import { describe, expect, test } from "vitest";
 import { Delegator, type Result, textOf } from "../../../src/index.ts";
 import { as, startBroker, type TestBroker } from "../../support/broker.ts";
 import { cuttingStreams, losingAnswers } from "../flaky.ts";
 
-/** A broker with the agent scout, and a caller of it. */
+/** A broker with the agent scout, and a caller. */
 async function desk(options: Parameters<typeof startBroker>[0] = {}) {
   const broker = await startBroker(options);
   const scout = await as(broker.url, "agent:scout");
@@ -12,7 +12,7 @@ async function desk(options: Parameters<typeof startBroker>[0] = {}) {
   const alice = await as(broker.url, "caller:alice");
   const delegator = new Delegator({ url: broker.url, token: alice.token });
   const send = async (task: string) => (await delegator.delegate({ target: "scout", task })).id;
-  /** Takes the next and ends it so. */
+  /** Leases the next delegation and ends it with this reply. */
   const work = async (reply: Record<string, unknown> = {}) => {
     const { lease_id } = (await scout.lease("scout")).body.leases[0];
     await scout.reply(lease_id, reply);
@@ -20,7 +20,7 @@ async function desk(options: Parameters<typeof startBroker>[0] = {}) {
   return { ...broker, scout, alice, delegator, send, work };
 }
 
-/** An agent that only speaks A2A asks something: the delegation is parked. */
+/** An agent that only speaks A2A asks a question: the delegation is parked. */
 async function ask({ url }: TestBroker, scout: Awaited<ReturnType<typeof as>>) {
   const { lease_id } = (await scout.lease("scout")).body.leases[0];
   const status = {
@@ -45,7 +45,7 @@ async function take<T>(items: AsyncIterable<T>, count: number): Promise<T[]> {
 const textsOf = (results: readonly Result[]) => results.map(({ delegation }) => textOf(delegation.message));
 
 describe("delegating", () => {
-  test("is done once however often its answer gets lost", async () => {
+  test("happens once however often the answer gets lost", async () => {
     const { url, alice, delegator } = await desk();
     const fetch = losingAnswers((asked) => asked === "POST /v1/delegations", 2);
     const unlucky = new Delegator({ url, token: alice.token, fetch });
@@ -55,7 +55,7 @@ describe("delegating", () => {
     expect((await take(delegator.list(), 9)).map((one) => one.id)).toEqual([id]);
   });
 
-  test("with a key of one's own finds the same delegation again, and another body is refused", async () => {
+  test("with the caller's key finds the same delegation again, and another body is refused", async () => {
     const { delegator } = await desk();
     const first = await delegator.delegate({ target: "scout", task: "x" }, { idempotencyKey: "mine" });
     const again = await delegator.delegate({ target: "scout", task: "x" }, { idempotencyKey: "mine" });
@@ -65,14 +65,14 @@ describe("delegating", () => {
     ).rejects.toMatchObject({ code: "idempotency_conflict", status: 422 });
   });
 
-  test("may wait for its end in the same call", async () => {
+  test("can wait for the end in the same call", async () => {
     const { delegator, work } = await desk();
     const asking = delegator.delegate({ target: "scout", task: "x" }, { waitSeconds: 20 });
     await work({ text: "there you are" });
     expect(await asking).toMatchObject({ state: "completed", reply: { parts: [{ text: "there you are" }] } });
   });
 
-  test("says what is wrong with it", async () => {
+  test("reports what is wrong with the input", async () => {
     const { delegator } = await desk();
     await expect(delegator.delegate({ target: "nobody", task: "x" })).rejects.toMatchObject({
       code: "agent_unknown",
@@ -86,14 +86,14 @@ describe("delegating", () => {
 });
 
 describe("waiting", () => {
-  test("ends with the end, whichever it is", async () => {
+  test("ends with any final state", async () => {
     const { delegator, send, work } = await desk();
     const waiting = delegator.wait(await send("x"), { timeoutSeconds: 20 });
     await work({ state: "failed", text: undefined, error: { code: "no_map", message: "there is no map" } });
     expect(await waiting).toMatchObject({ state: "failed", error: { code: "no_map", category: "UPSTREAM" } });
   });
 
-  test("ends when it asks something", async () => {
+  test("ends when the delegation asks a question", async () => {
     const broker = await desk();
     const waiting = broker.delegator.wait(await broker.send("x"), { timeoutSeconds: 20 });
     await ask(broker, broker.scout);
@@ -102,7 +102,7 @@ describe("waiting", () => {
     expect(interrupt?.requests.map(({ message }) => textOf(message))).toEqual(["which?"]);
   });
 
-  test("ends by itself when the time is up, and the delegation goes on", async () => {
+  test("ends after the timeout, and the delegation continues", async () => {
     const { delegator, send } = await desk();
     const id = await send("x");
     await expect(delegator.wait(id, { timeoutSeconds: 0.2 })).rejects.toMatchObject({
@@ -113,7 +113,7 @@ describe("waiting", () => {
   });
 });
 
-test("a watched delegation is seen whole and once, though its stream is cut in every third frame", async () => {
+test("a watched delegation is seen completely and once, although its stream is cut in every third frame", async () => {
   const { url, alice, scout, send } = await desk();
   const fetch = cuttingStreams(2);
   const delegator = new Delegator({ url, token: alice.token, fetch });
@@ -133,7 +133,7 @@ test("a watched delegation is seen whole and once, though its stream is cut in e
 });
 
 describe("results", () => {
-  test("are those that ended, oldest first, and then whatever comes", async () => {
+  test("are the ended delegations, oldest first, and then new ones as they end", async () => {
     const { delegator, send, work } = await desk();
     for (const task of ["one", "two"]) await send(task);
     await work();
@@ -144,7 +144,7 @@ describe("results", () => {
     expect(textsOf(await live)).toEqual(["one", "two", "three"]);
   });
 
-  test("go on behind the cursor of what was handled", async () => {
+  test("continue after the cursor of the last result that was processed", async () => {
     const { delegator, send, work } = await desk();
     for (const task of ["one", "two"]) await send(task);
     await work();
@@ -157,7 +157,7 @@ describe("results", () => {
     ]);
   });
 
-  test("of a page that was left in the middle come again, and none is missed", async () => {
+  test("of a page that was processed in part are returned again, and none is missed", async () => {
     const { delegator, send, work } = await desk();
     for (const task of ["one", "two", "three"]) await send(task);
     for (let i = 0; i < 3; i += 1) await work();
@@ -168,7 +168,7 @@ describe("results", () => {
     expect(await take(delegator.results({ after: last?.cursor, follow: false }), 9)).toEqual([]);
   });
 
-  test("tell of a question, then of the end, each once", async () => {
+  test("contain the question, then the end, each once", async () => {
     const broker = await desk();
     const id = await broker.send("x");
     await ask(broker, broker.scout);
@@ -182,7 +182,7 @@ describe("results", () => {
     ]);
   });
 
-  test("of what asked and then ended are shown once as they stand, a page apart or not", async () => {
+  test("of a delegation that asked and then ended are shown once in its current state, also across pages", async () => {
     const broker = await desk();
     const { delegator, send } = broker;
     const id = await send("x");
@@ -194,7 +194,7 @@ describe("results", () => {
     expect(all[0]?.delegation).toMatchObject({ id, state: "canceled" });
   });
 
-  test("survive lost answers, however short the patience for other calls", async () => {
+  test("survive lost answers, however short the retry time of other calls", async () => {
     const { url, alice, send, work } = await desk();
     const fetch = losingAnswers((asked) => asked === "GET /v1/results", 3);
     const retries: string[] = [];
@@ -238,7 +238,7 @@ describe("lists", () => {
 });
 
 describe("canceling", () => {
-  test("is done once, may be repeated, and comes too late for what is finished", async () => {
+  test("is done once, can be repeated, and is refused for finished work", async () => {
     const { delegator, send, work } = await desk();
     const [id, done] = [await send("x"), await send("y")];
     expect(await delegator.cancel(id, "changed my mind")).toMatchObject({ state: "canceled" });

@@ -1,4 +1,4 @@
-/** What reaches a handler while it works, and what it delegates itself, against a real broker. */
+/** Follow-ups that reach a handler, and delegations that a handler creates, with a real broker. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
   Agent,
@@ -16,7 +16,7 @@ import { until } from "../../support/until.ts";
 
 const PATIENT = { timeoutSeconds: 15 };
 
-/** A broker with the agents scout and smith, and a caller of them. */
+/** A broker with the agents scout and smith, and a caller. */
 async function desk() {
   const { url } = await startBroker();
   const alice = await as(url, "caller:alice");
@@ -43,7 +43,7 @@ async function desk() {
 const aborted = ({ signal }: Work) =>
   new Promise<unknown>((resolve) => signal.addEventListener("abort", () => resolve(signal.reason)));
 
-/** Counts heartbeats, and keeps what each said to be seen. */
+/** Counts heartbeats, and records the `seen` of each. */
 function watchingBeats(): typeof fetch & {
   readonly seen: (string | undefined)[];
   readonly held: () => boolean;
@@ -63,7 +63,7 @@ function watchingBeats(): typeof fetch & {
 }
 
 describe("a follow-up", () => {
-  test("reaches the handler's listener while its heartbeat is held, and is said to be seen once", async () => {
+  test("reaches the handler's listener through the held heartbeat, and is marked as seen once", async () => {
     const { delegator, send, works } = await desk();
     const id = await send();
     await delegator.message(id, "before the lease");
@@ -81,7 +81,7 @@ describe("a follow-up", () => {
       { fetch },
     );
     await until(() => got.length === 1);
-    // A heartbeat that is held is one to which nothing is left to say.
+    // A heartbeat is held only if there is nothing to return.
     await until(() => fetch.held() && fetch.seen.some((one) => one !== undefined));
     await delegator.message(id, "second");
     await until(() => got.length === 2, { what: "the message, long before a heartbeat is due" });
@@ -95,7 +95,7 @@ describe("a follow-up", () => {
     expect(fetch.seen.filter(Boolean).length).toBeGreaterThanOrEqual(2);
   });
 
-  test("waits for who reads later, and is there again with the next lease", async () => {
+  test("waits for a later reader, and is there again with the next lease", async () => {
     const { delegator, operator, send, works } = await desk();
     const id = await send();
     const messageId = "the-first";
@@ -132,7 +132,7 @@ describe("a follow-up", () => {
     expect((await operator.get(id)).attempt).toBe(1);
   });
 
-  test("of before a question is there again in the run behind it, its answer is none", async () => {
+  test("from before a question is there again in the next run; its answer is not one", async () => {
     const { delegator, send, works } = await desk();
     const id = await send();
     await delegator.message(id, "a");
@@ -147,7 +147,7 @@ describe("a follow-up", () => {
     expect((await delegator.wait(id, PATIENT)).reply?.parts).toEqual([{ text: "a" }]);
   });
 
-  test("that the listener chokes on aborts the work and fails it", async () => {
+  test("whose listener throws aborts the work and fails it", async () => {
     const { delegator, send, works } = await desk();
     const id = await send();
     await delegator.message(id, "a");
@@ -165,8 +165,8 @@ describe("a follow-up", () => {
   });
 });
 
-describe("what a handler delegates", () => {
-  test("is under its work, in its conversation and trace, and once though the handler runs twice", async () => {
+describe("a delegation made by a handler", () => {
+  test("has its work's parent, conversation and trace, and exists once although the handler runs twice", async () => {
     const { delegator, operator, works } = await desk();
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const root = await delegator.delegate({ target: "scout", task: "x" }, { traceparent });
@@ -198,7 +198,7 @@ describe("what a handler delegates", () => {
     expect(traces).toEqual([traceparent, traceparent, traceparent]);
   });
 
-  test("may not go around in a circle, and ends when its parent is canceled", async () => {
+  test("cannot form a loop, and is canceled with its parent", async () => {
     const { delegator, operator, send, works } = await desk();
     const id = await send();
     let child = "";

@@ -1,4 +1,4 @@
-/** What a handler may return instead of a reply, and what it keeps for the next run, against a real broker. */
+/** The special results of a handler, and the checkpoint for its next run, with a real broker. */
 import { expect, onTestFinished, test } from "vitest";
 import { Agent } from "../../../src/client/agent.ts";
 import type { AgentEvent, Handler } from "../../../src/client/work.ts";
@@ -29,7 +29,7 @@ async function setup(handler: Handler) {
   return { api, id, events, ended };
 }
 
-test("work that is given back comes again with its checkpoint, no attempt spent", async () => {
+test("released work returns with its checkpoint, no attempt spent", async () => {
   const { ended, events, api, id } = await setup(async (work) => {
     if (work.checkpoint) return JSON.stringify([work.attempt, work.checkpoint]);
     await work.saveCheckpoint({ job: 7 });
@@ -45,7 +45,7 @@ test("work that is given back comes again with its checkpoint, no attempt spent"
   });
 });
 
-test("a checkpoint that is too large is refused to the handler", async () => {
+test("a checkpoint that is too large makes the handler's call fail", async () => {
   const { ended } = await setup(async (work) => {
     const refused = await work.saveCheckpoint({ text: "x".repeat(5000) }).catch((error) => error);
     return refused.code;
@@ -53,7 +53,7 @@ test("a checkpoint that is too large is refused to the handler", async () => {
   expect((await ended()).reply.parts).toEqual([{ text: "invalid_request" }]);
 });
 
-test("an agent may end a delegation as canceled", async () => {
+test("an agent may cancel its own delegation", async () => {
   const { ended, events } = await setup((work) => work.cancel("nobody is there"));
   expect(await ended()).toMatchObject({
     state: "canceled",

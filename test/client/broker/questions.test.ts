@@ -1,4 +1,4 @@
-/** Handlers that ask, against a real broker: parked, answered, run again from the start. */
+/** Handlers that ask, with a real broker: parked, answered, run again from the start. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
   Agent,
@@ -15,7 +15,7 @@ import { losingAnswers } from "../flaky.ts";
 
 const PATIENT = { timeoutSeconds: 15 };
 
-/** A broker with the agent scout, and a caller of it. */
+/** A broker with the agent scout, and a caller. */
 async function desk() {
   const { url } = await startBroker();
   const token = await as(url, "agent:scout");
@@ -31,7 +31,7 @@ async function desk() {
     onTestFinished(() => agent.stop(0));
     return { agent, events, types: () => events.map(({ type }) => type) };
   };
-  /** Once it asks: what. */
+  /** Waits for the question and returns it. */
   const asked = async (id: string) => {
     const { interrupt } = await delegator.wait(id, PATIENT);
     if (!interrupt) throw new Error("it asks nothing");
@@ -42,7 +42,7 @@ async function desk() {
 }
 
 describe("ask", () => {
-  test("ends the run; the answer starts it again, and there the same ask returns it", async () => {
+  test("ends the run; the answer starts it again, and there the same ask returns the answer", async () => {
     const { delegator, send, scout, asked } = await desk();
     const id = await send();
     const seen: unknown[] = [];
@@ -74,13 +74,13 @@ describe("ask", () => {
       ["begins", 2, "main"],
       "finally",
     ]);
-    // Sent, leased, asked, answered, leased, completed: asking again added nothing.
+    // Sent, leased, asked, answered, leased, completed: asking again added no event.
     expect(version).toBe(6);
     await until(() => types().length === 4);
     expect(types()).toEqual(["leased", "parked", "leased", "replied"]);
   });
 
-  test("asks one after the other, the same words too, each answered once and by another worker", async () => {
+  test("works one question after the other, the same text included, each answered once, in any worker", async () => {
     const { delegator, send, scout, textsAsked } = await desk();
     const id = await send();
     const handler: Handler = async ({ ask }) => {
@@ -102,7 +102,7 @@ describe("ask", () => {
     expect(reply?.parts).toEqual([{ text: "approve deny approve" }]);
   });
 
-  test("for a credential is auth_required, expires in its own time, and answers stay over a retry", async () => {
+  test("for a credential is auth_required and expires after its own time; answers survive a retry", async () => {
     const { delegator, send, scout, asked } = await desk();
     const id = await send();
     scout(async (work) => {
@@ -120,7 +120,7 @@ describe("ask", () => {
     expect([attempt, reply && textOf(reply)]).toEqual([2, '["secret",["token"]]']);
   });
 
-  test("is raised once though the answers to it get lost, and output comes before it", async () => {
+  test("raises one question although responses get lost, and output arrives before it", async () => {
     const { delegator, send, scout, asked } = await desk();
     const id = await send();
     const fetch = losingAnswers((call) => call.endsWith("/interrupt"), 2);
@@ -141,11 +141,11 @@ describe("ask", () => {
     expect([state, history.length]).toEqual(["completed", 2]);
   });
 
-  test("that nobody waits for, or that is caught, parks all the same and harms nothing", async () => {
+  test("that is not awaited, or is caught, still parks the work without other effects", async () => {
     const { delegator, send, scout, textsAsked } = await desk();
     const id = await send();
     let isFirst = true;
-    // The reply would be quicker than the question, if it did not wait for it.
+    // The reply would be faster than the question, if it did not wait for the question.
     const lateQuestion: typeof fetch = (input, init) => {
       if (!isFirst || !String(input).endsWith("/interrupt")) return fetch(input, init);
       isFirst = false;
@@ -167,7 +167,7 @@ describe("ask", () => {
     expect((await delegator.wait(id, PATIENT)).reply?.parts).toEqual([{ text: "done" }]);
   });
 
-  test("that the broker does not take is thrown to the handler", async () => {
+  test("that the broker refuses throws in the handler", async () => {
     const { delegator, send, scout } = await desk();
     const id = await send();
     scout(async (work) => {
@@ -179,7 +179,7 @@ describe("ask", () => {
     expect((await delegator.wait(id, PATIENT)).reply?.parts).toEqual([{ text: "invalid_request" }]);
   });
 
-  test("of work that is canceled meanwhile ends with the cancel", async () => {
+  test("in work that is canceled meanwhile ends with the cancel", async () => {
     const { delegator, send, scout } = await desk();
     const id = await send();
     let reason: unknown;
@@ -193,7 +193,7 @@ describe("ask", () => {
   });
 });
 
-test("several are asked at once and come back in the order of asking", async () => {
+test("for several answers at once returns them in the order of asking", async () => {
   const { delegator, send, scout, asked } = await desk();
   const id = await send();
   scout(async (work) => {
@@ -213,7 +213,7 @@ test("several are asked at once and come back in the order of asking", async () 
 });
 
 describe("a question that is returned", () => {
-  test("parks the work; the next run finds its answer", async () => {
+  test("parks the work; the next run finds the answer", async () => {
     const { delegator, send, scout, textsAsked } = await desk();
     const id = await send();
     const { types } = scout((work) =>
@@ -228,7 +228,7 @@ describe("a question that is returned", () => {
     expect(types()).toEqual(["leased", "parked", "leased", "parked", "leased", "replied"]);
   });
 
-  test("without end fails, where it has a name; so does one that the broker does not take", async () => {
+  test("repeated endlessly fails if it has a requestId; so does a question that the broker refuses", async () => {
     const { delegator, send, scout } = await desk();
     const id = await send();
     scout(({ text, question }) =>
