@@ -201,7 +201,7 @@ test.each([
   ["authentication.credentials", { authentication: { scheme: "Bearer", credentials: "a\u0000b" } }],
   ["id", { id: "a b" }],
   ["id", { id: "" }],
-])("a %s that can not be sent is refused: %j", (path, wrong) => {
+])("a %s that cannot be sent is refused: %j", (path, wrong) => {
   const { error } = pushInputSchema.safeParse({ url: "https://example.com/", ...wrong });
   expect(error?.issues.map((issue) => issue.path.join("."))).toEqual([path]);
 });

@@ -35,7 +35,7 @@ describe("the lease is fenced", () => {
     ["interrupt", "interrupted"],
     ["cancel", "canceled"],
     ["unconfirm", "released"],
-  ] as const)("after %s the holder is told %s", async (move, reason) => {
+  ] as const)("after %s the holder's next call is refused with %s", async (move, reason) => {
     const desk = await openDesk();
     const id = await desk.inState("working");
     await desk.move(move, id);
@@ -319,7 +319,7 @@ describe("artifacts", () => {
     ],
     ["release", (desk: Desk, id: string) => desk.move("release", id)],
     ["unconfirm", (desk: Desk, id: string) => desk.move("unconfirm", id)],
-  ] as const)("of an attempt that ends by %s are dropped, and their bytes with them", async (_move, end) => {
+  ] as const)("of an attempt that ends by %s are dropped, and do not count any more", async (_move, end) => {
     const desk = await openDesk({ backoff: { jitter: 0 } });
     const id = await desk.inState("working");
     for (const name of ["a", "b", "c"]) await send(desk, id, [{ artifact: artifactOf(name, MB) }]);
@@ -358,7 +358,7 @@ describe("a holder that is refused because of its rate or the event limit", () =
     ["pace", { pace_count: 100_000 }, "artifact"],
     ["limit", { version: 10_000 }, "artifact"],
     ["limit", { event_bytes: 1_048_576 }, "artifact"],
-  ] as const)("(%s, %o, %s) has extended and confirmed its lease all the same", async (why, field, move) => {
+  ] as const)("(%s, %o, %s) still extends and confirms its lease", async (why, field, move) => {
     const desk = await openDesk();
     const id = await desk.inState("submitted");
     await desk.move("lease", id, { confirm_ms: 5_000 });

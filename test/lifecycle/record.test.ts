@@ -62,7 +62,7 @@ test.each<[string, readonly MoveName[], readonly string[]]>([
   ["it was answered", ["lease", "interrupt", "answer"], OF_A_QUESTION],
   ["it was canceled while it asked something", ["lease", "interrupt", "cancel"], OF_A_QUESTION],
   ["somebody else took it", ["lease", "interrupt", "answer", "lease"], OF_A_REPLY],
-])("nothing of what is over stays in a record when %s", async (_, moves, gone) => {
+])("a record keeps no field of an earlier state when %s", async (_, moves, gone) => {
   const { redis, clock, move, inState } = await openDesk();
   const id = await inState("submitted");
   for (const name of moves) {

@@ -12,7 +12,7 @@ test.each([
   ["at once", 0, false, FOR_OTHERS],
   ["at once, into a queue that somebody gave a concurrency", 0, true, []],
   ["for later", 60_000, false, []],
-])("a ticket made by the script is the job that BullMQ would add: %s", async (_, delay, isSetUp, without) => {
+])("a ticket made by the script equals the job that BullMQ would add: %s", async (_, delay, isSetUp, without) => {
   const ours = await database();
   const theirs = await database();
   const { queue } = await bullmq(theirs);
@@ -42,7 +42,7 @@ test.each([
   ["at once", 0],
   ["for later", 60_000],
 ])(
-  "an outgoing call is told from another of the same number, and made at Redis' time: %s",
+  "an outgoing call differs from another one with the same number, and has Redis' time: %s",
   async (_, delay) => {
     const redis = await database();
     const { queue } = await bullmq(redis);
@@ -130,7 +130,7 @@ test("on a plain queue no script of BullMQ runs, not even with a delayed ticket 
 test.each([
   ["at once", 0],
   ["for later", 60_000],
-])("BullMQ keeps few events of a queue that began with a ticket made by the script: %s", async (_, delay) => {
+])("BullMQ trims the events of a queue whose first ticket the script made: %s", async (_, delay) => {
   const redis = await database();
   const { queue, backend } = await bullmq(redis);
   // As if another gateway had dropped it.

@@ -60,7 +60,7 @@ describe("a configured server", () => {
     ["no such file", "/nowhere/redis-server"],
     ["does not call itself a Redis or Valkey server", process.execPath],
     ["not executable", tmpdir()],
-  ])("that will not do is an error with the reason: %s", async (reason, configured) => {
+  ])("that does not work is an error with the reason: %s", async (reason, configured) => {
     const good = await command("bin", "redis-server", realServer());
     const attempt = findRedisServer(options({ configured, path: good }));
     await expect(attempt).rejects.toThrow(`ERRAND_REDIS_BIN: ${configured}: ${reason}`);

@@ -30,7 +30,7 @@ test.each<[string, number, (caller: Caller, stop: () => void) => void]>([
   ["its time is up", 0.01, () => {}],
   ["its caller leaves", 60, (caller) => caller.leave()],
   ["it is stopped", 60, (_, stop) => stop()],
-])("a wait ends when %s, and nothing of it stays with its caller", async (_, wait_seconds, end) => {
+])("a wait ends when %s, and leaves no listener on the signal", async (_, wait_seconds, end) => {
   const caller = new Caller();
   const { done, stop } = await waiting(caller, wait_seconds);
   expect(caller.listeners.size).toBe(1);
