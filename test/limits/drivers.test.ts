@@ -28,7 +28,7 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   worker_seconds: ["test/doors/rest/workers.test.ts", "workers are bounded in number"],
   audit_entries: ["test/doors/rest/audit.test.ts", "it is bounded"],
   audit_entry_bytes: ["test/cli/commands/audit.test.ts", "audit_entry_bytes"],
-  audit_days: ["test/doors/rest/audit.test.ts", "old ones go"],
+  audit_days: ["test/doors/rest/audit.test.ts", "old ones are deleted"],
   gateway_request_bytes: ["test/doors/http/inflow.test.ts", "mostOfAll"],
   header_seconds: ["test/doors/http/slow-senders.test.ts", "headersMs"],
   request_seconds: ["test/doors/http/slow-senders.test.ts", "requestMs"],

@@ -34,7 +34,7 @@ const updates = (bodies: readonly { readonly body: string }[]) =>
   bodies.map(({ body }) => StreamResponse.fromJSON(JSON.parse(body)));
 
 test.each(BINDINGS)(
-  "%s: §3.1.7-10 configs are made, shown, listed and taken away, and told of what follows",
+  "%s: §3.1.7-10 configs are created, shown, listed and deleted, and notified of later events",
   async (binding) => {
     const { url, agent, caller } = await desk();
     const receiver = await startReceiver();
@@ -83,7 +83,7 @@ test.each(BINDINGS)(
 );
 
 test.each(BINDINGS)(
-  "%s: §3.2.2 a config that comes with a message is told of everything",
+  "%s: §3.2.2 a config that comes with a message gets all events",
   async (binding) => {
     const { url, agent, caller } = await desk();
     const receiver = await startReceiver();
@@ -157,7 +157,7 @@ test("a retried create notifies the receiver once", async () => {
 });
 
 test.each(["JSON-RPC of 0.3", "HTTP+JSON of 0.3"] as const)(
-  "%s: a config that comes with a message and is not named is the task's one, too",
+  "%s: a config that comes with a message without an id is the task's only one, too",
   async (binding) => {
     const { url, caller } = await desk();
     const client = await sdkClient(url, "scout", caller.token, binding);

@@ -56,7 +56,7 @@ async function rawStream(url: string, token: string, method: string, params: unk
         for (const line of whole) if (line.startsWith("data: ")) events.push(JSON.parse(line.slice(6)));
       }
     } catch {
-      // Cut.
+      // The stream was cut.
     }
     open = false;
   })();

@@ -30,7 +30,7 @@ async function setup() {
   return { ...broker, admin, of, delegated, leased };
 }
 
-/** Alice delegates to scout; what each principal gets for each request. */
+/** Alice delegates to scout; returns what each principal gets for each request. */
 const MATRIX: Record<string, { expect: Record<(typeof PRINCIPALS)[number], number | string> }> = {
   delegate: {
     expect: {

@@ -6,11 +6,11 @@ import { freshDir, serveIn } from "../../support/program.ts";
 import { openStream } from "../../support/sse.ts";
 import { until } from "../../support/until.ts";
 
-/** Does not look like a token, so that nothing blanks it. */
+/** Does not look like a token, so that no rule redacts it. */
 const CANARY = "kanarienvogel7f3a";
 const JSON_ONLY = { accept: "application/json" };
 
-/** The paths of a text in a JSON value, in names and values. */
+/** The paths of a text in a JSON value, in keys and values. */
 function placesOf(text: string, value: unknown, at = ""): string[] {
   if (typeof value === "string") return value.includes(text) ? [at] : [];
   if (typeof value !== "object" || value === null) return [];
@@ -22,7 +22,7 @@ function placesOf(text: string, value: unknown, at = ""): string[] {
 
 const headersOf = ({ headers }: { headers: Headers }) => JSON.stringify([...headers]);
 
-/** Sends it in every field that takes a text; returns the responses. */
+/** Sends the canary in every field that accepts text; returns the responses. */
 async function sayEverywhere(url: string, token: string): Promise<Record<string, Answer>> {
   const api = client(url, token);
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
@@ -78,7 +78,7 @@ async function sayEverywhere(url: string, token: string): Promise<Record<string,
   const a2a = (method: string, params: unknown) =>
     post("/a2a/scout/rpc", { jsonrpc: "2.0", id: CANARY, method, params }, { "a2a-version": "1.0" });
   const hook = {
-    // Nothing listens there, so the failure is logged.
+    // The URL is unreachable, so the failure is logged.
     url: `http://127.0.0.1:9/${CANARY}?${CANARY}=${CANARY}`,
     token: `${CANARY}-token`,
     authentication: { scheme: CANARY, credentials: `${CANARY}-credentials` },
@@ -219,7 +219,7 @@ describe("an agent's error reaches the delegator as error.message and nowhere el
     for (const { id: cursor, event } of stream.events) expect(cursor + event).not.toContain(CANARY);
     for (const answer of [...answers, read, list, results, page])
       expect(headersOf(answer)).not.toContain(CANARY);
-    // The broker itself writes what an error says about the delegation.
+    // The broker itself writes what an error says about the delegation's state.
     const refused = await alice.cancel(id);
     expect(refused.body.code).toBe("already_finished");
     expect(JSON.stringify(refused.body)).not.toContain(CANARY);
@@ -249,7 +249,7 @@ describe("an exception inside the broker", () => {
     },
   );
 
-  test("what looks like a credential is blanked anywhere in a log line", async () => {
+  test("what looks like a credential is redacted anywhere in a log line", async () => {
     const { url, gateway, log } = await startBroker();
     const api = client(url);
     await api.agent("scout");

@@ -21,17 +21,17 @@ DeleteTaskPushNotificationConfig     ok     403    404    404    403      403   
 GetExtendedAgentCard                 ok     ok     ok     ok     ok       ok     ok       401
 `);
 
-/** Its requests find a push config of alice's. */
+/** Its requests need a push config of alice's. */
 const WATCHED = /^(?:Get|List|Delete)TaskPushNotificationConfig/;
 export const a2aStage = (name: string): Stage => (WATCHED.test(name) ? "watched" : "submitted");
 
 type Json = Readonly<Record<string, unknown>>;
 interface Operation {
-  /** Of 1.0, and the body of both HTTP forms. */
+  /** Those of 1.0; both HTTP forms use this body. */
   readonly params: Json;
-  /** Method and params of JSON-RPC 0.3; null where 0.3 has none. */
+  /** Method and params of JSON-RPC 0.3; null if 0.3 has no such operation. */
   readonly old: readonly [method: string, params?: Json] | null;
-  /** Verb and path of HTTP+JSON, that of 0.3 behind `v1/`. */
+  /** Verb and path of HTTP+JSON; those of 0.3 are under `v1/`. */
   readonly http: string;
   readonly body?: Json;
   readonly oldBody?: Json;
@@ -97,7 +97,7 @@ const ofConfig = (verb: string, old: string, taskId: string): Operation => ({
 
 export const isOperation = (name: string): name is Method => Object.hasOwn(OPERATIONS, name);
 
-/** The requests of an operation; null where the form does not have it. */
+/** The requests of an operation; null if the form does not have it. */
 export function a2aAsk(form: Form, name: string): ((subject: Subject) => Ask) | null {
   if (!isOperation(name)) throw new TypeError(`no operation ${name}`);
   const isOld = form.endsWith("0.3");

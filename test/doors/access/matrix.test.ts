@@ -1,6 +1,6 @@
 /**
- * Every route, A2A operation and MCP tool, tried as every principal: the tables say what each gets. A refusal changes
- * nothing, and an id of others gets exactly the response of one that does not exist.
+ * Tries every route, A2A operation and MCP tool as every principal: the tables say what each gets. A refusal changes
+ * nothing, and another principal's id gets exactly the response of one that does not exist.
  */
 import { describe, expect, test } from "vitest";
 import { PARAMS } from "../../../src/doors/a2a/params.ts";

@@ -22,7 +22,7 @@ export const STRANGERS: readonly Column[] = ["other", "bob"];
 
 /**
  * The meaning of a cell:
- * ok: it is done · sees, blind: the answer of a list contains the subject or does not · 401: no valid token ·
+ * ok: it is done · sees, blind: the list in the answer contains the subject or does not · 401: no valid token ·
  * 403: forbidden · 404: it does not exist, for this caller · loop: an agent may not delegate to itself
  */
 export const WORDS = ["ok", "sees", "blind", "401", "403", "404", "loop"] as const;

@@ -1,4 +1,6 @@
-/** Clients that all reconnect at once are accepted. Limit: Linux only, because it reads a counter of the kernel. */
+/**
+ * Many clients that reconnect at once are all accepted. Limit: Linux only, because it reads a counter of the kernel.
+ */
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -8,13 +10,13 @@ import { startBroker } from "../../support/broker.ts";
 const COUNTERS = "/proc/net/netstat";
 const MOST = "/proc/sys/net/core/somaxconn";
 
-/** How often the kernel turned a connection away. */
+/** How often the kernel dropped a connection. */
 function overflows(): number {
   const [names = "", values = ""] = readFileSync(COUNTERS, "utf8").split("\n");
   return Number(values.split(" ")[names.split(" ").indexOf("ListenOverflows")]);
 }
 
-test.runIf(existsSync(COUNTERS))("a thousand connections in one instant all find room", async () => {
+test.runIf(existsSync(COUNTERS))("a thousand connections at the same instant are all accepted", async () => {
   const { gateway } = await startBroker();
   const count = Math.min(1_000, Number(readFileSync(MOST, "utf8")) - 1);
   const before = overflows();

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { readBody } from "../../../src/doors/http/body.ts";
 
 test.each(["before it is read", "while it is read"])(
-  "a body that breaks off is told, %s",
+  "a body that is cut off is reported, %s",
   async (when) => {
     const server = createServer().listen(0, "127.0.0.1");
     onTestFinished(() => void server.close());

@@ -1,4 +1,7 @@
-/** Clients and tokens that end at a bad moment: nothing stays occupied, and leases are returned. leaks.test.ts has the usual moments. */
+/**
+ * Clients and tokens that end at an unusual moment: nothing stays occupied, and leases are returned. leaks.test.ts
+ * has the usual moments.
+ */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { connect, Socket } from "node:net";
@@ -113,7 +116,7 @@ test("an interrupted revocation still ends the streams and polls of the token", 
 });
 
 test.each(["leaves", "is revoked"])(
-  "a lease lasts no longer for a held heartbeat whose client %s",
+  "a held heartbeat whose client %s does not extend the lease",
   async (how) => {
     const { gateway, broker, api, scout, clock } = await setup();
     const { id } = (await api.delegate("scout")).body;

@@ -41,7 +41,7 @@ const PLACES: Record<string, (api: Api, bad: string) => Promise<{ status: number
     "the cursor of results": (api, bad) => get(api, `/v1/results?after=${inUrl(`1-0${bad}`)}`),
   };
 
-test.each(Object.entries(PLACES))("a break in %s is refused and leaves nothing", async (_name, send) => {
+test.each(Object.entries(PLACES))("a break in %s is refused and leaves no data", async (_name, send) => {
   const { api, redis } = await setup();
   const before = await dump(redis);
   for (const [name, bad] of Object.entries(BREAKS)) {
@@ -87,7 +87,7 @@ describe("a header", () => {
   } as const;
 
   test.each(Object.entries(HEADERS))(
-    "%s with a bare CR, LF or NUL is refused and leaves nothing",
+    "%s with a bare CR, LF or NUL is refused and leaves no data",
     async (name, [what, value]) => {
       const { url, redis } = await setup();
       const before = await dump(redis);

@@ -7,7 +7,7 @@ import { until } from "../../support/until.ts";
 
 const MIB = 1024 * 1024;
 const READERS = 24;
-/** Of one list. */
+/** The size of one list. */
 const RECORDS = 4;
 
 async function setup() {

@@ -64,7 +64,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     }
   });
 
-  test("so does work whose answer was not read to its end", async () => {
+  test("work whose answer was not read to its end goes to the next poll, too", async () => {
     const { url, gateway } = await startBroker();
     const api = client(url);
     await api.agent("scout");

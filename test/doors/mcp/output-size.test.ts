@@ -68,7 +68,7 @@ test("a large question is cut in a list, and complete with full: true", async ()
   expect(question.requests).toMatchObject([common]);
 });
 
-test("so are replies, artifacts, progress and errors", async () => {
+test("replies, artifacts, progress and errors are cut, too", async () => {
   const { alice, scout, toolsOf, delegate, lease } = await desk();
   const call = await toolsOf(alice.token);
   const delegation_id = await delegate({ task: "t".repeat(500_000) });

@@ -230,7 +230,7 @@ test("questions are forms with keys unique within the task, answered in parts", 
   expect((await get(taskId)).status).toBe("input_required");
 });
 
-test("an accepted empty form is no approval", async () => {
+test("an accepted empty form is not an approval", async () => {
   const { start, get, ask, scout, lease } = await desk();
   const { taskId } = await start();
   await scout.interrupt(await lease(), {
@@ -339,7 +339,7 @@ test("every method answers the same for another principal's task and for none", 
   expect((await ask("tasks/get", { taskId: "nonsense" })).body.error.code).toBe(-32602);
 });
 
-test("so does the time of the answer", async () => {
+test("the time of the answer is the same, too", async () => {
   const { url, start, ask } = await desk();
   const { taskId } = await start({ task: "x".repeat(2_000) });
   const { token } = await as(url, "caller:bob");

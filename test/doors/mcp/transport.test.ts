@@ -314,7 +314,7 @@ test.each<[string, (url: string, token: string) => Promise<unknown>]>([
   ["modern", (url, token) => mcpClient(url, token, "modern" satisfies Era)],
   ["legacy", (url, token) => mcpClient(url, token, "legacy" satisfies Era)],
   ["first", firstClient],
-])("the %s client is told that its token is none", async (_name, connect) => {
+])("the %s client gets a 401 error for an invalid token", async (_name, connect) => {
   const { url } = await startBroker();
   await expect(connect(url, "wrong")).rejects.toThrow();
 });

@@ -87,7 +87,7 @@ const task = (state: TaskState, more: Partial<Task> = {}): Task => ({
   ...more,
 });
 
-/** A real object in the form of each version, in every possible wrapping. */
+/** A real object in each version's form, in every possible envelope. */
 function written(payload: Payload): Record<string, unknown> {
   const v10 = StreamResponse.toJSON({ payload }) as Json;
   const v03 = JSON.parse(String(new V03PushNotificationSerializer().serialize({ payload }).body));
@@ -169,7 +169,7 @@ describe("the table of task states", () => {
     }
   });
 
-  test.each(stateSchema.options)("takes %s there and back", (state) => {
+  test.each(stateSchema.options)("converts %s to A2A and back", (state) => {
     expect(fromA2aState(toA2aState(state))?.state).toBe(state);
     expect(STATES.filter((name) => A2A_STATES[name].state === state)).toHaveLength(1);
   });
@@ -195,7 +195,7 @@ describe.each(MEANT)("a task in %s", (name) => {
     expect(parseA2aReply(body).action).toEqual(expected(name, {}));
   });
 
-  test("that says nothing else", () => {
+  test("that has only a state", () => {
     for (const body of [
       { status: { state: name } },
       { task: { id: "t", status: { state: name, message: null }, artifacts: null, history: null } },
@@ -273,7 +273,7 @@ describe("a message completes", () => {
   });
   const bodies = written({ $case: "message", value: full });
 
-  test.each(Object.keys(bodies))("%s, nothing lost", (form) => {
+  test.each(Object.keys(bodies))("%s, with all its content", (form) => {
     expect(parseA2aReply(bodies[form]).action).toEqual({
       kind: "reply",
       state: "completed",
@@ -340,7 +340,7 @@ describe("a message completes", () => {
     ]);
   });
 
-  test("a missing id is derived from the content, so that a repeated reply has the same one", () => {
+  test("a missing id is derived from the content, so a repeated reply gets the same id", () => {
     const make = (text: string) => messageOf({ role: "agent", messageId: "", parts: [{ text }] }).messageId;
     expect(make("a")).toMatch(/^msg_[\w-]{32}$/);
     expect(make("a")).toBe(make("a"));
@@ -355,7 +355,7 @@ describe("a message completes", () => {
   }
 });
 
-describe("what a task says", () => {
+describe("the content of a task", () => {
   const history = [
     said("asked", { messageId: "h-1", role: Role.ROLE_USER }),
     said("first", { messageId: "h-2" }),
@@ -376,14 +376,14 @@ describe("what a task says", () => {
     }
   });
 
-  test("but not for progress, a question, or the error", () => {
+  test("but not in progress, a question, or an error", () => {
     for (const state of [1, 2, 5, 6, 8]) {
       for (const body of forms(state)) expect(parseA2aReply(body).action).not.toHaveProperty("message");
     }
     for (const body of forms(4)) expect(parseA2aReply(body).action).not.toHaveProperty("error");
   });
 
-  test("a very long error is cut on a character", () => {
+  test("a very long error is cut between characters", () => {
     const text = "é".repeat(40_000);
     const failed = { status: { state: "failed", message: { messageId: "m", parts: [{ text }] } } };
     const { action } = parseA2aReply(failed);
@@ -405,7 +405,7 @@ describe("an artifact event is progress", () => {
     });
   });
 
-  test("without flags it is whole", () => {
+  test("without flags it replaces the artifact", () => {
     const { action } = parseA2aReply({ artifactUpdate: { artifact: { artifactId: "a" } } });
     expect(action).toMatchObject({
       artifacts: [{ artifactId: "a", parts: [] }],
@@ -438,7 +438,7 @@ describe("a JSON-RPC error fails the work", () => {
   });
 });
 
-describe("the address", () => {
+describe("the address of a reply", () => {
   const lease = { by: "lease", lease_id: LEASE };
   const delegation = { by: "delegation", delegation_id: DELEGATION };
   const addressOf = (body: unknown) => parseA2aReply(body).address;
@@ -455,7 +455,7 @@ describe("the address", () => {
   ];
   const enveloped = (id: unknown, result: unknown) => ({ jsonrpc: "2.0", id, result });
 
-  test("is null when nothing names one", () => {
+  test("is null when no id names one", () => {
     for (const metadata of [undefined, null, {}, { lease_id: null }, { other: 1 }]) {
       for (const body of inEveryPlace(metadata)) {
         expect(addressOf(body)).toBeNull();
@@ -466,7 +466,7 @@ describe("the address", () => {
     }
   });
 
-  test("is the lease, of the envelope or of any metadata", () => {
+  test("is the lease that the envelope or any metadata names", () => {
     for (const body of inEveryPlace({ delegation_id: DELEGATION })) {
       expect(addressOf(enveloped(LEASE, body))).toEqual(lease);
     }
@@ -477,18 +477,18 @@ describe("the address", () => {
     }
   });
 
-  test("of a task may stand in its status message alone", () => {
+  test("can be in the status message of a task alone", () => {
     const status = { state: "working", message: message({ lease_id: LEASE }) };
     expect(addressOf({ status, metadata: { delegation_id: DELEGATION } })).toEqual(lease);
   });
 
-  test("is the delegation when there is no lease", () => {
+  test("is the delegation when no lease is named", () => {
     for (const body of inEveryPlace({ delegation_id: DELEGATION }))
       expect(addressOf(body)).toEqual(delegation);
     for (const body of inEveryPlace({})) expect(addressOf(enveloped(DELEGATION, body))).toEqual(delegation);
   });
 
-  test("that contradicts itself is refused", () => {
+  test("with contradicting ids is refused", () => {
     const other = { lease_id: `lse_${OTHER}_1`, delegation_id: `dlg_${OTHER}` };
     for (const one of [{ lease_id: other.lease_id }, { delegation_id: other.delegation_id }]) {
       for (const id of [LEASE, DELEGATION]) {
@@ -510,7 +510,7 @@ describe("the address", () => {
     }
   });
 
-  test("that is malformed is refused, never ignored", () => {
+  test("with a malformed id is refused, never ignored", () => {
     for (const bad of [
       { lease_id: "lse_1" },
       { lease_id: 5 },
@@ -526,7 +526,7 @@ describe("the address", () => {
   });
 });
 
-describe("errors of malformed bodies have the path", () => {
+describe("errors of malformed bodies contain the path", () => {
   const message = (parts: unknown) => ({ kind: "message", messageId: "m", role: "agent", parts });
   const cases: readonly [unknown, string][] = [
     [null, ""],
@@ -600,7 +600,7 @@ describe("errors of malformed bodies have the path", () => {
   });
 });
 
-describe("whatever comes", () => {
+describe("random bodies", () => {
   const words = fc.constantFrom(
     ...STATES,
     ...STATES.map((name) => A2A_STATES[name].v03),
@@ -708,11 +708,11 @@ describe("whatever comes", () => {
     fc.assert(fc.property(fc.jsonValue({ maxDepth: 8 }), holds), { numRuns: 2_000 });
   });
 
-  test("random JSON of A2A's own words", () => {
+  test("random JSON with the words of A2A", () => {
     fc.assert(fc.property(json, holds), { numRuns: 20_000 });
   });
 
-  test("real replies with something random put anywhere", () => {
+  test("real replies with something random inserted anywhere", () => {
     const path = fc.array(fc.nat(), { minLength: 1, maxLength: 7 });
     fc.assert(
       fc.property(real, path, fc.oneof(json, fc.jsonValue()), (body, at, value) =>

@@ -62,7 +62,7 @@ test("a patch changes what it names; null resets, arrays are replaced whole", as
   expect((await patch("nobody", {})).body).toMatchObject({ status: 404, code: "agent_unknown" });
 });
 
-test("a replacement says what it reset", async () => {
+test("a replacement lists the settings that it reset", async () => {
   const { put } = await setup();
   expect((await put("scout", { accepts_from: ["caller:ci"], version: "2" })).body).toMatchObject({
     created: true,
@@ -192,7 +192,7 @@ test("the library creates without a race, merges, and writes nothing when nothin
   expect(entries.at(-1)).toMatchObject({ action: "agent.create", by: "operator" });
 });
 
-test("agents come in pages by name, over all shards, whatever wrote their names", async () => {
+test("agents are listed in pages by name, over all shards, however their names were stored", async () => {
   const { url, admin, redis } = await setup({ shards: 3 });
   const names = Array.from({ length: 23 }, (_, n) => `a${String(n).padStart(2, "0")}`);
   await Promise.all(names.map((name) => admin.agent(name)));
@@ -264,7 +264,7 @@ test("a list costs a few commands on the connection for large reads, however man
   const bulk = vi.spyOn(broker.bulk, "sendCommand");
   const lists = await Promise.all(Array.from({ length: 20 }, () => admin.call("GET", "/v1/agents")));
   expect(lists.map(({ body }) => body.agents.length)).toEqual(lists.map(() => 100));
-  // Beside them the token, the other gateways and a beat.
+  // In addition to the token, the other gateways and a write of presence.
   expect(commands.mock.calls.length).toBeLessThan(20);
   expect(bulk.mock.calls.length).toBeLessThanOrEqual(20 * 3);
 });

@@ -85,7 +85,7 @@ test("pages of both streams come in one order, each entry once; filters narrow t
   }
 });
 
-test("it is bounded: nobody else pushes out the operator's entries, and old ones go", async () => {
+test("it is bounded: others cannot displace the operator's entries, and old ones are deleted", async () => {
   const { gateway, page, redis, clock } = await setup();
   await audit(gateway.broker, OPERATOR, "agent.pause", "kept");
   const fill = redis.pipeline();

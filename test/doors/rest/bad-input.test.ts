@@ -72,7 +72,7 @@ const BAD: [
   ["a foreign origin", { body: "{}", headers: { origin: "https://evil.example" } }, 403, "forbidden"],
 ];
 
-describe("a bad request is refused with a stable code and leaves nothing", () => {
+describe("a bad request is refused with a stable code and leaves no data", () => {
   test.each(BAD)("%s", async (_name, { body, headers = {} }, status, code) => {
     const { url, redis } = await setup();
     const before = await dump(redis);
@@ -139,7 +139,7 @@ test("unknown paths, ids and query fields have their own codes", async () => {
   expect((await api.lease("nobody")).body.code).toBe("agent_unknown");
 });
 
-test("a request with strings that could forge a frame or a header is carried as data", async () => {
+test("strings that could forge a frame or a header are stored and returned as data", async () => {
   const { api, url } = await setup();
   const task = "a\r\nevent: FORGED\n\ndata: {}\u0000\u2028 b";
   const { id } = (await api.delegate("scout", { task })).body;
@@ -169,7 +169,7 @@ test.each([
   ["deadline", "9999-12-31T23:59:59.999Z"],
   ["deadline", "9999-12-31T23:59:59.999-23:59"],
   ["not_before", "9000-01-01T00:00:00.000Z"],
-])("an instant that no other could be reckoned from is refused: %s %s", async (field, instant) => {
+])("an instant that is too late to add to is refused: %s %s", async (field, instant) => {
   const { api } = await setup();
   const { status, body } = await api.delegate("scout", { [field]: instant });
   expect([status, body.details?.issues]).toEqual([
@@ -203,7 +203,7 @@ test("an empty Last-Event-ID counts as absent", async () => {
 test.each([
   ["with its length", "Content-Length: 100\r\n\r\n", ""],
   ["in chunks", "Transfer-Encoding: chunked\r\n\r\n", "64\r\n"],
-])("a client that leaves in the middle of a body, %s, is no outage", async (_how, head, before) => {
+])("a client that disconnects in the middle of a body, %s, is not an outage", async (_how, head, before) => {
   const { url, log } = await setup();
   const { hostname, port } = new URL(url);
   const metrics = async () => {
@@ -213,7 +213,7 @@ test.each([
   const socket = connect(Number(port), hostname);
   const first = `POST /v1/delegations HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${OPERATOR}\r\n`;
   socket.write(`${first}Content-Type: application/json\r\nExpect: 100-continue\r\n${head}`);
-  // The body is being read from here on.
+  // From here on the gateway reads the body.
   await once(socket, "data");
   socket.write(`${before}{"target":`, () => socket.resetAndDestroy());
   const [line] = await until(async () => {

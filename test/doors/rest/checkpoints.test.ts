@@ -12,7 +12,7 @@ async function setup() {
   return { url, clock, gateway, api, id, lease };
 }
 
-test("a checkpoint comes with every later lease: after a release, a failure, a question, a lapse", async () => {
+test("every later lease has the checkpoint: after a release, a failure, a question, a lapse", async () => {
   const { api, id, lease, clock, gateway } = await setup();
   const first = await lease();
   expect(first.checkpoint).toBeUndefined();
@@ -48,7 +48,7 @@ test("a checkpoint comes with every later lease: after a release, a failure, a q
   expect(version).toBe(2);
 });
 
-test("only the current holder writes it, and nobody else sees it", async () => {
+test("only the current holder writes it, and only the agent and the operator see it", async () => {
   const { url, api, id, lease } = await setup();
   const first = await lease();
   await api.heartbeat(first.lease_id, { checkpoint: { secret: "checkpoint-canary" } });
@@ -67,7 +67,7 @@ test("only the current holder writes it, and nobody else sees it", async () => {
   expect(JSON.stringify(seen.map(({ body }) => body))).not.toContain("canary");
 });
 
-test("what is too large is refused, and the one before stays", async () => {
+test("what is too large is refused, and the previous checkpoint stays", async () => {
   const { api, lease } = await setup();
   const first = await lease();
   const fits = { text: "x".repeat(4096 - '{"text":""}'.length) };

@@ -40,7 +40,7 @@ async function sendInTwo(url: string, body: string, meanwhile: () => void): Prom
       expect: "100-continue",
     },
   });
-  // The gateway asks for the body, so it has the request.
+  // The gateway asks for the body, so it has received the request.
   await new Promise<void>((resolve) => outgoing.once("continue", resolve).flushHeaders());
   outgoing.write(body.slice(0, 1));
   meanwhile();

@@ -50,7 +50,7 @@ describe("one delegation's stream", () => {
     }
   });
 
-  test("a snapshot's id resumes right behind it", async () => {
+  test("a snapshot's id resumes directly after the snapshot", async () => {
     const { stream, finish } = await setup();
     const live = await stream();
     await live.has("DELEGATION_SNAPSHOT");
@@ -62,7 +62,7 @@ describe("one delegation's stream", () => {
     expect(rest.events.map(({ data }) => data.seq)).toEqual([2, 3, 4]);
   });
 
-  test("resuming past the end is 204, a finished one without a cursor is its snapshot", async () => {
+  test("resuming after the end is 204; a finished delegation without a cursor is its snapshot", async () => {
     const { stream, finish } = await setup();
     await finish();
     const snapshot = await stream();
@@ -73,7 +73,7 @@ describe("one delegation's stream", () => {
     expect((await stream("", { lastEventId: snapshot.events[0]?.id ?? "" })).status).toBe(204);
   });
 
-  test("a browser that reconnects to the same URL resumes by its header, and stops past the end", async () => {
+  test("a browser that reconnects to the same URL resumes by its header, and stops after the end", async () => {
     const { stream, finish, api } = await setup();
     await finish();
     const whole = await stream("?after=0");
@@ -87,7 +87,7 @@ describe("one delegation's stream", () => {
     expect((await stream(`?after=${cursor}`)).status).toBe(204);
   });
 
-  test("a HEAD opens nothing", async () => {
+  test("a HEAD request opens no stream", async () => {
     const { url, gateway } = await setup();
     const response = await fetch(`${url}/v1/events`, {
       method: "HEAD",
@@ -199,7 +199,7 @@ describe("the stream of everything", () => {
     });
 
     test.each(["delegation_id=", "delegator=operator", "target=scout"])(
-      "by %s, it has what the feed of a principal keeps, longer than the stream of all",
+      "by %s, it has everything in the principal's feed, which is longer than the stream of all",
       async (query) => {
         const { redis, one, seen } = await withTwo();
         await redis.xtrim("{errand:0}:events", "MAXLEN", 0);

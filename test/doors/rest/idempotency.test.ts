@@ -64,7 +64,7 @@ test("a replay is found even if the agent has changed or is gone", async () => {
   expect(await send("k", {}, alice)).toMatchObject({ status: 200, body: { id, state: "canceled" } });
 });
 
-test("another body is refused and leaves nothing", async () => {
+test("another body is refused and leaves no data", async () => {
   const { send, redis } = await setup();
   const { id } = (await send("k")).body;
   const before = await dump(redis);
@@ -96,7 +96,7 @@ test("a refusal is not stored: the same key may be retried, also with another bo
   expect((await send("other", { task: "once" })).body.code).toBe("idempotency_conflict");
 });
 
-describe("a refusal leaves nothing", () => {
+describe("a refusal leaves no data", () => {
   test.each([
     ["agent_unknown", { target: "nobody" }],
     ["invalid_request", { deadline: "2020-01-01T00:00:00Z" }],
@@ -123,7 +123,7 @@ describe("a refusal leaves nothing", () => {
   });
 
   test.each([{}, { "idempotency-key": "k" }])(
-    "with a parent, neither in its children: %o",
+    "with a parent, not in the parent's children either: %o",
     async (headers) => {
       const { api, redis } = await setup();
       const { id } = (await api.delegate("scout")).body;
@@ -179,7 +179,7 @@ describe("a key is stored as long as its delegation's record, and for a day at l
     return id;
   }
 
-  test("while it may still live: to its deadline, and the retention time behind it", async () => {
+  test("while it may still be live: to its deadline, and the retention time after it", async () => {
     const { send, redis } = await setup({}, { retentionMs: 60_000 });
     await send("k", { ttl_seconds: 3 * 86_400 });
     const [name = ""] = await keysOf(redis);
@@ -187,7 +187,7 @@ describe("a key is stored as long as its delegation's record, and for a day at l
     expect(await redis.pttl(name)).toBeLessThan(4 * DAY_MS + 120_000);
   });
 
-  test("after its record is deleted a replay says so, and creates no second delegation", async () => {
+  test("after its record is deleted a replay is refused, and creates no second delegation", async () => {
     const broker = await setup({}, { retentionMs: 60_000 });
     const { send, redis, count } = broker;
     const id = await finish(broker, 61_000);
@@ -238,13 +238,13 @@ describe("an agent that was deleted and created again has no keys", () => {
     expect((await send("k", {}, writer)).body.id).toBe(own.body.id);
   });
 
-  test.each(["submitted", "reserved"] as const)("nor refused for another body: %s", async (before) => {
+  test.each(["submitted", "reserved"] as const)("another body is not refused because of them: %s", async (before) => {
     const { send, writer } = await reborn(before);
     expect((await send("k", { task: "other" }, writer)).status).toBe(202);
   });
 });
 
-describe("a key that was refused changes hands", () => {
+describe("a key that was refused can be used by another request", () => {
   test("while a submit in progress loses its id", async () => {
     const { send, count, gateway, redis } = await setup();
     const { held, release } = holdSubmit(gateway);
@@ -300,7 +300,7 @@ describe("a key that was refused changes hands", () => {
     ["voiding", "once", 202],
     ["voiding", "other", 202],
   ])(
-    "a key that an older version, or a death, left %s goes to the next request: %s",
+    "a key that an older version, or a killed gateway, left %s can be used by the next request: %s",
     async (left, task, status) => {
       const { send, redis, count } = await setup();
       const { id } = (await send("k")).body;

@@ -64,7 +64,7 @@ test("lists, the inbox and pages of events end early when they grow large, and c
   expect(body).toEqual({ delegations: [], next_cursor: null, scanned_to: null });
 });
 
-test("work goes on while nothing can be listed or replayed", async () => {
+test("work continues while no list or replay can be served", async () => {
   const { gateway, admin, alice } = await setup();
   gateway.broker.bulk.disconnect();
   expect((await alice.call("GET", "/v1/delegations")).status).toBe(503);

@@ -228,7 +228,7 @@ const artifacts = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ artifactId: `a${n}`, parts: [{ text: `${n}` }] }));
 
 describe("a Task with many artifacts", () => {
-  test.each(["working", "submitted"])("in %s is one event, whatever the pace", async (state) => {
+  test.each(["working", "submitted"])("in %s is one event, whatever the rate", async (state) => {
     const { leased, send, admin } = await setup();
     const { id, lease_id } = await leased();
     const many = artifacts(LIMITS.artifacts.value);
@@ -286,7 +286,7 @@ describe("a Task with many artifacts", () => {
     expect((await scout.reply(third.lease_id, tooMany)).body.code).toBe("invalid_request");
   });
 
-  test("that is too large in total leaves nothing", async () => {
+  test("that is too large in total leaves no data", async () => {
     const { leased, send, redis } = await setup();
     const { id, lease_id } = await leased();
     await redis.hset(`{errand:0}:d:${id}`, "bytes", LIMITS.delegation_bytes.value - 100);
@@ -297,7 +297,7 @@ describe("a Task with many artifacts", () => {
   });
 });
 
-test("ids as long as other software makes them lose no work", async () => {
+test("the long ids of other software are accepted", async () => {
   const { leased, send, admin } = await setup();
   const { id, lease_id } = await leased();
   const long = "m".repeat(300);
