@@ -12,7 +12,10 @@ export interface Exit {
 
 export interface ChildOptions {
   readonly cwd: string;
-  /** What it gets beside our own environment, of which it sees no ERRAND_ variable but the Redis binary's. */
+  /**
+   * Variables that it gets in addition to our own environment, which is passed without ERRAND_ variables except the
+   * Redis binary's.
+   */
   readonly env: Readonly<Record<string, string>>;
   readonly onLine: (line: string) => void;
 }

@@ -257,7 +257,7 @@ ${table(["limit", "default", "of what", "beyond it"], agentLimits())}
 `;
 }
 
-/** Laid out as the formatter wants it. */
+/** The OpenAPI document, formatted by Biome. */
 function api() {
   const root = new URL("../", import.meta.url);
   return execFileSync(
@@ -278,7 +278,7 @@ ${apiReference()}
 `;
 }
 
-/** A hand-written page with a generated table. */
+/** docs/mcp.md is written by hand, except for its table of tools. */
 function mcp() {
   const page = readFileSync(new URL("../docs/mcp.md", import.meta.url), "utf8");
   const rows = TOOLS.map(({ name, description, inputSchema, visibleTo: kinds }) => {

@@ -66,7 +66,10 @@ class Submitter {
     tallier.add(clock() - since);
   }
 
-  /** Evenly, but not in step with other timers; a delegation that finds no free lane waits for one, and that counts. */
+  /**
+   * Evenly, but not in step with other timers. A delegation that finds no free lane waits for one, and the wait
+   * counts.
+   */
   async #paced(rate: number, lanes: number): Promise<void> {
     const waiting: number[] = [];
     let next = clock();

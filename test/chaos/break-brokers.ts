@@ -1,6 +1,6 @@
 /**
- * Runs broken brokers, to see that the rules find what they are for. Limit: short runs without faults, where the defect
- * shows by itself.
+ * Runs each broken broker and checks that the right rule finds the defect. The runs are short and without faults: the
+ * defects show by themselves.
  */
 import { DEFECTS, isDefect } from "./defects.ts";
 import { UsageError } from "./flags.ts";
@@ -12,7 +12,7 @@ const SMALL: Partial<Options> = {
   ...{ faults: ["none"], patienceSeconds: 12 },
 };
 
-/** The exit code: 0 when each was found by its rule. */
+/** The exit code: 0 if each defect was found by its rule. */
 export async function breakBrokers(options: Options, hooks: RunHooks): Promise<number> {
   const { defect } = options;
   const names = Object.keys(DEFECTS).filter(isDefect);

@@ -1,11 +1,11 @@
-/** Bundles what the processes run, so that each starts in a moment. Limit: gateways run the build in dist. */
+/** Bundles the programs of the harness's processes, so that each starts quickly. Gateways run the build in dist. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 
-/** Into that directory; the paths of the bundles. */
+/** Writes the bundles into this directory; returns their paths. */
 export async function bundle(directory: string): Promise<{ role: string; preload: string }> {
   const role = join(directory, "role.mjs");
   const preload = join(directory, "preload.mjs");
@@ -16,7 +16,7 @@ export async function bundle(directory: string): Promise<{ role: string; preload
     target: "node20",
     logLevel: "error",
   } as const;
-  // Packages written for require find one.
+  // Packages that call `require` find one.
   const banner = {
     js: 'import { createRequire as chaosRequire } from "node:module"; const require = chaosRequire(import.meta.url);',
   };

@@ -1,4 +1,4 @@
-/** The checker is checked: legal histories are clean, and each kind of damage is found by its rule. */
+/** Tests the checker: it finds nothing in legal histories, and each kind of damage is found by its rule. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { check, RULES, type RuleName } from "./check/check.ts";
@@ -11,7 +11,7 @@ const first = <T>(items: readonly T[]): T => {
   return item;
 };
 
-/** By rule: what is done to a clean history. */
+/** Rule → damages a clean history. */
 const DAMAGE: Record<RuleName, (history: Draft) => void> = {
   lost: ({ dump, stored, finals }) => {
     const { id } = first(dump.records);
@@ -146,7 +146,7 @@ describe("the checker", () => {
     );
   });
 
-  it("takes an acknowledgement for void only with everysec, and only just before Redis was killed", () => {
+  it("counts an acknowledgement as void only with everysec, and only just before a kill of Redis", () => {
     fc.assert(
       fc.property(histories, fc.constantFrom(-10_000, -500, 10_000), (history, before) => {
         DAMAGE.lost(history);
@@ -170,11 +170,11 @@ describe("the checker", () => {
   });
 });
 
-describe("two dumps in a row", () => {
+describe("two consecutive dumps", () => {
   const record = (id: string, version: number) => ({
     ...{ id, version, state: "submitted", ticket: version, fence: 0, target: "t", delegator: "d", key: "k" },
   });
-  it("agree only on what did not move between them", () => {
+  it("agree only on records that did not change between them", () => {
     const first = {
       records: [record("still", 1), record("moved", 1), record("gone", 1)],
       tickets: ["gone.1"],

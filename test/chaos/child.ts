@@ -1,6 +1,6 @@
 /**
- * A process that the nemesis may kill, stop and end, and that is started again when it is gone. Limit: its error output
- * goes to a file; it dies with the supervisor.
+ * A process that the nemesis may kill, suspend and end, and that is restarted when it is gone. Its stderr goes to a
+ * file; it ends with the supervisor.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,9 +12,9 @@ export interface Command {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Redis may be away while a gateway starts; it ends then, and is started again. */
+/** Delay before a restart. A gateway that starts while Redis is away exits, and is started again. */
 const AGAIN_MS = 250;
-/** Seconds, once nothing is in its way; a machine that does much else takes longer. */
+/** A start takes seconds if nothing is broken; a busy machine takes longer. */
 const BACK_MS = 180_000;
 /** A stop takes at most 10 s. */
 const STOP_MS = 10_500;
@@ -26,11 +26,11 @@ export class Child {
   #child: ChildProcess | undefined;
   #lives = 0;
   #wanted = false;
-  /** The ends that were asked for. */
+  /** Whether the end was requested. */
   #expected = false;
-  /** What went wrong with its ends. */
+  /** The ends that were not requested, or not clean. */
   readonly deaths: string[] = [];
-  /** Set once it works; an end before that is a start that failed. */
+  /** Whether the process works; an end before that counts as a failed start. */
   isReady: () => Promise<boolean> = async () => true;
   #ready = false;
   #idle = false;
@@ -45,7 +45,7 @@ export class Child {
     return this.#child?.pid;
   }
 
-  /** Whether it said that nothing it began is open any more. */
+  /** Whether it reported that no request of it is open any more. */
   get isIdle(): boolean {
     return this.#idle;
   }
@@ -54,13 +54,13 @@ export class Child {
     return this.#child === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
-  /** It may end by itself from here on. */
+  /** From here on it may end by itself. */
   dismiss(): void {
     this.#wanted = false;
     this.#expected = true;
   }
 
-  /** Starts it, and keeps it running. */
+  /** Starts it, and restarts it whenever it ends. */
   start(): void {
     this.#wanted = true;
     this.#spawn();
@@ -79,7 +79,7 @@ export class Child {
     child.on("message", (message) => {
       if (message === "idle") this.#idle = true;
     });
-    // Sent to a process that just died, an order is lost.
+    // An order sent to a process that has just died is lost.
     child.on("error", () => undefined);
     child.once("exit", (code, signal) => void this.#ended(child, code, signal));
   }
@@ -116,7 +116,7 @@ export class Child {
     this.#child?.kill(signal);
   }
 
-  /** Killed; the next one is started at once. */
+  /** Kills it; the next one is started at once. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (!child || this.isGone()) return;
@@ -125,7 +125,7 @@ export class Child {
     await once(child, "exit");
   }
 
-  /** Asked to end; it has ten seconds. */
+  /** Asks it to end; it has ten seconds. */
   async terminate(): Promise<void> {
     const child = this.#child;
     if (!child || this.isGone()) return;
@@ -146,7 +146,7 @@ export class Child {
     waited.abort();
   }
 
-  /** For good. */
+  /** Ends it without a restart. */
   async stop(how: "kill" | "terminate"): Promise<void> {
     this.#wanted = false;
     this.signal("SIGCONT");

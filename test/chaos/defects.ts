@@ -1,6 +1,6 @@
 /**
- * Broken brokers: copies of the build in which one thing is wrong, and the rule of the checker that has to see it. Nothing
- * in the product knows of them. Limit: what is replaced must be there, so a defect that no longer applies is noticed.
+ * Broken brokers: copies of the build with one defect each, and the rule of the checker that must find it. The broker
+ * contains no code for them. A defect whose code has changed is reported.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ interface Change {
 export interface Defect {
   readonly what: string;
   readonly changes: readonly Change[];
-  /** What the run needs beside the usual to meet it. */
+  /** Options that the run needs in addition, so that the defect shows. */
   readonly with?: Partial<Options>;
 }
 
@@ -33,7 +33,7 @@ const defect = (
   ...(more && { with: more }),
 });
 
-/** By the rule that sees it. */
+/** By the rule that finds it. */
 export const DEFECTS: Record<RuleName, Defect> = {
   lost: defect(
     "forgets what is finished after 1.5 s",
@@ -193,7 +193,7 @@ export const DEFECTS: Record<RuleName, Defect> = {
 
 export const isDefect = (name: string): name is RuleName => Object.hasOwn(DEFECTS, name);
 
-/** The files of the build in that directory as the defect has them. Throws where it finds nothing to change. */
+/** The files of the build in this directory with the defect in them. Throws if there is nothing to change. */
 export function spoiled(dist: string, name: RuleName): Map<string, string> {
   const files = new Map<string, string>();
   for (const { file, find, replace } of DEFECTS[name].changes) {

@@ -1,4 +1,7 @@
-/** Reads Redis itself: every record and every ticket. Limit: scans, so nothing may move that it is compared with. */
+/**
+ * Reads every record and every ticket from Redis itself. Limit: it scans, so nothing may move while the result is
+ * compared.
+ */
 import { z } from "zod";
 import { Shards } from "../../src/redis/shards.ts";
 import type { Dump, StoredRecord } from "./history.ts";
@@ -34,7 +37,7 @@ export async function dump(stage: Stage): Promise<Dump> {
       const values = await Promise.all(some.map((name) => client.hmget(name, ...FIELDS)));
       for (const [index, name] of some.entries()) {
         const [state, version, ticket, fence, target, delegator, message] = values[index] ?? [];
-        // Deleted since it was found.
+        // Deleted since the scan.
         if (!state) continue;
         const text = messageSchema.parse(JSON.parse(message ?? '{"parts":[]}')).parts[0]?.text ?? "";
         records.push({
@@ -51,7 +54,7 @@ export async function dump(stage: Stage): Promise<Dump> {
     }
     for (const queue of QUEUES) {
       for (const name of await scan(stage, `${queuePrefix}:*:${queue}`)) {
-        // Callbacks have a queue too, whose jobs look the same.
+        // Callbacks have a queue, too, with similar jobs.
         if (name.startsWith(`${queuePrefix}:~`)) continue;
         const list =
           queue === "prioritized" || queue === "delayed"
@@ -65,8 +68,8 @@ export async function dump(stage: Stage): Promise<Dump> {
 }
 
 /**
- * The records and tickets on which two dumps in a row agree. A record that moves during a dump may seem to have no
- * ticket. A ticket that either of them has is there.
+ * The records and tickets on which two consecutive dumps agree. A record that moves during a dump may appear to have
+ * no ticket, so a ticket in either dump counts.
  */
 export function unmoved(first: Dump, second: Dump): Dump {
   const versions = new Map(second.records.map(({ id, version }) => [id, version]));

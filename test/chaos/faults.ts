@@ -1,16 +1,16 @@
 /**
- * What the nemesis can break, as data: how often, on what, how it begins and how it ends. Limit: one fault at a time on
- * one target; nothing here draws numbers.
+ * The faults of the nemesis, as data: their frequency, target, begin and end. Limit: one fault at a time on one
+ * target; random numbers are drawn elsewhere.
  */
 import type { Child } from "./child.ts";
 import type { Stage } from "./stage.ts";
 
-/** Waits for as long as the fault lasts; shorter when the run is stopped. */
+/** Waits for the duration of the fault, or until the run is stopped. */
 type Last = () => Promise<void>;
 
 interface Fault {
   readonly weight: number;
-  /** For how long, in seconds. */
+  /** The shortest and longest duration, in seconds. */
   readonly lasts: readonly [number, number];
   readonly targets: (stage: Stage) => readonly string[];
   readonly run: (stage: Stage, target: string, last: Last) => Promise<void>;

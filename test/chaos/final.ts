@@ -1,4 +1,7 @@
-/** The end of a run: all is put right, everything ends by itself, and is read through every gateway and from Redis. */
+/**
+ * The end of a run: removes all faults, waits for all work to end, and reads everything through every gateway and
+ * from Redis.
+ */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,12 +29,12 @@ import type { Stage } from "./stage.ts";
 
 const SUBMITTERS: readonly Role[] = ["delegator", "a2a", "mcp"];
 const AT_ONCE = 24;
-/** At five a second, for as long as a gateway that ended takes to come back. */
+/** At five a second: as long as a gateway may take to return. */
 const READ_TRIES = 300;
 
 export async function endRun(stage: Stage, say: (line: string) => void): Promise<History> {
   say("healing");
-  // A gateway that does not come back is a finding, and the others are asked all the same.
+  // A gateway that does not return is a finding; the others are still read.
   await stage.heal().catch((error: unknown) => {
     stage.troubles.push(error instanceof Error ? error.message : String(error));
   });
@@ -69,12 +72,12 @@ export async function endRun(stage: Stage, say: (line: string) => void): Promise
   };
 }
 
-/** Until every submit that is under way was answered: what is accepted later would be missed. */
+/** Waits until every submit in progress was answered; work accepted later would be missed. */
 async function submitted(stage: Stage, timeoutMs: number): Promise<void> {
   const end = performance.now() + timeoutMs;
   const submitters = stage.workers.filter(({ role }) => SUBMITTERS.includes(role));
   while (!submitters.every(({ child }) => child.isIdle) && performance.now() < end) {
-    // Said again: one that was killed a moment ago has not heard it.
+    // Repeated, because a process that was just killed did not receive it.
     for (const { child } of stage.workers) child.send("quiet");
     await stage.pause(200);
   }
@@ -82,7 +85,7 @@ async function submitted(stage: Stage, timeoutMs: number): Promise<void> {
 
 const isOver = (state: string): boolean => isTerminal(stateSchema.parse(state));
 
-/** Or until nothing moves any more for so long: the checker then finds what is missing. */
+/** Waits for the condition, or until nothing has moved for this long: then the checker reports what is missing. */
 async function waitUntil(stage: Stage, holds: (dump: Dump) => boolean, quietMs: number): Promise<void> {
   let moves = -1;
   let end = 0;
@@ -160,7 +163,7 @@ async function readEvents(stage: Stage, { records }: Dump): Promise<Map<string, 
       if (status !== 200) break;
       const page = pageSchema.parse(JSON.parse(text));
       for (const event of page.events) {
-        // A RESET is no event of the delegation; what it hides is missing then.
+        // A RESET is not an event of the delegation; the events that it hides count as missing.
         if (event.seq === undefined) continue;
         const { seq, type, state, status: what = "" } = event;
         events.push({ seq, type, state, status: what, hash: hashOf(event) });
@@ -224,7 +227,7 @@ function* rowsOf(stage: Stage): Generator<Row> {
   for (const name of readdirSync(directory)) yield* readRows(join(directory, name));
 }
 
-/** Until the rules about them have nothing to say, or it takes too long. */
+/** Waits until the rules about subscribers find nothing, or a time limit. */
 async function caughtUp(stage: Stage, stored: History["stored"], last: Dump): Promise<void> {
   const end = performance.now() + stage.options.patienceSeconds * 1_000;
   for (;;) {

@@ -1,4 +1,4 @@
-/** Legal histories, drawn: what a broker without a fault leaves behind. Limit: one subscriber, two gateways. */
+/** Generates legal histories: what a broker without faults produces. Limit: one subscriber, two gateways. */
 import fc from "fast-check";
 import { MOVE_NAMES, MOVES, type Move } from "../../src/lifecycle/states.ts";
 import { isTerminal, type State } from "../../src/schema/delegation.ts";
@@ -6,7 +6,7 @@ import { type Call, emptyHistory, type History, type StoredEvent, type StoredRec
 import type { RowOf } from "./rows.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-/** Parts that a mutation may change. */
+/** The parts that a mutation may change. */
 export interface Draft extends Mutable<History> {
   calls: Mutable<Call>[];
   events: Mutable<RowOf<"event">>[];
@@ -27,7 +27,7 @@ export interface Draft extends Mutable<History> {
 const CALLER = "caller:alice";
 export const SECRET = "whsec_of-the-test";
 
-/** Which moves a delegation makes: drawn as numbers, each picking one of those that are legal there. */
+/** The moves of each delegation: each number picks one of the moves that are legal at that point. */
 const walks = fc.array(fc.array(fc.nat(1_000), { minLength: 1, maxLength: 8 }), {
   minLength: 1,
   maxLength: 6,
@@ -93,7 +93,7 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
     ...{ delegator: CALLER, key: `${key}w` },
   });
   draft.waiting.tickets.push(`${id}w.1`);
-  // Whatever it came to, in the end somebody completes it.
+  // Finally the delegation is completed, whatever its state.
   if (is("input_required") || is("auth_required")) step(MOVES.answer);
   if (is("submitted")) step(MOVES.lease);
   let reply = "";

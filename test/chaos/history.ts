@@ -1,18 +1,18 @@
-/** What a run leaves behind, as the checker takes it. Limit: read once, at the end; nothing here judges. */
+/** The data of a run that the checker reads. Read once, at the end; nothing here judges. */
 import { readFileSync } from "node:fs";
 import { type Facts, type Row, type RowOf, rowSchema } from "./rows.ts";
 
-/** A call with both its ends; without an answer it is `info`. */
+/** A call with its begin and end; without an answer its phase is `info`. */
 export interface Call extends Facts {
   readonly proc: string;
   readonly op: string;
   readonly start: number;
-  /** Infinity where no answer came. */
+  /** Infinity if no answer arrived. */
   readonly end: number;
   readonly result: "ok" | "fail" | "info";
 }
 
-/** An event as the broker keeps it, without its cursor. */
+/** A stored event, without its cursor. */
 export interface StoredEvent {
   readonly seq: number;
   readonly type: string;
@@ -30,11 +30,11 @@ export interface FinalRead {
   readonly version: number;
   readonly key: string;
   readonly reply: string;
-  /** Of the whole answer. */
+  /** Hash of the whole answer. */
   readonly hash: string;
 }
 
-/** A record as it stands in Redis. */
+/** A record in Redis. */
 export interface StoredRecord {
   readonly id: string;
   readonly state: string;
@@ -43,14 +43,14 @@ export interface StoredRecord {
   readonly fence: number;
   readonly target: string;
   readonly delegator: string;
-  /** Of the task's text. */
+  /** From the task's text. */
   readonly key: string;
 }
 
 /** Records and tickets at one moment. */
 export interface Dump {
   readonly records: readonly StoredRecord[];
-  /** `<delegation id>.<n>`, of every agent's queue. */
+  /** `<delegation id>.<n>`, from every agent's queue. */
   readonly tickets: readonly string[];
 }
 
@@ -68,13 +68,13 @@ export interface History extends Recorded {
   readonly waiting: Dump;
   readonly dump: Dump;
   readonly logs: readonly LogLine[];
-  /** What must not stand in a log. */
+  /** Texts that no log may contain. */
   readonly secrets: readonly string[];
-  /** Gateways that ended though nobody ended them, and ends that were not clean. */
+  /** Gateways that ended by themselves, and ends that were not clean. */
   readonly deaths: readonly string[];
 }
 
-/** A history in which nothing happened. */
+/** A history without calls. */
 export function emptyHistory() {
   return {
     ...{ calls: [], events: [], subscribes: [], resets: [], deliveries: [], a2a: [], faults: [] },
@@ -90,7 +90,7 @@ export function emptyHistory() {
   };
 }
 
-/** What the processes wrote themselves. */
+/** The rows that the processes recorded. */
 export interface Recorded {
   readonly calls: readonly Call[];
   readonly events: readonly RowOf<"event">[];
@@ -135,7 +135,7 @@ export function assemble(rows: Iterable<Row>): Recorded {
   return { calls, events, subscribes, resets, deliveries, a2a, faults };
 }
 
-/** The rows of a file; a line that its process did not live to finish is left out. */
+/** The rows of a file, without an incomplete last line of a killed process. */
 export function* readRows(path: string): Generator<Row> {
   for (const line of readFileSync(path, "utf8").split("\n")) {
     if (line === "") continue;

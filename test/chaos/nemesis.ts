@@ -1,6 +1,6 @@
 /**
- * Breaks things, at times and in ways that the seed decides, and writes down what and when. Limit: what is broken is put
- * right again before the end; when exactly a fault takes hold is the machine's.
+ * Injects faults, at times and in ways that the seed decides, and records them. Every fault is removed before the
+ * end. Limit: when exactly a fault takes effect depends on the machine.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { FAULT_NAMES, FAULTS, type FaultName } from "./faults.ts";
@@ -23,13 +23,13 @@ export class Nemesis {
     this.#names = FAULT_NAMES.filter((name) => faults.length === 0 || faults.includes(name));
   }
 
-  /** What is broken at the moment. */
+  /** The faults that are active now. */
   get now(): string {
     const broken = [...this.#broken].join(", ");
     return broken === "" ? "" : `; now ${broken}`;
   }
 
-  /** Until the signal aborts; then everything is put right. */
+  /** Runs until the signal aborts, then removes all faults. */
   async run(signal: AbortSignal): Promise<void> {
     const stop = () => this.#stop.abort();
     signal.addEventListener("abort", stop, { once: true });
@@ -43,7 +43,7 @@ export class Nemesis {
       const [low, high] = FAULTS[name].lasts;
       const target = this.#random.pick(FAULTS[name].targets(this.#stage));
       const seconds = this.#random.between(low, high);
-      // Two at once are enough, and never two on the same target.
+      // At most two at once, and never two on the same target.
       if (this.#running.size >= 2 || this.#isTaken(target)) continue;
       this.#running.set(target, this.#one(name, target, seconds));
     }

@@ -19,9 +19,9 @@ export interface Options {
   readonly retentionSeconds: number;
   /** Seconds between two faults, roughly. */
   readonly every: number;
-  /** Faults to draw from; all of them when empty. */
+  /** Faults to choose from; empty: all. */
   readonly faults: readonly string[];
-  /** What the workers over plain HTTP do with every task; otherwise the seed decides. */
+  /** What the workers over plain HTTP do with every task; null: the seed decides. */
   readonly deed: string | null;
   /** How long the work may take to end after all faults are removed. */
   readonly patienceSeconds: number;

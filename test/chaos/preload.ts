@@ -1,6 +1,6 @@
 /**
- * Loaded into a gateway before its own code: gives it a clock that can be set wrong, and an end with its supervisor's.
- * Limit: moves what Date tells; timers and the monotonic clock go right, as they do on a machine with a wrong time.
+ * Loaded into a gateway before its own code: sets a wrong clock on demand, and ends the gateway with its supervisor.
+ * Limit: it changes what Date returns; timers and the monotonic clock stay right, as on a machine with a wrong clock.
  */
 let offsetMs = Number(process.env.CHAOS_CLOCK_MS ?? 0);
 
@@ -18,5 +18,5 @@ process.on("message", (message) => {
   if (typeof message === "string" && message.startsWith("clock ")) offsetMs = Number(message.slice(6));
 });
 process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
-// Listening must not keep it alive.
+// The listener must not keep the process alive.
 process.channel?.unref();

@@ -3,10 +3,10 @@ import { createHash } from "node:crypto";
 import { mulberry32 } from "../support/random.ts";
 
 export class Random {
-  /** From 0 to below 1. */
+  /** A number from 0 to below 1. */
   readonly next: () => number;
 
-  /** Each name has a sequence of its own, so that one more draw somewhere moves nothing elsewhere. */
+  /** Each name has its own sequence, so an additional draw in one place changes nothing in others. */
   constructor(seed: number, name: string) {
     this.next = mulberry32(createHash("sha256").update(`${seed}/${name}`).digest().readUInt32LE(0));
   }

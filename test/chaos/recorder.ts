@@ -1,11 +1,11 @@
 /**
- * Appends a process's part of the history, synchronously: what was not written before a call was not called.
- * Limit: one process, one file; a process started again goes on in the file of the one before.
+ * Appends a process's part of the history, synchronously: a call is made only after it was recorded. One process
+ * writes one file; a restarted process continues the file of its predecessor.
  */
 import { closeSync, openSync, writeSync } from "node:fs";
 import { type Facts, nowMs, type Phase, type Row, type RowOf } from "./rows.ts";
 
-/** How a call ended: `ok` with its facts, `fail` it surely did not happen, `info` it may have. */
+/** How a call ended: `ok` with its facts; `fail`, it certainly did not happen; `info`, it may have happened. */
 export interface Ending extends Facts {
   readonly phase: Exclude<Phase, "invoke">;
 }
@@ -21,7 +21,7 @@ export class Recorder {
   constructor(path: string, proc: string) {
     this.#proc = proc;
     this.#fd = openSync(path, "a");
-    // The process before may have died within a line.
+    // The predecessor may have died within a line.
     writeSync(this.#fd, "\n");
   }
 
@@ -29,7 +29,7 @@ export class Recorder {
     writeSync(this.#fd, `${JSON.stringify({ t: nowMs(), proc: this.#proc, ...row })}\n`);
   }
 
-  /** Records a call before and after. What `send` throws is a defect of the harness. */
+  /** Records a call before and after. An error that `send` throws is a defect of the harness. */
   async call<T extends Ending>(op: string, facts: Facts, send: () => Promise<T>): Promise<T> {
     this.#calls += 1;
     const n = `${this.#life}.${this.#calls}`;

@@ -1,4 +1,4 @@
-/** A Redis with an append-only file, to be killed, stopped and started again on its data. Limit: a unix socket. */
+/** A Redis with an append-only file that can be killed, suspended and restarted on its data, on a unix socket. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
@@ -10,7 +10,7 @@ const TRIES = 3;
 
 export class RedisProcess {
   readonly socket: string;
-  /** Past every bad link. */
+  /** Connected directly, not through a bad link. */
   readonly client: Redis;
   readonly #directory: string;
   readonly #config: string;
@@ -41,7 +41,7 @@ export class RedisProcess {
   }
 
   async start(): Promise<void> {
-    // Once: looking for it runs it, and takes its time on a busy machine.
+    // Searched once, because the search runs the binary and is slow on a busy machine.
     this.#binary ??= testRedisBinary();
     const binary = await this.#binary;
     for (let tries = 1; ; tries += 1) {
@@ -66,7 +66,7 @@ export class RedisProcess {
     this.#server?.kill(signal);
   }
 
-  /** By this signal; resolves when it is gone. */
+  /** Sends this signal; resolves when the process is gone. */
   async end(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
     this.#server?.kill("SIGCONT");
     this.#server?.kill(signal);

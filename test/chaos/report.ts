@@ -1,4 +1,4 @@
-/** What a run shows at its end: one screen, or a section of a Markdown file that grows with every run. */
+/** The report of a run: one screen, or a section of a Markdown file that collects runs. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import type { Run } from "./run.ts";
@@ -77,7 +77,10 @@ function row({ options, summary, verdict }: Run): string {
   return `| ${cells.join(" | ")} |`;
 }
 
-/** A run of the same seed, minutes, fsync, shards and gateways takes the place of the one before. */
+/**
+ * Whether two rows are runs with the same seed, minutes, fsync, shards and gateways; the newer one replaces the
+ * older.
+ */
 function same(a: string, b: string): boolean {
   const head = (text: string) => text.split("|").slice(1, 6).join("|");
   return head(a) === head(b);

@@ -1,14 +1,14 @@
 /**
- * The lines of a history: each process appends its own to a file, before a call is sent and after it was answered.
- * Limit: times are of the one monotonic clock of this machine, in milliseconds.
+ * The rows of a history: each process appends its own to a file, before it sends a call and after the answer. Times
+ * are in milliseconds of this machine's monotonic clock.
  */
 import * as z from "zod";
 
-/** What was asked or answered; which fields there are depends on the operation. */
+/** The request or the answer; the fields depend on the operation. */
 const factsSchema = z.object({
-  /** The principal that asked. */
+  /** The principal of the request. */
   as: z.string().optional(),
-  /** The idempotency key, which the task's text carries too. */
+  /** The idempotency key, which is also in the task's text. */
   key: z.string().optional(),
   id: z.string().optional(),
   target: z.string().optional(),
@@ -16,10 +16,10 @@ const factsSchema = z.object({
   fence: z.number().optional(),
   state: z.string().optional(),
   version: z.number().optional(),
-  /** What a reply, an artifact or an answer says. */
+  /** The text of a reply, an artifact or an answer. */
   text: z.string().optional(),
   outcome: z.string().optional(),
-  /** What a reply asks for: an end, or `retry`. */
+  /** The state that a reply asks for, or `retry`. */
   wants: z.string().optional(),
   status: z.number().optional(),
   code: z.string().optional(),
@@ -40,7 +40,7 @@ const factsSchema = z.object({
 });
 export type Facts = z.infer<typeof factsSchema>;
 
-/** `info`: no answer, or one that leaves open whether it happened (Jepsen's rule). */
+/** `info`: no answer, or an answer that leaves open whether it happened (Jepsen's rule). */
 export const PHASES = ["invoke", "ok", "fail", "info"] as const;
 export type Phase = (typeof PHASES)[number];
 
@@ -53,7 +53,7 @@ const eventShape = {
   state: z.string(),
   delegator: z.string(),
   target: z.string(),
-  /** Of what every reader of this event must see alike. */
+  /** Hash of the parts that every reader of this event must see alike. */
   hash: z.string(),
 };
 
@@ -61,9 +61,9 @@ export const rowSchema = z.discriminatedUnion("row", [
   z
     .object({ ...stamp, row: z.literal("call"), n: z.string(), op: z.string(), phase: z.enum(PHASES) })
     .extend(factsSchema.shape),
-  /** A subscriber (by its name, over all its connections) got an event. */
+  /** A subscriber (identified by its name over all its connections) received an event. */
   z.object({ ...stamp, row: z.literal("event"), sub: z.string(), cursor: z.string(), ...eventShape }),
-  /** A subscriber connects: whose eyes, from which cursor. */
+  /** A subscriber connects, as this principal, from this cursor. */
   z.object({ ...stamp, row: z.literal("subscribe"), sub: z.string(), as: z.string(), from: z.string() }),
   z.object({ ...stamp, row: z.literal("reset"), sub: z.string(), cursor: z.string() }),
   /** A callback or push notification arrived. */
@@ -76,7 +76,7 @@ export const rowSchema = z.discriminatedUnion("row", [
     state: z.string(),
     genuine: z.boolean(),
   }),
-  /** What an A2A stream or task showed. */
+  /** A state that an A2A stream or task showed. */
   z.object({ ...stamp, row: z.literal("a2a"), id: z.string(), stream: z.string(), state: z.string() }),
   z.object({
     ...stamp,

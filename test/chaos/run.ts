@@ -1,4 +1,4 @@
-/** One run: load, faults, the end, the verdict. Limit: what it leaves on disk is deleted unless it is to be kept. */
+/** One run: load, faults, the end, the verdict. Its files are deleted unless they are to be kept. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { check } from "./check/check.ts";
 import type { Verdict } from "./check/loss.ts";
@@ -16,15 +16,15 @@ export interface Run {
   /** Violations by rule. */
   readonly found: ReadonlyMap<string, number>;
   readonly summary: Summary;
-  /** Where the history is, if it was kept. */
+  /** The path of the history, if it was kept. */
   readonly kept: string | null;
 }
 
 export interface RunHooks {
   readonly say: (line: string) => void;
-  /** About every second, while it runs. */
+  /** Called about every second during the run. */
   readonly progress?: (line: string) => void;
-  /** Ends the load early; what happened so far is checked. */
+  /** Ends the load early; the history up to then is checked. */
   readonly stop?: AbortSignal;
 }
 
@@ -35,7 +35,7 @@ export async function runChaos(options: Options, { say, progress, stop }: RunHoo
   try {
     say(`seed ${options.seed}: ${options.minutes} min in ${stage.directory}`);
     const nemesis = new Nemesis(stage);
-    // Not AbortSignal.any: Node 20 may collect one that waits for nothing but a timeout.
+    // Not AbortSignal.any: Node 20 may collect one that only waits for a timeout.
     const ending = new AbortController();
     const end = () => ending.abort();
     const timer = setTimeout(end, options.minutes * 60_000);
@@ -52,7 +52,7 @@ export async function runChaos(options: Options, { say, progress, stop }: RunHoo
     }
     await load;
     clearTimeout(timer);
-    // A run that was stopped is reported with its real length.
+    // A stopped run is reported with its real length.
     const minutes = stop?.aborted ? Math.round((performance.now() - loadedAt) / 6_000) / 10 : options.minutes;
     stop?.removeEventListener("abort", end);
     const history = await endRun(stage, say);

@@ -1,4 +1,4 @@
-/** What the supervisor gives each process that it starts. Limit: data only; it goes through a file. */
+/** The setup that the supervisor passes to each process, through a file. */
 import * as z from "zod";
 
 export const ROLES = [
@@ -17,43 +17,43 @@ export const setupSchema = z.object({
   proc: z.string(),
   role: z.enum(ROLES),
   seed: z.number(),
-  /** Of which generation of this process it is; a new one draws other numbers. */
+  /** The number of the process's restarts; each life draws other random numbers. */
   life: z.number(),
-  /** Where this process's history goes. */
+  /** The path of this process's history. */
   history: z.string(),
   gateways: z.array(z.string()),
   /** By principal. */
   tokens: z.record(z.string(), z.string()),
-  /** Agents that take work from anybody. */
+  /** Agents that accept work from every caller. */
   agents: z.array(z.string()),
   /** Delegations a second, by this process. */
   rate: z.number(),
   leaseSeconds: z.number(),
-  /** Polls of a worker over plain HTTP. */
+  /** The number of polls of a worker over plain HTTP. */
   slots: z.number(),
-  /** What workers do with all their work, instead of drawing it. */
+  /** What workers do with every task; null: the seed decides. */
   deed: z.string().nullable(),
   /** Whether submits have an idempotency key. */
   keyed: z.boolean(),
-  /** Where callbacks go, and how they are signed. */
+  /** The address of the callback receiver, and the secret that signs callbacks. */
   receiver: z.object({ url: z.string(), port: z.number(), secret: z.string() }),
-  /** Where the push agent's server listens. */
+  /** The port of the push agent's server. */
   serverPort: z.number(),
 });
 export type Setup = z.infer<typeof setupSchema>;
 
-/** What the supervisor says to a running process. */
+/** The supervisor's orders to a running process. */
 export const orderSchema = z.enum(["quiet", "shelf", "finish"]);
-/** `quiet`: make no new work · `shelf`: take what waits there · `finish`: end. */
+/** `quiet`: submit no new work · `shelf`: take the work that waits there · `finish`: end. */
 export type Order = z.infer<typeof orderSchema>;
 
-/** Polled by nobody until the end, so that there is always work that waits. */
+/** An agent that nobody polls until the end, so that some work always waits. */
 export const SHELF = "shelf";
 export const PUSH_AGENT = "pushed";
 export const MCP_AGENT = "mcp";
 export const LIBRARY_AGENT = "library";
 export const A2A_AGENT = "a2a";
 
-/** The first words of every task, by which its delegation is recognized wherever it is seen. */
+/** The task's text begins with its key, by which its delegation is recognized everywhere. */
 export const taskOf = (key: string, filler = ""): string => `chaos ${key} ${filler}`;
 export const keyOf = (text: string): string => /^chaos (\S+)/.exec(text)?.[1] ?? "";

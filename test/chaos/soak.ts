@@ -1,7 +1,7 @@
 /**
- * `npm run soak`: a steady load for a long time, without faults. Memory, keys and descriptors must stay flat once
- * finished work is deleted as fast as new work arrives. Exits 0 when they do, 1 when not, 64 on a wrong option. Limit:
- * Linux; submits carry no idempotency key, because keys live for a day and would distort the count.
+ * `npm run soak`: a steady load for a long time, without faults. Once finished work is deleted as fast as new work
+ * arrives, memory, keys and descriptors must stay flat. Exits 0 if they do, 1 if not, 64 for a wrong option. Limit:
+ * Linux only; submits carry no idempotency key, because keys live for a day and would distort the count.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -45,7 +45,7 @@ interface Trend {
   readonly series: string;
   readonly first: number;
   readonly last: number;
-  /** By least squares, for ten minutes. */
+  /** Slope by least squares, for ten minutes. */
   readonly slope: number;
   readonly flat: boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * Everything that a run consists of: Redis, a bad link and a gateway for each, and the processes that use them. Limit:
- * one machine, loopback and unix sockets alone.
+ * All parts of a run: Redis, gateways behind a bad link each, and the processes that use them. On one machine, over
+ * loopback and unix sockets.
  */
 import { randomBytes, randomInt } from "node:crypto";
 import { copyFileSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
@@ -44,7 +44,7 @@ export class Stage {
   readonly gateways: GatewayPlace[] = [];
   readonly workers: Worker[] = [];
   readonly tokens: Record<string, string> = {};
-  /** What did not come back after a fault. */
+  /** Processes that did not return after a fault. */
   readonly troubles: string[] = [];
   readonly secret = `whsec_${randomBytes(32).toString("base64")}`;
 
@@ -89,7 +89,7 @@ export class Stage {
     await this.#workers(bundles.role);
   }
 
-  /** The build, or a copy of it that is broken on purpose. */
+  /** The build, or a copy of it with a defect. */
   #build(): string {
     const { defect } = this.options;
     if (defect === null) return join(ROOT, "dist/main.js");
@@ -213,7 +213,7 @@ export class Stage {
     await sleep(ms);
   }
 
-  /** Everything works again, and nothing is in the way. */
+  /** Removes all faults and waits until everything works again. */
   async heal(): Promise<void> {
     this.redis.signal("SIGCONT");
     if (!this.redis.isRunning) await this.redis.start();
@@ -237,9 +237,7 @@ export class Stage {
   }
 }
 
-/**
- * Below the range that systems hand out by themselves: while a gateway is down, nobody else must get its port.
- */
+/** Below the range from which systems assign ports, because nobody else may get a gateway's port while it is down. */
 async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(20_000, 32_000);

@@ -1,4 +1,4 @@
-/** The figures of a run. Limit: counts and times only; whether they are right is the checker's. */
+/** The figures of a run: counts and times. The checker decides whether they are right. */
 import { voidAt } from "./check/loss.ts";
 import type { Call, History } from "./history.ts";
 
@@ -12,18 +12,18 @@ export interface Summary {
   readonly calls: Readonly<
     Record<string, { readonly ok: number; readonly fail: number; readonly info: number }>
   >;
-  /** How delegations ended. */
+  /** The number of delegations in each final state. */
   readonly ends: Readonly<Record<string, number>>;
   readonly deliveries: number;
-  /** Of submits that were accepted at once, in ms. */
+  /** Of submits that were accepted at the first try, in ms. */
   readonly accepted_ms: { readonly p50: number; readonly p99: number; readonly max: number };
-  /** The longest that a submit went without any answer, in ms. */
+  /** The longest time that a submit went without an answer, in ms. */
   readonly unanswered_ms: number;
   /** From the end of a fault of Redis or its network to the next accepted submit, in ms. */
   readonly recovered_ms: { readonly p50: number; readonly max: number };
-  /** Replies by a lease that was lost. */
+  /** Replies on a lost lease. */
   readonly late_replies: number;
-  /** Answers to calls that Redis lost later, as documented; with everysec. */
+  /** Acknowledged writes that Redis lost later, as documented for everysec. */
   readonly void_acknowledgements: number;
 }
 
@@ -82,5 +82,5 @@ export function summarize(history: History, seconds: number): Summary {
   };
 }
 
-/** Of a call that was answered or given up by a process that lived on. */
+/** The duration of a call that was answered or given up; calls of killed processes have none. */
 const waited = ({ start, end }: Call): number[] => (Number.isFinite(end) ? [end - start] : []);

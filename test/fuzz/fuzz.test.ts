@@ -1,6 +1,7 @@
 /**
- * Valid, nearly valid and hostile requests from the doors' own schemas: whatever comes, the answer is one of the contract,
- * what is refused leaves nothing, and the gateway goes on. `npm run fuzz -- --runs 20000` goes further.
+ * Sends valid, nearly valid and hostile requests, made from the schemas of the APIs: every answer is one of the
+ * contract, a refused request writes nothing, and the gateway keeps working. `npm run fuzz -- --runs 20000` runs
+ * longer.
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -14,7 +15,7 @@ const { FUZZ_RUNS, FUZZ_SEED, FUZZ_PATH } = process.env;
 const RUNS = Number(FUZZ_RUNS ?? 500);
 const SEED = Number(FUZZ_SEED ?? 20_261_122);
 const RENEW_EVERY = 40;
-/** Of this process, test and gateway alike: a hang, and not a busy machine. */
+/** CPU time of this process, which runs the test and the gateway: shows a hang, and not a busy machine. */
 const MOST_CPU_MS = 2_000;
 const MOST_GROWTH_MB = 96;
 
@@ -34,7 +35,7 @@ const curl = ({ method, path, headers, bytes }: Wire): string =>
     bytes === undefined ? "" : JSON.stringify(bytes.toString("latin1").slice(0, 3_000)),
   ].join("\n");
 
-test(`${RUNS} requests are answered as the contract says`, { timeout: 120_000 + RUNS * 200 }, async () => {
+test(`${RUNS} requests are answered according to the contract`, { timeout: 120_000 + RUNS * 200 }, async () => {
   const world = await openWorld();
   const counts = new Map<string, number>();
   let asked = 0;
@@ -66,7 +67,7 @@ test(`${RUNS} requests are answered as the contract says`, { timeout: 120_000 + 
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
     if (!refused || isPassing(given)) return;
     if ((await world.changes()).length === 0) return;
-    // It may have been an earlier request's, still under way: then a second try writes nothing.
+    // An earlier request may still have been in progress and written it: then a second try writes nothing.
     const again = await world.send(wire, world.tokens[by]);
     const changes = await world.changes();
     if (isRefused(again) && changes.length > 0) throw failed(`refused, but written: ${changes.join(", ")}`);

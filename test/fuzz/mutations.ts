@@ -1,4 +1,4 @@
-/** What is wrong with a request: in a value, in the text of the body, in its bytes, its headers, its path. */
+/** Ways to spoil a request: in a value, in the text of the body, in its bytes, its headers, its path. */
 import * as fc from "fast-check";
 import type { Ask } from "./requests.ts";
 
@@ -231,7 +231,7 @@ function spoilPath(path: string, { kind, at: nth, value }: Extract<Mutation, { i
   return segments.join("/");
 }
 
-/** `fill` puts what lives in the place of placeholders. */
+/** `fill` replaces placeholders by ids that exist. */
 export function toWire(ask: Ask, mutations: readonly Mutation[], fill: (text: string) => string): Wire {
   let { path, body } = ask;
   let headers: Record<string, string> = { ...ask.headers };

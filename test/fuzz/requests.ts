@@ -1,4 +1,4 @@
-/** Requests to every door, made from the schemas that the doors check by. Limit: valid ones; mutations.ts spoils them. */
+/** Valid requests to every API, made from the schemas that it validates with. mutations.ts spoils them. */
 import * as fc from "fast-check";
 import { z } from "zod";
 import { PARAMS } from "../../src/doors/a2a/params.ts";
@@ -35,7 +35,7 @@ const asQuery = (query: Readonly<Record<string, unknown>>): string => {
 };
 
 const inPath = (value: unknown): string =>
-  // Keep a placeholder as it is.
+  // Placeholders stay as they are.
   encodeURIComponent(String(value).toWellFormed()).replace(/^%7B(\w+)%7D$/, "{$1}");
 
 function restAsk({ method, path, schemas: { params, query, body } }: Route): fc.Arbitrary<Ask> {
@@ -66,7 +66,7 @@ const rpcAsk = (version: string, method: string, schema: z.ZodType): fc.Arbitrar
     body: { jsonrpc: "2.0", id: 1, method, params },
   }));
 
-/** Verb, path and what is in the body. */
+/** Verb, path and the members of the body. */
 const A2A_REST: readonly (readonly [version: string, verb: string, path: string, body: z.ZodType | null])[] =
   [
     ["1.0", "POST", "message:send", PARAMS.SendMessage],
@@ -149,7 +149,7 @@ const replyAsk: fc.Arbitrary<Ask> = fc
 
 const group = (asks: readonly fc.Arbitrary<Ask>[]) => fc.oneof(...asks);
 
-/** Each door as often as the others. */
+/** Each API equally often. */
 export const asks: fc.Arbitrary<Ask> = fc.oneof(
   { weight: 4, arbitrary: group(ROUTES.map(restAsk)) },
   { weight: 1, arbitrary: replyAsk },

@@ -1,6 +1,7 @@
 /**
- * Values that fit a JSON Schema, for fast-check. `{id}`, `{lease}` and `{interrupt}` stand for what lives when the request
- * is sent. Limit: what the doors' schemas use; nothing waits, and URLs lead nowhere.
+ * Values that fit a JSON Schema, for fast-check. `{id}`, `{lease}` and `{interrupt}` stand for ids that exist when
+ * the request is sent. Limit: supports what the APIs' schemas use; no value makes a request wait, and URLs are
+ * unreachable.
  */
 import * as fc from "fast-check";
 import { z } from "zod";
@@ -32,7 +33,7 @@ const URLS = [
   "file:///etc/passwd",
   "//x",
 ];
-/** By member: mostly these, so that requests come past the door. */
+/** By member: chosen most of the time, so that requests pass the validation. */
 const USUAL: Readonly<Record<string, readonly string[]>> = {
   id: ["{id}"],
   delegation_id: ["{id}"],
@@ -43,7 +44,7 @@ const USUAL: Readonly<Record<string, readonly string[]>> = {
   agent: ["scout"],
   target: ["scout"],
 };
-/** By member, and always there: nothing is to wait. */
+/** By member, always chosen: no request may wait. */
 const FIXED: Readonly<Record<string, unknown>> = {
   wait_seconds: 0,
   returnImmediately: true,
@@ -84,7 +85,7 @@ function objectOf({ properties = {}, required = [] }: Schema, depth: number): fc
   });
 }
 
-/** `name` is the member's. */
+/** `name` is the name of the member. */
 export function toValue(given: unknown, name = "", depth = 0): fc.Arbitrary<unknown> {
   if (Object.hasOwn(FIXED, name)) return fc.constant(FIXED[name]);
   if (/(?:^|_)url$/i.test(name)) return fc.constantFrom(...URLS);

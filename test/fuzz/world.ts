@@ -1,6 +1,6 @@
 /**
- * A gateway on a Redis of its own, something alive for requests to name, and what an answer has to be. Limit: a stream is
- * left after its first bytes, and what is held after half a second.
+ * A gateway on a Redis of its own, live objects for requests to name, and the check of an answer. Limit: a stream is
+ * left after its first bytes, and a held request after half a second.
  */
 import { Agent, request as httpRequest } from "node:http";
 import { Redis } from "ioredis";
@@ -24,14 +24,17 @@ export interface Given {
   readonly text: string;
 }
 
-/** Written beside what requests are about: presence, calls to others, and a key's reservation, which comes first. */
+/**
+ * Keys that a request may write besides its objects: presence, outgoing calls, and the reservation of an idempotency
+ * key.
+ */
 const BESIDE = /:(?:pollers:.*|gateways|seen)$|hooks|:idempotency:/;
 
 export async function openWorld() {
   const own = await startOwnRedis("everysec");
   const log: string[] = [];
   const gateway = await startGateway({
-    // Nobody here answers a ping of MCP.
+    // No client here answers an MCP ping.
     mcpPingMs: 50,
     redis: own.target,
     host: "127.0.0.1",
@@ -67,7 +70,7 @@ export async function openWorld() {
   const tokens = [OPERATOR, OPERATOR, token, alice.token];
   let alive = { id: "", lease: "", interrupt: "", session: "" };
 
-  /** New things to name: earlier requests may have ended, paused or deleted what there was. */
+  /** Creates new objects: earlier requests may have ended, paused or deleted the current ones. */
   async function renew(): Promise<void> {
     await api.call("POST", "/v1/agents/scout/resume");
     await api.agent("scout");
@@ -160,7 +163,7 @@ export async function openWorld() {
       }, HELD_MS);
       asked.on("error", (error) => {
         clearTimeout(held);
-        // What the gateway never refuses is refused here: it is no request at all.
+        // The gateway closed the connection: the bytes were not an HTTP request.
         if ("code" in error && error.code === "ECONNRESET")
           return resolve({ status: -1, type: "", text: "", session: "" });
         reject(error);
@@ -169,7 +172,7 @@ export async function openWorld() {
     });
   }
 
-  /** Keys that were written since the last look, and by what. */
+  /** Keys that were written since the last call, and by which command. */
   async function changes(): Promise<string[]> {
     await watcher.ping();
     return written.splice(0);
@@ -203,7 +206,7 @@ const restError = z.looseObject({
 });
 const toolError = z.looseObject({ result: z.looseObject({ isError: z.literal(true) }) });
 
-/** What is wrong with an answer; null when nothing is. */
+/** What is wrong with an answer; null if it is right. */
 export function fault(door: DoorName, { status, type, text }: Given): string | null {
   if (status === 0) return null;
   if (status === -1) return "the connection was cut";
@@ -220,19 +223,19 @@ export function fault(door: DoorName, { status, type, text }: Given): string | n
   }
   if (door === "rest") return "no problem document";
   if (rpcError.safeParse(body).success || restError.safeParse(body).success) return null;
-  // An error of 0.3's HTTP form.
+  // An error in the HTTP form of A2A 0.3.
   return z.looseObject({ code: z.int(), message: z.string() }).safeParse(body).success
     ? null
     : "no error of its protocol";
 }
 
-/** Whether the broker said no. */
+/** Whether the broker refused the request. */
 export function isRefused({ status, text }: Given): boolean {
   if (status >= 400) return true;
   const body = json(text);
   return rpcError.safeParse(body).success || toolError.safeParse(body).success;
 }
 
-/** Refused for what passes with time: the holder has shown that it is alive all the same. */
+/** Whether a rate, a quota or a limit is the reason: such a refusal still extends the lease. */
 export const isPassing = ({ status, text }: Given): boolean =>
   status === 429 || /"(?:rate_limited|quota_exceeded|limit_reached)"/.test(text);

@@ -1,8 +1,8 @@
-/** Rules about accepted work: it is there, once, and it ends. */
+/** Rules about accepted work: it exists, once, and it ends. */
 import { isTerminal, stateSchema } from "../../../src/schema/delegation.ts";
 import type { Facts, Violation } from "./facts.ts";
 
-/** Work that was accepted exists. */
+/** Accepted work exists. */
 export function lost({ calls, records }: Facts): Violation[] {
   return calls("delegate").flatMap(({ result, id, end }) =>
     result === "ok" && id !== undefined && !records.has(id)
@@ -11,7 +11,7 @@ export function lost({ calls, records }: Facts): Violation[] {
   );
 }
 
-/** One idempotency key is one delegation, whoever was told what. */
+/** One idempotency key has one delegation, in all answers. */
 export function doubled({ calls, records }: Facts): Violation[] {
   const first = new Map<string, { id: string; at?: number }>();
   const violations: Violation[] = [];
@@ -32,7 +32,7 @@ export function doubled({ calls, records }: Facts): Violation[] {
   return violations;
 }
 
-/** Nothing exists that nobody asked for, or that was refused. */
+/** Every delegation was submitted, and not refused. */
 export function phantom({ calls, records }: Facts): Violation[] {
   const asked = new Map<string, boolean>();
   for (const { key, result } of calls("delegate")) {
@@ -46,14 +46,14 @@ export function phantom({ calls, records }: Facts): Violation[] {
   });
 }
 
-/** Everything ends. */
+/** Every delegation ends. */
 export function unfinished({ history }: Facts): Violation[] {
   return history.dump.records.flatMap(({ id, state }) =>
     isTerminal(stateSchema.parse(state)) ? [] : [{ rule: "unfinished", id, what: `it is still ${state}` }],
   );
 }
 
-/** A cancel that was accepted ended it. */
+/** An accepted cancel ended its delegation. */
 export function uncanceled({ calls, records }: Facts): Violation[] {
   return calls("cancel").flatMap(({ result, id = "", end }) => {
     const record = records.get(id);

@@ -1,4 +1,4 @@
-/** The checker: every rule over one history. Pure; what it takes and gives is data. */
+/** The checker: applies every rule to one history. It is a pure function of data. */
 import type { History } from "../history.ts";
 import { doubled, lost, phantom, uncanceled, unfinished } from "./accepted.ts";
 import { fork, gap, illegalMove, twoEnds } from "./events.ts";
@@ -9,7 +9,7 @@ import { judge, type Verdict } from "./loss.ts";
 import { a2aOrder, died, forgedDelivery, internalError, leak, undelivered } from "./outside.ts";
 import { foreignRead, missed, repeated, reset } from "./subscribers.ts";
 
-/** By the name that its violations carry. */
+/** Rules by the name that their violations have. */
 export const RULES = {
   lost,
   doubled,

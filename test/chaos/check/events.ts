@@ -1,4 +1,4 @@
-/** Rules about a delegation's own events: gap-free, legal, one end, and alike for everybody. */
+/** Rules about a delegation's own events: no gap, legal steps, one end, and the same for every reader. */
 import { MOVES, type Move } from "../../../src/lifecycle/states.ts";
 import { isTerminal, type State, stateSchema } from "../../../src/schema/delegation.ts";
 import type { StoredEvent } from "../history.ts";
@@ -17,7 +17,7 @@ function forEach(
   return violations;
 }
 
-/** From 1, without a gap, up to the record's version. */
+/** Numbered from 1 without a gap, up to the record's version. */
 export function gap(facts: Facts): Violation[] {
   return forEach(
     facts,
@@ -34,7 +34,7 @@ export function gap(facts: Facts): Violation[] {
 
 const stateOf = ({ state }: StoredEvent): State => stateSchema.parse(state);
 
-/** One end, and nothing behind it. */
+/** One final event, and none after it. */
 export function twoEnds(facts: Facts): Violation[] {
   return forEach(
     facts,
@@ -59,7 +59,7 @@ function isLegal(from: State | null, event: StoredEvent): boolean {
   );
 }
 
-/** Every step is one of the table's. */
+/** Every step is a row of the state table. */
 export function illegalMove(facts: Facts): Violation[] {
   return forEach(
     facts,
@@ -76,11 +76,11 @@ export function illegalMove(facts: Facts): Violation[] {
   );
 }
 
-/** What a subscriber saw as event n is what is kept as event n. */
+/** The event that a subscriber saw as number n is the stored event n. */
 export function fork({ history }: Facts): Violation[] {
   return history.events.flatMap(({ id, seq, hash, sub, t }) => {
     const stored = history.stored.get(id);
-    // That all of it is gone, or that it is not readable, is another rule's.
+    // Other rules find a stream that is missing or unreadable.
     if (stored === undefined) return [];
     const kept = stored.find((event) => event.seq === seq);
     if (kept?.hash === hash) return [];

@@ -1,14 +1,14 @@
-/** The history from the angles that the rules look from. Limit: built once; the rules only read. */
+/** Indexes of a history, built once, for the rules to read. */
 import type { Call, FinalRead, History, StoredRecord } from "../history.ts";
 import type { RowOf } from "../rows.ts";
 
-/** A lease that was handed out, as its holder learned of it. */
+/** A lease that was granted, with the time at which its holder received it. */
 export interface Grant {
   readonly id: string;
   readonly lease: string;
   readonly fence: number;
   readonly granted_at: number;
-  /** When the holder had it. */
+  /** When the holder received it. */
   readonly known: number;
 }
 
@@ -17,8 +17,8 @@ export interface Violation {
   readonly id: string;
   readonly what: string;
   /**
-   * When the observation was made that the broker does not keep to. It is void, and no violation, if Redis lost what
-   * was acknowledged then (see loss.ts); absent where no loss is an excuse.
+   * The time of the observation that contradicts the broker. If Redis may have lost what was acknowledged at that
+   * time (see loss.ts), the observation is void and no violation; absent if no loss could explain it.
    */
   readonly at?: number;
 }
@@ -27,7 +27,7 @@ export interface Facts {
   readonly history: History;
   readonly records: ReadonlyMap<string, StoredRecord>;
   readonly finals: ReadonlyMap<string, readonly FinalRead[]>;
-  /** By delegation, in the order in which their holders had them. */
+  /** By delegation, in the order in which the holders received them. */
   readonly grants: ReadonlyMap<string, readonly Grant[]>;
   readonly calls: (op: string) => readonly Call[];
   /** By subscriber, in the order of arrival. */

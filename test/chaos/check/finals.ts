@@ -1,7 +1,7 @@
-/** Rules about the end: every gateway shows what Redis holds, and every record that waits has its ticket. */
+/** Rules about the final state: every gateway shows what Redis holds, and every waiting record has its ticket. */
 import type { Facts, Violation } from "./facts.ts";
 
-/** All gateways show the same, and it is what Redis holds. */
+/** All gateways show the same, and it matches Redis. */
 export function mismatch({ finals, records }: Facts): Violation[] {
   const violations: Violation[] = [];
   for (const [id, reads] of finals) {
@@ -25,7 +25,7 @@ export function mismatch({ finals, records }: Facts): Violation[] {
   return violations;
 }
 
-/** A record that waits has its newest ticket, and a ticket has its record. */
+/** A waiting record has its newest ticket, and every ticket has its record. */
 export function ticket({ history: { waiting } }: Facts): Violation[] {
   const tickets = new Set(waiting.tickets);
   const ids = new Set(waiting.records.map(({ id }) => id));

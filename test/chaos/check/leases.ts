@@ -2,7 +2,7 @@
 import type { Call } from "../history.ts";
 import type { Facts, Grant, Violation } from "./facts.ts";
 
-/** Of one delegation no two grants have the same fence, and later grants have greater ones. */
+/** No two grants of a delegation have the same fence, and later grants have greater fences. */
 export function fence({ grants }: Facts): Violation[] {
   const violations: Violation[] = [];
   for (const [id, all] of grants) {
@@ -32,10 +32,10 @@ export function fence({ grants }: Facts): Violation[] {
   return violations;
 }
 
-/** Calls that go by a lease; an interrupt and a reply may be repeated on the lease that they ended. */
+/** Calls on a lease. An interrupt and a reply may be repeated on the lease that they ended. */
 const BY_LEASE = ["heartbeat", "artifact", "release", "reply"];
 
-/** After a newer lease was granted, an older one is worth nothing. */
+/** After a newer lease was granted, no call on an older one is accepted. */
 export function staleLease({ calls, grants }: Facts): Violation[] {
   return BY_LEASE.flatMap(calls).flatMap(({ result, id = "", fence: own = 0, start, op }) => {
     if (result !== "ok") return [];
@@ -47,8 +47,8 @@ export function staleLease({ calls, grants }: Facts): Violation[] {
 }
 
 /**
- * Whether a reply ended its delegation. `duplicate` says that this very reply was accepted before; of one that asked for
- * a retry it says nothing about where the delegation stands because of it.
+ * Whether a reply ended its delegation. `duplicate` means that this reply was accepted before; if it asked for a
+ * retry, `duplicate` does not tell the delegation's state.
  */
 function ended({ result, wants, outcome, state }: Call): boolean {
   if (result !== "ok") return false;
@@ -66,7 +66,7 @@ function accepted({ calls }: Facts): Map<string, Call[]> {
   return byId;
 }
 
-/** One reply ends it. */
+/** One reply ends the delegation. */
 export function twoReplies(facts: Facts): Violation[] {
   const violations: Violation[] = [];
   for (const [id, replies] of accepted(facts)) {
@@ -87,12 +87,12 @@ export function twoReplies(facts: Facts): Violation[] {
   return violations;
 }
 
-/** The reply that was accepted is the one that is kept. */
+/** The accepted reply is the stored one. */
 export function lostReply(facts: Facts): Violation[] {
   const violations: Violation[] = [];
   for (const [id, replies] of accepted(facts)) {
     const [kept] = facts.finals.get(id) ?? [];
-    // Gone altogether: that is another rule's.
+    // Another rule finds a missing delegation.
     if (kept === undefined || !kept.found) continue;
     for (const { wants, text = "", end, fence: own } of replies) {
       const state = wants === "retry" ? "failed" : wants;

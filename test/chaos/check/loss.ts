@@ -1,16 +1,17 @@
 /**
- * What Redis may lose: with `appendfsync everysec` alone, and only when it was killed, what it acknowledged while the
- * write before was not on its way to the file. Limit: goes by when an answer arrived, which is later than it was given.
+ * What Redis may lose: only with `appendfsync everysec`, and only when it is killed, the writes that it acknowledged
+ * before the previous write was on its way to the file. Limit: uses the time at which an answer arrived, which is
+ * later than when it was given.
  */
 import type { History } from "../history.ts";
 import type { Violation } from "./facts.ts";
 
-/** Redis delays a write for at most 2 s while an fsync is under way; an fsync takes its time besides. */
+/** Redis delays a write for at most 2 s while an fsync is running; the fsync itself takes time, too. */
 export const LOSS_WINDOW_MS = 3_000;
-/** An answer may take so long through a slow connection. */
+/** How long an answer may take through a slow connection. */
 const LATE_MS = 2_500;
 
-/** Whether what was seen at that time may be void. */
+/** Whether an observation at this time may be void. */
 export function voidAt({
   fsync,
   faults,

@@ -1,8 +1,8 @@
-/** Rules about what leaves the broker otherwise: callbacks, A2A streams, error answers, logs, processes. */
+/** Rules about all other output: callbacks, A2A streams, error answers, logs, processes. */
 import { isTerminal, stateSchema } from "../../../src/schema/delegation.ts";
 import type { Facts, Violation } from "./facts.ts";
 
-/** What is delivered is signed, and tells of an event that is kept. */
+/** Every delivery is signed, and carries a stored event. */
 export function forgedDelivery({ history }: Facts): Violation[] {
   return history.deliveries.flatMap(({ id, seq, genuine, kind, t }) => {
     if (!genuine) return [{ rule: "delivery-forged", id, what: `a ${kind} was not signed as it has to be` }];
@@ -14,7 +14,7 @@ export function forgedDelivery({ history }: Facts): Violation[] {
   });
 }
 
-/** Work with a callback tells of its end. */
+/** Work with a callback gets a callback of its end. */
 export function undelivered({ history, calls, records }: Facts): Violation[] {
   const told = new Set(
     history.deliveries.filter(({ state }) => isTerminal(stateSchema.parse(state))).map(({ id }) => id),
@@ -26,7 +26,7 @@ export function undelivered({ history, calls, records }: Facts): Violation[] {
   );
 }
 
-/** An A2A stream shows nothing behind the end. */
+/** An A2A stream shows nothing after the end. */
 export function a2aOrder({ history }: Facts): Violation[] {
   const ended = new Set<string>();
   return history.a2a.flatMap(({ stream, id, state }) => {
@@ -37,7 +37,7 @@ export function a2aOrder({ history }: Facts): Violation[] {
 }
 const ENDED = new Set(["COMPLETED", "FAILED", "CANCELED", "REJECTED"].map((state) => `TASK_STATE_${state}`));
 
-/** Whatever breaks, nothing is answered with a bug. */
+/** Whatever breaks, no answer is `internal`. */
 export function internalError({ history }: Facts): Violation[] {
   return history.calls.flatMap(({ op, id = "", code, status }) =>
     code === "internal" || status === 500
@@ -48,17 +48,17 @@ export function internalError({ history }: Facts): Violation[] {
 
 const STACK = /^\s+at .+:\d+:\d+\)?$|"stack":|\\n\s+at .+:\d+:\d+/;
 
-/** No token, secret or stack in a log. */
+/** No log contains a token, a secret or a stack trace. */
 export function leak({ history }: Facts): Violation[] {
   return history.logs.flatMap(({ source, line }) => {
     const secret = history.secrets.some((one) => line.includes(one));
     if (!secret && !STACK.test(line)) return [];
-    // The line itself is not repeated: it holds what must not be shown.
+    // The line itself is not repeated, because it contains the secret.
     return [{ rule: "leak", id: "", what: `${source} logged a ${secret ? "secret" : "stack"}` }];
   });
 }
 
-/** No gateway ends unasked, and one that is asked ends cleanly. */
+/** No gateway ends by itself, and a gateway that is told to end exits cleanly. */
 export function died({ history }: Facts): Violation[] {
   return history.deaths.map((what) => ({ rule: "died", id: "", what }));
 }

@@ -1,4 +1,4 @@
-/** Rules about what subscribers see: everything that is theirs, once, in order, and nothing else. */
+/** Rules about subscribers: each receives all events that it may see, once, in order, and no others. */
 import type { StoredRecord } from "../history.ts";
 import type { RowOf } from "../rows.ts";
 import type { Facts, Violation } from "./facts.ts";
@@ -6,7 +6,7 @@ import type { Facts, Violation } from "./facts.ts";
 const isFor = (as: string, { delegator, target }: Pick<StoredRecord, "delegator" | "target">): boolean =>
   as === "operator" || delegator === as || as === `agent:${target}`;
 
-/** By subscriber, the principal that it is; of those that began at the beginning. */
+/** The principal of each subscriber that started at the beginning. */
 function subscribers({ history }: Facts): Map<string, string> {
   const whole = new Map<string, string>();
   const known = new Set<string>();
@@ -17,7 +17,7 @@ function subscribers({ history }: Facts): Map<string, string> {
   return whole;
 }
 
-/** A subscriber that resumes by its cursor misses nothing. */
+/** A subscriber that resumes by its cursor misses no event. */
 export function missed(facts: Facts): Violation[] {
   const { history, records, sightings } = facts;
   const violations: Violation[] = [];
@@ -34,7 +34,7 @@ export function missed(facts: Facts): Violation[] {
   return violations;
 }
 
-/** Nor sees it twice, or out of order. */
+/** It receives no event twice or out of order. */
 export function repeated({ sightings }: Facts): Violation[] {
   const violations: Violation[] = [];
   for (const [sub, events] of sightings) {
@@ -51,7 +51,7 @@ export function repeated({ sightings }: Facts): Violation[] {
   return violations;
 }
 
-/** A cursor that is kept is never answered with a RESET. */
+/** A cursor within the retention never gets a RESET. */
 export function reset({ history }: Facts): Violation[] {
   return history.resets.map(({ sub, cursor, t }) => ({
     rule: "reset",
@@ -61,7 +61,7 @@ export function reset({ history }: Facts): Violation[] {
   }));
 }
 
-/** Nobody sees what is not theirs: neither by an event nor by a read. */
+/** No principal sees another's work, by an event or by a read. */
 export function foreignRead({ history, calls }: Facts): Violation[] {
   const eyes = new Map(history.subscribes.map(({ sub, as }) => [sub, as]));
   const seen = history.events.flatMap(({ sub, id, delegator, target }) =>

@@ -1,7 +1,7 @@
 /**
  * A2A, both sides: a caller that sends, streams and subscribes again when its stream breaks, and a worker behind the
- * broker's A2A server. Limit: JSON-RPC of 1.0; a send has no idempotency key, so one without an answer may have made a
- * task or not.
+ * broker's A2A server. Limit: JSON-RPC 1.0; a send has no idempotency key, so one without an answer may have created
+ * a task or not.
  */
 import { createParser } from "eventsource-parser";
 import { z } from "zod";
@@ -68,7 +68,7 @@ async function send(part: Part, key: string): Promise<void> {
       if (phase !== "ok") return { phase, status };
       const { result, error } = rpcSchema.parse(answer);
       const id = result?.task?.id;
-      // An internal error of JSON-RPC leaves it open, as a 5xx does.
+      // An internal error of JSON-RPC leaves the outcome open, as a 5xx does.
       if (id === undefined)
         return { phase: error?.code === -32603 ? "info" : "fail", status: 200, code: error?.message ?? "" };
       return { phase: "ok", id };
@@ -94,7 +94,7 @@ async function stream(part: Part, key: string): Promise<void> {
   for (let tries = 0; id !== undefined && !over && tries < 60 && !part.finished; tries += 1) {
     await part.sleep(part.random.between(100, 700));
     const end = await read(part, rpc("SubscribeToTask", { id }));
-    // A task that is over can not be subscribed to.
+    // A finished task has no subscription.
     over = end.over || end.refused;
   }
 }
@@ -122,7 +122,7 @@ async function read(part: Part, body: unknown): Promise<End> {
     over ||= OVER.test(state);
     part.recorder.note({ row: "a2a", id, stream: name, state });
   };
-  // Some leave in the middle.
+  // Some streams are left before their end.
   const patience = part.random.chance(0.2) ? part.random.between(50, 1_500) : 20_000;
   const follow = async (signal: AbortSignal) => {
     const response = await fetch(`${part.gateway()}${PATH}`, {
@@ -144,12 +144,12 @@ async function read(part: Part, body: unknown): Promise<End> {
       for await (const bytes of response.body) parser.feed(decoder.decode(bytes, { stream: true }));
     }
   };
-  // Cut, refused, or enough: the caller subscribes again.
+  // Cut, refused, or left: the caller subscribes again.
   await part.within(patience, follow).catch(() => undefined);
   return { id, over, refused };
 }
 
-/** Replies as an agent does that speaks A2A alone: a bare message, matched by the lease that its envelope had. */
+/** Replies as an agent that only speaks A2A: a bare message, matched by the lease in its envelope. */
 async function working(part: Part): Promise<void> {
   while (!part.finished) {
     const answer = await part.call(

@@ -1,6 +1,6 @@
 /**
- * Workers over plain HTTP, for every poll agent. What each does with a piece of work is drawn from the seed and the
- * work's own key, whoever gets it. Limit: leases of seconds, so that what is left lying lapses within the run.
+ * Workers over plain HTTP, for every polling agent. The seed and the work's own key decide what a worker does with
+ * it, whichever worker that is. Leases last seconds, so that abandoned ones lapse within the run.
  */
 import * as z from "zod";
 import { Random } from "../random.ts";

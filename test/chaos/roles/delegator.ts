@@ -1,6 +1,6 @@
 /**
- * Delegators: submit at a steady rate with an idempotency key each, submit again what has no answer, cancel, send
- * follow-ups, read, try to read what is not theirs, answer what is asked. Limit: two callers a process.
+ * Delegators: submit at a steady rate with an idempotency key each, repeat submits without an answer, cancel, send
+ * follow-ups, read, try to read the work of others, answer questions. Two callers in each process.
  */
 import * as z from "zod";
 import { Delegator } from "../../../src/client/delegator.ts";
@@ -38,14 +38,14 @@ async function submitting(part: Part, callers: readonly [string, string]): Promi
   }
   await Promise.all(running);
   part.idle();
-  // What is asked later is answered by the other loops.
+  // The other loops answer later questions.
   while (!part.finished) await part.sleep(500);
 }
 
-/** One delegation, until it is accepted or refused; its id. */
+/** Submits one delegation until it is accepted or refused; returns its id. */
 async function one(part: Part, as: string, key: string): Promise<string | undefined> {
   const { random, setup } = part;
-  // The library and the batch always have keys.
+  // The library and the batch always send keys.
   const way = setup.keyed ? random.weighted(WAYS) : "rest";
   const target = random.weighted({
     ...Object.fromEntries(setup.agents.map((agent) => [agent, 80 / setup.agents.length])),
@@ -74,7 +74,7 @@ async function one(part: Part, as: string, key: string): Promise<string | undefi
   const request = { as, path: "/v1/delegations", headers, body: input, holdSeconds: 2 };
   const { phase, body } = await part[setup.keyed ? "insist" : "call"]("delegate", facts, request, shown);
   if (phase !== "ok") return undefined;
-  // Who asks twice is told of one.
+  // A repeated submit returns the same delegation.
   if (setup.keyed && random.chance(0.12)) await part.call("delegate", facts, request, shown);
   return shownSchema.parse(body).id;
 }
@@ -134,7 +134,7 @@ async function byBatch(
   return undefined;
 }
 
-/** What happens to some of them while they live. */
+/** Cancels, follow-ups and reads of some live delegations. */
 async function after(part: Part, as: string, other: string, id: string): Promise<void> {
   const { random } = part;
   const path = `/v1/delegations/${id}`;
@@ -176,7 +176,7 @@ async function after(part: Part, as: string, other: string, id: string): Promise
 
 const inboxSchema = z.object({ results: z.array(shownSchema), cursor: z.string() });
 
-/** Reads the inbox and answers what is asked. */
+/** Reads the inbox and answers questions. */
 async function answering(part: Part, as: string): Promise<void> {
   let cursor = "0";
   while (!part.finished) {

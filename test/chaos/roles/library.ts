@@ -1,4 +1,4 @@
-/** The library's worker: what it sees of its leases, and what it says. Limit: one agent, several slots. */
+/** A worker with the library: records its leases and its replies. One agent, several slots. */
 import { Agent } from "../../../src/client/agent.ts";
 import type { AgentEvent, Outcome, Work } from "../../../src/client/work.ts";
 import { Random } from "../random.ts";
@@ -27,7 +27,7 @@ export async function runLibrary(part: Part): Promise<void> {
 
 const facts = ({ delegation, leaseId: lease }: Work) => ({ id: delegation.id, lease, fence: fenceOf(lease) });
 
-/** The library makes several calls to get there; what it says in the end is recorded as one. */
+/** The library makes several calls for a reply; its result is recorded as one call. */
 function note(part: Part, event: AgentEvent): void {
   if (event.type !== "replied") return;
   const { work, reply, state } = event;

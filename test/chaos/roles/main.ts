@@ -1,4 +1,4 @@
-/** The entry of every process but gateways and Redis. Limit: started by the supervisor, with the path of its setup. */
+/** The entry point of every process except gateways and Redis. The supervisor starts it with the path of its setup. */
 import { readFileSync } from "node:fs";
 import { type Role, setupSchema } from "../setup.ts";
 import { runA2a } from "./a2a.ts";

@@ -1,4 +1,6 @@
-/** MCP, both sides: one caller that delegates by tools, one agent that works by tools. Limit: requests of 2026-07-28. */
+/**
+ * MCP, both sides: a caller that delegates with tools, and an agent that works with tools, by requests of 2026-07-28.
+ */
 import { z } from "zod";
 import type { Ending } from "../recorder.ts";
 import type { Facts } from "../rows.ts";
@@ -16,7 +18,7 @@ const answerSchema = z.looseObject({
     .optional(),
   error: z.looseObject({ message: z.string() }).optional(),
 });
-/** What a tool's error says, wherever it stands. */
+/** The error of a tool's answer, in either of its places. */
 const faultSchema = z.looseObject({
   error: z.looseObject({ code: z.string() }).optional(),
   code: z.string().optional(),

@@ -1,4 +1,4 @@
-/** A process of the harness: its setup, its history, its orders, its HTTP. Limit: one role a process. */
+/** A process of the harness: its setup, history, orders and HTTP client. One role per process. */
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
@@ -26,21 +26,21 @@ export interface Request {
   readonly path: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** How long the broker may hold it. */
+  /** How long the broker may hold the request. */
   readonly holdSeconds?: number;
   readonly gateway?: string;
 }
 
-/** Beyond what the broker may hold a request: longer than it lets a command to Redis take. */
+/** Time limit of a request beyond the broker's hold: longer than the broker's time limit for a command to Redis. */
 const PATIENCE_MS = 8_000;
 
 export class Part {
   readonly setup: Setup;
   readonly recorder: Recorder;
   readonly random: Random;
-  /** No new work is made from here on. */
+  /** From here on no new work is submitted. */
   quiet = false;
-  /** What waits on the shelf is taken. */
+  /** Work that waits on the shelf is taken. */
   shelf = false;
   readonly #finish = new AbortController();
 
@@ -48,7 +48,7 @@ export class Part {
     this.setup = setup;
     this.recorder = new Recorder(setup.history, setup.proc);
     this.random = new Random(setup.seed, `${setup.proc}/${setup.life}`);
-    // Every stream listens to it.
+    // Every stream listens to this signal.
     setMaxListeners(0, this.finish);
     process.on("message", (message) => this.#obey(orderSchema.parse(message)));
     process.on("disconnect", () => process.exit(0));
@@ -69,19 +69,19 @@ export class Part {
     return this.#finish.signal.aborted;
   }
 
-  /** Nothing that was submitted here is without its answer. */
+  /** Reports that every submit of this process was answered. */
   idle(): void {
     process.send?.("idle");
   }
 
-  /** Ends early when the process is to end. */
+  /** Ends early if the process is told to end. */
   async sleep(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.finish }).catch(() => undefined);
   }
 
   /**
-   * Does something that ends after this time, or when the process is to end. (Node 20 may collect an AbortSignal.any that
-   * waits for a timeout, and then it never ends.)
+   * Runs work that ends after this time, or when the process is told to end. (Node 20 may collect an AbortSignal.any
+   * that waits for a timeout, and then it never aborts.)
    */
   async within(ms: number, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const controller = new AbortController();
@@ -124,7 +124,7 @@ export class Part {
       const { status } = response;
       if (response.ok) return { phase: "ok", status, body: answer };
       const problem = problemSchema.safeParse(answer).data;
-      // Whatever went wrong behind the door, it may have happened before that.
+      // An internal error may have occurred after the change was made.
       const phase = status >= 500 ? "info" : "fail";
       return {
         phase,
@@ -138,7 +138,7 @@ export class Part {
     }
   }
 
-  /** Sends it between two lines of the history; `read` picks what of an answer is recorded. */
+  /** Sends the request between two rows of the history; `read` selects the recorded parts of the answer. */
   async call(
     op: string,
     facts: Facts,
@@ -161,7 +161,7 @@ export class Part {
     return answer;
   }
 
-  /** As `call`, again and again while the outcome is open; each try is a call of its own. */
+  /** Like `call`, repeated while the outcome is unknown; each repeat is a call of its own. */
   async insist(
     op: string,
     facts: Facts,
@@ -179,7 +179,7 @@ export class Part {
   }
 }
 
-/** What is read of a delegation. */
+/** The recorded parts of a delegation. */
 export const shownSchema = z.looseObject({
   id: z.string(),
   state: z.string(),

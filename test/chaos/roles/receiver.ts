@@ -1,4 +1,7 @@
-/** Receives callbacks and push notifications, and verifies them. Limit: answers some with an error, to get them again. */
+/**
+ * Receives callbacks and push notifications, and verifies them. Answers some with an error, so that they are
+ * repeated.
+ */
 import { createServer } from "node:http";
 import { z } from "zod";
 import { CallbackError, verifyCallback } from "../../../src/client/callback.ts";
@@ -22,7 +25,7 @@ export async function runReceiver(part: Part): Promise<void> {
       verifyCallback(body, request.headers, [receiver.secret]);
     } catch (error) {
       if (!(error instanceof CallbackError)) throw error;
-      // The gateway's clock may be minutes wrong on purpose, and the receiver must refuse it then.
+      // A fault may set the gateway's clock minutes wrong; then the receiver must refuse the call.
       if (error.code === "old") return void response.writeHead(400).end();
       genuine = false;
     }

@@ -1,4 +1,4 @@
-/** The A2A server of the push agent: answers a task with a message, sometimes late or not at all. Limit: JSON-RPC. */
+/** The push agent's A2A server (JSON-RPC): answers a task with a message, sometimes late or not at all. */
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";

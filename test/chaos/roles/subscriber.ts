@@ -1,6 +1,6 @@
 /**
- * Subscribers that write down every event before they go on, and resume by the last cursor that they wrote down, as
- * processes that are killed have to. Limit: each begins at the beginning, so that all that is theirs can be counted.
+ * Subscribers that record every event before they continue, and resume from the last recorded cursor, as a killed
+ * process must. Each starts at the beginning, so that its events can be counted.
  */
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -21,7 +21,7 @@ const eventSchema = z.looseObject({
   target: z.string().optional(),
 });
 
-/** Of what does not depend on who reads it, and when. */
+/** Hash of the parts that are the same for every reader. */
 export function hashOf(event: z.infer<typeof eventSchema>): string {
   const { type, delegation_id, seq, at, state, status = "", attempt, worker_id, progress, retry_at } = event;
   const text = JSON.stringify([
@@ -50,7 +50,7 @@ export async function runSubscriber(part: Part): Promise<void> {
   );
 }
 
-/** How far each subscriber of this process came before it died. */
+/** The last recorded cursor of each subscriber of this process. */
 function cursors(part: Part): Map<string, string> {
   const last = new Map<string, string>();
   if (!existsSync(part.setup.history)) return last;
@@ -84,7 +84,7 @@ async function stream(part: Part, as: string, sub: string, last: ReadonlyMap<str
   let cursor = last.get(sub) ?? "0";
   while (!part.finished) {
     part.recorder.note({ row: "subscribe", sub, as, from: cursor });
-    // Some leave by themselves, in the middle of whatever comes.
+    // Some disconnect by themselves, at any point.
     const patience = part.random.chance(0.3) ? part.random.between(500, 5_000) : 20_000;
     const read = async (signal: AbortSignal) => {
       const response = await fetch(`${part.gateway()}/v1/events`, {
@@ -127,7 +127,7 @@ async function poll(part: Part, as: string, sub: string, last: ReadonlyMap<strin
     }
     const page = pageSchema.parse(body);
     for (const event of page.events) take(part, sub, event);
-    // Behind what a filter kept back, too; a process that dies here resumes a little earlier, and loses nothing.
+    // Also past events that a filter dropped; a process that dies here resumes a little earlier, and loses nothing.
     cursor = page.cursor;
   }
 }
