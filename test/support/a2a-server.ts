@@ -1,6 +1,6 @@
 /**
- * A real A2A server, of the SDK's own request handler, over node:http: 1.0 or 0.3, streaming or not, to be killed and
- * started again on what it had stored. Limit: JSON-RPC; what the agent does is the test's.
+ * A real A2A server, with the SDK's own request handler over node:http: 1.0 or 0.3, streaming or not. It can be
+ * killed and restarted with its stored tasks. Limit: JSON-RPC; the test writes the agent.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -22,17 +22,17 @@ export type Version = "1.0" | "0.3";
 export interface A2aServerOptions {
   readonly version?: Version;
   readonly streaming?: boolean;
-  /** Asked of every call but the card's. */
+  /** The token that every call except the card's needs. */
   readonly bearer?: string;
-  /** One turn: what the agent does with a message. */
+  /** What the agent does with a message. */
   readonly turn: (turn: Turn) => Promise<void> | void;
   readonly onCancel?: (taskId: string, say: Saying) => void;
 }
 
-/** One part of text, or the message's parts as they are. */
+/** One part of text, or the given parts. */
 type Said = string | { readonly messageId?: string; readonly parts: readonly object[] };
 
-/** What an agent says of its task. */
+/** Sends the agent's updates of its task. */
 export class Saying {
   readonly taskId: string;
   readonly contextId: string;
@@ -50,7 +50,7 @@ export class Saying {
     return { messageId, role: "ROLE_AGENT", taskId: this.taskId, contextId: this.contextId, ...body };
   }
 
-  /** The first of every turn. */
+  /** Must come first in every turn. */
   task(history: readonly object[], artifacts: readonly object[] = []): void {
     const status = { state: "TASK_STATE_WORKING", timestamp: new Date().toISOString() };
     const { taskId: id, contextId } = this;
@@ -84,7 +84,7 @@ export class Saying {
 export class Turn extends Saying {
   readonly text: string;
   readonly message0: object;
-  /** 1 for the message that made the task. */
+  /** 1 for the message that created the task. */
   readonly number: number;
   readonly request: RequestContext;
 
@@ -102,7 +102,7 @@ export class Turn extends Saying {
     this.number = 1 + (before?.length ?? 0);
   }
 
-  /** Says that it works on it, with all that was said so far. */
+  /** Reports the task as working, with the messages so far. */
   begin(): void {
     const { task } = this.request;
     const known = task ? Object(Task.toJSON(task)) : {};
@@ -115,20 +115,20 @@ export class Turn extends Saying {
 
 export interface A2aServer {
   readonly url: string;
-  /** Every message that a turn was begun with, and its task. */
+  /** Every message that started a turn, and its task. */
   readonly turns: {
     readonly taskId: string;
     readonly text: string;
     readonly message: ReturnType<typeof JSON.parse>;
   }[];
   readonly canceled: string[];
-  /** JSON-RPC methods that were called, in order. */
+  /** The JSON-RPC methods that were called, in order. */
   readonly calls: string[];
   readonly headers: IncomingMessage["headers"][];
-  /** Distinct tasks that were made. */
+  /** The ids of all tasks, each once. */
   readonly tasks: () => string[];
   readonly task: (id: string) => Promise<Task | undefined>;
-  /** Changes a task in the store, as one that went on behind a dead connection. */
+  /** Changes a stored task, as if it had continued behind a dead connection. */
   readonly store: (id: string, members: object) => Promise<void>;
   /** Cuts every connection and stops listening. */
   readonly kill: () => Promise<void>;
@@ -136,7 +136,10 @@ export interface A2aServer {
   readonly restart: (forget?: boolean) => Promise<void>;
   /** Cuts every open connection. */
   readonly cut: () => void;
-  /** Decides about a call before it is handled: a status to answer with, or `cut` (nothing), or `deaf` (no answer). */
+  /**
+   * Chooses a fault for a call before it is handled: a status to answer with, `cut` (it is not executed) or `deaf`
+   * (it is executed, without an answer).
+   */
   fault: (method: string, body: ReturnType<typeof JSON.parse>) => number | "cut" | "deaf" | undefined;
 }
 
@@ -254,7 +257,7 @@ export async function startA2aServer(options: A2aServerOptions): Promise<A2aServ
       return;
     }
     if (!outgoing.destroyed) outgoing.writeHead(200, { "content-type": "text/event-stream" });
-    // To its end, whoever listens: the SDK stores what passes here.
+    // Read to its end even without a listener: the SDK stores the updates that pass here.
     for await (const event of result) {
       if (!outgoing.destroyed) outgoing.write(`data: ${JSON.stringify(event)}\n\n`);
     }

@@ -1,13 +1,13 @@
 /**
- * A server between a gateway and its Redis that misbehaves when asked to. Limit: it knows bytes, not commands; a
- * connection that lost bytes never works again, as one whose other end forgot it.
+ * A proxy between a gateway and its Redis that misbehaves on demand. Limit: it knows bytes, not commands; a
+ * connection that lost bytes stays broken, as if its other end had forgotten it.
  */
 import { createConnection, createServer, type Socket } from "node:net";
 
 /**
- * `refuse`: nobody listens, what was open is reset · `hold`: bytes stay on the way, in both directions, until healed ·
- * `swallow`: bytes vanish, the connection stays open · `swallow-answers`: the requests arrive, the answers vanish ·
- * `delay`: answers come late.
+ * `refuse`: nobody listens, open connections are reset · `hold`: bytes are delayed in both directions until the fault
+ * ends · `swallow`: bytes vanish, connections stay open · `swallow-answers`: requests arrive, answers vanish ·
+ * `delay`: answers arrive late.
  */
 export type Fault = "refuse" | "hold" | "swallow" | "swallow-answers" | "delay";
 
@@ -15,9 +15,9 @@ export interface BadLink {
   readonly port: number;
   readonly fault: (kind: Fault) => Promise<void>;
   readonly heal: () => Promise<void>;
-  /** Resets what is open. */
+  /** Resets all open connections. */
   readonly cut: () => void;
-  /** Where new connections lead; what is open stays where it is, as behind an address that moved. */
+  /** Sets the target of new connections; open ones keep theirs, as behind an address that moved. */
   readonly lead: (socketPath: string) => void;
   /** Resets each connection in the middle of its next answer. */
   readonly tear: () => void;
@@ -29,11 +29,11 @@ interface Link {
   readonly far: Socket;
   lost: Fault | null;
   torn: boolean;
-  /** Answers that come late, oldest first. */
+  /** Delayed answers, oldest first. */
   readonly late: { readonly at: number; readonly bytes: Buffer }[];
 }
 
-/** Between 127.0.0.1 and the unix socket. `delayMs` is for `delay`. */
+/** A link between 127.0.0.1 and the unix socket. `delayMs` is for `delay`. */
 export async function openBadLink(socketPath: string, delayMs = 300): Promise<BadLink> {
   const links = new Set<Link>();
   let fault: Fault | null = null;
@@ -59,7 +59,7 @@ export async function openBadLink(socketPath: string, delayMs = 300): Promise<Ba
       link.near.write(bytes);
     }
   };
-  // One after the other: bytes that come after the fault must not overtake those that are late.
+  // In order: bytes that arrive after the fault must not overtake delayed ones.
   const deliverLate = (link: Link) => {
     const [first] = link.late;
     if (first === undefined) return;
@@ -72,7 +72,7 @@ export async function openBadLink(socketPath: string, delayMs = 300): Promise<Ba
       Math.max(0, first.at - performance.now()),
     );
   };
-  // Half-open: a lost connection does not even answer a goodbye.
+  // Half-open: a lost connection does not even answer a close.
   const server = createServer({ allowHalfOpen: true }, (near) => {
     const far = createConnection({ path: target, allowHalfOpen: true });
     const link: Link = { near, far, lost: null, torn: false, late: [] };

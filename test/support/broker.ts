@@ -1,6 +1,6 @@
 /**
- * A gateway for a test: real HTTP, the run's Redis, a database of its own, a clock that the test moves.
- * Limit: the clock moves what Redis' clock decides; BullMQ's delays go by the machine's.
+ * A gateway for a test: real HTTP, the run's Redis, a database of its own, a clock that the test moves. Limit: the
+ * clock affects what Redis' clock decides; BullMQ's delays follow the machine's.
  */
 import { Redis } from "ioredis";
 import { inject, onTestFinished } from "vitest";
@@ -19,12 +19,12 @@ export interface TestBroker {
   readonly clock: TestClock;
   readonly redis: Redis;
   readonly db: number;
-  /** Lines of the log, as written. */
+  /** The lines of the log. */
   readonly log: string[];
   readonly another: (options?: Partial<GatewayOptions>) => Promise<{ gateway: Gateway; url: string }>;
 }
 
-/** A database nobody else in this run uses. */
+/** A database that no other test of this run uses. */
 export async function freshDb(): Promise<number> {
   const admin = new Redis(inject("redisSocket"));
   const db = 1 + ((await admin.incr("test:databases")) % 9_999);
@@ -71,7 +71,7 @@ export async function startBroker(options: Partial<GatewayOptions> = {}): Promis
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  // The wire is what is under test: each test says what it expects there.
+  // Untyped: each test states what it expects on the wire.
   readonly body: ReturnType<typeof JSON.parse>;
 }
 
@@ -101,7 +101,7 @@ export async function request(
   return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) };
 }
 
-/** The calls that most tests make, as the operator unless told otherwise. */
+/** The calls that most tests make, as the operator unless given another token. */
 export function client(url: string, token: string | null = OPERATOR) {
   const call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
     request(url, method, path, { token, ...(body !== undefined && { body }), ...(headers && { headers }) });
@@ -138,7 +138,7 @@ export function client(url: string, token: string | null = OPERATOR) {
   };
 }
 
-/** A token for a principal, and the calls with it. */
+/** A token for a principal, and the calls with that token. */
 export async function as(url: string, principal: string) {
   const { body } = await request(url, "POST", "/v1/tokens", { body: { principal } });
   return { ...client(url, body.token), token: String(body.token), tokenId: String(body.id) };

@@ -1,7 +1,7 @@
 /**
- * A gateway in a process of its own, to be killed. Sends its port, then takes `{arm: n}`: the process ends by SIGKILL just
- * before its n-th command to Redis from then on. It runs the build, which starts in half the CPU time that the sources
- * take. Limit: started by gateway-process.ts only.
+ * A gateway in its own process, to be killed. It sends its port, then accepts `{arm: n}`: the process ends by SIGKILL
+ * just before its n-th command to Redis from then on. It runs the build, which starts in half the CPU time of the
+ * sources. gateway-process.ts starts it.
  */
 import { Redis } from "ioredis";
 import { startGateway } from "../../dist/app.js";

@@ -1,5 +1,5 @@
-// A worker in a process of its own, to be stopped: polls for every agent at once, then replies, over plain HTTP, and
-// sends what became of it. Limit: started by hand-off-silent.test.ts only. Arguments: url, token, agents (comma separated).
+// A worker in its own process, to be suspended: polls for every agent at once over plain HTTP, replies, and sends the
+// results. hand-off-silent.test.ts starts it. Arguments: url, token, agents (comma separated).
 const [, , url, token, agents] = process.argv;
 
 async function post(path, body) {

@@ -1,5 +1,5 @@
-// One part of a story in a process of its own, over plain HTTP; sends what it sees, line by line, to its parent.
-// Limit: started by approval.test.ts only. Arguments: role, url, token, and what the role wants.
+// One role of a story in its own process, over plain HTTP; sends what it sees to its parent, line by line.
+// approval.test.ts starts it. Arguments: role, url, token, and the role's own.
 const [, , role, url, token, about] = process.argv;
 const authorization = `Bearer ${token}`;
 const tell = (what) => new Promise((resolve) => process.send(what, resolve));
@@ -15,7 +15,7 @@ async function call(method, path, body) {
   return answer;
 }
 
-/** The events of a stream as they come, until it ends. */
+/** The events of a stream as they arrive, until it ends. */
 async function* stream(path) {
   const response = await fetch(`${url}${path}`, { headers: { authorization, accept: "text/event-stream" } });
   const decoder = new TextDecoder();
@@ -31,17 +31,17 @@ async function* stream(path) {
 }
 
 const ROLES = {
-  /** Delegates, watches until it is asked something, and leaves. */
+  /** Delegates, watches until a question is asked, and exits. */
   async delegator() {
     const { id } = await call("POST", "/v1/delegations", { target: "scout", task: "Deploy it" });
     await tell({ id });
     for await (const event of stream(`/v1/delegations/${id}/events`)) {
-      // The snapshot that comes first may tell of it already.
+      // The first snapshot may already contain it.
       const state = event.delegation?.state ?? event.state;
       if (state === "input_required") return tell({ left_at: state });
     }
   },
-  /** Takes the work; asks when nobody has answered yet, then sits there, or goes by the answer. */
+  /** Leases the work; asks if it has no answer yet and then hangs, else acts on the answer. */
   async agent() {
     const { leases } = await call("POST", "/v1/agents/scout/leases", { wait_seconds: 30, worker_id: about });
     const [{ lease_id, attempt, request }] = leases;
@@ -59,7 +59,7 @@ const ROLES = {
     setInterval(() => {}, 1000);
     return new Promise(() => {});
   },
-  /** Finds the one open question there is, and approves. */
+  /** Finds the one open question and approves it. */
   async approver() {
     const { delegations } = await call("GET", "/v1/delegations?target=scout&state=input_required");
     const [{ id, interrupt }] = delegations;
@@ -69,13 +69,13 @@ const ROLES = {
     });
     return tell({ answered: interrupt.id, state });
   },
-  /** Sees everything that happens, for as long as it is let. */
+  /** Prints every event until it is stopped. */
   async watcher() {
     const events = stream("/v1/events?after=0");
     await tell({ watching: true });
     for await (const { type, status, state } of events) await tell({ type, status, state });
   },
-  /** Comes back for what it delegated. */
+  /** Returns later for the result of the delegation. */
   async reader() {
     const { results } = await call("GET", "/v1/results?wait_seconds=30");
     return tell({

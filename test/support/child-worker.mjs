@@ -1,5 +1,5 @@
-// A worker in a process of its own, to be killed: leases, says how far it is, replies, over plain HTTP.
-// Limit: started by workers-killed.test.ts only. Arguments: url, token, agents (comma separated).
+// A worker in its own process, to be killed: leases, reports progress and replies over plain HTTP.
+// workers-killed.test.ts starts it. Arguments: url, token, agents (comma separated).
 const [, , url, token, agents] = process.argv;
 
 async function post(path, body) {
@@ -18,7 +18,7 @@ async function work(agent) {
     for (const lease of body.leases) {
       const path = `/v1/leases/${lease.lease_id}`;
       await post(`${path}/heartbeat`, { progress: { message: `attempt ${lease.attempt}` } });
-      // The work itself takes a while, so that a killed worker dies holding a lease.
+      // The work takes a while, so that a killed worker dies holding a lease.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 50));
       await post(`${path}/reply`, { state: "completed", text: lease.delegation.task_preview });
     }

@@ -1,4 +1,7 @@
-/** Cuts one of a gateway's connections to Redis; it comes back by itself. Limit: of every gateway on that database. */
+/**
+ * Cuts one kind of connection between gateways and Redis; gateways reconnect. Limit: cuts those of every gateway on
+ * that database.
+ */
 import type { TestBroker } from "./broker.ts";
 
 export async function cutConnection(

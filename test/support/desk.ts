@@ -1,6 +1,6 @@
 /**
- * The writer alone, on a database of its own: moves a delegation without queue or HTTP. Limit: one agent,
- * `scout`, with an attempt limit of 3.
+ * The writer alone, on a database of its own: moves a delegation without a queue or HTTP. Limit: one agent, `scout`,
+ * with an attempt limit of 3.
  */
 import { Redis } from "ioredis";
 import { inject, onTestFinished } from "vitest";
@@ -27,7 +27,7 @@ export async function openDesk(spec: unknown = {}) {
 
   const read = (id: string) => readRecord(redis, shards, id);
 
-  /** The move with everything that it asks for, as the record stands. */
+  /** The move with every parameter that it needs, for the record's current state. */
   async function command(move: MoveName, id: string): Promise<Command> {
     const record = await read(id);
     const holder = { fence: record?.fence ?? 1 };
@@ -88,7 +88,7 @@ export async function openDesk(spec: unknown = {}) {
     rejected: ["lease", "reject"],
   };
 
-  /** A new delegation in this state. */
+  /** Creates a delegation in this state. */
   async function inState(state: State, submit: Command["params"] = {}): Promise<string> {
     const id = shards.newDelegationId("scout");
     await move("submit", id, submit);

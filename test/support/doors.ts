@@ -1,6 +1,6 @@
 /**
- * Both sides of a delegation, each through a door of its own: the same few verbs, so that one story can be told through
- * all of them. Limit: what only one door can say is not here.
+ * Both sides of a delegation, each through one API: the same few verbs, so that one story can be told through all
+ * APIs. Features that only one API has are not here.
  */
 import type { Message } from "@a2a-js/sdk";
 import { Delegator } from "../../src/client/delegator.ts";
@@ -17,7 +17,7 @@ import { client, request } from "./broker.ts";
 import { callModern, type Era, mcpClient, requestModern, TASKS_CAPABILITY, toolOutput } from "./mcp.ts";
 import { until } from "./until.ts";
 
-// The wire is what is under test: each door takes from it what it needs.
+// Untyped: each API takes what it needs from the wire.
 type Json = ReturnType<typeof JSON.parse>;
 
 export interface Asked {
@@ -31,13 +31,13 @@ export interface Said {
 
 export interface Delegating {
   readonly delegate: (task: string, metadata?: Record<string, unknown>) => Promise<string>;
-  /** Once it asks. */
+  /** Resolves once the delegation asks. */
   readonly asked: (id: string) => Promise<Asked>;
-  /** To each of its requests, in their order. */
+  /** Answers each of the question's requests, in order. */
   readonly answer: (id: string, asked: Asked, said: readonly Said[]) => Promise<unknown>;
   readonly followUp: (id: string, text: string) => Promise<unknown>;
   readonly cancel: (id: string, reason?: string) => Promise<unknown>;
-  /** How it ended, and the words of its reply. */
+  /** The final state, and the text of the reply. */
   readonly ended: (id: string) => Promise<{ readonly state: string; readonly text: string }>;
 }
 
@@ -45,15 +45,15 @@ export interface Working {
   readonly lease: () => Promise<string>;
   readonly progress: (lease: string, message: string) => Promise<unknown>;
   readonly ask: (lease: string, kind: "input" | "auth", text: string) => Promise<unknown>;
-  /** Several things in one question, where the door has a form for that. */
+  /** Asks several things in one question, if the API has a form for that. */
   readonly askAll?: (lease: string, texts: readonly string[]) => Promise<unknown>;
-  /** Texts of follow-ups that have come. */
+  /** The texts of the follow-ups received so far. */
   readonly hears: (lease: string) => Promise<readonly string[]>;
   readonly complete: (lease: string, text: string, artifact?: Artifact) => Promise<unknown>;
   readonly fail: (lease: string, message: string, retryable?: boolean) => Promise<unknown>;
   readonly reject: (lease: string, message: string) => Promise<unknown>;
   readonly release: (lease: string, reason: string) => Promise<unknown>;
-  /** Why the lease is lost. */
+  /** The reason why the lease is lost. */
   readonly lost: (lease: string) => Promise<string>;
 }
 export interface Artifact {
@@ -128,7 +128,7 @@ async function a2a(url: string, token: string, binding: Binding): Promise<Delega
       const parts = said.flatMap(({ text, decision }, at) =>
         sdkMessage(text ?? "").parts.map((part) => ({
           ...part,
-          // There is no message without a part.
+          // A message needs a part.
           ...(text === undefined && { content: { $case: "data" as const, value: { decision } } }),
           metadata: isOne
             ? undefined
@@ -144,7 +144,7 @@ async function a2a(url: string, token: string, binding: Binding): Promise<Delega
       if (reason === undefined || binding.startsWith("JSON-RPC")) {
         return sdk.cancelTask({ tenant: "", id, metadata: reason ? { reason } : undefined });
       }
-      // The SDK sends no body with it, and 0.3 has none; 1.0 has.
+      // The SDK sends no body, and 0.3 has none; 1.0 has one.
       return ok(
         await request(url, "POST", `/a2a/scout/rest/tasks/${id}:cancel`, {
           token,
@@ -204,7 +204,7 @@ async function tools(url: string, token: string, era: Era): Promise<Delegating> 
 
 const TASK_STATES: Readonly<Record<string, string>> = { cancelled: "canceled", completed: "completed" };
 
-/** The Tasks extension where it has a word for it, and tools for the rest. */
+/** The Tasks extension for what it has, and tools for the rest. */
 async function tasks(url: string, token: string): Promise<Delegating> {
   const rest = await tools(url, token, "modern");
   const capabilities = { ...TASKS_CAPABILITY, elicitation: { form: {} } };
@@ -231,7 +231,7 @@ async function tasks(url: string, token: string): Promise<Delegating> {
       };
     },
     async answer(taskId, { interrupt_id, requests }, said) {
-      // One by one: they count when all are there.
+      // One by one: the question is answered when all answers have arrived.
       for (const [at, { request_id }] of requests.entries()) {
         const { text, decision } = said[at] ?? {};
         const content = { ...(text && { answer: text }), ...(decision && { decision }) };
@@ -322,7 +322,7 @@ async function workingTools(url: string, token: string, era: Era): Promise<Worki
 
 let replied = 0;
 
-/** What it says goes as an A2A Task to `/replies`; leases and heartbeats are the protocol's own. */
+/** Sends its output as an A2A Task to `/replies`; leases and heartbeats are those of the agent protocol. */
 function replies(url: string, token: string): Working {
   const own = protocol(url, token);
   const post = async (lease: string, state: string, text: string, artifact?: Artifact) => {
@@ -345,7 +345,7 @@ function replies(url: string, token: string): Working {
     ask: (lease, kind, text) => post(lease, kind === "input" ? "INPUT_REQUIRED" : "AUTH_REQUIRED", text),
     complete: (lease, text, artifact) => post(lease, "COMPLETED", text, artifact),
     fail: (lease, message, retryable = false) =>
-      // A2A has no word for trouble that passes.
+      // A2A has no retryable failure.
       retryable ? own.fail(lease, message, true) : post(lease, "FAILED", message),
     reject: (lease, message) => post(lease, "REJECTED", message),
   };

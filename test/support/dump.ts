@@ -1,6 +1,6 @@
 /**
- * The whole state of a Redis database, for before and after. Limit: times to live are left out, and so is presence,
- * which gateways write when they come to it.
+ * The whole state of a Redis database, to compare before and after. Limit: without times to live, and without
+ * presence, which gateways write at any time.
  */
 import type { Redis } from "ioredis";
 

@@ -1,7 +1,7 @@
-/** What the writer would have put into a stream, for tests that put it there themselves. */
+/** Stream entries as the writer writes them, for tests that write entries themselves. */
 import type { Entry } from "../../src/events/entry.ts";
 
-/** The field and its value, as XADD takes them. */
+/** The field and its value for XADD. */
 export function entryFields(entry: Partial<Omit<Entry, "id" | "shard">> = {}): [string, string] {
   const { type = "DELEGATION_STATUS", delegation_id = "", seq = 0, at = 0, state = "", status = "" } = entry;
   const { target = "", delegator = "", context_id = "", created_at = 0, more = "" } = entry;

@@ -10,7 +10,7 @@ export interface GatewayProcess {
   readonly url: string;
   readonly port: number;
   readonly child: ChildProcess;
-  /** Dies before its n-th command to Redis from now on. */
+  /** Makes the gateway die before its n-th command to Redis from now on. */
   readonly arm: (n: number) => Promise<void>;
   readonly isAlive: () => boolean;
   readonly kill: () => Promise<void>;
@@ -26,7 +26,7 @@ export async function startGatewayProcess(
     redis?: RedisTarget;
     logLevel?: string;
     callbackAllow?: string[];
-    /** How wrong its clock goes. */
+    /** The error of its clock. */
     clockMs?: number;
   } = {},
 ): Promise<GatewayProcess> {

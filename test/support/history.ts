@@ -1,4 +1,7 @@
-/** Checks one delegation's whole event stream against the table. Limit: reads what was stored, not what was seen. */
+/**
+ * Checks one delegation's whole event stream against the state table. Limit: reads the stored events, not those that
+ * a subscriber received.
+ */
 import { expect } from "vitest";
 import { MOVES, type Move } from "../../src/lifecycle/states.ts";
 import { isTerminal, type State, stateSchema } from "../../src/schema/delegation.ts";
@@ -30,7 +33,7 @@ const isLegal = (from: State, event: DelegationEvent): boolean =>
       (move.to.length === 0 ? event.state === from : move.to.includes(event.state)),
   );
 
-/** Gap-free from 1, one DELEGATION_SENT, every step legal, and nothing behind the one terminal event. */
+/** Numbered from 1 without a gap, one DELEGATION_SENT, every step legal, and nothing after the one final event. */
 export function checkHistory(events: readonly DelegationEvent[], expected: "finished" | "live"): void {
   expect(events.map((event) => event.seq)).toEqual(events.map((_, index) => index + 1));
   expect(new Set(events.map((event) => event.id)).size).toBe(events.length);
@@ -38,7 +41,7 @@ export function checkHistory(events: readonly DelegationEvent[], expected: "fini
   expect(events[0]?.type).toBe("DELEGATION_SENT");
   for (const [index, event] of events.entries()) {
     const before = events[index - 1];
-    // Legal steps only: above all, no lease is granted while another lives.
+    // Only legal steps: above all, no lease is granted while another one is live.
     if (before)
       expect([before.state, event.type, event.status, isLegal(before.state, event)]).toContain(true);
   }

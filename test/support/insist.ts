@@ -1,4 +1,7 @@
-/** Sends again what came to nothing: a lost connection, a 503. Limit: safe to repeat is what the caller sends. */
+/**
+ * Repeats a call that failed because of a lost connection or a 503. The caller must only pass calls that are safe to
+ * repeat.
+ */
 import type { Answer } from "./broker.ts";
 import { until } from "./until.ts";
 

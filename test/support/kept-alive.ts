@@ -1,6 +1,6 @@
 /**
- * A quick client for tests of many requests: connections that are kept, no fetch between. Limit: it waits for every
- * answer whole, and gives no headers.
+ * A fast client for tests with many requests: persistent connections without fetch. Limit: it reads each answer
+ * whole, and returns no headers.
  */
 import { Pool } from "undici";
 import { onTestFinished } from "vitest";

@@ -1,4 +1,7 @@
-/** What delegators keep: as the broker counts it, and as the records say. Limit: scans, so nothing may move meanwhile. */
+/**
+ * The memory that delegators use: as the broker counts it, and as the sum over the records. Limit: scans, so nothing
+ * may move meanwhile.
+ */
 import type { Redis } from "ioredis";
 
 export interface Kept {

@@ -1,9 +1,12 @@
-/** Loses tickets, as a Redis that forgot a write or a hand in BullMQ's keys would. Limit: of what waits. */
+/**
+ * Deletes tickets, as a Redis that lost a write would, or a person who edits BullMQ's keys. Limit: only tickets of
+ * waiting delegations.
+ */
 import type { Broker } from "../../src/engine/broker.ts";
 
 type Losing = Pick<Broker, "redis" | "shards" | "tickets">;
 
-/** Takes the ticket of a waiting delegation out of its queue, whatever state it is in there; false if none waits. */
+/** Removes the ticket of a waiting delegation from its queue, in any state; false if there is none. */
 export async function loseTicket({ redis, shards, tickets }: Losing, id: string): Promise<boolean> {
   const key = keysOf(shards, id).delegation(id);
   const [state, target, ticket] = await redis.hmget(key, "state", "target", "ticket");
@@ -12,7 +15,7 @@ export async function loseTicket({ redis, shards, tickets }: Losing, id: string)
   return true;
 }
 
-/** Makes the next sweep look for the ticket, however long it has been looking in vain. */
+/** Makes the next sweep check the ticket, however long its check was postponed. */
 export async function lookSoon({ redis, shards }: Losing, id: string): Promise<void> {
   const keys = keysOf(shards, id);
   await redis.hset(keys.delegation(id), "check_at", "1");

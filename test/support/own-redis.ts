@@ -1,4 +1,4 @@
-/** A Redis that a test may stop and kill: the embedded one, in a directory of its own. Limit: a second to start. */
+/** An embedded Redis in its own directory, which a test may stop and kill. Limit: takes a second to start. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { type EmbeddedRedis, startEmbedded } from "../../src/redis/embedded.ts";
 import { testRedisBinary } from "./redis-server.ts";
 
 export interface OwnRedis {
-  /** What startGateway takes. */
+  /** The value that startGateway expects. */
   readonly target: { readonly socket: string; readonly password: string };
   readonly redis: Redis;
   readonly embedded: EmbeddedRedis;
@@ -33,7 +33,7 @@ export async function startOwnRedis(fsync: "always" | "everysec" = "always"): Pr
     process.kill(pid, name);
   };
   onTestFinished(async () => {
-    // A stopped one would not hear that it shall end.
+    // A stopped process would not receive the order to end.
     if (embedded.pid() !== undefined) signal("SIGCONT");
     redis.disconnect();
     await embedded.stop();

@@ -38,7 +38,7 @@ export function errand(
     env: { ...Object.fromEntries(clean), ...env },
     stdio: "pipe",
   });
-  // It need not read it.
+  // The program need not read its stdin.
   child.stdin.on("error", () => undefined);
   child.stdin.end(input);
   const text = { out: "", err: "" };
@@ -66,7 +66,7 @@ export function errand(
   };
 }
 
-/** A broker with an embedded Redis, ready. */
+/** Starts a broker with an embedded Redis, and waits until it is ready. */
 export async function serveIn(cwd: string, env: Record<string, string> = {}) {
   const run = errand(cwd, ["serve"], { ERRAND_PORT: "0", ...env });
   await until(() => run.stderr().includes("errand is ready at") || !run.isRunning(), {

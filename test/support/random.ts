@@ -1,6 +1,6 @@
 /** Seeded random numbers: the same seed gives the same numbers. Limit: not for secrets. */
 
-/** From 0 to below 1. */
+/** A number from 0 to below 1. */
 export function mulberry32(seed: number): () => number {
   let state = seed;
   return () => {
@@ -11,7 +11,7 @@ export function mulberry32(seed: number): () => number {
   };
 }
 
-/** Whole numbers below a bound. */
+/** Whole numbers below a limit. */
 export function randomOf(seed: number): (below: number) => number {
   const next = mulberry32(seed);
   return (below) => Math.floor(next() * below);

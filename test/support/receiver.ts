@@ -1,4 +1,4 @@
-/** An endpoint that callbacks come to: keeps what it got, answers as told. */
+/** An endpoint for callbacks: stores the calls, and answers with the given status. */
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { onTestFinished } from "vitest";
 

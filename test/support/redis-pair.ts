@@ -1,4 +1,4 @@
-/** A master and its replica, to be switched over. Limit: no password; the two speak over loopback. */
+/** A master and its replica, for fail-over. Limit: no password; they communicate over loopback. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ export interface Server {
   readonly redis: Redis;
 }
 
-/** A Redis of its own on a unix socket and a loopback port, on tmpfs or disk. */
+/** A Redis on a unix socket and a loopback port, with its data on tmpfs or disk. */
 export async function startServer(more: readonly string[] = [], directory?: string): Promise<Server> {
   const dir = directory ?? (await mkdtemp(join(tmpdir(), "errand-redis-")));
   const socket = join(dir, "redis.sock");
@@ -52,7 +52,7 @@ function freePort(): Promise<number> {
 export interface Pair {
   readonly master: Server;
   readonly replica: Server;
-  /** The replica becomes the master, and the master its replica. */
+  /** Makes the replica the master, and the master its replica. */
   readonly failOver: () => Promise<void>;
 }
 
@@ -69,7 +69,7 @@ export async function startPair(): Promise<Pair> {
     master,
     replica,
     async failOver() {
-      // All that was acknowledged is there: what asynchronous replication loses is not under test.
+      // Everything acknowledged is on the replica: losses of asynchronous replication are not under test.
       await until(async () => {
         const offset = (info: string, name: string) => new RegExp(`${name}:(\\d+)`).exec(info)?.[1];
         const ahead = offset(await master.redis.info("replication"), "master_repl_offset");

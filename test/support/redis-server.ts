@@ -1,6 +1,6 @@
 /**
- * Vitest's global setup: one private Redis for the whole run, found as `errand serve` finds it, dying with vitest.
- * Limit: shared by all files, so each test keeps to keys of its own.
+ * Vitest's global setup: one private Redis for the whole run, found as `errand serve` finds it, which ends with
+ * vitest. Limit: all files share it, so each test needs keys of its own.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";

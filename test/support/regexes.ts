@@ -14,13 +14,13 @@ export interface Found {
 
 export interface Regexes {
   readonly literals: readonly Found[];
-  /** Files that make one at run time. */
+  /** Files that build regular expressions at run time. */
   readonly made: readonly string[];
 }
 
 const literalSchema = z.object({ pattern: z.string(), flags: z.string() });
 
-/** `RegExp` as it is called, with `new` or without. */
+/** Whether a node calls `RegExp`, with or without `new`. */
 function makesOne(node: object): boolean {
   if (!("callee" in node)) return false;
   const { callee } = node;

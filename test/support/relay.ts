@@ -1,11 +1,11 @@
 /**
- * Stands between an agent and a gateway: keeps what was said, and misbehaves when told to. Limit: bodies are read
- * whole in both directions, so it is no place for streams.
+ * An HTTP proxy between an agent and a gateway that records calls and injects faults. Limit: it reads bodies whole in
+ * both directions, so it cannot carry streams.
  */
 import { createServer, request as httpRequest, type IncomingMessage } from "node:http";
 import { onTestFinished } from "vitest";
 
-// The wire is what is under test: each test says what it expects there.
+// Untyped: each test states what it expects on the wire.
 type Json = ReturnType<typeof JSON.parse>;
 
 export interface Said {
@@ -14,15 +14,18 @@ export interface Said {
   readonly body: Json;
   /** Milliseconds by the monotonic clock. */
   readonly askedAt: number;
-  /** What the one who asked was told; absent while it waits and when it was cut. */
+  /** The status that the client received; absent while it waits, and when it was cut. */
   status?: number;
   answer?: Json;
   answeredAt?: number;
-  /** The one who asked left before it was answered. */
+  /** True if the client left before the answer. */
   left?: true;
 }
 
-/** `cut`: the call never arrives · `deaf`: it arrives, the answer is cut · `hang`: it never arrives, nothing is said. */
+/**
+ * `cut`: the call never arrives · `deaf`: it arrives, its answer is cut · `hang`: it never arrives and gets no
+ * answer.
+ */
 type Fault =
   | "cut"
   | "deaf"
@@ -32,11 +35,11 @@ type Fault =
 export interface Relay {
   readonly url: string;
   readonly said: Said[];
-  /** Calls whose path ends so, in order. */
+  /** The calls whose path ends with this text, in order. */
   readonly to: (ending: string) => Said[];
-  /** Asked at each call. */
+  /** Chooses the fault of each call. */
   fault: (call: Said) => Fault | undefined;
-  /** Asked before each answer is passed on. */
+  /** Called before each answer is passed on. */
   answering: (call: Said, answer: Json) => Promise<Json>;
 }
 

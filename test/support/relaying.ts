@@ -1,4 +1,7 @@
-/** The relay over the library, in this process: what `errand relay` does. Limit: to be killed, it is run as a program. */
+/**
+ * The relay with the library, in this process, as `errand relay` runs it. Tests that kill the relay start the program
+ * instead.
+ */
 import { onTestFinished } from "vitest";
 import { cancelOrphanedTasks } from "../../src/cli/relay/orphaned-tasks.ts";
 import { toOutcome, toPort } from "../../src/cli/relay/port.ts";
@@ -79,7 +82,7 @@ export async function setupRelay(
   return { ...broker, server, api, relayed, ...watching(api) };
 }
 
-/** Delegating to `remote`, and waiting for what becomes of it. */
+/** Delegates to `remote`, and waits for the result. */
 export function watching(api: ReturnType<typeof client>) {
   const delegate = async (task: string, more = {}): Promise<string> =>
     (await api.delegate("remote", { task, ...more })).body.id;

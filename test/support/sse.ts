@@ -1,4 +1,4 @@
-/** Reads a stream of server-sent events over a raw fetch. Limit: no reconnect; that is the client library's. */
+/** Reads a stream of server-sent events with fetch. Limit: it does not reconnect; the library does. */
 import { createParser } from "eventsource-parser";
 import { OPERATOR } from "./broker.ts";
 import { until } from "./until.ts";
@@ -36,7 +36,7 @@ export async function openStream(
     try {
       for await (const chunk of response.body ?? []) parser.feed(decoder.decode(chunk, { stream: true }));
     } catch {
-      // Cut, by us or by the broker.
+      // Cut, by the test or by the broker.
     }
     open = false;
   })();

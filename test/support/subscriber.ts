@@ -4,19 +4,19 @@ import { openStream, type Stream } from "./sse.ts";
 import { until } from "./until.ts";
 
 export interface Subscriber {
-  /** Everything that came, over all connections, in order. */
+  /** All events received, over all connections, in order. */
   readonly events: Stream["events"];
-  /** Streams that were opened. */
+  /** The number of streams opened so far. */
   readonly opened: () => number;
   readonly isOpen: () => boolean;
   /** The newest cursor. */
   readonly cursor: () => string;
-  /** Cuts the stream that is open. */
+  /** Cuts the open stream. */
   readonly cut: () => void;
   readonly stop: () => Promise<void>;
 }
 
-/** From the beginning; `urls` are taken in turn, one for each stream. */
+/** Starts at the beginning; each new stream uses the next of `urls`. */
 export function subscribe(urls: readonly string[], token: string): Subscriber {
   const events: Stream["events"] = [];
   let opened = 0;

@@ -36,10 +36,10 @@ export async function bullmq(redis: Redis) {
   return { queue, backend };
 }
 
-/** What only BullMQ's Worker, its QueueEvents and jobs without an id of their own need. */
+/** Keys that only BullMQ's Worker, its QueueEvents and jobs without an id need. */
 export const FOR_OTHERS = ["id", "events", "marker"].map((name) => `${QUEUE}:${name}`);
 
-/** A database as text, whatever the time was. */
+/** A database as text, without instants. */
 export async function comparable(redis: Redis, without: readonly string[]): Promise<string> {
   return (await exact(redis, without))
     .replaceAll(/\d{13}-\d+/g, "<id>")
@@ -47,12 +47,13 @@ export async function comparable(redis: Redis, without: readonly string[]): Prom
     .replaceAll(/\b\d{16,}\b/g, "<due>");
 }
 
-/** A database as text, without BullMQ's name for itself. */
+/** A database as text, without BullMQ's name of itself. */
 export async function exact(redis: Redis, without: readonly string[]): Promise<string> {
   const state = await dump(redis);
   for (const key of without) delete state[key];
   for (const [key, fields] of Object.entries(state)) {
-    // Neither a hash's fields nor an object's members have an order; who names the time has it among the options.
+    // The order of a hash's fields and an object's members is irrelevant. A caller that passes the time has it among
+    // the options.
     if (!fields || Array.isArray(fields) || typeof fields !== "object") continue;
     const { timestamp: _, ...opts } = JSON.parse("opts" in fields ? String(fields.opts) : "{}");
     state[key] = [...Object.entries({ ...fields, opts: null }).sort(), ...Object.entries(opts).sort()];

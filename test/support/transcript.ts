@@ -1,17 +1,17 @@
 /**
- * Runs the shell transcripts of a document and compares what is printed: commands stand behind `$ ` (and go on behind
- * `> `) in fenced `console` blocks, one shell for all. Limit: an answer is JSON, then an `HTTP nnn` line; everything
- * else is compared as text.
+ * Runs the shell transcripts of a document and compares what is printed. Commands follow `$ ` (continued after `> `) in
+ * fenced `console` blocks; one shell runs them all. Limit: an answer is JSON, then an `HTTP nnn` line; everything else
+ * is compared as text.
  *
- * Marks in what is expected: `"dlg_…"` is any string that begins so; `"…"` is any value; a member `"…": "…"` stands
- * for members that are not shown. In a command, `dlg_…` is what that mark stood for most recently.
+ * Marks in the expected text: `"dlg_…"` is any string that begins with `dlg_`; `"…"` is any value; a member
+ * `"…": "…"` stands for members that are not shown. In a command, `dlg_…` is the last text that matched this mark.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { onTestFinished } from "vitest";
 
 export interface Step {
-  /** Of the command in the document, from 1. */
+  /** The line of the command in the document, from 1. */
   readonly line: number;
   readonly command: string;
   readonly expected: string;
@@ -36,7 +36,7 @@ export function parseTranscripts(markdown: string): Step[] {
   return steps.map(({ expected, ...step }) => ({ ...step, expected: expected.join("\n").trim() }));
 }
 
-/** What differs, one line each. `said` collects what marks stood for. */
+/** The differences, one per line. `said` collects the texts that matched marks. */
 export function differences(
   expected: unknown,
   actual: unknown,
@@ -69,7 +69,7 @@ export function differences(
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Compares what a command printed with what the document shows. */
+/** Compares the output of a command with the document. */
 export function compare(expected: string, printed: string, said: Map<string, string>): string[] {
   const [wanted, got] = [split(expected), split(printed)];
   if (wanted.json === undefined || got.json === undefined || wanted.status !== got.status) {
@@ -83,7 +83,7 @@ function split(text: string): { json?: string | undefined; status?: string | und
   return { json: found?.groups?.json, status: found?.groups?.status };
 }
 
-/** One bash for all commands; its standard error counts as printed. */
+/** One bash for all commands; it mixes standard error into the output. */
 export async function openShell(cwd: string): Promise<(command: string) => Promise<string>> {
   const shell = spawn("bash", ["--noprofile", "--norc"], { cwd, stdio: ["pipe", "pipe", "ignore"] });
   await once(shell, "spawn");
@@ -117,7 +117,7 @@ export async function openShell(cwd: string): Promise<(command: string) => Promi
   };
 }
 
-/** `command` with what its marks stand for. */
+/** `command` with its marks replaced. */
 export function filled({ command, line }: Step, said: ReadonlyMap<string, string>): string {
   return command.replaceAll(MARK, (mark) => {
     const value = said.get(mark);

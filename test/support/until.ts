@@ -1,7 +1,7 @@
-/** Waits for a condition instead of a time. Limit: polls every 10 ms, so it tells nothing about order below that. */
+/** Waits for a condition instead of a time. Limit: checks every 10 ms, so it cannot show the order of faster events. */
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Resolves with the first answer that is neither null, undefined nor false; a throwing probe is asked again. */
+/** Resolves with the first result that is not null, undefined or false; a probe that throws is called again. */
 export async function until<T>(
   probe: () => T | Promise<T>,
   options: { readonly timeoutMs?: number; readonly what?: string } = {},
