@@ -36,7 +36,7 @@ const defect = (
 /** By the rule that finds it. */
 export const DEFECTS: Record<RuleName, Defect> = {
   lost: defect(
-    "forgets what is finished after 1.5 s",
+    "deletes finished delegations after 1.5 s",
     "lifecycle/assemble.js",
     /" \+ cmd\.retention_ms"/,
     '" + 1500"',
@@ -61,7 +61,7 @@ export const DEFECTS: Record<RuleName, Defect> = {
     { deed: "silent" },
   ),
   uncanceled: defect(
-    "says canceled and does nothing",
+    "answers canceled without canceling",
     "engine/delegations/cancel.js",
     /move: "cancel"/,
     'move: "follow_up"',
@@ -74,13 +74,13 @@ export const DEFECTS: Record<RuleName, Defect> = {
   ),
   "two-ends": defect("cancels what is finished", "lifecycle/states.js", /(cancel: \{\s+from: )LIVE/, "$1ANY"),
   "illegal-move": defect(
-    "calls a lease by another name",
+    "stores the events of leases under another name",
     `${LUA}/main.lua`,
     /record\.ticket, rule\.status or ''/,
     "record.ticket, rule.status == 'leased' and 'taken' or rule.status or ''",
   ),
   fork: defect(
-    "shows an event now so, now otherwise",
+    "shows an event differently at random",
     "events/entry.js",
     /const at = toInstant\(entry\.at\)/,
     "const at = toInstant(entry.at + (Math.random() < 0.2 ? 1 : 0))",
@@ -104,7 +104,7 @@ export const DEFECTS: Record<RuleName, Defect> = {
     'if ("reset" in event || Math.random() < 0.05)',
   ),
   "foreign-read": defect(
-    "lets everybody see everything",
+    "shows everything to every principal",
     "engine/access/access.js",
     /if \(seesAll\(principal\)\)/,
     "if (true)",
@@ -117,27 +117,27 @@ export const DEFECTS: Record<RuleName, Defect> = {
     { deed: "release" },
   ),
   "stale-lease": defect(
-    "takes any lease for the living one",
+    "accepts calls on any lease",
     `${LUA}/guards.lua`,
     /record\.state == 'working' and record\.fence == cmd\.fence/,
     "record.state == 'working'",
     { deed: "late", faults: [], rate: 6 },
   ),
   "two-replies": defect(
-    "takes a repeated reply for a new one",
+    "accepts a repeated reply as a new one",
     "engine/leases/reply.js",
     /outcome: "duplicate", record/,
     'outcome: "matched", record',
     { deed: "twice" },
   ),
   "lost-reply": defect(
-    "keeps no reply",
+    "stores no reply",
     `${LUA}/main.lua`,
     /if not rule\.event_only then/,
     "if not rule.event_only and move ~= 'complete' then",
   ),
   mismatch: defect(
-    "shows at each gateway something else",
+    "shows something else at each gateway",
     "lifecycle/record.js",
     /this\.task_preview(?=})/,
     "JSON.stringify(String(process.pid))",
@@ -160,19 +160,19 @@ export const DEFECTS: Record<RuleName, Defect> = {
     '.sign(id, now, body + " ")',
   ),
   undelivered: defect(
-    "calls nobody back",
+    "makes no callbacks",
     `${LUA}/pending.lua`,
     /calls_back = record\.callbacks ~= 2 and/,
     "calls_back = false and",
   ),
   "a2a-order": defect(
-    "repeats on an A2A stream",
+    "repeats events on an A2A stream",
     "doors/a2a/bindings/stream.js",
     /yield \{ json: JSON\.stringify\(step\.value\) \};/,
     "{ $& $& }",
   ),
   "internal-error": defect(
-    "fails at reading now and then",
+    "fails reads at random",
     "engine/delegations/read.js",
     /if \(!record\)/,
     'if (Math.random() < 0.1) throw new TypeError("broken on purpose");\n    $&',

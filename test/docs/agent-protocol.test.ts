@@ -113,8 +113,8 @@ describe("the tables agree with the code", () => {
 
 test.each([
   ["another value", '{"a": 1}', '{"a": 2}', [".a: expected 1, got 2"]],
-  ["a member too many", '{"a": 1}', '{"a": 1, "b": 2}', [".b: not in the document"]],
-  ["a member too few", '{"a": 1, "…": "…"}', '{"b": 2}', [".a: expected 1, got undefined"]],
+  ["an additional member", '{"a": 1}', '{"a": 1, "b": 2}', [".b: not in the document"]],
+  ["a missing member", '{"a": 1, "…": "…"}', '{"b": 2}', [".a: expected 1, got undefined"]],
   ["another beginning", '{"a": "dlg_…"}', '{"a": "lse_1"}', ['.a: expected "dlg_…", got "lse_1"']],
   ["another length", "[1]", "[1, 2]", ["the answer: expected [1], got [1,2]"]],
   ["another status", "{}\nHTTP 200", "{}\nHTTP 201", ["expected:\n{}\nHTTP 200\ngot:\n{}\nHTTP 201"]],

@@ -157,7 +157,7 @@ describe("the agent in Python", () => {
     expect(elsewhere.said).toEqual([]);
   });
 
-  conforms([4, 7], "starts nothing that it does not hold any more", async () => {
+  conforms([4, 7], "does not start work whose lease is lost", async () => {
     const { relay, start, delegate, ended, admin } = await setup();
     const id = await delegate("never begun");
     relay.answering = async ({ path }, answer) => {
@@ -193,7 +193,7 @@ describe("the agent in Python", () => {
     },
   );
 
-  conforms([5, 12], "makes plain heartbeats while the broker takes no call that waits", async () => {
+  conforms([5, 12], "sends plain heartbeats while the broker refuses held ones", async () => {
     const { relay, start, delegate, ended } = await setup({
       spec: { limits: { lease_seconds: 2 } },
       options: { sweepEveryMs: 50 },
@@ -207,7 +207,7 @@ describe("the agent in Python", () => {
     expect(await ended(id)).toMatchObject({ state: "completed", attempt: 1 });
   });
 
-  conforms([10], "does not repeat what the delegation has no room for, and still replies", async () => {
+  conforms([10], "does not repeat an artifact beyond the delegation's limit, and still replies", async () => {
     const { relay, start, delegate, ended } = await setup();
     const id = await delegate("one line");
     const full = { code: "limit_reached", details: { limit: "delegation_events", maximum: 10_000 } };
@@ -218,7 +218,7 @@ describe("the agent in Python", () => {
     expect(relay.to("/artifacts")).toHaveLength(1);
   });
 
-  conforms([7], "stops when the delegator cancels, and goes on with other work", async () => {
+  conforms([7], "stops when the delegator cancels, and continues with other work", async () => {
     const { relay, start, delegate, ended, admin } = await setup();
     const id = await delegate("first\nsecond");
     const agent = start("--pause", "1");
@@ -235,7 +235,7 @@ describe("the agent in Python", () => {
     expect(calls.map(({ path }) => path).join()).not.toMatch(/reply|release/);
   });
 
-  conforms([7, 16], "stops when the lease is lost for a reason that it does not know", async () => {
+  conforms([7, 16], "stops when the lease is lost for an unknown reason", async () => {
     const { relay, start, delegate } = await setup();
     const id = await delegate("one line");
     onNth(
@@ -249,7 +249,7 @@ describe("the agent in Python", () => {
     expect(relay.to("/reply")).toEqual([]);
   });
 
-  conforms([7], "is told late when another has its work, and changes nothing", async () => {
+  conforms([7], "replies late after another worker has the work, and changes nothing", async () => {
     const { relay, start, delegate, ended, admin, clock, gateway } = await setup({
       spec: { backoff: { initial_ms: 0 } },
     });
@@ -278,7 +278,7 @@ describe("the agent in Python", () => {
     expect(relay.to("/reply")).toEqual([]);
   });
 
-  conforms([9, 12], "repeats a reply until it is answered, no sooner than it is told to", async () => {
+  conforms([9, 12], "repeats a reply until it is answered, no sooner than Retry-After", async () => {
     const { relay, start, delegate, ended } = await setup();
     const id = await delegate("one");
     const faults = ["deaf", { status: 503, headers: { "retry-after": "1" } }] as const;
@@ -292,7 +292,7 @@ describe("the agent in Python", () => {
     expect((await ended(id)).state).toBe("completed");
   });
 
-  conforms([10], "says failed when its reply is refused", async () => {
+  conforms([10], "replies failed when its reply is refused", async () => {
     const { relay, start, delegate, ended } = await setup();
     const id = await delegate("one");
     onNth(relay, "/reply", { status: 413, body: { code: "payload_too_large", detail: "too large" } });
@@ -301,7 +301,7 @@ describe("the agent in Python", () => {
     expect(relay.to("/reply").map(({ body }) => body.state)).toEqual(["completed", "failed"]);
   });
 
-  conforms([11], "sends an artifact whole after a chunk that it does not know arrived", async () => {
+  conforms([11], "sends the whole artifact after a chunk with an unknown outcome", async () => {
     const { relay, start, delegate, ended } = await setup();
     const id = await delegate("a\nb c\nd e f");
     onNth(relay, "/artifacts", "deaf", 2);
@@ -318,7 +318,7 @@ describe("the agent in Python", () => {
     ]);
   });
 
-  conforms([17, 18], "asks, and goes on in another process when it is answered", async () => {
+  conforms([17, 18], "asks, and continues in another process after the answer", async () => {
     const { relay, start, delegate, ended, admin } = await setup();
     const id = await delegate("how many\nare these");
     // First the call is lost, then its answer; the held heartbeat reports the loss sooner than a third try would.
@@ -346,7 +346,7 @@ describe("the agent in Python", () => {
     expect(relay.to("/interrupt")).toHaveLength(asked);
   });
 
-  conforms([17], "goes on at once when what it asks was answered before", async () => {
+  conforms([17], "continues at once if the question was answered before", async () => {
     const { relay, start, delegate, ended, admin } = await setup();
     const id = await delegate("how many");
     const [lease] = (await admin.lease("scout")).body.leases;
@@ -363,7 +363,7 @@ describe("the agent in Python", () => {
     expect(relay.to("/interrupt")).toMatchObject([{ answer: { interrupt_id } }]);
   });
 
-  conforms([18, 19], "takes follow-ups once each, also those that another worker had", async () => {
+  conforms([18, 19], "acts once on each follow-up, also on those that another worker received", async () => {
     const { relay, start, delegate, ended, admin } = await setup();
     const id = await delegate("one\ntwo");
     await admin.call("POST", `/v1/delegations/${id}/messages`, { text: "and three" });
@@ -387,7 +387,7 @@ describe("the agent in Python", () => {
     expect(new Set(seen)).toEqual(new Set(history.map(({ messageId }: { messageId: string }) => messageId)));
   });
 
-  conforms([12, 13], "bears a gateway that goes and comes back, at work and waiting", async () => {
+  conforms([12, 13], "survives the restart of a gateway, working and waiting", async () => {
     const { gateway, another, relay, start, delegate, ended } = await setup();
     const atWork = start("--pause", "3");
     const id = await delegate("one line");
@@ -423,7 +423,7 @@ describe("the agent in Python", () => {
     expect(relay.said).toHaveLength(1);
   });
 
-  conforms([15], "gives its work back when it is told to stop", async () => {
+  conforms([15], "releases its work when it is told to stop", async () => {
     const { relay, start, delegate, admin } = await setup();
     const id = await delegate("one line");
     const agent = start("--pause", SLOW);
@@ -437,7 +437,7 @@ describe("the agent in Python", () => {
     await second.heard(`${id} completed`);
   });
 
-  conforms([15], "leaves its poll when it is told to stop", async () => {
+  conforms([15], "closes its poll when it is told to stop", async () => {
     const { gateway, start } = await setup();
     const agent = start();
     await until(() => gateway.broker.polls.waiting("scout") === 1, { what: "a parked poll" });

@@ -24,7 +24,7 @@ describe("counting", () => {
     ["a comment that never ends", "a.ts", "x();\n/* one\ntwo\n", [3, 1, 2]],
     ["Lua", "a.lua", "-- one\n--[[ two\nthree ]] local a = '--'\n", [3, 1, 2]],
     ["an empty file", "a.ts", "", [0, 0, 0]],
-    ["Windows' line ends", "a.ts", "a();\r\n\r\n// b\r\n", [3, 1, 1]],
+    ["Windows line endings", "a.ts", "a();\r\n\r\n// b\r\n", [3, 1, 1]],
   ])("%s", async (_what, name, text, [lines, code, comments]) => {
     const { files } = await survey(await repository({ [name]: text }), ".");
     expect(files).toEqual([{ path: name, lines, code, comments }]);

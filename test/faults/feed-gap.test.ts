@@ -14,7 +14,7 @@ const MISSED = 5;
 /** What happens to the shard's short stream while the gateway is away; the feeds keep its events. */
 const MEANWHILE: Record<string, (redis: Redis) => Promise<unknown>> = {
   "nothing happens": async () => {},
-  "the stream is trimmed past where it stood": (redis) => redis.xtrim(STREAM, "MAXLEN", 1),
+  "the stream is trimmed past the feed's position": (redis) => redis.xtrim(STREAM, "MAXLEN", 1),
   "the stream goes back in time": (redis) => redis.del(STREAM),
 };
 

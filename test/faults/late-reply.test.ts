@@ -12,7 +12,7 @@ const LATE = {
   failed: { state: "failed", text: "too late" },
   "failed, retryable": { state: "failed", error: { code: "busy", message: "late", retryable: true } },
   rejected: { state: "rejected", text: "too late" },
-  "completed, asking for the next": { ...DONE, next: { wait_seconds: 0 } },
+  "completed, with next": { ...DONE, next: { wait_seconds: 0 } },
 };
 
 /** The same through /replies, as from agents that only speak A2A. */
@@ -22,7 +22,7 @@ const A2A: Record<string, (id: string, lease: string) => unknown> = {
     ...task("completed"),
     metadata: { lease_id },
   }),
-  "a task at work, by the lease": (_id, lease) => ({ jsonrpc: "2.0", id: lease, result: task("working") }),
+  "a working task, by the lease": (_id, lease) => ({ jsonrpc: "2.0", id: lease, result: task("working") }),
   "a question, by the lease": (_id, lease) => ({ jsonrpc: "2.0", id: lease, result: task("input-required") }),
   "a canceled task, by the lease": (_id, lease) => ({ jsonrpc: "2.0", id: lease, result: task("canceled") }),
   "an error, by the lease": (_id, lease) => ({

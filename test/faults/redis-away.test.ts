@@ -79,7 +79,7 @@ function ask(url: string, own: string, lease: string, token: string, key: string
     "lease at once": () => api.lease("idle", { wait_seconds: 0 }),
     heartbeat: () => agent.heartbeat(lease),
     progress: () => agent.heartbeat(lease, { progress: { message: key } }),
-    "make a token": () => api.call("POST", "/v1/tokens", { principal: "caller:bob" }),
+    "create a token": () => api.call("POST", "/v1/tokens", { principal: "caller:bob" }),
     "events as JSON": () => api.call("GET", "/v1/events", undefined, JSON_ONLY),
     "events of one": () => api.events(own),
     stream,

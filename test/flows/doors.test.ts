@@ -41,7 +41,7 @@ const STORIES: Readonly<Record<string, Story>> = {
     says: "Bonjour",
     events: ["queued", "leased", "interrupted", "answered", "leased", "DELEGATION_COMPLETE"],
   },
-  "asked several things at once": {
+  "asked several questions at once": {
     async tell(caller, agent) {
       const id = await caller.delegate("plan");
       await agent.askAll?.(await agent.lease(), ["Where to?", "Shall I book?", "Shall I pay?"]);
@@ -78,7 +78,7 @@ const STORIES: Readonly<Record<string, Story>> = {
     ends: "rejected",
     events: ["queued", "leased", "interrupted", "answered", "leased", "DELEGATION_FAILED"],
   },
-  "told something more while at work": {
+  "sent a follow-up while working": {
     async tell(caller, agent) {
       const id = await caller.delegate("paint");
       const lease = await agent.lease();
@@ -91,7 +91,7 @@ const STORIES: Readonly<Record<string, Story>> = {
     says: "painted blue",
     events: ["queued", "leased", "message", "DELEGATION_COMPLETE"],
   },
-  "failed for now, then completed": {
+  "failed, retried, then completed": {
     async tell(caller, agent) {
       const id = await caller.delegate("fetch");
       await agent.fail(await agent.lease(), "the line is busy", true);
@@ -102,7 +102,7 @@ const STORIES: Readonly<Record<string, Story>> = {
     says: "fetched",
     events: ["queued", "leased", "retrying", "leased", "DELEGATION_COMPLETE"],
   },
-  "put back, then failed": {
+  "released, then failed": {
     async tell(caller, agent) {
       const id = await caller.delegate("lift");
       await agent.release(await agent.lease(), "not my shift");
@@ -121,7 +121,7 @@ const STORIES: Readonly<Record<string, Story>> = {
     ends: "canceled",
     events: ["queued", "DELEGATION_FAILED"],
   },
-  "canceled at work": {
+  "canceled while working": {
     async tell(caller, agent) {
       const id = await caller.delegate("stop me");
       const lease = await agent.lease();

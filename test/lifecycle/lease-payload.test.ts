@@ -6,14 +6,14 @@ const text = (value: string) => ({ parts: [{ text: value }] });
 
 test.each([
   ["plain", text("do it")],
-  ["ends like ours", text('"delegation_id":"dlg_0_x"}}')],
-  ["ends like ours, escaped", text('\\"delegation_id\\":\\"dlg_0_x\\"}}')],
+  ["ends like a stored message", text('"delegation_id":"dlg_0_x"}}')],
+  ["ends like a stored message, escaped", text('\\"delegation_id\\":\\"dlg_0_x\\"}}')],
   ["beyond ASCII", text("\u2028 \ud83d\ude00 \u0000 \u00e9")],
   ["large", text("x}}".repeat(200_000))],
   ["ids within parts", { parts: [{ data: { taskId: "t", contextId: "c", lease_id: "l" } }] }],
   ["ids of its own", { ...text("a"), taskId: "old", contextId: "ctx_own" }],
-  ["a lease that is not", { ...text("a"), metadata: { lease_id: "forged", other: { lease_id: "kept" } } }],
-  ["a delegation that is not", { ...text("a"), metadata: { delegation_id: "forged", z: 1 } }],
+  ["a forged lease_id", { ...text("a"), metadata: { lease_id: "forged", other: { lease_id: "kept" } } }],
+  ["a forged delegation_id", { ...text("a"), metadata: { delegation_id: "forged", z: 1 } }],
 ])("%s", async (_, message) => {
   const { url } = await startBroker();
   const api = client(url);

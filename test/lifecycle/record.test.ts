@@ -57,11 +57,11 @@ const OF_A_REPLY = ["closed_by", "reply_hash"];
 
 test.each<[string, readonly MoveName[], readonly string[]]>([
   ["it was released", ["lease", "release"], OF_A_LEASE],
-  ["it asks something", ["lease", "interrupt"], OF_A_LEASE],
+  ["it asks a question", ["lease", "interrupt"], OF_A_LEASE],
   ["it is finished", ["lease", "complete"], OF_A_LEASE],
   ["it was answered", ["lease", "interrupt", "answer"], OF_A_QUESTION],
-  ["it was canceled while it asked something", ["lease", "interrupt", "cancel"], OF_A_QUESTION],
-  ["somebody else took it", ["lease", "interrupt", "answer", "lease"], OF_A_REPLY],
+  ["it was canceled with an open question", ["lease", "interrupt", "cancel"], OF_A_QUESTION],
+  ["another worker leased it", ["lease", "interrupt", "answer", "lease"], OF_A_REPLY],
 ])("a record keeps no field of an earlier state when %s", async (_, moves, gone) => {
   const { redis, clock, move, inState } = await openDesk();
   const id = await inState("submitted");

@@ -10,8 +10,8 @@ const take = new Script(
 
 test.each([
   ["at once", 0, false, FOR_OTHERS],
-  ["at once, into a queue that somebody gave a concurrency", 0, true, []],
-  ["for later", 60_000, false, []],
+  ["at once, into a queue with a concurrency", 0, true, []],
+  ["delayed", 60_000, false, []],
 ])("a ticket made by the script equals the job that BullMQ would add: %s", async (_, delay, isSetUp, without) => {
   const ours = await database();
   const theirs = await database();
@@ -40,7 +40,7 @@ test.each([
 
 test.each([
   ["at once", 0],
-  ["for later", 60_000],
+  ["delayed", 60_000],
 ])(
   "an outgoing call differs from another one with the same number, and has Redis' time: %s",
   async (_, delay) => {
@@ -129,7 +129,7 @@ test("on a plain queue no script of BullMQ runs, not even with a delayed ticket 
 
 test.each([
   ["at once", 0],
-  ["for later", 60_000],
+  ["delayed", 60_000],
 ])("BullMQ trims the events of a queue whose first ticket the script made: %s", async (_, delay) => {
   const redis = await database();
   const { queue, backend } = await bullmq(redis);

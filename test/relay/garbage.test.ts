@@ -84,7 +84,7 @@ test.each<[string, (body: Json, outgoing: ServerResponse) => void, string]>([
     (_, out) => out.writeHead(200, { "content-type": "application/json" }).end('{"canary":'),
     "remote_error",
   ],
-  ["a result of nothing", (body, out) => result(out, body, {}), "remote_error"],
+  ["an empty result", (body, out) => result(out, body, {}), "remote_error"],
   [
     "a stream of garbage",
     (_, out) => out.writeHead(200, { "content-type": "text/event-stream" }).end("data: {canary\n\n"),
@@ -101,7 +101,7 @@ test.each<[string, (body: Json, outgoing: ServerResponse) => void, string]>([
     "remote_error",
   ],
   [
-    "an answer without end",
+    "an endless answer",
     (_, out) => {
       out.writeHead(200, { "content-type": "application/json" });
       const more = () => {

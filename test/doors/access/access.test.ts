@@ -99,7 +99,7 @@ const MATRIX: Record<string, { expect: Record<(typeof PRINCIPALS)[number], numbe
     },
   },
 };
-const OPERATOR_ONLY = ["delete agent", "pause agent", "make token", "list tokens"] as const;
+const OPERATOR_ONLY = ["delete agent", "pause agent", "create token", "list tokens"] as const;
 
 describe("who may do what", () => {
   test.each(PRINCIPALS)("%s", async (principal) => {
@@ -116,7 +116,7 @@ describe("who may do what", () => {
       "update agent": () => api.agent("scout"),
       "delete agent": () => api.call("DELETE", "/v1/agents/other"),
       "pause agent": () => api.call("POST", "/v1/agents/scout/pause"),
-      "make token": () => api.call("POST", "/v1/tokens", { principal: "caller:x" }),
+      "create token": () => api.call("POST", "/v1/tokens", { principal: "caller:x" }),
       "list tokens": () => api.call("GET", "/v1/tokens"),
     };
     const rows = [

@@ -90,7 +90,7 @@ async function sayEverywhere(url: string, token: string): Promise<Record<string,
   });
   const taskId = said["an A2A message with a push config"].body.result.task.id;
   said["a push config"] = await a2a("CreateTaskPushNotificationConfig", { taskId, id: "mine", ...hook });
-  said["a push config that can not be sent"] = await a2a("CreateTaskPushNotificationConfig", {
+  said["a push config that cannot be sent"] = await a2a("CreateTaskPushNotificationConfig", {
     taskId,
     ...hook,
     token: `${CANARY}\r\nx: y`,
@@ -148,7 +148,7 @@ test("no content of requests reaches the log, at its finest level", async () => 
     "an A2A reply with nonsense for ids": 400,
     "an A2A message with a push config": 200,
     "a push config": 200,
-    "a push config that can not be sent": 200,
+    "a push config that cannot be sent": 200,
     "a push config of a private address": 200,
     "an unknown push config": 200,
     "an unknown A2A method": 200,
@@ -159,7 +159,7 @@ test("no content of requests reaches the log, at its finest level", async () => 
   });
   const refused = Object.entries(said).filter(([, { body }]) => body?.jsonrpc && body.error);
   expect(refused.map(([what]) => what)).toEqual([
-    "a push config that can not be sent",
+    "a push config that cannot be sent",
     "a push config of a private address",
     "an unknown push config",
     "an unknown A2A method",

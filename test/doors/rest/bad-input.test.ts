@@ -58,13 +58,13 @@ const BAD: [
   ],
   ["an unknown agent", { body: '{"target":"nobody","task":"x"}' }, 404, "agent_unknown"],
   [
-    "too large a body",
+    "a body that is too large",
     { body: `{"target":"scout","task":"${"x".repeat(5_000)}"}` },
     413,
     "payload_too_large",
   ],
   [
-    "not JSON by its type",
+    "a media type other than JSON",
     { body: "a=b", headers: { "content-type": "text/plain" } },
     415,
     "unsupported_media_type",

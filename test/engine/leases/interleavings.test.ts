@@ -389,7 +389,7 @@ async function check(walk: Walk): Promise<void> {
   expect(walk.dropped, "polls that ended without a reason").toBe(0);
   expect(
     [...leases.keys()].filter((id) => !received.has(id)),
-    "leases that nobody has",
+    "lost leases",
   ).toEqual([]);
   expect(parked.reduce((sum, count) => sum + count, 0)).toBe(polls.size);
   for (const leaving of polls) leaving.abort();
