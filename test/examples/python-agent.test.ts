@@ -249,7 +249,7 @@ describe("the agent in Python", () => {
     expect(relay.to("/reply")).toEqual([]);
   });
 
-  conforms([7], "replies late after another worker has the work, and changes nothing", async () => {
+  conforms([7], "learns late that another worker has its work, and changes nothing", async () => {
     const { relay, start, delegate, ended, admin, clock, gateway } = await setup({
       spec: { backoff: { initial_ms: 0 } },
     });

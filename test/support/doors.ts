@@ -1,5 +1,5 @@
 /**
- * Both sides of a delegation, each through one API: the same few verbs, so that one story can be told through all
+ * Both sides of a delegation, each through one API: the same few verbs, so that one story can run through all
  * APIs. Features that only one API has are not here.
  */
 import type { Message } from "@a2a-js/sdk";

@@ -1,4 +1,4 @@
-/** Backoff, limits, and a crowd behind one signal. */
+/** Backoff, time limits, and many callbacks on one signal. */
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { backoffMs, sleep, TimeLimit } from "../../src/util/timing.ts";
@@ -19,7 +19,7 @@ describe("backoff", () => {
     }
   });
 
-  test("is never shorter than what the broker asked for, and does not return as one crowd", () => {
+  test("is never shorter than Retry-After, and spreads many clients", () => {
     const delays = Array.from({ length: 200 }, () => backoffMs(0, 2000));
     expect(Math.min(...delays)).toBeGreaterThanOrEqual(2000);
     expect(new Set(delays).size).toBeGreaterThan(100);
@@ -27,7 +27,7 @@ describe("backoff", () => {
 });
 
 describe("signals", () => {
-  test("however many wait on one, it has one listener; whoever left is not called", async () => {
+  test("a signal has one listener for any number of callbacks, and unsubscribed ones are not called", async () => {
     const controller = new AbortController();
     const limits = Array.from({ length: 50 }, () => new TimeLimit(60_000, controller.signal));
     const sleeps = Array.from({ length: 50 }, () => sleep(60_000, controller.signal));
