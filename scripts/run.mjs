@@ -22,7 +22,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   start   run the broker: errand serve [args...]
   dev     the same from the sources, restarted when they change
   demo    run examples/demo.ts
-  bench   run the benchmarks: --help tells which
+  bench   run the benchmarks (--help lists them)
   test    run the tests: vitest run [args...]
   model   walk further than the tests do: [--runs 5000] [--seed N] [--path P] [--replay R]
   nodes   run the tests on each supported version of Node: [--node 20,22] [args...]
