@@ -1,5 +1,5 @@
 /** Push agents: the broker calls the A2A server itself, from any gateway; delegators see no difference. */
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { agentRequestSchema } from "../../src/schema/agent.ts";
 import { type A2aServerOptions, startA2aServer } from "../support/a2a-server.ts";
 import { as, client, startBroker } from "../support/broker.ts";
@@ -280,7 +280,11 @@ test("a stored push agent that was never announced is found by the list, and ann
   expect(await watching(api).ended(body.id)).toMatchObject({ state: "completed" });
 });
 
-test("no wake is lost while loops end", async () => {
+test("no wake is lost while the loops of many agents end, and nothing warns of their listeners", async () => {
+  const warnings: string[] = [];
+  const note = ({ name }: Error) => warnings.push(name);
+  process.on("warning", note);
+  onTestFinished(() => void process.off("warning", note));
   const server = await startA2aServer({ turn: (turn) => turn.message("hi") });
   const waitSeconds = 0.5;
   const { url } = await startBroker({ ...LOCAL, pushAgentWaitSeconds: waitSeconds });
@@ -296,4 +300,5 @@ test("no wake is lost while loops end", async () => {
     return ended((await api.delegate(name)).body.id);
   });
   for (const done of await Promise.all(both)) expect(done).toMatchObject({ state: "completed" });
+  expect(warnings).not.toContain("MaxListenersExceededWarning");
 });

@@ -2,6 +2,7 @@
  * Hands the work of push agents to their A2A servers: each agent with work has a loop here that leases it and runs the relay.
  * An agent without work costs nothing but its name. All gateways do this; the lease decides which one has the work.
  */
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readRecord } from "../../lifecycle/record.ts";
 import { cancelTask } from "../../relay/abandon.ts";
@@ -64,6 +65,8 @@ export class PushAgentRunner implements PushAgentService {
   constructor(broker: () => Broker, waitSeconds = WAIT_SECONDS) {
     this.#broker = broker;
     this.#waitSeconds = waitSeconds;
+    // The parked poll of every push agent listens to it.
+    setMaxListeners(0, this.#stopping.signal);
   }
 
   has(agent: string): boolean {
