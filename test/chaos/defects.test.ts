@@ -5,6 +5,9 @@ import { DEFECTS, isDefect, spoiled } from "./defects.ts";
 
 const dist = fileURLToPath(new URL("../../dist", import.meta.url));
 
-it.each(Object.keys(DEFECTS).filter(isDefect))("%s: the build contains the code that the defect changes", (name) => {
-  expect(spoiled(dist, name).size).toBeGreaterThan(0);
-});
+it.each(Object.keys(DEFECTS).filter(isDefect))(
+  "%s: the build contains the code that the defect changes",
+  (name) => {
+    expect(spoiled(dist, name).size).toBeGreaterThan(0);
+  },
+);

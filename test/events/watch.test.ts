@@ -65,23 +65,26 @@ async function drain(events: AsyncIterable<Watched>): Promise<string[]> {
 test.each([
   ["many", MANY, 1],
   ["large", LARGE, LARGE_CHARS],
-])("a reader with %s unread events is disconnected, and resumes without missing any", async (_what, count, chars) => {
-  const { redis, open, openStuck, write } = await setup();
-  const { events } = await openStuck("0-0");
-  await write(count, chars);
-  const first = await drain(events);
-  expect(first.length).toBeGreaterThan(0);
-  expect(first.length).toBeLessThan(count);
+])(
+  "a reader with %s unread events is disconnected, and resumes without missing any",
+  async (_what, count, chars) => {
+    const { redis, open, openStuck, write } = await setup();
+    const { events } = await openStuck("0-0");
+    await write(count, chars);
+    const first = await drain(events);
+    expect(first.length).toBeGreaterThan(0);
+    expect(first.length).toBeLessThan(count);
 
-  const rest = open(first.at(-1) ?? "");
-  const ids = [...first];
-  for await (const event of rest.events) {
-    if ("reset" in event) throw new Error("nothing was trimmed");
-    if ("entry" in event) ids.push(event.entry.id);
-    if ("caught_up" in event) rest.leave();
-  }
-  expect(ids).toEqual((await redis.xrange(STREAM, "-", "+")).map(([id]) => id));
-});
+    const rest = open(first.at(-1) ?? "");
+    const ids = [...first];
+    for await (const event of rest.events) {
+      if ("reset" in event) throw new Error("nothing was trimmed");
+      if ("entry" in event) ids.push(event.entry.id);
+      if ("caught_up" in event) rest.leave();
+    }
+    expect(ids).toEqual((await redis.xrange(STREAM, "-", "+")).map(([id]) => id));
+  },
+);
 
 test("a reader that keeps up is not disconnected, however many events there are", async () => {
   const { openStuck, write } = await setup();

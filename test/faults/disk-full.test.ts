@@ -50,27 +50,30 @@ function fill(dir: string): () => void {
 const ready = (url: string) => request(url, "GET", "/readyz", { token: null });
 const big = { task: "x".repeat(64 * 1024) };
 
-test.skipIf(probe === null)("with everysec a full disk is answered 503, and work continues once there is room", async () => {
-  const dir = smallDisk(8 * MIB) ?? "";
-  onTestFinished(() => unmount(dir));
-  const { socket } = await startServer(["appendonly yes", "appendfsync everysec"], dir);
-  const { url } = await startBroker({ redis: { socket } });
-  const api = client(url);
-  await api.agent("scout");
-  const { id } = (await api.delegate("scout")).body;
-  const makeRoom = fill(dir);
-  const refused = await until(async () => {
-    const answer = await api.delegate("scout", big);
-    return answer.status === 503 ? answer : null;
-  });
-  expect(refused.body).toMatchObject({ code: "redis_unavailable", details: { outcome: "not_executed" } });
-  const unready = await ready(url);
-  expect([unready.status, unready.body.reason]).toEqual([503, expect.stringContaining("MISCONF")]);
-  expect((await api.get(id)).status).toBe(200);
-  makeRoom();
-  await until(async () => (await ready(url)).status === 200);
-  expect((await insist(() => api.delegate("scout"))).status).toBe(202);
-});
+test.skipIf(probe === null)(
+  "with everysec a full disk is answered 503, and work continues once there is room",
+  async () => {
+    const dir = smallDisk(8 * MIB) ?? "";
+    onTestFinished(() => unmount(dir));
+    const { socket } = await startServer(["appendonly yes", "appendfsync everysec"], dir);
+    const { url } = await startBroker({ redis: { socket } });
+    const api = client(url);
+    await api.agent("scout");
+    const { id } = (await api.delegate("scout")).body;
+    const makeRoom = fill(dir);
+    const refused = await until(async () => {
+      const answer = await api.delegate("scout", big);
+      return answer.status === 503 ? answer : null;
+    });
+    expect(refused.body).toMatchObject({ code: "redis_unavailable", details: { outcome: "not_executed" } });
+    const unready = await ready(url);
+    expect([unready.status, unready.body.reason]).toEqual([503, expect.stringContaining("MISCONF")]);
+    expect((await api.get(id)).status).toBe(200);
+    makeRoom();
+    await until(async () => (await ready(url)).status === 200);
+    expect((await insist(() => api.delegate("scout"))).status).toBe(202);
+  },
+);
 
 test.skipIf(probe === null)(
   "with always Redis exits instead of acknowledging; with room it returns, and nothing acknowledged is lost",

@@ -105,20 +105,23 @@ const ENDS = {
   },
 } satisfies Record<string, (story: Awaited<ReturnType<typeof setup>>, lease: string) => Promise<unknown>>;
 
-test.each(Object.entries(ENDS))("no part of the secret is stored once the delegation is %s", async (_state, end) => {
-  const story = await setup();
-  const { alice, id, next, interrupt_id, secret, redis } = story;
-  await alice.answer(id, interrupt_id, secret);
-  const { lease_id } = await next();
-  const stored = async () => JSON.stringify(await dump(redis));
-  expect(await stored()).toContain(SECRET);
-  await end(story, lease_id);
-  expect((await alice.get(id)).body.finished_at).not.toBeNull();
-  expect(await stored()).not.toContain(SECRET);
-  expect((await redis.keys("*:secrets")).length).toBe(0);
-  // A client that did not receive the answer may repeat its call.
-  expect((await alice.answer(id, interrupt_id, secret)).status).toBe(200);
-});
+test.each(Object.entries(ENDS))(
+  "no part of the secret is stored once the delegation is %s",
+  async (_state, end) => {
+    const story = await setup();
+    const { alice, id, next, interrupt_id, secret, redis } = story;
+    await alice.answer(id, interrupt_id, secret);
+    const { lease_id } = await next();
+    const stored = async () => JSON.stringify(await dump(redis));
+    expect(await stored()).toContain(SECRET);
+    await end(story, lease_id);
+    expect((await alice.get(id)).body.finished_at).not.toBeNull();
+    expect(await stored()).not.toContain(SECRET);
+    expect((await redis.keys("*:secrets")).length).toBe(0);
+    // A client that did not receive the answer may repeat its call.
+    expect((await alice.answer(id, interrupt_id, secret)).status).toBe(200);
+  },
+);
 
 test.each(["answered", "canceled"] as const)(
   "partial answers are erased with their question when it is %s",

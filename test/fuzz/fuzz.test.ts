@@ -35,7 +35,9 @@ const curl = ({ method, path, headers, bytes }: Wire): string =>
     bytes === undefined ? "" : JSON.stringify(bytes.toString("latin1").slice(0, 3_000)),
   ].join("\n");
 
-test(`${RUNS} requests are answered according to the contract`, { timeout: 120_000 + RUNS * 200 }, async () => {
+test(`${RUNS} requests are answered according to the contract`, {
+  timeout: 120_000 + RUNS * 200,
+}, async () => {
   const world = await openWorld();
   const counts = new Map<string, number>();
   let asked = 0;

@@ -12,31 +12,34 @@ test.each([
   ["at once", 0, false, FOR_OTHERS],
   ["at once, into a queue with a concurrency", 0, true, []],
   ["delayed", 60_000, false, []],
-])("a ticket made by the script equals the job that BullMQ would add: %s", async (_, delay, isSetUp, without) => {
-  const ours = await database();
-  const theirs = await database();
-  const { queue } = await bullmq(theirs);
-  for (const one of [queue, (await bullmq(ours)).queue]) if (isSetUp) await one.setGlobalConcurrency(7);
-  for (const [ticket, priority, returned] of [
-    [1, 5, false],
-    [2, 9, true],
-  ] as const) {
-    await addTicketScript.run(ours, [QUEUE], ["dlg_0_a", ticket, priority, returned ? 1 : 0, delay]);
-    await queue.add(
-      "ticket",
-      { delegation_id: "dlg_0_a", ticket },
-      {
-        jobId: `dlg_0_a.${ticket}`,
-        priority: (9 - priority) * 2 + (returned ? 1 : 2),
-        delay,
-        removeOnComplete: true,
-        removeOnFail: true,
-      },
-    );
-  }
-  for (const key of without) expect(await ours.exists(key), key).toBe(0);
-  expect(await comparable(ours, without)).toBe(await comparable(theirs, without));
-});
+])(
+  "a ticket made by the script equals the job that BullMQ would add: %s",
+  async (_, delay, isSetUp, without) => {
+    const ours = await database();
+    const theirs = await database();
+    const { queue } = await bullmq(theirs);
+    for (const one of [queue, (await bullmq(ours)).queue]) if (isSetUp) await one.setGlobalConcurrency(7);
+    for (const [ticket, priority, returned] of [
+      [1, 5, false],
+      [2, 9, true],
+    ] as const) {
+      await addTicketScript.run(ours, [QUEUE], ["dlg_0_a", ticket, priority, returned ? 1 : 0, delay]);
+      await queue.add(
+        "ticket",
+        { delegation_id: "dlg_0_a", ticket },
+        {
+          jobId: `dlg_0_a.${ticket}`,
+          priority: (9 - priority) * 2 + (returned ? 1 : 2),
+          delay,
+          removeOnComplete: true,
+          removeOnFail: true,
+        },
+      );
+    }
+    for (const key of without) expect(await ours.exists(key), key).toBe(0);
+    expect(await comparable(ours, without)).toBe(await comparable(theirs, without));
+  },
+);
 
 test.each([
   ["at once", 0],

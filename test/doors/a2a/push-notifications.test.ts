@@ -82,37 +82,30 @@ test.each(BINDINGS)(
   },
 );
 
-test.each(BINDINGS)(
-  "%s: §3.2.2 a config that comes with a message gets all events",
-  async (binding) => {
-    const { url, agent, caller } = await desk();
-    const receiver = await startReceiver();
-    const client = await sdkClient(url, "scout", caller.token, binding);
-    const inline = { returnImmediately: true, taskPushNotificationConfig: configOf("", receiver.url) };
-    const task = asTask(await client.sendMessage(sendParams(sdkMessage("hi"), inline)));
-    const { lease } = await leaseOf(agent);
-    await agent.interrupt(lease, { text: "which?" });
-    await until(() => receiver.received.length === 3);
-    const seqs = receiver.received.map(({ headers }) => String(headers["webhook-id"]));
-    expect(seqs).toEqual([1, 2, 3].map((seq) => `evt_${task.id}_${seq}`));
-    if (!binding.endsWith("0.3")) {
-      expect(updates(receiver.received).map(lineOf)).toEqual([
-        "SUBMITTED",
-        "WORKING",
-        "INPUT_REQUIRED which?",
-      ]);
-    }
-    // The answer adds a second config, which is notified of the answer's effect.
-    const second = await startReceiver();
-    const more = { returnImmediately: true, taskPushNotificationConfig: configOf("", second.url, "second") };
-    await client.sendMessage(sendParams(sdkMessage("that", { taskId: task.id }), more));
-    await agent.reply((await leaseOf(agent)).lease, { text: "done" });
-    await until(() => second.received.length === 3 && receiver.received.length === 6);
-    expect(second.received.map(({ headers }) => headers["webhook-id"])).toEqual(
-      [4, 5, 6].map((seq) => `evt_${task.id}_${seq}`),
-    );
-  },
-);
+test.each(BINDINGS)("%s: §3.2.2 a config that comes with a message gets all events", async (binding) => {
+  const { url, agent, caller } = await desk();
+  const receiver = await startReceiver();
+  const client = await sdkClient(url, "scout", caller.token, binding);
+  const inline = { returnImmediately: true, taskPushNotificationConfig: configOf("", receiver.url) };
+  const task = asTask(await client.sendMessage(sendParams(sdkMessage("hi"), inline)));
+  const { lease } = await leaseOf(agent);
+  await agent.interrupt(lease, { text: "which?" });
+  await until(() => receiver.received.length === 3);
+  const seqs = receiver.received.map(({ headers }) => String(headers["webhook-id"]));
+  expect(seqs).toEqual([1, 2, 3].map((seq) => `evt_${task.id}_${seq}`));
+  if (!binding.endsWith("0.3")) {
+    expect(updates(receiver.received).map(lineOf)).toEqual(["SUBMITTED", "WORKING", "INPUT_REQUIRED which?"]);
+  }
+  // The answer adds a second config, which is notified of the answer's effect.
+  const second = await startReceiver();
+  const more = { returnImmediately: true, taskPushNotificationConfig: configOf("", second.url, "second") };
+  await client.sendMessage(sendParams(sdkMessage("that", { taskId: task.id }), more));
+  await agent.reply((await leaseOf(agent)).lease, { text: "done" });
+  await until(() => second.received.length === 3 && receiver.received.length === 6);
+  expect(second.received.map(({ headers }) => headers["webhook-id"])).toEqual(
+    [4, 5, 6].map((seq) => `evt_${task.id}_${seq}`),
+  );
+});
 
 test("in 0.3 a request without a config id gets the task's only config", async () => {
   const { raw, caller } = await desk();

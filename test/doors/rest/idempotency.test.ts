@@ -238,10 +238,13 @@ describe("an agent that was deleted and created again has no keys", () => {
     expect((await send("k", {}, writer)).body.id).toBe(own.body.id);
   });
 
-  test.each(["submitted", "reserved"] as const)("another body is not refused because of them: %s", async (before) => {
-    const { send, writer } = await reborn(before);
-    expect((await send("k", { task: "other" }, writer)).status).toBe(202);
-  });
+  test.each(["submitted", "reserved"] as const)(
+    "another body is not refused because of them: %s",
+    async (before) => {
+      const { send, writer } = await reborn(before);
+      expect((await send("k", { task: "other" }, writer)).status).toBe(202);
+    },
+  );
 });
 
 describe("a key that was refused can be used by another request", () => {
