@@ -38,8 +38,8 @@ async function bench(args: readonly string[]) {
 
 test("every figure is printed, as one JSON object per line, and nothing remains", async () => {
   const { figures, left } = await bench(TINY);
-  const told = new Set(figures.map(({ name }) => name));
-  expect([...told].sort()).toEqual(["machine", ...Object.values(SCENARIOS).flat()].sort());
+  const printed = new Set(figures.map(({ name }) => name));
+  expect([...printed].sort()).toEqual(["machine", ...Object.values(SCENARIOS).flat()].sort());
   for (const name of ["cycle_per_s", "cycle_ratio_vs_bullmq", "cycle_p50_ms_at_100_per_s"]) {
     const settings = figures.filter((figure) => figure.name === name).map(({ fsync }) => fsync);
     expect(settings).toEqual(["always", "everysec"]);

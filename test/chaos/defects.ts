@@ -58,7 +58,7 @@ export const DEFECTS: Record<RuleName, Defect> = {
     "lifecycle/timers.js",
     /at: "lease_expires_at"/g,
     'at: "deadline_at"',
-    { deed: "silent" },
+    { behavior: "silent" },
   ),
   uncanceled: defect(
     "answers canceled without canceling",
@@ -114,21 +114,21 @@ export const DEFECTS: Record<RuleName, Defect> = {
     `${LUA}/lease.lua`,
     /put\('fence', record\.fence \+ 1\)/,
     "put('fence', math.max(record.fence, 1))",
-    { deed: "release" },
+    { behavior: "release" },
   ),
   "stale-lease": defect(
     "accepts calls on any lease",
     `${LUA}/guards.lua`,
     /record\.state == 'working' and record\.fence == cmd\.fence/,
     "record.state == 'working'",
-    { deed: "late", faults: [], rate: 6 },
+    { behavior: "late", faults: [], rate: 6 },
   ),
   "two-replies": defect(
     "accepts a repeated reply as a new one",
     "engine/leases/reply.js",
     /outcome: "duplicate", record/,
     'outcome: "matched", record',
-    { deed: "twice" },
+    { behavior: "twice" },
   ),
   "lost-reply": defect(
     "stores no reply",

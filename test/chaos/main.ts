@@ -12,7 +12,7 @@ of what every process observed. The seed fixes the load and the faults.
 
 ${helpOf(FLAGS)}`;
 
-const say = (line: string): void => {
+const print = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };
 
@@ -25,14 +25,14 @@ async function main(args: readonly string[]): Promise<number> {
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => {
-      if (!stop.signal.aborted) say("\nstopping; the checker reads what was recorded so far");
+      if (!stop.signal.aborted) print("\nstopping; the checker reads what was recorded so far");
       stop.abort();
     });
   }
   const live = process.stderr.isTTY;
   const progress = (line: string) => live && process.stderr.write(`\r\u001b[K${line}`);
   const hooks = {
-    say: (line: string) => say(live ? `\r\u001b[K${line}` : line),
+    say: (line: string) => print(live ? `\r\u001b[K${line}` : line),
     progress,
     stop: stop.signal,
   };
@@ -47,7 +47,7 @@ try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
-  say(error.message);
+  print(error.message);
   process.exitCode = 64;
 }
 // Explicitly: after reset connections Node 20 may never finish closing its handles.

@@ -22,7 +22,7 @@ export interface Options {
   /** Faults to choose from; empty: all. */
   readonly faults: readonly string[];
   /** What the workers over plain HTTP do with every task; null: the seed decides. */
-  readonly deed: string | null;
+  readonly behavior: string | null;
   /** How long the work may take to end after all faults are removed. */
   readonly patienceSeconds: number;
   /** Records no history and uses no idempotency keys, because both would only grow. */
@@ -48,7 +48,7 @@ export const DEFAULTS: Options = {
   retentionSeconds: 86_400,
   every: 3,
   faults: [],
-  deed: null,
+  behavior: null,
   patienceSeconds: 90,
   soak: false,
   defect: null,

@@ -32,7 +32,7 @@ export const setupSchema = z.object({
   /** The number of polls of a worker over plain HTTP. */
   slots: z.number(),
   /** What workers do with every task; null: the seed decides. */
-  deed: z.string().nullable(),
+  behavior: z.string().nullable(),
   /** Whether submits have an idempotency key. */
   keyed: z.boolean(),
   /** The address of the callback receiver, and the secret that signs callbacks. */

@@ -148,7 +148,7 @@ function readArgs(args: readonly string[]): Soak {
   return { minutes, warmup, options, report: text("report") };
 }
 
-const say = (line: string): void => {
+const print = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };
 
@@ -180,7 +180,7 @@ async function main(args: readonly string[]): Promise<number> {
       writeFileSync(`${report.replace(/\.md$/, "")}.json`, `${JSON.stringify(samples)}\n`);
     }
     const deaths = stage.gateways.flatMap(({ child }) => child.deaths);
-    for (const death of deaths) say(death);
+    for (const death of deaths) print(death);
     return text.flat && deaths.length === 0 ? 0 : 1;
   } finally {
     await stage.close(false);
@@ -223,7 +223,7 @@ try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
-  say(error.message);
+  print(error.message);
   process.exitCode = 64;
 }
 process.stdout.write("", () => process.exit());

@@ -179,7 +179,7 @@ export class Stage {
               : Math.min(2, Math.max(0.5, options.rate / 12)),
           leaseSeconds: options.leaseSeconds,
           slots: options.soak ? 120 : 12,
-          deed: options.deed,
+          behavior: options.behavior,
           receiver,
           serverPort,
         };

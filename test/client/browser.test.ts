@@ -88,7 +88,7 @@ async function bundle(contents = APPLICATION) {
 }
 
 /** A broker whose agent scout counts words, and a token for the page. */
-async function desk(allowedOrigins: readonly string[]) {
+async function setup(allowedOrigins: readonly string[]) {
   const { url } = await startBroker({ allowedOrigins: [...allowedOrigins] });
   const scout = await as(url, "agent:scout");
   await scout.agent("scout");
@@ -144,7 +144,7 @@ test("the receiver of callbacks is bundled alone, and needs only the web's globa
 
 test("the delegator needs only the web's globals", async () => {
   const { script } = await bundle();
-  const { url, token } = await desk([]);
+  const { url, token } = await setup([]);
   const { AbortController, DOMException, Headers, Response, TextDecoder, TextEncoder, URL } = globalThis;
   const { clearTimeout, crypto, fetch, performance, setTimeout } = globalThis;
   const web = createContext({
@@ -188,7 +188,7 @@ describe.skipIf(CHROMIUM === undefined)("in Chromium, on a page of another origi
   test("the delegator delegates, watches, waits, collects results and gets refusals as in Node", async () => {
     const { script } = await bundle();
     const { open, originOf } = await openPage(script);
-    const connection = await desk([originOf("ops.test")]);
+    const connection = await setup([originOf("ops.test")]);
     const run = await open("ops.test");
     expect(await run("isSecureContext")).toBe(false);
     expect(await run(`delegating(${JSON.stringify(connection)})`)).toEqual(DONE);
@@ -197,7 +197,7 @@ describe.skipIf(CHROMIUM === undefined)("in Chromium, on a page of another origi
   test("from an origin that is not allowed, the error names the setting", async () => {
     const { script } = await bundle();
     const { open, originOf } = await openPage(script);
-    const connection = await desk([originOf("ops.test")]);
+    const connection = await setup([originOf("ops.test")]);
     const run = await open("other.test");
     expect(await run(`failing(${JSON.stringify(connection)})`)).toEqual({
       code: "unreachable",

@@ -41,8 +41,8 @@ test("events contain no bodies: a reader gets the current bodies, and for other 
     expect(JSON.stringify(await redis.xrange(stream, "-", "+"))).not.toContain("bbbb");
   }
   const feed = await api.call("GET", "/v1/events?after=0", undefined, { accept: "application/json" });
-  const told = feed.body.events.filter((event: { status?: string }) => event.status === "artifact");
-  expect(told.map(({ artifact }: { artifact: unknown }) => artifact)).toEqual(
+  const artifactEvents = feed.body.events.filter((event: { status?: string }) => event.status === "artifact");
+  expect(artifactEvents.map(({ artifact }: { artifact: unknown }) => artifact)).toEqual(
     [first, second, third].map(({ artifact }) => artifact),
   );
 });

@@ -9,7 +9,7 @@ const STREAM = "{errand:0}:events";
 async function setup() {
   const { redis, gateway } = await startBroker();
   const { feed } = gateway.broker;
-  const bring = async (ids: readonly string[]): Promise<string[]> => {
+  const deliver = async (ids: readonly string[]): Promise<string[]> => {
     const written: string[] = [];
     // Fewer at once than one read returns, so no subscriber is notified of a gap.
     for (let n = 0; n < ids.length; n += 400) {
@@ -22,30 +22,30 @@ async function setup() {
     }
     return written;
   };
-  return { feed, bring };
+  return { feed, deliver };
 }
 
 const many = (name: string) => Array.from({ length: 5_000 }, (_, n) => `dlg_0_${name}${n}`);
 
 test("the feed knows which delegations had events lately, and assumes an event for those that it forgot", async () => {
-  const { feed, bring } = await setup();
-  const [before = ""] = await bring(["dlg_0_before"]);
-  const [first = ""] = await bring(["dlg_0_one"]);
+  const { feed, deliver } = await setup();
+  const [before = ""] = await deliver(["dlg_0_before"]);
+  const [first = ""] = await deliver(["dlg_0_one"]);
   expect(feed.mayHaveDelivered(0, "dlg_0_one", before)).toBe(true);
   expect(feed.mayHaveDelivered(0, "dlg_0_one", first)).toBe(false);
   expect(feed.mayHaveDelivered(0, "dlg_0_never", before)).toBe(false);
 
   // One generation later it is still known.
-  const halves = await bring(many("a"));
+  const halves = await deliver(many("a"));
   expect(feed.mayHaveDelivered(0, "dlg_0_one", before)).toBe(true);
   expect(feed.mayHaveDelivered(0, "dlg_0_one", first)).toBe(false);
   expect(feed.mayHaveDelivered(0, "dlg_0_never", before)).toBe(false);
-  const [second = ""] = await bring(["dlg_0_one"]);
+  const [second = ""] = await deliver(["dlg_0_one"]);
   expect(feed.mayHaveDelivered(0, "dlg_0_one", first)).toBe(true);
 
   // Two generations later, any delegation may have had an event at that time.
-  await bring(many("b"));
-  const last = (await bring(many("c"))).at(-1) ?? "";
+  await deliver(many("b"));
+  const last = (await deliver(many("c"))).at(-1) ?? "";
   expect(feed.mayHaveDelivered(0, "dlg_0_never", halves.at(-1) ?? "")).toBe(true);
   expect(feed.mayHaveDelivered(0, "dlg_0_one", first)).toBe(true);
   expect(feed.mayHaveDelivered(0, "dlg_0_one", last)).toBe(false);

@@ -36,7 +36,7 @@ const kindOf = (event: Watched) =>
   "entry" in event ? event.entry.id : "reset" in event ? "RESET" : "caught up";
 
 /** The stored events that a reader from this cursor receives. */
-async function told({ events, leave }: { events: AsyncIterable<Watched>; leave: () => void }) {
+async function collect({ events, leave }: { events: AsyncIterable<Watched>; leave: () => void }) {
   const kinds: string[] = [];
   for await (const event of events) {
     if ("caught_up" in event) leave();
@@ -71,18 +71,18 @@ test("a replay that trimming overtakes ends before the hole, and its reader gets
   }
   expect(seen).toEqual(ids.slice(1, 1 + seen.length));
   expect(seen.length).toBeLessThan(400);
-  expect(await told(open(seen.at(-1) ?? ""))).toEqual(["RESET", ...ids.slice(400)]);
+  expect(await collect(open(seen.at(-1) ?? ""))).toEqual(["RESET", ...ids.slice(400)]);
 });
 
 test("a cursor from before the first event, or at the last one, gets no RESET while nothing was trimmed", async () => {
   const { redis, write, open } = await setup();
   const before = `${Date.now() - 60_000}-0`;
   const ids = await write(3);
-  expect(await told(open(before))).toEqual(ids);
-  expect(await told(open(ids[2] ?? ""))).toEqual([]);
+  expect(await collect(open(before))).toEqual(ids);
+  expect(await collect(open(ids[2] ?? ""))).toEqual([]);
   await redis.xtrim(STREAM, "MAXLEN", 0);
-  expect(await told(open(ids[2] ?? ""))).toEqual([]);
-  expect(await told(open(ids[1] ?? ""))).toEqual(["RESET"]);
+  expect(await collect(open(ids[2] ?? ""))).toEqual([]);
+  expect(await collect(open(ids[1] ?? ""))).toEqual(["RESET"]);
 });
 
 test('the cursor "now" is after the trimmed entries, too', async () => {
@@ -119,10 +119,10 @@ test("events older than the retention are not shown even if they are stored; a c
   const old = [30_000, 20_000].map((ms) => ago(KEPT_MS + ms));
   const young = [ago(60_000), ago(50_000)];
   for (const id of [...old, ...young]) await redis.xadd(STREAM, id, ...entryFields());
-  expect(await told(open("0-0"))).toEqual(young);
-  expect(await told(open(old[0] ?? ""))).toEqual(["RESET", ...young]);
-  expect(await told(open(old[1] ?? ""))).toEqual(young);
-  expect(await told(open(young[0] ?? ""))).toEqual(young.slice(1));
+  expect(await collect(open("0-0"))).toEqual(young);
+  expect(await collect(open(old[0] ?? ""))).toEqual(["RESET", ...young]);
+  expect(await collect(open(old[1] ?? ""))).toEqual(young);
+  expect(await collect(open(young[0] ?? ""))).toEqual(young.slice(1));
 });
 
 test("the sweep trims a shard's events by age, exactly", async () => {

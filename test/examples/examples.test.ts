@@ -45,7 +45,7 @@ function example(
 }
 
 /** A broker with this agent, and a caller. */
-async function desk(name: string) {
+async function setup(name: string) {
   const { url } = await startBroker();
   const agent = await as(url, `agent:${name}`);
   await agent.agent(name);
@@ -70,7 +70,7 @@ test("each prints its usage with --help, before it does anything", async () => {
 });
 
 test("echo repeats the task, and exits when asked to", async () => {
-  const { url, agent, delegator } = await desk("echo");
+  const { url, agent, delegator } = await setup("echo");
   const echo = example("echo.ts", [], url, agent.token);
   const { id } = await delegator.delegate({ target: "echo", task: "is anybody there?" });
   const { state, reply } = await delegator.wait(id, { timeoutSeconds: 20 });
@@ -82,7 +82,7 @@ test("echo repeats the task, and exits when asked to", async () => {
 
 describe("shell", () => {
   test("streams the output of a command, and fails with the text of its stderr", async () => {
-    const { url, agent, delegator } = await desk("shell");
+    const { url, agent, delegator } = await setup("shell");
     const shell = example("shell.ts", [], url, agent.token);
     const [good, bad] = await Promise.all(
       ["printf 'one\\ntwo\\n'", "echo no such thing >&2; exit 3"].map((task) =>
@@ -109,7 +109,7 @@ describe("shell", () => {
   }, 120_000);
 
   test("kills the command when the delegation is canceled", async () => {
-    const { url, agent, delegator } = await desk("shell");
+    const { url, agent, delegator } = await setup("shell");
     const shell = example("shell.ts", [], url, agent.token);
     const { id } = await delegator.delegate({ target: "shell", task: "echo $$; sleep 600" });
     const pid = await until(async () => {
@@ -123,7 +123,7 @@ describe("shell", () => {
 });
 
 test("an A2A server that knows nothing of the broker asks and deploys, through the relay", async () => {
-  const { url, agent, caller, delegator } = await desk("deployer");
+  const { url, agent, caller, delegator } = await setup("deployer");
   const server = example("a2a-server.ts", ["0"], url, "none");
   const to = await until(() => /an A2A server at (\S+)/.exec(server.out())?.[1], PATIENT);
   const env = { ERRAND_URL: url, ERRAND_TOKEN: agent.token };
@@ -145,7 +145,7 @@ test("an A2A server that knows nothing of the broker asks and deploys, through t
 }, 120_000);
 
 test("release asks, an approver answers, and another process continues with the answer", async () => {
-  const { url, agent, delegator } = await desk("release");
+  const { url, agent, delegator } = await setup("release");
   const approver = await as(url, "approver:ann");
   const before = example("release.ts", [], url, agent.token);
   const [good, bad] = await Promise.all(
@@ -186,7 +186,7 @@ test("release asks, an approver answers, and another process continues with the 
 }, 120_000);
 
 test("mcp-pair: one agent delegates and answers, the other polls, asks and completes, with tools only", async () => {
-  const { url, agent, caller } = await desk("greeter");
+  const { url, agent, caller } = await setup("greeter");
   const pair = example("mcp-pair.ts", ["greeter"], url, caller.token, { AGENT_TOKEN: agent.token });
   expect(await pair.ended, pair.out()).toBe(0);
   expect(pair.out().trimEnd().split("\n").slice(-1)).toEqual(["completed: Bonjour"]);
@@ -205,7 +205,7 @@ test("mcp-pair: one agent delegates and answers, the other polls, asks and compl
 }, 120_000);
 
 test("fan-out collects the results of all its delegations, failures included, and no others", async () => {
-  const { url, agent, caller, delegator } = await desk("shell");
+  const { url, agent, caller, delegator } = await setup("shell");
   await delegator.delegate({ target: "shell", task: "echo an earlier errand" });
   example("shell.ts", [], url, agent.token);
   const tasks = ["echo 1", "seq 3", "exit 1"];
@@ -222,7 +222,7 @@ test("fan-out collects the results of all its delegations, failures included, an
 }, 120_000);
 
 test("an A2A client uses an agent that polls release, after its approval", async () => {
-  const { url, agent, caller } = await desk("release");
+  const { url, agent, caller } = await setup("release");
   example("release.ts", [], url, agent.token);
   const approving = example("a2a-client.ts", ["release", "v1.4.0"], url, caller.token);
   expect(await approving.ended, approving.out()).toBe(0);
@@ -242,7 +242,7 @@ test("an A2A client uses an agent that polls release, after its approval", async
 }, 120_000);
 
 test("watcher prints every event once, and continues where it stopped", async () => {
-  const { url, agent, delegator } = await desk("scout");
+  const { url, agent, delegator } = await setup("scout");
   const viewer = await as(url, "viewer:wall");
   const file = join(freshDir(), "cursor");
   const send = async () => (await delegator.delegate({ target: "scout", task: "x" })).id;

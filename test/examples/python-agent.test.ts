@@ -9,8 +9,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { GatewayOptions } from "../../src/app.ts";
 import { as, client, startBroker } from "../support/broker.ts";
+import { type FaultyProxy, type RecordedCall, startFaultyProxy } from "../support/faulty-proxy.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
-import { type Relay, type Said, startRelay } from "../support/relay.ts";
 import { until } from "../support/until.ts";
 
 const AGENT = fileURLToPath(new URL("../../examples/python/agent.py", import.meta.url));
@@ -36,15 +36,15 @@ async function setup({
   const admin = client(broker.url);
   await admin.agent("scout", spec);
   const { token, tokenId } = await as(broker.url, "agent:scout");
-  const relay = await startRelay(broker.url);
-  const start = (...args: string[]) => startAgent(relay.url, token, ["scout", ...args]);
+  const proxy = await startFaultyProxy(broker.url);
+  const start = (...args: string[]) => startAgent(proxy.url, token, ["scout", ...args]);
   const delegate = async (task: string) => String((await admin.delegate("scout", { task })).body.id);
   const ended = async (id: string) => {
     const { body } = await admin.get(id, "?wait_seconds=15");
     checkHistory(await eventsOf(admin, id), "finished");
     return body;
   };
-  return { ...broker, admin, relay, token, tokenId, start, delegate, ended };
+  return { ...broker, admin, proxy, token, tokenId, start, delegate, ended };
 }
 
 function startAgent(url: string, token: string, args: readonly string[]) {
@@ -88,18 +88,18 @@ function requirePython(): void {
 }
 
 /** Injects a fault into one call to a path with this ending: the first, or the n-th. */
-function onNth(relay: Relay, ending: string, fault: ReturnType<Relay["fault"]>, nth = 1): void {
-  relay.fault = (call) => (relay.to(ending).indexOf(call) === nth - 1 ? fault : undefined);
+function onNth(proxy: FaultyProxy, ending: string, fault: ReturnType<FaultyProxy["fault"]>, nth = 1): void {
+  proxy.fault = (call) => (proxy.to(ending).indexOf(call) === nth - 1 ? fault : undefined);
 }
 
-const leaseOf = ({ path }: Said) => /^\/v1\/leases\/([^/]+)\//.exec(path)?.[1];
-const said = (relay: Relay) => relay.said.map(({ path }) => path.split("/").at(-1));
+const leaseOf = ({ path }: RecordedCall) => /^\/v1\/leases\/([^/]+)\//.exec(path)?.[1];
+const said = (proxy: FaultyProxy) => proxy.calls.map(({ path }) => path.split("/").at(-1));
 
 describe("the agent in Python", () => {
   conforms([1, 2, 16], "works on one delegation after the other", async () => {
-    const { relay, start, delegate, ended, admin, token } = await setup();
+    const { proxy, start, delegate, ended, admin, token } = await setup();
     // Members that a later version may add.
-    relay.answering = async ({ path }, answer) => ({
+    proxy.answering = async ({ path }, answer) => ({
       ...answer,
       news: { from: "tomorrow" },
       ...(path.endsWith("/heartbeat") && {
@@ -134,13 +134,13 @@ describe("the agent in Python", () => {
     ]);
 
     let held = 0;
-    for (const { path, body, answer } of relay.said) {
+    for (const { path, body, answer } of proxy.calls) {
       if (path.endsWith("/reply")) held -= 1;
       const asked = path.endsWith("/leases") ? body : body.next;
       if (asked) expect([held, asked.max ?? 1]).toEqual([0, 1]);
       held += answer?.leases?.length ?? 0;
     }
-    for (const { path, headers } of relay.said) {
+    for (const { path, headers } of proxy.calls) {
       expect(headers.authorization).toBe(`Bearer ${token}`);
       expect(path).not.toContain(token);
     }
@@ -148,19 +148,19 @@ describe("the agent in Python", () => {
   });
 
   conforms([1, 14], "follows no redirect, and says why it ends", async () => {
-    const { relay, start } = await setup();
-    const elsewhere = await startRelay(relay.url);
-    relay.fault = () => ({ status: 302, headers: { location: `${elsewhere.url}/v1/agents/scout/leases` } });
+    const { proxy, start } = await setup();
+    const elsewhere = await startFaultyProxy(proxy.url);
+    proxy.fault = () => ({ status: 302, headers: { location: `${elsewhere.url}/v1/agents/scout/leases` } });
     const agent = start();
     expect(await agent.exit()).toBe(1);
     expect(agent.log()).toMatch(/^302 /);
-    expect(elsewhere.said).toEqual([]);
+    expect(elsewhere.calls).toEqual([]);
   });
 
   conforms([4, 7], "does not start work whose lease is lost", async () => {
-    const { relay, start, delegate, ended, admin } = await setup();
+    const { proxy, start, delegate, ended, admin } = await setup();
     const id = await delegate("never begun");
-    relay.answering = async ({ path }, answer) => {
+    proxy.answering = async ({ path }, answer) => {
       if (path.endsWith("/leases") && answer.leases.length > 0)
         await admin.cancel(answer.leases[0].delegation.id);
       return answer;
@@ -168,9 +168,9 @@ describe("the agent in Python", () => {
     const agent = start();
     await agent.heard(`${id} lost: canceled`);
     expect((await ended(id)).state).toBe("canceled");
-    expect(said(relay).slice(0, 2)).toEqual(["leases", "heartbeat"]);
-    expect(relay.to("/leases")[0]?.body.confirm_within_seconds).toBe(5);
-    expect(relay.said.filter(leaseOf)).toHaveLength(1);
+    expect(said(proxy).slice(0, 2)).toEqual(["leases", "heartbeat"]);
+    expect(proxy.to("/leases")[0]?.body.confirm_within_seconds).toBe(5);
+    expect(proxy.calls.filter(leaseOf)).toHaveLength(1);
     expect(agent.log()).not.toContain("leased");
   });
 
@@ -178,7 +178,7 @@ describe("the agent in Python", () => {
     [3, 5, 6],
     "keeps a lease that is shorter than the work, whatever the broker's clock says",
     async () => {
-      const { relay, start, delegate, ended, clock } = await setup({
+      const { proxy, start, delegate, ended, clock } = await setup({
         spec: { limits: { lease_seconds: 2 } },
         options: { sweepEveryMs: 50 },
       });
@@ -186,20 +186,20 @@ describe("the agent in Python", () => {
       const id = await delegate("one line");
       start("--pause", "5");
       expect(await ended(id)).toMatchObject({ state: "completed", attempt: 1 });
-      const beats = relay.to("/heartbeat").filter(({ body }) => body.wait_seconds > 0);
+      const beats = proxy.to("/heartbeat").filter(({ body }) => body.wait_seconds > 0);
       expect(beats.length).toBeGreaterThan(5);
       for (const { body } of beats) expect(body.wait_seconds).toBeLessThanOrEqual(2 / 3);
-      expect(relay.said.filter(({ path, left }) => left && !path.endsWith("/leases"))).toEqual([]);
+      expect(proxy.calls.filter(({ path, left }) => left && !path.endsWith("/leases"))).toEqual([]);
     },
   );
 
   conforms([5, 12], "sends plain heartbeats while the broker refuses held ones", async () => {
-    const { relay, start, delegate, ended } = await setup({
+    const { proxy, start, delegate, ended } = await setup({
       spec: { limits: { lease_seconds: 2 } },
       options: { sweepEveryMs: 50 },
     });
     const id = await delegate("one line");
-    relay.fault = ({ path, body }) =>
+    proxy.fault = ({ path, body }) =>
       path.endsWith("/heartbeat") && body.wait_seconds > 0
         ? { status: 429, headers: { "retry-after": "5" }, body: { code: "quota_exceeded" } }
         : undefined;
@@ -208,27 +208,27 @@ describe("the agent in Python", () => {
   });
 
   conforms([10], "does not repeat an artifact beyond the delegation's limit, and still replies", async () => {
-    const { relay, start, delegate, ended } = await setup();
+    const { proxy, start, delegate, ended } = await setup();
     const id = await delegate("one line");
     const full = { code: "limit_reached", details: { limit: "delegation_events", maximum: 10_000 } };
-    relay.fault = ({ path, body }) =>
+    proxy.fault = ({ path, body }) =>
       path.endsWith("/artifacts") || body.progress ? { status: 409, body: full } : undefined;
     start();
     expect(await ended(id)).toMatchObject({ state: "failed", error: { code: "agent_error" } });
-    expect(relay.to("/artifacts")).toHaveLength(1);
+    expect(proxy.to("/artifacts")).toHaveLength(1);
   });
 
   conforms([7], "stops when the delegator cancels, and continues with other work", async () => {
-    const { relay, start, delegate, ended, admin } = await setup();
+    const { proxy, start, delegate, ended, admin } = await setup();
     const id = await delegate("first\nsecond");
     const agent = start("--pause", "1");
-    await until(() => relay.to("/artifacts").length === 1, { what: "the first line" });
+    await until(() => proxy.to("/artifacts").length === 1, { what: "the first line" });
     await admin.cancel(id);
     await agent.heard(`${id} lost: canceled`);
     const next = await delegate("one");
     expect(await ended(next)).toMatchObject({ state: "completed" });
-    const [lease] = relay.to("/artifacts").map(leaseOf);
-    const calls = relay.said.filter((call) => leaseOf(call) === lease);
+    const [lease] = proxy.to("/artifacts").map(leaseOf);
+    const calls = proxy.calls.filter((call) => leaseOf(call) === lease);
     const lost = calls.find(({ status }) => status === 409);
     expect(lost?.answer).toMatchObject({ code: "lease_lost", details: { reason: "canceled" } });
     expect(calls.filter(({ askedAt }) => askedAt > (lost?.answeredAt ?? 0))).toEqual([]);
@@ -236,56 +236,56 @@ describe("the agent in Python", () => {
   });
 
   conforms([7, 16], "stops when the lease is lost for an unknown reason", async () => {
-    const { relay, start, delegate } = await setup();
+    const { proxy, start, delegate } = await setup();
     const id = await delegate("one line");
     onNth(
-      relay,
+      proxy,
       "/heartbeat",
       { status: 409, body: { code: "lease_lost", details: { reason: "eclipsed" } } },
       3,
     );
     const agent = start("--pause", SLOW);
     await agent.heard(`${id} lost: eclipsed`);
-    expect(relay.to("/reply")).toEqual([]);
+    expect(proxy.to("/reply")).toEqual([]);
   });
 
   conforms([7], "learns late that another worker has its work, and changes nothing", async () => {
-    const { relay, start, delegate, ended, admin, clock, gateway } = await setup({
+    const { proxy, start, delegate, ended, admin, clock, gateway } = await setup({
       spec: { backoff: { initial_ms: 0 } },
     });
     const id = await delegate("one line");
     const agent = start("--pause", SLOW);
-    await until(() => relay.to("/artifacts").length === 1, { what: "the line" });
+    await until(() => proxy.to("/artifacts").length === 1, { what: "the line" });
     // As on a sleeping laptop: its heartbeats do not arrive, its lease expires, another worker takes over.
-    relay.fault = ({ path }) => (path.endsWith("/heartbeat") ? "cut" : undefined);
+    proxy.fault = ({ path }) => (path.endsWith("/heartbeat") ? "cut" : undefined);
     clock.offset_ms += 61_000;
     await gateway.sweep.tick();
     const { leases } = (await admin.lease("scout", { worker_id: "another" })).body;
     expect(leases[0]).toMatchObject({ attempt: 2, delegation: { id } });
-    relay.fault = () => undefined;
+    proxy.fault = () => undefined;
     await agent.heard(`${id} lost: expired`);
     await admin.reply(leases[0].lease_id, { text: "the other's" });
     expect(await ended(id)).toMatchObject({ reply: { parts: [{ text: "the other's" }] }, attempt: 2 });
   });
 
   conforms([8], "stops by itself when no heartbeat is answered for the length of the lease", async () => {
-    const { relay, start, delegate } = await setup({ spec: { limits: { lease_seconds: 1 } } });
+    const { proxy, start, delegate } = await setup({ spec: { limits: { lease_seconds: 1 } } });
     const id = await delegate("one line");
-    relay.fault = ({ path }) =>
-      path.endsWith("/heartbeat") && relay.to("/artifacts").length > 0 ? "hang" : undefined;
+    proxy.fault = ({ path }) =>
+      path.endsWith("/heartbeat") && proxy.to("/artifacts").length > 0 ? "hang" : undefined;
     const agent = start("--pause", SLOW);
     await agent.heard(`${id} lost: expired`);
-    expect(relay.to("/reply")).toEqual([]);
+    expect(proxy.to("/reply")).toEqual([]);
   });
 
   conforms([9, 12], "repeats a reply until it is answered, no sooner than Retry-After", async () => {
-    const { relay, start, delegate, ended } = await setup();
+    const { proxy, start, delegate, ended } = await setup();
     const id = await delegate("one");
     const faults = ["deaf", { status: 503, headers: { "retry-after": "1" } }] as const;
-    relay.fault = (call) => faults[relay.to("/reply").indexOf(call)];
+    proxy.fault = (call) => faults[proxy.to("/reply").indexOf(call)];
     const agent = start();
     await agent.heard(`${id} completed`);
-    const replies = relay.to("/reply");
+    const replies = proxy.to("/reply");
     expect(replies.map(({ body }) => body)).toEqual([replies[0]?.body, replies[0]?.body, replies[0]?.body]);
     expect(replies[2]?.answer).toMatchObject({ outcome: "duplicate" });
     expect((replies[2]?.askedAt ?? 0) - (replies[1]?.answeredAt ?? 0)).toBeGreaterThanOrEqual(1000);
@@ -293,23 +293,23 @@ describe("the agent in Python", () => {
   });
 
   conforms([10], "replies failed when its reply is refused", async () => {
-    const { relay, start, delegate, ended } = await setup();
+    const { proxy, start, delegate, ended } = await setup();
     const id = await delegate("one");
-    onNth(relay, "/reply", { status: 413, body: { code: "payload_too_large", detail: "too large" } });
+    onNth(proxy, "/reply", { status: 413, body: { code: "payload_too_large", detail: "too large" } });
     start();
     expect(await ended(id)).toMatchObject({ state: "failed", error: { code: "payload_too_large" } });
-    expect(relay.to("/reply").map(({ body }) => body.state)).toEqual(["completed", "failed"]);
+    expect(proxy.to("/reply").map(({ body }) => body.state)).toEqual(["completed", "failed"]);
   });
 
   conforms([11], "sends the whole artifact after a chunk with an unknown outcome", async () => {
-    const { relay, start, delegate, ended } = await setup();
+    const { proxy, start, delegate, ended } = await setup();
     const id = await delegate("a\nb c\nd e f");
-    onNth(relay, "/artifacts", "deaf", 2);
+    onNth(proxy, "/artifacts", "deaf", 2);
     start();
     expect(await ended(id)).toMatchObject({
       artifacts: [{ artifactId: "counts", parts: [{ text: "1\n" }, { text: "2\n" }, { text: "3\n" }] }],
     });
-    const sent = relay.to("/artifacts").map(({ body }) => [body.append, body.artifact.parts.length]);
+    const sent = proxy.to("/artifacts").map(({ body }) => [body.append, body.artifact.parts.length]);
     expect(sent).toEqual([
       [false, 1],
       [true, 1],
@@ -319,21 +319,21 @@ describe("the agent in Python", () => {
   });
 
   conforms([17, 18], "asks, and continues in another process after the answer", async () => {
-    const { relay, start, delegate, ended, admin } = await setup();
+    const { proxy, start, delegate, ended, admin } = await setup();
     const id = await delegate("how many\nare these");
     // First the call is lost, then its answer; the held heartbeat reports the loss sooner than a third try would.
     const faults = [{ status: 503 }, "deaf"] as const;
-    relay.fault = (call) => faults[relay.to("/interrupt").indexOf(call)];
+    proxy.fault = (call) => faults[proxy.to("/interrupt").indexOf(call)];
     const agent = start("--ask");
     await agent.heard(`${id} asks`);
     const { interrupt } = (await admin.get(id)).body;
     expect(interrupt.requests).toMatchObject([{ request_id: "what", options: ["words", "characters"] }]);
-    const [first, second] = relay.to("/interrupt");
+    const [first, second] = proxy.to("/interrupt");
     expect(second?.body).toEqual(first?.body);
-    const calls = relay.said.filter((call) => first && leaseOf(call) === leaseOf(first));
-    const told = calls.find(({ answer }) => answer?.code === "lease_lost" || answer?.interrupt_id);
-    expect(calls.filter(({ askedAt }) => askedAt > (told?.answeredAt ?? 0))).toEqual([]);
-    const asked = relay.to("/interrupt").length;
+    const calls = proxy.calls.filter((call) => first && leaseOf(call) === leaseOf(first));
+    const outcome = calls.find(({ answer }) => answer?.code === "lease_lost" || answer?.interrupt_id);
+    expect(calls.filter(({ askedAt }) => askedAt > (outcome?.answeredAt ?? 0))).toEqual([]);
+    const asked = proxy.to("/interrupt").length;
     agent.kill("SIGTERM");
     expect(await agent.exit()).toBe(0);
     await admin.answer(id, interrupt.id, { text: "characters" });
@@ -343,28 +343,28 @@ describe("the agent in Python", () => {
       attempt: 1,
       reply: { parts: [{ text: "17" }] },
     });
-    expect(relay.to("/interrupt")).toHaveLength(asked);
+    expect(proxy.to("/interrupt")).toHaveLength(asked);
   });
 
   conforms([17], "continues at once if the question was answered before", async () => {
-    const { relay, start, delegate, ended, admin } = await setup();
+    const { proxy, start, delegate, ended, admin } = await setup();
     const id = await delegate("how many");
     const [lease] = (await admin.lease("scout")).body.leases;
     const asked = { request_id: "what", text: "Count what?", options: ["words", "characters"] };
     const { interrupt_id } = (await admin.interrupt(lease.lease_id, asked)).body;
     await admin.answer(id, interrupt_id, { text: "characters" });
     // As if the history did not contain the answer.
-    relay.answering = async ({ path }, answer) => {
+    proxy.answering = async ({ path }, answer) => {
       if (path.endsWith("/leases")) for (const { delegation } of answer.leases) delegation.history = [];
       return answer;
     };
     start("--ask");
     expect(await ended(id)).toMatchObject({ state: "completed", reply: { parts: [{ text: "8" }] } });
-    expect(relay.to("/interrupt")).toMatchObject([{ answer: { interrupt_id } }]);
+    expect(proxy.to("/interrupt")).toMatchObject([{ answer: { interrupt_id } }]);
   });
 
   conforms([18, 19], "acts once on each follow-up, also on those that another worker received", async () => {
-    const { relay, start, delegate, ended, admin } = await setup();
+    const { proxy, start, delegate, ended, admin } = await setup();
     const id = await delegate("one\ntwo");
     await admin.call("POST", `/v1/delegations/${id}/messages`, { text: "and three" });
     const [lease] = (await admin.lease("scout")).body.leases;
@@ -373,31 +373,31 @@ describe("the agent in Python", () => {
     await admin.call("POST", `/v1/leases/${lease.lease_id}/release`, {});
     // Every answer repeats all of them, as if two heartbeats had overlapped.
     const all: unknown[] = [];
-    relay.answering = async ({ path }, answer) => {
+    proxy.answering = async ({ path }, answer) => {
       if (!path.endsWith("/heartbeat") || !answer.messages) return answer;
       all.push(...answer.messages);
       return { ...answer, messages: [...all] };
     };
     start("--pause", "1");
-    await until(() => relay.to("/artifacts").length === 1, { what: "the first line" });
+    await until(() => proxy.to("/artifacts").length === 1, { what: "the first line" });
     await admin.call("POST", `/v1/delegations/${id}/messages`, { text: "and so\non" });
     expect(await ended(id)).toMatchObject({ state: "completed", reply: { parts: [{ text: "7" }] } });
-    const seen = relay.to("/heartbeat").flatMap(({ body }) => body.seen ?? []);
+    const seen = proxy.to("/heartbeat").flatMap(({ body }) => body.seen ?? []);
     const { history } = (await admin.get(id)).body;
     expect(new Set(seen)).toEqual(new Set(history.map(({ messageId }: { messageId: string }) => messageId)));
   });
 
   conforms([12, 13], "survives the restart of a gateway, working and waiting", async () => {
-    const { gateway, another, relay, start, delegate, ended } = await setup();
+    const { gateway, another, proxy, start, delegate, ended } = await setup();
     const atWork = start("--pause", "3");
     const id = await delegate("one line");
-    await until(() => relay.to("/artifacts").length === 1, { what: "work" });
+    await until(() => proxy.to("/artifacts").length === 1, { what: "work" });
     const waiting = start();
     await until(() => gateway.broker.polls.waiting("scout") === 1, { what: "a parked poll" });
     await gateway.close();
     await waiting.heard("the broker is away");
     // Away long enough for several retries.
-    await until(() => relay.to("/leases").filter(({ status }) => status === undefined).length > 3, {
+    await until(() => proxy.to("/leases").filter(({ status }) => status === undefined).length > 3, {
       timeoutMs: 15_000,
     });
     await another({ port: gateway.port });
@@ -406,7 +406,7 @@ describe("the agent in Python", () => {
     const next = await delegate("one");
     expect(await ended(next)).toMatchObject({ state: "completed", attempt: 1 });
 
-    const polls = relay.to("/leases");
+    const polls = proxy.to("/leases");
     const early = polls.findIndex(({ answer }) => answer?.leases?.length === 0);
     expect(early).toBeGreaterThanOrEqual(0);
     const pause = (polls[early + 1]?.askedAt ?? 0) - (polls[early]?.answeredAt ?? 0);
@@ -414,25 +414,25 @@ describe("the agent in Python", () => {
   });
 
   conforms([14], "ends when its token is revoked", async () => {
-    const { gateway, relay, start, admin, tokenId } = await setup();
+    const { gateway, proxy, start, admin, tokenId } = await setup();
     const agent = start();
     await until(() => gateway.broker.polls.waiting("scout") === 1, { what: "a parked poll" });
     await admin.call("DELETE", `/v1/tokens/${tokenId}`);
     expect(await agent.exit()).toBe(1);
     expect(agent.log()).toMatch(/^401 unauthenticated: /);
-    expect(relay.said).toHaveLength(1);
+    expect(proxy.calls).toHaveLength(1);
   });
 
   conforms([15], "releases its work when it is told to stop", async () => {
-    const { relay, start, delegate, admin } = await setup();
+    const { proxy, start, delegate, admin } = await setup();
     const id = await delegate("one line");
     const agent = start("--pause", SLOW);
-    await until(() => relay.to("/artifacts").length === 1, { what: "work" });
+    await until(() => proxy.to("/artifacts").length === 1, { what: "work" });
     agent.kill("SIGTERM");
     expect(await agent.exit()).toBe(0);
     expect(agent.lines()).toEqual([`${id} leased, attempt 1`, `${id} released`]);
     expect((await admin.get(id)).body).toMatchObject({ state: "submitted", attempt: 1, lease: null });
-    expect(relay.to("/leases")).toHaveLength(1);
+    expect(proxy.to("/leases")).toHaveLength(1);
     const second = start();
     await second.heard(`${id} completed`);
   });

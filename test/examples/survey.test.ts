@@ -50,9 +50,9 @@ describe("counting", () => {
       "src/dist/x.js": "no\n",
       "src/.cache/x.js": "no\n",
     });
-    const told: unknown[] = [];
-    const found = await survey(root, "src/", { onFile: (...what) => void told.push(what) });
-    expect(told).toEqual([
+    const reported: unknown[] = [];
+    const found = await survey(root, "src/", { onFile: (...what) => void reported.push(what) });
+    expect(reported).toEqual([
       ["src/a.lua", 0, 2],
       ["src/b/c.ts", 1, 2],
     ]);
@@ -74,13 +74,13 @@ describe("counting", () => {
   test("stops between two files when its signal aborts", async () => {
     const stop = new AbortController();
     const root = await repository({ "a.ts": "", "b.ts": "" });
-    const told: string[] = [];
+    const reported: string[] = [];
     const onFile = (path: string) => {
-      told.push(path);
+      reported.push(path);
       stop.abort(new Error("enough"));
     };
     await expect(survey(root, ".", { onFile, signal: stop.signal })).rejects.toThrow("enough");
-    expect(told).toEqual(["a.ts"]);
+    expect(reported).toEqual(["a.ts"]);
   });
 });
 

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { startEmbedded } from "../../src/redis/embedded.ts";
 import { client, request, startBroker } from "../support/broker.ts";
-import { insist } from "../support/insist.ts";
 import { startServer } from "../support/redis-pair.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
+import { retryUntilAnswered } from "../support/retry.ts";
 import { until } from "../support/until.ts";
 
 const MIB = 1024 * 1024;
@@ -71,7 +71,7 @@ test.skipIf(probe === null)(
     expect((await api.get(id)).status).toBe(200);
     makeRoom();
     await until(async () => (await ready(url)).status === 200);
-    expect((await insist(() => api.delegate("scout"))).status).toBe(202);
+    expect((await retryUntilAnswered(() => api.delegate("scout"))).status).toBe(202);
   },
 );
 
@@ -100,9 +100,9 @@ test.skipIf(probe === null)(
     });
     await until(() => logged.includes("Redis ended unexpectedly and is started again"));
     makeRoom();
-    const after = await insist(() => api.delegate("scout"));
+    const after = await retryUntilAnswered(() => api.delegate("scout"));
     expect(after.status).toBe(202);
-    for (const id of accepted) expect((await insist(() => api.get(id))).status).toBe(200);
+    for (const id of accepted) expect((await retryUntilAnswered(() => api.get(id))).status).toBe(200);
   },
   30_000,
 );

@@ -1,8 +1,8 @@
 import { expect, inject, test } from "vitest";
 import { as, client, request, startBroker } from "../support/broker.ts";
-import { insist } from "../support/insist.ts";
-import { startProxy } from "../support/proxy.ts";
+import { openRedisLink } from "../support/redis-link.ts";
 import { startPair, startServer } from "../support/redis-pair.ts";
+import { retryUntilAnswered } from "../support/retry.ts";
 import { subscribe } from "../support/subscriber.ts";
 import { until } from "../support/until.ts";
 
@@ -12,7 +12,7 @@ const readyAt = (url: string) => request(url, "GET", "/readyz", { token: null })
 
 test("after a fail-over behind one address the gateway finds the new master, and logs it once", async () => {
   const { master, replica, failOver } = await startPair();
-  const proxy = await startProxy(master.socket);
+  const proxy = await openRedisLink(master.socket);
   const { url, log } = await startBroker({ redis: { url: `redis://127.0.0.1:${proxy.port}` } });
   const api = client(url);
   await api.agent("scout");
@@ -21,13 +21,13 @@ test("after a fail-over behind one address the gateway finds the new master, and
   const stream = subscribe([url], token);
   await until(() => stream.events.length === 1);
   await api.agent("idle");
-  const parked = insist(() => api.lease("idle", { wait_seconds: 30 }), 30_000);
+  const parked = retryUntilAnswered(() => api.lease("idle", { wait_seconds: 30 }), 30_000);
 
   // Open connections stay with the old master, which is a replica now.
   proxy.lead(replica.socket);
   await failOver();
   const idempotent = { "idempotency-key": "after" };
-  const after = await insist(() => api.delegate("scout", { task: "after" }, idempotent), BACK_MS);
+  const after = await retryUntilAnswered(() => api.delegate("scout", { task: "after" }, idempotent), BACK_MS);
   expect(after.status).toBe(202);
   await until(async () => (await readyAt(url)).status === 200, { timeoutMs: BACK_MS });
   const { leases } = (await api.lease("scout", { max: 32 })).body;
@@ -37,7 +37,7 @@ test("after a fail-over behind one address the gateway finds the new master, and
   ]);
   // The feed and the wakes also use the new master.
   await until(() => stream.events.some(({ data }) => data.delegation_id === after.body.id));
-  const woken = await insist(() => api.delegate("idle"));
+  const woken = await retryUntilAnswered(() => api.delegate("idle"));
   expect((await parked).body.leases[0].delegation.id).toBe(woken.body.id);
   await until(() => linesOf(log, "Redis is back").length === 1);
   const [away] = linesOf(log, "Redis is away");
@@ -47,7 +47,7 @@ test("after a fail-over behind one address the gateway finds the new master, and
 }, 120_000);
 
 test("the loss of Redis is one line in the log, and its return another", async () => {
-  const proxy = await startProxy(inject("redisSocket"));
+  const proxy = await openRedisLink(inject("redisSocket"));
   const { another, db, log } = await startBroker();
   const target = { url: `redis://127.0.0.1:${proxy.port}/${db}` };
   const { url } = await another({ redis: target, sweepEveryMs: 50 });
@@ -61,7 +61,7 @@ test("the loss of Redis is one line in the log, and its return another", async (
   await until(() => linesOf(log, "sweep interrupted").length > 5);
   await proxy.heal();
   await until(() => linesOf(log, "Redis is back").length === 1);
-  const { id } = (await insist(() => api.delegate("scout"))).body;
+  const { id } = (await retryUntilAnswered(() => api.delegate("scout"))).body;
   expect((await parked).body.leases?.[0]?.delegation.id ?? id).toBe(id);
   const said = log.map((line): { level: number; msg: string; redis?: string } => JSON.parse(line));
   const loud = said.filter(({ level }) => level >= 40);
@@ -83,10 +83,10 @@ test("a master without enough replicas is answered 503 and not ready, until the 
     const { status, body } = await readyAt(url);
     return status === 503 && body.reason.includes("NOREPLICAS");
   });
-  expect((await insist(() => api.call("GET", "/v1/agents/scout"))).status).toBe(200);
+  expect((await retryUntilAnswered(() => api.call("GET", "/v1/agents/scout"))).status).toBe(200);
   await redis.config("SET", "min-replicas-to-write", "0");
   await until(async () => (await readyAt(url)).status === 200);
-  expect((await insist(() => api.delegate("scout"))).status).toBe(202);
+  expect((await retryUntilAnswered(() => api.delegate("scout"))).status).toBe(202);
 });
 
 test("a Redis that is busy with another client's script is answered 503, and everything works once it ends", async () => {
@@ -106,7 +106,7 @@ test("a Redis that is busy with another client's script is answered 503, and eve
   await redis.call("SCRIPT", "KILL");
   await looping;
   other.disconnect();
-  expect((await insist(() => api.delegate("scout"))).status).toBe(202);
+  expect((await retryUntilAnswered(() => api.delegate("scout"))).status).toBe(202);
   await until(async () => (await readyAt(url)).status === 200);
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { client, startBroker } from "../support/broker.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
-import { insist } from "../support/insist.ts";
+import { retryUntilAnswered } from "../support/retry.ts";
 import { until } from "../support/until.ts";
 
 const SUBMITS = 2_000;
@@ -33,7 +33,7 @@ test("2 000 submits over 200 keys through two gateways, killed and restarted: 20
       });
     };
     let round = 0;
-    const { status, body } = await insist(() => attempt(round++), 60_000);
+    const { status, body } = await retryUntilAnswered(() => attempt(round++), 60_000);
     answers.push({ key, status, id: body.id });
   };
   const line = async () => {

@@ -51,7 +51,7 @@ async function stateOf({ redis }: TestBroker) {
 }
 
 /** The first worker sleeps past its lease; everything it sends from then on is late. */
-async function overslept(broker: TestBroker) {
+async function lateWorker(broker: TestBroker) {
   const api = client(broker.url);
   await api.agent("scout", { backoff: { initial_ms: 0 }, limits: { max_attempts: 5 } });
   const { id } = (await api.delegate("scout")).body;
@@ -87,7 +87,7 @@ async function expectNoTrace(broker: TestBroker, id: string, lease: string): Pro
 
 test("a late reply changes nothing while the delegation waits for the next worker", async () => {
   const broker = await startBroker();
-  const { id, lease } = await overslept(broker);
+  const { id, lease } = await lateWorker(broker);
   await expectNoTrace(broker, id, lease);
   checkHistory(await eventsOf(client(broker.url), id), "live");
 });
@@ -95,7 +95,7 @@ test("a late reply changes nothing while the delegation waits for the next worke
 test("a late reply changes nothing while the second worker works, and the second worker's reply counts", async () => {
   const broker = await startBroker();
   const api = client(broker.url);
-  const { id, lease } = await overslept(broker);
+  const { id, lease } = await lateWorker(broker);
   const [next] = (await api.lease("scout")).body.leases;
   expect(next).toMatchObject({ attempt: 2, delegation: { id } });
   await expectNoTrace(broker, id, lease);
@@ -110,7 +110,7 @@ test("a late reply changes nothing while the second worker works, and the second
 test("a late reply changes nothing after the second worker's, even with the same text", async () => {
   const broker = await startBroker();
   const api = client(broker.url);
-  const { id, lease } = await overslept(broker);
+  const { id, lease } = await lateWorker(broker);
   const [next] = (await api.lease("scout")).body.leases;
   expect((await api.reply(next.lease_id, DONE)).body.outcome).toBe("matched");
   await expectNoTrace(broker, id, lease);
@@ -120,7 +120,7 @@ test("a late reply changes nothing after the second worker's, even with the same
 test("a late reply changes nothing after a cancel", async () => {
   const broker = await startBroker();
   const api = client(broker.url);
-  const { id, lease } = await overslept(broker);
+  const { id, lease } = await lateWorker(broker);
   await api.cancel(id);
   await expectNoTrace(broker, id, lease);
   checkHistory(await eventsOf(api, id), "finished");

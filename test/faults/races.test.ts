@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import type { Gateway } from "../../src/app.ts";
 import { as, OPERATOR, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
-import { keepAlive, type Speak, type Told } from "../support/kept-alive.ts";
+import { keepAliveClient, type SendRequest, type ShortAnswer } from "../support/keep-alive-client.ts";
 
 const AT_ONCE = 100;
 const ROUNDS = 5;
@@ -21,16 +21,17 @@ async function setup() {
   const broker = await startBroker();
   const other = await broker.another();
   const gateways: readonly Gateway[] = [broker.gateway, other.gateway];
-  const doors: readonly Speak[] = [keepAlive(broker.url), keepAlive(other.url)];
+  const gatewayCalls: readonly SendRequest[] = [keepAliveClient(broker.url), keepAliveClient(other.url)];
   const alice = (await as(broker.url, "caller:alice")).token;
-  const say = (via: number, token: string, path: string, body: unknown = {}): Promise<Told> => {
-    const door = doors[via];
-    if (!door) throw new RangeError("no gateway");
-    return door(token, "POST", path, body);
+  const post = (via: number, token: string, path: string, body: unknown = {}): Promise<ShortAnswer> => {
+    const callGateway = gatewayCalls[via];
+    if (!callGateway) throw new RangeError("no gateway");
+    return callGateway(token, "POST", path, body);
   };
-  const see = async (path: string): Promise<Told["body"]> => (await doors[0]?.(OPERATOR, "GET", path))?.body;
+  const get = async (path: string): Promise<ShortAnswer["body"]> =>
+    (await gatewayCalls[0]?.(OPERATOR, "GET", path))?.body;
   const agent = async (name: string, spec: unknown = {}) => {
-    await doors[0]?.(OPERATOR, "PUT", `/v1/agents/${name}`, spec);
+    await gatewayCalls[0]?.(OPERATOR, "PUT", `/v1/agents/${name}`, spec);
     return (await as(broker.url, `agent:${name}`)).token;
   };
   const scout = await agent("scout");
@@ -41,16 +42,16 @@ async function setup() {
     round += 1;
     const context_id = `race-${round}`;
     const delegations = targets.map((target) => ({ target, task: "run", context_id, ...more }));
-    const { body } = await say(round % 2, alice, "/v1/delegations/batch", { delegations });
+    const { body } = await post(round % 2, alice, "/v1/delegations/batch", { delegations });
     const ids: string[] = body.results.map((one: { delegation: { id: string } }) => one.delegation.id);
     return { context_id, ids };
   };
   /** The same, each leased by scout. */
-  const lined = async (more: object = {}, ask: object = {}) => {
+  const delegateAndLease = async (more: object = {}, ask: object = {}) => {
     const { context_id, ids } = await delegate(more);
     const runners: Runner[] = [];
     while (runners.length < ids.length) {
-      const { body } = await say(round % 2, scout, "/v1/agents/scout/leases", { max: 32, ...ask });
+      const { body } = await post(round % 2, scout, "/v1/agents/scout/leases", { max: 32, ...ask });
       for (const { lease_id, delegation } of body.leases)
         runners.push({ id: delegation.id, lease: lease_id });
     }
@@ -58,12 +59,12 @@ async function setup() {
   };
   /** The delegations of a context, by id. */
   const records = async (context_id: string) => {
-    const { delegations } = await see(`/v1/delegations?context_id=${context_id}&limit=100`);
-    return new Map<string, Told["body"]>(delegations.map((one: { id: string }) => [one.id, one]));
+    const { delegations } = await get(`/v1/delegations?context_id=${context_id}&limit=100`);
+    return new Map<string, ShortAnswer["body"]>(delegations.map((one: { id: string }) => [one.id, one]));
   };
   const check = async (id: string, expected: "finished" | "live") => {
     const events = (one: string, query: string) =>
-      doors[1]?.(OPERATOR, "GET", `/v1/delegations/${one}/events${query}`) ??
+      gatewayCalls[1]?.(OPERATOR, "GET", `/v1/delegations/${one}/events${query}`) ??
       Promise.reject(new RangeError());
     checkHistory(await eventsOf({ events }, id), expected);
   };
@@ -76,11 +77,11 @@ async function setup() {
     gateways,
     alice,
     scout,
-    say,
-    see,
+    post,
+    get,
     agent,
     delegate,
-    lined,
+    delegateAndLease,
     records,
     check,
     sweep,
@@ -96,12 +97,12 @@ async function both<A, B>(first: boolean, a: () => Promise<A>, b: () => Promise<
 }
 
 /** Sends one request for each runner, alternating the gateways; `then` starts once a number of them were answered. */
-async function joined(
+async function raceAll(
   runners: readonly Runner[],
   after: number,
-  send: (runner: Runner, n: number) => Promise<Told>,
+  send: (runner: Runner, n: number) => Promise<ShortAnswer>,
   then: () => Promise<unknown>,
-): Promise<readonly Told[]> {
+): Promise<readonly ShortAnswer[]> {
   let answered = 0;
   let joining: Promise<unknown> | undefined;
   const join = () => {
@@ -123,7 +124,11 @@ async function joined(
 const each = (runners: readonly Runner[], work: (runner: Runner, n: number) => Promise<void>) =>
   Promise.all(runners.map(work));
 
-const told = ({ status, body }: Told) => [status, body?.code ?? null, body?.details?.reason ?? null];
+const outcomeOf = ({ status, body }: ShortAnswer) => [
+  status,
+  body?.code ?? null,
+  body?.details?.reason ?? null,
+];
 const OK = [200, null, null];
 const lost = (reason: string) => [409, "lease_lost", reason];
 const NOT_OPEN = [409, "interrupt_not_open", null];
@@ -142,16 +147,16 @@ function winners() {
 }
 
 test("reply and cancel", { timeout: PATIENCE_MS }, async () => {
-  const { alice, scout, say, lined, records, check } = await setup();
+  const { alice, scout, post, delegateAndLease, records, check } = await setup();
   const wins = winners();
   for (let round = 0; round < ROUNDS; round += 1) {
-    const { context_id, runners } = await lined();
+    const { context_id, runners } = await delegateAndLease();
     const ends = await Promise.all(
       runners.map(({ id, lease }, n) =>
         both(
           n % 2 === 0,
-          () => say(n % 2, scout, `/v1/leases/${lease}/reply`, { state: "completed", text: "done" }),
-          () => say((n + 1) % 2, alice, `/v1/delegations/${id}/cancel`),
+          () => post(n % 2, scout, `/v1/leases/${lease}/reply`, { state: "completed", text: "done" }),
+          () => post((n + 1) % 2, alice, `/v1/delegations/${id}/cancel`),
         ),
       ),
     );
@@ -159,7 +164,9 @@ test("reply and cancel", { timeout: PATIENCE_MS }, async () => {
     await each(runners, async ({ id }, n) => {
       const { state, reply } = after.get(id);
       wins.count(state);
-      expect(ends[n]?.map(told)).toEqual(state === "completed" ? [OK, FINISHED] : [lost("canceled"), OK]);
+      expect(ends[n]?.map(outcomeOf)).toEqual(
+        state === "completed" ? [OK, FINISHED] : [lost("canceled"), OK],
+      );
       expect(reply !== null).toBe(state === "completed");
       await check(id, "finished");
     });
@@ -168,18 +175,21 @@ test("reply and cancel", { timeout: PATIENCE_MS }, async () => {
 });
 
 test("reply and expiry", { timeout: PATIENCE_MS }, async () => {
-  const { clock, scout, say, lined, records, check, sweep } = await setup();
+  const { clock, scout, post, delegateAndLease, records, check, sweep } = await setup();
   const wins = winners();
   for (let round = 0; round < ROUNDS; round += 1) {
     // In turn: the delegation's deadline passes, or its last lease ends.
     const isWhole = round % 2 === 0;
-    const { context_id, runners } = await lined(isWhole ? { ttl_seconds: 100 } : { max_attempts: 1 }, {
-      lease_seconds: isWhole ? 1000 : 100,
-    });
+    const { context_id, runners } = await delegateAndLease(
+      isWhole ? { ttl_seconds: 100 } : { max_attempts: 1 },
+      {
+        lease_seconds: isWhole ? 1000 : 100,
+      },
+    );
     clock.offset_ms += 101_000;
     const reply = ({ lease }: Runner, n: number) =>
-      say(n % 2, scout, `/v1/leases/${lease}/reply`, { state: "completed", text: "done" });
-    const ends = await joined(runners, (round * AT_ONCE) / ROUNDS, reply, sweep);
+      post(n % 2, scout, `/v1/leases/${lease}/reply`, { state: "completed", text: "done" });
+    const ends = await raceAll(runners, (round * AT_ONCE) / ROUNDS, reply, sweep);
     const after = await records(context_id);
     await each(runners, async ({ id }, n) => {
       const { state, error } = after.get(id);
@@ -187,7 +197,7 @@ test("reply and expiry", { timeout: PATIENCE_MS }, async () => {
       expect(error?.code ?? null).toBe(state === "failed" ? code : null);
       wins.count(state);
       const end = ends[n];
-      expect(end && told(end)).toEqual(state === "completed" ? OK : lost("expired"));
+      expect(end && outcomeOf(end)).toEqual(state === "completed" ? OK : lost("expired"));
       await check(id, "finished");
     });
   }
@@ -196,29 +206,29 @@ test("reply and expiry", { timeout: PATIENCE_MS }, async () => {
 
 /** Leases that asked a question, with the id of the question. */
 async function asking(
-  { scout, say }: Awaited<ReturnType<typeof setup>>,
+  { scout, post }: Awaited<ReturnType<typeof setup>>,
   runners: readonly Runner[],
   more: object = {},
 ) {
   const asked = await Promise.all(
     runners.map(({ lease }, n) =>
-      say(n % 2, scout, `/v1/leases/${lease}/interrupt`, { kind: "input", text: "Go on?", ...more }),
+      post(n % 2, scout, `/v1/leases/${lease}/interrupt`, { kind: "input", text: "Go on?", ...more }),
     ),
   );
   return asked.map(({ body }) => String(body.interrupt_id));
 }
 
 test("answer and expiry", { timeout: PATIENCE_MS }, async () => {
-  const desk = await setup();
-  const { clock, alice, say, lined, records, check, sweep } = desk;
+  const setting = await setup();
+  const { clock, alice, post, delegateAndLease, records, check, sweep } = setting;
   const wins = winners();
   for (let round = 0; round < ROUNDS; round += 1) {
-    const { context_id, runners } = await lined();
-    const questions = await asking(desk, runners, { expires_in_seconds: 100 });
+    const { context_id, runners } = await delegateAndLease();
+    const questions = await asking(setting, runners, { expires_in_seconds: 100 });
     clock.offset_ms += 101_000;
     const answer = ({ id }: Runner, n: number) =>
-      say(n % 2, alice, `/v1/delegations/${id}/answer`, { interrupt_id: questions[n], text: "yes" });
-    const ends = await joined(runners, (round * AT_ONCE) / ROUNDS, answer, sweep);
+      post(n % 2, alice, `/v1/delegations/${id}/answer`, { interrupt_id: questions[n], text: "yes" });
+    const ends = await raceAll(runners, (round * AT_ONCE) / ROUNDS, answer, sweep);
     const after = await records(context_id);
     await each(runners, async ({ id }, n) => {
       const { state, error, history } = after.get(id);
@@ -226,22 +236,23 @@ test("answer and expiry", { timeout: PATIENCE_MS }, async () => {
       expect(history).toHaveLength(state === "failed" ? 1 : 2);
       wins.count(state);
       const end = ends[n];
-      expect(end && told(end)).toEqual(state === "submitted" ? OK : NOT_OPEN);
+      expect(end && outcomeOf(end)).toEqual(state === "submitted" ? OK : NOT_OPEN);
       await check(id, state === "failed" ? "finished" : "live");
-      if (state === "submitted") await say(0, alice, `/v1/delegations/${id}/cancel`);
+      if (state === "submitted") await post(0, alice, `/v1/delegations/${id}/cancel`);
     });
   }
   wins.expect("failed", "submitted");
 });
 
 test("two replies", { timeout: PATIENCE_MS }, async () => {
-  const { scout, say, lined, records, check } = await setup();
+  const { scout, post, delegateAndLease, records, check } = await setup();
   const wins = winners();
   for (let round = 0; round < ROUNDS; round += 1) {
-    const { context_id, runners } = await lined();
+    const { context_id, runners } = await delegateAndLease();
     const ends = await Promise.all(
       runners.map(({ lease }, n) => {
-        const reply = (via: number, body: object) => () => say(via, scout, `/v1/leases/${lease}/reply`, body);
+        const reply = (via: number, body: object) => () =>
+          post(via, scout, `/v1/leases/${lease}/reply`, body);
         return both(
           n % 2 === 0,
           reply(0, { state: "completed", text: "done" }),
@@ -253,7 +264,7 @@ test("two replies", { timeout: PATIENCE_MS }, async () => {
     await each(runners, async ({ id }, n) => {
       const { state } = after.get(id);
       wins.count(state);
-      expect(ends[n]?.map(told)).toEqual(
+      expect(ends[n]?.map(outcomeOf)).toEqual(
         state === "completed" ? [OK, lost("finished")] : [lost("finished"), OK],
       );
       await check(id, "finished");
@@ -263,17 +274,17 @@ test("two replies", { timeout: PATIENCE_MS }, async () => {
 });
 
 test("two answers", { timeout: PATIENCE_MS }, async () => {
-  const desk = await setup();
-  const { url, alice, say, lined, records, check } = desk;
+  const setting = await setup();
+  const { url, alice, post, delegateAndLease, records, check } = setting;
   const ann = (await as(url, "approver:ann")).token;
   const wins = winners();
   for (let round = 0; round < ROUNDS; round += 1) {
-    const { context_id, runners } = await lined();
-    const questions = await asking(desk, runners);
+    const { context_id, runners } = await delegateAndLease();
+    const questions = await asking(setting, runners);
     const ends = await Promise.all(
       runners.map(({ id }, n) => {
         const answer = (via: number, by: string, decision: string) => () =>
-          say(via, by, `/v1/delegations/${id}/answer`, { interrupt_id: questions[n], decision });
+          post(via, by, `/v1/delegations/${id}/answer`, { interrupt_id: questions[n], decision });
         return both(n % 2 === 0, answer(0, alice, "approve"), answer(1, ann, "deny"));
       }),
     );
@@ -283,16 +294,16 @@ test("two answers", { timeout: PATIENCE_MS }, async () => {
       expect(history).toHaveLength(2);
       const { decision } = history[1].metadata;
       wins.count(decision);
-      expect(ends[n]?.map(told)).toEqual(decision === "approve" ? [OK, NOT_OPEN] : [NOT_OPEN, OK]);
+      expect(ends[n]?.map(outcomeOf)).toEqual(decision === "approve" ? [OK, NOT_OPEN] : [NOT_OPEN, OK]);
       await check(id, "live");
-      await say(0, alice, `/v1/delegations/${id}/cancel`);
+      await post(0, alice, `/v1/delegations/${id}/cancel`);
     });
   }
   wins.expect("approve", "deny");
 });
 
 test("two leases of one ticket", { timeout: PATIENCE_MS }, async () => {
-  const { gateways, say, see, agent, delegate, check } = await setup();
+  const { gateways, post, get, agent, delegate, check } = await setup();
   const wins = winners();
   const names = Array.from({ length: AT_ONCE }, (_, n) => `scout-${n}`);
   for (const name of names) await agent(name);
@@ -306,8 +317,8 @@ test("two leases of one ticket", { timeout: PATIENCE_MS }, async () => {
         const grants = isPolled
           ? await both(
               n % 2 === 0,
-              () => say(0, OPERATOR, `/v1/agents/scout-${n}/leases`, { wait_seconds: 0 }),
-              () => say(1, OPERATOR, `/v1/agents/scout-${n}/leases`, { wait_seconds: 0 }),
+              () => post(0, OPERATOR, `/v1/agents/scout-${n}/leases`, { wait_seconds: 0 }),
+              () => post(1, OPERATOR, `/v1/agents/scout-${n}/leases`, { wait_seconds: 0 }),
             ).then((polls) => polls.map(({ body }) => body.leases.length === 1))
           : await Promise.all(
               gateways.map(async ({ broker: { writer } }, via) => {
@@ -319,10 +330,10 @@ test("two leases of one ticket", { timeout: PATIENCE_MS }, async () => {
             );
         expect(grants.filter(Boolean)).toHaveLength(1);
         wins.count(grants[0] ? "first" : "second");
-        const { state, version } = await see(`/v1/delegations/${id}`);
+        const { state, version } = await get(`/v1/delegations/${id}`);
         expect([state, version]).toEqual(["working", 2]);
         await check(id, "live");
-        await say(0, OPERATOR, `/v1/delegations/${id}/cancel`);
+        await post(0, OPERATOR, `/v1/delegations/${id}/cancel`);
       }),
     );
   }
@@ -330,17 +341,17 @@ test("two leases of one ticket", { timeout: PATIENCE_MS }, async () => {
 });
 
 test("cancel of a parent and submit of a child", { timeout: PATIENCE_MS }, async () => {
-  const { alice, scout, say, see, agent, lined, check, settled } = await setup();
+  const { alice, scout, post, get, agent, delegateAndLease, check, settled } = await setup();
   const wins = winners();
   await agent("smith");
   for (let round = 0; round < ROUNDS; round += 1) {
-    const { runners } = await lined();
+    const { runners } = await delegateAndLease();
     const ends = await Promise.all(
       runners.map(({ id }, n) =>
         both(
           n % 2 === 0,
-          () => say(n % 2, scout, "/v1/delegations", { target: "smith", task: "part", parent_id: id }),
-          () => say((n + 1) % 2, alice, `/v1/delegations/${id}/cancel`),
+          () => post(n % 2, scout, "/v1/delegations", { target: "smith", task: "part", parent_id: id }),
+          () => post((n + 1) % 2, alice, `/v1/delegations/${id}/cancel`),
         ),
       ),
     );
@@ -348,16 +359,16 @@ test("cancel of a parent and submit of a child", { timeout: PATIENCE_MS }, async
     await each(runners, async ({ id }, n) => {
       const [child, cancel] = ends[n] ?? [];
       if (!child || !cancel) throw new Error("no race");
-      expect(told(cancel)).toEqual(OK);
+      expect(outcomeOf(cancel)).toEqual(OK);
       await check(id, "finished");
-      const { delegations } = await see(`/v1/delegations?parent_id=${id}`);
+      const { delegations } = await get(`/v1/delegations?parent_id=${id}`);
       if (child.status === 202) {
         wins.count("child");
         expect(delegations).toMatchObject([{ id: child.body.id, state: "canceled" }]);
         await check(child.body.id, "finished");
       } else {
         wins.count("cancel");
-        expect(told(child)).toEqual(FINISHED);
+        expect(outcomeOf(child)).toEqual(FINISHED);
         expect(delegations).toEqual([]);
       }
     });

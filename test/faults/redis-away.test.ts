@@ -4,9 +4,9 @@ import type { RedisTarget } from "../../src/redis/connect.ts";
 import { type Answer, as, client, request, startBroker } from "../support/broker.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
-import { insist } from "../support/insist.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
-import { type Fault, startProxy } from "../support/proxy.ts";
+import { type Fault, openRedisLink } from "../support/redis-link.ts";
+import { retryUntilAnswered } from "../support/retry.ts";
 import { openStream } from "../support/sse.ts";
 import { type Subscriber, subscribe } from "../support/subscriber.ts";
 import { until } from "../support/until.ts";
@@ -17,7 +17,7 @@ const BACK_MS = 3_000;
 const WAVE_MS = 700;
 const JSON_ONLY = { accept: "application/json" };
 
-interface Said {
+interface Call {
   readonly what: string;
   readonly answer: Answer | null;
   readonly tookMs: number;
@@ -25,7 +25,7 @@ interface Said {
   readonly ended: boolean;
 }
 
-function checkSaid({ what, answer, tookMs, ended }: Said): void {
+function checkCall({ what, answer, tookMs, ended }: Call): void {
   expect([what, tookMs < ANSWER_MS]).toEqual([what, true]);
   expect([what, answer]).not.toEqual([what, null]);
   if (ended || answer === null) return;
@@ -46,7 +46,7 @@ interface Trouble {
 
 /** A gateway behind a proxy, and on the same database a gateway that is never in trouble and observes. */
 async function startBehindProxy() {
-  const proxy = await startProxy(inject("redisSocket"));
+  const proxy = await openRedisLink(inject("redisSocket"));
   const broker = await startBroker();
   return { ...broker, proxy, target: { url: `redis://127.0.0.1:${proxy.port}/${broker.db}` } };
 }
@@ -89,7 +89,7 @@ function ask(url: string, own: string, lease: string, token: string, key: string
 }
 
 /** Every answer while Redis is away is right, and soon after its return everything works again. */
-async function goThrough(redis: RedisTarget, trouble: Trouble, lastsMs: number): Promise<void> {
+async function checkFault(redis: RedisTarget, trouble: Trouble, lastsMs: number): Promise<void> {
   const gateway = await startGatewayProcess(0, { redis, sweepEveryMs: 500, logLevel: "silent" });
   const { url } = gateway;
   const api = client(url);
@@ -99,7 +99,7 @@ async function goThrough(redis: RedisTarget, trouble: Trouble, lastsMs: number):
   const [held] = (await lease("held")).body.leases;
   const stream = subscribe([url], token);
   await until(() => stream.events.length === 2);
-  const parked = insist(() => api.lease("parked", { wait_seconds: 60 }), 60_000);
+  const parked = retryUntilAnswered(() => api.lease("parked", { wait_seconds: 60 }), 60_000);
   // Its failure, if any, is checked below.
   parked.catch(() => {});
   await until(async () => (await api.call("GET", "/v1/agents/parked")).body.presence.pollers === 1);
@@ -108,11 +108,11 @@ async function goThrough(redis: RedisTarget, trouble: Trouble, lastsMs: number):
   const startedAt = performance.now();
   const elapsed = () => performance.now() - startedAt;
   let ended = false;
-  const said: Said[] = [];
+  const sent: Call[] = [];
   const send = async (what: string, call: () => Promise<Answer>) => {
     const sentAt = performance.now();
     const answer = await call().catch(() => null);
-    said.push({ what, answer, tookMs: performance.now() - sentAt, ended });
+    sent.push({ what, answer, tookMs: performance.now() - sentAt, ended });
   };
   const waiting = Object.entries(askWaiting(url, own, held.lease_id));
   const asked = waiting.map(([what, call]) => send(what, call));
@@ -131,11 +131,11 @@ async function goThrough(redis: RedisTarget, trouble: Trouble, lastsMs: number):
   await works(url, stream, parked, BACK_MS);
   expect(performance.now() - endedAt).toBeLessThan(BACK_MS);
   await Promise.all(asked);
-  for (const one of said) checkSaid(one);
+  for (const one of sent) checkCall(one);
 
   for (const key of keys) {
     const idempotent = { "idempotency-key": key };
-    const { status, body } = await insist(() => api.delegate("scout", { task: key }, idempotent));
+    const { status, body } = await retryUntilAnswered(() => api.delegate("scout", { task: key }, idempotent));
     expect([200, 202]).toContain(status);
     checkHistory(await eventsOf(api, body.id), "live");
   }
@@ -151,15 +151,18 @@ async function goThrough(redis: RedisTarget, trouble: Trouble, lastsMs: number):
 async function works(url: string, stream: Subscriber, parked: Promise<Answer>, ms: number): Promise<void> {
   const api = client(url);
   const delegate = (target: string) =>
-    insist(() => api.delegate(target, { task: "again" }, { "idempotency-key": `again-${target}` }), ms);
+    retryUntilAnswered(
+      () => api.delegate(target, { task: "again" }, { "idempotency-key": `again-${target}` }),
+      ms,
+    );
   const isReady = async () => (await request(url, "GET", "/readyz", { token: null })).status === 200;
   const loop = async () => {
     await api.agent("loop").catch(() => null);
-    await insist(() => api.agent("loop"), ms);
+    await retryUntilAnswered(() => api.agent("loop"), ms);
     const { id } = (await delegate("loop")).body;
-    const [lease] = (await insist(() => api.lease("loop"), ms)).body.leases;
+    const [lease] = (await retryUntilAnswered(() => api.lease("loop"), ms)).body.leases;
     expect(lease.delegation.id).toBe(id);
-    expect((await insist(() => api.reply(lease.lease_id), ms)).body.outcome).toBe("matched");
+    expect((await retryUntilAnswered(() => api.reply(lease.lease_id), ms)).body.outcome).toBe("matched");
     checkHistory(await eventsOf(api, id), "finished");
   };
   const wakes = async () => {
@@ -168,23 +171,23 @@ async function works(url: string, stream: Subscriber, parked: Promise<Answer>, m
   };
   const live = async () => {
     const { id } = (await delegate("held")).body;
-    const heard = () => stream.events.some(({ data }) => data.delegation_id === id);
-    await until(heard, { timeoutMs: ms, what: "the live stream" });
+    const hasArrived = () => stream.events.some(({ data }) => data.delegation_id === id);
+    await until(hasArrived, { timeoutMs: ms, what: "the live stream" });
   };
   const ready = until(isReady, { timeoutMs: ms, what: "readiness" });
   await Promise.all([ready, loop(), wakes(), live()]);
 }
 
-async function goThroughProxy(kind: Fault, lastsMs: number): Promise<void> {
+async function checkProxyFault(kind: Fault, lastsMs: number): Promise<void> {
   const { target: redis, proxy } = await startBehindProxy();
-  await goThrough(redis, { begin: () => proxy.fault(kind), end: proxy.heal }, lastsMs);
+  await checkFault(redis, { begin: () => proxy.fault(kind), end: proxy.heal }, lastsMs);
 }
 
 test("Redis is stopped: 503 within 3 s, and all works again within 3 s of its return", async () => {
   const own = await startOwnRedis();
   const begin = async () => own.signal("SIGSTOP");
   const end = async () => own.signal("SIGCONT");
-  await goThrough(own.target, { begin, end }, 3_000);
+  await checkFault(own.target, { begin, end }, 3_000);
 }, 120_000);
 
 test.each([
@@ -192,7 +195,7 @@ test.each([
   ["hold", 3_000],
 ] as const)(
   "Redis' connections %s for %i ms: 503 within 3 s, and all works again within 3 s",
-  goThroughProxy,
+  checkProxyFault,
   120_000,
 );
 
@@ -202,7 +205,7 @@ test.each([
   ["swallow-answers", 1_000],
 ] as const)(
   "Redis' connections %s for %i ms: 503 within 3 s, and all works again within 3 s",
-  goThroughProxy,
+  checkProxyFault,
   120_000,
 );
 
@@ -247,8 +250,9 @@ function holdBefore(move: string, { writer, hold }: Awaited<ReturnType<typeof st
 
 /** The next poll gets this delegation in time, as its first attempt. */
 async function expectHandedOut(api: ReturnType<typeof client>, id: string): Promise<void> {
-  const [lease] = (await insist(() => api.lease("scout", { wait_seconds: BACK_MS / 1_000 }), BACK_MS)).body
-    .leases;
+  const [lease] = (
+    await retryUntilAnswered(() => api.lease("scout", { wait_seconds: BACK_MS / 1_000 }), BACK_MS)
+  ).body.leases;
   expect(lease).toMatchObject({ attempt: 1, delegation: { id } });
 }
 
@@ -274,7 +278,7 @@ test("a delegation whose acceptance was unknown is leased within 3 s of its retr
   const idempotent = { "idempotency-key": "once" };
   expect((await api.delegate("scout", {}, idempotent)).status).toBe(503);
   await heal();
-  const { status, body } = await insist(() => api.delegate("scout", {}, idempotent));
+  const { status, body } = await retryUntilAnswered(() => api.delegate("scout", {}, idempotent));
   expect(status).toBe(200);
   await expectHandedOut(api, body.id);
 });

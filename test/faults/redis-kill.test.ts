@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
-import { insist } from "../support/insist.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
+import { retryUntilAnswered } from "../support/retry.ts";
 import { subscribe } from "../support/subscriber.ts";
 import { until } from "../support/until.ts";
 
@@ -34,7 +34,7 @@ test.each(["always", "everysec"] as const)(
       for (let i = 0; !enough; i += 1) {
         const task = `task ${n}.${i}`;
         const headers = { "idempotency-key": task };
-        const { status, body } = await insist(() => {
+        const { status, body } = await retryUntilAnswered(() => {
           const via = client(urls[(n + i) % urls.length] ?? "", alice.token);
           return via.delegate(names[n] ?? "", { task }, headers).then((answer) => {
             if (answer.status === 503) unknown += 1;
@@ -48,10 +48,11 @@ test.each(["always", "everysec"] as const)(
     const work = async (n: number) => {
       const api = client(urls[n % urls.length] ?? "");
       while (!enough || matched.size < accepted.size) {
-        const { leases } = (await insist(() => api.lease(names[n] ?? "", { wait_seconds: 1 }))).body;
+        const { leases } = (await retryUntilAnswered(() => api.lease(names[n] ?? "", { wait_seconds: 1 })))
+          .body;
         for (const { lease_id, delegation } of leases) {
           const text = `answer to ${delegation.task_preview}`;
-          const reply = await insist(() => api.reply(lease_id, { text }));
+          const reply = await retryUntilAnswered(() => api.reply(lease_id, { text }));
           // Its lease may have expired during the retries; then another worker's reply counts.
           if (reply.status === 200) matched.set(delegation.id, text);
           else expect(reply.body.code).toBe("lease_lost");

@@ -13,29 +13,29 @@ const SCRIPT = fileURLToPath(new URL("../support/child-role.mjs", import.meta.ur
 interface Part {
   readonly child: ChildProcess;
   /** Everything it has reported so far. */
-  readonly told: ReturnType<typeof JSON.parse>[];
+  readonly reports: ReturnType<typeof JSON.parse>[];
   /** Resolves with the first report under this name. */
-  readonly hears: (name: string) => Promise<ReturnType<typeof JSON.parse>>;
+  readonly reported: (name: string) => Promise<ReturnType<typeof JSON.parse>>;
   readonly ended: Promise<number | null>;
 }
 
 function play(role: string, ...args: readonly string[]): Part {
   const child = fork(SCRIPT, [role, ...args], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
-  const told: Part["told"] = [];
-  child.on("message", (message) => told.push(message));
+  const reports: Part["reports"] = [];
+  child.on("message", (message) => reports.push(message));
   const ended = once(child, "exit").then(([code]) => code);
   onTestFinished(async () => {
     child.kill("SIGKILL");
     await ended;
   });
-  const hears = async (name: string) =>
+  const reported = async (name: string) =>
     (
-      await until(() => told.find((one) => one[name] !== undefined), {
+      await until(() => reports.find((one) => one[name] !== undefined), {
         timeoutMs: 15_000,
         what: `${role}: ${name}`,
       })
     )[name];
-  return { child, told, hears, ended };
+  return { child, reports, reported, ended };
 }
 
 test("a late approval from another process, after the asking worker and the delegator have exited", {
@@ -50,14 +50,14 @@ test("a late approval from another process, after the asking worker and the dele
   const eve = await as(url, "viewer:eve");
 
   const watcher = play("watcher", url, eve.token);
-  await watcher.hears("watching");
+  await watcher.reported("watching");
   const asker = play("agent", url, scout.token, "first");
   const delegator = play("delegator", url, alice.token);
-  const id = await delegator.hears("id");
+  const id = await delegator.reported("id");
 
   // The delegator's stream ends with the question; its process exits.
-  const interrupt_id = await asker.hears("interrupt_id");
-  expect(await delegator.hears("left_at")).toBe("input_required");
+  const interrupt_id = await asker.reported("interrupt_id");
+  expect(await delegator.reported("left_at")).toBe("input_required");
   expect(await delegator.ended).toBe(0);
   // The asking worker is killed.
   asker.child.kill("SIGKILL");
@@ -73,12 +73,12 @@ test("a late approval from another process, after the asking worker and the dele
   // Another worker of the agent already waits; a third process approves.
   const worker = play("agent", url, scout.token, "second");
   const approver = play("approver", url, ann.token);
-  expect(await approver.hears("answered")).toBe(interrupt_id);
+  expect(await approver.reported("answered")).toBe(interrupt_id);
   expect(await approver.ended).toBe(0);
-  expect(await worker.hears("outcome")).toBe("matched");
-  expect(worker.told).toMatchObject([{ attempt: 1 }]);
+  expect(await worker.reported("outcome")).toBe("matched");
+  expect(worker.reports).toMatchObject([{ attempt: 1 }]);
   const reader = play("reader", url, alice.token);
-  expect(await reader.hears("results")).toEqual([{ id, state: "completed", text: "deployed: approve" }]);
+  expect(await reader.reported("results")).toEqual([{ id, state: "completed", text: "deployed: approve" }]);
 
   const story = [
     "SENT:queued",
@@ -89,7 +89,7 @@ test("a late approval from another process, after the asking worker and the dele
     "COMPLETE:",
   ];
   const seen = () =>
-    watcher.told.slice(1).map(({ type, status }) => `${type.replace("DELEGATION_", "")}:${status ?? ""}`);
+    watcher.reports.slice(1).map(({ type, status }) => `${type.replace("DELEGATION_", "")}:${status ?? ""}`);
   await until(() => seen().includes("COMPLETE:"), { what: "the watcher's last event" });
   expect(seen()).toEqual(story);
   const events = await eventsOf(api, id);

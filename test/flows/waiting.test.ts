@@ -2,7 +2,7 @@
 import type { Redis } from "ioredis";
 import { expect, test, vi } from "vitest";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
-import { keepAlive } from "../support/kept-alive.ts";
+import { keepAliveClient } from "../support/keep-alive-client.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 import { until } from "../support/until.ts";
 
@@ -31,12 +31,12 @@ test("200 parked polls send Redis no commands, and delayed work wakes them on ti
   const api = client(first.url);
   const agents = Array.from({ length: 20 }, (_, n) => `scout-${n}`);
   for (const agent of agents) await api.agent(agent);
-  const doors = [keepAlive(first.url, 200), keepAlive(second.url, 200)];
+  const gateways = [keepAliveClient(first.url, 200), keepAliveClient(second.url, 200)];
   const arrivals: number[] = [];
   const early: number[] = [];
   const polls = Array.from({ length: 200 }, async (_, n) => {
     const body = { wait_seconds: 12 };
-    const answer = await doors[n % 2]?.(OPERATOR, "POST", `/v1/agents/${agents[n % 20]}/leases`, body);
+    const answer = await gateways[n % 2]?.(OPERATOR, "POST", `/v1/agents/${agents[n % 20]}/leases`, body);
     const now = Date.now();
     for (const { delegation } of answer?.body.leases ?? []) {
       const late = now - Date.parse(delegation.not_before_at);

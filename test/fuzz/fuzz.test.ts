@@ -61,11 +61,11 @@ test(`${RUNS} requests are answered according to the contract`, {
     const { user } = process.cpuUsage(startedAt);
     const failed = (what: string) =>
       new Error(`${what}\n${curl(wire)}\n\n${given.status} ${given.text.slice(0, 1_000)}`);
-    const wrong = fault(ask.door, given);
+    const wrong = fault(ask.api, given);
     if (wrong !== null) throw failed(wrong);
     if (user / 1_000 > MOST_CPU_MS) throw failed(`it took ${user / 1_000} ms of CPU`);
     const refused = isRefused(given);
-    const kind = `${ask.door} ${given.status === 0 ? "held" : refused ? "refused" : "taken"}`;
+    const kind = `${ask.api} ${given.status === 0 ? "held" : refused ? "refused" : "taken"}`;
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
     if (!refused || isPassing(given)) return;
     if ((await world.changes()).length === 0) return;
@@ -82,9 +82,9 @@ test(`${RUNS} requests are answered according to the contract`, {
   expect(world.log.filter((line) => /internal error|uncaught/i.test(line))).toEqual([]);
   expect((await fetch(`${world.url}/readyz`)).status).toBe(200);
   if (RUNS >= 500 && FUZZ_PATH === undefined) {
-    for (const door of ["rest", "rpc", "a2a-rest", "mcp"]) {
+    for (const api of ["rest", "rpc", "a2a-rest", "mcp"]) {
       for (const end of ["taken", "refused"])
-        expect([door, end, counts.get(`${door} ${end}`) ?? 0]).not.toContain(0);
+        expect([api, end, counts.get(`${api} ${end}`) ?? 0]).not.toContain(0);
     }
     expect(heapMb() - heapBefore).toBeLessThan(MOST_GROWTH_MB);
   }

@@ -11,10 +11,10 @@ import { A2A_STATES } from "../../src/schema/a2a-task.ts";
 import { MODERN } from "../support/mcp.ts";
 import { toValue, valuesOf } from "./values.ts";
 
-export type DoorName = "rest" | "rpc" | "a2a-rest" | "mcp";
+export type ApiName = "rest" | "rpc" | "a2a-rest" | "mcp";
 
 export interface Ask {
-  readonly door: DoorName;
+  readonly api: ApiName;
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -46,7 +46,7 @@ function restAsk({ method, path, schemas: { params, query, body } }: Route): fc.
       body: body ? valuesOf(body) : fc.constant(undefined),
     })
     .map((made) => ({
-      door: "rest" as const,
+      api: "rest" as const,
       method,
       path:
         path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
@@ -59,7 +59,7 @@ function restAsk({ method, path, schemas: { params, query, body } }: Route): fc.
 
 const rpcAsk = (version: string, method: string, schema: z.ZodType): fc.Arbitrary<Ask> =>
   valuesOf(schema).map((params) => ({
-    door: "rpc" as const,
+    api: "rpc" as const,
     method: "POST",
     path: "/a2a/scout/rpc",
     headers: { "a2a-version": version },
@@ -85,7 +85,7 @@ const A2A_REST: readonly (readonly [version: string, verb: string, path: string,
 
 const a2aRestAsks = A2A_REST.map(([version, method, path, body]) =>
   (body ? valuesOf(body) : fc.constant(undefined)).map((made) => ({
-    door: "a2a-rest" as const,
+    api: "a2a-rest" as const,
     method,
     path: `/a2a/scout/rest/${path}`,
     headers: { "a2a-version": version },
@@ -101,7 +101,7 @@ const META = {
 
 const mcpAsk = (era: "modern" | "legacy", method: string, params: fc.Arbitrary<unknown>): fc.Arbitrary<Ask> =>
   recordOf(params).map((made) => ({
-    door: "mcp" as const,
+    api: "mcp" as const,
     method: "POST",
     path: "/mcp",
     headers: {
@@ -136,7 +136,7 @@ const replyAsk: fc.Arbitrary<Ask> = fc
     artifacts: fc.array(valuesOf(artifactSchema), { maxLength: 2 }),
   })
   .map(({ state, message, artifacts }) => ({
-    door: "rest" as const,
+    api: "rest" as const,
     method: "POST",
     path: "/v1/agents/scout/replies",
     headers: {},

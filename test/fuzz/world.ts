@@ -12,7 +12,7 @@ import { createLog } from "../../src/telemetry/log.ts";
 import { as, client, OPERATOR } from "../support/broker.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 import type { Wire } from "./mutations.ts";
-import type { DoorName } from "./requests.ts";
+import type { ApiName } from "./requests.ts";
 
 const HELD_MS = 500;
 const MAX_BYTES = 65_536;
@@ -207,7 +207,7 @@ const restError = z.looseObject({
 const toolError = z.looseObject({ result: z.looseObject({ isError: z.literal(true) }) });
 
 /** What is wrong with an answer; null if it is right. */
-export function fault(door: DoorName, { status, type, text }: Given): string | null {
+export function fault(api: ApiName, { status, type, text }: Given): string | null {
   if (status === 0) return null;
   if (status === -1) return "the connection was cut";
   if (status >= 500) return `status ${status}`;
@@ -221,7 +221,7 @@ export function fault(door: DoorName, { status, type, text }: Given): string | n
       return `problem ${problem.code} with ${status}`;
     return problem.recovery.length > 10 ? null : "no recovery";
   }
-  if (door === "rest") return "no problem document";
+  if (api === "rest") return "no problem document";
   if (rpcError.safeParse(body).success || restError.safeParse(body).success) return null;
   // An error in the HTTP form of A2A 0.3.
   return z.looseObject({ code: z.int(), message: z.string() }).safeParse(body).success

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { openDesk } from "../support/desk.ts";
 import { entryFields } from "../support/entry.ts";
+import { openLifecycle } from "../support/lifecycle.ts";
 
 const RETENTION_MS = 3_600_000;
 const FEEDS = ["{errand:0}:feed:caller:alice", "{errand:0}:feed:agent:scout"];
@@ -10,7 +10,7 @@ const OLD = 250;
 test.each(FEEDS)(
   "%s is trimmed to the retention time on every write, and loses nothing else",
   async (feed) => {
-    const { redis, inState } = await openDesk();
+    const { redis, inState } = await openLifecycle();
     const tooOld = Date.now() - RETENTION_MS - 10_000;
     const kept = Date.now() - RETENTION_MS + 60_000;
     for (let n = 0; n < OLD; n += 1) await redis.xadd(feed, `${tooOld}-${n}`, ...entryFields());
@@ -29,7 +29,7 @@ const SPARE_MS = 60_000;
 test.each(FEEDS)(
   "%s is deleted as a whole one retention time after its last event, or up to a minute later",
   async (feed) => {
-    const { redis, clock, move, inState } = await openDesk();
+    const { redis, clock, move, inState } = await openLifecycle();
     const left = () => redis.pttl(feed);
     const id = await inState("submitted");
     expect(await left()).toBeGreaterThan(RETENTION_MS);
@@ -48,7 +48,7 @@ test.each(FEEDS)(
 );
 
 test.each(FEEDS)("%s is also deleted if it was dropped and an event created it again", async (feed) => {
-  const { redis, move, inState } = await openDesk();
+  const { redis, move, inState } = await openLifecycle();
   const id = await inState("submitted");
   // The deletion of an agent does the same.
   await redis.del(feed);
@@ -58,7 +58,7 @@ test.each(FEEDS)("%s is also deleted if it was dropped and an event created it a
 });
 
 test("a delegation's own events neither expire nor are trimmed while it is kept", async () => {
-  const { redis, inState } = await openDesk();
+  const { redis, inState } = await openLifecycle();
   const id = await inState("completed");
   expect(await redis.pttl(`{errand:0}:d:${id}:events`)).toBe(-1);
   expect(await redis.xlen(`{errand:0}:d:${id}:events`)).toBe(3);

@@ -1,31 +1,34 @@
 import { describe, expect, test } from "vitest";
 import type { Command } from "../../src/lifecycle/writer.ts";
 import { client, startBroker } from "../support/broker.ts";
-import { type Desk, openDesk } from "../support/desk.ts";
 import { dump } from "../support/dump.ts";
+import { openLifecycle, type TestLifecycle } from "../support/lifecycle.ts";
 
 describe("the lease is fenced", () => {
   test("a call on an older lease is refused with the reason that ended the lease", async () => {
-    const desk = await openDesk();
-    const id = await desk.inState("working");
-    await desk.move("release", id);
-    await desk.move("lease", id);
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("working");
+    await lifecycle.move("release", id);
+    await lifecycle.move("lease", id);
     // Also while a newer lease is live.
     for (const move of ["heartbeat", "complete", "release"] as const) {
-      expect(await desk.move(move, id, { fence: 1 })).toMatchObject({ kind: "lease", reason: "released" });
+      expect(await lifecycle.move(move, id, { fence: 1 })).toMatchObject({
+        kind: "lease",
+        reason: "released",
+      });
     }
-    desk.clock.offset_ms = 61_000;
-    await desk.move("due", id);
-    desk.clock.offset_ms = 0;
-    expect(await desk.move("complete", id, { fence: 1 })).toMatchObject({
+    lifecycle.clock.offset_ms = 61_000;
+    await lifecycle.move("due", id);
+    lifecycle.clock.offset_ms = 0;
+    expect(await lifecycle.move("complete", id, { fence: 1 })).toMatchObject({
       kind: "lease",
       reason: "released",
     });
-    expect(await desk.move("complete", id, { fence: 2 })).toMatchObject({
+    expect(await lifecycle.move("complete", id, { fence: 2 })).toMatchObject({
       kind: "lease",
       reason: "expired",
     });
-    expect(await desk.move("complete", id, { fence: 3 })).toMatchObject({ kind: "no_lease" });
+    expect(await lifecycle.move("complete", id, { fence: 3 })).toMatchObject({ kind: "no_lease" });
   });
 
   test.each([
@@ -36,71 +39,71 @@ describe("the lease is fenced", () => {
     ["cancel", "canceled"],
     ["unconfirm", "released"],
   ] as const)("after %s the holder's next call is refused with %s", async (move, reason) => {
-    const desk = await openDesk();
-    const id = await desk.inState("working");
-    await desk.move(move, id);
-    const before = await dump(desk.redis);
-    expect(await desk.move("heartbeat", id, { fence: 1 })).toMatchObject({ kind: "lease", reason });
-    expect(await dump(desk.redis)).toEqual(before);
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("working");
+    await lifecycle.move(move, id);
+    const before = await dump(lifecycle.redis);
+    expect(await lifecycle.move("heartbeat", id, { fence: 1 })).toMatchObject({ kind: "lease", reason });
+    expect(await dump(lifecycle.redis)).toEqual(before);
   });
 
   test("another agent's lease is unknown", async () => {
-    const desk = await openDesk();
-    const id = await desk.inState("working");
-    expect(await desk.move("heartbeat", id, { agent: "other" })).toMatchObject({ kind: "no_lease" });
-    expect(await desk.move("heartbeat", id, { agent: "scout" })).toMatchObject({ kind: "ok" });
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("working");
+    expect(await lifecycle.move("heartbeat", id, { agent: "other" })).toMatchObject({ kind: "no_lease" });
+    expect(await lifecycle.move("heartbeat", id, { agent: "scout" })).toMatchObject({ kind: "ok" });
   });
 
   test("a repeated reply on the lease that it ended is a duplicate, a different one is late", async () => {
-    const desk = await openDesk();
-    const id = await desk.inState("completed");
-    const before = await dump(desk.redis);
-    expect((await desk.move("complete", id)).kind).toBe("duplicate");
-    expect(await desk.move("complete", id, { reply_hash: "other" })).toMatchObject({
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("completed");
+    const before = await dump(lifecycle.redis);
+    expect((await lifecycle.move("complete", id)).kind).toBe("duplicate");
+    expect(await lifecycle.move("complete", id, { reply_hash: "other" })).toMatchObject({
       kind: "lease",
       reason: "finished",
     });
-    expect(await dump(desk.redis)).toEqual(before);
+    expect(await dump(lifecycle.redis)).toEqual(before);
   });
 });
 
 describe("tickets", () => {
   test("an old ticket is refused, however it returned", async () => {
-    const desk = await openDesk();
-    const id = await desk.inState("working");
-    await desk.move("release", id);
-    expect((await desk.move("lease", id, { ticket: 1 })).kind).toBe("ticket");
-    expect((await desk.move("lease", id, { ticket: 2 })).kind).toBe("ok");
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("working");
+    await lifecycle.move("release", id);
+    expect((await lifecycle.move("lease", id, { ticket: 1 })).kind).toBe("ticket");
+    expect((await lifecycle.move("lease", id, { ticket: 2 })).kind).toBe("ok");
   });
 
   test("a ticket before its time is not ready, and the refusal says when it will be", async () => {
-    const desk = await openDesk();
-    const id = await desk.inState("submitted", { delay_ms: 30_000 });
-    expect(await desk.move("lease", id)).toMatchObject({ kind: "not_ready" });
-    desk.clock.offset_ms = 30_001;
-    expect(await desk.move("lease", id)).toMatchObject({ kind: "ok" });
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("submitted", { delay_ms: 30_000 });
+    expect(await lifecycle.move("lease", id)).toMatchObject({ kind: "not_ready" });
+    lifecycle.clock.offset_ms = 30_001;
+    expect(await lifecycle.move("lease", id)).toMatchObject({ kind: "ok" });
   });
 
   test("a paused agent and a full one get no lease", async () => {
-    const desk = await openDesk({ limits: { max_working: 1 } });
-    const first = await desk.inState("submitted");
-    const second = await desk.inState("submitted");
-    await desk.agents.setPaused("scout", true);
-    expect(await desk.move("lease", first)).toMatchObject({ kind: "blocked", why: "paused" });
-    await desk.agents.setPaused("scout", false);
-    expect((await desk.move("lease", first)).kind).toBe("ok");
-    expect(await desk.move("lease", second)).toMatchObject({ kind: "blocked", why: "max_working" });
-    await desk.move("complete", first);
-    expect((await desk.move("lease", second)).kind).toBe("ok");
+    const lifecycle = await openLifecycle({ limits: { max_working: 1 } });
+    const first = await lifecycle.inState("submitted");
+    const second = await lifecycle.inState("submitted");
+    await lifecycle.agents.setPaused("scout", true);
+    expect(await lifecycle.move("lease", first)).toMatchObject({ kind: "blocked", why: "paused" });
+    await lifecycle.agents.setPaused("scout", false);
+    expect((await lifecycle.move("lease", first)).kind).toBe("ok");
+    expect(await lifecycle.move("lease", second)).toMatchObject({ kind: "blocked", why: "max_working" });
+    await lifecycle.move("complete", first);
+    expect((await lifecycle.move("lease", second)).kind).toBe("ok");
   });
 
   test("the ticket of a waiting delegation is checked at growing intervals", async () => {
-    const desk = await openDesk();
-    const id = await desk.inState("submitted");
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("submitted");
     const looks: number[] = [];
     for (let at = 0; at < 3_600_000; at += 5_000) {
-      desk.clock.offset_ms = at;
-      if ((await desk.move("due", id)).kind === "check") looks.push(at);
+      lifecycle.clock.offset_ms = at;
+      if ((await lifecycle.move("due", id)).kind === "check") looks.push(at);
     }
     expect(looks.length).toBeGreaterThan(5);
     expect(looks.length).toBeLessThan(25);
@@ -109,37 +112,41 @@ describe("tickets", () => {
 
 describe("time", () => {
   test("a lapsed lease queues the next attempt with backoff, until no attempt is left", async () => {
-    const desk = await openDesk({ backoff: { jitter: 0 } });
-    const id = await desk.inState("working");
-    desk.clock.offset_ms = 60_500;
-    const first = await desk.move("due", id);
+    const lifecycle = await openLifecycle({ backoff: { jitter: 0 } });
+    const id = await lifecycle.inState("working");
+    lifecycle.clock.offset_ms = 60_500;
+    const first = await lifecycle.move("due", id);
     expect(first).toMatchObject({ move: "lapse", attempt: 2, state: "submitted" });
     expect(first.kind === "ok" && (first.ready_at ?? 0) - first.now).toBe(1_000);
-    desk.clock.offset_ms += 1_000;
-    await desk.move("lease", id);
-    desk.clock.offset_ms += 61_000;
-    const second = await desk.move("due", id);
+    lifecycle.clock.offset_ms += 1_000;
+    await lifecycle.move("lease", id);
+    lifecycle.clock.offset_ms += 61_000;
+    const second = await lifecycle.move("due", id);
     expect(second.kind === "ok" && (second.ready_at ?? 0) - second.now).toBe(2_000);
-    desk.clock.offset_ms += 2_000;
-    await desk.move("lease", id);
-    desk.clock.offset_ms += 61_000;
-    expect(await desk.move("due", id)).toMatchObject({ move: "exhaust", state: "failed" });
-    expect(JSON.parse((await desk.read(id))?.json ?? "")).toMatchObject({
+    lifecycle.clock.offset_ms += 2_000;
+    await lifecycle.move("lease", id);
+    lifecycle.clock.offset_ms += 61_000;
+    expect(await lifecycle.move("due", id)).toMatchObject({ move: "exhaust", state: "failed" });
+    expect(JSON.parse((await lifecycle.read(id))?.json ?? "")).toMatchObject({
       error: { code: "attempts_exhausted", category: "UPSTREAM", retryable: false },
       attempt: 3,
     });
   });
 
   test("an unconfirmed lease is returned at once; any call confirms", async () => {
-    const desk = await openDesk();
-    const id = await desk.inState("submitted");
-    await desk.move("lease", id, { confirm_ms: 5_000 });
-    desk.clock.offset_ms = 5_001;
-    expect(await desk.move("due", id)).toMatchObject({ move: "unconfirm", attempt: 1, state: "submitted" });
-    await desk.move("lease", id, { confirm_ms: 5_000 });
-    await desk.move("heartbeat", id);
-    desk.clock.offset_ms += 5_001;
-    expect((await desk.move("due", id)).kind).toBe("not_due");
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("submitted");
+    await lifecycle.move("lease", id, { confirm_ms: 5_000 });
+    lifecycle.clock.offset_ms = 5_001;
+    expect(await lifecycle.move("due", id)).toMatchObject({
+      move: "unconfirm",
+      attempt: 1,
+      state: "submitted",
+    });
+    await lifecycle.move("lease", id, { confirm_ms: 5_000 });
+    await lifecycle.move("heartbeat", id);
+    lifecycle.clock.offset_ms += 5_001;
+    expect((await lifecycle.move("due", id)).kind).toBe("not_due");
   });
 
   test.each([
@@ -149,12 +156,12 @@ describe("time", () => {
     ["input_required", {}, 86_400_001, "interrupt_expired"],
     ["auth_required", { ttl_ms: 1_000 }, 1_001, "deadline_exceeded"],
   ] as const)("%s with %o fails after %i ms as %s", async (state, submit, after, code) => {
-    const desk = await openDesk();
-    const id = await desk.inState(state, submit);
-    expect((await desk.move("due", id)).kind).toBe("not_due");
-    desk.clock.offset_ms = after;
-    expect(await desk.move("due", id)).toMatchObject({ kind: "ok", move: "expire", state: "failed" });
-    const shown = JSON.parse((await desk.read(id))?.json ?? "");
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState(state, submit);
+    expect((await lifecycle.move("due", id)).kind).toBe("not_due");
+    lifecycle.clock.offset_ms = after;
+    expect(await lifecycle.move("due", id)).toMatchObject({ kind: "ok", move: "expire", state: "failed" });
+    const shown = JSON.parse((await lifecycle.read(id))?.json ?? "");
     expect(shown.error).toMatchObject({ code, category: "TIMEOUT" });
   });
 
@@ -162,11 +169,11 @@ describe("time", () => {
     [{ ttl_ms: 60_000 }, {}],
     [{ ttl_ms: 60_000 }, { interrupt_ttl_ms: 3_600_000 }],
   ])("a question expires with the delegation at the latest: %o, %o", async (submit, more) => {
-    const desk = await openDesk();
-    const id = await desk.inState("submitted", submit);
-    await desk.move("lease", id);
-    await desk.move("interrupt", id, more);
-    const { interrupt, deadline_at } = JSON.parse((await desk.read(id))?.json ?? "");
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("submitted", submit);
+    await lifecycle.move("lease", id);
+    await lifecycle.move("interrupt", id, more);
+    const { interrupt, deadline_at } = JSON.parse((await lifecycle.read(id))?.json ?? "");
     expect(interrupt.expires_at).toBe(deadline_at);
   });
 
@@ -182,60 +189,60 @@ describe("time", () => {
   });
 
   test("a first lease in time ends start_within_seconds for good", async () => {
-    const desk = await openDesk();
-    const id = await desk.inState("submitted", { start_within_ms: 1_000 });
-    await desk.move("lease", id);
-    await desk.move("release", id);
-    desk.clock.offset_ms = 1_500;
-    expect((await desk.move("due", id)).kind).toBe("not_due");
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("submitted", { start_within_ms: 1_000 });
+    await lifecycle.move("lease", id);
+    await lifecycle.move("release", id);
+    lifecycle.clock.offset_ms = 1_500;
+    expect((await lifecycle.move("due", id)).kind).toBe("not_due");
   });
 
   test("releases are free ten times, then they back off", async () => {
-    const desk = await openDesk({ backoff: { jitter: 0 } });
-    const id = await desk.inState("submitted");
+    const lifecycle = await openLifecycle({ backoff: { jitter: 0 } });
+    const id = await lifecycle.inState("submitted");
     const delays: number[] = [];
     for (let round = 0; round < 13; round += 1) {
-      await desk.move("lease", id);
-      const outcome = await desk.move("release", id);
+      await lifecycle.move("lease", id);
+      const outcome = await lifecycle.move("release", id);
       const delay = outcome.kind === "ok" ? (outcome.ready_at ?? 0) - outcome.now : -1;
       delays.push(delay);
-      desk.clock.offset_ms += delay;
+      lifecycle.clock.offset_ms += delay;
     }
     expect(delays).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1_000, 2_000, 4_000]);
-    expect((await desk.read(id))?.attempt).toBe(1);
+    expect((await lifecycle.read(id))?.attempt).toBe(1);
   });
 });
 
 test("a full queue refuses new work and accepts returned work", async () => {
-  const desk = await openDesk({ limits: { max_waiting: 2 } });
-  const working = await desk.inState("working");
-  await desk.inState("submitted");
-  await desk.inState("submitted");
-  const id = desk.shards.newDelegationId("scout");
-  expect((await desk.move("submit", id)).kind).toBe("full");
-  expect(await desk.read(id)).toBeNull();
-  expect((await desk.move("release", working)).kind).toBe("ok");
+  const lifecycle = await openLifecycle({ limits: { max_waiting: 2 } });
+  const working = await lifecycle.inState("working");
+  await lifecycle.inState("submitted");
+  await lifecycle.inState("submitted");
+  const id = lifecycle.shards.newDelegationId("scout");
+  expect((await lifecycle.move("submit", id)).kind).toBe("full");
+  expect(await lifecycle.read(id)).toBeNull();
+  expect((await lifecycle.move("release", working)).kind).toBe("ok");
 });
 
 test("the error of a failed attempt is in its event, and not on the live record", async () => {
-  const desk = await openDesk();
-  const id = await desk.inState("working");
-  expect(await desk.move("fail", id, { retryable: true })).toMatchObject({ move: "retry", attempt: 2 });
-  expect(JSON.parse((await desk.read(id))?.json ?? "").error).toBeNull();
+  const lifecycle = await openLifecycle();
+  const id = await lifecycle.inState("working");
+  expect(await lifecycle.move("fail", id, { retryable: true })).toMatchObject({ move: "retry", attempt: 2 });
+  expect(JSON.parse((await lifecycle.read(id))?.json ?? "").error).toBeNull();
 });
 
 test("a finished delegation is deleted after the retention time with everything stored of it", async () => {
-  const desk = await openDesk();
-  const live = await desk.inState("submitted");
-  const before = await dump(desk.redis);
-  const done = await desk.inState("completed");
-  const keys = desk.shards.at(0);
-  expect(await desk.redis.zrange(keys.list("delegator:caller:alice"), "0", "-1")).toEqual([live, done]);
-  desk.clock.offset_ms = 3_599_000;
-  expect((await desk.move("due", done)).kind).toBe("not_due");
-  desk.clock.offset_ms = 3_601_000;
-  expect((await desk.move("due", done)).kind).toBe("removed");
-  expect(await desk.read(done)).toBeNull();
+  const lifecycle = await openLifecycle();
+  const live = await lifecycle.inState("submitted");
+  const before = await dump(lifecycle.redis);
+  const done = await lifecycle.inState("completed");
+  const keys = lifecycle.shards.at(0);
+  expect(await lifecycle.redis.zrange(keys.list("delegator:caller:alice"), "0", "-1")).toEqual([live, done]);
+  lifecycle.clock.offset_ms = 3_599_000;
+  expect((await lifecycle.move("due", done)).kind).toBe("not_due");
+  lifecycle.clock.offset_ms = 3_601_000;
+  expect((await lifecycle.move("due", done)).kind).toBe("removed");
+  expect(await lifecycle.read(done)).toBeNull();
   // Streams with other readers keep the events until their own retention ends; everything else is as before. (The
   // queue still has its ticket, because this test leases without taking the ticket.)
   const shared = [keys.events, keys.feed("caller:alice"), keys.feed("agent:scout")];
@@ -243,62 +250,69 @@ test("a finished delegation is deleted after the retention time with everything 
     Object.fromEntries(
       Object.entries(state).filter(([key]) => !shared.includes(key) && !key.startsWith(keys.queuePrefix)),
     );
-  expect(without(await dump(desk.redis))).toEqual(without(before));
+  expect(without(await dump(lifecycle.redis))).toEqual(without(before));
 });
 
 const artifactOf = (artifactId: string, text: string) => ({ artifactId, parts: [{ text }] });
-const shownOf = async (desk: Desk, id: string) => JSON.parse((await desk.read(id))?.json ?? "");
+const shownOf = async (lifecycle: TestLifecycle, id: string) =>
+  JSON.parse((await lifecycle.read(id))?.json ?? "");
 
 /** Sends artifacts on the live lease. */
-async function send(desk: Desk, id: string, artifacts: Command["artifacts"]): Promise<string> {
-  const params = { fence: (await desk.read(id))?.fence };
-  return (await desk.writer.move({ move: "artifact", id, params, ...(artifacts && { artifacts }) })).outcome
-    .kind;
+async function send(lifecycle: TestLifecycle, id: string, artifacts: Command["artifacts"]): Promise<string> {
+  const params = { fence: (await lifecycle.read(id))?.fence };
+  return (await lifecycle.writer.move({ move: "artifact", id, params, ...(artifacts && { artifacts }) }))
+    .outcome.kind;
 }
 
 describe("artifacts", () => {
   const MB = "x".repeat(1_000_000);
 
   test("count with all bodies of their delegation; a refused one changes nothing", async () => {
-    const desk = await openDesk();
-    const id = await desk.inState("working");
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("working");
     for (const name of ["a", "b", "c"])
-      expect(await send(desk, id, [{ artifact: artifactOf(name, MB) }])).toBe("ok");
-    const before = await dump(desk.redis);
-    expect(await send(desk, id, [{ artifact: artifactOf("d", MB) }])).toBe("too_large");
-    expect(await send(desk, id, [{ artifact: artifactOf("a", MB), append: true }])).toBe("too_large");
-    expect(await dump(desk.redis)).toEqual(before);
+      expect(await send(lifecycle, id, [{ artifact: artifactOf(name, MB) }])).toBe("ok");
+    const before = await dump(lifecycle.redis);
+    expect(await send(lifecycle, id, [{ artifact: artifactOf("d", MB) }])).toBe("too_large");
+    expect(await send(lifecycle, id, [{ artifact: artifactOf("a", MB), append: true }])).toBe("too_large");
+    expect(await dump(lifecycle.redis)).toEqual(before);
   });
 
   test("do not count any more once they are replaced, and nothing of them is kept", async () => {
-    const desk = await openDesk();
-    const id = await desk.inState("working");
-    await send(desk, id, [{ artifact: artifactOf("b", "second") }]);
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("working");
+    await send(lifecycle, id, [{ artifact: artifactOf("b", "second") }]);
     for (let n = 0; n < 6; n += 1) {
-      expect(await send(desk, id, [{ artifact: artifactOf("a", MB) }])).toBe("ok");
-      expect(await send(desk, id, [{ artifact: artifactOf("a", MB), append: true }])).toBe("ok");
+      expect(await send(lifecycle, id, [{ artifact: artifactOf("a", MB) }])).toBe("ok");
+      expect(await send(lifecycle, id, [{ artifact: artifactOf("a", MB), append: true }])).toBe("ok");
     }
-    await send(desk, id, [{ artifact: artifactOf("b", "first") }, { artifact: artifactOf("a", "last") }]);
-    expect((await shownOf(desk, id)).artifacts).toEqual([artifactOf("b", "first"), artifactOf("a", "last")]);
+    await send(lifecycle, id, [
+      { artifact: artifactOf("b", "first") },
+      { artifact: artifactOf("a", "last") },
+    ]);
+    expect((await shownOf(lifecycle, id)).artifacts).toEqual([
+      artifactOf("b", "first"),
+      artifactOf("a", "last"),
+    ]);
     const bytes = [artifactOf("b", "first"), artifactOf("a", "last")].map(
       (one) => JSON.stringify(one).length,
     );
-    const stored = await desk.redis.hget(desk.shards.at(0).delegation(id), "bytes");
+    const stored = await lifecycle.redis.hget(lifecycle.shards.at(0).delegation(id), "bytes");
     expect(Number(stored)).toBe(bytes.reduce((a, b) => a + b));
-    const kept = await desk.redis.hvals(desk.shards.at(0).artifacts(id));
+    const kept = await lifecycle.redis.hvals(lifecycle.shards.at(0).artifacts(id));
     expect(kept.join("").length).toBeLessThan(500);
   });
 
   test("with one id in one move are one artifact: the last, or all appended parts", async () => {
-    const desk = await openDesk();
-    const id = await desk.inState("working");
-    await send(desk, id, [{ artifact: artifactOf("a", "1") }, { artifact: artifactOf("a", "2") }]);
-    expect((await shownOf(desk, id)).artifacts).toEqual([artifactOf("a", "2")]);
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("working");
+    await send(lifecycle, id, [{ artifact: artifactOf("a", "1") }, { artifact: artifactOf("a", "2") }]);
+    expect((await shownOf(lifecycle, id)).artifacts).toEqual([artifactOf("a", "2")]);
     const more = ["3", "4"].map((text) => ({ artifact: artifactOf("a", text), append: true }));
-    await send(desk, id, more);
+    await send(lifecycle, id, more);
     const parts = ["2", "3", "4"].map((text) => ({ text }));
-    expect((await shownOf(desk, id)).artifacts).toEqual([{ artifactId: "a", parts }]);
-    expect(Number(await desk.redis.hget(desk.shards.at(0).delegation(id), "bytes"))).toBe(
+    expect((await shownOf(lifecycle, id)).artifacts).toEqual([{ artifactId: "a", parts }]);
+    expect(Number(await lifecycle.redis.hget(lifecycle.shards.at(0).delegation(id), "bytes"))).toBe(
       ["2", "3", "4"].map((text) => JSON.stringify(artifactOf("a", text)).length).reduce((a, b) => a + b),
     );
   });
@@ -306,49 +320,49 @@ describe("artifacts", () => {
   test.each([
     [
       "lapse",
-      async (desk: Desk, id: string) => {
-        desk.clock.offset_ms += 61_000;
-        expect(await desk.move("due", id)).toMatchObject({ move: "lapse" });
+      async (lifecycle: TestLifecycle, id: string) => {
+        lifecycle.clock.offset_ms += 61_000;
+        expect(await lifecycle.move("due", id)).toMatchObject({ move: "lapse" });
       },
     ],
     [
       "retry",
-      async (desk: Desk, id: string) => {
-        expect(await desk.move("fail", id, { retryable: true })).toMatchObject({ move: "retry" });
+      async (lifecycle: TestLifecycle, id: string) => {
+        expect(await lifecycle.move("fail", id, { retryable: true })).toMatchObject({ move: "retry" });
       },
     ],
-    ["release", (desk: Desk, id: string) => desk.move("release", id)],
-    ["unconfirm", (desk: Desk, id: string) => desk.move("unconfirm", id)],
+    ["release", (lifecycle: TestLifecycle, id: string) => lifecycle.move("release", id)],
+    ["unconfirm", (lifecycle: TestLifecycle, id: string) => lifecycle.move("unconfirm", id)],
   ] as const)("of an attempt that ends by %s are dropped, and do not count any more", async (_move, end) => {
-    const desk = await openDesk({ backoff: { jitter: 0 } });
-    const id = await desk.inState("working");
-    for (const name of ["a", "b", "c"]) await send(desk, id, [{ artifact: artifactOf(name, MB) }]);
-    await end(desk, id);
-    expect((await shownOf(desk, id)).artifacts).toEqual([]);
-    expect(await desk.redis.exists(desk.shards.at(0).artifacts(id))).toBe(0);
-    expect(await desk.redis.hget(desk.shards.at(0).delegation(id), "bytes")).toBe("0");
-    desk.clock.offset_ms += 2_000;
-    await desk.move("lease", id);
+    const lifecycle = await openLifecycle({ backoff: { jitter: 0 } });
+    const id = await lifecycle.inState("working");
+    for (const name of ["a", "b", "c"]) await send(lifecycle, id, [{ artifact: artifactOf(name, MB) }]);
+    await end(lifecycle, id);
+    expect((await shownOf(lifecycle, id)).artifacts).toEqual([]);
+    expect(await lifecycle.redis.exists(lifecycle.shards.at(0).artifacts(id))).toBe(0);
+    expect(await lifecycle.redis.hget(lifecycle.shards.at(0).delegation(id), "bytes")).toBe("0");
+    lifecycle.clock.offset_ms += 2_000;
+    await lifecycle.move("lease", id);
     for (const name of ["d", "e", "f"])
-      expect(await send(desk, id, [{ artifact: artifactOf(name, MB) }])).toBe("ok");
-    expect((await shownOf(desk, id)).artifacts).toHaveLength(3);
-    await desk.move("release", id);
-    expect(await desk.redis.hget(desk.shards.at(0).delegation(id), "bytes")).toBe("0");
+      expect(await send(lifecycle, id, [{ artifact: artifactOf(name, MB) }])).toBe("ok");
+    expect((await shownOf(lifecycle, id)).artifacts).toHaveLength(3);
+    await lifecycle.move("release", id);
+    expect(await lifecycle.redis.hget(lifecycle.shards.at(0).delegation(id), "bytes")).toBe("0");
   });
 
   test("survive a question and its answer, an unconfirmed lease, and the end", async () => {
-    const desk = await openDesk({ limits: { max_attempts: 1 } });
-    const id = await desk.inState("working");
-    await send(desk, id, [{ artifact: artifactOf("a", "1") }]);
-    await desk.move("interrupt", id);
-    await desk.move("answer", id);
-    await desk.move("lease", id);
-    await desk.move("unconfirm", id);
-    await desk.move("lease", id);
-    expect((await shownOf(desk, id)).artifacts).toEqual([artifactOf("a", "1")]);
-    desk.clock.offset_ms += 61_000;
-    expect(await desk.move("due", id)).toMatchObject({ move: "exhaust" });
-    expect((await shownOf(desk, id)).artifacts).toEqual([artifactOf("a", "1")]);
+    const lifecycle = await openLifecycle({ limits: { max_attempts: 1 } });
+    const id = await lifecycle.inState("working");
+    await send(lifecycle, id, [{ artifact: artifactOf("a", "1") }]);
+    await lifecycle.move("interrupt", id);
+    await lifecycle.move("answer", id);
+    await lifecycle.move("lease", id);
+    await lifecycle.move("unconfirm", id);
+    await lifecycle.move("lease", id);
+    expect((await shownOf(lifecycle, id)).artifacts).toEqual([artifactOf("a", "1")]);
+    lifecycle.clock.offset_ms += 61_000;
+    expect(await lifecycle.move("due", id)).toMatchObject({ move: "exhaust" });
+    expect((await shownOf(lifecycle, id)).artifacts).toEqual([artifactOf("a", "1")]);
   });
 });
 
@@ -359,22 +373,22 @@ describe("a holder that is refused because of its rate or the event limit", () =
     ["limit", { version: 10_000 }, "artifact"],
     ["limit", { event_bytes: 1_048_576 }, "artifact"],
   ] as const)("(%s, %o, %s) still extends and confirms its lease", async (why, field, move) => {
-    const desk = await openDesk();
-    const id = await desk.inState("submitted");
-    await desk.move("lease", id, { confirm_ms: 5_000 });
-    desk.clock.offset_ms = 4_000;
-    const key = desk.shards.at(0).delegation(id);
-    const now = Date.now() + desk.clock.offset_ms;
-    await desk.redis.hset(key, { pace_at: now, ...field });
-    const before = await eventsIn(desk, id);
-    const refused = await desk.move(move, id);
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("submitted");
+    await lifecycle.move("lease", id, { confirm_ms: 5_000 });
+    lifecycle.clock.offset_ms = 4_000;
+    const key = lifecycle.shards.at(0).delegation(id);
+    const now = Date.now() + lifecycle.clock.offset_ms;
+    await lifecycle.redis.hset(key, { pace_at: now, ...field });
+    const before = await eventsIn(lifecycle, id);
+    const refused = await lifecycle.move(move, id);
     expect(refused.kind).toBe(why);
-    expect(Number(await desk.redis.hget(key, "lease_expires_at"))).toBe(refused.now + 60_000);
-    desk.clock.offset_ms = 61_000;
-    expect((await desk.move("due", id)).kind).toBe("not_due");
-    expect(await eventsIn(desk, id)).toEqual(before);
+    expect(Number(await lifecycle.redis.hget(key, "lease_expires_at"))).toBe(refused.now + 60_000);
+    lifecycle.clock.offset_ms = 61_000;
+    expect((await lifecycle.move("due", id)).kind).toBe("not_due");
+    expect(await eventsIn(lifecycle, id)).toEqual(before);
   });
 });
 
-const eventsIn = (desk: Desk, id: string) =>
-  desk.redis.xrange(desk.shards.at(0).delegationEvents(id), "-", "+");
+const eventsIn = (lifecycle: TestLifecycle, id: string) =>
+  lifecycle.redis.xrange(lifecycle.shards.at(0).delegationEvents(id), "-", "+");

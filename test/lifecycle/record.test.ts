@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { readRecord } from "../../src/lifecycle/record.ts";
 import type { MoveName } from "../../src/lifecycle/states.ts";
-import { openDesk } from "../support/desk.ts";
+import { openLifecycle } from "../support/lifecycle.ts";
 
 /** A connection to Redis that delivers a few bytes at a time, so that other work runs in between. */
 async function slowRedis(db: number, between: () => Promise<unknown>): Promise<Redis> {
@@ -33,7 +33,7 @@ async function slowRedis(db: number, between: () => Promise<unknown>): Promise<R
 }
 
 test("a record is read as of one moment, whatever moves happen during the read", async () => {
-  const { redis, shards, clock, writer, inState } = await openDesk();
+  const { redis, shards, clock, writer, inState } = await openLifecycle();
   const id = await inState("working");
   const before = await readRecord(redis, shards, id);
   if (!before) throw new Error("no record");
@@ -63,7 +63,7 @@ test.each<[string, readonly MoveName[], readonly string[]]>([
   ["it was canceled with an open question", ["lease", "interrupt", "cancel"], OF_A_QUESTION],
   ["another worker leased it", ["lease", "interrupt", "answer", "lease"], OF_A_REPLY],
 ])("a record keeps no field of an earlier state when %s", async (_, moves, gone) => {
-  const { redis, clock, move, inState } = await openDesk();
+  const { redis, clock, move, inState } = await openLifecycle();
   const id = await inState("submitted");
   for (const name of moves) {
     clock.offset_ms += 1_000;

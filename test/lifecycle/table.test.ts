@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { toEntry } from "../../src/events/entry.ts";
 import { MOVE_NAMES, MOVES, type Move, type MoveName } from "../../src/lifecycle/states.ts";
 import { type State, stateSchema } from "../../src/schema/delegation.ts";
-import { openDesk } from "../support/desk.ts";
 import { dump } from "../support/dump.ts";
+import { openLifecycle } from "../support/lifecycle.ts";
 
 const WEEK_MS = 604_800_000;
 /** Moves that only a timer makes: the sweep's `due` makes them after this time. */
@@ -20,31 +20,31 @@ describe.each(MOVE_NAMES)("%s", (name) => {
   const move: Move = MOVES[name];
 
   test.each(stateSchema.options)("from %s", async (state) => {
-    const desk = await openDesk();
+    const lifecycle = await openLifecycle();
     const timed = BY_TIME[name];
     const max_attempts = timed?.attempts ?? WORN_OUT[name];
-    const id = await desk.inState(state, max_attempts === undefined ? {} : { max_attempts });
-    const before = await desk.read(id);
-    desk.clock.offset_ms = timed?.after_ms ?? 0;
-    const stored = await dump(desk.redis);
+    const id = await lifecycle.inState(state, max_attempts === undefined ? {} : { max_attempts });
+    const before = await lifecycle.read(id);
+    lifecycle.clock.offset_ms = timed?.after_ms ?? 0;
+    const stored = await dump(lifecycle.redis);
 
     const legal = move.from.includes(state);
-    const outcome = await desk.move(timed && legal ? "due" : name, id);
+    const outcome = await lifecycle.move(timed && legal ? "due" : name, id);
 
     if (!legal) {
       expect(outcome.kind).not.toBe("ok");
-      expect(await dump(desk.redis)).toEqual(stored);
+      expect(await dump(lifecycle.redis)).toEqual(stored);
       return;
     }
     const to: State = move.to.length === 0 ? state : (move.to[0] ?? state);
     expect(outcome).toMatchObject({ kind: "ok", move: name, state: to });
-    const after = await desk.read(id);
+    const after = await lifecycle.read(id);
     expect(after?.state).toBe(to);
     expect(after?.version).toBe((before?.version ?? 0) + (move.event === null ? 0 : 1));
     expect(after?.attempt).toBe((before?.attempt ?? 0) + (move.spends ? 1 : 0));
     expect(after?.fence).toBe((before?.fence ?? 0) + (move.lease === "grant" ? 1 : 0));
     expect(after?.ticket).toBe((before?.ticket ?? 0) + (move.queue === "ticket" ? 1 : 0));
-    const events = await desk.redis.xrange(desk.shards.at(0).delegationEvents(id), "-", "+");
+    const events = await lifecycle.redis.xrange(lifecycle.shards.at(0).delegationEvents(id), "-", "+");
     expect(events).toHaveLength(after?.version ?? -1);
     if (move.event !== null) {
       const last = toEntry(0, "0-0", events.at(-1)?.[1] ?? []);
@@ -55,50 +55,50 @@ describe.each(MOVE_NAMES)("%s", (name) => {
 });
 
 test("submit creates a record if there is none, and its agent must exist", async () => {
-  const desk = await openDesk();
-  const id = await desk.inState("submitted");
-  expect(await desk.read(id)).toMatchObject({ state: "submitted", version: 1, attempt: 1, ticket: 1 });
-  const before = await dump(desk.redis);
-  const other = desk.shards.newDelegationId("nobody");
-  expect((await desk.move("submit", other, { target: "nobody" })).kind).toBe("no_agent");
-  expect(await dump(desk.redis)).toEqual(before);
+  const lifecycle = await openLifecycle();
+  const id = await lifecycle.inState("submitted");
+  expect(await lifecycle.read(id)).toMatchObject({ state: "submitted", version: 1, attempt: 1, ticket: 1 });
+  const before = await dump(lifecycle.redis);
+  const other = lifecycle.shards.newDelegationId("nobody");
+  expect((await lifecycle.move("submit", other, { target: "nobody" })).kind).toBe("no_agent");
+  expect(await dump(lifecycle.redis)).toEqual(before);
 });
 
 test.each(MOVE_NAMES.filter((name) => name !== "submit"))(
   "%s of an unknown delegation is missing",
   async (name) => {
-    const desk = await openDesk();
-    expect((await desk.move(name, desk.shards.newDelegationId("scout"))).kind).toBe("missing");
+    const lifecycle = await openLifecycle();
+    expect((await lifecycle.move(name, lifecycle.shards.newDelegationId("scout"))).kind).toBe("missing");
   },
 );
 
 test("no move, named or by a timer, leaves a terminal state", async () => {
-  const desk = await openDesk();
+  const lifecycle = await openLifecycle();
   for (const state of ["completed", "failed", "canceled", "rejected"] as const) {
     const moves: readonly Move[] = Object.values(MOVES).filter((move: Move) => move.from.includes(state));
     expect(
       moves.filter(({ to, event, lease, queue }) => to.length > 0 || event || lease !== "none" || queue),
     ).toEqual([]);
-    const id = await desk.inState(state);
-    const before = await dump(desk.redis);
-    desk.clock.offset_ms = 3_500_000;
-    expect((await desk.move("due", id)).kind).toBe("not_due");
-    expect(await dump(desk.redis)).toEqual(before);
-    desk.clock.offset_ms = 0;
+    const id = await lifecycle.inState(state);
+    const before = await dump(lifecycle.redis);
+    lifecycle.clock.offset_ms = 3_500_000;
+    expect((await lifecycle.move("due", id)).kind).toBe("not_due");
+    expect(await dump(lifecycle.redis)).toEqual(before);
+    lifecycle.clock.offset_ms = 0;
   }
 });
 
 test("live indexes have exactly the live delegations, by state; the due set has all, finished ones until they are deleted", async () => {
-  const desk = await openDesk();
-  const keys = desk.shards.at(0);
+  const lifecycle = await openLifecycle();
+  const keys = lifecycle.shards.at(0);
   const ids = new Map<State, string>();
-  for (const state of stateSchema.options) ids.set(state, await desk.inState(state));
+  for (const state of stateSchema.options) ids.set(state, await lifecycle.inState(state));
   const live = (state: "submitted" | "working" | "interrupted") =>
-    desk.redis.zrange(keys.live("scout", state), "0", "-1");
+    lifecycle.redis.zrange(keys.live("scout", state), "0", "-1");
   expect(await live("submitted")).toEqual([ids.get("submitted")]);
   expect(await live("working")).toEqual([ids.get("working")]);
   expect((await live("interrupted")).sort()).toEqual(
     [ids.get("input_required"), ids.get("auth_required")].sort(),
   );
-  expect(await desk.redis.zcard(keys.due)).toBe(8);
+  expect(await lifecycle.redis.zcard(keys.due)).toBe(8);
 });

@@ -4,7 +4,7 @@
  */
 import * as fc from "fast-check";
 import { expect } from "vitest";
-import type { Told } from "../support/kept-alive.ts";
+import type { ShortAnswer } from "../support/keep-alive-client.ts";
 import { agentIndex, nameOf, pick, rarely, span, via } from "./delegator-steps.ts";
 import type { AskedQuestion, Held, QuestionShape, ReplyKind } from "./item.ts";
 import { count, type Model } from "./model.ts";
@@ -26,7 +26,7 @@ function principal(model: Model, by: string, { item }: Held): string {
 function handed(
   model: Model,
   agent: string,
-  { leases }: Told["body"],
+  { leases }: ShortAnswer["body"],
   {
     max = 1,
     seconds = LEASE_SECONDS,

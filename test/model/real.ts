@@ -9,9 +9,9 @@ import { ERRORS } from "../../src/schema/errors.ts";
 import type { DelegationEvent } from "../../src/schema/event.ts";
 import { as, OPERATOR, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
+import { keepAliveClient, type SendRequest, type ShortAnswer } from "../support/keep-alive-client.ts";
 import { type Kept, keptIn } from "../support/kept.ts";
-import { keepAlive, type Speak, type Told } from "../support/kept-alive.ts";
-import { lookSoon, loseTicket } from "../support/lose-ticket.ts";
+import { checkSoon, loseTicket } from "../support/lose-ticket.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import type { Item, ModelAgent, Refusal } from "./item.ts";
@@ -35,7 +35,7 @@ const spec = ({ maxWorking, maxWaiting }: ModelAgent) => ({
 });
 
 interface Spoken {
-  readonly speak: Speak;
+  readonly speak: SendRequest;
   readonly broker: Gateway;
 }
 
@@ -69,7 +69,7 @@ export class Real {
     const second = await first.another();
     const real = new Real(
       first,
-      [first, second].map(({ url, gateway }) => ({ speak: keepAlive(url), broker: gateway })),
+      [first, second].map(({ url, gateway }) => ({ speak: keepAliveClient(url), broker: gateway })),
       await startReceiver(),
     );
     for (const principal of ["caller:alice", "caller:bob", "approver:ann"]) await real.#token(principal);
@@ -128,7 +128,7 @@ export class Real {
     const broker = this.#gateways[via % this.#gateways.length]?.broker.broker;
     if (!broker) throw new RangeError("no gateway");
     expect(await loseTicket(broker, id)).toBe(true);
-    await lookSoon(broker, id);
+    await checkSoon(broker, id);
   }
 
   /** Waits until all background work is done. */
@@ -167,12 +167,12 @@ export class Real {
           .map(({ headers }) => String(headers["webhook-id"]).slice(head.length));
       const seqs = () => ids().map((one) => Number(one.split("_")[0]));
       if (last === null) await until(() => seqs().includes(version), { timeoutMs: 20_000 });
-      const told = seqs();
-      expect(new Set(ids()).size).toBe(told.length);
-      const end = last === null ? version : (told.at(-1) ?? from - 1);
+      const shown = seqs();
+      expect(new Set(ids()).size).toBe(shown.length);
+      const end = last === null ? version : (shown.at(-1) ?? from - 1);
       expect(end).toBeLessThanOrEqual(last ?? version);
-      expect([...new Set(told)]).toEqual(Array.from({ length: end - from + 1 }, (_, at) => from + at));
-      expect(told).toEqual([...told].sort((a, b) => a - b));
+      expect([...new Set(shown)]).toEqual(Array.from({ length: end - from + 1 }, (_, at) => from + at));
+      expect(shown).toEqual([...shown].sort((a, b) => a - b));
     }
   }
 
@@ -200,7 +200,7 @@ export class Real {
 }
 
 /** The code of a refusal, in REST's or A2A's form. */
-export const codeOf = ({ body }: Told): string => body.code ?? body.error.details[0].metadata.code;
+export const codeOf = ({ body }: ShortAnswer): string => body.code ?? body.error.details[0].metadata.code;
 
 const seconds = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
 /**
@@ -214,7 +214,7 @@ function line({ type, status, at, retry_at }: DelegationEvent): string {
 }
 
 /** Checks that an answered delegation is as in the model. */
-export function compare(item: Item, body: Told["body"]): void {
+export function compare(item: Item, body: ShortAnswer["body"]): void {
   expect({
     state: body.state,
     version: body.version,
@@ -250,13 +250,13 @@ export function compare(item: Item, body: Told["body"]): void {
 }
 
 /** Checks that the answer is the model's refusal, or has the status if the model has none. */
-export function judge(answer: Told, refusal: Refusal | null, status = 200): void {
-  const told = {
+export function judge(answer: ShortAnswer, refusal: Refusal | null, status = 200): void {
+  const shown = {
     status: answer.status,
     code: answer.body?.code ?? null,
     reason: answer.body?.details?.reason ?? null,
   };
-  expect(told).toEqual(
+  expect(shown).toEqual(
     refusal === null
       ? { status, code: null, reason: null }
       : { status: ERRORS[refusal.code].status, code: refusal.code, reason: refusal.reason ?? null },

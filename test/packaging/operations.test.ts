@@ -39,8 +39,8 @@ describe("metrics", () => {
   test("the table names every metric that exists, and no other", async () => {
     const text = await scrape();
     const real = [...text.matchAll(/^# TYPE (errand_\w+)/gm)].map(([, name]) => name);
-    const told = [...DOC.matchAll(/^\| `(errand_\w+)` \|/gm)].map(([, name]) => name);
-    expect(told.sort()).toEqual(real.sort());
+    const documented = [...DOC.matchAll(/^\| `(errand_\w+)` \|/gm)].map(([, name]) => name);
+    expect(documented.sort()).toEqual(real.sort());
   });
 
   test("the rules ask for metrics, labels and values that exist", async () => {
@@ -115,10 +115,10 @@ test("a delegation takes as much memory as the sizing says", async () => {
   await workers();
   const finished = ((await used()) - empty) / COUNT;
 
-  const [, told] = /^\| waiting \| [\d.]+ kB \| ([\d.]+) kB/m.exec(DOC) ?? [];
+  const [, documented] = /^\| waiting \| [\d.]+ kB \| ([\d.]+) kB/m.exec(DOC) ?? [];
   const [, kept] = /^\| finished, kept \| [\d.]+ kB \| ([\d.]+) kB/m.exec(DOC) ?? [];
-  expect(waiting / 1000 / Number(told)).toBeGreaterThan(0.8);
-  expect(waiting / 1000 / Number(told)).toBeLessThan(1.2);
+  expect(waiting / 1000 / Number(documented)).toBeGreaterThan(0.8);
+  expect(waiting / 1000 / Number(documented)).toBeLessThan(1.2);
   expect(finished / 1000 / Number(kept)).toBeGreaterThan(0.8);
   expect(finished / 1000 / Number(kept)).toBeLessThan(1.2);
 }, 120_000);

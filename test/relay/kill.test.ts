@@ -7,7 +7,7 @@ import { until } from "../support/until.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
-async function scene(options: A2aServerOptions) {
+async function startRelayedServer(options: A2aServerOptions) {
   const server = await startA2aServer(options);
   const { api, start } = await setup({ sweepEveryMs: 100 });
   await api.agent("remote", { backoff: { initial_ms: 0 } });
@@ -34,7 +34,7 @@ test.each([
 ] as const)(
   "killed before the message arrived, and after, before the answer (A2A %s, streaming %s)",
   async (version, streaming) => {
-    const { server, relay, delegate, ended } = await scene({
+    const { server, relay, delegate, ended } = await startRelayedServer({
       version,
       streaming,
       turn(turn) {
@@ -69,7 +69,7 @@ test.each([
   ["0.3", false],
 ] as const)("killed while the task works (A2A %s, streaming %s)", async (version, streaming) => {
   let go = () => {};
-  const { server, relay, kill, delegate, ended, api } = await scene({
+  const { server, relay, kill, delegate, ended, api } = await startRelayedServer({
     version,
     streaming,
     async turn(turn) {
@@ -100,7 +100,7 @@ test.each([
 });
 
 test("killed while a question is open, and again between the answer and its acknowledgement", async () => {
-  const { server, relay, kill, delegate, ended, inState, api } = await scene({
+  const { server, relay, kill, delegate, ended, inState, api } = await startRelayedServer({
     turn(turn) {
       turn.begin();
       if (turn.number === 1) turn.status("INPUT_REQUIRED", "Which?");
@@ -129,7 +129,7 @@ test("killed while a question is open, and again between the answer and its ackn
 
 test("a relay that is told to stop returns its work, and the next relay continues", async () => {
   let go = () => {};
-  const { server, relay, delegate, ended, api } = await scene({
+  const { server, relay, delegate, ended, api } = await startRelayedServer({
     async turn(turn) {
       turn.begin();
       turn.status("WORKING", "at it");
@@ -154,7 +154,7 @@ test("a relay that is told to stop returns its work, and the next relay continue
 });
 
 test("killing its relay does not cancel a task", async () => {
-  const { server, relay, kill, delegate, inState, api } = await scene({
+  const { server, relay, kill, delegate, inState, api } = await startRelayedServer({
     turn(turn) {
       turn.begin();
       return never();

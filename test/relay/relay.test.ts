@@ -165,19 +165,19 @@ describe.each(KINDS)("A2A %s, streaming %s", (version, streaming) => {
   });
 
   test("a follow-up reaches the task, once", async () => {
-    const heard: string[] = [];
+    const received: string[] = [];
     let finish = () => {};
     const { delegate, ended, inState, server, api } = await setup({
       version,
       streaming,
       async turn(turn) {
-        heard.push(turn.text);
+        received.push(turn.text);
         if (turn.number === 1) {
           turn.begin();
           await new Promise<void>((resolve) => {
             finish = resolve;
           });
-          turn.status("COMPLETED", heard.join(", "));
+          turn.status("COMPLETED", received.join(", "));
         } else {
           turn.begin();
           finish();
@@ -194,7 +194,7 @@ describe.each(KINDS)("A2A %s, streaming %s", (version, streaming) => {
       reply: { parts: [{ text: "begin, faster" }] },
     });
     expect(server.tasks()).toHaveLength(1);
-    expect(heard).toEqual(["begin", "faster"]);
+    expect(received).toEqual(["begin", "faster"]);
   });
   test("a cancel while a question is open cancels the task", async () => {
     const { delegate, inState, server, api } = await setup({

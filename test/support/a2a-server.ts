@@ -26,14 +26,14 @@ export interface A2aServerOptions {
   readonly bearer?: string;
   /** What the agent does with a message. */
   readonly turn: (turn: Turn) => Promise<void> | void;
-  readonly onCancel?: (taskId: string, say: Saying) => void;
+  readonly onCancel?: (taskId: string, say: TaskUpdates) => void;
 }
 
 /** One part of text, or the given parts. */
-type Said = string | { readonly messageId?: string; readonly parts: readonly object[] };
+type MessageContent = string | { readonly messageId?: string; readonly parts: readonly object[] };
 
 /** Sends the agent's updates of its task. */
-export class Saying {
+export class TaskUpdates {
   readonly taskId: string;
   readonly contextId: string;
   readonly #bus: ExecutionEventBus;
@@ -44,7 +44,7 @@ export class Saying {
     this.#bus = bus;
   }
 
-  #message(said: Said): object {
+  #message(said: MessageContent): object {
     const body = typeof said === "string" ? { parts: [{ text: said }] } : said;
     const messageId = crypto.randomUUID();
     return { messageId, role: "ROLE_AGENT", taskId: this.taskId, contextId: this.contextId, ...body };
@@ -57,7 +57,7 @@ export class Saying {
     this.#bus.publish(AgentEvent.task(Task.fromJSON({ id, contextId, status, history, artifacts })));
   }
 
-  status(state: string, said?: Said): void {
+  status(state: string, said?: MessageContent): void {
     const message = said === undefined ? undefined : this.#message(said);
     const status = { state: `TASK_STATE_${state}`, message, timestamp: new Date().toISOString() };
     const { taskId, contextId } = this;
@@ -81,7 +81,7 @@ export class Saying {
   }
 }
 
-export class Turn extends Saying {
+export class Turn extends TaskUpdates {
   readonly text: string;
   readonly message0: object;
   /** 1 for the message that created the task. */
@@ -190,7 +190,7 @@ export async function startA2aServer(options: A2aServerOptions): Promise<A2aServ
       },
       async cancelTask(taskId, bus) {
         canceled.push(taskId);
-        const say = new Saying(taskId, contexts.get(taskId) ?? "", bus);
+        const say = new TaskUpdates(taskId, contexts.get(taskId) ?? "", bus);
         if (options.onCancel) options.onCancel(taskId, say);
         else say.status("CANCELED");
       },

@@ -4,10 +4,10 @@
  */
 import type { Broker } from "../../src/engine/broker.ts";
 
-type Losing = Pick<Broker, "redis" | "shards" | "tickets">;
+type Stores = Pick<Broker, "redis" | "shards" | "tickets">;
 
 /** Removes the ticket of a waiting delegation from its queue, in any state; false if there is none. */
-export async function loseTicket({ redis, shards, tickets }: Losing, id: string): Promise<boolean> {
+export async function loseTicket({ redis, shards, tickets }: Stores, id: string): Promise<boolean> {
   const key = keysOf(shards, id).delegation(id);
   const [state, target, ticket] = await redis.hmget(key, "state", "target", "ticket");
   if (state !== "submitted" || !target) return false;
@@ -16,13 +16,13 @@ export async function loseTicket({ redis, shards, tickets }: Losing, id: string)
 }
 
 /** Makes the next sweep check the ticket, however long its check was postponed. */
-export async function lookSoon({ redis, shards }: Losing, id: string): Promise<void> {
+export async function checkSoon({ redis, shards }: Stores, id: string): Promise<void> {
   const keys = keysOf(shards, id);
   await redis.hset(keys.delegation(id), "check_at", "1");
   await redis.zadd(keys.due, "1", id);
 }
 
-function keysOf(shards: Losing["shards"], id: string) {
+function keysOf(shards: Stores["shards"], id: string) {
   const keys = shards.ofId(id);
   if (!keys) throw new RangeError(`no shard has ${id}`);
   return keys;

@@ -16,11 +16,11 @@ export function forgedDelivery({ history }: Facts): Violation[] {
 
 /** Work with a callback gets a callback of its end. */
 export function undelivered({ history, calls, records }: Facts): Violation[] {
-  const told = new Set(
+  const called = new Set(
     history.deliveries.filter(({ state }) => isTerminal(stateSchema.parse(state))).map(({ id }) => id),
   );
   return calls("delegate").flatMap(({ result, via, id = "" }) =>
-    result === "ok" && via === "callback" && records.has(id) && !told.has(id)
+    result === "ok" && via === "callback" && records.has(id) && !called.has(id)
       ? [{ rule: "undelivered", id, what: "nobody was called back about its end" }]
       : [],
   );

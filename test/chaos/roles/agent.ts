@@ -35,7 +35,7 @@ export const grantFacts = (body: unknown): Facts => ({
   })),
 });
 
-const DEEDS = {
+const BEHAVIORS = {
   quick: 55,
   steady: 14,
   pieces: 8,
@@ -100,8 +100,8 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
   const path = (verb: string) => `/v1/leases/${lease}/${verb}`;
   const answered = delegation.history.some(({ metadata }) => metadata?.interrupt_id !== undefined);
 
-  const drawn = part.setup.deed ?? random.weighted(DEEDS);
-  const deed = drawn === "ask" && (answered || fence > 2) ? "quick" : drawn;
+  const drawn = part.setup.behavior ?? random.weighted(BEHAVIORS);
+  const behavior = drawn === "ask" && (answered || fence > 2) ? "quick" : drawn;
 
   const heartbeat = (body: object = {}) =>
     part.call("heartbeat", facts, { as, path: path("heartbeat"), body });
@@ -109,13 +109,13 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
     const text = `${state} ${key} ${fence}`;
     return part.insist(
       "reply",
-      { ...facts, text, wants: deed === "retry" ? "retry" : state },
+      { ...facts, text, wants: behavior === "retry" ? "retry" : state },
       { as, path: path("reply"), body: { state, text, ...more } },
       replyFacts,
     );
   };
 
-  switch (deed) {
+  switch (behavior) {
     case "steady":
       for (let done = 1; done <= random.int(1, 4); done += 1) {
         await part.sleep(random.between(200, part.setup.leaseSeconds * 400));

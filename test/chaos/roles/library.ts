@@ -6,7 +6,7 @@ import { keyOf, LIBRARY_AGENT } from "../setup.ts";
 import { fenceOf } from "./agent.ts";
 import type { Part } from "./part.ts";
 
-const DEEDS = { quick: 60, steady: 15, pieces: 10, ask: 8, retry: 4, fail: 3 } as const;
+const BEHAVIORS = { quick: 60, steady: 15, pieces: 10, ask: 8, retry: 4, fail: 3 } as const;
 
 export async function runLibrary(part: Part): Promise<void> {
   const url = part.gateway();
@@ -48,7 +48,7 @@ async function handle(part: Part, work: Work): Promise<Outcome> {
   const key = keyOf(work.text);
   const random = new Random(part.setup.seed, `${key}/${fence}`);
   const text = `completed ${key} ${fence}`;
-  switch (random.weighted(DEEDS)) {
+  switch (random.weighted(BEHAVIORS)) {
     case "steady":
       for (let done = 1; done <= random.int(1, 4); done += 1) {
         work.progress({ message: `step ${done}`, done });

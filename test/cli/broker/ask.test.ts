@@ -177,7 +177,7 @@ describe("an answer", () => {
   test("is words, a decision with a text, or data, and is in the history", async () => {
     const setting = await setup();
     const { run } = setting;
-    const say = async (...args: string[]) => {
+    const give = async (...args: string[]) => {
       const id = await asking(setting, { text: "?" });
       expect(await run(["answer", id, ...args])).toEqual({
         code: 0,
@@ -186,11 +186,11 @@ describe("an answer", () => {
       });
       return (await answered(setting, id))[0];
     };
-    expect((await say("use", "main")).parts).toEqual([{ text: "use main" }]);
-    expect((await say("--text", "main")).parts).toEqual([{ text: "main" }]);
-    const denied = await say("--decision", "deny", "--text", "not today");
+    expect((await give("use", "main")).parts).toEqual([{ text: "use main" }]);
+    expect((await give("--text", "main")).parts).toEqual([{ text: "main" }]);
+    const denied = await give("--decision", "deny", "--text", "not today");
     expect(denied).toMatchObject({ parts: [{ text: "not today" }], metadata: { decision: "deny" } });
-    expect((await say("--data", "[1]")).parts).toMatchObject([{ data: [1] }]);
+    expect((await give("--data", "[1]")).parts).toMatchObject([{ data: [1] }]);
   });
 
   test("deny says no, and its reason", async () => {

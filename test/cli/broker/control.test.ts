@@ -294,9 +294,9 @@ describe("delegate --batch", () => {
 
     const json = await run([...which, "--json"]);
     expect([json.code, json.stderr]).toEqual([78, ""]);
-    const told = lines(z.union([one, other]), json.stdout);
-    expect(told.map(({ line }) => line)).toEqual([1, 2, 4, 5, 6, 7]);
-    expect(told.map((line) => ("error" in line ? line.error.code : "ok"))).toEqual([
+    const outcomes = lines(z.union([one, other]), json.stdout);
+    expect(outcomes.map(({ line }) => line)).toEqual([1, 2, 4, 5, 6, 7]);
+    expect(outcomes.map((line) => ("error" in line ? line.error.code : "ok"))).toEqual([
       "ok",
       "ok",
       "agent_unknown",
@@ -304,7 +304,7 @@ describe("delegate --batch", () => {
       "invalid_request",
       "invalid_json",
     ]);
-    expect(told[3]).toMatchObject({ delegation: { id: ids[2] } });
+    expect(outcomes[3]).toMatchObject({ delegation: { id: ids[2] } });
   });
 
   test("from stdin, more than fits one request; the same key returns the same delegations", async () => {

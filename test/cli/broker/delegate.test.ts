@@ -117,9 +117,9 @@ describe("--wait and --watch", () => {
   test("a failure is reported on stderr, with the exit code of its category", async () => {
     const { run, worker } = await setup();
     await worker("scout", "sh", "-c", "echo no luck >&2; exit 3");
-    const told = await run(["delegate", "scout", "x", "--wait"]);
-    expect([told.code, told.stdout]).toEqual([1, ""]);
-    expect(told.stderr).toMatch(/^errand: dlg_\w+ failed: no luck\. /);
+    const result = await run(["delegate", "scout", "x", "--wait"]);
+    expect([result.code, result.stdout]).toEqual([1, ""]);
+    expect(result.stderr).toMatch(/^errand: dlg_\w+ failed: no luck\. /);
     const json = await run(["delegate", "scout", "x", "--wait", "--json"]);
     expect(json.code).toBe(1);
     expect(lines(delegationSchema, json.stdout)).toMatchObject([{ state: "failed" }]);
@@ -154,10 +154,10 @@ describe("errors, worded for the CLI", () => {
   ] as const)("%j", async (args, setting, code, said) => {
     const { api, run } = await setup();
     await api.agent("scout");
-    const told = await run(args, setting);
-    expect([told.code, told.stdout]).toEqual([code, ""]);
-    expect(told.stderr).toMatch(/^errand: [^\n]+\n$/);
-    expect(told.stderr).toContain(said);
+    const result = await run(args, setting);
+    expect([result.code, result.stdout]).toEqual([code, ""]);
+    expect(result.stderr).toMatch(/^errand: [^\n]+\n$/);
+    expect(result.stderr).toContain(said);
     const json = await run([...args, "--json"], setting);
     expect([json.code, json.stdout]).toEqual([code, ""]);
     expect(problemIn(json.stderr).recovery).not.toMatch(/\b(?:GET|PUT|POST|Authorization)\b/);
@@ -172,9 +172,9 @@ describe("errors, worded for the CLI", () => {
       ["work", "--agent", "a", "--", "cat"],
     ]) {
       const startedAt = performance.now();
-      const told = await run(["--url", "http://127.0.0.1:4", ...command]);
-      expect([told.code, told.stdout]).toEqual([75, ""]);
-      expect(told.stderr).toMatch(
+      const result = await run(["--url", "http://127.0.0.1:4", ...command]);
+      expect([result.code, result.stdout]).toEqual([75, ""]);
+      expect(result.stderr).toMatch(
         /^errand: nothing answers at http:\/\/127\.0\.0\.1:4 \(ECONNREFUSED\)\. .*--url or ERRAND_URL/,
       );
       // Half of the time for which a command retries.

@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 90_000 });
 const ERAS: readonly Era[] = ["modern", "legacy"];
 const LEGACY = "2025-11-25";
 
-async function desk() {
+async function setup() {
   const { url } = await startBroker();
   const scout = await as(url, "agent:scout");
   await scout.agent("scout");
@@ -62,21 +62,21 @@ const CLIENTS = [
 
 describe.each(CLIENTS)("$name", ({ connect }) => {
   test("lists tools, delegates with progress, and cancels", async () => {
-    const { broker, scout, alice, lease } = await desk();
+    const { broker, scout, alice, lease } = await setup();
     const { tools, call } = await connect(broker);
     expect(await tools()).toEqual(expect.arrayContaining(["delegate_task", "broker_health"]));
-    const heard: (string | undefined)[] = [];
+    const notes: (string | undefined)[] = [];
     // Other line separators belong to the text.
     const task = "look\u2028here";
     const calling = call(
       { name: "delegate_task", arguments: { agent: "scout", task } },
-      { onprogress: ({ message }) => heard.push(message) },
+      { onprogress: ({ message }) => notes.push(message) },
     );
     const { body } = await scout.lease("scout", { wait_seconds: 20 });
     expect(body.leases[0].request.params.message.parts).toEqual([{ text: task }]);
     const { lease_id } = body.leases[0];
     await scout.heartbeat(lease_id, { progress: { message: "half of it", done: 1, total: 2 } });
-    await until(() => heard.includes("scout: 1/2 half of it"), { what: "the progress", timeoutMs: 20_000 });
+    await until(() => notes.includes("scout: 1/2 half of it"), { what: "the progress", timeoutMs: 20_000 });
     await scout.reply(lease_id, { text: "seen\u2028there" });
     expect(toolOutput(await calling).data).toMatchObject({
       state: "completed",
@@ -128,7 +128,7 @@ test("each client gets an error while the broker is unavailable, and continues a
 });
 
 test("a client of the Tasks extension answers a question, sees the end, and cancels a task", async () => {
-  const { broker, scout, lease } = await desk();
+  const { broker, scout, lease } = await setup();
   const client = await stdioClient(broker, "modern");
   const { ask } = mcpLines(broker);
   const tasks = taskSession(client, {
@@ -180,15 +180,15 @@ test("a session that the broker lost is reopened, once for all requests that fin
   const metrics = await fetch(`${again.url}/metrics`, {
     headers: { authorization: "Bearer operator-token-for-tests" },
   });
-  const told = await metrics.text();
+  const exposition = await metrics.text();
   const counted = (status: number) =>
-    Number(new RegExp(`route="/mcp",[^}]*status="${status}"[^}]*\\} (\\d+)\\n`).exec(told)?.[1]);
+    Number(new RegExp(`route="/mcp",[^}]*status="${status}"[^}]*\\} (\\d+)\\n`).exec(exposition)?.[1]);
   // Three refused requests, the handshake in two messages, and the three requests again.
   expect([counted(404), counted(200), counted(202)]).toEqual([3, 4, 1]);
 });
 
 test("an invalid message is refused, and stdout has nothing else", async () => {
-  const { broker } = await desk();
+  const { broker } = await setup();
   const { write, ask, messages, stderr } = mcpLines(broker);
   write("{nonsense");
   write("[1]");
@@ -207,7 +207,7 @@ test("an invalid message is refused, and stdout has nothing else", async () => {
 });
 
 test("a wrong token is reported to the client with the request's id, and on stderr", async () => {
-  const { url } = await desk();
+  const { url } = await setup();
   const { ask, stderr } = mcpLines({ url, token: "not-a-token-canary" });
   const { error } = await ask({ id: 7, method: "tools/list", params: { _meta: modernMeta() } });
   expect(error).toMatchObject({ code: 401, data: { code: "unauthenticated" } });
@@ -259,7 +259,7 @@ test("a server that is not a broker is reported as such, and every request gets 
 });
 
 test("it ends when stdin ends, even during waits, and deletes its session", async () => {
-  const { broker, url } = await desk();
+  const { broker, url } = await setup();
   const { ask, send, child, ended, messages } = mcpLines(broker);
   await ask(initialize(1));
   const params = { name: "wait_for_results", arguments: { wait_seconds: 50 } };
@@ -276,7 +276,7 @@ test("it ends when stdin ends, even during waits, and deletes its session", asyn
 });
 
 test("pings reach the client and its responses the broker; a lease of a client that ended is released at once", async () => {
-  const { url, scout, alice } = await desk();
+  const { url, scout, alice } = await setup();
   const broker = { url, token: scout.token };
   const poll = { name: "poll_inbox", arguments: { wait_seconds: 20 } };
   const client = await stdioClient(broker, "legacy");
@@ -301,7 +301,7 @@ test("pings reach the client and its responses the broker; a lease of a client t
 });
 
 test("without a token it does not start; without a broker it starts, and says what is missing", async () => {
-  const { url } = await desk();
+  const { url } = await setup();
   const without = mcpLines({ url });
   expect(await without.ended()).toBe(77);
   expect(without.stderr()).toContain("ERRAND_TOKEN");

@@ -51,9 +51,9 @@ describe("get", () => {
   test("an unknown or invisible delegation exits 1; a malformed id 64", async () => {
     const { run, url, done } = await withEnds();
     const { token } = await as(url, "caller:bob");
-    for (const told of [await run(["get", UNKNOWN]), await run(["get", done], { token })]) {
-      expect([told.code, told.stdout]).toEqual([1, ""]);
-      expect(told.stderr).toContain("'errand list'");
+    for (const result of [await run(["get", UNKNOWN]), await run(["get", done], { token })]) {
+      expect([result.code, result.stdout]).toEqual([1, ""]);
+      expect(result.stderr).toContain("'errand list'");
     }
     expect((await run(["get", "dlg_1"])).code).toBe(64);
     expect(problemIn((await run(["get", UNKNOWN, "--json"])).stderr).code).toBe("delegation_not_found");
@@ -104,8 +104,8 @@ describe("list", () => {
     const cursor = next && "next_cursor" in next ? next.next_cursor : "";
     const more = await run(["list", "--cursor", cursor, "--json"]);
     expect(lines(delegationSchema, more.stdout).map(({ id }) => id)).toEqual([failed, done]);
-    const told = await run(["list", "--limit", "1"]);
-    expect(told.stderr).toBe(`errand: more results: --cursor ${cursor}, or --all.\n`);
+    const result = await run(["list", "--limit", "1"]);
+    expect(result.stderr).toBe(`errand: more results: --cursor ${cursor}, or --all.\n`);
     const all = await run(["list", "--all"]);
     expect([all.stdout.trim().split("\n").length, all.stderr]).toEqual([4, ""]);
   });
@@ -119,10 +119,10 @@ describe("list", () => {
     [["--targt", "scout"], "Did you mean --target?"],
   ])("%j is a usage error", async (args, said) => {
     const { run } = await setup();
-    const told = await run(["list", ...args]);
-    expect([told.code, told.stdout]).toEqual([64, ""]);
-    expect(told.stderr).toContain(said);
-    expect(told.stderr).toContain("See 'errand list --help'.");
+    const result = await run(["list", ...args]);
+    expect([result.code, result.stdout]).toEqual([64, ""]);
+    expect(result.stderr).toContain(said);
+    expect(result.stderr).toContain("See 'errand list --help'.");
   });
 });
 
@@ -178,9 +178,9 @@ describe("results", () => {
 describe("watch", () => {
   test("prints one delegation's events to its end, as lines or as JSON", async () => {
     const { run, done } = await withEnds();
-    const told = await run(["watch", done, "--after", "0"]);
-    expect(told).toMatchObject({ code: 0, stderr: "" });
-    expect(told.stdout.trim().split("\n").at(-1)).toContain('"fine indeed"');
+    const result = await run(["watch", done, "--after", "0"]);
+    expect(result).toMatchObject({ code: 0, stderr: "" });
+    expect(result.stdout.trim().split("\n").at(-1)).toContain('"fine indeed"');
     const json = await run(["watch", done, "--after", "0", "--json"]);
     const types = lines(streamEventSchema, json.stdout).map(({ type }) => type);
     expect(types).toEqual(["DELEGATION_SENT", "DELEGATION_STATUS", "DELEGATION_COMPLETE"]);
@@ -214,8 +214,8 @@ describe("watch", () => {
 describe("cancel", () => {
   test("prints the new state, or why it cannot cancel", async () => {
     const { run, api, done, working } = await withEnds();
-    const told = await run(["cancel", working, "--reason", "no longer wanted"]);
-    expect(told).toEqual({ code: 0, stdout: `canceled ${working}\n`, stderr: "" });
+    const result = await run(["cancel", working, "--reason", "no longer wanted"]);
+    expect(result).toEqual({ code: 0, stdout: `canceled ${working}\n`, stderr: "" });
     expect((await api.get(working)).body.error.message).toContain("no longer wanted");
     const again = await run(["cancel", working, "--json"]);
     expect(lines(delegationSchema, again.stdout)).toMatchObject([{ state: "canceled" }]);

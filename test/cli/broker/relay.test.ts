@@ -41,9 +41,9 @@ test("--once --json prints one object per line and exits 0; the token comes from
     env,
   });
   expect(code).toBe(0);
-  const told = lines(z.looseObject({ event: z.string(), delegation_id: z.string() }), stdout);
-  expect(told.map(({ event }) => event)).toEqual(["leased", "replied"]);
-  expect(told[1]).toMatchObject({ delegation_id: body.id, state: "completed" });
+  const events = lines(z.looseObject({ event: z.string(), delegation_id: z.string() }), stdout);
+  expect(events.map(({ event }) => event)).toEqual(["leased", "replied"]);
+  expect(events[1]).toMatchObject({ delegation_id: body.id, state: "completed" });
 });
 
 test("an unreachable server is reported at once, and used when it is up", async () => {

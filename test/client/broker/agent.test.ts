@@ -11,10 +11,10 @@ import {
 } from "../../../src/index.ts";
 import { as, client, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
-import { losingAnswers } from "../flaky.ts";
+import { losingAnswers } from "../lossy-fetch.ts";
 
 /** A broker with the agent scout, which retries failed work at once, and a caller. */
-async function desk() {
+async function setup() {
   const broker = await startBroker();
   const { url } = broker;
   const token = await as(url, "agent:scout");
@@ -44,7 +44,7 @@ function untilAborted({ signal }: Work): Promise<never> {
 
 describe("leases", () => {
   test("arrive with the answers to earlier replies: one poll works through a queue", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const ids = [await send("1"), await send("2"), await send("3")];
     let polls = 0;
     const counting: typeof fetch = (input, init) => {
@@ -63,7 +63,7 @@ describe("leases", () => {
   });
 
   test("are extended by heartbeats for longer than their length", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const id = await send("long");
     const outlived = async ({ delegation: { lease } }: Work) => {
       const first = Date.parse(lease?.expires_at ?? "");
@@ -81,7 +81,7 @@ describe("leases", () => {
   });
 
   test("are worked on concurrently, up to the given number", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const ids = [await send("1"), await send("2"), await send("3")];
     let now = 0;
     const together: Handler = async () => {
@@ -93,7 +93,7 @@ describe("leases", () => {
   });
 
   test("with a retryable failure are tried again", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const id = await send("x");
     scout(({ attempt }) =>
       attempt === 1
@@ -111,7 +111,7 @@ describe("leases", () => {
 
 describe("the signal aborts", () => {
   test("when the delegation is canceled, and later results are ignored", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const id = await send("x");
     let reason: unknown;
     const { types } = scout(async (work) => {
@@ -126,7 +126,7 @@ describe("the signal aborts", () => {
   });
 
   test("when heartbeats fail, before another worker has the work", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const id = await send("x");
     let first = true;
     const cutOff: typeof fetch = (input, init) => {
@@ -153,7 +153,7 @@ describe("the signal aborts", () => {
   });
 
   test("when the agent's token is revoked, and the agent ends", async () => {
-    const { url, token, send, scout } = await desk();
+    const { url, token, send, scout } = await setup();
     await send("x");
     let reason: unknown;
     const { running, types } = scout(
@@ -169,7 +169,7 @@ describe("the signal aborts", () => {
   });
 
   test("when the agent stops: the work is returned to other workers, no attempt spent", async () => {
-    const { delegator, token, send, scout } = await desk();
+    const { delegator, token, send, scout } = await setup();
     const id = await send("x");
     let reason: unknown;
     const { agent, types } = scout(async (work) => {
@@ -187,7 +187,7 @@ describe("the signal aborts", () => {
 
 describe("an agent that stops", () => {
   test("finishes work in progress, and takes no more", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const [id, next] = [await send("now"), await send("later")];
     let finish = () => {};
     const { agent, types } = scout(() => new Promise((resolve) => (finish = () => resolve("whole"))), {
@@ -202,7 +202,7 @@ describe("an agent that stops", () => {
   });
 
   test("returns work that does not end in time", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const id = await send("x");
     const { agent, types } = scout(() => new Promise(() => undefined), { stopWithinSeconds: 0.1 });
     await until(() => types().includes("leased"), { what: "the work begun" });
@@ -226,7 +226,7 @@ describe("artifacts", () => {
   const sends = (asked: string) => asked.endsWith("/artifacts");
 
   test("arrive in chunks, in order, before the reply, whether the handler awaits them or not", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const id = await send("x");
     scout((work) => {
       for (const text of ["a", "b", "c"]) void work.artifact(draft(text), { append: true });
@@ -242,15 +242,15 @@ describe("artifacts", () => {
       { artifactId: "map", parts: [{ url: "https://maps.example/1" }] },
     ]);
     expect(reply?.parts).toEqual([{ text: "done" }]);
-    const told: unknown[] = [];
+    const logged: unknown[] = [];
     for await (const event of delegator.watch(id, { after: "0" })) {
-      if (event.type === "DELEGATION_STATUS" && event.status === "artifact") told.push(event.last_chunk);
+      if (event.type === "DELEGATION_STATUS" && event.status === "artifact") logged.push(event.last_chunk);
     }
-    expect(told).toEqual([false, false, false, true]);
+    expect(logged).toEqual([false, false, false, true]);
   });
 
   test("are stored once although answers get lost, and without those of an earlier attempt", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const id = await send("x");
     let sent = 0;
     // One chunk in each attempt.
@@ -271,7 +271,7 @@ describe("artifacts", () => {
   });
 
   test("that are sent too fast are delayed, and only the refused one is sent again", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const id = await send("x");
     const sent: number[] = [];
     const hasty: typeof fetch = async (input, init) => {
@@ -292,7 +292,7 @@ describe("artifacts", () => {
   });
 
   test("replace the artifact with their id unless they are appended", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const id = await send("x");
     scout(async ({ artifact }) => {
       await artifact(draft("first"));
@@ -303,7 +303,7 @@ describe("artifacts", () => {
   });
 
   test("that are too large are refused, and the work continues", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const id = await send("x");
     scout(async ({ artifact }) => {
       const refused = await artifact(draft("x".repeat(2_000_000))).catch((error: unknown) => error);
@@ -315,7 +315,7 @@ describe("artifacts", () => {
   });
 
   test("of canceled work are refused with lease_lost", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const id = await send("x");
     let refused: unknown;
     scout(async ({ artifact }) => {

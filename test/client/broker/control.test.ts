@@ -2,10 +2,10 @@
 import { describe, expect, test } from "vitest";
 import { Admin, Delegator } from "../../../src/index.ts";
 import { as, OPERATOR, startBroker } from "../../support/broker.ts";
-import { losingAnswers } from "../flaky.ts";
+import { losingAnswers } from "../lossy-fetch.ts";
 
 /** A broker with the agents scout and smith, a caller, and the operator. */
-async function desk() {
+async function setup() {
   const broker = await startBroker();
   const { url } = broker;
   const scout = await as(url, "agent:scout");
@@ -35,7 +35,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 
 describe("a question", () => {
   test("is approved or denied without its id, with text and data, and the agent gets them", async () => {
-    const { delegator, asked, next } = await desk();
+    const { delegator, asked, next } = await setup();
     const one = await asked();
     const approved = await delegator.approve(one.id, { text: "but only main", data: { branch: "main" } });
     expect([approved.state, approved.interrupt]).toEqual(["submitted", null]);
@@ -49,7 +49,7 @@ describe("a question", () => {
   });
 
   test("that is not open, or has several requests, is refused with an explanation", async () => {
-    const { delegator, asked } = await desk();
+    const { delegator, asked } = await setup();
     const { id } = await delegator.delegate({ target: "smith", task: "x" });
     await expect(delegator.approve(id)).rejects.toMatchObject({
       code: "interrupt_not_open",
@@ -70,7 +70,7 @@ describe("a question", () => {
   });
 
   test("is answered once, however often the response gets lost, with one text or several answers", async () => {
-    const { url, alice, delegator, asked, next } = await desk();
+    const { url, alice, delegator, asked, next } = await setup();
     const one = await asked();
     const fetch = losingAnswers((call) => call.endsWith("/answer"), 2);
     const unlucky = new Delegator({ url, token: alice.token, fetch });
@@ -95,7 +95,7 @@ describe("a question", () => {
 });
 
 test("a follow-up is stored once although responses got lost, as text or as a Message", async () => {
-  const { url, alice, scout, delegator, next } = await desk();
+  const { url, alice, scout, delegator, next } = await setup();
   const { id } = await delegator.delegate({ target: "scout", task: "x" });
   const fetch = losingAnswers((call) => call.endsWith("/messages"), 2);
   await new Delegator({ url, token: alice.token, fetch }).message(id, "also the tests");
@@ -112,7 +112,7 @@ describe("a failed delegation", () => {
   const failed = { state: "failed", text: undefined, error: { code: "no_map", message: "no map" } };
 
   test("is redriven once, by its delegator", async () => {
-    const { delegator, scout, next } = await desk();
+    const { delegator, scout, next } = await setup();
     const { id } = await delegator.delegate({ target: "scout", task: "x" });
     await expect(delegator.redrive(id)).rejects.toMatchObject({ code: "wrong_state" });
     await scout.reply((await next()).lease_id, failed);
@@ -122,7 +122,7 @@ describe("a failed delegation", () => {
   });
 
   test("is redriven in bulk by the operator, page by page; live ones are canceled in the same way", async () => {
-    const { delegator, operator, scout } = await desk();
+    const { delegator, operator, scout } = await setup();
     const sent = await delegator.delegateMany(
       Array.from({ length: 45 }, (_, n) => ({ target: "scout", task: String(n) })),
     );
@@ -147,7 +147,7 @@ describe("a failed delegation", () => {
 
 describe("many at once", () => {
   test("are each accepted or refused individually, in order, over more than one request", async () => {
-    const { delegator } = await desk();
+    const { delegator } = await setup();
     const inputs = Array.from({ length: 120 }, (_, n) => ({
       target: n === 110 ? "nobody" : "scout",
       task: n < 6 ? "x".repeat(250_000) : String(n),
@@ -165,7 +165,7 @@ describe("many at once", () => {
   });
 
   test("are accepted once although a response got lost, and a full queue says when to retry", async () => {
-    const { url, alice, scout, delegator } = await desk();
+    const { url, alice, scout, delegator } = await setup();
     await scout.agent("scout", { limits: { max_waiting: 2 } });
     const fetch = losingAnswers((call) => call.endsWith("/batch"), 2);
     const unlucky = new Delegator({ url, token: alice.token, fetch });
@@ -179,7 +179,7 @@ describe("many at once", () => {
   });
 
   test("that cannot be sent at all each report the reason", async () => {
-    const { url } = await desk();
+    const { url } = await setup();
     const stranger = new Delegator({ url, token: "errand_wrong" });
     const results = await stranger.delegateMany([
       { target: "scout", task: "a" },
@@ -190,7 +190,7 @@ describe("many at once", () => {
 });
 
 test("a tree is walked level by level, the oldest first, as far as the principal may see", async () => {
-  const { url, delegator, operator, scout, smith } = await desk();
+  const { url, delegator, operator, scout, smith } = await setup();
   const lead = new Delegator({ url, token: scout.token });
   const maker = new Delegator({ url, token: smith.token });
   await operator.cancel((await delegator.delegate({ target: "smith", task: "not of it" })).id);
@@ -210,7 +210,7 @@ test("a tree is walked level by level, the oldest first, as far as the principal
 });
 
 test("times are passed as options, instants as dates", async () => {
-  const { delegator } = await desk();
+  const { delegator } = await setup();
   const deadline = new Date(Date.now() + 7_200_000);
   const notBefore = new Date(Date.now() + 3_600_000);
   const later = await delegator.delegate(
@@ -227,7 +227,7 @@ test("times are passed as options, instants as dates", async () => {
 });
 
 test("a paused agent gets no work until it is resumed", async () => {
-  const { admin, delegator, scout, next } = await desk();
+  const { admin, delegator, scout, next } = await setup();
   expect((await admin.pauseAgent("scout")).paused).toBe(true);
   const { id } = await delegator.delegate({ target: "scout", task: "x" });
   expect((await scout.lease("scout", { wait_seconds: 0.2 })).body.leases).toEqual([]);

@@ -2,10 +2,10 @@
 import { describe, expect, test } from "vitest";
 import { Delegator, type Result, textOf } from "../../../src/index.ts";
 import { as, startBroker, type TestBroker } from "../../support/broker.ts";
-import { cuttingStreams, losingAnswers } from "../flaky.ts";
+import { cuttingStreams, losingAnswers } from "../lossy-fetch.ts";
 
 /** A broker with the agent scout, and a caller. */
-async function desk(options: Parameters<typeof startBroker>[0] = {}) {
+async function setup(options: Parameters<typeof startBroker>[0] = {}) {
   const broker = await startBroker(options);
   const scout = await as(broker.url, "agent:scout");
   await scout.agent("scout");
@@ -46,7 +46,7 @@ const textsOf = (results: readonly Result[]) => results.map(({ delegation }) => 
 
 describe("delegating", () => {
   test("happens once however often the answer gets lost", async () => {
-    const { url, alice, delegator } = await desk();
+    const { url, alice, delegator } = await setup();
     const fetch = losingAnswers((asked) => asked === "POST /v1/delegations", 2);
     const unlucky = new Delegator({ url, token: alice.token, fetch });
     const { id, presence } = await unlucky.delegate({ target: "scout", task: "once" });
@@ -56,7 +56,7 @@ describe("delegating", () => {
   });
 
   test("with the caller's key finds the same delegation again, and another body is refused", async () => {
-    const { delegator } = await desk();
+    const { delegator } = await setup();
     const first = await delegator.delegate({ target: "scout", task: "x" }, { idempotencyKey: "mine" });
     const again = await delegator.delegate({ target: "scout", task: "x" }, { idempotencyKey: "mine" });
     expect(again.id).toBe(first.id);
@@ -66,14 +66,14 @@ describe("delegating", () => {
   });
 
   test("can wait for the end in the same call", async () => {
-    const { delegator, work } = await desk();
+    const { delegator, work } = await setup();
     const asking = delegator.delegate({ target: "scout", task: "x" }, { waitSeconds: 20 });
     await work({ text: "there you are" });
     expect(await asking).toMatchObject({ state: "completed", reply: { parts: [{ text: "there you are" }] } });
   });
 
   test("reports what is wrong with the input", async () => {
-    const { delegator } = await desk();
+    const { delegator } = await setup();
     await expect(delegator.delegate({ target: "nobody", task: "x" })).rejects.toMatchObject({
       code: "agent_unknown",
       category: "CONFIG",
@@ -87,14 +87,14 @@ describe("delegating", () => {
 
 describe("waiting", () => {
   test("ends with any final state", async () => {
-    const { delegator, send, work } = await desk();
+    const { delegator, send, work } = await setup();
     const waiting = delegator.wait(await send("x"), { timeoutSeconds: 20 });
     await work({ state: "failed", text: undefined, error: { code: "no_map", message: "there is no map" } });
     expect(await waiting).toMatchObject({ state: "failed", error: { code: "no_map", category: "UPSTREAM" } });
   });
 
   test("ends when the delegation asks a question", async () => {
-    const broker = await desk();
+    const broker = await setup();
     const waiting = broker.delegator.wait(await broker.send("x"), { timeoutSeconds: 20 });
     await ask(broker, broker.scout);
     const { state, interrupt } = await waiting;
@@ -103,7 +103,7 @@ describe("waiting", () => {
   });
 
   test("ends after the timeout, and the delegation continues", async () => {
-    const { delegator, send } = await desk();
+    const { delegator, send } = await setup();
     const id = await send("x");
     await expect(delegator.wait(id, { timeoutSeconds: 0.2 })).rejects.toMatchObject({
       code: "wait_ran_out",
@@ -114,7 +114,7 @@ describe("waiting", () => {
 });
 
 test("a watched delegation is seen completely and once, although its stream is cut in every third frame", async () => {
-  const { url, alice, scout, send } = await desk();
+  const { url, alice, scout, send } = await setup();
   const fetch = cuttingStreams(2);
   const delegator = new Delegator({ url, token: alice.token, fetch });
   const id = await send("x");
@@ -134,7 +134,7 @@ test("a watched delegation is seen completely and once, although its stream is c
 
 describe("results", () => {
   test("are the ended delegations, oldest first, and then new ones as they end", async () => {
-    const { delegator, send, work } = await desk();
+    const { delegator, send, work } = await setup();
     for (const task of ["one", "two"]) await send(task);
     await work();
     await work();
@@ -145,7 +145,7 @@ describe("results", () => {
   });
 
   test("continue after the cursor of the last result that was processed", async () => {
-    const { delegator, send, work } = await desk();
+    const { delegator, send, work } = await setup();
     for (const task of ["one", "two"]) await send(task);
     await work();
     const [first] = await take(delegator.results({ follow: false }), 1);
@@ -158,7 +158,7 @@ describe("results", () => {
   });
 
   test("of a page that was processed in part are returned again, and none is missed", async () => {
-    const { delegator, send, work } = await desk();
+    const { delegator, send, work } = await setup();
     for (const task of ["one", "two", "three"]) await send(task);
     for (let i = 0; i < 3; i += 1) await work();
     const [, second] = await take(delegator.results({ follow: false }), 2);
@@ -169,7 +169,7 @@ describe("results", () => {
   });
 
   test("contain the question, then the end, each once", async () => {
-    const broker = await desk();
+    const broker = await setup();
     const id = await broker.send("x");
     await ask(broker, broker.scout);
     const inbox = broker.delegator.results();
@@ -183,7 +183,7 @@ describe("results", () => {
   });
 
   test("of a delegation that asked and then ended are shown once in its current state, also across pages", async () => {
-    const broker = await desk();
+    const broker = await setup();
     const { delegator, send } = broker;
     const id = await send("x");
     await ask(broker, broker.scout);
@@ -195,7 +195,7 @@ describe("results", () => {
   });
 
   test("survive lost answers, however short the retry time of other calls", async () => {
-    const { url, alice, send, work } = await desk();
+    const { url, alice, send, work } = await setup();
     const fetch = losingAnswers((asked) => asked === "GET /v1/results", 3);
     const retries: string[] = [];
     const delegator = new Delegator({
@@ -214,7 +214,7 @@ describe("results", () => {
   });
 
   test("end with the signal", async () => {
-    const { delegator } = await desk();
+    const { delegator } = await setup();
     const controller = new AbortController();
     const next = delegator.results({ signal: controller.signal }).next();
     const reason = new Error("enough");
@@ -225,7 +225,7 @@ describe("results", () => {
 
 describe("lists", () => {
   test("show everything, newest first, page by page", async () => {
-    const { delegator, send, work } = await desk();
+    const { delegator, send, work } = await setup();
     const ids: string[] = [];
     for (const task of ["1", "2", "3", "4", "5"]) ids.unshift(await send(task));
     const listed: string[] = [];
@@ -239,7 +239,7 @@ describe("lists", () => {
 
 describe("canceling", () => {
   test("is done once, can be repeated, and is refused for finished work", async () => {
-    const { delegator, send, work } = await desk();
+    const { delegator, send, work } = await setup();
     const [id, done] = [await send("x"), await send("y")];
     expect(await delegator.cancel(id, "changed my mind")).toMatchObject({ state: "canceled" });
     expect(await delegator.cancel(id)).toMatchObject({ state: "canceled", version: 2 });

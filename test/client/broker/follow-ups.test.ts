@@ -17,7 +17,7 @@ import { until } from "../../support/until.ts";
 const PATIENT = { timeoutSeconds: 15 };
 
 /** A broker with the agents scout and smith, and a caller. */
-async function desk() {
+async function setup() {
   const { url } = await startBroker();
   const alice = await as(url, "caller:alice");
   const delegator = new Delegator({ url, token: alice.token });
@@ -29,7 +29,7 @@ async function desk() {
     tokens[name] = agent.token;
   }
   const send = async () => (await delegator.delegate({ target: "scout", task: "x" })).id;
-  const works = (name: string, handler: Handler, options: Partial<AgentOptions> = {}) => {
+  const startAgent = (name: string, handler: Handler, options: Partial<AgentOptions> = {}) => {
     const events: AgentEvent[] = [];
     const onEvent = (event: AgentEvent) => events.push(event);
     const agent = new Agent({ url, token: tokens[name], agent: name, onEvent, ...options }, handler);
@@ -37,7 +37,7 @@ async function desk() {
     onTestFinished(() => agent.stop(0));
     return { agent, types: () => events.map(({ type }) => type) };
   };
-  return { url, delegator, operator, send, works };
+  return { url, delegator, operator, send, startAgent };
 }
 
 const aborted = ({ signal }: Work) =>
@@ -64,12 +64,12 @@ function watchingBeats(): typeof fetch & {
 
 describe("a follow-up", () => {
   test("reaches the handler's listener through the held heartbeat, and is marked as seen once", async () => {
-    const { delegator, send, works } = await desk();
+    const { delegator, send, startAgent } = await setup();
     const id = await send();
     await delegator.message(id, "before the lease");
     const fetch = watchingBeats();
     const got: string[] = [];
-    works(
+    startAgent(
       "scout",
       (work) =>
         new Promise((resolve) => {
@@ -96,7 +96,7 @@ describe("a follow-up", () => {
   });
 
   test("waits for a later reader, and is there again with the next lease", async () => {
-    const { delegator, operator, send, works } = await desk();
+    const { delegator, operator, send, startAgent } = await setup();
     const id = await send();
     const messageId = "the-first";
     await delegator.message(id, { messageId, parts: [{ text: "a" }] });
@@ -104,7 +104,7 @@ describe("a follow-up", () => {
     let read = () => {};
     const reading = new Promise<void>((resolve) => (read = resolve));
     const taken: Message[] = [];
-    const first = works(
+    const first = startAgent(
       "scout",
       async (work) => {
         await reading;
@@ -123,7 +123,7 @@ describe("a follow-up", () => {
     await first.agent.stop();
     expect(first.types()).toEqual(["leased", "released"]);
 
-    works("scout", async ({ messages }) => {
+    startAgent("scout", async ({ messages }) => {
       const again: string[] = [];
       for await (const message of messages) if (again.push(textOf(message)) === 2) break;
       return again.join(" ");
@@ -133,10 +133,10 @@ describe("a follow-up", () => {
   });
 
   test("from before a question is there again in the next run; its answer is not one", async () => {
-    const { delegator, send, works } = await desk();
+    const { delegator, send, startAgent } = await setup();
     const id = await send();
     await delegator.message(id, "a");
-    works("scout", async (work) => {
+    startAgent("scout", async (work) => {
       const got: string[] = [];
       work.onMessage((message) => got.push(textOf(message)));
       await work.ask("Go on?");
@@ -148,11 +148,11 @@ describe("a follow-up", () => {
   });
 
   test("whose listener throws aborts the work and fails it", async () => {
-    const { delegator, send, works } = await desk();
+    const { delegator, send, startAgent } = await setup();
     const id = await send();
     await delegator.message(id, "a");
     let reason: unknown;
-    works("scout", async (work) => {
+    startAgent("scout", async (work) => {
       work.onMessage(async () => {
         throw new Error("cannot do that");
       });
@@ -167,15 +167,15 @@ describe("a follow-up", () => {
 
 describe("a delegation made by a handler", () => {
   test("has its work's parent, conversation and trace, and exists once although the handler runs twice", async () => {
-    const { delegator, operator, works } = await desk();
+    const { delegator, operator, startAgent } = await setup();
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const root = await delegator.delegate({ target: "scout", task: "x" }, { traceparent });
     const traces: unknown[] = [];
-    works("smith", (work) => {
+    startAgent("smith", (work) => {
       traces.push(work.traceparent);
       return `forged ${work.text}`;
     });
-    works("scout", async (work) => {
+    startAgent("scout", async (work) => {
       const parts = await Promise.all(
         ["a", "a", "b"].map((task) => work.delegate({ target: "smith", task })),
       );
@@ -199,16 +199,16 @@ describe("a delegation made by a handler", () => {
   });
 
   test("cannot form a loop, and is canceled with its parent", async () => {
-    const { delegator, operator, send, works } = await desk();
+    const { delegator, operator, send, startAgent } = await setup();
     const id = await send();
     let child = "";
     let refused: unknown;
     const at = { scout: "", smith: "" };
-    works("smith", async (work) => {
+    startAgent("smith", async (work) => {
       const reason = await aborted(work);
       at.smith = reason instanceof Error && "reason" in reason ? String(reason.reason) : "";
     });
-    works("scout", async (work) => {
+    startAgent("scout", async (work) => {
       refused = await work.delegate({ target: "scout", task: "again" }).catch((error: unknown) => error);
       child = (await work.delegate({ target: "smith", task: "part" })).id;
       const reason = await aborted(work);

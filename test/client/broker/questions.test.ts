@@ -11,12 +11,12 @@ import {
 } from "../../../src/index.ts";
 import { as, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
-import { losingAnswers } from "../flaky.ts";
+import { losingAnswers } from "../lossy-fetch.ts";
 
 const PATIENT = { timeoutSeconds: 15 };
 
 /** A broker with the agent scout, and a caller. */
-async function desk() {
+async function setup() {
   const { url } = await startBroker();
   const token = await as(url, "agent:scout");
   await token.agent("scout", { backoff: { initial_ms: 0 } });
@@ -43,7 +43,7 @@ async function desk() {
 
 describe("ask", () => {
   test("ends the run; the answer starts it again, and there the same ask returns the answer", async () => {
-    const { delegator, send, scout, asked } = await desk();
+    const { delegator, send, scout, asked } = await setup();
     const id = await send();
     const seen: unknown[] = [];
     const { events, types } = scout(async (work) => {
@@ -81,7 +81,7 @@ describe("ask", () => {
   });
 
   test("works one question after the other, the same text included, each answered once, in any worker", async () => {
-    const { delegator, send, scout, textsAsked } = await desk();
+    const { delegator, send, scout, textsAsked } = await setup();
     const id = await send();
     const handler: Handler = async ({ ask }) => {
       const first = await ask("Go on?");
@@ -103,7 +103,7 @@ describe("ask", () => {
   });
 
   test("for a credential is auth_required and expires after its own time; answers survive a retry", async () => {
-    const { delegator, send, scout, asked } = await desk();
+    const { delegator, send, scout, asked } = await setup();
     const id = await send();
     scout(async (work) => {
       const token = await work.ask(
@@ -121,7 +121,7 @@ describe("ask", () => {
   });
 
   test("raises one question although responses get lost, and output arrives before it", async () => {
-    const { delegator, send, scout, asked } = await desk();
+    const { delegator, send, scout, asked } = await setup();
     const id = await send();
     const fetch = losingAnswers((call) => call.endsWith("/interrupt"), 2);
     const { events, types } = scout(
@@ -142,7 +142,7 @@ describe("ask", () => {
   });
 
   test("that is not awaited, or is caught, still parks the work without other effects", async () => {
-    const { delegator, send, scout, textsAsked } = await desk();
+    const { delegator, send, scout, textsAsked } = await setup();
     const id = await send();
     let isFirst = true;
     // The reply would be faster than the question, if it did not wait for the question.
@@ -168,7 +168,7 @@ describe("ask", () => {
   });
 
   test("that the broker refuses throws in the handler", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const id = await send();
     scout(async (work) => {
       const refused = await work
@@ -180,7 +180,7 @@ describe("ask", () => {
   });
 
   test("in work that is canceled meanwhile ends with the cancel", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const id = await send();
     let reason: unknown;
     const { types } = scout(async (work) => {
@@ -194,7 +194,7 @@ describe("ask", () => {
 });
 
 test("for several answers at once returns them in the order of asking", async () => {
-  const { delegator, send, scout, asked } = await desk();
+  const { delegator, send, scout, asked } = await setup();
   const id = await send();
   scout(async (work) => {
     const [host, token, again] = await work.askAll(
@@ -214,7 +214,7 @@ test("for several answers at once returns them in the order of asking", async ()
 
 describe("a question that is returned", () => {
   test("parks the work; the next run finds the answer", async () => {
-    const { delegator, send, scout, textsAsked } = await desk();
+    const { delegator, send, scout, textsAsked } = await setup();
     const id = await send();
     const { types } = scout((work) =>
       work.answers.size < 2 ? work.question("Once more?") : `${work.answer?.decision}`,
@@ -229,7 +229,7 @@ describe("a question that is returned", () => {
   });
 
   test("repeated endlessly fails if it has a requestId; so does a question that the broker refuses", async () => {
-    const { delegator, send, scout } = await desk();
+    const { delegator, send, scout } = await setup();
     const id = await send();
     scout(({ text, question }) =>
       text === "x"

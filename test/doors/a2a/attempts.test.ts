@@ -12,7 +12,7 @@ import {
   startA2aBroker,
 } from "./support.ts";
 
-async function desk() {
+async function setup() {
   const broker = await startA2aBroker();
   await broker.agent.agent("scout", { limits: { max_attempts: 2 }, backoff: { initial_ms: 0 } });
   const client = await sdkClient(broker.url, "scout", broker.caller.token);
@@ -27,7 +27,7 @@ async function desk() {
 }
 
 test("an expired lease drops its artifacts, in the stream and in the task", async () => {
-  const { agent, stream, lease, id, artifact, clock, gateway, caller, url } = await desk();
+  const { agent, stream, lease, id, artifact, clock, gateway, caller, url } = await setup();
   await artifact(lease, "x", "half");
   clock.offset_ms += 61_000;
   await gateway.sweep.tick();
@@ -85,7 +85,7 @@ test("a stream drops artifacts when the record does, whatever the reason of a re
 });
 
 test("a task fails with the broker's error when all its attempts are lost", async () => {
-  const { agent, stream, clock, gateway } = await desk();
+  const { agent, stream, clock, gateway } = await setup();
   for (const _ of [1, 2]) {
     clock.offset_ms += 61_000;
     await gateway.sweep.tick();
@@ -100,7 +100,7 @@ test("a task fails with the broker's error when all its attempts are lost", asyn
 });
 
 test("the status shows the message of an agent that fails or rejects the task", async () => {
-  const { agent, stream, lease, client } = await desk();
+  const { agent, stream, lease, client } = await setup();
   await agent.reply(lease, {
     state: "failed",
     text: undefined,
@@ -115,7 +115,7 @@ test("the status shows the message of an agent that fails or rejects the task", 
 });
 
 test("each artifact is sent once, whether it came before the reply or with it", async () => {
-  const { agent, stream, lease, artifact } = await desk();
+  const { agent, stream, lease, artifact } = await setup();
   await artifact(lease, "x", "one");
   await artifact(lease, "x", "two", { append: true });
   await agent.reply(lease, {

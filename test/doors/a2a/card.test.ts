@@ -14,7 +14,7 @@ import { rawCalls } from "./support.ts";
 const PATH = "/a2a/scout/.well-known/agent-card.json";
 const SKILL = { id: "dig", name: "Dig", description: "Digs.", tags: ["dig"], inputModes: ["image/png"] };
 
-async function desk(options: Parameters<typeof startBroker>[0] = {}) {
+async function setup(options: Parameters<typeof startBroker>[0] = {}) {
   const broker = await startBroker(options);
   const operator = client(broker.url);
   await operator.agent("scout", { description: "Looks around.", version: "3", skills: [SKILL] });
@@ -24,7 +24,7 @@ async function desk(options: Parameters<typeof startBroker>[0] = {}) {
 }
 
 test("§8.1 §8.3 §5.7 the card shows the agent's record, with absolute URLs and all required members", async () => {
-  const { card, url } = await desk();
+  const { card, url } = await setup();
   const { status, body } = await card();
   expect(status).toBe(200);
   expect(body).toMatchObject({
@@ -48,7 +48,7 @@ test("§8.1 §8.3 §5.7 the card shows the agent's record, with absolute URLs an
 });
 
 test("§5.7 an agent without settings has a default skill and description", async () => {
-  const { operator, url } = await desk();
+  const { operator, url } = await setup();
   await operator.agent("quiet", {});
   const { body } = await request(url, "GET", "/a2a/quiet/.well-known/agent-card.json", { token: null });
   expect(body.description).not.toBe("");
@@ -58,14 +58,14 @@ test("§5.7 an agent without settings has a default skill and description", asyn
 
 test("§8.3 URLs begin with the public URL, whatever the request's Host", async () => {
   const publicUrl = "https://agents.example/broker/";
-  const { card, operator } = await desk({ publicUrl });
+  const { card, operator } = await setup({ publicUrl });
   expect((await card()).body.supportedInterfaces[0].url).toBe("https://agents.example/broker/a2a/scout/rpc");
   const { body } = await operator.call("GET", "/v1/agents/scout");
   expect(body.a2a_card_url).toBe(`https://agents.example/broker${PATH}`);
 });
 
 test("an unknown agent has no card", async () => {
-  const { url } = await desk();
+  const { url } = await setup();
   const { status, body } = await request(url, "GET", "/a2a/nobody/.well-known/agent-card.json", {
     token: null,
   });
@@ -73,7 +73,7 @@ test("an unknown agent has no card", async () => {
 });
 
 test("an invalid agent name is refused without a lookup", async () => {
-  const { url, gateway } = await desk();
+  const { url, gateway } = await setup();
   const asked: string[] = [];
   const { agents } = gateway.broker;
   const find = agents.find.bind(agents);
@@ -91,7 +91,7 @@ test("an invalid agent name is refused without a lookup", async () => {
 });
 
 test("0.3 gets its own form, and a request without a version gets both", async () => {
-  const { card, url } = await desk();
+  const { card, url } = await setup();
   const base = `${url}/a2a/scout/`;
   const old = {
     protocolVersion: "0.3.0",
@@ -120,7 +120,7 @@ test("0.3 gets its own form, and a request without a version gets both", async (
 });
 
 test("§8.6.1 a card is cacheable, with conditional requests by tag or date", async () => {
-  const { card, operator, gateway } = await desk();
+  const { card, operator, gateway } = await setup();
   const { headers } = await card();
   expect(headers.get("cache-control")).toMatch(/^public, max-age=\d+$/);
   expect(headers.get("vary")).toContain("A2A-Version");
@@ -142,7 +142,7 @@ test("§8.6.1 a card is cacheable, with conditional requests by tag or date", as
 });
 
 test("§8.6.1 a second change within one second is not missed by date", async () => {
-  const { card, operator } = await desk();
+  const { card, operator } = await setup();
   for (let n = 0; n < 5; n += 1) {
     await operator.agent("scout", { description: `${n}` });
     const modified = (await card()).headers.get("last-modified") ?? "";
@@ -153,7 +153,7 @@ test("§8.6.1 a second change within one second is not missed by date", async ()
 });
 
 test("§3.1.11 §13.3 the extended card shows an agent's settings only to itself and the operator", async () => {
-  const { url } = await desk();
+  const { url } = await setup();
   const paramsOf = async (token: string) => {
     const { body } = await rawCalls(url, token).rpc("GetExtendedAgentCard", {});
     const rest = await rawCalls(url, token).rest("GET", "/extendedAgentCard");
@@ -170,7 +170,7 @@ test("§3.1.11 §13.3 the extended card shows an agent's settings only to itself
 });
 
 test("§3.3.4 no card requires an extension", async () => {
-  const { card, url } = await desk();
+  const { card, url } = await setup();
   const extended = await rawCalls(url, OPERATOR).rpc("GetExtendedAgentCard", {});
   for (const { capabilities } of [(await card()).body, (await card({})).body, extended.body.result]) {
     expect(capabilities.extensions).toHaveLength(1);
@@ -194,7 +194,7 @@ describe("§8.4 with a key", () => {
       const quiet = vi.spyOn(console, "debug").mockReturnValue(undefined);
       onTestFinished(() => quiet.mockRestore());
       const key = { ...jwk(type), kid: "the-key" };
-      const { card, url } = await desk({ cardSigningKey: signingKeySchema.parse(key) });
+      const { card, url } = await setup({ cardSigningKey: signingKeySchema.parse(key) });
       const extended = await rawCalls(url, OPERATOR).rpc("GetExtendedAgentCard", {});
       for (const body of [(await card()).body, (await card({})).body, extended.body.result]) {
         const asked: string[] = [];

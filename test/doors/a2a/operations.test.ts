@@ -16,7 +16,7 @@ import {
   textOf,
 } from "./support.ts";
 
-async function desk(binding: Binding) {
+async function setup(binding: Binding) {
   const broker = await startA2aBroker();
   const client = await sdkClient(broker.url, "scout", broker.caller.token, binding);
   const begin = async (text = "work") =>
@@ -26,12 +26,12 @@ async function desk(binding: Binding) {
 
 describe.each(BINDINGS)("%s", (binding) => {
   test("uses the expected version", async () => {
-    const { client } = await desk(binding);
+    const { client } = await setup(binding);
     expect(client.protocolVersion).toBe(binding.endsWith("0.3") ? "0.3" : "1.0");
   });
 
   test("SendMessage waits for the end, and the agent gets the whole message", async () => {
-    const { client, agent } = await desk(binding);
+    const { client, agent } = await setup(binding);
     const sent = client.sendMessage(
       sendParams(
         sdkMessage("look at this", {
@@ -72,7 +72,7 @@ describe.each(BINDINGS)("%s", (binding) => {
   });
 
   test("SendMessage with returnImmediately, then GetTask", async () => {
-    const { client, agent, begin } = await desk(binding);
+    const { client, agent, begin } = await setup(binding);
     const begun = await begin();
     expect(stateOf(begun)).toBe("SUBMITTED");
     const { lease, id } = await leaseOf(agent);
@@ -84,7 +84,7 @@ describe.each(BINDINGS)("%s", (binding) => {
   });
 
   test("SendStreamingMessage streams every update, and SubscribeToTask the later ones", async () => {
-    const { client, agent } = await desk(binding);
+    const { client, agent } = await setup(binding);
     const stream = await collectFromStart(client.sendMessageStream(sendParams(sdkMessage("stream"))));
     const { lease, id } = await leaseOf(agent);
     await agent.heartbeat(lease, { progress: { message: "half" } });
@@ -112,7 +112,7 @@ describe.each(BINDINGS)("%s", (binding) => {
   });
 
   test("CancelTask", async () => {
-    const { client, agent, begin } = await desk(binding);
+    const { client, agent, begin } = await setup(binding);
     const { id } = await begin();
     const { lease } = await leaseOf(agent);
     expect(stateOf(await client.cancelTask({ tenant: "", id, metadata: {} }))).toBe("CANCELED");
@@ -121,7 +121,7 @@ describe.each(BINDINGS)("%s", (binding) => {
   });
 
   test("a question ends the stream; a message with the task's id is the answer", async () => {
-    const { client, agent } = await desk(binding);
+    const { client, agent } = await setup(binding);
     const stream = collect(client.sendMessageStream(sendParams(sdkMessage("deploy"))));
     const { lease, id } = await leaseOf(agent);
     await agent.interrupt(lease, { text: "to production?", request_id: "where" });
@@ -140,7 +140,7 @@ describe.each(BINDINGS)("%s", (binding) => {
   });
 
   test("the extended card shows the caller who polls", async () => {
-    const { client, caller } = await desk(binding);
+    const { client, caller } = await setup(binding);
     await caller.get("none");
     const card = await client.getAgentCard();
     expect(card.name).toBe("scout");
@@ -151,7 +151,7 @@ describe.each(BINDINGS)("%s", (binding) => {
 
 describe.each(["JSON-RPC", "HTTP+JSON"] as const)("%s", (binding) => {
   test("ListTasks", async () => {
-    const { client, agent, begin } = await desk(binding);
+    const { client, agent, begin } = await setup(binding);
     const first = await begin("one");
     const second = await begin("two");
     const { lease } = await leaseOf(agent);

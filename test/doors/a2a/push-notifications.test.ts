@@ -19,7 +19,7 @@ import {
   textOf,
 } from "./support.ts";
 
-const desk = () => startA2aBroker({ callbackAllow: ["127.0.0.1"], callbackRetryMs: () => 20 });
+const setup = () => startA2aBroker({ callbackAllow: ["127.0.0.1"], callbackRetryMs: () => 20 });
 
 const configOf = (taskId: string, url: string, id = "mine"): TaskPushNotificationConfig => ({
   tenant: "",
@@ -36,7 +36,7 @@ const updates = (bodies: readonly { readonly body: string }[]) =>
 test.each(BINDINGS)(
   "%s: §3.1.7-10 configs are created, shown, listed and deleted, and notified of later events",
   async (binding) => {
-    const { url, agent, caller } = await desk();
+    const { url, agent, caller } = await setup();
     const receiver = await startReceiver();
     const client = await sdkClient(url, "scout", caller.token, binding);
     const task = asTask(await client.sendMessage(sendParams(sdkMessage("hi"), { returnImmediately: true })));
@@ -83,7 +83,7 @@ test.each(BINDINGS)(
 );
 
 test.each(BINDINGS)("%s: §3.2.2 a config that comes with a message gets all events", async (binding) => {
-  const { url, agent, caller } = await desk();
+  const { url, agent, caller } = await setup();
   const receiver = await startReceiver();
   const client = await sdkClient(url, "scout", caller.token, binding);
   const inline = { returnImmediately: true, taskPushNotificationConfig: configOf("", receiver.url) };
@@ -108,7 +108,7 @@ test.each(BINDINGS)("%s: §3.2.2 a config that comes with a message gets all eve
 });
 
 test("in 0.3 a request without a config id gets the task's only config", async () => {
-  const { raw, caller } = await desk();
+  const { raw, caller } = await setup();
   const { id } = (await caller.delegate("scout")).body;
   const legacy = { "a2a-version": "0.3" };
   for (const url of ["http://127.0.0.1:1/old", "http://127.0.0.1:1/new"]) {
@@ -123,7 +123,7 @@ test("in 0.3 a request without a config id gets the task's only config", async (
 });
 
 test("a retried create notifies the receiver once", async () => {
-  const { agent, raw } = await desk();
+  const { agent, raw } = await setup();
   const { url, received } = await startReceiver();
   const sendWith = (message: unknown, hook: string, headers = {}) =>
     raw.rpc(
@@ -152,7 +152,7 @@ test("a retried create notifies the receiver once", async () => {
 test.each(["JSON-RPC of 0.3", "HTTP+JSON of 0.3"] as const)(
   "%s: a config that comes with a message without an id is the task's only one, too",
   async (binding) => {
-    const { url, caller } = await desk();
+    const { url, caller } = await setup();
     const client = await sdkClient(url, "scout", caller.token, binding);
     const config = configOf("", "http://127.0.0.1:1/one", "");
     const sent = sendParams(sdkMessage("hi"), {
@@ -168,7 +168,7 @@ test.each(["JSON-RPC of 0.3", "HTTP+JSON of 0.3"] as const)(
 );
 
 test("HTTP+JSON: 201 with the config, 204 without a body, pages with their token", async () => {
-  const { raw } = await desk();
+  const { raw } = await setup();
   const sent = await raw.rest("POST", "/message:send", {
     message: jsonMessage("hi"),
     configuration: { returnImmediately: true },
@@ -214,7 +214,7 @@ test("§13.2 a forbidden URL is named in the error, and nothing is accepted with
 });
 
 test("§13.1 another caller's or another agent's task is not found; the agent itself is refused", async () => {
-  const { url, agent, caller } = await desk();
+  const { url, agent, caller } = await setup();
   const { id } = (await caller.delegate("scout")).body;
   const bob = await as(url, "caller:bob");
   await as(url, "agent:smith").then((smith) => smith.agent("smith"));
@@ -237,7 +237,7 @@ const partsOf = (received: readonly Received[]): string[] =>
   received.map(({ headers }) => String(headers["webhook-id"]).replace(/^evt_dlg_\w_\w{26}_/, ""));
 
 test("a push of several updates resumes at the one that failed", async () => {
-  const { agent, raw } = await desk();
+  const { agent, raw } = await setup();
   const receiver = await startReceiver((count) => (count === 4 || count === 5 ? 503 : 204));
   const configuration = { returnImmediately: true, taskPushNotificationConfig: { url: receiver.url } };
   await raw.rpc("SendMessage", { message: jsonMessage("hi"), configuration });
@@ -262,7 +262,7 @@ test("a push of several updates resumes at the one that failed", async () => {
 });
 
 test("artifacts of a lost attempt are dropped", async () => {
-  const { agent, raw } = await desk();
+  const { agent, raw } = await setup();
   const receiver = await startReceiver();
   const configuration = { returnImmediately: true, taskPushNotificationConfig: { url: receiver.url } };
   await raw.rpc("SendMessage", { message: jsonMessage("hi"), configuration });

@@ -19,7 +19,7 @@ import {
 
 const NOBODY = `dlg_0_${"0".repeat(26)}`;
 
-async function desk(options: Parameters<typeof startA2aBroker>[0] = {}) {
+async function setup(options: Parameters<typeof startA2aBroker>[0] = {}) {
   const broker = await startA2aBroker(options);
   const begin = async (more: Record<string, unknown> = {}) => {
     const { body } = await broker.raw.rpc("SendMessage", {
@@ -64,7 +64,7 @@ async function rawStream(url: string, token: string, method: string, params: unk
 }
 
 test("§3.1.1 a message to a finished task is an unsupported operation", async () => {
-  const { raw, begin, agent } = await desk();
+  const { raw, begin, agent } = await setup();
   const { id } = await begin();
   await agent.reply((await leaseOf(agent)).lease);
   const { body } = await raw.rpc("SendMessage", { message: jsonMessage("more", { taskId: id }) });
@@ -72,13 +72,13 @@ test("§3.1.1 a message to a finished task is an unsupported operation", async (
 });
 
 test("§3.1.1 a message to an unknown task is TaskNotFound", async () => {
-  const { raw } = await desk();
+  const { raw } = await setup();
   const { body } = await raw.rpc("SendMessage", { message: jsonMessage("more", { taskId: NOBODY }) });
   expect([body.error.code, body.error.data[0].reason]).toEqual([-32001, "TASK_NOT_FOUND"]);
 });
 
 test("§3.1.2 a stream begins with the task and closes at its end", async () => {
-  const { url, caller, agent } = await desk();
+  const { url, caller, agent } = await setup();
   const stream = await rawStream(url, caller.token, "SendStreamingMessage", { message: jsonMessage("work") });
   expect(stream.response.headers.get("content-type")).toMatch(/^text\/event-stream/);
   await agent.reply((await leaseOf(agent)).lease, { text: "done" });
@@ -94,7 +94,7 @@ test("§3.1.2 a stream begins with the task and closes at its end", async () => 
 });
 
 test("§3.1.4 tasks are listed most recently changed first, always with a nextPageToken", async () => {
-  const { raw, begin, agent } = await desk();
+  const { raw, begin, agent } = await setup();
   const tasks = [await begin(), await begin(), await begin()];
   const { lease } = await leaseOf(agent);
   await agent.reply(lease);
@@ -109,7 +109,7 @@ test("§3.1.4 tasks are listed most recently changed first, always with a nextPa
 });
 
 test("§3.1.4 artifacts are omitted unless requested, and pages have 1 to 100 tasks", async () => {
-  const { raw, begin, agent } = await desk();
+  const { raw, begin, agent } = await setup();
   await begin();
   await agent.reply((await leaseOf(agent)).lease, {
     artifacts: [{ artifactId: "a", parts: [{ text: "x" }] }],
@@ -124,7 +124,7 @@ test("§3.1.4 artifacts are omitted unless requested, and pages have 1 to 100 ta
 });
 
 test("§3.1.4 statusTimestampAfter is inclusive; status and context filter", async () => {
-  const { raw, begin, agent } = await desk();
+  const { raw, begin, agent } = await setup();
   const first = await begin();
   await agent.reply((await leaseOf(agent)).lease);
   const second = await begin({ contextId: "ours" });
@@ -139,7 +139,7 @@ test("§3.1.4 statusTimestampAfter is inclusive; status and context filter", asy
 });
 
 test("§3.1.4 a caller lists only its own tasks; one that sees all lists all", async () => {
-  const { url, raw, begin } = await desk();
+  const { url, raw, begin } = await setup();
   const { id } = await begin();
   const bob = await as(url, "caller:bob");
   expect((await rawCalls(url, bob.token).rpc("ListTasks", {})).body.result.tasks).toEqual([]);
@@ -150,7 +150,7 @@ test("§3.1.4 a caller lists only its own tasks; one that sees all lists all", a
 });
 
 test("§3.1.5 §3.3.1 a cancel may be repeated; a task that ended otherwise is not cancelable", async () => {
-  const { raw, begin, agent } = await desk();
+  const { raw, begin, agent } = await setup();
   const { id } = await begin();
   for (const _ of [1, 2]) {
     const { body } = await raw.rpc("CancelTask", { id });
@@ -164,7 +164,7 @@ test("§3.1.5 §3.3.1 a cancel may be repeated; a task that ended otherwise is n
 });
 
 test("§3.1.6 a subscription begins with the task; a finished task has none", async () => {
-  const { url, raw, caller, begin, agent } = await desk();
+  const { url, raw, caller, begin, agent } = await setup();
   const { id } = await begin();
   const stream = await rawStream(url, caller.token, "SubscribeToTask", { id });
   await until(() => stream.events.length === 1);
@@ -177,7 +177,7 @@ test("§3.1.6 a subscription begins with the task; a finished task has none", as
 });
 
 test("§3.1.6 a subscription to a task with an open question continues after the answer", async () => {
-  const { url, raw, caller, begin, agent } = await desk();
+  const { url, raw, caller, begin, agent } = await setup();
   const { id } = await begin();
   await agent.interrupt((await leaseOf(agent)).lease, { text: "which?" });
   const stream = await rawStream(url, caller.token, "SubscribeToTask", { id });
@@ -193,7 +193,7 @@ test("§3.1.6 a subscription to a task with an open question continues after the
 });
 
 test("§3.2.2 a blocking send returns at a question; the answer's send returns at the end", async () => {
-  const { raw, agent } = await desk();
+  const { raw, agent } = await setup();
   const sent = raw.rpc("SendMessage", { message: jsonMessage("work") });
   await agent.interrupt((await leaseOf(agent)).lease, { text: "which?" });
   const { task } = (await sent).body.result;
@@ -210,12 +210,12 @@ test("§3.2.2 a blocking send returns at a question; the answer's send returns a
 });
 
 test("§3.2.2 returnImmediately returns at once, even when a poll waits", async () => {
-  const { begin } = await desk();
+  const { begin } = await setup();
   expect((await begin()).status.state).toBe("TASK_STATE_SUBMITTED");
 });
 
 test("§3.2.4 there are at most historyLength messages, and none for 0", async () => {
-  const { raw, begin, agent, caller } = await desk();
+  const { raw, begin, agent, caller } = await setup();
   const { id } = await begin();
   await caller.message(id, "second");
   await agent.lease("scout");
@@ -230,7 +230,7 @@ test("§3.2.4 there are at most historyLength messages, and none for 0", async (
 });
 
 test("§3.3.2 §13.1 every operation answers the same for another caller's task and for none", async () => {
-  const { url, begin } = await desk();
+  const { url, begin } = await setup();
   const { id } = await begin();
   const bob = rawCalls(url, (await as(url, "caller:bob")).token);
   for (const method of ["GetTask", "CancelTask", "SubscribeToTask"]) {
@@ -243,7 +243,7 @@ test("§3.3.2 §13.1 every operation answers the same for another caller's task 
 });
 
 test("§3.3.2 a task of one agent is not found at another", async () => {
-  const { url, caller, begin } = await desk();
+  const { url, caller, begin } = await setup();
   await (await as(url, "operator")).agent("other");
   const { id } = await begin();
   const { body } = await rawCalls(url, caller.token, "other").rpc("GetTask", { id });
@@ -251,7 +251,7 @@ test("§3.3.2 a task of one agent is not found at another", async () => {
 });
 
 test("§3.4.1 a contextId is generated, or kept as given, or refused if invalid", async () => {
-  const { raw, begin } = await desk();
+  const { raw, begin } = await setup();
   expect((await begin()).contextId).toMatch(/^ctx_/);
   expect((await begin({ contextId: "Ours:1" })).contextId).toBe("Ours:1");
   const { body } = await raw.rpc("SendMessage", { message: jsonMessage("x", { contextId: "not / ours" }) });
@@ -262,13 +262,13 @@ test("§3.4.1 a contextId is generated, or kept as given, or refused if invalid"
 });
 
 test("§3.4.2 a repeated messageId creates another task", async () => {
-  const { begin } = await desk();
+  const { begin } = await setup();
   const [one, two] = [await begin({ messageId: "same" }), await begin({ messageId: "same" })];
   expect(one.id).not.toBe(two.id);
 });
 
 test("§3.4.3 a task's context is inferred, and a different one refused", async () => {
-  const { raw, begin } = await desk();
+  const { raw, begin } = await setup();
   const { id, contextId } = await begin();
   const followed = async (more: Record<string, unknown>) =>
     (
@@ -283,7 +283,7 @@ test("§3.4.3 a task's context is inferred, and a different one refused", async 
 });
 
 test("§3.5.2 all streams of a task get the same; closing one affects neither the task nor the others", async () => {
-  const { url, caller, agent, begin } = await desk();
+  const { url, caller, agent, begin } = await setup();
   const { id } = await begin();
   const [one, two, gone] = await Promise.all(
     [1, 2, 3].map(() => rawStream(url, caller.token, "SubscribeToTask", { id })),
@@ -299,7 +299,7 @@ test("§3.5.2 all streams of a task get the same; closing one affects neither th
 });
 
 test("§3.5.2 a client that disconnects during a blocking send does not affect the task", async () => {
-  const { url, caller, agent } = await desk();
+  const { url, caller, agent } = await setup();
   const cut = new AbortController();
   const sent = request(url, "POST", "/a2a/scout/rpc", {
     token: caller.token,
@@ -315,7 +315,7 @@ test("§3.5.2 a client that disconnects during a blocking send does not affect t
 });
 
 test("§3.5.2 a disconnected reader leaks nothing at the gateway", async () => {
-  const { url, caller, begin, gateway } = await desk();
+  const { url, caller, begin, gateway } = await setup();
   const { id } = await begin();
   const { feed } = gateway.broker;
   const subscribe = feed.subscribe.bind(feed);
@@ -338,7 +338,7 @@ test("§3.5.2 a disconnected reader leaks nothing at the gateway", async () => {
 });
 
 test("§3.6 only major and minor of the version count, in the header or the query; none means 0.3", async () => {
-  const { url, caller, raw, begin } = await desk();
+  const { url, caller, raw, begin } = await setup();
   const { id } = await begin();
   const get = (version?: string, query = "", method = "GetTask") =>
     request(url, "POST", `/a2a/scout/rpc${query}`, {
@@ -368,7 +368,7 @@ test("§3.6 only major and minor of the version count, in the header or the quer
 });
 
 test("§3.7 a reply without artifacts becomes an artifact, and the status message", async () => {
-  const { raw, begin, agent } = await desk();
+  const { raw, begin, agent } = await setup();
   const { id } = await begin();
   await agent.reply((await leaseOf(agent)).lease, { text: "result" });
   const { result } = (await raw.rpc("GetTask", { id })).body;
@@ -377,7 +377,7 @@ test("§3.7 a reply without artifacts becomes an artifact, and the status messag
 });
 
 test("§4.6.3 the answer lists the requested extensions that are active, in exactly that version", async () => {
-  const { raw, begin } = await desk();
+  const { raw, begin } = await setup();
   const { id } = await begin();
   const said = async (extensions: string) =>
     (await raw.rpc("GetTask", { id }, { "a2a-extensions": extensions })).headers.get("a2a-extensions");
@@ -388,7 +388,7 @@ test("§4.6.3 the answer lists the requested extensions that are active, in exac
 });
 
 test("§5.1 both bindings return the same task", async () => {
-  const { raw, begin, agent } = await desk();
+  const { raw, begin, agent } = await setup();
   const { id } = await begin();
   await agent.interrupt((await leaseOf(agent)).lease, { text: "which?" });
   const { body } = await raw.rest("GET", `/tasks/${id}`);
@@ -401,7 +401,7 @@ test("§5.1 both bindings return the same task", async () => {
 });
 
 test("§5.5 §5.6.1 §5.7 members are camel case, enums are names, times end in Z, unknown members are ignored", async () => {
-  const { raw, begin } = await desk();
+  const { raw, begin } = await setup();
   const task = await begin({ someday: true });
   expect(Object.keys(task)).toEqual(["id", "contextId", "status", "history", "metadata"]);
   expect(task.status.state).toBe("TASK_STATE_SUBMITTED");
@@ -411,7 +411,7 @@ test("§5.5 §5.6.1 §5.7 members are camel case, enums are names, times end in 
 });
 
 test("§7.4 every request except for the public card needs a token", async () => {
-  const { url } = await desk();
+  const { url } = await setup();
   const nobody = rawCalls(url, null);
   const refused = [
     await nobody.rpc("GetTask", { id: NOBODY }),
@@ -430,7 +430,7 @@ test("§7.4 every request except for the public card needs a token", async () =>
 });
 
 test("§7.6.1 a task asks for a credential with a message; streams stay open, and a message answers", async () => {
-  const { url, raw, caller, agent, begin } = await desk();
+  const { url, raw, caller, agent, begin } = await setup();
   const { id } = await begin();
   const stream = await rawStream(url, caller.token, "SubscribeToTask", { id });
   await agent.interrupt((await leaseOf(agent)).lease, { kind: "auth", text: "log in at the vault" });
@@ -449,7 +449,7 @@ test("§7.6.1 a task asks for a credential with a message; streams stay open, an
 });
 
 test("§7.6.4 a request for a credential grants no permission", async () => {
-  const { url, agent, begin } = await desk();
+  const { url, agent, begin } = await setup();
   const { id } = await begin();
   await agent.interrupt((await leaseOf(agent)).lease, { kind: "auth", text: "log in" });
   const bob = rawCalls(url, (await as(url, "caller:bob")).token);
@@ -462,7 +462,7 @@ test("§7.6.4 a request for a credential grants no permission", async () => {
 });
 
 test("§9.1 §11.1 a repeated Idempotency-Key returns the first task; none is assumed", async () => {
-  const { raw, begin } = await desk();
+  const { raw, begin } = await setup();
   const params = { message: jsonMessage("once"), configuration: { returnImmediately: true } };
   const send = async (key: string, more = {}) =>
     (await raw.rpc("SendMessage", { ...params, ...more }, { "idempotency-key": key })).body;
@@ -474,7 +474,7 @@ test("§9.1 §11.1 a repeated Idempotency-Key returns the first task; none is as
 });
 
 test("§11.3 HTTP+JSON answers in the caller's media type", async () => {
-  const { raw, begin } = await desk();
+  const { raw, begin } = await setup();
   const { id } = await begin();
   const typeOf = async (headers: Record<string, string>) =>
     (await raw.rest("GET", `/tasks/${id}`, undefined, headers)).headers.get("content-type");
@@ -488,7 +488,7 @@ test("§11.3 HTTP+JSON answers in the caller's media type", async () => {
 });
 
 test("§11.7 a transition to input-required closes the streams", async () => {
-  const { client, agent } = await desk();
+  const { client, agent } = await setup();
   const stream = collect(client.sendMessageStream(sendParams(sdkMessage("work"))));
   await agent.interrupt((await leaseOf(agent)).lease, { text: "which?" });
   await stream.ended;
@@ -496,7 +496,7 @@ test("§11.7 a transition to input-required closes the streams", async () => {
 });
 
 test("§13.4 neither tokens nor messages are logged", async () => {
-  const { client, caller, agent, log } = await desk();
+  const { client, caller, agent, log } = await setup();
   const sent = client.sendMessage(sendParams(sdkMessage("a secret message")));
   await agent.reply((await leaseOf(agent)).lease, { text: "a secret reply" });
   asTask(await sent);
@@ -505,7 +505,7 @@ test("§13.4 neither tokens nor messages are logged", async () => {
 });
 
 test("0.3: a stream's last update is final, whether an end or a question", async () => {
-  const { url, caller, agent } = await desk();
+  const { url, caller, agent } = await setup();
   const message = { kind: "message", messageId: "m", role: "user", parts: [{ kind: "text", text: "x" }] };
   const headers = {
     authorization: `Bearer ${caller.token}`,

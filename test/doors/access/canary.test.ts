@@ -211,10 +211,10 @@ describe("an agent's error reaches the delegator as error.message and nowhere el
     expect(placesOf(CANARY, read.body)).toEqual(["error.message"]);
     expect(placesOf(CANARY, list.body)).toEqual(["delegations.error.message"]);
     expect(placesOf(CANARY, results.body)).toEqual(["results.error.message"]);
-    const told = answers.length;
-    expect(placesOf(CANARY, page.body)).toEqual(Array(told).fill("events.error.message"));
+    const answered = answers.length;
+    expect(placesOf(CANARY, page.body)).toEqual(Array(answered).fill("events.error.message"));
     expect(stream.events.flatMap(({ data }) => placesOf(CANARY, data))).toEqual(
-      Array(told).fill("error.message"),
+      Array(answered).fill("error.message"),
     );
     for (const { id: cursor, event } of stream.events) expect(cursor + event).not.toContain(CANARY);
     for (const answer of [...answers, read, list, results, page])

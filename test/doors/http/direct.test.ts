@@ -38,7 +38,7 @@ async function setup() {
 }
 
 /** Everything received until the server closes. */
-async function say(port: number, bytes: string): Promise<string> {
+async function sendBytes(port: number, bytes: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   onTestFinished(() => void socket.destroy());
   let text = "";
@@ -148,7 +148,7 @@ test("odd requests are answered and counted alike", async () => {
     const answers: string[] = [];
     for (const port of ports) {
       const before = await counts();
-      const text = comparable(await say(port, bytes));
+      const text = comparable(await sendBytes(port, bytes));
       const grown = (await counts())
         .filter((line) => !before.includes(line))
         .map((line) => line.replace(/ \d+$/, ""));

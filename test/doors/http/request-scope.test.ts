@@ -37,22 +37,22 @@ async function setup() {
 test("each listener is called once: the first, further ones, and those of a signal created before or after", async () => {
   const { call, stop } = await setup();
   const hold = call.openScope(null);
-  const told: string[] = [];
-  const leaver = (name: string) => ({ handleEvent: () => void told.push(name) });
+  const calls: string[] = [];
+  const leaver = (name: string) => ({ handleEvent: () => void calls.push(name) });
   const [first, second, third] = [leaver("first"), leaver("second"), leaver("third")];
   for (const one of [first, second, third]) hold.addEventListener("abort", one);
   hold.removeEventListener("abort", second);
-  hold.signal.addEventListener("abort", () => told.push("signal"));
+  hold.signal.addEventListener("abort", () => calls.push("signal"));
   stop();
   stop();
-  expect(told).toEqual(["first", "third", "signal"]);
+  expect(calls).toEqual(["first", "third", "signal"]);
   expect([hold.aborted, hold.signal.aborted]).toEqual([true, true]);
 
   const other = call.openScope(null);
   other.addEventListener("abort", first);
   other.removeEventListener("abort", first);
   stop();
-  expect(told).toHaveLength(3);
+  expect(calls).toHaveLength(3);
   expect(other.signal.aborted).toBe(true);
 });
 

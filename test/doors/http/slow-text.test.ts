@@ -63,12 +63,12 @@ const ONCE_MOST_CPU_MS = 2_000;
 const MOST_LIST_MS = 1_200;
 
 async function setup() {
-  const desk = await startA2aBroker();
-  const { id } = (await desk.caller.delegate("scout")).body;
-  const { lease } = await leaseOf(desk.agent);
+  const broker = await startA2aBroker();
+  const { id } = (await broker.caller.delegate("scout")).body;
+  const { lease } = await leaseOf(broker.agent);
   const connections = new Connections({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => connections.destroy());
-  const { hostname, port } = new URL(desk.url);
+  const { hostname, port } = new URL(broker.url);
   const send = (
     method: string,
     path: string,
@@ -89,7 +89,7 @@ async function setup() {
       asked.on("error", reject);
       asked.end(body);
     });
-  return { ...desk, id: String(id), lease, send };
+  return { ...broker, id: String(id), lease, send };
 }
 
 /** Sends all in order, and checks the CPU time of each. */

@@ -179,9 +179,9 @@ test("a filtered event yields a position, `caught_up` yields nothing", async () 
     yield { skipped: true, positions: ["2-0", "1-0"] } as const;
     yield { reset: true, positions: ["0-0"] } as const;
   };
-  const told: unknown[] = [];
-  for await (const one of toFrames(events())) told.push(one);
-  expect(told).toEqual([
+  const yielded: unknown[] = [];
+  for await (const one of toFrames(events())) yielded.push(one);
+  expect(yielded).toEqual([
     { reached: "2-0.1-0" },
     { id: "0-0", type: "RESET", json: '{"id":"0-0","type":"RESET"}' },
   ]);

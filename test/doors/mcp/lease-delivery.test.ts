@@ -5,7 +5,7 @@ import { as, startBroker } from "../../support/broker.ts";
 import { callModern, type Era, mcpClient, openSession, sendMcp, toolOutput } from "../../support/mcp.ts";
 import { until } from "../../support/until.ts";
 
-async function desk(pingMs: number) {
+async function setup(pingMs: number) {
   const broker = await startBroker({ mcpPingMs: pingMs });
   const scout = await as(broker.url, "agent:scout");
   await scout.agent("scout");
@@ -42,7 +42,7 @@ async function worker(url: string, token: string, era: Era, silent = false) {
 const CONFIRM_SECONDS = 120;
 
 test("an answer to a ping confirms the lease: two pings for the first delivery, then one for each", async () => {
-  const { url, scout, delegate, stateOf, pass } = await desk(10_000);
+  const { url, scout, delegate, stateOf, pass } = await setup(10_000);
   const { call, pings } = await worker(url, scout.token, "legacy");
   const id = await delegate();
   const { data, text } = await call("poll_inbox", { wait_seconds: 20 });
@@ -59,7 +59,7 @@ test("an answer to a ping confirms the lease: two pings for the first delivery, 
 });
 
 test("a client that stopped answering gets nothing; the work goes back at once, and no attempt is spent", async () => {
-  const { url, scout, delegate, parked } = await desk(300);
+  const { url, scout, delegate, parked } = await setup(300);
   const { call, line } = await worker(url, scout.token, "legacy");
   await delegate();
   const { data } = await call("poll_inbox", { wait_seconds: 20 });
@@ -75,7 +75,7 @@ test("a client that stopped answering gets nothing; the work goes back at once, 
 });
 
 test("a client that disconnects during the first ping gets nothing", async () => {
-  const { url, scout, delegate } = await desk(60_000);
+  const { url, scout, delegate } = await setup(60_000);
   const headers = await openSession(url, scout.token);
   const id = await delegate();
   const gone = new AbortController();
@@ -98,7 +98,7 @@ describe.each([
   { name: "a client that never answers pings", era: "legacy" },
 ] as const)("$name", ({ era }) => {
   test("confirms the lease by its next call", async () => {
-    const { url, scout, delegate, stateOf, pass, clock } = await desk(200);
+    const { url, scout, delegate, stateOf, pass, clock } = await setup(200);
     const { call } = await worker(url, scout.token, era, true);
     const id = await delegate();
     const before = Date.now() + clock.offset_ms;
@@ -114,7 +114,7 @@ describe.each([
   });
 
   test("and loses it without one, but no attempt; after three returns the work comes without confirm_by", async () => {
-    const { url, scout, delegate, stateOf, attemptOf, pass } = await desk(200);
+    const { url, scout, delegate, stateOf, attemptOf, pass } = await setup(200);
     const { call } = await worker(url, scout.token, era, true);
     const id = await delegate();
     for (let round = 0; round < 3; round += 1) {
@@ -132,7 +132,7 @@ describe.each([
 });
 
 test("a client that disconnects while its lease is confirmed gets nothing, and the work goes back at once", async () => {
-  const { url, gateway, scout, delegate, stateOf } = await desk(10_000);
+  const { url, gateway, scout, delegate, stateOf } = await setup(10_000);
   const { client, call } = await worker(url, scout.token, "legacy");
   const id = await delegate();
   const { writer } = gateway.broker;
@@ -158,7 +158,7 @@ test("a client that disconnects while its lease is confirmed gets nothing, and t
 });
 
 test("the client's name is the worker_id of its leases", async () => {
-  const { url, scout, delegate } = await desk(10_000);
+  const { url, scout, delegate } = await setup(10_000);
   const workerOf = async (id: string): Promise<string> => (await scout.get(id)).body.lease.worker_id;
   const { call } = await worker(url, scout.token, "legacy");
   const inSession = await delegate();

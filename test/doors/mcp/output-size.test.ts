@@ -13,7 +13,7 @@ const LIST = 96 * KIB;
 /** With full: true. */
 const FULL = 1_088 * KIB;
 
-async function desk() {
+async function setup() {
   const broker = await startBroker();
   const { url } = broker;
   const scout = await as(url, "agent:scout");
@@ -36,7 +36,7 @@ async function desk() {
 }
 
 test("a large question is cut in a list, and complete with full: true", async () => {
-  const { alice, scout, toolsOf, delegate, lease } = await desk();
+  const { alice, scout, toolsOf, delegate, lease } = await setup();
   const call = await toolsOf(alice.token);
   const ids: string[] = [];
   for (let i = 0; i < 4; i += 1) {
@@ -69,7 +69,7 @@ test("a large question is cut in a list, and complete with full: true", async ()
 });
 
 test("replies, artifacts, progress and errors are cut, too", async () => {
-  const { alice, scout, toolsOf, delegate, lease } = await desk();
+  const { alice, scout, toolsOf, delegate, lease } = await setup();
   const call = await toolsOf(alice.token);
   const delegation_id = await delegate({ task: "t".repeat(500_000) });
   const artifacts = Array.from({ length: 100 }, (_, at) => ({
@@ -111,7 +111,7 @@ test("replies, artifacts, progress and errors are cut, too", async () => {
 });
 
 test("many agents have short descriptions, a single one a longer one", async () => {
-  const { url, alice, toolsOf } = await desk();
+  const { url, alice, toolsOf } = await setup();
   const operator = client(url);
   const skills = Array.from({ length: 20 }, (_, at) => ({
     id: `s${at}`,
@@ -137,7 +137,7 @@ test("many agents have short descriptions, a single one a longer one", async () 
 });
 
 test("leased work is cut to a readable size, and whole with full: true", async () => {
-  const { alice, scout, toolsOf, delegate } = await desk();
+  const { alice, scout, toolsOf, delegate } = await setup();
   const call = await toolsOf(scout.token);
   const task = "x".repeat(900_000);
   const id = await delegate({ task });
@@ -153,13 +153,13 @@ test("leased work is cut to a readable size, and whole with full: true", async (
   expect(whole.history).toHaveLength(12);
   expect(again.text).not.toContain("The task is cut");
   // Follow-ups repeat until they are seen; the rest comes next.
-  const heard: string[] = [];
+  const received: string[] = [];
   for (let seen: string | undefined, left = 12; left > 0; ) {
     const args = { lease_id: whole.lease_id, ...(seen && { seen }) };
     const { messages } = (await call("report_progress", args, FULL)).data;
-    heard.push(...messages.map(({ text }: { text: string }) => text.split(" ")[0]));
+    received.push(...messages.map(({ text }: { text: string }) => text.split(" ")[0]));
     left -= messages.length;
     seen = messages.at(-1).message_id;
   }
-  expect(heard.length).toBeGreaterThanOrEqual(12);
+  expect(received.length).toBeGreaterThanOrEqual(12);
 });

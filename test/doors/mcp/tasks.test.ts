@@ -8,7 +8,7 @@ import { until } from "../../support/until.ts";
 const WITH_TASKS = { capabilities: TASKS_CAPABILITY };
 const INTERVAL_MS = 1_000;
 
-async function desk() {
+async function setup() {
   const broker = await startBroker();
   const { url } = broker;
   const scout = await as(url, "agent:scout");
@@ -27,10 +27,10 @@ async function desk() {
   return { ...broker, scout, alice, ask, start, get, lease };
 }
 
-type Desk = Awaited<ReturnType<typeof desk>>;
+type Setup = Awaited<ReturnType<typeof setup>>;
 
 /** The extension's own client. */
-async function session({ url, alice }: Desk, answer: (message: string) => Record<string, unknown>) {
+async function session({ url, alice }: Setup, answer: (message: string) => Record<string, unknown>) {
   const client = await mcpClient(url, alice.token, "modern");
   const asked: string[] = [];
   const tasks = taskSession(client, {
@@ -55,7 +55,7 @@ async function session({ url, alice }: Desk, answer: (message: string) => Record
 }
 
 test("the extension's client follows a delegation from working through a question to its end", async () => {
-  const here = await desk();
+  const here = await setup();
   const { scout, lease } = here;
   const { tasks, asked } = await session(here, () => ({ answer: "blue" }));
   const execution = await tasks.callTool("delegate_task", { agent: "scout", task: "paint it" });
@@ -83,7 +83,7 @@ test("the extension's client follows a delegation from working through a questio
 }, 120_000);
 
 test("the extension's client cancels one", async () => {
-  const here = await desk();
+  const here = await setup();
   const { scout, lease } = here;
   const { tasks } = await session(here, () => ({}));
   const execution = await tasks.callTool("delegate_task", { agent: "scout", task: "paint it" });
@@ -94,7 +94,7 @@ test("the extension's client cancels one", async () => {
 }, 120_000);
 
 test("a task is stored before its handle is returned, and shows the delegation's data", async () => {
-  const { start, get, scout, lease, clock, gateway } = await desk();
+  const { start, get, scout, lease, clock, gateway } = await setup();
   const handle = await start({ ttl_seconds: 100 });
   const retention = gateway.broker.retentionMs;
   expect(handle).toMatchObject({
@@ -133,7 +133,7 @@ test("a task is stored before its handle is returned, and shows the delegation's
 });
 
 test("an agent's failure is a result, the broker's is an error", async () => {
-  const { start, get, scout, lease, clock, gateway } = await desk();
+  const { start, get, scout, lease, clock, gateway } = await setup();
   const { taskId: failing } = await start();
   await scout.reply(await lease(), {
     state: "failed",
@@ -173,7 +173,7 @@ test("an agent's failure is a result, the broker's is an error", async () => {
 });
 
 test("questions are forms with keys unique within the task, answered in parts", async () => {
-  const { start, get, ask, scout, lease } = await desk();
+  const { start, get, ask, scout, lease } = await setup();
   const { taskId } = await start();
   const schema = { type: "object", properties: { size: { type: "integer" } }, required: ["size"] };
   const nested = { type: "object", properties: { deep: { type: "object" } } };
@@ -231,7 +231,7 @@ test("questions are forms with keys unique within the task, answered in parts", 
 });
 
 test("an accepted empty form is not an approval", async () => {
-  const { start, get, ask, scout, lease } = await desk();
+  const { start, get, ask, scout, lease } = await setup();
   const { taskId } = await start();
   await scout.interrupt(await lease(), {
     requests: [
@@ -257,7 +257,7 @@ test("an accepted empty form is not an approval", async () => {
 });
 
 test("answers that are too large together are discarded and asked for again", async () => {
-  const { start, get, ask, scout, lease } = await desk();
+  const { start, get, ask, scout, lease } = await setup();
   const { taskId } = await start();
   const requests = ["a", "b", "c", "d"].map((request_id) => ({ request_id, text: "?" }));
   await scout.interrupt(await lease(), { requests });
@@ -273,7 +273,7 @@ test("answers that are too large together are discarded and asked for again", as
 });
 
 test("a form never asks for a credential", async () => {
-  const { start, get, ask, scout, lease } = await desk();
+  const { start, get, ask, scout, lease } = await setup();
   const { taskId } = await start();
   await scout.interrupt(await lease(), {
     kind: "auth",
@@ -298,7 +298,7 @@ test("a form never asks for a credential", async () => {
 });
 
 test("cancel may be repeated, and does not change a finished task", async () => {
-  const { start, get, ask, scout, lease } = await desk();
+  const { start, get, ask, scout, lease } = await setup();
   const { taskId } = await start();
   for (const _ of [1, 2]) {
     expect((await ask("tasks/cancel", { taskId })).body.result).toMatchObject({ resultType: "complete" });
@@ -311,7 +311,7 @@ test("cancel may be repeated, and does not change a finished task", async () => 
 });
 
 test("every method answers the same for another principal's task and for none", async () => {
-  const { url, start, ask } = await desk();
+  const { url, start, ask } = await setup();
   const { taskId } = await start();
   const bob = await as(url, "caller:bob");
   const none = `${taskId.slice(0, -4)}0000`;
@@ -340,7 +340,7 @@ test("every method answers the same for another principal's task and for none", 
 });
 
 test("the time of the answer is the same, too", async () => {
-  const { url, start, ask } = await desk();
+  const { url, start, ask } = await setup();
   const { taskId } = await start({ task: "x".repeat(2_000) });
   const { token } = await as(url, "caller:bob");
   const none = `${taskId.slice(0, -4)}0000`;
@@ -362,7 +362,7 @@ test("the time of the answer is the same, too", async () => {
 }, 120_000);
 
 test("a client that does not declare tasks gets none, and cannot use their methods", async () => {
-  const { url, alice, start, scout, lease } = await desk();
+  const { url, alice, start, scout, lease } = await setup();
   const { taskId } = await start();
   await scout.reply(await lease());
   const plain = await callModern(url, alice.token, "delegate_task", {

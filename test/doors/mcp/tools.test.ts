@@ -9,7 +9,7 @@ import { until } from "../../support/until.ts";
 const ERAS: readonly Era[] = ["modern", "legacy"];
 
 /** A broker with an agent and a caller, and how each of them calls a tool in this era. */
-async function desk(era: Era) {
+async function setup(era: Era) {
   const broker = await startBroker();
   const { url } = broker;
   const scout = await as(url, "agent:scout");
@@ -30,7 +30,7 @@ async function desk(era: Era) {
 
 describe.each(ERAS)("a client of the %s era", (era) => {
   test("lists the tools of its principal, each with schemas and a description", async () => {
-    const { url, caller, worker } = await desk(era);
+    const { url, caller, worker } = await setup(era);
     const names = async (client: typeof caller) => (await client.listTools()).tools.map(({ name }) => name);
     const delegating = [
       "delegate_task",
@@ -76,7 +76,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
   });
 
   test("delegates and waits, with progress", async () => {
-    const { caller, scout } = await desk(era);
+    const { caller, scout } = await setup(era);
     const messages: string[] = [];
     const called = caller.callTool(
       { name: "delegate_task", arguments: { agent: "scout", task: "look" } },
@@ -107,7 +107,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
   });
 
   test("gets the delegation_id and the next step when the wait ends", async () => {
-    const { call, scout } = await desk(era);
+    const { call, scout } = await setup(era);
     const { data, text } = await call("delegate_task", { agent: "scout", task: "look", wait_seconds: 0 });
     expect(data).toMatchObject({ state: "submitted", replayed: false });
     expect(data.next).toContain("check_task_status");
@@ -119,14 +119,14 @@ describe.each(ERAS)("a client of the %s era", (era) => {
   });
 
   test("says that no worker polls", async () => {
-    const { call } = await desk(era);
+    const { call } = await setup(era);
     const { data, text } = await call("delegate_task_async", { agent: "scout", task: "look" });
     expect(data).toMatchObject({ state: "submitted", presence: "offline" });
     expect(text).toContain("No worker polls for scout now");
   });
 
   test("gets the first call's delegation with the same idempotency key", async () => {
-    const { call } = await desk(era);
+    const { call } = await setup(era);
     const work = { agent: "scout", task: "once", idempotency_key: "k1" };
     const first = await call("delegate_task_async", work);
     const again = await call("delegate_task_async", work);
@@ -144,7 +144,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
   });
 
   test("asks, is answered, reports, completes; the delegator checks, lists and waits for results", async () => {
-    const { call, work } = await desk(era);
+    const { call, work } = await setup(era);
     const { data: sent } = await call("delegate_task_async", {
       agent: "scout",
       task: "deploy",
@@ -227,7 +227,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
   });
 
   test("answers several requests at once with answer_task", async () => {
-    const { call, scout } = await desk(era);
+    const { call, scout } = await setup(era);
     const { data } = await call("delegate_task_async", { agent: "scout", task: "deploy" });
     const { delegation_id } = data;
     const { body } = await scout.lease("scout");
@@ -255,7 +255,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
   });
 
   test("fails, rejects, releases and cancels", async () => {
-    const { call, work } = await desk(era);
+    const { call, work } = await setup(era);
     const lease = async () => {
       const { data } = await work("poll_inbox", { wait_seconds: 10 });
       return data.tasks[0].lease_id;
@@ -305,7 +305,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
   });
 
   test("discovers agents and checks the broker", async () => {
-    const { call, work } = await desk(era);
+    const { call, work } = await setup(era);
     const polling = work("poll_inbox", { wait_seconds: 30 });
     const found = await until(async () => {
       const { data } = await call("discover_agents", { query: "SEARCH looks" });
@@ -321,7 +321,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
   });
 
   test("gets an error that names wrong arguments and says whether to retry", async () => {
-    const { call, caller } = await desk(era);
+    const { call, caller } = await setup(era);
     const wrong = await call("delegate_task", { agent: "No Such", tsk: "look", wait_seconds: 600 });
     expect(wrong.isError).toBe(true);
     expect(wrong.data.error).toMatchObject({

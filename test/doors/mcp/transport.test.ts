@@ -186,11 +186,11 @@ describe("a session", () => {
       headers: { ...session, "mcp-session-id": "mcp_none" },
     });
     expect(foreign.status).toBe(404);
-    const told = ({ body: { error } }: typeof foreign) => ({
+    const errorOf = ({ body: { error } }: typeof foreign) => ({
       ...error,
       data: { ...error.data, request_id: "" },
     });
-    expect(told(foreign)).toEqual(told(unknown));
+    expect(errorOf(foreign)).toEqual(errorOf(unknown));
     expect((await list()).status).toBe(200);
     const end = (token: string) =>
       fetch(`${url}/mcp`, { method: "DELETE", headers: { ...session, authorization: `Bearer ${token}` } });

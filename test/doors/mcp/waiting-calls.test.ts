@@ -18,7 +18,7 @@ const ERAS: readonly Era[] = ["modern", "legacy"];
 
 const ALICE = { text: "caller:alice" };
 
-async function desk() {
+async function setup() {
   const broker = await startBroker();
   const { url } = broker;
   const scout = await as(url, "agent:scout");
@@ -34,7 +34,7 @@ describe.each(ERAS)("in the %s era", (era) => {
   const WORK = { agent: "scout", task: "take your time" };
 
   test("a canceled call ends the wait, not the delegation", async () => {
-    const { url, alice, scout, sent, stateOf, gateway } = await desk();
+    const { url, alice, scout, sent, stateOf, gateway } = await setup();
     const client = await mcpClient(url, alice.token, era);
     const leave = new AbortController();
     const called = client.callTool({ name: "delegate_task", arguments: WORK }, { signal: leave.signal });
@@ -53,7 +53,7 @@ describe.each(ERAS)("in the %s era", (era) => {
   });
 
   test("unless cancel_on_disconnect is set", async () => {
-    const { url, alice, sent, stateOf } = await desk();
+    const { url, alice, sent, stateOf } = await setup();
     const client = await mcpClient(url, alice.token, era);
     const leave = new AbortController();
     const called = client.callTool(
@@ -67,7 +67,7 @@ describe.each(ERAS)("in the %s era", (era) => {
   });
 
   test("a revoked token ends the wait", async () => {
-    const { url, alice, scout, sent, gateway, stateOf } = await desk();
+    const { url, alice, scout, sent, gateway, stateOf } = await setup();
     const second = await as(url, "caller:alice");
     const client = await mcpClient(url, second.token, era);
     const called = client.callTool({ name: "delegate_task", arguments: WORK });
@@ -97,7 +97,7 @@ describe.each(ERAS)("in the %s era", (era) => {
   });
 
   test("a stopping gateway answers waiting calls and stops soon", async () => {
-    const { url, alice, scout, gateway, sent } = await desk();
+    const { url, alice, scout, gateway, sent } = await setup();
     const client = await mcpClient(url, alice.token, era);
     const worker = await mcpClient(url, scout.token, era);
     const called = client.callTool({ name: "delegate_task", arguments: WORK });
@@ -118,7 +118,7 @@ describe.each(ERAS)("in the %s era", (era) => {
   });
 
   test("work goes only to a call that is still open", async () => {
-    const { url, alice, scout, gateway, stateOf } = await desk();
+    const { url, alice, scout, gateway, stateOf } = await setup();
     const worker = await mcpClient(url, scout.token, era);
     const leave = new AbortController();
     const polling = worker.callTool(
@@ -158,7 +158,7 @@ describe.each(ERAS)("in the %s era", (era) => {
   });
 
   test("two agents with only tools: asked, answered and completed, visible in the events", async () => {
-    const { url, scout, alice } = await desk();
+    const { url, scout, alice } = await setup();
     const caller = await mcpClient(url, alice.token, era);
     const worker = await mcpClient(url, scout.token, era);
     const stream = await openStream(`${url}/v1/events?after=0`);
@@ -202,7 +202,7 @@ describe.each(ERAS)("in the %s era", (era) => {
 });
 
 test("a subscription to notifications ends at once", async () => {
-  const { url, alice } = await desk();
+  const { url, alice } = await setup();
   const notifications = { toolsListChanged: true, taskIds: ["dlg_0_0"] };
   const { notes, body } = await requestModern(
     url,
@@ -216,7 +216,7 @@ test("a subscription to notifications ends at once", async () => {
 });
 
 test("the request's trace continues with the work", async () => {
-  const { url, alice, scout } = await desk();
+  const { url, alice, scout } = await setup();
   const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const args = { agent: "scout", task: "look" };
   await callModern(url, alice.token, "delegate_task_async", args, { headers: { traceparent } });
@@ -231,7 +231,7 @@ test("the request's trace continues with the work", async () => {
 
 describe("a client of 2026-07-28 with forms and without tasks", () => {
   test("is asked within the call, which continues with the answer", async () => {
-    const { url, alice, scout } = await desk();
+    const { url, alice, scout } = await setup();
     const client = new Client(
       { name: "forms", version: "1" },
       { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: { pin: MODERN } } },
@@ -263,7 +263,7 @@ describe("a client of 2026-07-28 with forms and without tasks", () => {
 
   const forms = { capabilities: { elicitation: {} } };
   async function asking() {
-    const here = await desk();
+    const here = await setup();
     const { url, alice, scout } = here;
     const args = { agent: "scout", task: "paint", wait_seconds: 20 };
     const called = callModern(url, alice.token, "delegate_task", args, forms);

@@ -284,9 +284,9 @@ describe("the stream of everything", () => {
       await alice.delegate("scout");
       await redis.pexpire(FEED, 1);
       await until(async () => (await redis.exists(FEED)) === 0);
-      const told = await from(ago(RETENTION_MS + 1_000));
-      expect(told.types).toEqual(["RESET"]);
-      expect((await from(told.cursor)).types).toEqual([]);
+      const answered = await from(ago(RETENTION_MS + 1_000));
+      expect(answered.types).toEqual(["RESET"]);
+      expect((await from(answered.cursor)).types).toEqual([]);
       expect((await from(ago(RETENTION_MS - 60_000))).types).toEqual([]);
       expect((await from("0")).types).toEqual([]);
     });
@@ -294,9 +294,9 @@ describe("the stream of everything", () => {
     test("gets one RESET and the stored events when a new feed began, unless soon after the cursor", async () => {
       const { alice, from } = await aliceAt();
       await alice.delegate("scout");
-      const told = await from(ago(RETENTION_MS + 1_000));
-      expect(told.types).toEqual(["RESET", "DELEGATION_SENT"]);
-      expect((await from(told.cursor)).types).toEqual([]);
+      const answered = await from(ago(RETENTION_MS + 1_000));
+      expect(answered.types).toEqual(["RESET", "DELEGATION_SENT"]);
+      expect((await from(answered.cursor)).types).toEqual([]);
       expect((await from(ago(RETENTION_MS - 60_000))).types).toEqual(["DELEGATION_SENT"]);
       expect((await from("0")).types).toEqual(["DELEGATION_SENT"]);
     });

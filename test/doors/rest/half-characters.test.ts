@@ -6,8 +6,8 @@ import { expect, test } from "vitest";
 import { Agent } from "../../../src/client/agent.ts";
 import { startA2aServer } from "../../support/a2a-server.ts";
 import { as, client, request, startBroker } from "../../support/broker.ts";
-import { openDesk } from "../../support/desk.ts";
 import { dump } from "../../support/dump.ts";
+import { openLifecycle } from "../../support/lifecycle.ts";
 
 const HALF = "smile \ud83d";
 const WHOLE = "smile \ufffd";
@@ -212,7 +212,7 @@ test("it is repaired for a push agent", async () => {
 });
 
 test("the script tolerates one in a stored message", async () => {
-  const { inState, writer, move } = await openDesk();
+  const { inState, writer, move } = await openLifecycle();
   const id = await inState("working");
   expect(await move("message", id, { message_id: HALF })).toMatchObject({ kind: "ok" });
   const artifact = { artifactId: HALF, parts: [] };
@@ -225,7 +225,7 @@ test("the script tolerates one in a stored message", async () => {
 });
 
 test("follow-ups stored by an earlier version are acknowledged like others, also with half a character", async () => {
-  const { redis, shards, writer, inState, move } = await openDesk();
+  const { redis, shards, writer, inState, move } = await openLifecycle();
   const id = await inState("working");
   const key = shards.ofId(id)?.unseen(id) ?? "";
   const old = [

@@ -5,7 +5,7 @@ import { until } from "../../support/until.ts";
 const LEASE_SECONDS = 3;
 const LEASE_MS = LEASE_SECONDS * 1_000;
 
-async function held() {
+async function leased() {
   const { url, clock } = await startBroker();
   const api = client(url);
   await api.agent("scout");
@@ -16,7 +16,7 @@ async function held() {
 }
 
 test("a held heartbeat returns after half the lease at the latest, and extends the lease at its start and at its end", async () => {
-  const { api, clock, lease_id, expiresAt, grantedTo } = await held();
+  const { api, clock, lease_id, expiresAt, grantedTo } = await leased();
   clock.offset_ms = 1_000;
   const sentAt = performance.now();
   const answer = api.heartbeat(lease_id, { wait_seconds: 60 });
@@ -38,7 +38,7 @@ test("a held heartbeat returns after half the lease at the latest, and extends t
 });
 
 test("a held heartbeat returns after its wait if that is shorter", async () => {
-  const { api, lease_id } = await held();
+  const { api, lease_id } = await leased();
   const sentAt = performance.now();
   expect((await api.heartbeat(lease_id, { wait_seconds: 0.3 })).status).toBe(200);
   const tookMs = performance.now() - sentAt;
@@ -47,7 +47,7 @@ test("a held heartbeat returns after its wait if that is shorter", async () => {
 });
 
 test("a held heartbeat reports progress when it arrives, and returns as soon as the lease ends", async () => {
-  const { api, id, lease_id } = await held();
+  const { api, id, lease_id } = await leased();
   const answer = api.heartbeat(lease_id, { wait_seconds: 60, progress: { done: 1 } });
   await until(async () => (await api.get(id)).body.progress?.done === 1);
   await api.cancel(id);

@@ -219,7 +219,7 @@ describe("a key is stored as long as its delegation's record, and for a day at l
 });
 
 describe("an agent that was deleted and created again has no keys", () => {
-  async function reborn(before: "submitted" | "reserved") {
+  async function recreatedAgent(before: "submitted" | "reserved") {
     const broker = await setup();
     const { url, api, send, redis } = broker;
     await api.agent("writer");
@@ -231,7 +231,7 @@ describe("an agent that was deleted and created again has no keys", () => {
   }
 
   test("does not get the earlier agent's delegation", async () => {
-    const { send, writer, id } = await reborn("submitted");
+    const { send, writer, id } = await recreatedAgent("submitted");
     const own = await send("k", {}, writer);
     expect(own.status).toBe(202);
     expect(own.body.id).not.toBe(id);
@@ -241,7 +241,7 @@ describe("an agent that was deleted and created again has no keys", () => {
   test.each(["submitted", "reserved"] as const)(
     "another body is not refused because of them: %s",
     async (before) => {
-      const { send, writer } = await reborn(before);
+      const { send, writer } = await recreatedAgent(before);
       expect((await send("k", { task: "other" }, writer)).status).toBe(202);
     },
   );

@@ -56,8 +56,8 @@ test("lists, the inbox and pages of events end early when they grow large, and c
 
   const events = await pages("/v1/events?limit=1000", "events", "cursor", "after", "0");
   expect(events.length).toBeGreaterThan(1);
-  const told = events.flat().map(({ delegation_id }) => delegation_id);
-  expect(told).toEqual(ids.flatMap((id) => [id, id, id, id]));
+  const eventIds = events.flat().map(({ delegation_id }) => delegation_id);
+  expect(eventIds).toEqual(ids.flatMap((id) => [id, id, id, id]));
 
   // Entries that do not match do not count against the page.
   const { body } = await alice.call("GET", "/v1/delegations?state=failed");

@@ -353,9 +353,9 @@ test("a lease id that an agent echoes in metadata is neither stored nor shown", 
   const last = await work();
   expect((await send(message("x", { metadata: { lease_id: last, page: 1 } }))).status).toBe(200);
 
-  const told = JSON.stringify(await dump(redis));
-  expect(told).not.toContain(secret);
-  expect(told).not.toMatch(/lse_|lease_id/);
+  const everything = JSON.stringify(await dump(redis));
+  expect(everything).not.toContain(secret);
+  expect(everything).not.toMatch(/lse_|lease_id/);
   for (const id of ids) {
     const { body } = await admin.get(id);
     const shown = JSON.stringify([body, await eventsOf(admin, id)]);

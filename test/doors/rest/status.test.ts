@@ -8,21 +8,21 @@ test("shows version, time and principal; Redis' settings only to the operator an
   const api = client(url);
   const { status, body } = await api.call("GET", "/v1/status");
   expect(status).toBe(200);
-  const told = statusSchema.parse(body);
-  expect(told).toMatchObject({ version: API_INFO.version, principal: "operator" });
+  const shown = statusSchema.parse(body);
+  expect(shown).toMatchObject({ version: API_INFO.version, principal: "operator" });
   const [, policy] = await redis.config("GET", "maxmemory-policy").then(Array.from);
   const [, fsync] = await redis.config("GET", "appendfsync").then(Array.from);
-  expect(told.redis).toMatchObject({
+  expect(shown.redis).toMatchObject({
     source: "embedded",
     maxmemory_policy: policy,
     appendfsync: fsync,
     version: /^(?:redis|valkey)_version:(\S+)/m.exec(await redis.info("server"))?.[1],
   });
-  expect(told.redis?.used_memory_bytes).toBeGreaterThan(0);
+  expect(shown.redis?.used_memory_bytes).toBeGreaterThan(0);
 
   // By the clock of Redis.
   clock.offset_ms = 3_600_000;
-  const later = Date.parse((await api.call("GET", "/v1/status")).body.now) - Date.parse(told.now);
+  const later = Date.parse((await api.call("GET", "/v1/status")).body.now) - Date.parse(shown.now);
   expect(later).toBeGreaterThanOrEqual(3_600_000);
   expect(later).toBeLessThan(3_660_000);
 

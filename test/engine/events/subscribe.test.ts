@@ -63,23 +63,23 @@ describe("waiting for a version", () => {
       });
     /** Resolves once all earlier subscribers have received this version. */
     const listen = () => {
-      let heard = 0;
+      let received = 0;
       const push = ({ seq }: { seq: number }) => {
-        heard = seq;
+        received = seq;
       };
       broker.feed.subscribe({ kind: "delegation", id }, { push, gap: () => {} });
-      return (version: number) => until(() => heard === version);
+      return (version: number) => until(() => received === version);
     };
     return { api, wait, listen };
   }
 
   test("continues past versions that are not greater", async () => {
     const { api, wait, listen } = await setup();
-    // Subscribes before it returns, and so is notified before `heard` is.
+    // Subscribes before it returns, and so is notified before `received` is.
     const waiting = wait(2);
-    const heard = listen();
+    const received = listen();
     const lease = (await api.lease("scout")).body.leases[0].lease_id;
-    await heard(2);
+    await received(2);
     await api.heartbeat(lease, { progress: { message: "half" } });
     expect((await waiting).version).toBe(3);
   });

@@ -7,10 +7,10 @@ import type { Gateway, GatewayOptions } from "../../../src/app.ts";
 import type { Result } from "../../../src/lifecycle/writer.ts";
 import { type Answer, client, request, startBroker } from "../../support/broker.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
-import { startProxy } from "../../support/proxy.ts";
+import { openRedisLink } from "../../support/redis-link.ts";
 import { until } from "../../support/until.ts";
 
-async function desk(options: Partial<GatewayOptions> = {}, spec: unknown = {}) {
+async function setup(options: Partial<GatewayOptions> = {}, spec: unknown = {}) {
   const broker = await startBroker(options);
   const api = client(broker.url);
   await api.agent("scout", spec);
@@ -69,7 +69,7 @@ function atSubmit(
 
 test("a parked poll gets new work by one script; no other poll fetches, and the delegator is told that it is working", async () => {
   const own = await startOwnRedis();
-  const { api, gateway, park } = await desk({ redis: own.target });
+  const { api, gateway, park } = await setup({ redis: own.target });
   const polls = [await park({ worker_id: "w1" }), await park({ worker_id: "w2" })];
   // Loads the scripts.
   await api.delegate("scout");
@@ -97,7 +97,7 @@ test("a parked poll gets new work by one script; no other poll fetches, and the 
 });
 
 test("each gateway gives new work to a poll of its own; without polls it leaves the work to other gateways", async () => {
-  const { url, api, gateway, park: here, another } = await desk();
+  const { url, api, gateway, park: here, another } = await setup();
   const other = await another();
   const [first, second] = [
     await here({ worker_id: "here" }),
@@ -114,7 +114,7 @@ test("each gateway gives new work to a poll of its own; without polls it leaves 
 });
 
 test("two requests with one key make one delegation for one of the polls; the other poll keeps waiting", async () => {
-  const { api, park } = await desk();
+  const { api, park } = await setup();
   const polls = [await park(), await park()];
   const key = { "idempotency-key": "once" };
   const asked = await Promise.all([api.delegate("scout", {}, key), api.delegate("scout", {}, key)]);
@@ -126,7 +126,7 @@ test("two requests with one key make one delegation for one of the polls; the ot
 });
 
 test("a refused submit has no effect on the poll: it keeps waiting, and gets what is accepted", async () => {
-  const { api, park } = await desk({}, { limits: { max_waiting: 1 } });
+  const { api, park } = await setup({}, { limits: { max_waiting: 1 } });
   const later = (await api.delegate("scout", { delay_seconds: 60 })).body.id;
   const { answer } = await park();
   const refused = await api.delegate("scout");
@@ -137,7 +137,7 @@ test("a refused submit has no effect on the poll: it keeps waiting, and gets wha
 });
 
 test("a parked poll of a paused agent gets the work after the resume", async () => {
-  const { api, park } = await desk();
+  const { api, park } = await setup();
   const { answer } = await park();
   await api.call("POST", "/v1/agents/scout/pause");
   const { body } = await api.delegate("scout");
@@ -147,7 +147,7 @@ test("a parked poll of a paused agent gets the work after the resume", async () 
 });
 
 test("delayed work is reported as waiting, and a parked poll gets it when it is due", async () => {
-  const { api, park } = await desk();
+  const { api, park } = await setup();
   const { answer } = await park();
   const { body } = await api.delegate("scout", { delay_seconds: 0.3 });
   expect(body.state).toBe("submitted");
@@ -155,7 +155,7 @@ test("delayed work is reported as waiting, and a parked poll gets it when it is 
 });
 
 test("work that was not taken is fetched although the feed was faster than the answer", async () => {
-  const { api, gateway, park } = await desk();
+  const { api, gateway, park } = await setup();
   const { answer } = await park();
   atSubmit(
     gateway,
@@ -167,7 +167,7 @@ test("work that was not taken is fetched although the feed was faster than the a
 });
 
 test("work whose ticket the queue refused is not reported as taken, and is leased once the queue is repaired", async () => {
-  const { api, park, redis } = await desk();
+  const { api, park, redis } = await setup();
   const { answer } = await park();
   const prioritized = "{errand:0}:q:scout:prioritized";
   await redis.set(prioritized, "not what BullMQ keeps there");
@@ -181,7 +181,7 @@ test("work whose ticket the queue refused is not reported as taken, and is lease
 });
 
 test("work for a poll whose client left meanwhile goes to the next, no attempt spent", async () => {
-  const { api, gateway, park } = await desk();
+  const { api, gateway, park } = await setup();
   const leaver = new AbortController();
   const parking = vi.spyOn(gateway.broker.polls, "park");
   const { answer } = await park({ signal: leaver.signal });
@@ -198,7 +198,7 @@ test("work for a poll whose client left meanwhile goes to the next, no attempt s
 });
 
 test("work for a poll whose token was revoked meanwhile goes to the next, no attempt spent", async () => {
-  const { api, url, gateway } = await desk();
+  const { api, url, gateway } = await setup();
   const { body: token } = await api.call("POST", "/v1/tokens", { principal: "agent:scout" });
   const poll = request(url, "POST", "/v1/agents/scout/leases", {
     token: token.token,
@@ -217,7 +217,7 @@ test("work for a poll whose token was revoked meanwhile goes to the next, no att
 });
 
 test("work that is accepted while the gateway stops is accepted, and goes to the next, no attempt spent", async () => {
-  const { api, gateway, park, another } = await desk();
+  const { api, gateway, park, another } = await setup();
   const other = await another();
   const { answer } = await park();
   let closed = Promise.resolve();
@@ -238,7 +238,7 @@ test("work that is accepted while the gateway stops is accepted, and goes to the
 test.each(["hold", "swallow-answers"] as const)(
   "work that was taken when the answer was lost goes back to the poll, no attempt spent, and the poll does not fail: %s",
   async (fault) => {
-    const proxy = await startProxy(inject("redisSocket"));
+    const proxy = await openRedisLink(inject("redisSocket"));
     const { url, db, another } = await startBroker();
     const behind = await another({ redis: { url: `redis://127.0.0.1:${proxy.port}/${db}` } });
     const direct = client(url);
@@ -255,7 +255,7 @@ test.each(["hold", "swallow-answers"] as const)(
 
 test("a submit for which Redis has no memory has no effect on the poll, and leaves nothing in doubt", async () => {
   const own = await startOwnRedis();
-  const { api, gateway, park } = await desk({ redis: own.target });
+  const { api, gateway, park } = await setup({ redis: own.target });
   const { answer } = await park();
   gateway.broker.memory.stop();
   await own.redis.config("SET", "maxmemory", "1");
@@ -268,7 +268,7 @@ test("a submit for which Redis has no memory has no effect on the poll, and leav
 });
 
 test("a poll matched with a submit that Redis did not receive does not fail, and gets the next work", async () => {
-  const { api, gateway, park } = await desk();
+  const { api, gateway, park } = await setup();
   const { answer } = await park();
   const { writer } = gateway.broker;
   vi.spyOn(writer, "move").mockRejectedValueOnce(new Error("Command timed out"));

@@ -13,7 +13,7 @@ import { agentRequestSchema } from "../../src/schema/agent.ts";
 import type { State } from "../../src/schema/delegation.ts";
 import { freshDb } from "./broker.ts";
 
-export async function openDesk(spec: unknown = {}) {
+export async function openLifecycle(spec: unknown = {}) {
   const redis = new Redis(inject("redisSocket"), { db: await freshDb() });
   onTestFinished(() => redis.disconnect());
   const clock = { offset_ms: 0 };
@@ -101,4 +101,4 @@ export async function openDesk(spec: unknown = {}) {
   return { redis, shards, clock, writer, agents, read, command, move, inState };
 }
 
-export type Desk = Awaited<ReturnType<typeof openDesk>>;
+export type TestLifecycle = Awaited<ReturnType<typeof openLifecycle>>;

@@ -347,9 +347,9 @@ test("killed before any command between the event and its call: the event is sti
       what: `the end, after a death before command ${n}`,
     });
     await heir.gateway.close();
-    const told = seqs(received);
-    expect(told).toEqual([...told].sort((a, b) => a - b));
-    expect([...new Set(told)]).toEqual(Array.from({ length: seq - 1 }, (_, at) => at + 2));
+    const sent = seqs(received);
+    expect(sent).toEqual([...sent].sort((a, b) => a - b));
+    expect([...new Set(sent)]).toEqual(Array.from({ length: seq - 1 }, (_, at) => at + 2));
   }
 }, 600_000);
 

@@ -3,14 +3,14 @@ import { pino } from "pino";
 import { expect, test, vi } from "vitest";
 import type { Command, Taker } from "../../src/lifecycle/writer.ts";
 import { Tickets } from "../../src/queue/tickets.ts";
-import { openDesk } from "../support/desk.ts";
+import { openLifecycle } from "../support/lifecycle.ts";
 
 const TAKER: Taker = { agent: "scout", nonce: "taker", worker_id: "w7", lease_ms: 20_000, confirm_ms: 3_000 };
 
 async function takingDesk(spec?: unknown) {
-  const desk = await openDesk(spec);
-  const { writer, shards, command } = desk;
-  const tickets = new Tickets(desk.redis, shards, pino({ level: "silent" }));
+  const lifecycle = await openLifecycle(spec);
+  const { writer, shards, command } = lifecycle;
+  const tickets = new Tickets(lifecycle.redis, shards, pino({ level: "silent" }));
   async function newWork(params: Command["params"] = {}, id = shards.newDelegationId("scout")) {
     const base = await command("submit", id);
     return { ...base, read: true, params: { ...base.params, ...params } };
@@ -21,7 +21,7 @@ async function takingDesk(spec?: unknown) {
     return { id: asked.id, ...(await writer.move(asked, TAKER)) };
   }
   const ticketOf = (id: string, ticket = 1) => tickets.find("scout", { delegation_id: id, ticket });
-  return { ...desk, newWork, submit, ticketOf };
+  return { ...lifecycle, newWork, submit, ticketOf };
 }
 
 test("new work is created and taken in one script with the taker's settings, and the record returned is the leased one", async () => {

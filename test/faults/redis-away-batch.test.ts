@@ -1,6 +1,6 @@
 import { expect, inject, test, vi } from "vitest";
 import { client, startBroker } from "../support/broker.ts";
-import { startProxy } from "../support/proxy.ts";
+import { openRedisLink } from "../support/redis-link.ts";
 
 interface Result {
   readonly status: number;
@@ -10,7 +10,7 @@ interface Result {
 const delegations = Array.from({ length: 100 }, (_, n) => ({ target: "scout", task: `task ${n}` }));
 
 test("a batch stops at the first item that Redis does not answer, and reports the rest as not executed", async () => {
-  const proxy = await startProxy(inject("redisSocket"));
+  const proxy = await openRedisLink(inject("redisSocket"));
   const { another, db } = await startBroker();
   const { url } = await another({ redis: { url: `redis://127.0.0.1:${proxy.port}/${db}` } });
   const api = client(url);

@@ -20,35 +20,35 @@ import { until } from "./until.ts";
 // Untyped: each API takes what it needs from the wire.
 type Json = ReturnType<typeof JSON.parse>;
 
-export interface Asked {
+export interface OpenQuestion {
   readonly interrupt_id: string;
   readonly requests: readonly { readonly request_id: string }[];
 }
-export interface Said {
+export interface GivenAnswer {
   readonly decision?: "approve" | "deny";
   readonly text?: string;
 }
 
-export interface Delegating {
+export interface DelegatorApi {
   readonly delegate: (task: string, metadata?: Record<string, unknown>) => Promise<string>;
   /** Resolves once the delegation asks. */
-  readonly asked: (id: string) => Promise<Asked>;
+  readonly asked: (id: string) => Promise<OpenQuestion>;
   /** Answers each of the question's requests, in order. */
-  readonly answer: (id: string, asked: Asked, said: readonly Said[]) => Promise<unknown>;
+  readonly answer: (id: string, asked: OpenQuestion, said: readonly GivenAnswer[]) => Promise<unknown>;
   readonly followUp: (id: string, text: string) => Promise<unknown>;
   readonly cancel: (id: string, reason?: string) => Promise<unknown>;
   /** The final state, and the text of the reply. */
   readonly ended: (id: string) => Promise<{ readonly state: string; readonly text: string }>;
 }
 
-export interface Working {
+export interface AgentApi {
   readonly lease: () => Promise<string>;
   readonly progress: (lease: string, message: string) => Promise<unknown>;
   readonly ask: (lease: string, kind: "input" | "auth", text: string) => Promise<unknown>;
   /** Asks several things in one question, if the API has a form for that. */
   readonly askAll?: (lease: string, texts: readonly string[]) => Promise<unknown>;
   /** The texts of the follow-ups received so far. */
-  readonly hears: (lease: string) => Promise<readonly string[]>;
+  readonly followUps: (lease: string) => Promise<readonly string[]>;
   readonly complete: (lease: string, text: string, artifact?: Artifact) => Promise<unknown>;
   readonly fail: (lease: string, message: string, retryable?: boolean) => Promise<unknown>;
   readonly reject: (lease: string, message: string) => Promise<unknown>;
@@ -69,12 +69,12 @@ function ok<T extends { readonly status: number; readonly body: Json }>(answer: 
   return answer.body;
 }
 
-const questionOf = (interrupt: Json): Asked => ({
+const questionOf = (interrupt: Json): OpenQuestion => ({
   interrupt_id: String(interrupt.id ?? interrupt.interrupt_id),
   requests: interrupt.requests,
 });
 
-function rest(url: string, token: string): Delegating {
+function rest(url: string, token: string): DelegatorApi {
   const delegator = new Delegator({ url, token });
   return {
     delegate: async (task, metadata) =>
@@ -106,7 +106,7 @@ const STATES: Readonly<Record<string, string>> = {
   CANCELED: "canceled",
 };
 
-async function a2a(url: string, token: string, binding: Binding): Promise<Delegating> {
+async function a2a(url: string, token: string, binding: Binding): Promise<DelegatorApi> {
   const sdk = await sdkClient(url, "scout", token, binding);
   const send = async (message: Message, metadata?: Record<string, unknown>) => {
     const params = sendParams(message, { returnImmediately: true });
@@ -168,7 +168,7 @@ const toolsOf =
     return data;
   };
 
-async function tools(url: string, token: string, era: Era): Promise<Delegating> {
+async function tools(url: string, token: string, era: Era): Promise<DelegatorApi> {
   const call = toolsOf(await mcpClient(url, token, era));
   return {
     delegate: async (task, metadata) =>
@@ -205,7 +205,7 @@ async function tools(url: string, token: string, era: Era): Promise<Delegating> 
 const TASK_STATES: Readonly<Record<string, string>> = { cancelled: "canceled", completed: "completed" };
 
 /** The Tasks extension for what it has, and tools for the rest. */
-async function tasks(url: string, token: string): Promise<Delegating> {
+async function tasks(url: string, token: string): Promise<DelegatorApi> {
   const rest = await tools(url, token, "modern");
   const capabilities = { ...TASKS_CAPABILITY, elicitation: { form: {} } };
   const ask = async (method: string, params: Record<string, unknown>) =>
@@ -249,18 +249,19 @@ async function tasks(url: string, token: string): Promise<Delegating> {
   };
 }
 
-export const DELEGATING: Readonly<Record<string, (url: string, token: string) => Promise<Delegating>>> = {
-  "REST by the library": async (url, token) => rest(url, token),
-  "A2A over JSON-RPC": (url, token) => a2a(url, token, "JSON-RPC"),
-  "A2A over HTTP+JSON": (url, token) => a2a(url, token, "HTTP+JSON"),
-  "A2A 0.3 over JSON-RPC": (url, token) => a2a(url, token, "JSON-RPC of 0.3"),
-  "A2A 0.3 over HTTP+JSON": (url, token) => a2a(url, token, "HTTP+JSON of 0.3"),
-  "MCP tools of 2026-07-28": (url, token) => tools(url, token, "modern"),
-  "MCP tools of 2025-11-25": (url, token) => tools(url, token, "legacy"),
-  "MCP tasks": tasks,
-};
+export const DELEGATOR_APIS: Readonly<Record<string, (url: string, token: string) => Promise<DelegatorApi>>> =
+  {
+    "REST by the library": async (url, token) => rest(url, token),
+    "A2A over JSON-RPC": (url, token) => a2a(url, token, "JSON-RPC"),
+    "A2A over HTTP+JSON": (url, token) => a2a(url, token, "HTTP+JSON"),
+    "A2A 0.3 over JSON-RPC": (url, token) => a2a(url, token, "JSON-RPC of 0.3"),
+    "A2A 0.3 over HTTP+JSON": (url, token) => a2a(url, token, "HTTP+JSON of 0.3"),
+    "MCP tools of 2026-07-28": (url, token) => tools(url, token, "modern"),
+    "MCP tools of 2025-11-25": (url, token) => tools(url, token, "legacy"),
+    "MCP tasks": tasks,
+  };
 
-function protocol(url: string, token: string): Working {
+function protocol(url: string, token: string): AgentApi {
   const api = client(url, token);
   return {
     lease: async () => ok(await api.lease("scout", { wait_seconds: PATIENT_SECONDS })).leases[0].lease_id,
@@ -268,7 +269,7 @@ function protocol(url: string, token: string): Working {
     ask: async (lease, kind, text) => ok(await api.interrupt(lease, { kind, text })),
     askAll: async (lease, texts) =>
       ok(await api.interrupt(lease, { requests: texts.map((text) => ({ text })) })),
-    hears: async (lease) =>
+    followUps: async (lease) =>
       ok(await api.heartbeat(lease, { wait_seconds: 20 })).messages.map(({ parts }: Json) => parts[0].text),
     complete: async (lease, text, artifact) =>
       ok(
@@ -298,14 +299,14 @@ function protocol(url: string, token: string): Working {
   };
 }
 
-async function workingTools(url: string, token: string, era: Era): Promise<Working> {
+async function workingTools(url: string, token: string, era: Era): Promise<AgentApi> {
   const call = toolsOf(await mcpClient(url, token, era));
   return {
     lease: async () =>
       (await call("poll_inbox", { wait_seconds: PATIENT_SECONDS, lease_seconds: 60 })).tasks[0].lease_id,
     progress: (lease_id, message) => call("report_progress", { lease_id, message }),
     ask: (lease_id, kind, question) => call("request_input", { lease_id, kind, question }),
-    hears: async (lease_id) =>
+    followUps: async (lease_id) =>
       (await call("report_progress", { lease_id, wait_seconds: 20 })).messages.map(({ text }: Json) => text),
     complete: (lease_id, text, artifact) =>
       call("complete_task", { lease_id, text, ...(artifact && { artifacts: [artifact] }) }),
@@ -323,7 +324,7 @@ async function workingTools(url: string, token: string, era: Era): Promise<Worki
 let replied = 0;
 
 /** Sends its output as an A2A Task to `/replies`; leases and heartbeats are those of the agent protocol. */
-function replies(url: string, token: string): Working {
+function replies(url: string, token: string): AgentApi {
   const own = protocol(url, token);
   const post = async (lease: string, state: string, text: string, artifact?: Artifact) => {
     replied += 1;
@@ -351,7 +352,7 @@ function replies(url: string, token: string): Working {
   };
 }
 
-export const WORKING: Readonly<Record<string, (url: string, token: string) => Promise<Working>>> = {
+export const AGENT_APIS: Readonly<Record<string, (url: string, token: string) => Promise<AgentApi>>> = {
   "the agent protocol": async (url, token) => protocol(url, token),
   "A2A replies": async (url, token) => replies(url, token),
   "MCP tools": (url, token) => workingTools(url, token, "modern"),

@@ -1,11 +1,11 @@
 /** Answers while Redis is away that are more than a plain "try again". redis-away.test.ts tests how fast they are. */
 import { expect, inject, test, vi } from "vitest";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
-import { startProxy } from "../support/proxy.ts";
+import { openRedisLink } from "../support/redis-link.ts";
 import { until } from "../support/until.ts";
 
 async function setup() {
-  const proxy = await startProxy(inject("redisSocket"));
+  const proxy = await openRedisLink(inject("redisSocket"));
   const broker = await startBroker();
   const redis = { url: `redis://127.0.0.1:${proxy.port}/${broker.db}` };
   const { gateway, url } = await broker.another({ redis });

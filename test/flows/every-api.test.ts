@@ -3,12 +3,12 @@
  * the lifecycle. Values that differ by nature (ids, instants) are removed; see `plain`.
  */
 import { describe, expect, test } from "vitest";
+import { AGENT_APIS, type AgentApi, DELEGATOR_APIS, type DelegatorApi } from "../support/apis.ts";
 import { as, startBroker } from "../support/broker.ts";
-import { DELEGATING, type Delegating, WORKING, type Working } from "../support/doors.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
 
 interface Story {
-  readonly tell: (caller: Delegating, agent: Working) => Promise<string>;
+  readonly tell: (caller: DelegatorApi, agent: AgentApi) => Promise<string>;
   readonly asksAll?: true;
   readonly ends: string;
   readonly says?: string;
@@ -83,7 +83,7 @@ const STORIES: Readonly<Record<string, Story>> = {
       const id = await caller.delegate("paint");
       const lease = await agent.lease();
       await caller.followUp(id, "in blue");
-      expect(await agent.hears(lease)).toEqual(["in blue"]);
+      expect(await agent.followUps(lease)).toEqual(["in blue"]);
       await agent.complete(lease, "painted blue");
       return id;
     },
@@ -198,13 +198,17 @@ function plain(left: unknown): unknown {
   return walk(left, "");
 }
 
-async function told(caller: keyof typeof DELEGATING, agent: keyof typeof WORKING, { tell }: Story) {
+async function runStory(
+  caller: keyof typeof DELEGATOR_APIS,
+  agent: keyof typeof AGENT_APIS,
+  { tell }: Story,
+) {
   const { url } = await startBroker();
   const scout = await as(url, "agent:scout");
   await scout.agent("scout", { backoff: { initial_ms: 1, max_ms: 1, jitter: 0 } });
   const alice = await as(url, "caller:alice");
-  const delegating = await DELEGATING[caller]?.(url, alice.token);
-  const working = await WORKING[agent]?.(url, scout.token);
+  const delegating = await DELEGATOR_APIS[caller]?.(url, alice.token);
+  const working = await AGENT_APIS[agent]?.(url, scout.token);
   if (!delegating || !working) throw new Error("no such door");
   const id = await tell(delegating, working);
   const end = await delegating.ended(id);
@@ -221,19 +225,19 @@ async function told(caller: keyof typeof DELEGATING, agent: keyof typeof WORKING
 }
 
 const PLAIN = "the agent protocol";
-type Left = Awaited<ReturnType<typeof told>>;
+type Left = Awaited<ReturnType<typeof runStory>>;
 
 /** The story with REST on both sides, run once. */
 const first = new Map<Story, Promise<Left>>();
 function firstOf(story: Story): Promise<Left> {
-  const known = first.get(story) ?? told("REST by the library", PLAIN, story);
+  const known = first.get(story) ?? runStory("REST by the library", PLAIN, story);
   first.set(story, known);
   return known;
 }
 
 /** Each API against REST on the other side, and pairs without REST. */
-const PAIRS = Object.keys(DELEGATING).flatMap((caller) =>
-  Object.keys(WORKING)
+const PAIRS = Object.keys(DELEGATOR_APIS).flatMap((caller) =>
+  Object.keys(AGENT_APIS)
     .filter(
       (agent) =>
         caller === "REST by the library" ||
@@ -250,7 +254,7 @@ describe.each(PAIRS)("%s, worked on by %s", (caller, agent) => {
   const stories = Object.entries(STORIES).filter(([, story]) => !story.asksAll || asksAll);
   test.each(stories)("%s", async (_name, story) => {
     const expected = await firstOf(story);
-    const { end, events, record } = await told(caller, agent, story);
+    const { end, events, record } = await runStory(caller, agent, story);
     expect(end.state).toBe(story.ends);
     if (story.says !== undefined) expect(end.text).toBe(story.says);
     expect(events.map(({ status, type }) => status ?? type)).toEqual(story.events);

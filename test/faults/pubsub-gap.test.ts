@@ -16,13 +16,13 @@ async function setup() {
   await api.agent("scout");
   // As if the connection had been down at that moment.
   const unheard = vi.spyOn(broker.gateway.broker.bus, "publish").mockResolvedValue(0);
-  const deaf = gateway.broker;
+  const disconnected = gateway.broker;
   const reconnect = () => cutConnection(broker, "subscriber");
-  const parked = () => until(() => deaf.polls.waiting("scout") === 1, { what: "a parked poll" });
-  return { api, url, deaf, unheard, parked, reconnect, direct: broker.url };
+  const parked = () => until(() => disconnected.polls.waiting("scout") === 1, { what: "a parked poll" });
+  return { api, url, disconnected, unheard, parked, reconnect, direct: broker.url };
 }
 
-async function holdBoth(url: string, direct: string) {
+async function openPollAndStream(url: string, direct: string) {
   const scout = await as(direct, "agent:scout");
   const poll = request(url, "POST", "/v1/agents/scout/leases", {
     token: scout.token,
@@ -34,7 +34,7 @@ async function holdBoth(url: string, direct: string) {
 
 test("a token revoked while pub/sub is down loses its held polls and streams after the reconnect; others keep theirs", async () => {
   const { api, url, direct, parked, reconnect } = await setup();
-  const { scout, poll, stream } = await holdBoth(url, direct);
+  const { scout, poll, stream } = await openPollAndStream(url, direct);
   await parked();
   const viewer = await as(direct, "viewer:eve");
   const other = await openStream(`${url}/v1/events`, { token: viewer.token });
@@ -49,11 +49,11 @@ test("a token revoked while pub/sub is down loses its held polls and streams aft
 });
 
 test("a revocation ends polls and streams even if the first look-up after the reconnect fails", async () => {
-  const { api, url, deaf, direct, parked, reconnect } = await setup();
-  const { scout, poll, stream } = await holdBoth(url, direct);
+  const { api, url, disconnected, direct, parked, reconnect } = await setup();
+  const { scout, poll, stream } = await openPollAndStream(url, direct);
   await parked();
   expect((await api.call("DELETE", `/v1/tokens/${scout.tokenId}`)).status).toBe(204);
-  vi.spyOn(deaf.redis, "hget").mockRejectedValueOnce(new Error("Command timed out"));
+  vi.spyOn(disconnected.redis, "hget").mockRejectedValueOnce(new Error("Command timed out"));
   await reconnect();
   expect((await poll).status).toBe(401);
   await stream.ended();

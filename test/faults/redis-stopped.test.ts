@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { type Answer, client, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
-import { insist } from "../support/insist.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
+import { retryUntilAnswered } from "../support/retry.ts";
 import { until } from "../support/until.ts";
 
 const LEASES = 50;
@@ -30,7 +30,7 @@ test("Redis stopped for 5 s while 50 leases of 3 s are held: at most one redeliv
   /** Holds one lease at a time, sends heartbeats while it works, and drops a lease that is lost. */
   const worker = async (n: number) => {
     while (matched.length < LEASES) {
-      const { leases } = (await insist(() => at(n).lease("scout", { wait_seconds: 1 }))).body;
+      const { leases } = (await retryUntilAnswered(() => at(n).lease("scout", { wait_seconds: 1 }))).body;
       for (const { lease_id, delegation } of leases) {
         held += 1;
         let answer: Answer | null = null;
@@ -39,7 +39,7 @@ test("Redis stopped for 5 s while 50 leases of 3 s are held: at most one redeliv
           answer = await at(n).heartbeat(lease_id, { progress: { message: "still here" } });
           if (answer.status === 200) beating += 1;
         }
-        answer = await insist(() => at(n).reply(lease_id, { text: `by ${lease_id}` }));
+        answer = await retryUntilAnswered(() => at(n).reply(lease_id, { text: `by ${lease_id}` }));
         if (answer.status === 200) matched.push(delegation.id);
         else {
           expect(answer.body.code).toBe("lease_lost");

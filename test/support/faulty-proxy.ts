@@ -8,7 +8,7 @@ import { onTestFinished } from "vitest";
 // Untyped: each test states what it expects on the wire.
 type Json = ReturnType<typeof JSON.parse>;
 
-export interface Said {
+export interface RecordedCall {
   readonly path: string;
   readonly headers: IncomingMessage["headers"];
   readonly body: Json;
@@ -32,25 +32,25 @@ type Fault =
   | "hang"
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: Json };
 
-export interface Relay {
+export interface FaultyProxy {
   readonly url: string;
-  readonly said: Said[];
+  readonly calls: RecordedCall[];
   /** The calls whose path ends with this text, in order. */
-  readonly to: (ending: string) => Said[];
+  readonly to: (ending: string) => RecordedCall[];
   /** Chooses the fault of each call. */
-  fault: (call: Said) => Fault | undefined;
+  fault: (call: RecordedCall) => Fault | undefined;
   /** Called before each answer is passed on. */
-  answering: (call: Said, answer: Json) => Promise<Json>;
+  answering: (call: RecordedCall, answer: Json) => Promise<Json>;
 }
 
-export async function startRelay(gateway: string): Promise<Relay> {
-  const said: Said[] = [];
+export async function startFaultyProxy(gateway: string): Promise<FaultyProxy> {
+  const calls: RecordedCall[] = [];
   const server = createServer((incoming, outgoing) => {
     void bodyOf(incoming).then(async (text) => {
       const path = incoming.url ?? "";
       const body = text === "" ? undefined : JSON.parse(text);
-      const call: Said = { path, headers: incoming.headers, body, askedAt: performance.now() };
-      said.push(call);
+      const call: RecordedCall = { path, headers: incoming.headers, body, askedAt: performance.now() };
+      calls.push(call);
       const gone = new AbortController();
       outgoing.once("close", () => {
         if (!outgoing.writableEnded) call.left = true;
@@ -76,10 +76,10 @@ export async function startRelay(gateway: string): Promise<Relay> {
       }
     });
   });
-  const relay: Relay = {
+  const relay: FaultyProxy = {
     url: "",
-    said,
-    to: (ending) => said.filter(({ path }) => path.endsWith(ending)),
+    calls,
+    to: (ending) => calls.filter(({ path }) => path.endsWith(ending)),
     fault: () => undefined,
     answering: async (_call, answer) => answer,
   };

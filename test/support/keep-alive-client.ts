@@ -6,15 +6,15 @@ import { Pool } from "undici";
 import { onTestFinished } from "vitest";
 import type { Answer } from "./broker.ts";
 
-export type Told = Pick<Answer, "status" | "body">;
-export type Speak = (
+export type ShortAnswer = Pick<Answer, "status" | "body">;
+export type SendRequest = (
   token: string,
   method: "GET" | "POST" | "PUT" | "DELETE",
   path: string,
   body?: unknown,
-) => Promise<Told>;
+) => Promise<ShortAnswer>;
 
-export function keepAlive(url: string, connections = 50): Speak {
+export function keepAliveClient(url: string, connections = 50): SendRequest {
   const pool = new Pool(url, { connections });
   onTestFinished(() => pool.close());
   return async (token, method, path, body) => {

@@ -3,10 +3,10 @@ import { onTestFinished } from "vitest";
 import { type BadLink, type Fault, openBadLink } from "./bad-link.ts";
 
 export type { Fault };
-export type Proxy = BadLink;
+export type RedisLink = BadLink;
 
 /** A link between 127.0.0.1 and the unix socket. */
-export async function startProxy(socketPath: string): Promise<Proxy> {
+export async function openRedisLink(socketPath: string): Promise<RedisLink> {
   const link = await openBadLink(socketPath);
   onTestFinished(link.close);
   return link;

@@ -5,7 +5,7 @@
 import type { Answer } from "./broker.ts";
 import { until } from "./until.ts";
 
-export const insist = (call: () => Promise<Answer>, timeoutMs = 20_000): Promise<Answer> =>
+export const retryUntilAnswered = (call: () => Promise<Answer>, timeoutMs = 20_000): Promise<Answer> =>
   until(
     async () => {
       const answer = await call();
