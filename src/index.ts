@@ -9,8 +9,10 @@ export {
   type PageOptions,
 } from "./client/admin.ts";
 export { Agent, type AgentOptions } from "./client/agent.ts";
+export type { Answer, Answers, DecideOptions } from "./client/answer.ts";
 export type { ChunkOptions } from "./client/artifacts.ts";
 export type { BatchInput, BatchOptions, BatchResult } from "./client/batch.ts";
+export type { BulkFilter, BulkOptions } from "./client/bulk.ts";
 export {
   CallbackError,
   type CallbackFault,
@@ -18,17 +20,10 @@ export {
   type VerifyOptions,
   verifyCallback,
 } from "./client/callback.ts";
-export type {
-  Answer,
-  Answers,
-  BulkFilter,
-  BulkOptions,
-  ControlOptions,
-  DecideOptions,
-} from "./client/control.ts";
 export { type Delegated, Delegator } from "./client/delegator.ts";
 export type {
   CancelOptions,
+  ControlOptions,
   DelegateOptions,
   EventFilter,
   GetOptions,
@@ -41,13 +36,13 @@ export { ErrandApiError } from "./client/errors.ts";
 export type { ConnectionOptions } from "./client/http.ts";
 export type { Result, ResultsOptions } from "./client/inbox.ts";
 export type { OutageEvent } from "./client/outage.ts";
-export type { Answered, Asking, AskOptions, Question } from "./client/questions.ts";
+export type { Answered, QuestionOutcome, AskOptions, Question } from "./client/questions.ts";
 export type { Branch } from "./client/tree.ts";
 export {
   type AgentEvent,
   AgentStoppingError,
   type Handler,
-  type Leaving,
+  type ReleaseOrCancel,
   type Outcome,
   type ReleaseOptions,
   type Reply,

@@ -16,16 +16,16 @@ import { newTokenSchema, type TokenInfo, tokenSchema } from "../schema/token.ts"
 import { ErrandApiError } from "./errors.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
 
-/** An older broker has no pages: its answer has all agents. */
+/** Older brokers do not send `next_cursor`: they answer with all agents at once. */
 const pageSchema = agentPageSchema.extend({ next_cursor: z.string().nullable().default(null) });
 
-/** How often PATCH and PUT are tried in turn while others create and delete the agent. */
+/** The most rounds of PATCH, then PUT, while other clients create and delete the agent. */
 const MAX_ROUNDS = 5;
 const hasCode = (error: unknown, code: string): boolean =>
   error instanceof ErrandApiError && error.code === code;
 
 const tokensSchema = z.object({ tokens: z.array(tokenSchema) });
-/** A token with its secret (`token`), which is shown this once; `expires_at` is an ISO 8601 instant, or null. */
+/** A token with its secret (`token`), which is shown only once; `expires_at` is an ISO 8601 instant, or null. */
 export type NewToken = z.infer<typeof newTokenSchema>;
 
 export interface CallOptions {
@@ -33,7 +33,7 @@ export interface CallOptions {
 }
 
 export interface PageOptions extends CallOptions {
-  /** How many are fetched at a time, 1 to 100; default 100. */
+  /** How many entries one request fetches, 1 to 100; default 100. */
   readonly pageSize?: number | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface PageOptions extends CallOptions {
 export class Admin {
   readonly #http: Http;
 
-  /** Opens nothing yet. Throws `invalid_url`. */
+  /** Sends no request yet. Throws `invalid_url`. */
   constructor(options: ConnectionOptions = {}) {
     this.#http = new Http(options);
   }
@@ -52,13 +52,13 @@ export class Admin {
     let cursor: string | undefined;
     do {
       const query = { cursor, limit: pageSize };
-      const page = await this.#http.persist(pageSchema, { path: "/v1/agents", query, signal });
+      const page = await this.#http.requestWithRetry(pageSchema, { path: "/v1/agents", query, signal });
       yield* page.agents;
       cursor = page.next_cursor ?? undefined;
     } while (cursor !== undefined);
   }
 
-  /** All of {@link Admin.agents} at once. */
+  /** Returns all agents at once, otherwise like {@link Admin.agents}. */
   async listAgents(options: PageOptions = {}): Promise<AgentInfo[]> {
     const all: AgentInfo[] = [];
     for await (const agent of this.agents(options)) all.push(agent);
@@ -67,18 +67,18 @@ export class Admin {
 
   /** Throws `agent_unknown`. */
   getAgent(name: string, { signal }: CallOptions = {}): Promise<AgentInfo> {
-    return this.#http.persist(agentSchema, { path: route`/v1/agents/${name}`, signal });
+    return this.#http.requestWithRetry(agentSchema, { path: route`/v1/agents/${name}`, signal });
   }
 
-  /** The agent's workers: when each was last seen, and what it holds. Up to 1 000, newest first. */
+  /** The agent's workers: when each was last seen, and the delegations that it works on. Up to 1 000, newest first. */
   async listWorkers(name: string, { signal }: CallOptions = {}): Promise<Worker[]> {
     const path = route`/v1/agents/${name}/workers`;
-    return (await this.#http.persist(workersSchema, { path, signal })).workers;
+    return (await this.#http.requestWithRetry(workersSchema, { path, signal })).workers;
   }
 
   /**
    * Creates the agent, or changes the settings that are given and leaves the others as they are; `null` resets one to
-   * its default. Safe to call at every start of a worker. Returns what was changed and what was reset.
+   * its default. Safe to call at every start of a worker. Returns the agent, and which settings were changed or reset.
    *
    * @example
    * ```ts
@@ -92,7 +92,7 @@ export class Admin {
   ): Promise<AgentChange> {
     const path = route`/v1/agents/${name}`;
     const put = (method: "PUT" | "PATCH", body: unknown, headers = {}) =>
-      this.#http.persist(agentChangeSchema, { method, path, body, headers, signal });
+      this.#http.requestWithRetry(agentChangeSchema, { method, path, body, headers, signal });
     for (let round = 1; ; round += 1) {
       try {
         return await put("PATCH", settings);
@@ -102,7 +102,7 @@ export class Admin {
       try {
         return await put("PUT", mergePatch({}, settings), { "if-none-match": "*" });
       } catch (error) {
-        // Created meanwhile, for example by a worker that started at the same time.
+        // Another client created it meanwhile, for example a worker that started at the same time.
         if (!hasCode(error, "precondition_failed") || round === MAX_ROUNDS) throw error;
       }
     }
@@ -115,12 +115,12 @@ export class Admin {
   replaceAgent(name: string, settings: AgentPatch = {}, { signal }: CallOptions = {}): Promise<AgentChange> {
     const path = route`/v1/agents/${name}`;
     const body = mergePatch({}, settings);
-    return this.#http.persist(agentChangeSchema, { method: "PUT", path, body, signal });
+    return this.#http.requestWithRetry(agentChangeSchema, { method: "PUT", path, body, signal });
   }
 
-  /** Throws `agent_busy` while it has live delegations; `force` cancels them. */
+  /** Deletes the agent. Throws `agent_busy` while it has live delegations, unless `force` is set, which cancels them. */
   async deleteAgent(name: string, options: CallOptions & { force?: boolean } = {}): Promise<void> {
-    await this.#http.persist(z.unknown(), {
+    await this.#http.requestWithRetry(z.unknown(), {
       method: "DELETE",
       path: route`/v1/agents/${name}`,
       query: { force: options.force ? "true" : undefined },
@@ -128,21 +128,21 @@ export class Admin {
     });
   }
 
-  /** Its workers get no new work. Work in progress continues, and new delegations queue. */
+  /** Stops giving the agent's workers new work. Work in progress continues, and new delegations are queued. */
   pauseAgent(name: string, { signal }: CallOptions = {}): Promise<AgentInfo> {
-    return this.#http.persist(agentSchema, { method: "POST", path: route`/v1/agents/${name}/pause`, signal });
+    return this.#http.requestWithRetry(agentSchema, { method: "POST", path: route`/v1/agents/${name}/pause`, signal });
   }
 
   /** Undoes {@link Admin.pauseAgent}. */
   resumeAgent(name: string, { signal }: CallOptions = {}): Promise<AgentInfo> {
-    return this.#http.persist(agentSchema, {
+    return this.#http.requestWithRetry(agentSchema, {
       method: "POST",
       path: route`/v1/agents/${name}/resume`,
       signal,
     });
   }
 
-  /** Returns the secret, which is shown only once. Never retried: a lost answer would leave an unknown token behind. */
+  /** Returns the secret, which is shown only once. Never retried: a lost answer leaves a token that nobody knows. */
   createToken(
     principal: string,
     options: CallOptions & { expiresInSeconds?: number | undefined } = {},
@@ -156,9 +156,9 @@ export class Admin {
     });
   }
 
-  /** Without their secrets. */
+  /** All tokens, without their secrets. */
   async listTokens({ signal }: CallOptions = {}): Promise<TokenInfo[]> {
-    return (await this.#http.persist(tokensSchema, { path: "/v1/tokens", signal })).tokens;
+    return (await this.#http.requestWithRetry(tokensSchema, { path: "/v1/tokens", signal })).tokens;
   }
 
   /** The audit log, newest first, fetched page by page as the loop asks for it. */
@@ -167,7 +167,7 @@ export class Admin {
     do {
       const query = { ...filter, cursor, limit: options.pageSize };
       const { signal } = options;
-      const page = await this.#http.persist(auditPageSchema, { path: "/v1/audit", query, signal });
+      const page = await this.#http.requestWithRetry(auditPageSchema, { path: "/v1/audit", query, signal });
       yield* page.entries;
       cursor = page.next_cursor ?? undefined;
     } while (cursor !== undefined);
@@ -175,6 +175,6 @@ export class Admin {
 
   /** The token stops working within a second, also in open streams and polls. */
   async revokeToken(id: string, { signal }: CallOptions = {}): Promise<void> {
-    await this.#http.persist(z.unknown(), { method: "DELETE", path: route`/v1/tokens/${id}`, signal });
+    await this.#http.requestWithRetry(z.unknown(), { method: "DELETE", path: route`/v1/tokens/${id}`, signal });
   }
 }

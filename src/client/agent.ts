@@ -1,10 +1,10 @@
 /**
  * A poll-mode agent: leases work, runs a handler, and replies; the answer to the reply contains the next work. Limit:
- * at least once; after a lease is lost, another worker may do the same work.
+ * delivery is at least once; after a lease is lost, another worker may do the same work.
  */
 import { leasesSchema } from "../schema/lease.ts";
 import { backoffMs, onAbort, sleep } from "../util/timing.ts";
-import { Attempt, CONFIRM_SECONDS, giveBack, type ReceivedLease, type WorkerContext } from "./attempt.ts";
+import { Attempt, CONFIRM_SECONDS, type ReceivedLease, tryRelease, type WorkerContext } from "./attempt.ts";
 import { Delegator } from "./delegator.ts";
 import { newWorkerId } from "./environment.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
@@ -12,13 +12,13 @@ import { Outage } from "./outage.ts";
 import { type AgentEvent, AgentStoppingError, type Handler } from "./work.ts";
 
 export interface AgentOptions extends ConnectionOptions {
-  /** Whose work to do. The token must be `agent:<name>`'s or the operator's, and the agent must exist. */
+  /** The name of the agent to work for. It must exist, and the token must belong to `agent:<name>` or the operator. */
   readonly agent: string;
   /** How many delegations at once; default 1. Each slot polls on its own. */
   readonly concurrency?: number | undefined;
   /**
-   * How long the work is held without a heartbeat, 1 to 3600; default: the agent's `limits.lease_seconds`.
-   * Heartbeats go out by themselves at a third of it, whatever it is.
+   * How long a lease lasts without a heartbeat, in seconds, 1 to 3600; default: the agent's `limits.lease_seconds`.
+   * Heartbeats are sent automatically, at a third of that time.
    */
   readonly leaseSeconds?: number | undefined;
   /**
@@ -26,26 +26,26 @@ export interface AgentOptions extends ConnectionOptions {
    * characters without spaces. Default: host name, process id and a random part, new for each `Agent`.
    */
   readonly workerId?: string | undefined;
-  /** Stop after one delegation was replied to. */
+  /** Whether to stop after replying to one delegation. Default false. */
   readonly once?: boolean | undefined;
-  /** How long work in progress may continue when the agent stops, in seconds; then it is stopped. Default 0. */
+  /** How long work in progress may continue when the agent stops, in seconds; then its signal aborts. Default 0. */
   readonly drainSeconds?: number | undefined;
   /**
-   * How long handlers may take after their signal aborted, in seconds; then their leases go back anyway. Default 10.
+   * How long handlers may take after their signal aborted, in seconds; then their leases are released anyway. Default 10.
    */
   readonly stopWithinSeconds?: number | undefined;
   /** Called for each event, for a log. */
   readonly onEvent?: ((event: AgentEvent) => void) | undefined;
 }
 
-/** Long enough to be cheap, short enough for the idle cut of common proxies. */
+/** Long enough to be cheap, but below the idle timeout of common proxies. */
 const POLL_SECONDS = 20;
 const STOP_WITHIN_SECONDS = 10;
 
 /**
- * A poll-mode agent, over outbound HTTP alone. It confirms each lease within 5 s, keeps it by heartbeats, replies
- * until the reply is taken, gets the next work with the answer, and backs off while the broker is away (429 and
- * 5xx included, never before their Retry-After).
+ * A poll-mode agent, which needs only outbound HTTP. It confirms each lease within 5 s, extends it by heartbeats,
+ * repeats a reply until the broker accepts it, and gets the next work with the answer. While the broker is unavailable
+ * or overloaded (429 and 5xx), it backs off, for at least as long as Retry-After says.
  *
  * @example
  * ```ts
@@ -63,7 +63,7 @@ export class Agent {
   readonly #options: AgentOptions;
   readonly #context: WorkerContext;
   readonly #attempts = new Set<Attempt>();
-  /** Aborts when the agent asks for no more work. */
+  /** Aborts when the agent stops polling. */
   readonly #stopping = new AbortController();
   readonly #giveUp = new AbortController();
   #interrupted: ReturnType<typeof setTimeout> | undefined;
@@ -75,19 +75,19 @@ export class Agent {
     this.#options = options;
     this.workerId = options.workerId ?? newWorkerId();
     const report = (event: AgentEvent) => options.onEvent?.(event);
-    const more = () => (this.#stopping.signal.aborted || options.once ? undefined : this.#leaseRequest(0));
+    const next = () => (this.#stopping.signal.aborted || options.once ? undefined : this.#leaseRequest(0));
     const http = new Http(options);
     const outage = new Outage(http, report);
-    // Used from within work, which came from a broker that was there.
+    // Handlers use it once the broker has been reached, so it does not fail fast.
     const delegator = new Delegator({ ...options, failFast: false });
     const giveUp = this.#giveUp.signal;
-    this.#context = { http, delegator, handler, outage, next: more, giveUp, report };
+    this.#context = { http, delegator, handler, outage, next, giveUp, report };
   }
 
   /**
-   * Works until {@link stop}, until the signal aborts (which is a stop), or until the broker refuses in a way
-   * that no retry fixes (`unauthenticated`, `agent_unknown`, `unreachable` from the start): that is thrown, after
-   * the leases went back. Called again, it is the same run.
+   * Works until {@link stop} is called or the signal aborts. An error that no retry fixes (`unauthenticated`,
+   * `agent_unknown`, `unreachable` at the start) also stops it, and is thrown once the leases are released. Another
+   * call returns the promise of the same run.
    */
   run(signal?: AbortSignal): Promise<void> {
     this.#running ??= this.#run(signal);
@@ -95,9 +95,9 @@ export class Agent {
   }
 
   /**
-   * Asks for no more work. Work in progress may continue for `drainSeconds` (default: the option of that name); then
-   * its signal aborts, and it goes back without spending an attempt. Resolves when all work has ended. A second call
-   * can shorten the time.
+   * Stops polling. Work in progress may continue for `drainSeconds` (default: the option of that name); then its signal
+   * aborts, and it is released, which costs no attempt. Resolves when all work has ended. A second call can shorten the
+   * time.
    */
   async stop(drainSeconds = this.#options.drainSeconds ?? 0): Promise<void> {
     this.#stopping.abort(new AgentStoppingError("the agent is stopping"));
@@ -123,24 +123,24 @@ export class Agent {
     this.#interrupted ??= setTimeout(() => this.#giveUp.abort(), withinMs);
   }
 
-  /** One delegation after the other. Several slots are several polls: each parks on its own. */
+  /** Works on one delegation after another. Each slot polls on its own. */
   async #slot(): Promise<void> {
     let next: ReceivedLease | undefined;
     try {
       while (!this.#stopping.signal.aborted) {
-        const held = next ?? (await this.#poll());
-        next = held && (await this.#attempt(held));
+        const received = next ?? (await this.#poll());
+        next = received && (await this.#attempt(received));
       }
     } catch (error) {
       this.#fatal ??= error;
       void this.stop();
     }
-    // It came with the last reply, while the agent stopped.
-    if (next) await giveBack(this.#context, next.lease);
+    // The answer to the last reply contained a lease, but the agent is stopping.
+    if (next) await tryRelease(this.#context, next.lease);
   }
 
-  async #attempt(held: ReceivedLease): Promise<ReceivedLease | undefined> {
-    const attempt = new Attempt(this.#context, held);
+  async #attempt(received: ReceivedLease): Promise<ReceivedLease | undefined> {
+    const attempt = new Attempt(this.#context, received);
     this.#attempts.add(attempt);
     try {
       const { replied, next } = await attempt.run();
@@ -152,7 +152,7 @@ export class Agent {
     }
   }
 
-  /** A lease; undefined when the wait ended or the agent stops. Throws errors that a retry cannot fix. */
+  /** Returns a lease, or undefined when the wait ended or the agent stops. Throws errors that a retry cannot fix. */
   async #poll(): Promise<ReceivedLease | undefined> {
     const { http, outage } = this.#context;
     const signal = this.#stopping.signal;

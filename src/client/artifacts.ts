@@ -1,6 +1,6 @@
 /**
- * Sends output before the reply: chunks of artifacts, in order, each stored once, across broken connections. One chunk at a
- * time, because the broker recognizes a repeat by the id of the last chunk.
+ * Sends output before the reply: chunks of artifacts, in order, each stored once, across broken connections. Chunks are
+ * sent one at a time, because the broker recognizes a repeat by the id of the last chunk.
  */
 
 import * as z from "zod";
@@ -24,7 +24,7 @@ interface Chunk {
   readonly artifact: Artifact;
   readonly append: boolean;
   readonly last_chunk: boolean;
-  /** The same for every try, so the broker stores the chunk once. */
+  /** The same for every retry, so the broker stores the chunk once. */
   readonly chunk_id: string;
 }
 
@@ -33,7 +33,7 @@ export class Artifacts {
   readonly #outage: Outage;
   readonly #holder: LeaseHolder;
   readonly #path: string;
-  /** Artifacts that can be appended to; at first, those sent before a question. */
+  /** Ids of the artifacts that the broker has and that can be appended to; at first, those sent before a question. */
   readonly #known: Set<string>;
   #last: Promise<void> = Promise.resolve();
 

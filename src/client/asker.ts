@@ -1,6 +1,6 @@
 /**
- * Raises the questions of one lease, each until the broker has it. Then the delegation is parked and the lease is over; or
- * the question is already answered and the lease continues.
+ * Asks the questions of one lease, and repeats each until the broker accepts it. That parks the delegation and ends the
+ * lease, unless the question is already answered: then the lease continues.
  */
 import type { LeaseHolder } from "../lease-holder/lease-holder.ts";
 import { type InterruptInput, type Raised, raisedSchema } from "../schema/interrupt.ts";
@@ -23,7 +23,7 @@ export class Asker {
   readonly #outage: Outage;
   readonly #holder: LeaseHolder;
   readonly #artifacts: Artifacts;
-  /** Aborts when the run waits for nothing any more. */
+  /** Aborts when the agent, while stopping, waits no longer for its handlers. */
   readonly #giveUp: AbortSignal;
   readonly #ordinals = new Ordinals();
   readonly #asking = new Set<Promise<unknown>>();
@@ -39,7 +39,7 @@ export class Asker {
 
   /** The answers, in the order of the questions. A caller that does not await them gets no unhandled rejection. */
   ask(asked: readonly (string | Question)[], options: AskOptions): Promise<Answered[]> {
-    // Named now: the order of the calls distinguishes equal texts.
+    // The ids are derived before any await, because the order of the calls distinguishes equal texts.
     const interrupt = toInterrupt(asked, options, this.#ordinals);
     const answered = this.#ask(interrupt);
     const settled = answered
@@ -51,34 +51,34 @@ export class Asker {
     return answered;
   }
 
-  /** Resolves once all questions are raised or answered. */
+  /** Resolves once the broker has accepted or answered all questions. */
   async settled(): Promise<void> {
     await Promise.all(this.#asking);
   }
 
   async #ask(interrupt: InterruptInput): Promise<Answered[]> {
     const { signal } = this.#holder;
-    // Output of this run goes before its question: after it the lease is over.
+    // The output of this run must be sent first, because the question ends the lease.
     await this.#artifacts.settled();
     const stop = new AbortController();
-    // A heartbeat may report the question first; the answer with its id is still needed.
-    const stopped = () => this.#holder.lost !== "interrupted" && stop.abort(signal.reason);
-    const leave = () => stop.abort(signal.reason);
-    const offs = [onAbort(signal, stopped), onAbort(this.#giveUp, leave)];
-    if (signal.aborted) stopped();
+    // A heartbeat may report the question first; the answer to the call, which has the question's id, is still needed.
+    const onLost = () => this.#holder.lost !== "interrupted" && stop.abort(signal.reason);
+    const onGiveUp = () => stop.abort(signal.reason);
+    const subscriptions = [onAbort(signal, onLost), onAbort(this.#giveUp, onGiveUp)];
+    if (signal.aborted) onLost();
     const raised = await this.raise(interrupt, stop.signal).finally(() => {
-      for (const off of offs) off();
+      for (const unsubscribe of subscriptions) unsubscribe();
     });
     signal.throwIfAborted();
     const { interrupt_id, answers = {} } = raised ?? { interrupt_id: "" };
     return (interrupt.requests ?? []).map(({ request_id = "" }) => {
       const message = answers[request_id]?.message;
-      if (!message) throw new Error(`the broker's answer has no answer to '${request_id}'`);
+      if (!message) throw new Error(`the broker sent no answer to the request '${request_id}'`);
       return toAnswered(interrupt_id, request_id, message);
     });
   }
 
-  /** The answers; undefined when the lease is over, by this question or otherwise. */
+  /** Returns the answers, or undefined when the lease is over, because of this question or for another reason. */
   async raise(interrupt: InterruptInput, signal: AbortSignal): Promise<Raised | undefined> {
     const path = route`/v1/leases/${this.#holder.lease.lease_id}/interrupt`;
     if (this.#holder.lost !== null) return undefined;
@@ -99,9 +99,9 @@ export class Asker {
         signal.throwIfAborted();
         this.#holder.judge(error);
         const { lost } = this.#holder;
-        // Perhaps this question interrupted it: a repeated call returns its id.
-        const isAnswer = error instanceof ErrandApiError && error.status !== 0;
-        if (lost !== null && (lost !== "interrupted" || isAnswer)) return undefined;
+        // This question may have ended the lease, and its answer was lost: a repeated call returns the question's id.
+        const isRefusal = error instanceof ErrandApiError && error.status !== 0;
+        if (lost !== null && (lost !== "interrupted" || isRefusal)) return undefined;
         if (isFull(error)) throw error;
         await this.#outage.backOff(error, failures, signal);
       }

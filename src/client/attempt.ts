@@ -1,51 +1,57 @@
 /**
- * One lease from receipt to its end: confirms it, runs the handler, and repeats the question or reply until the broker has
- * it. If the broker cannot be reached, the lease expires by itself.
+ * One lease from receipt to its end: confirms it, runs the handler, and repeats the question or reply until the broker
+ * accepts it. If the broker is unavailable for too long, the lease expires by itself.
  */
 import * as z from "zod";
 import { LeaseHolder } from "../lease-holder/lease-holder.ts";
 import type { LostReason } from "../lease-holder/lost.ts";
 import { textOf } from "../schema/a2a.ts";
 import { type Lease, replySchema } from "../schema/lease.ts";
-import { truncate } from "../schema/text.ts";
 import { onAbort } from "../util/timing.ts";
 import { Artifacts } from "./artifacts.ts";
 import { Asker } from "./asker.ts";
 import { Children } from "./children.ts";
 import type { Delegator } from "./delegator.ts";
 import { ErrandApiError, isInvalid } from "./errors.ts";
+import { canceledTask, failedReply, outcomeOf, refusedReply } from "./handler-outcome.ts";
 import { type Http, route } from "./http.ts";
 import { leaseTransport } from "./lease-transport.ts";
 import type { Outage } from "./outage.ts";
-import { providerError } from "./provider-errors.ts";
-import { type Answered, type AnsweredAll, Asking, answersIn, toInterrupt } from "./questions.ts";
-import { type AgentEvent, AgentStoppingError, type Handler, Leaving, type Reply, type Work } from "./work.ts";
+import { type Answered, type AnsweredAll, answersIn, QuestionOutcome, toInterrupt } from "./questions.ts";
+import {
+  type AgentEvent,
+  AgentStoppingError,
+  type Handler,
+  ReleaseOrCancel,
+  type Reply,
+  type Work,
+} from "./work.ts";
 
-/** What all attempts of one agent share. */
+/** All attempts of one agent share this. */
 export interface WorkerContext {
   readonly http: Http;
-  /** With the agent's own token. */
+  /** Uses the agent's own token. */
   readonly delegator: Delegator;
   readonly handler: Handler;
   readonly outage: Outage;
   /** The lease request to send with a reply; undefined when no more work is wanted. */
   readonly next: () => object | undefined;
-  /** Aborts when handlers have had their time to stop: nothing waits for them any more. */
+  /** Aborts when the time that handlers have to stop is over: nothing waits for them after that. */
   readonly giveUp: AbortSignal;
   readonly report: (event: AgentEvent) => void;
 }
 
 export interface ReceivedLease {
   readonly lease: Lease;
-  /** By the local monotonic clock. */
+  /** By `performance.now()`. */
   readonly receivedAt: number;
 }
 
-/** A lease that is not confirmed within this goes back to the queue: its worker may have died. */
+/** A lease that is not confirmed within this time returns to the queue, because its worker may have died. */
 export const CONFIRM_SECONDS = 5;
 const RELEASE_MS = 2000;
 
-/** Perhaps this reply ended the lease and its answer was lost: then a repeat is answered `duplicate`. */
+/** The reply itself may have ended the lease for these reasons: if its answer was lost, a repeat gets a `duplicate`. */
 const MAYBE_OUR_REPLY: readonly LostReason[] = ["finished", "retried"];
 
 export class Attempt {
@@ -55,29 +61,26 @@ export class Attempt {
   readonly #artifacts: Artifacts;
   readonly #asker: Asker;
 
-  constructor(desk: WorkerContext, held: ReceivedLease) {
-    this.#context = desk;
-    this.#lease = held.lease;
-    this.#holder = new LeaseHolder(
-      leaseTransport(desk.http, held.lease.lease_id),
-      held.lease,
-      held.receivedAt,
-    );
-    this.#artifacts = new Artifacts(desk.http, desk.outage, this.#holder);
-    this.#asker = new Asker(desk, this.#holder, this.#artifacts);
+  constructor(context: WorkerContext, { lease, receivedAt }: ReceivedLease) {
+    const { http, outage } = context;
+    this.#context = context;
+    this.#lease = lease;
+    this.#holder = new LeaseHolder(leaseTransport(http, lease.lease_id), lease, receivedAt);
+    this.#artifacts = new Artifacts(http, outage, this.#holder);
+    this.#asker = new Asker(context, this.#holder, this.#artifacts);
   }
 
-  /** Stops the handler; its lease then goes back. */
+  /** Aborts the handler's signal; its lease is then released. */
   interrupt(): void {
     this.#holder.interrupt(new AgentStoppingError("the agent is stopping"));
   }
 
-  /** Whether the broker accepted a reply, and the lease that came with its answer, if any. */
+  /** Returns whether the broker accepted a reply, and the next lease if the answer contained one. */
   async run(): Promise<{ readonly replied: boolean; readonly next?: ReceivedLease | undefined }> {
     const holder = this.#holder;
     try {
       const startedAt = performance.now();
-      if (!(await holder.confirm(CONFIRM_SECONDS * 1000))) return this.#gone();
+      if (!(await holder.confirm(CONFIRM_SECONDS * 1000))) return this.#leaseOver();
       if (holder.signal.aborted) return await this.#release();
       void holder.keep();
       const work = this.#work();
@@ -86,29 +89,32 @@ export class Attempt {
       await this.#asker.settled();
       await this.#artifacts.settled();
       await holder.settle();
-      const { listenerFailure: broken } = holder;
-      if (holder.lost !== null) return this.#gone(work);
-      if (outcome === undefined || (holder.signal.aborted && !broken)) return await this.#release();
-      if (outcome instanceof Leaving && !broken) return await this.#leave(outcome, work);
-      const reply = broken
-        ? failedReply(broken.error)
-        : outcome instanceof Asking
+      const { listenerFailure } = holder;
+      if (holder.lost !== null) return this.#leaseOver(work);
+      if (outcome === undefined || (holder.signal.aborted && !listenerFailure)) return await this.#release();
+      if (outcome instanceof ReleaseOrCancel && !listenerFailure) {
+        return await this.#releaseOrCancel(outcome, work);
+      }
+      const reply = listenerFailure
+        ? failedReply(listenerFailure.error)
+        : outcome instanceof QuestionOutcome
           ? await this.#ask(outcome)
-          : outcome instanceof Leaving
+          : outcome instanceof ReleaseOrCancel
             ? undefined
             : outcome;
-      if (reply === undefined) return holder.lost === null ? await this.#release() : this.#gone(work);
-      const taken = await this.#reply(reply);
-      if (!taken) return this.#gone(work);
+      if (reply === undefined) return holder.lost === null ? await this.#release() : this.#leaseOver(work);
+      const accepted = await this.#reply(reply);
+      if (!accepted) return this.#leaseOver(work);
+      const { state, next } = accepted;
       const durationMs = performance.now() - startedAt;
-      this.#context.report({ type: "replied", work, reply: taken.reply, state: taken.state, durationMs });
-      return { replied: true, next: taken.next };
+      this.#context.report({ type: "replied", work, reply: accepted.reply, state, durationMs });
+      return { replied: true, next };
     } finally {
       holder.close();
     }
   }
 
-  /** Cuts the held heartbeat. */
+  /** Aborts the heartbeat that the gateway is holding. */
   close(): void {
     this.#holder.close(true);
   }
@@ -133,7 +139,7 @@ export class Attempt {
       answer: [...answers.values()].at(-1),
       checkpoint: this.#lease.checkpoint,
       saveCheckpoint: (checkpoint) => handled(this.#holder.saveCheckpoint(checkpoint)),
-      progress: (said) => this.#holder.progress(typeof said === "string" ? { message: said } : said),
+      progress: (given) => this.#holder.progress(typeof given === "string" ? { message: given } : given),
       artifact: (artifact, options) => this.#artifacts.send(artifact, options),
       ask: (asked, more = {}) => {
         const question = typeof asked === "string" ? { text: asked, ...more } : { ...asked, ...more };
@@ -141,9 +147,10 @@ export class Attempt {
       },
       askAll: (asked, options = {}) =>
         handled(this.#asker.ask(asked, options).then((all) => inOrder(asked, all))),
-      question: (asked, options = {}) => new Asking(toInterrupt(isList(asked) ? asked : [asked], options)),
-      release: (options = {}) => new Leaving("release", options),
-      cancel: (text) => new Leaving("cancel", { reason: text }),
+      question: (asked, options = {}) =>
+        new QuestionOutcome(toInterrupt(isList(asked) ? asked : [asked], options)),
+      release: (options = {}) => new ReleaseOrCancel("release", options),
+      cancel: (text) => new ReleaseOrCancel("cancel", { reason: text }),
       messages: { [Symbol.asyncIterator]: () => followUps.read() },
       onMessage: (listener) => followUps.listen(listener),
       delegate: (input, options) => children.delegate(input, options),
@@ -151,27 +158,27 @@ export class Attempt {
     };
   }
 
-  /** The handler's result; undefined when it did not stop in time. */
-  #handle(work: Work): Promise<Reply | Asking | Leaving | undefined> {
+  /** Returns the handler's result, or undefined when it did not stop in time. */
+  #handle(work: Work): Promise<Reply | QuestionOutcome | ReleaseOrCancel | undefined> {
     const { giveUp, handler } = this.#context;
     return new Promise((resolve) => {
-      const stay = onAbort(giveUp, () => resolve(undefined));
-      void outcomeOf(handler, work).then((reply) => {
-        stay();
-        resolve(reply);
+      const unsubscribe = onAbort(giveUp, () => resolve(undefined));
+      void outcomeOf(handler, work).then((outcome) => {
+        unsubscribe();
+        resolve(outcome);
       });
     });
   }
 
-  /** Undefined when the lease is over, as it should be; a reply when nothing is left to wait for. */
-  async #ask(asking: Asking): Promise<Reply | undefined> {
+  /** Asks the question. Returns undefined when no reply is left to send, otherwise one that fails the delegation. */
+  async #ask(outcome: QuestionOutcome): Promise<Reply | undefined> {
     const { giveUp } = this.#context;
     try {
-      const raised = await this.#asker.raise(Asking.interruptOf(asking), giveUp);
+      const raised = await this.#asker.raise(QuestionOutcome.interruptOf(outcome), giveUp);
       if (raised === undefined) return undefined;
       const ids = Object.keys(raised.answers ?? {}).join(", ");
       return failedReply(
-        new Error(`the handler asks a question that was already answered (${ids}); read work.answers`),
+        new Error(`the handler asked a question that is already answered (${ids}); read work.answers`),
       );
     } catch (error) {
       if (giveUp.aborted) return undefined;
@@ -180,7 +187,7 @@ export class Attempt {
     }
   }
 
-  /** Repeats the reply until the broker accepts it; undefined when the lease was lost first. */
+  /** Repeats the reply until the broker accepts it. Returns undefined when the lease was lost first. */
   async #reply(wanted: Reply) {
     const { http, outage, next, giveUp } = this.#context;
     const path = route`/v1/leases/${this.#lease.lease_id}/reply`;
@@ -191,10 +198,10 @@ export class Attempt {
         const answer = await http.request(replySchema, { method: "POST", path, body });
         outage.over();
         const lease = answer.leases?.[0];
-        const held = lease && { lease, receivedAt: performance.now() };
-        return { reply, state: answer.delegation.state, next: held };
+        const received = lease && { lease, receivedAt: performance.now() };
+        return { reply, state: answer.delegation.state, next: received };
       } catch (error) {
-        if (isGone(error)) return undefined;
+        if (isLeaseOver(error)) return undefined;
         if (reply === wanted && isInvalid(error)) reply = refusedReply(error);
         else await outage.backOff(error, failures, giveUp);
       }
@@ -205,12 +212,11 @@ export class Attempt {
   }
 
   /** Repeats the release or cancel until the broker accepts it or the lease is lost. */
-  async #leave(leaving: Leaving, work: Work) {
+  async #releaseOrCancel({ kind, delaySeconds: delay_seconds = 0, reason }: ReleaseOrCancel, work: Work) {
     const { http, outage, report } = this.#context;
     const { lease_id, delegation } = this.#lease;
-    const { delaySeconds: delay_seconds = 0, reason } = leaving;
     const call =
-      leaving.kind === "release"
+      kind === "release"
         ? { path: route`/v1/leases/${lease_id}/release`, body: { delay_seconds, reason } }
         : {
             path: route`/v1/agents/${delegation.target}/replies`,
@@ -220,19 +226,19 @@ export class Attempt {
       try {
         await http.request(z.unknown(), { method: "POST", ...call });
         outage.over();
-        if (leaving.kind === "cancel") report({ type: "canceled", work });
+        if (kind === "cancel") report({ type: "canceled", work });
         else report({ type: "released", delegationId: delegation.id, reason });
-        return { replied: leaving.kind === "cancel" };
+        return { replied: kind === "cancel" };
       } catch (error) {
-        if (isGone(error)) break;
+        if (isLeaseOver(error)) break;
         if (isInvalid(error)) return await this.#release();
         await outage.backOff(error, failures, this.#context.giveUp);
       }
     }
-    return this.#gone(work);
+    return this.#leaseOver(work);
   }
 
-  #gone(work?: Work) {
+  #leaseOver(work?: Work) {
     const { lost: reason, interruptId } = this.#holder;
     if (work && reason === "interrupted") this.#context.report({ type: "parked", work, interruptId });
     else
@@ -245,48 +251,25 @@ export class Attempt {
   }
 
   async #release() {
-    await giveBack(this.#context, this.#lease);
+    await tryRelease(this.#context, this.#lease);
     return { replied: false };
   }
 }
 
 /** Tries once: if it fails, the lease expires by itself. */
-export async function giveBack(desk: WorkerContext, lease: Lease): Promise<void> {
+export async function tryRelease({ http, report }: WorkerContext, lease: Lease): Promise<void> {
   const path = route`/v1/leases/${lease.lease_id}/release`;
   const body = { reason: "the worker is stopping" };
   const delegationId = lease.delegation.id;
   try {
-    await desk.http.request(z.unknown(), { method: "POST", path, body, timeoutMs: RELEASE_MS });
-    desk.report({ type: "released", delegationId });
+    await http.request(z.unknown(), { method: "POST", path, body, timeoutMs: RELEASE_MS });
+    report({ type: "released", delegationId });
   } catch {
-    desk.report({ type: "abandoned", delegationId });
+    report({ type: "abandoned", delegationId });
   }
 }
 
-async function outcomeOf(handler: Handler, work: Work): Promise<Reply | Asking | Leaving> {
-  try {
-    const outcome = await handler(work);
-    if (typeof outcome === "string") return { state: "completed", text: outcome };
-    return outcome ?? { state: "completed" };
-  } catch (error) {
-    return failedReply(error);
-  }
-}
-
-function failedReply(error: unknown): Reply {
-  const message = error instanceof Error ? error.message : String(error);
-  const failure = { code: "agent_error", message: truncate(message, 4096) };
-  return { state: "failed", error: { ...failure, ...providerError(error) } };
-}
-
-/** A canceled A2A Task: the only form in which an agent can cancel. */
-function canceledTask(leaseId: string, id: string, text: string | undefined): object {
-  const message = { messageId: `${id}.canceled`, role: "ROLE_AGENT", parts: [{ text }] };
-  const status = { state: "TASK_STATE_CANCELED", ...(text !== undefined && { message }) };
-  return { jsonrpc: "2.0", id: leaseId, result: { task: { id, status } } };
-}
-
-/** The run ends either way, so a caller that does not await this must not cause an unhandled rejection. */
+/** Prevents an unhandled rejection if the handler does not await the promise; the run ends in either case. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
@@ -294,7 +277,7 @@ function handled<T>(promise: Promise<T>): Promise<T> {
 
 const isList = <T>(value: T | readonly T[]): value is readonly T[] => Array.isArray(value);
 
-/** One answer for each question, as the type says. */
+/** Checks that there is one answer for each question, as the type promises. */
 function inOrder<const Q extends readonly unknown[]>(asked: Q, answers: readonly Answered[]): AnsweredAll<Q> {
   const isWhole = (given: readonly Answered[]): given is AnsweredAll<Q> => given.length === asked.length;
   if (!isWhole(answers))
@@ -302,11 +285,6 @@ function inOrder<const Q extends readonly unknown[]>(asked: Q, answers: readonly
   return answers;
 }
 
-function isGone(error: unknown): boolean {
+function isLeaseOver(error: unknown): boolean {
   return error instanceof ErrandApiError && ["lease_lost", "lease_unknown"].includes(error.code);
-}
-
-/** Fails the delegation, which would otherwise wait for a reply that the broker never accepts. */
-function refusedReply({ code, message }: ErrandApiError, what = "reply"): Reply {
-  return { state: "failed", error: { code, message: `the broker refused the agent's ${what}: ${message}` } };
 }

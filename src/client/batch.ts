@@ -1,6 +1,6 @@
 /**
- * Many delegations in few requests, each accepted or refused on its own, in order. Limit: a request has at most 100 of
- * them and half of what a broker takes in one body, unless one alone is larger.
+ * Sends many delegations in few requests; each is accepted or refused on its own, in order. Limit: a request has at most
+ * 100 delegations and half of a broker's body limit, unless a single one is larger.
  */
 import * as z from "zod";
 import { type DelegateInput, delegationSchema } from "../schema/delegation.ts";
@@ -10,7 +10,7 @@ import { ErrandApiError } from "./errors.ts";
 import type { Http } from "./http.ts";
 import { randomKey } from "./random-key.ts";
 
-/** One delegation of a batch. Its idempotency key finds it again while it is kept; default: a new key. */
+/** One delegation of a batch. A repeated `idempotency_key` returns the same delegation; default: a random key. */
 export type BatchInput = DelegateInput & { readonly idempotency_key?: string | undefined };
 
 /** The result for one delegation: accepted (perhaps earlier, under its key), or refused with the reason. */
@@ -44,7 +44,7 @@ export async function delegateAll(
   for (const delegations of chunked(keyed)) {
     try {
       const path = "/v1/delegations/batch";
-      const answer = await http.persist(resultsSchema, {
+      const answer = await http.requestWithRetry(resultsSchema, {
         method: "POST",
         path,
         body: { delegations },

@@ -1,6 +1,6 @@
 /**
- * Verifies a callback and reads its event. Limit: a retry of a call whose answer was lost is genuine and passes again;
- * recognize it by `delegation_id` and `seq`.
+ * Verifies a callback and parses its event. Limit: the broker repeats a callback whose answer was lost, and the repeat
+ * is valid, too; recognize it by `delegation_id` and `seq`.
  */
 import { Webhook } from "standardwebhooks";
 import { secretSchema } from "../schema/callback.ts";
@@ -9,12 +9,13 @@ import { parseLenient } from "./lenient.ts";
 
 export type CallbackFault = "missing" | "old" | "forged" | "invalid";
 
-/** Why a callback was refused; answer it with 400. */
+/** Thrown for a callback that is not genuine or not understood; answer it with status 400. */
 export class CallbackError extends Error {
   override readonly name = "CallbackError";
   /**
-   * `missing`: it is not signed. `old`: signed too long ago (a replay), or ahead of this clock. `forged`: altered, or
-   * signed with none of the secrets. `invalid`: genuine, but no event that this version knows.
+   * `missing`: a signature header is missing or malformed. `old`: signed too long ago (perhaps a replay), or in the
+   * future. `forged`: altered, or signed with none of the secrets. `invalid`: genuine, but not an event that this version
+   * knows.
    */
   readonly code: CallbackFault;
 
@@ -25,19 +26,19 @@ export class CallbackError extends Error {
 }
 
 export interface VerifyOptions {
-  /** How far the time of signing may be from this machine's clock, in seconds, either way. Default 300. */
+  /** The largest allowed difference between the time of signing and this machine's clock, in seconds. Default 300. */
   readonly toleranceSeconds?: number | undefined;
 }
 
-/** As `Request` has them, or as Node's `IncomingMessage` does. */
+/** The `headers` of a web `Request`, or of Node's `IncomingMessage`. */
 export type CallbackHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 const TOLERANCE_SECONDS = 300;
 
 /**
- * Verifies a callback and returns its event: signed by the Standard Webhooks scheme with one of `secrets`, recently,
- * and not altered since. `body` is the raw body, not parsed and serialized again. Pass several secrets while you rotate
- * them. Throws {@link CallbackError}, or a TypeError when there is no secret or one does not have the form `whsec_…`.
+ * Checks that a callback was signed recently with one of `secrets`, by the Standard Webhooks scheme, and returns its
+ * event. `body` must be the raw body, not JSON that was parsed and serialized again. Pass several secrets while you
+ * rotate them. Throws {@link CallbackError}, or a TypeError if there is no secret or one does not have the form `whsec_…`.
  *
  * @example
  * ```ts
@@ -68,13 +69,14 @@ export function verifyCallback(
   const parsed = parseLenient(eventSchema, fromJson(text));
   if (parsed.ok) return parsed.value;
   const issue = parsed.error.issues[0];
-  throw new CallbackError("invalid", `not an event (${issue?.path.join(".") || "body"}: ${issue?.message})`);
+  const why = `${issue?.path.join(".") || "body"}: ${issue?.message}`;
+  throw new CallbackError("invalid", `the callback's body is not a known event (${why})`);
 }
 
-/** Its own words only: a secret that is wrong is a secret all the same. */
+/** The error does not show the value: even an invalid secret may be confidential. */
 function toKey(secret: string): Webhook {
   if (!secretSchema.safeParse(secret).success) {
-    throw new TypeError("a secret of callbacks is whsec_ and 24 to 64 bytes in base64");
+    throw new TypeError("a callback secret must be whsec_ followed by 24 to 64 bytes in base64");
   }
   return new Webhook(secret);
 }
@@ -87,7 +89,7 @@ function header(headers: CallbackHeaders, name: string): string {
   return value;
 }
 
-/** Not by class: a framework may have its own. */
+/** Checks for a method instead of the class, because a framework may have its own class. */
 function isHeaders(headers: CallbackHeaders): headers is Headers {
   return "get" in headers && typeof headers.get === "function";
 }
@@ -97,7 +99,7 @@ function recordValue(headers: Exclude<CallbackHeaders, Headers>, name: string): 
   return typeof found === "string" ? found : found?.join(" ");
 }
 
-/** Strict: what is signed is these very bytes. */
+/** Fails for invalid UTF-8, because the signature covers the exact bytes. */
 function toText(body: string | Uint8Array): string {
   if (typeof body === "string") return body;
   try {
@@ -108,13 +110,15 @@ function toText(body: string | Uint8Array): string {
 }
 
 function toInstant(at: string, toleranceSeconds: number): Date {
-  if (!/^\d{1,12}$/.test(at)) throw new CallbackError("missing", "webhook-timestamp is no time");
+  if (!/^\d{1,12}$/.test(at)) {
+    throw new CallbackError("missing", "the webhook-timestamp header is not a time in seconds");
+  }
   const ms = Number(at) * 1000;
   const lateSeconds = Math.round((Date.now() - ms) / 1000);
-  // Written so that a tolerance that is no number tolerates nothing.
+  // False for a tolerance of NaN, which therefore tolerates nothing.
   if (Math.abs(lateSeconds) <= toleranceSeconds) return new Date(ms);
-  const how = lateSeconds > 0 ? `${lateSeconds} s ago` : `${-lateSeconds} s ahead of this clock`;
-  throw new CallbackError("old", `the callback was signed ${how}`);
+  const when = lateSeconds > 0 ? `${lateSeconds} s ago` : `${-lateSeconds} s ahead of this clock`;
+  throw new CallbackError("old", `the callback was signed ${when}`);
 }
 
 /** Compares in constant time, so that the time does not reveal how much matches. */

@@ -1,6 +1,6 @@
 /**
- * Delegating from within a handler: the children belong to the handler's delegation, its context and its trace, and
- * each is created once, even if the handler runs again. Limit: another text in a later run creates another child.
+ * Delegates from within a handler. A child belongs to the handler's delegation, context and trace, and is created once,
+ * even if the handler runs again. Limit: if its input differs in a later run, that run creates another child.
  */
 import type { DelegateInput } from "../schema/delegation.ts";
 import type { Lease } from "../schema/lease.ts";

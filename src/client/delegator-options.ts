@@ -1,4 +1,4 @@
-/** The options of a delegator's calls. Every `signal` ends its call with the signal's own reason. */
+/** The options of a delegator's calls. When a `signal` aborts, its call throws the signal's reason. */
 import type { Callback } from "../schema/callback.ts";
 import type { DelegateInput } from "../schema/delegation.ts";
 import type { EventType } from "../schema/event.ts";
@@ -18,9 +18,9 @@ export interface DelegateOptions {
    * returns at once.
    */
   readonly waitSeconds?: number | undefined;
-  /** The parent: a live delegation that you may see. */
+  /** The id of the parent, a live delegation that you may see. */
   readonly parentId?: string | undefined;
-  /** The endpoint that is called when it asks a question or ends. Check the calls with {@link verifyCallback}. */
+  /** The endpoint that is called when it asks a question or ends. Verify the calls with {@link verifyCallback}. */
   readonly callback?: Callback | undefined;
   /** No worker gets it before this instant. Set this or `delaySeconds`. */
   readonly notBefore?: Instant | undefined;
@@ -34,6 +34,10 @@ export interface DelegateOptions {
   readonly startWithinSeconds?: number | undefined;
   /** W3C trace context, passed to the agent. */
   readonly traceparent?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ControlOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -56,13 +60,13 @@ export interface WatchOptions {
 }
 
 export interface ListOptions {
-  /** How many one call fetches, 1 to 100. Default 20, because each may have megabytes. */
+  /** How many delegations one request fetches, 1 to 100. Default 20, because each may have megabytes. */
   readonly pageSize?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface CancelOptions {
-  /** `false`: its sub-delegations continue. */
+  /** Whether to cancel its children, too. Default true. */
   readonly cascade?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }

@@ -1,4 +1,4 @@
-/** Delegating: give work to an agent, wait for it, watch it, answer its questions, collect results, cancel it. */
+/** The delegator's side: delegate work, wait for it, watch it, answer its questions, collect results, cancel it. */
 import * as z from "zod";
 import type { MessageInput } from "../schema/a2a.ts";
 import { presenceSchema } from "../schema/agent.ts";
@@ -8,26 +8,14 @@ import {
   type DelegationFilter,
   delegationPageSchema,
   delegationSchema,
-  LIVE_STATES,
 } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
-import { pauseIfEarly, TimeLimit } from "../util/timing.ts";
+import { type Answer, type Answers, type DecideOptions, decide, sendAnswer } from "./answer.ts";
 import { type BatchInput, type BatchOptions, type BatchResult, delegateAll } from "./batch.ts";
-import {
-  type Answer,
-  type Answers,
-  type BulkFilter,
-  type BulkOptions,
-  type ControlOptions,
-  type DecideOptions,
-  decide,
-  inBulk,
-  post,
-  sendAnswer,
-  sendMessage,
-} from "./control.ts";
+import { type BulkFilter, type BulkOptions, changeMany } from "./bulk.ts";
 import {
   type CancelOptions,
+  type ControlOptions,
   type DelegateOptions,
   type EventFilter,
   type GetOptions,
@@ -36,30 +24,25 @@ import {
   type WatchOptions,
   withOptions,
 } from "./delegator-options.ts";
-import { type ErrandApiError, localError } from "./errors.ts";
 import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
 import { type Result, type ResultsOptions, readResults } from "./inbox.ts";
 import { randomKey } from "./random-key.ts";
 import { readEvents } from "./sse.ts";
 import { type Branch, readTree } from "./tree.ts";
+import { waitForResult } from "./wait.ts";
 
-/** An older broker does not send `scanned_to`. */
+/** Older brokers do not send `scanned_to`. */
 const pageSchema = delegationPageSchema.partial({ scanned_to: true });
 
 const delegatedSchema = delegationSchema.extend({ presence: presenceSchema.optional() });
-/** With the target's presence where the broker sends it, so that a caller sees that nobody is polling. */
+/** With the target's presence if the broker sends it, so that the caller sees when no worker is polling. */
 export type Delegated = z.infer<typeof delegatedSchema>;
 
 const cursorSchema = z.object({ cursor: z.string() });
 
-/** Below the idle cut of common proxies. */
-const HOLD_SECONDS = 25;
-/** How long an answer may be late before a wait gives up on it. */
-const GRACE_MS = 1000;
-
 /**
- * The caller's side of a broker. Every method throws {@link ErrandApiError} for what the broker refuses and for
- * an outage that outlasts `retryForMs`, and the reason of the `signal` when that aborts. Runs in browsers too.
+ * The delegator's side of a broker. Every method throws {@link ErrandApiError} when the broker refuses the call or is
+ * unavailable for longer than `retryForMs`, and the reason of the `signal` when that aborts. Runs in browsers, too.
  *
  * @example
  * ```ts
@@ -71,22 +54,22 @@ const GRACE_MS = 1000;
 export class Delegator {
   readonly #http: Http;
 
-  /** Opens no connection yet. Throws `invalid_url`. */
+  /** Sends no request yet. Throws `invalid_url`. */
   constructor(options: ConnectionOptions = {}) {
     this.#http = new Http(options);
   }
 
   /**
-   * Hands work to an agent: `target` and either `task` (text) or `message` (an A2A Message). It always carries an
-   * Idempotency-Key, and keeps it over its retries, so after a 503 or a cut connection the work is accepted once.
+   * Hands work to an agent: `target` and either `task` (text) or `message` (an A2A Message). All retries of a call have
+   * the same Idempotency-Key, so even after a 503 or a lost connection the work is accepted only once.
    *
    * Throws `agent_unknown`, `not_accepted`, `queue_full` (see `retryAfterMs`), `invalid_request` (see
-   * `details.issues`), `idempotency_conflict`. With `details.outcome` `"unknown"` it may have been accepted:
+   * `details.issues`), `idempotency_conflict`. If `details.outcome` is `"unknown"`, the work may have been accepted:
    * repeat the call with the same `idempotencyKey` to find out.
    */
   delegate(input: DelegateInput, options: DelegateOptions = {}): Promise<Delegated> {
     const { idempotencyKey = randomKey(), waitSeconds, traceparent, signal } = options;
-    return this.#http.persist(delegatedSchema, {
+    return this.#http.requestWithRetry(delegatedSchema, {
       method: "POST",
       path: "/v1/delegations",
       headers: {
@@ -102,16 +85,16 @@ export class Delegator {
 
   /**
    * Delegates many. Returns one result for each, in order: the `delegation`, or the `error` with which it was refused.
-   * Each has an idempotency key, so a retry accepts none of them twice. Throws only the signal's reason.
+   * Each has an idempotency key, so a retry delegates none of them twice. Throws only the signal's reason.
    */
   delegateMany(inputs: readonly BatchInput[], options: BatchOptions = {}): Promise<BatchResult[]> {
     return delegateAll(this.#http, inputs, options);
   }
 
-  /** The delegation as it stands. Throws `delegation_not_found`, also for one that is not yours to see. */
+  /** The delegation in its current state. Throws `delegation_not_found`, also for one that you may not see. */
   get(id: string, options: GetOptions = {}): Promise<Delegation> {
     const { waitSeconds = 0, signal } = options;
-    return this.#http.persist(delegationSchema, {
+    return this.#http.requestWithRetry(delegationSchema, {
       path: route`/v1/delegations/${id}`,
       query: { wait_seconds: waitSeconds > 0 ? seconds(waitSeconds) : undefined },
       signal,
@@ -120,34 +103,18 @@ export class Delegator {
   }
 
   /**
-   * The delegation once it is finished, however it ended (see `state` and `error`), or once it asks something
-   * (`interrupt`). Throws `wait_ran_out` after `timeoutSeconds`; the delegation goes on.
+   * Waits until the delegation is finished in any way (see `state` and `error`), or asks a question (`interrupt`).
+   * Throws `wait_ran_out` after `timeoutSeconds`; the delegation continues.
    */
-  async wait(id: string, options: WaitOptions = {}): Promise<Delegation> {
-    const { timeoutSeconds = Number.POSITIVE_INFINITY, signal } = options;
-    const endsAt = performance.now() + timeoutSeconds * 1000;
-    const limit = new TimeLimit(timeoutSeconds * 1000 + GRACE_MS, signal);
-    try {
-      for (;;) {
-        const askedAt = performance.now();
-        const holdSeconds = Math.min(HOLD_SECONDS, Math.max(0, (endsAt - askedAt) / 1000));
-        const delegation = await this.get(id, { waitSeconds: holdSeconds, signal: limit.signal });
-        if (delegation.state !== "submitted" && delegation.state !== "working") return delegation;
-        if (performance.now() >= endsAt) throw waitRanOut(id, timeoutSeconds, delegation.state);
-        await pauseIfEarly(askedAt, limit.signal);
-      }
-    } catch (error) {
-      throw limit.expired ? waitRanOut(id, timeoutSeconds) : error;
-    } finally {
-      limit.close();
-    }
+  wait(id: string, options: WaitOptions = {}): Promise<Delegation> {
+    return waitForResult(id, options, (getOptions) => this.get(id, getOptions));
   }
 
   /**
-   * Events as they happen; it reconnects by itself, skips nothing and yields nothing twice. One delegation (by
-   * its id): starts with a snapshot and ends after the terminal event. A filter (`{}` is everything you may see):
-   * starts now and continues until the signal aborts. With `after` it resumes after that event instead. A `RESET`
-   * means that earlier events are no longer kept.
+   * Events as they happen. It reconnects by itself, skips no event and yields none twice. With a delegation's id, it
+   * starts with a snapshot and ends after the terminal event. With a filter (`{}` is everything that you may see), it
+   * starts now and continues until the signal aborts. With `after`, it resumes after that event instead. A `RESET`
+   * event means that earlier events are no longer stored.
    *
    * @example
    * ```ts
@@ -163,14 +130,14 @@ export class Delegator {
     }
     const path = "/v1/events";
     const query = { ...what, types: what.types?.join(",") };
-    // Pin "now" first: a stream cut before its first event would otherwise start at a later now.
+    // Without a cursor, a stream that breaks before its first event would resume at a later time and skip events.
     const after = options.after ?? (await this.#now(path, query, signal));
     yield* readEvents(this.#http, { path, query, after, signal, ends: false });
   }
 
   /**
-   * Your inbox: what you delegated that finished or asks something, oldest first, each once as long as the loop
-   * lives, then whatever comes. Keep the `cursor` of what you handled, and after a crash nothing is missed.
+   * Your inbox: your delegations that finished or ask a question, oldest first. One loop yields each result once, and
+   * waits for more at the end. Store the `cursor` of each result that you handled, so that none is missed after a crash.
    *
    * @example
    * ```ts
@@ -191,17 +158,17 @@ export class Delegator {
     let cursor: string | undefined;
     do {
       const query = { ...filter, state, cursor, limit: pageSize };
-      const page = await this.#http.persist(pageSchema, { path: "/v1/delegations", query, signal });
+      const page = await this.#http.requestWithRetry(pageSchema, { path: "/v1/delegations", query, signal });
       yield* page.delegations;
       cursor = page.next_cursor ?? undefined;
     } while (cursor !== undefined);
   }
 
-  /** The delegation, canceled. A second cancel is no error; any other end throws `already_finished`. */
+  /** Cancels the delegation. A second cancel is no error; after any other end, it throws `already_finished`. */
   cancel(id: string, reason?: string, options: CancelOptions = {}): Promise<Delegation> {
     const { cascade, signal } = options;
     const body = { ...(reason !== undefined && { reason }), ...(cascade !== undefined && { cascade }) };
-    return post(this.#http, route`/v1/delegations/${id}/cancel`, body, signal);
+    return this.#post(route`/v1/delegations/${id}/cancel`, body, signal);
   }
 
   /**
@@ -209,16 +176,16 @@ export class Delegator {
    * and `delegation_not_found` once it is erased.
    */
   async delete(id: string, { signal }: ControlOptions = {}): Promise<void> {
-    await this.#http.persist(z.unknown(), { method: "DELETE", path: route`/v1/delegations/${id}`, signal });
+    await this.#http.requestWithRetry(z.unknown(), { method: "DELETE", path: route`/v1/delegations/${id}`, signal });
   }
 
   /**
-   * Answers what the delegation asks (`interrupt`); it goes back to its agent before new work. `interruptId` is the
-   * question's id, or null for the one that is open. Several requests are answered all at once:
-   * `{ answers: { host: "db1", token: { data } } }`. The same answer again is no error.
+   * Answers the delegation's question (`interrupt`); its agent then continues, before new work. `interruptId` is the
+   * question's id, or null for the open question. If the question has several requests, answer all of them:
+   * `{ answers: { host: "db1", token: { data } } }`. Repeating the same answer is no error.
    *
-   * Throws `interrupt_not_open` when that question, or any, is not open; `invalid_request` when the answer is not one
-   * to what was asked; `forbidden`.
+   * Throws `interrupt_not_open` if that question, or with null any question, is not open; `invalid_request` if the
+   * answer does not fit the question; `forbidden`.
    *
    * @example
    * ```ts
@@ -236,8 +203,8 @@ export class Delegator {
   }
 
   /**
-   * Answers the open question with `decision: "approve"`. Without an `interruptId` it must be a question for one thing:
-   * several throw `invalid_request`, none throws `interrupt_not_open`.
+   * Answers the open question with `decision: "approve"`. Throws `interrupt_not_open` if no question is open, and
+   * without an `interruptId` also `invalid_request` if the question has several requests.
    */
   approve(id: string, options: DecideOptions = {}): Promise<Delegation> {
     return decide(this.#http, id, "approve", options);
@@ -249,11 +216,14 @@ export class Delegator {
   }
 
   /**
-   * A follow-up while it waits or is worked at: its agent gets it at once. It has a `messageId`, so a retry sends it
-   * once. Throws `wrong_state` while it asks something, `already_finished`.
+   * Sends a follow-up to a delegation that is queued or in progress; a worker that has it gets the message at once.
+   * All retries have the same `messageId`, so it arrives once. Throws `wrong_state` while a question is open, and
+   * `already_finished`.
    */
   message(id: string, message: string | MessageInput, options: ControlOptions = {}): Promise<Delegation> {
-    return sendMessage(this.#http, id, message, options.signal);
+    const input: MessageInput = typeof message === "string" ? { parts: [{ text: message }] } : message;
+    const body = { message: { ...input, messageId: input.messageId ?? randomKey() } };
+    return this.#post(route`/v1/delegations/${id}/messages`, body, options.signal);
   }
 
   /**
@@ -261,21 +231,21 @@ export class Delegator {
    * Throws `wrong_state` for one that did not fail.
    */
   redrive(id: string, options: ControlOptions = {}): Promise<Delegation> {
-    return post(this.#http, route`/v1/delegations/${id}/redrive`, {}, options.signal);
+    return this.#post(route`/v1/delegations/${id}/redrive`, {}, options.signal);
   }
 
-  /** Redrives what failed of an agent, newest first, page by page as the loop asks; for the operator. */
+  /** Redrives an agent's failed delegations, newest first, page by page as the loop asks for them. Operator only. */
   redriveMany(filter: BulkFilter, options: BulkOptions = {}): AsyncGenerator<Delegation, void> {
-    return inBulk(this.#http, "redrive", filter, options);
+    return changeMany(this.#http, "redrive", filter, options);
   }
 
-  /** Cancels what is live of an agent, newest first, page by page as the loop asks; for the operator. */
+  /** Cancels an agent's live delegations, newest first, page by page as the loop asks for them. Operator only. */
   cancelMany(filter: Omit<BulkFilter, "error_code">, options: BulkOptions = {}) {
-    return inBulk(this.#http, "cancel", filter, options);
+    return changeMany(this.#http, "cancel", filter, options);
   }
 
   /**
-   * The delegation and what was delegated under it, level by level, parents before their children, oldest first.
+   * The delegation and everything delegated under it, level by level: parents before their children, oldest first.
    *
    * @example
    * ```ts
@@ -289,8 +259,13 @@ export class Delegator {
     yield* readTree(root, (filter) => this.list(filter, options));
   }
 
+  #post(path: string, body: object, signal?: AbortSignal): Promise<Delegation> {
+    return this.#http.requestWithRetry(delegationSchema, { method: "POST", path, body, signal });
+  }
+
+  /** A cursor at the current end of the events. */
   async #now(path: string, query: Record<string, string | undefined>, signal?: AbortSignal): Promise<string> {
-    const { cursor } = await this.#http.insist(cursorSchema, {
+    const { cursor } = await this.#http.requestUntilAvailable(cursorSchema, {
       path,
       query: { ...query, limit: 1 },
       signal,
@@ -299,12 +274,3 @@ export class Delegator {
   }
 }
 
-function waitRanOut(id: string, timeoutSeconds: number, state = LIVE_STATES.join(" or ")): ErrandApiError {
-  return localError({
-    code: "wait_ran_out",
-    category: "TIMEOUT",
-    detail: `${id} is not finished after ${timeoutSeconds} s (${state})`,
-    recovery: "It goes on; wait again, or cancel it.",
-    retryable: true,
-  });
-}

@@ -1,7 +1,7 @@
 /**
- * What a client reads from its environment: ERRAND_URL and ERRAND_TOKEN, and the names of host and process for a worker
- * id. It goes through `globalThis`, so that a browser's bundle needs no Node and finds nothing. Limit: these two variables
- * only; the broker's own settings are read in config.ts.
+ * Reads a client's environment: ERRAND_URL and ERRAND_TOKEN, and for a worker id the host name and process id. It uses
+ * only `globalThis`, so that it also loads in a browser, where all of these are absent. config.ts reads the broker's
+ * settings.
  */
 
 export interface Target {
@@ -17,31 +17,31 @@ interface Environment {
   readonly ERRAND_TOKEN?: string | undefined;
 }
 
-/** Typed as browsers see it: there may be no process, and one that a bundler put there may have no environment. */
-interface Surroundings {
+/** In browsers `process` may be missing; one that a bundler defines may have no `env`. */
+interface Runtime {
   readonly process?: {
     readonly env?: Environment;
     readonly pid?: number;
     getBuiltinModule?(id: "node:os"): { hostname(): string } | undefined;
   };
 }
-const surroundings: Surroundings = globalThis;
+const runtime: Runtime = globalThis;
 
-/** What is given wins; an empty variable counts as unset. */
+/** Options override the environment; an empty variable counts as unset. */
 export function locate(given: { url?: string | undefined; token?: string | undefined }): Target {
-  const env = surroundings.process?.env;
+  const env = runtime.process?.env;
   const envUrl = env?.ERRAND_URL || undefined;
   const url = given.url ?? envUrl ?? LOCAL_URL;
-  const isTheirs = envUrl === undefined || given.url === undefined || originOf(url) === originOf(envUrl);
-  // The environment's token is for the environment's broker, and goes to no other.
-  return { url, token: given.token ?? ((isTheirs && env?.ERRAND_TOKEN) || undefined) };
+  const isEnvBroker = envUrl === undefined || given.url === undefined || originOf(url) === originOf(envUrl);
+  // ERRAND_TOKEN belongs to the broker of ERRAND_URL and is sent to no other.
+  return { url, token: given.token ?? ((isEnvBroker && env?.ERRAND_TOKEN) || undefined) };
 }
 
 const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url);
 
 /** A new `worker_id`: host name, process id and a random part, so that no two workers share one. */
 export function newWorkerId(): string {
-  const { process } = surroundings;
+  const { process } = runtime;
   const host = process?.getBuiltinModule?.("node:os")?.hostname() ?? "client";
   const name = host.replace(/[^\x21-\x7e]/g, "_").slice(0, 100);
   const random = crypto.getRandomValues(new Uint32Array(1))[0]?.toString(36) ?? "";

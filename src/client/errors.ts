@@ -15,8 +15,8 @@ export interface LocalProblem {
 export class ErrandApiError extends Error {
   override readonly name = "ErrandApiError";
   /**
-   * Stable snake_case: one of the broker's (docs/errors.md), or the library's own `invalid_url`, `unreachable`,
-   * `connection_lost`, `no_answer`, `invalid_response`, `wait_ran_out`.
+   * Stable snake_case: one of the broker's codes (docs/errors.md), or one of the library's own: `invalid_url`,
+   * `not_a_broker`, `unreachable`, `connection_lost`, `no_answer`, `invalid_response`, `wait_ran_out`.
    */
   readonly code: string;
   readonly category: Category;
@@ -24,18 +24,18 @@ export class ErrandApiError extends Error {
   readonly status: number;
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;
-  /** What to do next, in a sentence. */
+  /** What to do next. */
   readonly recovery: string;
   /**
-   * For example `issues` (path and reason each), or `outcome`: `"unknown"` when the call may have had its effect,
-   * `"not_executed"` when it had none.
+   * For example `issues` (each with `path` and `reason`), or `outcome`: `"unknown"` if the call may have taken effect,
+   * `"not_executed"` if it did not.
    */
   readonly details: Record<string, unknown> | undefined;
   /** Identifies the request for the broker's operator. */
   readonly requestId: string | undefined;
   /** `Retry-After` in milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** The whole error answer (RFC 9457). */
+  /** The whole problem document (RFC 9457). */
   readonly problem: Problem;
 
   constructor(
@@ -75,21 +75,21 @@ export function localError(local: LocalProblem, cause?: unknown): ErrandApiError
   );
 }
 
-/** The broker cannot be reached for now: the same call may succeed later. */
-export function isAway(error: ErrandApiError): boolean {
+/** True if the broker is unavailable, so that the same call may succeed later. */
+export function isUnavailable(error: ErrandApiError): boolean {
   if (error.status === 0) return error.category === "TRANSPORT";
   return error.status >= 502 && error.status <= 504;
 }
 
-/** The second is the code of older brokers. */
+/** `quota_exceeded` is the code of older brokers. */
 const FULL: readonly string[] = ["limit_reached", "quota_exceeded"];
 
-/** The delegation accepts no more, now or later. A 429 for too many calls passes. */
+/** True if the delegation has reached a limit for good, unlike a 429 for too many calls. */
 export function isFull(error: unknown): boolean {
   return error instanceof ErrandApiError && FULL.includes(error.code);
 }
 
-/** The request itself is at fault: too large, or not what the schema allows. */
+/** True if the request itself is wrong: malformed, too large, or not allowed by the schema. */
 export function isInvalid(error: unknown): error is ErrandApiError {
   return error instanceof ErrandApiError && [400, 413, 422].includes(error.status);
 }

@@ -16,7 +16,7 @@ export function hashOf(text: string): string {
 export class Ordinals {
   readonly #counts = new Map<string, number>();
 
-  /** The text's hash, and how often it has come, this time included. */
+  /** The text's hash and a number, which counts the calls with this text from 1. */
   name(text: string): string {
     const hash = hashOf(text);
     const count = (this.#counts.get(hash) ?? 0) + 1;

@@ -1,14 +1,14 @@
 /**
- * HTTP to a broker: JSON, a bearer token, problem+json as ErrandApiError, retries while the broker is away.
- * Limit: one gateway URL; redirects are not followed, so that the token is sent to no other server.
+ * Sends requests to a broker: JSON, a bearer token, problem+json as ErrandApiError, retries while the broker is
+ * unavailable. Limit: one gateway URL; redirects are not followed, so that the token is sent to no other server.
  */
 import type * as z from "zod";
 import { problemSchema } from "../schema/errors.ts";
 import { wellFormedJson, withoutTrailingSlashes } from "../schema/text.ts";
 import { backoffMs, sleep, TimeLimit } from "../util/timing.ts";
 import { locate } from "./environment.ts";
-import { ErrandApiError, isAway, localError } from "./errors.ts";
-import { failed, invalidUrl, noAnswer, notOurs } from "./failures.ts";
+import { ErrandApiError, isUnavailable, localError } from "./errors.ts";
+import { connectionError, invalidUrl, noAnswer, unexpectedAnswer } from "./connection-errors.ts";
 import { parseLenient } from "./lenient.ts";
 
 /** How to reach a broker, for {@link Delegator}, {@link Agent} and {@link Admin} alike. */
@@ -26,15 +26,14 @@ export interface ConnectionOptions {
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /**
-   * How long a call is retried while the broker is away (no answer, a lost connection, 502 to 504), in milliseconds
-   * from its first failure. Only calls that are safe to repeat are retried. Default 30 000; 0 never retries. Streams,
-   * inboxes and agents wait out any outage.
+   * How long a call is retried while the broker is unavailable (no answer, a lost connection, 502 to 504), in
+   * milliseconds from its first failure. Only calls that are safe to repeat are retried. Default 30 000; 0 never retries.
+   * Streams, inboxes and agents retry without a limit.
    */
   readonly retryForMs?: number | undefined;
   /**
-   * Whether to throw `unreachable` at once when nothing answers at the URL and nothing ever did. Default true: the
-   * first call then reveals a wrong URL, or a broker that was not started. False retries as in an outage, for services
-   * that start in any order.
+   * Whether to throw at once while the broker was never reached. Default true: the first call then reveals a wrong URL,
+   * or a broker that is not running. False retries as in an outage, for services that start in any order.
    */
   readonly failFast?: boolean | undefined;
   /** Called before each retry, with the error and the delay in milliseconds. */
@@ -55,7 +54,7 @@ export interface Call {
   readonly timeoutMs?: number;
 }
 
-/** Without an answer for this long after `holdSeconds`, the connection is dead. */
+/** The connection counts as dead when an answer is this late, after `holdSeconds`. */
 const ANSWER_MS = 15_000;
 
 /** A path with escaped parts: route`/v1/agents/${name}`. */
@@ -67,14 +66,14 @@ export function route(fixed: TemplateStringsArray, ...parts: string[]): string {
         code: "invalid_request",
         category: "PROTOCOL",
         detail: `'${part}' cannot be part of a path`,
-        recovery: "Give the name or id of what you mean.",
+        recovery: "Pass a name or id.",
       });
     }
     return path + encodeURIComponent(part) + piece;
   });
 }
 
-/** Seconds for a query string: without an exponent. */
+/** Formats seconds for a query string, without an exponent. */
 export function seconds(value: number): string {
   return String(Number(value.toFixed(3)));
 }
@@ -105,66 +104,69 @@ export class Http {
       const parsed = parseLenient(schema, fromJson(text));
       if (parsed.ok) return parsed.value;
       const issue = parsed.error.issues[0];
-      throw notOurs(this.url, response.status, `${issue?.path.join(".") || "body"}: ${issue?.message}`);
+      const why = `${issue?.path.join(".") || "body"}: ${issue?.message}`;
+      throw unexpectedAnswer(this.url, response.status, why);
     } finally {
       limit.close();
     }
   }
 
   /**
-   * As {@link request}, but retries while the broker is away, so the call must be safe to repeat. Reads are also
-   * retried after a 429; other calls are not, because a delegator must decide what to do when its work is refused
-   * (`queue_full`).
+   * As {@link request}, but retries while the broker is unavailable, for `retryForMs` at most. The call must be safe to
+   * repeat. Reads are also retried after a 429; other calls are not, because a delegator must decide what to do when its
+   * work is refused (`queue_full`).
    */
-  async persist<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
+  async requestWithRetry<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
     let giveUpAt: number | undefined;
     for (let failures = 0; ; failures += 1) {
       try {
         return await this.request(schema, call);
       } catch (error) {
         const isRead = call.method === undefined || call.method === "GET";
-        if (!this.isPassing(error) || (error.status === 429 && !isRead)) throw error;
+        if (!this.isTemporary(error) || (error.status === 429 && !isRead)) throw error;
         const delayMs = backoffMs(failures, error.retryAfterMs);
         // The time counts from the first failure, because the gateway may have held the first call for long.
         giveUpAt ??= performance.now() + (this.#options.retryForMs ?? 30_000);
         if (performance.now() + delayMs > giveUpAt) throw error;
-        await this.#rest(error, delayMs, call.signal);
+        await this.#waitToRetry(error, delayMs, call.signal);
       }
     }
   }
 
-  /** As {@link request}, but waits out an outage and a 429. */
-  async insist<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
+  /** As {@link request}, but retries an outage and a 429 without a limit. */
+  async requestUntilAvailable<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
     for (let failures = 0; ; failures += 1) {
       try {
         return await this.request(schema, call);
       } catch (error) {
-        if (!this.isPassing(error)) throw error;
-        await this.#rest(error, backoffMs(failures, error.retryAfterMs), call.signal);
+        if (!this.isTemporary(error)) throw error;
+        await this.#waitToRetry(error, backoffMs(failures, error.retryAfterMs), call.signal);
       }
     }
   }
 
-  async #rest(error: ErrandApiError, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  async #waitToRetry(
+    error: ErrandApiError,
+    delayMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     this.onRetry?.(error, delayMs);
     await sleep(delayMs, signal);
   }
 
-  /** True for errors that pass: an outage, or a rate limit. */
-  isPassing(error: unknown): error is ErrandApiError {
-    if (!(error instanceof ErrandApiError) || this.isHopeless(error)) return false;
-    return isAway(error) || error.status === 429;
+  /** True if a retry may succeed: for an outage or a rate limit, unless {@link failsFast} applies. */
+  isTemporary(error: unknown): error is ErrandApiError {
+    if (!(error instanceof ErrandApiError) || this.failsFast(error)) return false;
+    return isUnavailable(error) || error.status === 429;
   }
 
-  /**
-   * True if nothing answers at the URL and nothing ever did. A person at a keyboard prefers an error to a silent wait.
-   */
-  isHopeless(error: ErrandApiError): boolean {
-    const nobody = error.code === "unreachable" || error.code === "no_answer";
-    return this.#options.failFast !== false && !this.#everReached && nobody;
+  /** True if the broker was never reached: the URL is probably wrong, so an error is better than a silent retry. */
+  failsFast(error: ErrandApiError): boolean {
+    const isUnreached = error.code === "unreachable" || error.code === "no_answer";
+    return this.#options.failFast !== false && !this.#everReached && isUnreached;
   }
 
-  /** Returns the response as soon as its head has arrived; throws refusals. The limit also bounds the body. */
+  /** Returns the response as soon as its headers have arrived; throws refusals. The limit also bounds the body. */
   async open(call: Call, limit: TimeLimit): Promise<Response> {
     const url = new URL(this.url + call.path);
     for (const [key, value] of Object.entries(call.query ?? {})) {
@@ -190,41 +192,44 @@ export class Http {
     if (response.ok) return response;
     const text = await this.#reading(limit, () => response.text());
     const problem = problemSchema.safeParse(fromJson(text));
-    if (!problem.success) throw notOurs(this.url, response.status, "no problem document");
+    if (!problem.success) {
+      throw unexpectedAnswer(this.url, response.status, "the body is not a problem document");
+    }
     throw new ErrandApiError(problem.data, {
       retryAfterMs: retryAfterMs(response.headers),
       hint: this.#hintFor(problem.data.code),
     });
   }
 
-  /** The recovery in terms of the library, for errors that beginners get and whose own recovery speaks of HTTP. */
+  /** A recovery in terms of the library, for common errors whose own recovery is in terms of HTTP. */
   #hintFor(code: string): string | undefined {
     if (code === "unauthenticated" && this.#token === undefined) {
-      return "Pass { token }, or set ERRAND_TOKEN (it goes to the broker of ERRAND_URL alone).";
+      return "Pass { token }, or set ERRAND_TOKEN, which is sent only to the broker of ERRAND_URL.";
     }
-    if (code === "agent_unknown") return "'errand agent put' makes one, or new Admin().putAgent(name).";
+    if (code === "agent_unknown") return "Create it with 'errand agent put' or new Admin().putAgent(name).";
     return undefined;
   }
 
-  /** Turns what a network read throws into an ErrandApiError; the caller's own abort passes unchanged. */
+  /** Runs a network read and throws its failure as {@link toError} converts it. */
   async #reading<T>(limit: TimeLimit, read: () => Promise<T>): Promise<T> {
     try {
       return await read();
     } catch (error) {
-      throw this.lost(error, limit);
+      throw this.toError(error, limit);
     }
   }
 
-  lost(error: unknown, limit: TimeLimit): unknown {
+  /** Converts an error of a network read to an ErrandApiError; for an abort by the caller, to the signal's reason. */
+  toError(error: unknown, limit: TimeLimit): unknown {
     if (limit.expired) return noAnswer(this.url);
     if (limit.signal.aborted) return limit.signal.reason;
-    const failure = failed(this.url, error, this.#everReached);
+    const failure = connectionError(this.url, error, this.#everReached);
     this.#everReached ||= failure.code !== "unreachable";
     return failure;
   }
 }
 
-/** Repairs half characters in agents' calls, because a refusal would lose finished work. */
+/** Replaces lone surrogates in agents' calls, because a refusal would lose finished work. */
 function toJson({ path, body }: Call): string {
   const json = JSON.stringify(body);
   return path.startsWith("/v1/leases/") ? wellFormedJson(json) : json;

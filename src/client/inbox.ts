@@ -1,8 +1,7 @@
 /**
- * A caller's inbox as an async iterator: its delegations that finished or ask a question, after a cursor.
+ * A delegator's inbox as an async iterator: its delegations that finished or ask a question, after a cursor.
  * Limit: at least once; a result that was handled comes again unless its cursor was stored.
  */
-
 import { type Delegation, resultPageSchema } from "../schema/delegation.ts";
 import { BoundedMap } from "../util/bounded.ts";
 import { pauseIfEarly } from "../util/timing.ts";
@@ -26,14 +25,15 @@ export interface ResultsOptions {
 
 /** Below the idle timeout of common proxies. */
 const HOLD_SECONDS = 25;
-/** A page of whole delegations, each up to 3 MiB. */
-const LIMIT = 20;
+/** How many delegations one request fetches; each may have up to 3 MiB. */
+const PAGE = 20;
 /**
- * How many of the last delegations are remembered. One that asked a question and then finished is in the inbox twice.
+ * How many of the last delegations are remembered, to skip repeats: one that asked a question and then finished is in
+ * the inbox twice.
  */
 const REMEMBERED = 1024;
 
-/** Waits out an outage, until the signal aborts (throws its reason). Throws errors that a retry cannot fix. */
+/** Retries during an outage. Throws the signal's reason when it aborts, and errors that a retry cannot fix. */
 export async function* readResults(http: Http, options: ResultsOptions): AsyncGenerator<Result, void> {
   const { after = "0", follow = true, signal } = options;
   const shown = new BoundedMap<string, number>(REMEMBERED);
@@ -41,8 +41,8 @@ export async function* readResults(http: Http, options: ResultsOptions): AsyncGe
   let cursor = after;
   for (;;) {
     const askedAt = performance.now();
-    const query = { after: cursor, wait_seconds: seconds(holdSeconds), limit: LIMIT };
-    const page = await http.insist(resultPageSchema, { path: "/v1/results", query, signal, holdSeconds });
+    const query = { after: cursor, wait_seconds: seconds(holdSeconds), limit: PAGE };
+    const page = await http.requestUntilAvailable(resultPageSchema, { path: "/v1/results", query, signal, holdSeconds });
     const fresh = page.results.filter((delegation) => isFresh(shown, delegation));
     for (const [index, delegation] of fresh.entries()) {
       // A page has one cursor, at its end: a reader that stops before it gets the page again.
@@ -56,7 +56,7 @@ export async function* readResults(http: Http, options: ResultsOptions): AsyncGe
 }
 
 function isFresh(shown: Map<string, number>, { id, state, version }: Delegation): boolean {
-  // It asked a question, which was answered since; the result comes later.
+  // Its question has been answered since; the result comes later.
   if (state === "submitted" || state === "working") return false;
   if (shown.get(id) === version) return false;
   shown.set(id, version);

@@ -1,40 +1,40 @@
-/** How an agent rides out an outage of the broker: it backs off, and reports the start and the end of the outage once. */
+/** Backs off during an outage of the broker, and reports the start and the end of the outage once each. */
 
 import { backoffMs, sleep } from "../util/timing.ts";
 import { ErrandApiError } from "./errors.ts";
 import type { Http } from "./http.ts";
 
 export type OutageEvent =
-  /** The broker cannot be reached, or refuses for now. Work in hand continues; the next try is after `delayMs`. */
+  /** The broker is unavailable or overloaded. Work in progress continues; the next retry is after `delayMs`. */
   | { readonly type: "retrying"; readonly error: ErrandApiError; readonly delayMs: number }
   | { readonly type: "recovered" };
 
 export class Outage {
   readonly #report: (event: OutageEvent) => void;
   readonly #http: Http;
-  #away = false;
+  #isOut = false;
 
   constructor(http: Http, report: (event: OutageEvent) => void) {
     this.#http = http;
     this.#report = report;
   }
 
-  /** Waits before the next try. Throws `error` when a retry would be refused again. */
+  /** Waits before the next retry. Throws `error` if a retry would be refused again. */
   async backOff(error: unknown, failures: number, signal: AbortSignal): Promise<void> {
-    if (!(error instanceof ErrandApiError) || isFinal(error) || this.#http.isHopeless(error)) throw error;
+    if (!(error instanceof ErrandApiError) || isFinal(error) || this.#http.failsFast(error)) throw error;
     const delayMs = backoffMs(failures, error.retryAfterMs);
-    if (!this.#away) this.#report({ type: "retrying", error, delayMs });
-    this.#away = true;
+    if (!this.#isOut) this.#report({ type: "retrying", error, delayMs });
+    this.#isOut = true;
     await sleep(delayMs, signal).catch(() => undefined);
   }
 
   over(): void {
-    if (this.#away) this.#report({ type: "recovered" });
-    this.#away = false;
+    if (this.#isOut) this.#report({ type: "recovered" });
+    this.#isOut = false;
   }
 }
 
-/** 408, 429 and 5xx pass with time; other refusals do not. */
+/** 408, 429 and 5xx are temporary, unless the URL is not a broker's; other refusals are final. */
 function isFinal({ status, category }: ErrandApiError): boolean {
   if (status === 408 || status === 429) return false;
   return status >= 500 || status === 0 ? category === "CONFIG" : true;

@@ -1,13 +1,12 @@
 /**
- * Reads one page at a time: delegations by filter, the caller's inbox, events. For callers that store cursors
- * themselves; pass the cursor of a page to get the next one.
+ * Reads single pages of a list, an inbox or events, for callers that store cursors themselves. The cursor of a page
+ * selects the next one.
  */
 import { z } from "zod";
 import { type DelegationFilter, delegationSchema } from "../schema/delegation.ts";
 import { eventPageSchema, type StreamEvent } from "../schema/event.ts";
 import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
 
-/** One of the first four is the index; the others filter within it. */
 export interface ListQuery extends DelegationFilter {
   /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
@@ -18,7 +17,7 @@ export interface ListQuery extends DelegationFilter {
 export interface ResultsQuery {
   /** `cursor` of the previous page; default: the beginning. */
   readonly after?: string | undefined;
-  /** How long an empty page may wait for its first result; at most 60. */
+  /** How long to wait for a first result, in seconds; at most 60. Default 0. */
   readonly waitSeconds?: number | undefined;
   /** 1 to 1000; default 100. */
   readonly limit?: number | undefined;
@@ -46,12 +45,12 @@ export class Pages {
   /** The delegations that the caller may see, newest first. A page may be short or empty and still have a next one. */
   list(query: ListQuery, signal?: AbortSignal): Promise<z.infer<typeof listSchema>> {
     const state = typeof query.state === "object" ? query.state.join(",") : query.state;
-    return this.#http.persist(listSchema, { path: "/v1/delegations", query: { ...query, state }, signal });
+    return this.#http.requestWithRetry(listSchema, { path: "/v1/delegations", query: { ...query, state }, signal });
   }
 
-  /** The caller's delegations that finished or asked a question after the cursor, oldest first. */
+  /** The delegator's own delegations that finished or asked a question after the cursor, oldest first. */
   results({ after, waitSeconds = 0, limit }: ResultsQuery, signal?: AbortSignal): Promise<ResultsPage> {
-    return this.#http.persist(resultsSchema, {
+    return this.#http.requestWithRetry(resultsSchema, {
       path: "/v1/results",
       query: { after, limit, wait_seconds: waitSeconds > 0 ? seconds(waitSeconds) : undefined },
       signal,
@@ -63,6 +62,6 @@ export class Pages {
   async events(id: string, limit: number, signal?: AbortSignal): Promise<StreamEvent[]> {
     const path = route`/v1/delegations/${id}/events`;
     const query = { after: "0", limit };
-    return (await this.#http.persist(eventPageSchema, { path, query, signal })).events;
+    return (await this.#http.requestWithRetry(eventPageSchema, { path, query, signal })).events;
   }
 }

@@ -11,10 +11,10 @@ type Kind = Pick<ReplyError, "category" | "retryable">;
 const AUTH: Kind = { category: "AUTH", retryable: false };
 const TRANSPORT: Kind = { category: "TRANSPORT", retryable: true };
 const TIMEOUT: Kind = { category: "TIMEOUT", retryable: true };
-const PASSING: Kind = { category: "UPSTREAM", retryable: true };
-const LASTING: Kind = { category: "UPSTREAM", retryable: false };
+const TEMPORARY: Kind = { category: "UPSTREAM", retryable: true };
+const PERMANENT: Kind = { category: "UPSTREAM", retryable: false };
 
-/** The names of their error classes; a base class is enough. */
+/** Each provider, and the names of its SDK's error classes; a base class is enough. */
 const PROVIDERS = [
   ["openai", /^OpenAIError$/],
   ["anthropic", /^AnthropicError$/],
@@ -23,11 +23,11 @@ const PROVIDERS = [
 
 const GOOGLE_STATUS: Readonly<Record<string, Kind>> = {
   UNAUTHENTICATED: AUTH,
-  RESOURCE_EXHAUSTED: PASSING,
-  INTERNAL: PASSING,
-  UNAVAILABLE: PASSING,
+  RESOURCE_EXHAUSTED: TEMPORARY,
+  INTERNAL: TEMPORARY,
+  UNAVAILABLE: TEMPORARY,
   DEADLINE_EXCEEDED: TIMEOUT,
-  INVALID_ARGUMENT: LASTING,
+  INVALID_ARGUMENT: PERMANENT,
 };
 
 /** The names of the error and of its base classes. */
@@ -41,7 +41,7 @@ function classNames(error: Error): string[] {
 
 const genaiSchema = z.looseObject({ error: z.looseObject({ code: z.number(), status: z.string() }) });
 
-/** Other SDKs have an `ApiError` too; the message of @google/genai's contains the JSON of Google's error. */
+/** Several SDKs have an `ApiError`; the message of that of @google/genai contains the JSON of Google's error. */
 function genaiStatus({ name, message }: Error): string | undefined {
   if (name !== "ApiError") return undefined;
   try {
@@ -61,11 +61,11 @@ function kindOf(names: readonly string[], statuses: readonly unknown[], message:
   if (status !== undefined) {
     if (status === 401) return AUTH;
     if (status === 408) return TIMEOUT;
-    return status === 429 || status >= 500 ? PASSING : LASTING;
+    return status === 429 || status >= 500 ? TEMPORARY : PERMANENT;
   }
-  if (word !== undefined) return LASTING;
+  if (word !== undefined) return PERMANENT;
   if (/timed? ?out|deadline exceeded/i.test(message)) return TIMEOUT;
-  return /fetch failed|error fetching|network|ECONN|ENOTFOUND/i.test(message) ? TRANSPORT : LASTING;
+  return /fetch failed|error fetching|network|ECONN|ENOTFOUND/i.test(message) ? TRANSPORT : PERMANENT;
 }
 
 export function providerError(error: unknown): (Required<Kind> & { readonly provider: string }) | null {

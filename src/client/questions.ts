@@ -1,11 +1,9 @@
-/**
- * The questions of a handler and their answers: their types, and their form on the wire. asker.ts sends them.
- */
+/** The types of a handler's questions and their answers, and their form on the wire. asker.ts sends them. */
 import { type Message, type MessageInput, textOf } from "../schema/a2a.ts";
 import type { InterruptInput } from "../schema/interrupt.ts";
 import type { Ordinals } from "./hash.ts";
 
-/** One request of a question. All members are optional: without a text the question is still asked. */
+/** One request of a question. All members are optional; a question may have no text. */
 export interface Question {
   /** The text; either this or `message`. */
   readonly text?: string | undefined;
@@ -55,8 +53,8 @@ export interface Answered {
 /** The answers to several requests, in the order in which they were asked. */
 export type AnsweredAll<Q extends readonly unknown[]> = { readonly [Place in keyof Q]: Answered };
 
-/** What a handler returns to ask a question; {@link Work.question} creates it. */
-export class Asking {
+/** A handler returns this to ask a question; {@link Work.question} creates it. */
+export class QuestionOutcome {
   readonly kind: "input" | "auth";
   readonly #interrupt: InterruptInput;
 
@@ -66,12 +64,12 @@ export class Asking {
   }
 
   /** The body that is sent to the broker. */
-  static interruptOf(asking: Asking): InterruptInput {
+  static interruptOf(asking: QuestionOutcome): InterruptInput {
     return asking.#interrupt;
   }
 }
 
-/** `ordinals` gives each request without an id one that a later run derives again. */
+/** `ordinals` derives ids for requests without one; a later run derives the same ids. */
 export function toInterrupt(
   asked: readonly (string | Question)[],
   { kind = "input", expiresInSeconds }: AskOptions,
@@ -79,8 +77,8 @@ export function toInterrupt(
 ): InterruptInput {
   const requests = asked.map((one) => {
     const { text, message, requestId, options, schema } = typeof one === "string" ? { text: one } : one;
-    const words = () => JSON.stringify([kind, message?.parts ?? text ?? ""]);
-    const request_id = requestId ?? message?.messageId ?? (ordinals && `ask_${ordinals.name(words())}`);
+    const content = () => JSON.stringify([kind, message?.parts ?? text ?? ""]);
+    const request_id = requestId ?? message?.messageId ?? (ordinals && `ask_${ordinals.name(content())}`);
     return {
       ...(request_id !== undefined && { request_id }),
       ...(text !== undefined && { text }),
@@ -97,8 +95,8 @@ export function toInterrupt(
 }
 
 export function toAnswered(interruptId: string, requestId: string, message: Message): Answered {
-  const { decision: said, by, at, redacted } = message.metadata ?? {};
-  const decision = said === "approve" || said === "deny" ? said : undefined;
+  const { decision: given, by, at, redacted } = message.metadata ?? {};
+  const decision = given === "approve" || given === "deny" ? given : undefined;
   const data = message.parts.findLast((part) => "data" in part)?.data;
   return {
     requestId,

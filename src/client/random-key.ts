@@ -1,4 +1,4 @@
-/** Random keys of 128 bits. Not by `randomUUID`, which is missing in pages without https. */
+/** Random keys of 128 bits. `randomUUID` is not used, because pages without https lack it. */
 
 export function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -30,7 +30,7 @@ export interface EventsOptions {
   readonly ends: boolean;
 }
 
-/** A connection that lasted this long was a good one, even without an event. */
+/** A connection that lasted this long resets the backoff, even without an event. */
 const GOOD_MS = 5000;
 /** The broker sends a comment every 15 s; after three missed ones the connection is dead. */
 const SILENCE_MS = 45_000;
@@ -39,7 +39,7 @@ const MAX_FRAME_CHARS = 16 * 1024 * 1024;
 /** How many of the last events are remembered, to drop those that the broker repeats after a reconnect. */
 const REMEMBERED = 1024;
 
-/** Waits out an outage, until the signal aborts (throws its reason). Throws errors that a retry cannot fix. */
+/** Retries during an outage. Throws the signal's reason when it aborts, and errors that a retry cannot fix. */
 export async function* readEvents(http: Http, options: EventsOptions): AsyncGenerator<StreamEvent, void> {
   const seen = new BoundedSet<string>(REMEMBERED);
   let cursor = options.after;
@@ -59,7 +59,7 @@ export async function* readEvents(http: Http, options: EventsOptions): AsyncGene
       }
     } catch (error) {
       if (error === ENDED) return;
-      if (!http.isPassing(error)) throw error;
+      if (!http.isTemporary(error)) throw error;
       failure = error;
     } finally {
       limit.close();
@@ -97,10 +97,10 @@ async function* frames(
   if (!reader) return;
   try {
     for (;;) {
-      // Silence is the time that the broker takes, without the time that the consumer takes.
+      // Only the wait for the broker counts as silence, not the time that the consumer takes.
       limit.restart(SILENCE_MS);
       const chunk = await reader.read().catch((error: unknown) => {
-        throw http.lost(error, limit);
+        throw http.toError(error, limit);
       });
       limit.restart(Number.POSITIVE_INFINITY);
       if (chunk.done) return;
@@ -148,7 +148,7 @@ function unreadable(why: string): ErrandApiError {
   });
 }
 
-/** By delegation and seq, not by id: ids of several shards may coincide. */
+/** Compares delegation and seq, because events of different shards may have the same id. */
 function isRepeat(seen: Set<string>, event: StreamEvent): boolean {
   if (event.type === "DELEGATION_SNAPSHOT" || event.type === "RESET") return false;
   const key = `${event.delegation_id}/${event.seq}`;

@@ -1,5 +1,4 @@
 /** The types of a handler: its work, its results, and the agent's events. */
-
 import type { LostReason } from "../lease-holder/lost.ts";
 import type { Artifact, Message } from "../schema/a2a.ts";
 import type { DelegateInput, Delegation, Progress } from "../schema/delegation.ts";
@@ -9,17 +8,17 @@ import type { ChunkOptions } from "./artifacts.ts";
 import type { Delegated, Delegator } from "./delegator.ts";
 import type { DelegateOptions } from "./delegator-options.ts";
 import type { OutageEvent } from "./outage.ts";
-import type { Answered, Asking, AskOptions, Question } from "./questions.ts";
+import type { Answered, QuestionOutcome, AskOptions, Question } from "./questions.ts";
 
 /** One attempt at one delegation. */
 export interface Work {
-  /** The delegation when the lease was granted. */
+  /** The delegation as it was when the lease was granted. */
   readonly delegation: Delegation;
   /** The text parts of the task, joined by newlines. */
   readonly text: string;
-  /** The message to act on now: the task, or the newest answer to what was asked. */
+  /** The message to act on now: the task, or the newest answer. */
   readonly message: Message;
-  /** From 1. Above 1, an earlier worker may have done part of the work. */
+  /** Counts from 1. Above 1, an earlier worker may have done part of the work. */
   readonly attempt: number;
   readonly leaseId: string;
   /** An A2A JSON-RPC SendMessage request, ready to be sent to an A2A server. */
@@ -27,26 +26,26 @@ export interface Work {
   /** The delegator's W3C trace context, for the handler's own calls. */
   readonly traceparent: string | undefined;
   /**
-   * Aborts when the work must stop: the lease was lost ({@link LeaseLostError}, its `reason` `canceled` when the
-   * delegation was), a question was raised ({@link ParkedError}), or the agent is stopping
-   * ({@link AgentStoppingError}). Nothing that a handler returns after that is sent.
+   * Aborts when the work must stop. Its reason is a {@link LeaseLostError} if the lease was lost (with the `reason`
+   * `canceled` if the delegation was canceled), a {@link ParkedError} if a question was asked, or an
+   * {@link AgentStoppingError} if the agent is stopping. A result that the handler returns after that is not sent.
    */
   readonly signal: AbortSignal;
   /** Follow-ups, questions and answers up to this lease, oldest first. */
   readonly history: readonly Message[];
   /** The answers so far, by request id, newest last. */
   readonly answers: ReadonlyMap<string, Answered>;
-  /** The newest of them. */
+  /** The newest answer. */
   readonly answer: Answered | undefined;
   /**
-   * What an earlier run saved with {@link Work.saveCheckpoint}, however that run ended: its process died, it released
-   * the work, it failed and is retried, it asked a question.
+   * The last checkpoint that an earlier run saved with {@link Work.saveCheckpoint}. It is kept however that run ended:
+   * with a question, a release, a retryable failure or the death of its process.
    */
   readonly checkpoint: Checkpoint | undefined;
   /**
-   * Saves a small JSON object (up to 4 KiB) with the delegation for the next run; it replaces the one before, and null
-   * removes it. Resolves when the broker has it. Throws {@link LeaseLostError}, or an {@link ErrandApiError} when it is
-   * too large.
+   * Saves a small JSON object (up to 4 KiB) with the delegation for the next run. It replaces the checkpoint before it;
+   * null removes that. Resolves when the broker has stored it. Throws {@link LeaseLostError}, or an
+   * {@link ErrandApiError} if it is too large.
    *
    * @example
    * ```ts
@@ -56,15 +55,15 @@ export interface Work {
    */
   saveCheckpoint(checkpoint: Checkpoint | null): Promise<void>;
   /**
-   * Publishes the progress. Never waits and never fails: at most two a second are sent; of those in between, the
-   * latest.
+   * Reports the progress. Never waits and never fails: at most two reports a second are sent; of those in between, only
+   * the latest.
    */
   progress(progress: Progress | string): void;
   /**
    * Sends a piece of output before the reply; it is streamed to watchers and stored with the delegation. Chunks arrive
-   * in order and once each, even across broken connections; the reply waits for them. Resolves
-   * when the broker has it. Throws {@link LeaseLostError}, or an {@link ErrandApiError}: `payload_too_large`
-   * beyond 1 MiB a chunk or 3 MiB a delegation, `limit_reached` when the delegation has too many events.
+   * in order and once each, even across broken connections, and before the reply. Resolves when the broker has stored
+   * the chunk. Throws {@link LeaseLostError}, or an {@link ErrandApiError}: `payload_too_large` beyond 1 MiB per chunk
+   * or 3 MiB per delegation, `limit_reached` if the delegation has too many events.
    *
    * @example
    * ```ts
@@ -73,10 +72,10 @@ export interface Work {
    */
   artifact(artifact: Artifact, options?: ChunkOptions): Promise<void>;
   /**
-   * Returns the answer to a question, if there is one; otherwise this run ends here. The delegation is parked, `ask`
-   * throws {@link ParkedError} (do not catch it; `finally` blocks run), and the answer starts the handler again from
-   * the top, in any worker of the agent. There the same `ask` returns the answer at once. Code before an `ask`
-   * therefore runs again for each answer: keep it free of effects that must not be repeated.
+   * Returns the answer to a question, if there is one. Otherwise this run ends here: the delegation is parked, and `ask`
+   * throws {@link ParkedError} (do not catch it; `finally` blocks run). The answer starts the handler again from the
+   * top, in any worker of the agent, and there the same `ask` returns the answer at once. Code before an `ask` therefore
+   * runs again for each answer: keep it free of effects that must not be repeated.
    *
    * @example
    * ```ts
@@ -95,24 +94,25 @@ export interface Work {
   ): Promise<{ readonly [Place in keyof Q]: Answered }>;
   /**
    * Return this from a handler to ask a question, instead of `ask`: the next run finds the answer in `answer` and
-   * `answers`. Each call is a new question, unless it has a `requestId`; repeating one that is answered fails the work.
+   * `answers`. Each call is a new question, unless it has a `requestId`. Asking an answered question again fails the
+   * work.
    *
    * @example
    * ```ts
    * if (!work.answer) return work.question("Which branch?");
    * ```
    */
-  question(asked: string | Question | readonly (string | Question)[], options?: AskOptions): Asking;
+  question(asked: string | Question | readonly (string | Question)[], options?: AskOptions): QuestionOutcome;
   /**
-   * Return this from a handler to give the work back unfinished, without spending an attempt: the next worker gets it
-   * after `delaySeconds` (default 0), before new work. After ten releases the agent's backoff delays it too.
+   * Return this from a handler to return the work unfinished, which costs no attempt. The next worker gets it after
+   * `delaySeconds` (default 0), before new work. After ten releases, the agent's backoff delays it, too.
    */
-  release(options?: ReleaseOptions): Leaving;
+  release(options?: ReleaseOptions): ReleaseOrCancel;
   /** Return this from a handler to end the delegation as `canceled` by the agent, with an optional text. */
-  cancel(text?: string): Leaving;
+  cancel(text?: string): ReleaseOrCancel;
   /**
-   * Follow-ups as they arrive, within milliseconds, from the delegation's first: a run that starts over gets all of
-   * them again. Ends with the run.
+   * All follow-ups of the delegation, from the first, each within milliseconds of its arrival. A run that starts over
+   * gets all of them again. The iterator ends with the run.
    *
    * @example
    * ```ts
@@ -121,15 +121,15 @@ export interface Work {
    */
   readonly messages: AsyncIterable<Message>;
   /**
-   * Calls back for each of {@link Work.messages}; for those that already arrived, before it returns. Returns a function
-   * that unsubscribes. An error that the listener throws aborts the signal and fails the work.
+   * Calls the listener for each of {@link Work.messages}; for those that have already arrived, before it returns. Returns
+   * a function that unsubscribes. An error that the listener throws aborts the signal and fails the work.
    */
   onMessage(listener: (message: Message) => unknown): () => void;
   /**
-   * Delegates a part of the work: as its child (`parent_id`, so a cancel reaches it), in its conversation and its
-   * trace, with the agent's own token. The same input in a later run finds the same delegation for as long as it is
-   * kept; set an `idempotencyKey` to delegate it again. Throws `delegation_loop` when the target is this agent or an
-   * ancestor's.
+   * Delegates a part of the work as a child (`parent_id`), in the same conversation and trace, with the agent's own
+   * token. A cancel of the work also cancels the child. The same input in a later run returns the same child for as long
+   * as its record is kept; set an `idempotencyKey` to delegate it again. Throws `delegation_loop` if the target is this
+   * agent or one that works on an ancestor.
    *
    * @example
    * ```ts
@@ -138,11 +138,11 @@ export interface Work {
    * ```
    */
   delegate(input: DelegateInput, options?: DelegateOptions): Promise<Delegated>;
-  /** A delegator with the agent's own token, to wait for, answer or cancel what was delegated. */
+  /** A delegator with the agent's own token, to wait for, answer or cancel children. */
   readonly delegator: Delegator;
 }
 
-/** How a delegation ends: `state`, and `text` or `message`, `artifacts`, or an `error` with its own code. */
+/** The end of a delegation: its `state`, with `text` or `message`, `artifacts`, or an `error` with its own code. */
 export type Reply = Omit<ReplyInput, "next">;
 
 export interface ReleaseOptions {
@@ -152,8 +152,8 @@ export interface ReleaseOptions {
   readonly reason?: string | undefined;
 }
 
-/** What a handler returns to end its run without a reply; made by {@link Work.release} and {@link Work.cancel}. */
-export class Leaving {
+/** A handler returns this to end its run without a reply; {@link Work.release} and {@link Work.cancel} create it. */
+export class ReleaseOrCancel {
   readonly kind: "release" | "cancel";
   readonly delaySeconds: number | undefined;
   readonly reason: string | undefined;
@@ -166,10 +166,10 @@ export class Leaving {
 }
 
 /**
- * What a handler returns: the reply's text, the whole reply, undefined for an empty completed reply, a question, a
+ * The result of a handler: the reply's text, the whole reply, undefined for an empty completed reply, a question, a
  * release or a cancel.
  */
-export type Outcome = string | Reply | Asking | Leaving | undefined;
+export type Outcome = string | Reply | QuestionOutcome | ReleaseOrCancel | undefined;
 
 /**
  * Does one delegation's work. An error that it throws fails the delegation with the error's message and the code
@@ -178,7 +178,7 @@ export type Outcome = string | Reply | Asking | Leaving | undefined;
  */
 export type Handler = (work: Work) => Promise<Outcome> | Outcome;
 
-/** The reason of a handler's signal when the agent stops: the lease goes back without spending an attempt. */
+/** The reason of a handler's signal when the agent stops: the lease is released, which costs no attempt. */
 export class AgentStoppingError extends Error {
   override readonly name = "AgentStoppingError";
 }
@@ -190,17 +190,17 @@ export type AgentEvent =
       readonly type: "replied";
       readonly work: Work;
       readonly reply: Reply;
-      /** Where the delegation stands now: `submitted` when a retryable failure went back to the queue. */
+      /** The delegation's state now: `submitted` if a retryable failure returned it to the queue. */
       readonly state: Delegation["state"];
       readonly durationMs: number;
     }
-  /** It asked a question; after the answer, this worker or another one continues. */
+  /** The handler asked a question; after the answer, this worker or another one continues. */
   | { readonly type: "parked"; readonly work: Work; readonly interruptId: string | undefined }
-  /** The lease was lost: canceled, expired, or released by the operator. Nothing was sent. */
+  /** The lease was lost: canceled, expired, or released by the operator. No reply was sent. */
   | { readonly type: "lost"; readonly delegationId: string; readonly reason: LostReason }
   | { readonly type: "released"; readonly delegationId: string; readonly reason?: string | undefined }
-  /** The agent ended it as canceled. */
+  /** The handler canceled the delegation. */
   | { readonly type: "canceled"; readonly work: Work }
-  /** The release did not reach the broker: the lease expires by itself. */
+  /** The release failed: the lease expires by itself. */
   | { readonly type: "abandoned"; readonly delegationId: string }
   | OutageEvent;

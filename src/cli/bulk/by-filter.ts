@@ -3,7 +3,7 @@
  * done before.
  */
 import type { Command } from "commander";
-import type { BulkFilter, BulkOptions } from "../../client/control.ts";
+import type { BulkFilter, BulkOptions } from "../../client/bulk.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { BulkRefused } from "../../schema/interrupt.ts";
 import type { Cli, GlobalOptions } from "../context.ts";

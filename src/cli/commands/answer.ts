@@ -4,7 +4,7 @@
  */
 import { type Command, Option } from "commander";
 import { z } from "zod";
-import type { Answer, Answers } from "../../client/control.ts";
+import type { Answer, Answers } from "../../client/answer.ts";
 import { Delegator } from "../../client/delegator.ts";
 import { answerSchema, decisionSchema } from "../../schema/interrupt.ts";
 import { issuesOf } from "../../schema/issues.ts";

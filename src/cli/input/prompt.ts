@@ -4,7 +4,7 @@
  */
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
-import type { Answer, Answers } from "../../client/control.ts";
+import type { Answer, Answers } from "../../client/answer.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { decisionSchema } from "../../schema/interrupt.ts";

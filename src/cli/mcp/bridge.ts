@@ -1,11 +1,11 @@
 /**
- * Bridges a client on stdio to the broker's `/mcp`: sends each message by POST and writes the responses, progress
- * included, to stdout. Its only state is the session of an older client; it reopens a session that the broker has lost.
+ * Bridges a client on stdio to the broker's `/mcp`: sends each message by POST and writes the responses, including
+ * progress, to stdout. Its only state is the session of an older client; it reopens a session that the broker has lost.
  * A message that may have arrived is never sent twice; the client gets an error instead.
  */
 import { addAbortSignal, type Readable } from "node:stream";
 import { ErrandApiError, localError } from "../../client/errors.ts";
-import { failed, notOurs } from "../../client/failures.ts";
+import { connectionError, unexpectedAnswer } from "../../client/connection-errors.ts";
 import { sleep, TimeLimit } from "../../util/timing.ts";
 import type { Target } from "../discover.ts";
 import { post, reading } from "./post.ts";
@@ -23,18 +23,18 @@ import {
 export interface BridgeOptions {
   /** Called for each message: after a restart the broker may have another URL. */
   readonly target: () => Promise<Target>;
-  /** One line for the client. */
+  /** Writes one line to the client. */
   readonly send: (line: string) => Promise<void>;
   /** Writes a log line. */
   readonly say: (line: string) => void;
 }
 
-/** The broker responds within a minute, and a stream sends something every 15 s. */
+/** The broker responds within a minute, and sends something on a stream every 15 s. */
 const SILENCE_MS = 90_000;
-const NOTICE_MS = 10_000;
+const NOTIFICATION_MS = 10_000;
 /** Clients kill this program two seconds after they close its stdin. */
 const GRACE_MS = 1_000;
-const FAREWELL_MS = 500;
+const END_SESSION_MS = 500;
 
 type Request = Message & { readonly id: Id; readonly method: string };
 const isRequest = (message: Message): message is Request =>
@@ -49,10 +49,10 @@ const keyOf = (id: unknown): string => JSON.stringify(id) ?? "";
 
 export class Bridge {
   readonly #options: BridgeOptions;
-  readonly #underway = new Map<string, { readonly controller: AbortController; readonly isOld: boolean }>();
+  readonly #inProgress = new Map<string, { readonly controller: AbortController; readonly isOld: boolean }>();
   readonly #answering = new Set<Promise<void>>();
   #session: Session | undefined;
-  /** The client's `initialize` request. */
+  /** The client's `initialize` request, which opened the session. */
   #opening: Request | undefined;
   #reopening: Promise<void> | undefined;
   #reopened = 0;
@@ -62,20 +62,20 @@ export class Bridge {
     this.#options = options;
   }
 
-  /** Runs until the input ends or the signal aborts it. Requests in progress then get a moment to finish. */
+  /** Runs until the input ends or the signal aborts. Requests in progress then get a moment to finish. */
   async run(input: Readable, signal: AbortSignal): Promise<void> {
     addAbortSignal(signal, input);
     const broken = (error: unknown) => void input.destroy(error instanceof Error ? error : undefined);
     try {
-      for await (const line of lines(input)) if (line.trim() !== "") await this.#take(line, broken);
+      for await (const line of lines(input)) if (line.trim() !== "") await this.#receive(line, broken);
     } finally {
       await Promise.race([Promise.all(this.#answering), sleep(signal.aborted ? 0 : GRACE_MS)]);
-      for (const { controller } of this.#underway.values()) controller.abort();
-      await this.#leave();
+      for (const { controller } of this.#inProgress.values()) controller.abort();
+      await this.#endSession();
     }
   }
 
-  async #take(line: string, broken: (error: unknown) => void): Promise<void> {
+  async #receive(line: string, broken: (error: unknown) => void): Promise<void> {
     const message = parseMessage(line);
     if (message === undefined) return this.#refuse(line);
     if (!isRequest(message)) return this.#forward(message, line);
@@ -83,7 +83,7 @@ export class Bridge {
       .catch(broken)
       .finally(() => this.#answering.delete(answering));
     this.#answering.add(answering);
-    // Later messages belong to the session that this one opens.
+    // Later messages belong to the session that this request opens.
     if (message.method === "initialize") await answering;
   }
 
@@ -101,7 +101,7 @@ export class Bridge {
   async #answer(request: Request, line: string): Promise<void> {
     const controller = new AbortController();
     const key = keyOf(request.id);
-    this.#underway.set(key, { controller, isOld: versionOf(request) === undefined });
+    this.#inProgress.set(key, { controller, isOld: versionOf(request) === undefined });
     try {
       await this.#ask(request, line, controller.signal);
       this.#isAway = false;
@@ -112,7 +112,7 @@ export class Bridge {
       this.#report(error);
       await this.#options.send(JSON.stringify(toErrorMessage(request.id, error)));
     } finally {
-      this.#underway.delete(key);
+      this.#inProgress.delete(key);
     }
   }
 
@@ -120,11 +120,11 @@ export class Bridge {
     for (let isAgain = false; ; isAgain = true) {
       const session = this.#session;
       const isLost = await this.#exchange(request, line, signal, (response) => {
-        const isGone = response.status === 404 && versionOf(request) === undefined;
-        return isGone && session !== undefined && request.method !== "initialize" && !isAgain;
+        const isUnknownSession = response.status === 404 && versionOf(request) === undefined;
+        return isUnknownSession && session !== undefined && request.method !== "initialize" && !isAgain;
       });
       if (!isLost || session === undefined) return;
-      // Refused only because of its session, so sending it again is safe.
+      // The broker refused the request only because of its session, so sending it again is safe.
       await this.#reopen(session);
     }
   }
@@ -150,15 +150,15 @@ export class Bridge {
       const parts = messagesOf(response, () => limit.restart(SILENCE_MS));
       for await (const text of reading(parts, url, limit)) {
         const part = parseMessage(text);
-        if (part === undefined) throw notOurs(url, response.status, "not an MCP message");
+        if (part === undefined) throw unexpectedAnswer(url, response.status, "not an MCP message");
         const isAnswer = part.method === undefined;
-        if (isAnswer && request.method === "initialize") this.#opened(request, response, part);
+        if (isAnswer && request.method === "initialize") this.#keepSession(request, response, part);
         // The broker's refusal of a malformed request has no id.
-        const isNameless = isAnswer && part.id !== request.id;
-        await send(isNameless ? JSON.stringify({ ...part, id: request.id }) : text.replace(/\r?\n/g, " "));
+        const lacksId = isAnswer && part.id !== request.id;
+        await send(lacksId ? JSON.stringify({ ...part, id: request.id }) : text.replace(/\r?\n/g, " "));
         isAnswered ||= isAnswer;
       }
-      if (!isAnswered) throw failed(url, new Error("it ended without a response"), true);
+      if (!isAnswered) throw connectionError(url, new Error("it ended without a response"), true);
       return false;
     } finally {
       limit.close();
@@ -173,7 +173,7 @@ export class Bridge {
     return { "mcp-session-id": id, ...(agreed !== undefined && { "mcp-protocol-version": agreed }) };
   }
 
-  #opened(request: Request, response: Response, answer: Message): void {
+  #keepSession(request: Request, response: Response, answer: Message): void {
     const id = response.headers.get("mcp-session-id");
     if (id === null) return;
     const { result } = answer;
@@ -206,23 +206,23 @@ export class Bridge {
     return this.#reopening;
   }
 
-  /** Forwards a notification, or a response to a request of the broker. Nothing comes back. */
+  /** Forwards a notification, or a response to a request of the broker. Neither gets a response. */
   async #forward(message: Message, line: string): Promise<void> {
     const isCancel = message.method === "notifications/cancelled";
-    const underway = isCancel ? this.#underway.get(keyOf(message.params?.requestId)) : undefined;
+    const canceled = isCancel ? this.#inProgress.get(keyOf(message.params?.requestId)) : undefined;
     try {
-      // Since 2026-07-28 a request is canceled by closing its stream.
-      if (!isCancel || underway?.isOld) await this.#notify(message, line);
+      // Since protocol revision 2026-07-28, a request is canceled by closing its stream.
+      if (!isCancel || canceled?.isOld) await this.#notify(message, line);
     } catch (error) {
       if (!(error instanceof ErrandApiError)) throw error;
       this.#report(error);
     } finally {
-      underway?.controller.abort();
+      canceled?.controller.abort();
     }
   }
 
   async #notify(message: Message, line: string): Promise<void> {
-    const limit = new TimeLimit(NOTICE_MS);
+    const limit = new TimeLimit(NOTIFICATION_MS);
     try {
       const response = await post(await this.#options.target(), this.#headers(message), line, limit);
       await response.body?.cancel();
@@ -238,9 +238,9 @@ export class Bridge {
     this.#options.say(message);
   }
 
-  async #leave(): Promise<void> {
+  async #endSession(): Promise<void> {
     if (this.#session === undefined) return;
-    const limit = new TimeLimit(FAREWELL_MS);
+    const limit = new TimeLimit(END_SESSION_MS);
     try {
       const { url, token } = await this.#options.target();
       const headers = { authorization: `Bearer ${token}`, "mcp-session-id": this.#session.id };

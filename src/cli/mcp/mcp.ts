@@ -1,7 +1,7 @@
 /** `errand mcp`: bridges MCP clients on stdio to the broker's MCP server. */
 import type { Command } from "commander";
 import { ErrandApiError } from "../../client/errors.ts";
-import { invalidUrl } from "../../client/failures.ts";
+import { invalidUrl } from "../../client/connection-errors.ts";
 import { withoutTrailingSlashes } from "../../schema/text.ts";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
 import { discover, type Target } from "../discover.ts";
@@ -17,7 +17,7 @@ are available and as which principal they act. A client that speaks HTTP can con
 shows both configurations.
 
 While the broker is unavailable, each call fails with an error that says so, and the next call tries again. Log lines go
-to stderr.`;
+to stderr. The second example lists the tools with the MCP inspector, without a client.`;
 
 export function addMcp(program: Command, { host }: Cli): void {
   program
@@ -32,11 +32,11 @@ export function addMcp(program: Command, { host }: Cli): void {
       ),
     )
     .action(async (_options: unknown, command: Command) => {
-      await serve(host, command.optsWithGlobals<GlobalOptions>());
+      await runBridge(host, command.optsWithGlobals<GlobalOptions>());
     });
 }
 
-async function serve(host: CliHost, options: GlobalOptions): Promise<void> {
+async function runBridge(host: CliHost, options: GlobalOptions): Promise<void> {
   const say = (line: string) => void note(host, oneLine(line)).catch(() => undefined);
   const target = async (): Promise<Target> => {
     const { url, token } = await discover(host.env, options);

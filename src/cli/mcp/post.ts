@@ -1,8 +1,8 @@
 /**
- * Sends an MCP message to the broker by POST. Redirects are not followed, to keep the token from other servers.
+ * Sends an MCP message to the broker by POST. Redirects are not followed, so that the token is sent to no other server.
  */
 import type { ErrandApiError } from "../../client/errors.ts";
-import { failed, noAnswer } from "../../client/failures.ts";
+import { connectionError, noAnswer } from "../../client/connection-errors.ts";
 import type { TimeLimit } from "../../util/timing.ts";
 import type { Target } from "../discover.ts";
 
@@ -27,11 +27,11 @@ export async function post(
       signal: limit.signal,
     });
   } catch (error) {
-    throw lost(url, error, limit);
+    throw toError(url, error, limit);
   }
 }
 
-/** The same parts, with an {@link ErrandApiError} for a connection that fails while they are read. */
+/** Yields the same parts, and throws an {@link ErrandApiError} if the connection fails before the last one. */
 export async function* reading(
   parts: AsyncGenerator<string>,
   url: string,
@@ -39,12 +39,12 @@ export async function* reading(
 ): AsyncGenerator<string> {
   for (;;) {
     const next = await parts.next().catch((error: unknown) => {
-      throw lost(url, error, limit);
+      throw toError(url, error, limit);
     });
     if (next.done === true) return;
     yield next.value;
   }
 }
 
-const lost = (url: string, error: unknown, limit: TimeLimit): ErrandApiError =>
-  limit.expired ? noAnswer(url) : failed(url, error, true);
+const toError = (url: string, error: unknown, limit: TimeLimit): ErrandApiError =>
+  limit.expired ? noAnswer(url) : connectionError(url, error, true);

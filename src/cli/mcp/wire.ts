@@ -1,6 +1,6 @@
 /**
- * MCP messages on stdio (lines of JSON) and on HTTP (POSTs). It reads only what it needs to pass a message on: id,
- * method, protocol version and name.
+ * MCP messages on stdio (lines of JSON) and on HTTP (POSTs). Only the fields that a bridge needs are read: id, method,
+ * protocol version and name.
  */
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
@@ -26,10 +26,11 @@ const messageSchema = z.looseObject({
 });
 export type Message = z.infer<typeof messageSchema>;
 
-/** The version in a request since 2026-07-28. Older clients name it in the session's handshake. */
+/** The protocol version that each request names since revision 2026-07-28. Older clients name it in the handshake. */
 export const versionOf = ({ params }: Message): string | undefined => params?._meta?.[PROTOCOL_VERSION];
 
-const NAMED_BY: Readonly<Record<string, string>> = {
+/** For the header `mcp-name`: the parameter that names the target of a method. */
+const NAME_PARAMETERS: Readonly<Record<string, string>> = {
   "tools/call": "name",
   "prompts/get": "name",
   "resources/read": "uri",
@@ -38,15 +39,15 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   "tasks/cancel": "taskId",
 };
 
-/** Encodes a value as MCP prescribes if a header cannot carry it unchanged. */
+/** Encodes a value as MCP requires, unless a header can contain it unchanged. */
 function headerValue(value: string): string {
   const isPlain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(value) && !value.startsWith("=?base64?");
   return isPlain ? value : `=?base64?${Buffer.from(value).toString("base64")}?=`;
 }
 
-/** The headers that mirror a message of 2026-07-28. */
+/** The headers that repeat fields of the message, required since revision 2026-07-28. */
 export function mirrorHeaders(version: string, { method = "", params }: Message): Record<string, string> {
-  const name = params?.[NAMED_BY[method] ?? ""];
+  const name = params?.[NAME_PARAMETERS[method] ?? ""];
   return {
     "mcp-protocol-version": version,
     "mcp-method": headerValue(method),
@@ -66,7 +67,7 @@ export async function* lines(input: Readable): AsyncGenerator<string> {
         code: "payload_too_large",
         category: "PROTOCOL",
         detail: `a message on stdin is longer than ${LONGEST_LINE_CHARS} characters`,
-        recovery: "Send less, or send a URL of the content.",
+        recovery: "Send a shorter message, or a URL of the content.",
       });
     }
     yield* parts;
@@ -102,7 +103,7 @@ export function parseMessage(text: string): Message | undefined {
 
 const CHECK_FIRST =
   "The call may have taken effect: check with list_tasks or check_task_status before you retry it.";
-/** For a model with the broker's tools, and its user. */
+/** Recoveries for a model that uses the broker's tools, and for its user. */
 const RECOVERIES: Readonly<Record<string, string>> = {
   unreachable: "Start the broker with 'errand serve', or correct ERRAND_URL; then retry.",
   no_broker: "Start the broker with 'errand serve', or set ERRAND_URL and ERRAND_TOKEN; then retry.",

@@ -2,7 +2,7 @@
  * Questions of a command of `errand work`: it ends with exit status 79, and its output is the question. The answer
  * starts the command again.
  */
-import { Asking } from "../../client/questions.ts";
+import { QuestionOutcome } from "../../client/questions.ts";
 import type { Reply } from "../../client/work.ts";
 import { type InterruptInput, interruptRequestSchema } from "../../schema/interrupt.ts";
 import { issuesOf } from "../../schema/issues.ts";
@@ -22,14 +22,14 @@ export function isQuestionLine(line: string): boolean {
 }
 
 /** The question in the last line, `{"interrupt": {…}}` with the fields of POST /v1/leases/{id}/interrupt; else all output as text. */
-export function toQuestion({ stdout }: Ended): Asking | Reply {
+export function toQuestion({ stdout }: Ended): QuestionOutcome | Reply {
   const text = new TextDecoder().decode(stdout.bytes()).trim();
   const last = text.slice(text.lastIndexOf("\n") + 1);
   if (!isQuestionLine(last)) {
-    return new Asking({ kind: "input", ...(text !== "" && { text: cutBytes(text, TEXT_MAX) }) });
+    return new QuestionOutcome({ kind: "input", ...(text !== "" && { text: cutBytes(text, TEXT_MAX) }) });
   }
   const asked = parsed(last);
-  return typeof asked === "string" ? noQuestion(asked) : new Asking(asked);
+  return typeof asked === "string" ? noQuestion(asked) : new QuestionOutcome(asked);
 }
 
 function parsed(line: string): InterruptInput | string {

@@ -53,7 +53,7 @@ describe("a question", () => {
     const { id } = await delegator.delegate({ target: "smith", task: "x" });
     await expect(delegator.approve(id)).rejects.toMatchObject({
       code: "interrupt_not_open",
-      message: `${id} asks nothing: it is submitted`,
+      message: `${id} has no open question: it is submitted`,
     });
     await expect(delegator.deny(id, { interruptId: "int_other" })).rejects.toMatchObject({
       code: "interrupt_not_open",

@@ -241,7 +241,7 @@ describe("a question that is returned", () => {
     const { state, error } = await delegator.wait(id, PATIENT);
     expect([state, error?.message]).toEqual([
       "failed",
-      "the handler asks a question that was already answered (b); read work.answers",
+      "the handler asked a question that is already answered (b); read work.answers",
     ]);
     const other = await delegator.delegate({ target: "scout", task: "y" });
     expect(await delegator.wait(other.id, PATIENT)).toMatchObject({

@@ -1,5 +1,5 @@
 /**
- * Errors of the connection to a broker: no connection, no answer, or an answer that is not a broker's. Limit: a browser
+ * Errors of the connection to a broker: no connection, no answer, or an answer that no broker gives. Limit: a browser
  * does not reveal the cause, so it is guessed from whether the broker ever answered.
  */
 import { type ErrandApiError, localError } from "./errors.ts";
@@ -23,7 +23,7 @@ export function invalidUrl(url: string): ErrandApiError {
     code: "invalid_url",
     category: "CONFIG",
     detail: `'${url}' is not an http(s) URL`,
-    recovery: "Give the broker's URL, for example http://127.0.0.1:4180.",
+    recovery: "Pass the broker's URL, for example http://127.0.0.1:4180.",
   });
 }
 
@@ -38,18 +38,18 @@ export function noAnswer(url: string): ErrandApiError {
   });
 }
 
-/** The error for what a failed read threw: `not_a_broker`, `unreachable` or `connection_lost`. */
-export function failed(url: string, error: unknown, everReached: boolean): ErrandApiError {
-  const { code, said } = causeOf(error);
-  const why = code ?? said;
+/** Converts an error of fetch, or of reading a response, to `not_a_broker`, `unreachable` or `connection_lost`. */
+export function connectionError(url: string, error: unknown, everReached: boolean): ErrandApiError {
+  const { code, message } = causeOf(error);
+  const why = code ?? message;
   const inBrackets = why === undefined ? "" : ` (${why})`;
   if (why !== undefined && NOT_HTTP.test(why)) {
     return localError(
       {
         code: "not_a_broker",
         category: "CONFIG",
-        detail: `${url} cannot be spoken to as a broker (${why})`,
-        recovery: "Check the URL: scheme (http or https), host and port.",
+        detail: `no broker can be reached at ${url} (${why})`,
+        recovery: "Check the URL's scheme (http or https), host and port, and the server's certificate.",
       },
       error,
     );
@@ -83,27 +83,27 @@ export function failed(url: string, error: unknown, everReached: boolean): Erran
   );
 }
 
-/** The error for an answer that no broker of this version gives, such as a proxy's or another program's. */
-export function notOurs(url: string, status: number, why: string): ErrandApiError {
-  const passing = status >= 500 || status === 429 || status === 408;
+/** The error for an answer that no broker of this version gives, for example one of a proxy or of another program. */
+export function unexpectedAnswer(url: string, status: number, why: string): ErrandApiError {
+  const isTemporary = status >= 500 || status === 429 || status === 408;
   return localError({
     code: "invalid_response",
-    category: passing ? "TRANSPORT" : "CONFIG",
-    detail: `${url} answered ${status} with something unexpected (${why})`,
-    recovery: passing ? "Try again later." : "Check that the URL is an Errand broker of this version.",
+    category: isTemporary ? "TRANSPORT" : "CONFIG",
+    detail: `${url} sent an unexpected answer with status ${status} (${why})`,
+    recovery: isTemporary ? "Try again later." : "Check that the URL is an Errand broker of this version.",
     status,
-    retryable: passing,
+    retryable: isTemporary,
   });
 }
 
-/** Node names the cause of a failed fetch by a code; browsers hide it, for safety. */
-function causeOf(error: unknown): { readonly code?: string; readonly said?: string } {
-  let said: string | undefined;
+/** Node reports the cause of a failed fetch as a code; browsers hide it for security. */
+function causeOf(error: unknown): { readonly code?: string; readonly message?: string } {
+  let message: string | undefined;
   for (let at = error; at instanceof Error; at = at.cause) {
     if ("code" in at && typeof at.code === "string") return { code: at.code };
     // For an answer that is not HTTP, Node 24 has a name but no code.
     if (at.name === "HTTPParserError") return { code: at.name };
-    said = at.message;
+    message = at.message;
   }
-  return said === undefined ? {} : { said };
+  return message === undefined ? {} : { message };
 }

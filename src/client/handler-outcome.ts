@@ -1,0 +1,38 @@
+/** Runs a handler and converts its result, or the error that it threw, to what is sent to the broker. */
+import { truncate } from "../schema/text.ts";
+import type { ErrandApiError } from "./errors.ts";
+import { providerError } from "./provider-errors.ts";
+import type { QuestionOutcome } from "./questions.ts";
+import type { Handler, ReleaseOrCancel, Reply, Work } from "./work.ts";
+
+/** Never rejects. */
+export async function outcomeOf(
+  handler: Handler,
+  work: Work,
+): Promise<Reply | QuestionOutcome | ReleaseOrCancel> {
+  try {
+    const outcome = await handler(work);
+    if (typeof outcome === "string") return { state: "completed", text: outcome };
+    return outcome ?? { state: "completed" };
+  } catch (error) {
+    return failedReply(error);
+  }
+}
+
+export function failedReply(error: unknown): Reply {
+  const message = error instanceof Error ? error.message : String(error);
+  const failure = { code: "agent_error", message: truncate(message, 4096) };
+  return { state: "failed", error: { ...failure, ...providerError(error) } };
+}
+
+/** Fails the delegation, which would otherwise wait for a reply that the broker never accepts. */
+export function refusedReply({ code, message }: ErrandApiError, what = "reply"): Reply {
+  return { state: "failed", error: { code, message: `the broker refused the agent's ${what}: ${message}` } };
+}
+
+/** A canceled A2A Task, the only form in which an agent can cancel. */
+export function canceledTask(leaseId: string, id: string, text: string | undefined): object {
+  const message = { messageId: `${id}.canceled`, role: "ROLE_AGENT", parts: [{ text }] };
+  const status = { state: "TASK_STATE_CANCELED", ...(text !== undefined && { message }) };
+  return { jsonrpc: "2.0", id: leaseId, result: { task: { id, status } } };
+}
