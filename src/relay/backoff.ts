@@ -1,25 +1,25 @@
-/** How a run retries a server that is away. Between runs the broker's delays count. */
+/** Retries calls of a run while the server is unavailable. Between runs, the broker's delays apply. */
 import { backoffMs, sleep } from "../util/timing.ts";
 import { RemoteError, type RemoteErrorKind } from "./remote-error.ts";
 
 const LONGEST_MS = 5_000;
-/** About half a minute. */
+/** With the pauses between them, about half a minute. */
 const TRIES = 9;
 
-/** How often a call is repeated within a run, while the lease is held. */
+/** How often a run repeats a call that failed in this way. */
 export function triesFor(kind: RemoteErrorKind): number {
   return kind === "unsent" || kind === "away" ? TRIES : 0;
 }
 
-/** Repeats a call while the server is away, up to {@link triesFor} times. `note` is called with the first failure. */
+/** Repeats a call while the server is unavailable, up to {@link triesFor} times. `note` gets the first failure. */
 export async function retryWhileAway<T>(
   signal: AbortSignal,
-  ask: () => Promise<T>,
+  call: () => Promise<T>,
   note: (error: RemoteError) => void = () => {},
 ): Promise<T> {
   for (let failures = 0; ; failures += 1) {
     try {
-      return await ask();
+      return await call();
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof RemoteError) || failures >= triesFor(error.kind)) throw error;

@@ -1,4 +1,4 @@
-/** The relay's checkpoint, in memory and with the broker. The newest wins; an older one need not have been saved. */
+/** Keeps the relay's checkpoint in memory and saves it to the broker. Each save sends the newest one. */
 import { countAnswers, type RelayCheckpoint, readCheckpoint } from "./checkpoint.ts";
 import type { RelayPort } from "./port.ts";
 

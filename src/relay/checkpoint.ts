@@ -1,6 +1,6 @@
 /**
- * The relay's checkpoint: its only state besides the delegation and the remote task, so that any process continues where
- * another was killed.
+ * The relay's checkpoint: its only state besides the delegation and the remote task. With it, any process can continue
+ * where another was killed.
  */
 import * as z from "zod";
 import type { Message } from "../schema/a2a.ts";
@@ -20,7 +20,7 @@ const checkpointSchema = z.object({
 });
 export type RelayCheckpoint = z.infer<typeof checkpointSchema>;
 
-/** Undefined: there is none, or another program wrote it. */
+/** Returns undefined if there is none, or if another program wrote it. */
 export function readCheckpoint(checkpoint: unknown): RelayCheckpoint | undefined {
   const parsed = checkpointSchema.safeParse(checkpoint);
   return parsed.success ? parsed.data : undefined;

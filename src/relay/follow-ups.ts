@@ -1,14 +1,14 @@
 /**
- * Sends follow-ups to the remote task, one by one, in order, once each. Limit: one that a killed run sent but did not count
- * is sent again, unless the task's history has it.
+ * Sends follow-ups to the remote task, one by one, in order, once each. Limit: a follow-up that a killed run sent but did
+ * not count is sent again, unless the task's history contains it.
  */
 import type { Message } from "../schema/a2a.ts";
 
 export interface FollowUpSenderOptions {
-  /** How many earlier runs sent. */
+  /** How many follow-ups earlier runs have sent. */
   readonly sent: number;
   readonly send: (message: Message) => Promise<void>;
-  /** Called after each that was sent. */
+  /** Called after each follow-up that was sent. */
   readonly onSent: () => Promise<void>;
   readonly onError: (error: unknown) => void;
 }
@@ -30,21 +30,21 @@ export class FollowUpSender {
   add(message: Message): void {
     if (this.#skip > 0) this.#skip -= 1;
     else this.#waiting.push(message);
-    void this.#pump();
+    void this.#sendWaiting();
   }
 
-  /** Starts sending: the task exists. Skips messages that its history has. */
+  /** Starts sending, once the task exists. Skips messages that its history contains. */
   begin(history: readonly Message[]): void {
     for (const { messageId, role } of history) if (role === "ROLE_USER") this.#known.add(messageId);
     this.#begun = true;
-    void this.#pump();
+    void this.#sendWaiting();
   }
 
   end(): void {
     this.#ended = true;
   }
 
-  async #pump(): Promise<void> {
+  async #sendWaiting(): Promise<void> {
     if (this.#sending || !this.#begun) return;
     this.#sending = true;
     try {

@@ -1,17 +1,17 @@
 /**
- * The fetch that the SDK uses: it sends credentials only to the server's own origin, follows no redirects, bounds answers,
- * and throws failures as RemoteError. The SDK bounds event streams, one event at a time.
+ * The fetch that the SDK uses: it sends credentials only to the server's own origin, follows no redirects, limits the
+ * size of answers, and throws failures as RemoteError. In event streams, the SDK limits the size of each event.
  */
 import { RemoteError, toRemoteError } from "./remote-error.ts";
 
-/** More than a delegation holds, with room for a history. */
+/** Larger than a delegation may be, with room for a task's history. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /** The part of fetch that the relay needs. */
-export type Dial = (url: URL, init: RequestInit) => Promise<Response>;
+export type FetchFunction = (url: URL, init: RequestInit) => Promise<Response>;
 
 export interface GuardOptions {
-  readonly fetch: Dial;
+  readonly fetch: FetchFunction;
   /** The only origin that gets the headers. */
   readonly origin: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export function guardedFetch({ fetch, origin, headers: own }: GuardOptions): typ
   };
 }
 
-/** Throws for a status that is no success, unless the body is an A2A error, which the SDK reads. */
+/** Throws for an error status, unless the body is an A2A error, which the SDK reads. */
 function throwIfRefused(status: number, text: string): void {
   if (status === 401 || status === 403) {
     throw new RemoteError("refused", `the A2A server refused the credentials (HTTP ${status})`);

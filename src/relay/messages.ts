@@ -1,4 +1,4 @@
-/** Messages as the remote receives them. The delegator's parts and metadata stay as they are. */
+/** Creates the messages for the A2A server. The delegator's parts and metadata are passed on unchanged. */
 import type { Message } from "../schema/a2a.ts";
 import type { Delegation } from "../schema/delegation.ts";
 
@@ -17,13 +17,13 @@ export function followUpMessage(
   return { ...toSend(message, id), taskId: task, ...(context !== undefined && { contextId: context }) };
 }
 
-/** A caller may use one messageId for several tasks, so the delegation counts too. */
+/** Also compares the delegation, because a delegator may use one messageId for several. */
 export function isSameMessage(one: Message, other: Message): boolean {
   return one.messageId === other.messageId && one.metadata?.delegation_id === other.metadata?.delegation_id;
 }
 
-/** Without the lease and our own task id. */
-function toSend({ taskId: _ours, ...message }: Message, delegationId: string): Message {
-  const { lease_id: _hidden, ...metadata } = message.metadata ?? {};
+/** Adds the delegation's id, and removes the lease and the broker's own task id. */
+function toSend({ taskId: _taskId, ...message }: Message, delegationId: string): Message {
+  const { lease_id: _leaseId, ...metadata } = message.metadata ?? {};
   return { ...message, metadata: { ...metadata, delegation_id: delegationId } };
 }

@@ -1,4 +1,7 @@
-/** The outcome of a delegation for each end of a remote task. The agent's text passes, that of its software does not. */
+/**
+ * Maps each end of a remote task to an outcome of the delegation. The agent's own text is passed on; error texts of its
+ * software are not.
+ */
 import { type Artifact, type Message, textOf } from "../schema/a2a.ts";
 import { truncate } from "../schema/text.ts";
 import type { RelayOutcome } from "./port.ts";
@@ -10,14 +13,14 @@ const MAX_MESSAGE = 4096;
 const RETRY_SECONDS = 5;
 const REFUSED_SECONDS = 30;
 
-/** `said` came with the final status; `message` may be older. */
+/** `finalMessage` came with the final status; `message` may be an older one. */
 export function replied(
   state: "completed" | "failed" | "rejected",
   message: Message | undefined,
   artifacts: readonly Artifact[],
-  said: Message | undefined = message,
+  finalMessage: Message | undefined = message,
 ): RelayOutcome {
-  const text = said ? textOf(said) : "";
+  const text = finalMessage ? textOf(finalMessage) : "";
   if (state === "failed" && text.startsWith(UNCAUGHT)) {
     const error = { code: "agent_error", message: "The agent's server failed at the task." };
     return { kind: "reply", reply: { state, error } };
@@ -26,13 +29,13 @@ export function replied(
   const error = state === "failed" && {
     error: { code: "agent_error", message: truncate(text, MAX_MESSAGE) || "The agent's task failed." },
   };
-  return { kind: "reply", reply: { state, ...(message && { message: bare(message) }), ...output, ...error } };
+  return { kind: "reply", reply: { state, ...(message && { message: withoutTask(message) }), ...output, ...error } };
 }
 
-/** The id counts the questions, so the same question asked again has the same id. */
+/** `turn` is the number of the question. It makes the request id, so a repeated call asks the same question. */
 export function asked(kind: "input" | "auth", message: Message | undefined, turn: number): RelayOutcome {
-  const said = message && message.parts.length > 0 ? { message: bare(message) } : {};
-  return { kind: "ask", interrupt: { kind, request_id: `turn-${turn}`, ...said } };
+  const content = message && message.parts.length > 0 ? { message: withoutTask(message) } : {};
+  return { kind: "ask", interrupt: { kind, request_id: `turn-${turn}`, ...content } };
 }
 
 export function canceled(message: Message | undefined): RelayOutcome {
@@ -40,7 +43,7 @@ export function canceled(message: Message | undefined): RelayOutcome {
   return { kind: "canceled", text: text === "" ? undefined : text };
 }
 
-/** A later try may succeed; no attempt is spent. */
+/** A later run may succeed. A release costs no attempt. */
 export function released({ kind, message }: RemoteError): RelayOutcome {
   const delaySeconds = kind === "refused" ? REFUSED_SECONDS : RETRY_SECONDS;
   return { kind: "release", delaySeconds, reason: message };
@@ -50,18 +53,18 @@ export function failed({ message }: RemoteError, retryable: boolean): RelayOutco
   return { kind: "reply", reply: { state: "failed", error: { code: "remote_error", message, retryable } } };
 }
 
-/** Part of the work may be done. An attempt is spent, and the next one starts over. */
+/** Part of the work may be done. This costs an attempt, and the next one starts over. */
 export function taskLost({ message }: RemoteError): RelayOutcome {
   const error = { code: "remote_task_lost", message, retryable: true };
   return { kind: "reply", reply: { state: "failed", error } };
 }
 
 export function tooLarge(): RelayOutcome {
-  const message = "The agent's output is larger than a delegation may be.";
+  const message = "The agent's output exceeds the size limit of a delegation.";
   return { kind: "reply", reply: { state: "failed", error: { code: "payload_too_large", message } } };
 }
 
-/** Without the remote's task and context ids, which mean nothing here. */
-function bare({ taskId: _task, contextId: _context, ...message }: Message): Message {
+/** Removes the A2A server's task and context ids, which mean nothing to the delegator. */
+function withoutTask({ taskId: _task, contextId: _context, ...message }: Message): Message {
   return message;
 }

@@ -1,25 +1,25 @@
 /**
- * The artifacts of a remote task, and how much of them the broker has. Chunks that arrive close together are sent as one, and
- * nothing is sent twice. Output that is too large for a delegation ends the run.
+ * The artifacts of a remote task, and how much of each the broker has. Chunks that arrive close together are sent as one,
+ * and nothing is sent twice. Output that exceeds the size limit of a delegation ends the run.
  */
 import type { Artifact } from "../schema/a2a.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { RelayPort } from "./port.ts";
 
-/** The least time between two rounds, because a delegation has a limit of events. */
+/** The shortest time between two rounds of sending, because a delegation has an event limit. */
 const EVERY_MS = 250;
-/** The size of one call, well below the usual body limit of a broker. A part is not divided. */
+/** The size of one call, well below the usual body limit of a broker. A single part is not divided. */
 const CALL_BYTES = 512 * 1024;
 
-/** The remote's output exceeds the size of a delegation. */
+/** The output exceeds the size limit of a delegation. */
 export class OutputTooLargeError extends Error {
-  override readonly name = "TooLargeError";
+  override readonly name = "OutputTooLargeError";
 }
 
 interface Tracked {
   artifact: Artifact;
   bytes: number;
-  /** How many of its parts the broker has; "none": the whole artifact must replace what it has. */
+  /** How many of its parts the broker has; "none" if the whole artifact must replace that of the broker. */
   sent: number | "none";
   lastChunk: boolean;
 }
@@ -35,7 +35,7 @@ export class Output {
   #full = false;
   #sending: Promise<void> = Promise.resolve();
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Called when sending failed in the background. */
+  /** Called when sending in the background failed. */
   readonly #onError: (error: unknown) => void;
 
   constructor(port: RelayPort, onError: (error: unknown) => void) {
@@ -62,7 +62,7 @@ export class Output {
     this.#flushSoon();
   }
 
-  /** The artifacts of the whole task; they replace what the chunks built. */
+  /** Sets all artifacts of the task; they replace the artifacts that chunks have built. */
   snapshot(artifacts: readonly Artifact[]): void {
     for (const artifact of artifacts) {
       const known = this.#artifacts.get(artifact.artifactId);
@@ -77,7 +77,7 @@ export class Output {
   #flushSoon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      this.#next(() => this.#round()).catch(this.#onError);
+      this.#enqueue(() => this.#round()).catch(this.#onError);
     }, EVERY_MS);
   }
 
@@ -85,17 +85,17 @@ export class Output {
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    return this.#next(() => this.#flush());
+    return this.#enqueue(() => this.#flush());
   }
 
-  /** Runs one call after the other. */
-  #next(work: () => Promise<void>): Promise<void> {
+  /** Runs the work after all work that was queued before. */
+  #enqueue(work: () => Promise<void>): Promise<void> {
     const sent = this.#sending.then(work);
     this.#sending = sent.catch(() => undefined);
     return sent;
   }
 
-  /** Sends each artifact once; what arrives meanwhile is sent in the next round. */
+  /** Sends each artifact once; chunks that arrive meanwhile are sent in the next round. */
   async #round(): Promise<void> {
     for (const id of [...this.#artifacts.keys()]) {
       const kept = this.#artifacts.get(id);
@@ -104,7 +104,7 @@ export class Output {
     if (!this.#full && [...this.#artifacts.values()].some(isBehind)) this.#flushSoon();
   }
 
-  /** What the broker does not have yet; the reply carries it. */
+  /** The artifacts that the broker does not have completely; the reply must contain them. */
   rest(): Artifact[] {
     return [...this.#artifacts.values()].filter(isBehind).map(({ artifact }) => artifact);
   }
@@ -148,7 +148,7 @@ export class Output {
     const now = this.#artifacts.get(artifact.artifactId);
     if (!now) return;
     if (outcome !== "kept") return;
-    // Parts may have arrived meanwhile, or a replacement.
+    // The artifact may have grown meanwhile, or been replaced.
     const grew =
       now.sent === sent && sameJson(now.artifact.parts.slice(0, until), artifact.parts.slice(0, until));
     if (grew) now.sent = until;

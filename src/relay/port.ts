@@ -22,19 +22,19 @@ export interface RelayPort {
   readonly signal: AbortSignal;
   /** After the abort: true when the delegation is over, false when another run may continue it. */
   readonly isOver: () => Promise<boolean>;
-  /** Resolves when the broker has it; rejects when the lease is lost. */
+  /** Resolves when the broker has stored it; rejects when the lease is lost. */
   readonly saveCheckpoint: (checkpoint: Checkpoint) => Promise<void>;
   /** Never waits and never fails; the port limits the rate. */
   readonly progress: (message: string) => void;
-  /** Call it once at a time. Repeats while the broker is away; rejects when the lease is lost. */
+  /** Make one call at a time. Retries while the broker is unavailable; rejects when the lease is lost. */
   readonly artifact: (chunk: ArtifactChunk) => Promise<ArtifactOutcome>;
-  /** Calls back for each follow-up, from the delegation's first. */
+  /** Calls the listener for each follow-up, from the delegation's first. */
   readonly onMessage: (listener: (message: Message) => void) => void;
-  /** Writes a line to the log: no message bodies, no credentials. */
+  /** Writes a log line, which must contain no message bodies and no credentials. */
   readonly note: (what: string) => void;
 }
 
-/** How a run ends. After its signal aborted, a port drops what it can no longer send. */
+/** The end of a run. After its signal aborted, a port ignores an outcome that it can no longer send. */
 export type RelayOutcome =
   | { readonly kind: "reply"; readonly reply: Omit<ReplyInput, "next"> }
   | { readonly kind: "ask"; readonly interrupt: InterruptInput }

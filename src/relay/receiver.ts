@@ -1,8 +1,8 @@
-/** Passes what the remote task sends on to the delegation, until the task ends or asks a question. */
+/** Applies the updates of a remote task to the delegation, until the task ends or asks a question. */
 import { textOf } from "../schema/a2a.ts";
 import type { State } from "../schema/delegation.ts";
 import { truncate } from "../schema/text.ts";
-import type { AnsweredQuestion } from "./asked.ts";
+import type { AnsweredQuestion } from "./answered-question.ts";
 import { pause } from "./backoff.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import type { FollowUpSender } from "./follow-ups.ts";
@@ -13,7 +13,7 @@ import type { Remote } from "./remote.ts";
 import { RemoteError } from "./remote-error.ts";
 import type { RemoteStatus, RemoteTask, Update } from "./updates.ts";
 
-const WHOLE_TRIES = 4;
+const WHOLE_TASK_TRIES = 4;
 const PROGRESS_MAX = 4096;
 
 export interface ReceiverOptions {
@@ -35,7 +35,7 @@ export class Receiver {
   readonly #checkpoints: CheckpointStore;
   readonly #answered: AnsweredQuestion;
   readonly #signal: AbortSignal;
-  /** A stream was opened again. Updates may be missing, even if the new one begins with the task. */
+  /** True once a stream was reopened: updates may be missing, even if the new stream begins with the task. */
   missedUpdates = false;
 
   constructor(options: ReceiverOptions) {
@@ -56,7 +56,7 @@ export class Receiver {
     return undefined;
   }
 
-  /** Passes one update on; the outcome when it ends the task or asks a question. */
+  /** Applies one update. Returns the outcome if it ends the task or asks a question. */
   async receive(update: Update): Promise<RelayOutcome | undefined> {
     if (update.kind === "message") return replied("completed", update.message, []);
     const id = update.kind === "task" ? update.task.id : update.id;
@@ -75,7 +75,7 @@ export class Receiver {
     }
   }
 
-  /** Saves the task's id before anything of the task is passed on. */
+  /** Saves the task's id, before any of its updates is applied. */
   async #saveTask(id: string, context: string): Promise<void> {
     const { task, sending, turn } = this.#checkpoints.checkpoint;
     if (task !== undefined && !sending && turn === this.#checkpoints.answerCount) return;
@@ -87,7 +87,7 @@ export class Receiver {
   async #receiveStatus(status: RemoteStatus, task?: RemoteTask): Promise<RelayOutcome | undefined> {
     const { state, message } = status;
     if (state === undefined) {
-      if (task) throw new RemoteError("broken", "the A2A server's task is in no state of A2A");
+      if (task) throw new RemoteError("broken", "the A2A server's task has an unknown state");
       return undefined;
     }
     if (state.means === "progress") {
@@ -124,18 +124,18 @@ export class Receiver {
     return task?.history.some((one) => one.messageId === messageId) ?? false;
   }
 
-  /** The whole task in the state that the stream named; undefined when the server does not give it. */
+  /** Reads the whole task in the state that the stream reported; undefined if the server does not return that. */
   async #wholeTask(state: State): Promise<RemoteTask | undefined> {
     const { task } = this.#checkpoints.checkpoint;
     if (task === undefined) return undefined;
     const signal = this.#signal;
     const session = await this.#remote.open(signal);
     // A server may store the state a moment after it streams it.
-    for (let tries = 0; tries < WHOLE_TRIES; tries += 1) {
-      const known = await session.get(task, signal).catch(() => undefined);
-      if (known?.status.state?.state === state) {
-        this.#output.snapshot(known.artifacts);
-        return known;
+    for (let tries = 0; tries < WHOLE_TASK_TRIES; tries += 1) {
+      const found = await session.get(task, signal).catch(() => undefined);
+      if (found?.status.state?.state === state) {
+        this.#output.snapshot(found.artifacts);
+        return found;
       }
       await pause(tries, signal);
     }

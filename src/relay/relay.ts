@@ -1,10 +1,10 @@
 /**
- * Hands one delegation to an A2A server and follows the task, until it ends, asks a question, or the lease is lost. Its only
- * state is its checkpoint: whoever leases the delegation next continues with the same task. Limit: a message whose answer
- * was lost is sent again, unless the server lists its tasks.
+ * Hands one delegation to an A2A server and follows the task, until it ends, asks a question, or the lease is lost. Its
+ * only state is its checkpoint: the next holder of the lease continues with the same task. Limit: a message whose answer
+ * was lost is sent again, unless the server can list its tasks.
  */
 import type { Message } from "../schema/a2a.ts";
-import { AnsweredQuestion, questionKey } from "./asked.ts";
+import { AnsweredQuestion, questionKey } from "./answered-question.ts";
 import { pause, retryWhileAway, triesFor } from "./backoff.ts";
 import { CheckpointStore } from "./checkpoint-store.ts";
 import { FollowUpSender } from "./follow-ups.ts";
@@ -18,7 +18,7 @@ import { RemoteError } from "./remote-error.ts";
 import { endFailed, endStopped } from "./run-end.ts";
 import type { RemoteTask } from "./updates.ts";
 
-/** For how long a canceled run waits for the id of a task that is being created. */
+/** How long a stopped run waits for the id of a task that is being created. */
 const LINGER_MS = 5_000;
 /** A stream that lasts at least this long is opened again at once. */
 const STREAM_MS = 1_000;
@@ -38,20 +38,20 @@ class Run {
   readonly #checkpoints: CheckpointStore;
   readonly #answered: AnsweredQuestion;
   readonly #receiver: Receiver;
-  #broken: { readonly error: unknown } | undefined;
+  #failure: { readonly error: unknown } | undefined;
   #sending = false;
 
   constructor(port: RelayPort, remote: Remote) {
     this.#port = port;
     this.#remote = remote;
-    this.#output = new Output(port, (error) => this.#break(error));
+    this.#output = new Output(port, (error) => this.#fail(error));
     this.#checkpoints = new CheckpointStore(port);
     this.#answered = new AnsweredQuestion(this.#checkpoints.checkpoint.asked);
     this.#followUps = new FollowUpSender({
       sent: this.#checkpoints.checkpoint.said,
       send: (message) => this.#sendFollowUp(message),
       onSent: () => this.#checkpoints.change({ said: this.#checkpoints.checkpoint.said + 1 }),
-      onError: (error) => this.#break(error),
+      onError: (error) => this.#fail(error),
     });
     this.#receiver = new Receiver({
       port,
@@ -74,7 +74,7 @@ class Run {
       this.#port.onMessage((message) => this.#followUps.add(message));
       return await this.#start(session);
     } catch (thrown) {
-      const error = this.#broken?.error ?? thrown;
+      const error = this.#failure?.error ?? thrown;
       const end = { port: this.#port, remote: this.#remote, checkpoints: this.#checkpoints };
       return signal.aborted ? await endStopped(end) : await endFailed(end, error);
     } finally {
@@ -85,7 +85,7 @@ class Run {
     }
   }
 
-  /** Waits for a task that is being created, because it may have to be canceled. */
+  /** Aborts all calls; while a task is being created, only after a pause, because the task may have to be canceled. */
   #stop(): void {
     const abort = () => this.#calls.abort(this.#port.signal.reason);
     const isCreating = this.#sending && this.#checkpoints.checkpoint.task === undefined;
@@ -93,8 +93,8 @@ class Run {
     else abort();
   }
 
-  #break(error: unknown): void {
-    this.#broken ??= { error };
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
     this.#calls.abort(error);
   }
 
@@ -117,9 +117,9 @@ class Run {
 
   /** Sends the answer to the task that asked, unless the task already has it. */
   async #answer(session: Session, task: string): Promise<RelayOutcome> {
-    const { status, history } = await this.#look(session, task);
+    const { status, history } = await this.#readTask(session, task);
     const { checkpoint } = this.#checkpoints;
-    const message = this.#into(task, this.#port.lease.request.params.message);
+    const message = this.#messageTo(task, this.#port.lease.request.params.message);
     const hasAnswer = checkpoint.sending && history.some((one) => isSameMessage(one, message));
     if (status.state?.means !== "interrupt" || hasAnswer) return this.#continue(session, task);
     const asked = questionKey(status);
@@ -153,12 +153,12 @@ class Run {
     if (task !== undefined && !sending) return this.#follow(session, task);
     failure ??= new RemoteError("away", "the A2A server sent no update");
     if (task !== undefined && (failure.kind === "failed" || failure.kind === "unsupported")) {
-      // The question may be over meanwhile.
-      const { status } = await this.#look(session, task);
+      // The server may have refused the answer because the task no longer asks.
+      const { status } = await this.#readTask(session, task);
       if (status.state?.means !== "interrupt") return this.#continue(session, task);
     }
     if (failure.kind !== "away" && failure.kind !== "broken") throw failure;
-    // The next run looks at the task, and answers if it still asks.
+    // The next run reads the task, and sends the answer if it still asks.
     if (task !== undefined) return released(failure);
     const existing = await this.#find(session, message);
     return existing ? this.#resume(session, existing) : failed(failure, true);
@@ -173,8 +173,8 @@ class Run {
   async #follow(session: Session, task: string): Promise<RelayOutcome> {
     let streaming = session.streaming;
     const { signal } = this.#calls;
-    for (let looks = 0; ; looks += 1) {
-      const outcome = await this.#receiver.receive({ kind: "task", task: await this.#look(session, task) });
+    for (let rounds = 0; ; rounds += 1) {
+      const outcome = await this.#receiver.receive({ kind: "task", task: await this.#readTask(session, task) });
       if (outcome) return outcome;
       if (streaming) {
         this.#receiver.missedUpdates = true;
@@ -185,17 +185,17 @@ class Run {
         } catch (error) {
           signal.throwIfAborted();
           if (!(error instanceof RemoteError)) throw error;
-          // Any other failure than a cut means that the server cannot reopen a stream.
+          // Any failure other than a lost connection means that the server cannot reopen a stream.
           streaming = triesFor(error.kind) > 0;
         }
         // A stream that ends at once counts as a failed try.
-        if (performance.now() - openedAt > STREAM_MS) looks = 0;
+        if (performance.now() - openedAt > STREAM_MS) rounds = 0;
       }
-      await pause(looks, signal);
+      await pause(rounds, signal);
     }
   }
 
-  #look(session: Session, task: string): Promise<RemoteTask> {
+  #readTask(session: Session, task: string): Promise<RemoteTask> {
     const { signal } = this.#calls;
     const note = ({ message }: RemoteError) => this.#port.note(`${message}; trying again`);
     return retryWhileAway(signal, () => session.get(task, signal), note);
@@ -213,7 +213,7 @@ class Run {
     }
   }
 
-  #into(task: string, message: Message): Message {
+  #messageTo(task: string, message: Message): Message {
     return followUpMessage(
       task,
       this.#checkpoints.checkpoint.context,
@@ -226,7 +226,7 @@ class Run {
     const { task } = this.#checkpoints.checkpoint;
     if (task === undefined) return;
     const session = await this.#remote.open(this.#calls.signal);
-    const followUp = this.#into(task, message);
+    const followUp = this.#messageTo(task, message);
     try {
       await session.sendFollowUp(followUp, this.#calls.signal);
     } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * Failures of the A2A server, in a few kinds that say what to do next. The texts are our own, because those of the server or
- * the network may contain secrets.
+ * Failures of the A2A server, in a few kinds that decide what to do next. The texts are fixed, because those of the server
+ * or the network may contain secrets.
  */
 import {
   A2AError,
@@ -10,9 +10,13 @@ import {
 } from "@a2a-js/sdk/errors";
 
 /**
- * `unsent`: not reached, so nothing happened · `away`: no answer, so what happened is unknown · `refused`: it refuses the
- * credentials or the broker may not call it · `gone`: it does not know the task · `unsupported`: it lacks the operation ·
- * `failed`: it refuses the request · `broken`: its answer is not A2A.
+ * - `unsent`: the server was not reached or is overloaded, so the request had no effect
+ * - `away`: there was no answer, so the effect is unknown
+ * - `refused`: the server refuses the credentials, or the broker may not call its address
+ * - `gone`: the server does not know the task
+ * - `unsupported`: the server lacks the operation
+ * - `failed`: the server refuses the request, or failed
+ * - `broken`: the answer is not valid A2A
  */
 export type RemoteErrorKind = "unsent" | "away" | "refused" | "gone" | "unsupported" | "failed" | "broken";
 
@@ -59,15 +63,14 @@ export function toRemoteError(error: unknown): RemoteError {
   const chain = causes(error);
   const known = chain.find((one) => one instanceof RemoteError);
   if (known) return known;
-  const said = chain.find((one) => one instanceof A2AError);
-  if (said) return fromA2a(said);
-  const codes = chain.map((one) => member(one, "code"));
-  const dial = codes.find((code) => typeof code === "string" && UNSENT.has(code));
-  if (dial !== undefined) return new RemoteError("unsent", `the A2A server cannot be reached (${dial})`);
-  const cut = codes.find((code) => typeof code === "string");
-  const isNetwork = error instanceof TypeError || cut !== undefined || chain.some(isTimeout);
-  if (isNetwork) return new RemoteError("away", "the connection to the A2A server was cut");
-  return new RemoteError("broken", "the A2A server's answer is not A2A");
+  const a2aError = chain.find((one) => one instanceof A2AError);
+  if (a2aError) return fromA2a(a2aError);
+  const codes = chain.map((one) => member(one, "code")).filter((code) => typeof code === "string");
+  const unsent = codes.find((code) => UNSENT.has(code));
+  if (unsent !== undefined) return new RemoteError("unsent", `the A2A server cannot be reached (${unsent})`);
+  const isNetwork = error instanceof TypeError || codes.length > 0 || chain.some(isTimeout);
+  if (isNetwork) return new RemoteError("away", "the connection to the A2A server was lost");
+  return new RemoteError("broken", "the A2A server's answer is not valid A2A");
 }
 
 const isTimeout = (error: unknown): boolean =>
@@ -78,11 +81,11 @@ function fromA2a(error: Error): RemoteError {
   if (error instanceof TaskNotFoundError)
     return new RemoteError("gone", "the A2A server does not know the task");
   if (error instanceof UnsupportedOperationError || code === METHOD_NOT_FOUND) {
-    return new RemoteError("unsupported", "the A2A server does not support that");
+    return new RemoteError("unsupported", "the A2A server does not support this operation");
   }
   if (error instanceof TaskNotCancelableError)
     return new RemoteError("failed", "the task cannot be canceled");
   const number = typeof code === "number" ? ` (${code})` : "";
   if (code === INTERNAL) return new RemoteError("failed", `the A2A server failed${number}`, true);
-  return new RemoteError("failed", `the A2A server refused the message${number}`);
+  return new RemoteError("failed", `the A2A server refused the request${number}`);
 }

@@ -1,4 +1,7 @@
-/** One A2A server, 1.0 or 0.3, found by its card, over JSON-RPC or HTTP+JSON. Limit: a server with gRPC alone is refused. */
+/**
+ * Calls one A2A server, version 1.0 or 0.3, over JSON-RPC or HTTP+JSON, as its agent card says. Limit: a server that
+ * offers only gRPC is refused.
+ */
 import { SendMessageRequest } from "@a2a-js/sdk";
 import {
   type Client,
@@ -11,35 +14,34 @@ import type { Message } from "../schema/a2a.ts";
 import { withoutTrailingSlashes } from "../schema/text.ts";
 import { onAbort, TimeLimit } from "../util/timing.ts";
 import { pause, triesFor } from "./backoff.ts";
-import { type Dial, guardedFetch } from "./guarded-fetch.ts";
+import { type FetchFunction, guardedFetch } from "./guarded-fetch.ts";
 import { isSameMessage } from "./messages.ts";
 import { RemoteError, toRemoteError } from "./remote-error.ts";
 import { type RemoteTask, toMessage, toTask, toUpdate, type Update } from "./updates.ts";
 
 export interface RemoteOptions {
-  /** URL of the server; or of its card, if it ends in `.json`. */
+  /** URL of the server, or of its agent card if it ends in `.json`. */
   readonly url: string;
-  readonly fetch?: Dial | undefined;
+  readonly fetch?: FetchFunction | undefined;
   /** Sent with every request to the URL's origin, and to no other origin. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** The time limit of a call other than sending a message, ms. Default 30 s. */
+  /** The time limit in milliseconds of all calls but the sending of a message. Default 30 000. */
   readonly callMs?: number | undefined;
 }
 
 const CALL_MS = 30_000;
 /** The time limit of a message's first answer, which may be an agent's whole reply. */
 const SEND_MS = 270_000;
-/** After this silence the task is read and the stream opened again, because the stream may be dead. */
+/** After this time without an event, the task is read and the stream reopened, because the stream may be dead. */
 const SILENT_MS = 120_000;
-/** A card is read again after this time, and after each failure to reach the server. */
+/** The card is read again after this time, and after each failure to reach the server. */
 const CARD_MS = 300_000;
 const LISTED = 50;
 const CANCEL_TRIES = 3;
 
 export class Remote {
   readonly #options: RemoteOptions;
-  #session: { readonly of: Promise<Session>; readonly until: number } | undefined;
-
+  #session: { readonly promise: Promise<Session>; readonly until: number } | undefined;
   readonly #callMs: number;
 
   constructor(options: RemoteOptions) {
@@ -51,18 +53,18 @@ export class Remote {
   async open(signal: AbortSignal): Promise<Session> {
     const now = performance.now();
     if (this.#session === undefined || this.#session.until < now) {
-      this.#session = { of: this.#connect(), until: now + CARD_MS };
+      this.#session = { promise: this.#connect(), until: now + CARD_MS };
     }
-    const { of } = this.#session;
+    const { promise } = this.#session;
     try {
-      return await within(signal, this.#callMs, (inner) => unlessAborted(of, inner));
+      return await within(signal, this.#callMs, (inner) => unlessAborted(promise, inner));
     } catch (error) {
       this.forget();
       throw error;
     }
   }
 
-  /** Tries a few times, then calls `note`. Never throws. */
+  /** Cancels a task. After a few failed tries, it calls `note`. Never throws. */
   async cancel(task: string, note: (what: string) => void): Promise<void> {
     const { signal } = new AbortController();
     for (let failures = 0; ; failures += 1) {
@@ -71,7 +73,7 @@ export class Remote {
         return await session.cancel(task, signal);
       } catch (error) {
         const { kind, message } = toRemoteError(error);
-        // The task is over, or cannot be canceled.
+        // The task has ended, or cannot be canceled.
         if (kind === "failed" || kind === "gone") return;
         if (failures === CANCEL_TRIES || triesFor(kind) === 0)
           return note(`the task was not canceled: ${message}`);
@@ -109,11 +111,11 @@ export class Remote {
       return new Session(client, card.capabilities?.streaming === true, this.#callMs);
     } catch (error) {
       const failure = toRemoteError(error);
-      // The card failed, so no message was sent.
+      // Only the card was requested, so no message was sent.
       const { kind } = failure;
       if (kind === "away") throw new RemoteError("unsent", failure.message);
       if (kind !== "broken") throw failure;
-      throw new RemoteError("broken", "there is no A2A agent card that can be used");
+      throw new RemoteError("broken", "the server has no valid A2A agent card, or only gRPC");
     }
   }
 }
@@ -187,8 +189,8 @@ export class Session {
     return tasks.map(toTask).find(({ history }) => history.some((one) => isSameMessage(one, message)));
   }
 
-  #call<T>(signal: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return within(signal, this.#callMs, ask);
+  #call<T>(signal: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return within(signal, this.#callMs, call);
   }
 }
 
@@ -220,12 +222,12 @@ async function* updates(
 async function within<T>(
   signal: AbortSignal,
   ms: number,
-  ask: (signal: AbortSignal) => Promise<T>,
+  call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const limit = new TimeLimit(ms, signal);
   try {
     limit.signal.throwIfAborted();
-    return await ask(limit.signal);
+    return await call(limit.signal);
   } catch (error) {
     signal.throwIfAborted();
     if (limit.signal.aborted) throw new RemoteError("away", "the A2A server does not answer");

@@ -1,4 +1,4 @@
-/** The ends of a run that neither the remote task nor the delegation's agent decided: stopped, or failed. */
+/** Ends a run that was stopped, or that failed before the remote task had a result. */
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import { taskMessage } from "./messages.ts";
 import { failed, released, taskLost, tooLarge } from "./outcomes.ts";
@@ -13,7 +13,7 @@ export interface RunEnd {
   readonly checkpoints: CheckpointStore;
 }
 
-/** Cancels the task of a run that was stopped, unless another run goes on with it. Never throws. */
+/** Cancels the task of a run that was stopped, unless another run may continue it. Never throws. */
 export async function endStopped({ port, remote, checkpoints }: RunEnd): Promise<RelayOutcome> {
   const { task, sending } = checkpoints.checkpoint;
   if ((task !== undefined || sending) && (await port.isOver())) {
@@ -29,16 +29,16 @@ export async function endStopped({ port, remote, checkpoints }: RunEnd): Promise
   return { kind: "stopped" };
 }
 
-/** Decides whether the delegation fails or waits, and cancels the task if nobody goes on with it. */
+/** Fails or releases the delegation, and cancels the task if no other run will continue it. */
 export async function endFailed(end: RunEnd, error: unknown): Promise<RelayOutcome> {
   const { port, remote, checkpoints } = end;
   if (error instanceof OutputTooLargeError) {
-    await cancelTask(end);
+    await cancelSavedTask(end);
     return tooLarge();
   }
   if (!(error instanceof RemoteError)) {
-    port.note("the relay failed");
-    return failed(new RemoteError("broken", "the relay failed"), true);
+    port.note("the relay failed with an internal error");
+    return failed(new RemoteError("broken", "the relay failed with an internal error"), true);
   }
   const { kind } = error;
   if (kind === "unsent" || kind === "away" || kind === "refused") {
@@ -50,11 +50,11 @@ export async function endFailed(end: RunEnd, error: unknown): Promise<RelayOutco
     return taskLost(error);
   }
   const { attempt, max_attempts } = port.lease.delegation;
-  if (!error.retryable || attempt >= max_attempts) await cancelTask(end);
+  if (!error.retryable || attempt >= max_attempts) await cancelSavedTask(end);
   return failed(error, error.retryable);
 }
 
-async function cancelTask({ port, remote, checkpoints }: RunEnd): Promise<void> {
+async function cancelSavedTask({ port, remote, checkpoints }: RunEnd): Promise<void> {
   const { task } = checkpoints.checkpoint;
   if (task !== undefined) await remote.cancel(task, port.note);
 }

@@ -1,6 +1,6 @@
 /**
- * Converts the SDK's objects to the broker's A2A 1.0 JSON. Whatever the broker's schemas do not allow (a part without
- * content, an unknown role) is dropped, not refused.
+ * Converts the SDK's objects to the broker's A2A 1.0 JSON. Parts without content are dropped, and an unknown role counts
+ * as the agent's; any other violation of the broker's schemas is refused.
  */
 import {
   Artifact as A2aArtifact,
@@ -15,7 +15,7 @@ import { LIMITS } from "../schema/limits.ts";
 import { RemoteError } from "./remote-error.ts";
 
 export interface RemoteStatus {
-  /** Undefined: none, or an unknown one. */
+  /** Undefined if the server sent none, or an unknown one. */
   readonly state: KnownA2aState | undefined;
   readonly message: Message | undefined;
   readonly timestamp: string | undefined;
@@ -47,7 +47,7 @@ export type Update =
       readonly lastChunk: boolean;
     };
 
-/** The depth limit of a body, with room for what surrounds a part. */
+/** The depth limit of a request body, minus the levels around a part. */
 const MAX_DEPTH = LIMITS.json_depth.value - 8;
 
 function isDeeper(value: unknown, left: number): boolean {
@@ -74,7 +74,7 @@ export function toMessage(message: A2aMessage, fallbackId: string): Message {
   const role = message.role === ROLE_USER ? "ROLE_USER" : "ROLE_AGENT";
   const parsed = messageSchema.safeParse({ ...json, role, messageId: message.messageId || fallbackId });
   if (!parsed.success || isDeeper(json, MAX_DEPTH))
-    throw new RemoteError("broken", "a message of the A2A server is not A2A");
+    throw new RemoteError("broken", "a message of the A2A server is not valid A2A");
   return withoutLease(parsed.data);
 }
 
@@ -83,7 +83,7 @@ function toArtifact(artifact: A2aArtifact, index: number): Artifact {
   const json = withParts(A2aArtifact.toJSON(artifact));
   const parsed = artifactSchema.safeParse({ ...json, artifactId });
   if (!parsed.success || isDeeper(json, MAX_DEPTH))
-    throw new RemoteError("broken", "an artifact of the A2A server is not A2A");
+    throw new RemoteError("broken", "an artifact of the A2A server is not valid A2A");
   return withoutLease(parsed.data);
 }
 

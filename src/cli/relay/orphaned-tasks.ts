@@ -5,7 +5,7 @@
 import * as z from "zod";
 import type { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
-import { cancelTask, ENDED_WITHOUT_AGENT } from "../../relay/abandon.ts";
+import { cancelOrphanedTask, ENDED_WITHOUT_AGENT } from "../../relay/orphaned-task.ts";
 import { retryWhileAway } from "../../relay/backoff.ts";
 import type { Remote } from "../../relay/remote.ts";
 import { toRemoteError } from "../../relay/remote-error.ts";
@@ -97,7 +97,7 @@ class Cancels {
     try {
       await sleep(afterMs, signal);
       const delegation = await delegator.get(id, { signal });
-      await retryWhileAway(signal, () => cancelTask(remote, delegation, signal));
+      await retryWhileAway(signal, () => cancelOrphanedTask(remote, delegation, signal));
     } catch (error) {
       if (signal.aborted) return;
       const why = error instanceof ErrandApiError ? error.code : toRemoteError(error).message;

@@ -5,7 +5,7 @@
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readRecord } from "../../lifecycle/record.ts";
-import { cancelTask } from "../../relay/abandon.ts";
+import { cancelOrphanedTask } from "../../relay/orphaned-task.ts";
 import type { RelayOutcome } from "../../relay/port.ts";
 import { relay } from "../../relay/relay.ts";
 import { Remote } from "../../relay/remote.ts";
@@ -154,7 +154,7 @@ export class PushAgentRunner implements PushAgentService {
     if (!remote) return null;
     const limit = new TimeLimit(CANCEL_MS, stopping);
     try {
-      await cancelTask(remote, { ...delegation, checkpoint: JSON.parse(checkpoint) }, limit.signal);
+      await cancelOrphanedTask(remote, { ...delegation, checkpoint: JSON.parse(checkpoint) }, limit.signal);
       return null;
     } catch {
       const isGivenUp = age > CANCEL_GIVE_UP_MS;

@@ -1,6 +1,6 @@
 /**
- * Cancels the task of a delegation that ended without its agent, found by its checkpoint. Limit: a task whose id never
- * arrived is found only if the server lists its tasks.
+ * Cancels the remote task of a delegation that ended without its agent's reply. The delegation's checkpoint names the
+ * task. Limit: a task whose id never arrived is found only if the server can list its tasks.
  */
 import { type Delegation, isTerminal } from "../schema/delegation.ts";
 import { readCheckpoint } from "./checkpoint.ts";
@@ -8,7 +8,7 @@ import { taskMessage } from "./messages.ts";
 import type { Remote } from "./remote.ts";
 import { toRemoteError } from "./remote-error.ts";
 
-/** The causes by which a delegation ends without its agent's reply. */
+/** The error codes of delegations that ended without their agent's reply. */
 export const ENDED_WITHOUT_AGENT = [
   "canceled",
   "deadline_exceeded",
@@ -16,8 +16,8 @@ export const ENDED_WITHOUT_AGENT = [
   "attempts_exhausted",
 ] as const;
 
-/** Resolves when nothing is left to do; throws RemoteError when a later try may succeed. */
-export async function cancelTask(
+/** Resolves when nothing is left to do. Throws {@link RemoteError} when a later try may succeed. */
+export async function cancelOrphanedTask(
   remote: Remote,
   delegation: Pick<Delegation, "id" | "message" | "context_id" | "checkpoint">,
   signal: AbortSignal,
@@ -33,7 +33,7 @@ export async function cancelTask(
   } catch (thrown) {
     signal.throwIfAborted();
     const error = toRemoteError(thrown);
-    // The task is over, or cannot be canceled.
+    // The task has ended, or cannot be canceled.
     if (["gone", "failed", "unsupported"].includes(error.kind)) return;
     remote.forget();
     throw error;

@@ -1,21 +1,22 @@
 /**
- * Recognizes the question that was just answered: a server may still show it until it has read the answer, and it must not
- * be asked twice. After a while it counts as asked again, so that an answer that the server lost does not leave the
- * delegation waiting.
+ * Recognizes the question that was just answered: a server may still show it until it has read the answer, and it must
+ * not be asked twice. After a while it counts as a new question, so that the delegation does not wait forever if the
+ * server lost the answer.
  */
 import { createHash } from "node:crypto";
 import type { RemoteStatus } from "./updates.ts";
 
-const STALE_MS = 60_000;
-/** When the task's history shows that the server has the answer. */
-const RECEIVED_MS = 600_000;
+/** How long the answered question is ignored. */
+const IGNORE_MS = 60_000;
+/** The same, if the task's history shows that the server has the answer. */
+const IGNORE_RECEIVED_MS = 600_000;
 
 export class AnsweredQuestion {
   #key: string | undefined;
   readonly #now: () => number;
   #since: number;
 
-  /** `key`: the question that an earlier run answered. */
+  /** `key`: the key of the question that an earlier run answered. */
   constructor(key: string | undefined, now: () => number = () => performance.now()) {
     this.#key = key;
     this.#now = now;
@@ -28,10 +29,10 @@ export class AnsweredQuestion {
     this.#since = this.#now();
   }
 
+  /** Whether a status still shows the answered question. `hasAnswer`: the server is known to have the answer. */
   isStale(status: RemoteStatus, hasAnswer: boolean): boolean {
-    return (
-      this.#key === questionKey(status) && this.#now() - this.#since < (hasAnswer ? RECEIVED_MS : STALE_MS)
-    );
+    const ignoreMs = hasAnswer ? IGNORE_RECEIVED_MS : IGNORE_MS;
+    return this.#key === questionKey(status) && this.#now() - this.#since < ignoreMs;
   }
 }
 
