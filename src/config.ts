@@ -29,10 +29,10 @@ const redisUrl = z
   .refine((url) => /^(?:rediss?:\/\/|unix:)/.test(url), "must begin with redis://, rediss:// or unix:")
   .refine((url) => url.startsWith("unix:") || URL.canParse(url), "is not a valid URL; a port is 1 to 65535");
 
-/** The minimum of signing libraries. */
+/** The minimum that signing libraries accept. */
 const MIN_RSA_BITS = 2048;
 
-/** A private JWK, or a file with one. Errors show nothing of it. */
+/** A private JWK, or the path of a file with one. Errors contain no part of it. */
 const signingKey = z
   .string()
   .transform((given, ctx) => {
@@ -129,7 +129,6 @@ export class ConfigError extends Error {
   }
 }
 
-/** Suggests a known variable. */
 function suggestion(name: string): string {
   const known = Object.keys(schema.shape);
   const near = known.find((candidate) => candidate.startsWith(name) || name.startsWith(candidate));
@@ -152,7 +151,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   );
 }
 
-/** What the CLI needs of the environment, not validated: only `serve` validates all variables. */
+/** The part of the environment that the CLI needs. It is not validated; only `serve` validates all variables. */
 export function cliEnvironment(env: NodeJS.ProcessEnv = process.env) {
   return {
     env: {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The `errand` program: gives the CLI its environment and streams. See cli/run.ts and serve.ts. */
+/** The `errand` program: starts the CLI with this process' environment and streams. See cli/run.ts and serve.ts. */
 import { readFileSync } from "node:fs";
 import { runCli } from "./cli/run.ts";
 import { cliEnvironment } from "./config.ts";

@@ -1,6 +1,6 @@
 /**
- * What `errand doctor` checks without a broker: the settings, and the Redis that a broker would use. It connects to an
- * external Redis and looks for the binary of an embedded one; it installs nothing.
+ * The checks of `errand doctor` that need no broker: the settings, and the Redis that a broker would use. They connect to
+ * an external Redis and look for the binary of an embedded one; they install nothing.
  */
 import { homedir } from "node:os";
 import { join } from "node:path";

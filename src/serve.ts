@@ -6,7 +6,7 @@ import { chmod, link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { z } from "zod";
+import { announce, findRunningGateway, removeAnnouncement } from "./announcement.ts";
 import { type Gateway, LayoutError, startGateway, urlOf } from "./app.ts";
 import { type Config, ConfigError, EXIT_CONFIG, readConfig } from "./config.ts";
 import { checkServer } from "./redis/check.ts";
@@ -18,26 +18,11 @@ import { randomId } from "./redis/shards.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 
 const EXIT_TRANSPORT = 75;
-const KEEPER_FIRST_MS = 300;
+/** How long the process that started the embedded Redis has to restart it before another process does. */
+const OWNER_FIRST_MS = 300;
 const CANNOT_LISTEN = ["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"];
-/** A stop takes less than ten seconds, even if something hangs. The embedded Redis gets the remainder. */
+/** How long the gateway may take to stop. The embedded Redis gets the rest of ten seconds, even if something hangs. */
 const STOP_MS = 7_500;
-
-/** The file in the data directory with the gateway's URL, for the CLI. */
-const ANNOUNCEMENT = "gateway.json";
-const announcementSchema = z
-  .string()
-  .transform((text, ctx) => {
-    try {
-      const announced: unknown = JSON.parse(text);
-      return announced;
-    } catch {
-      ctx.addIssue({ code: "custom", message: "is not JSON" });
-      return z.NEVER;
-    }
-  })
-  .pipe(z.object({ url: z.string(), port: z.number(), pid: z.number().int().positive() }));
-type Announcement = z.output<typeof announcementSchema>;
 
 interface Storage {
   readonly target: RedisTarget;
@@ -92,7 +77,7 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
     const operatorToken = config.ERRAND_OPERATOR_TOKEN ?? (await operatorTokenIn(dataDir));
     const gateway = await start(config, storage, operatorToken, dataDir, log);
     const url = urlOf(config.ERRAND_HOST, gateway.port);
-    const where = await announce(dataDir, gateway, url, log, stop);
+    await announce(dataDir, { url, port: gateway.port }, log, stop);
     say(`errand is ready at ${url}`);
     if (config.ERRAND_OPERATOR_TOKEN === undefined) {
       say(`the operator token is in ${join(dataDir, "operator-token")}`);
@@ -102,15 +87,15 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
     say("errand is stopping");
     stoppedAt = Date.now();
     await within(gateway.close(), STOP_MS, log);
-    await forget(where);
+    await removeAnnouncement(dataDir);
   } finally {
-    // Redis ends with this process anyway; it gets the rest of the ten seconds for a clean stop.
+    // Redis ends with this process anyway. It gets the rest of the ten seconds for a clean stop.
     const left = Math.max(500, STOP_MS + 1_500 - (Date.now() - stoppedAt));
     await within(storage.embedded?.stop() ?? Promise.resolve(), left, log);
   }
 }
 
-/** What the CLI in another shell needs to find this broker. It searches for `.errand`, but not for other names. */
+/** A line for the user. The CLI in another shell searches for `.errand`, but for no data directory of another name. */
 function howClientsConnect(config: Config, dataDir: string): string {
   const variables = [
     ...(dataDir === resolve(".errand") ? [] : [`ERRAND_DATA_DIR=${dataDir}`]),
@@ -201,14 +186,13 @@ async function start(
       // Browsers behind a proxy send the public URL as the origin.
       allowedOrigins: config.ERRAND_ALLOWED_ORIGINS.concat(config.ERRAND_PUBLIC_URL ?? []),
       log,
-      // Another process may own the embedded Redis; if that died, this one starts it.
+      // Another process may have started the embedded Redis. If that process died, this one starts Redis again.
       onRedisLost: () => {
-        // An owner notices the end of its child first, and restarts it. This is for adopted ones.
         setTimeout(() => {
           embedded
             ?.ensure()
             .catch((error: unknown) => log.debug({ err: String(error) }, "Redis is not back yet"));
-        }, KEEPER_FIRST_MS).unref();
+        }, OWNER_FIRST_MS).unref();
       },
     });
   } catch (error) {
@@ -233,11 +217,11 @@ async function checkAddress(config: Config, dataDir: string): Promise<void> {
   }
 }
 
-/** Throws a {@link StartError} if the error says that the address cannot be listened on. */
+/** Throws a {@link StartError} if the error says that the gateway cannot listen on the address. */
 async function refuseAddress(error: unknown, config: Config, dataDir: string): Promise<void> {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (!CANNOT_LISTEN.includes(code)) return;
-  const other = code === "EADDRINUSE" ? await runningOn(dataDir) : null;
+  const other = code === "EADDRINUSE" ? await findRunningGateway(dataDir) : null;
   if (other?.port === config.ERRAND_PORT) {
     throw new StartError(
       `a broker is already running on ${dataDir} at ${other.url} (process ${other.pid}); use it, stop it, or set ERRAND_PORT to start another one (0 picks a free port)`,
@@ -251,11 +235,11 @@ async function refuseAddress(error: unknown, config: Config, dataDir: string): P
   );
 }
 
-/** The operator token, created at the first start. Who can read the data directory can act as the operator. */
+/** The operator token, created at the first start. Anyone who can read the data directory can act as the operator. */
 async function operatorTokenIn(dataDir: string): Promise<string> {
   const path = join(dataDir, "operator-token");
   if (!(await stat(path).catch(() => null))) {
-    // Atomically: a crash half-way must not leave an empty file.
+    // A crash half-way must not leave an empty file, so the file is linked when it is complete.
     const draft = `${path}.${process.pid}`;
     await writeFile(draft, `errand_operator_${randomId(52)}\n`, { mode: 0o600 });
     await link(draft, path).catch((error: unknown) => {
@@ -271,64 +255,6 @@ async function operatorTokenIn(dataDir: string): Promise<string> {
       EXIT_CONFIG,
     );
   return token;
-}
-
-/** Writes the gateway's URL for the CLI on this machine. A clean stop removes the file. */
-async function announce(
-  dataDir: string,
-  gateway: Gateway,
-  url: string,
-  log: Log,
-  stop: AbortSignal,
-): Promise<string> {
-  const path = join(dataDir, ANNOUNCEMENT);
-  const write = async () => {
-    // The file stays the first gateway's while that runs.
-    if (await runningOn(dataDir)) return;
-    await writeFile(path, `${JSON.stringify({ url, port: gateway.port, pid: process.pid })}\n`, {
-      mode: 0o600,
-    });
-  };
-  try {
-    await write();
-  } catch (error) {
-    if (!isTooManyFiles(error)) throw error;
-    // Thousands of clients may have connected already. Serve them, and retry the file later.
-    log.warn(
-      "too many open files: raise the limit (LimitNOFILE, ulimit -n) above the number of expected connections",
-    );
-    const timer = setInterval(() => {
-      if (stop.aborted) clearInterval(timer);
-      else
-        write().then(
-          () => clearInterval(timer),
-          () => undefined,
-        );
-    }, 1_000).unref();
-  }
-  return path;
-}
-
-const isTooManyFiles = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && (error.code === "EMFILE" || error.code === "ENFILE");
-
-/** The other gateway that announced itself in this data directory, if it still runs. */
-async function runningOn(dataDir: string): Promise<Announcement | null> {
-  const text = await readFile(join(dataDir, ANNOUNCEMENT), "utf8").catch(() => "");
-  const { data } = announcementSchema.safeParse(text);
-  if (data === undefined || data.pid === process.pid) return null;
-  try {
-    process.kill(data.pid, 0);
-    return data;
-  } catch {
-    return null;
-  }
-}
-
-/** Removes the announcement, unless another gateway has replaced it. */
-async function forget(path: string): Promise<void> {
-  const text = await readFile(path, "utf8").catch(() => "");
-  if (text.includes(`"pid":${process.pid}}`)) await rm(path, { force: true });
 }
 
 async function within(work: Promise<void>, ms: number, log: Log): Promise<void> {
@@ -349,7 +275,7 @@ function stopSignal(): { signal: AbortSignal; release: () => void } {
   let firstAt = 0;
   const stop = () => {
     const now = Date.now();
-    // npm and the terminal may each send the first one.
+    // npm and the terminal may each send a signal for one Ctrl-C.
     if (firstAt !== 0 && now - firstAt > 1_000) process.exit(130);
     if (firstAt === 0) firstAt = now;
     controller.abort();

@@ -1,4 +1,4 @@
-/** What all commands share: the global options, the connection to the broker, and the exit code. */
+/** Shared by all commands: the global options, the connection to the broker, and the exit code. */
 import type { Command } from "commander";
 import type { ErrandApiError } from "../client/errors.ts";
 import type { ConnectionOptions } from "../client/http.ts";
@@ -12,7 +12,7 @@ export interface GlobalOptions {
   readonly token?: string;
 }
 
-/** What each command's module gets to add itself to the program. `end` sets the exit code. */
+/** Each function that adds a command to the program gets this. `end` sets the exit code. */
 export interface Cli {
   readonly host: CliHost;
   readonly end: (exitCode: number) => void;
@@ -25,7 +25,7 @@ export function addGlobalOptions(program: Command): Command {
     .option("--token <token>", "the bearer token (default: ERRAND_TOKEN, then the local operator token)");
 }
 
-/** How long a command retries after it reached the broker once. A broker never reached fails at once. */
+/** How long a command retries once it has reached the broker. Before that, it fails at once. */
 const RETRY_FOR_MS = 60_000;
 
 /** Reports the first retry, so that the terminal is not silent. */

@@ -31,7 +31,7 @@ interface Flags {
   readonly token?: string | undefined;
 }
 
-/** What was found, and where. */
+/** The URL and the token that were found, and the name of the place of each. */
 export interface Found {
   readonly url?: string | undefined;
   readonly urlFrom?: string | undefined;
@@ -58,7 +58,7 @@ export async function discover(env: CliHost["env"], flags: Flags): Promise<Targe
   });
 }
 
-/** Throws only for a data directory of another user. */
+/** Throws only if the data directory belongs to another user. */
 export async function locate(env: CliHost["env"], flags: Flags): Promise<Found> {
   const givenUrl = flags.url ?? env.url;
   const givenToken = flags.token ?? env.token;
@@ -83,7 +83,7 @@ export async function locate(env: CliHost["env"], flags: Flags): Promise<Found> 
   return { ...found, token: local.operatorToken, tokenFrom: join(local.folder, "operator-token") };
 }
 
-/** The data directory. The default name is searched for in parent directories, too, as git does. */
+/** Reads the data directory. The default name is searched for in parent directories, too, as git does. */
 async function findLocal(dataDir: string): Promise<Local | undefined> {
   const isDefault = basename(dataDir) === DATA_DIR;
   for (let folder = resolve(dataDir); ; folder = join(dirname(dirname(folder)), DATA_DIR)) {

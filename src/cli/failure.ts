@@ -42,8 +42,8 @@ export interface Failure {
 }
 
 /**
- * `command` is the part of the command line that was understood, such as `errand agent put`; `id` the delegation in
- * its first argument, if any.
+ * `command` is the command that was recognized, such as `errand agent put`; `id` is the delegation in its first argument,
+ * if any.
  */
 export function toFailure(thrown: unknown, command: string, id?: string): Failure {
   if (thrown instanceof ErrandApiError) {
@@ -66,7 +66,7 @@ export function nameDelegation(error: ErrandApiError, id: string): ErrandApiErro
   return new CliError({ ...problem, detail, delegation_id: id }, { cause: error });
 }
 
-/** The most serious first: errors in Errand itself, then what the user must fix, then what may pass. */
+/** The most serious first: errors of Errand itself, then errors that the user must fix, then temporary errors. */
 const BY_SEVERITY: readonly Category[] = [
   "INTERNAL",
   "CONFIG",
@@ -118,9 +118,9 @@ function fromCommander(thrown: CommanderError, command: string): Failure {
   if (thrown.exitCode === 0) return { exitCode: 0 };
   // A bare `errand` or `errand agent` prints only its help.
   if (thrown.code === "commander.help") return { exitCode: exitCodeOf("PROTOCOL") };
-  const said = thrown.message
+  const detail = thrown.message
     .replace(/^error: /, "")
     .replaceAll("\n", " ")
     .replace(/\.$/, "");
-  return { exitCode: exitCodeOf("PROTOCOL"), error: withHelp(usageError(said), command) };
+  return { exitCode: exitCodeOf("PROTOCOL"), error: withHelp(usageError(detail), command) };
 }

@@ -1,6 +1,6 @@
 /**
- * What the CLI needs from its process. It reads no environment itself, so tests need no process.
- * Limit: signals.ts uses `process` directly.
+ * The CLI's process: its environment, its streams, and the broker's parts that the CLI starts. The CLI gets them from
+ * here, so that tests need no process of their own. Limit: signals.ts uses `process` directly.
  */
 import type { Readable, Writable } from "node:stream";
 
@@ -12,11 +12,11 @@ export interface ServeOptions {
   readonly redisUrl?: string;
 }
 
-/** Checks of a broker on this machine before it runs. */
+/** Checks for a broker on this machine that work without one. */
 export interface Preflight {
   /** Problems with the ERRAND_* variables. */
   readonly settings: () => readonly string[];
-  /** The Redis that it would use. Installs nothing. */
+  /** The Redis that a broker would use. Installs nothing. */
   readonly redis: () => Promise<{
     readonly detail: string;
     /** Why a broker would refuse to start on it. */
@@ -50,7 +50,7 @@ export interface CliHost {
   readonly stdin: Readable;
   readonly stdout: Writable;
   readonly stderr: Writable;
-  /** Colors and progress lines need a terminal; a task is read from stdin unless it is a terminal. */
+  /** Colors and status lines need a terminal; a task is read from stdin unless stdin is a terminal. */
   readonly isTty: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
   /** Runs a broker until a signal stops it; returns the exit code. */
   readonly serve: (options: ServeOptions) => Promise<number>;

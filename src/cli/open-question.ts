@@ -3,16 +3,16 @@ import type { Delegator } from "../client/delegator.ts";
 import { ErrandApiError, localError } from "../client/errors.ts";
 import type { Delegation, Interrupt } from "../schema/delegation.ts";
 import { CliError } from "./failure.ts";
-import { asksMoreThan, type Decision, howToAnswer } from "./show/questions.ts";
+import { type Decision, howToAnswer, whyDecisionIsNotEnough } from "./show/questions.ts";
 
-/** Help of the option `--interrupt`. */
+/** The help text of `--interrupt`. */
 export const INTERRUPT = "answer only this question, int_… (default: the open one)";
 
-/** The open question; throws when there is none, or when a yes or no does not answer it. */
+/** Returns the open question. Throws if there is none, or if the decision cannot answer it. */
 export function questionFor(decision: Decision, delegation: Delegation, hasData: boolean): Interrupt {
   const { id, interrupt } = delegation;
   if (interrupt === null) throw noOpenQuestion(delegation);
-  const why = asksMoreThan(decision, interrupt, hasData);
+  const why = whyDecisionIsNotEnough(decision, interrupt, hasData);
   if (why === undefined) return interrupt;
   const { problem } = localError({
     code: "invalid_request",
@@ -41,7 +41,7 @@ const questionExpired = (id: string) => ({
   recovery: `Its delegator or the operator can delegate it again with 'errand redrive ${id}'; it then asks again.`,
 });
 
-/** Rethrows the broker's refusal of an answer with a recovery for this delegation. */
+/** Rethrows the broker's refusal of an answer, with a recovery that fits this delegation. */
 export function explainRefusal(delegator: Delegator, id: string): (error: unknown) => Promise<never> {
   return async (error) => {
     if (!(error instanceof ErrandApiError)) throw error;

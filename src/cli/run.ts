@@ -29,7 +29,7 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
     command = pathOf(acting);
     id = delegationIdSchema.safeParse(acting.args[0]).data;
   });
-  // A closed pipe fails the write, which reports it. Without a listener the event would end the process.
+  // The failed write reports a closed pipe. Without a listener, the event would end the process.
   for (const stream of [host.stdout, host.stderr]) stream.on("error", () => undefined);
   try {
     await program.parseAsync(argv, { from: "user" });
@@ -41,7 +41,7 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
   }
 }
 
-/** Works without parsed options, too. Arguments after `--` belong to the command of `errand work`. */
+/** Also works if the options could not be parsed. Arguments after `--` belong to the command of `errand work`. */
 function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   return (end < 0 ? argv : argv.slice(0, end)).includes("--json");

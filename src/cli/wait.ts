@@ -12,8 +12,8 @@ import type { CliHost } from "./host.ts";
 import { recoveryFor } from "./recovery.ts";
 import { note, progressText } from "./show/output.ts";
 import { howToAnswer, questionText } from "./show/questions.ts";
-import { agentOf, whyStuck } from "./show/standing.ts";
-import { WaitLine } from "./show/wait-line.ts";
+import { agentOf, whyStuck } from "./show/state-details.ts";
+import { StatusLine } from "./show/status-line.ts";
 import { interruptible } from "./signals.ts";
 
 export interface Wait {
@@ -25,13 +25,13 @@ export interface Wait {
   readonly isNew?: boolean;
   /** With --json, stderr has only errors. */
   readonly json?: boolean | undefined;
-  /** Gets each event. Replaces the status line. */
+  /** Called for each event. There is then no status line. */
   readonly onEvent?: ((event: StreamEvent) => Promise<void>) | undefined;
 }
 
-/** A worker often takes the delegation before this; then there is nothing to explain. */
+/** Often a worker has the delegation before this; then there is nothing to explain. */
 const WHY_AFTER_MS = 1000;
-/** How long to wait for the last events once the end is known. */
+/** How long to wait for the last events once the delegation has ended. */
 const EVENTS_MS = 5000;
 
 /** Returns the finished delegation. Throws at the timeout, at a question and at Ctrl-C. */
@@ -44,8 +44,8 @@ export async function waitFor({
   json,
   onEvent,
 }: Wait): Promise<Delegation> {
-  const line = host.isTty.stderr && !onEvent ? new WaitLine(host.stderr) : undefined;
-  const looking = new AbortController();
+  const line = host.isTty.stderr && !onEvent ? new StatusLine(host.stderr) : undefined;
+  const background = new AbortController();
   const quiet = { ...connection, onRetry: undefined };
   const delegator = new Delegator({
     ...connection,
@@ -56,13 +56,13 @@ export async function waitFor({
   });
   try {
     const delegation = await interruptible(async (signal) => {
-      if (line) void updateLine(line, quiet, id, looking.signal);
-      else if (!json) void noteWhyQueued(host, quiet, id, looking.signal);
-      const seen = onEvent ? forwardEvents(onEvent, quiet, id, looking.signal) : Promise.resolve();
-      // A failure to print events ends the wait: the reader has gone. The end of the events does not.
+      if (line) void updateLine(line, quiet, id, background.signal);
+      else if (!json) void noteWhyQueued(host, quiet, id, background.signal);
+      const seen = onEvent ? forwardEvents(onEvent, quiet, id, background.signal) : Promise.resolve();
+      // A failure to print events ends the wait, because the reader has gone. The end of the events does not end it.
       const failed = seen.then(() => new Promise<never>(() => undefined));
       const ended = await Promise.race([delegator.wait(id, { timeoutSeconds, signal }), failed]);
-      const late = sleep(EVENTS_MS, looking.signal).catch(() => undefined);
+      const late = sleep(EVENTS_MS, background.signal).catch(() => undefined);
       if (onEvent && !ended.interrupt) await Promise.race([seen, late]);
       return ended;
     });
@@ -75,7 +75,7 @@ export async function waitFor({
     }
     throw withId(id, error, isNew);
   } finally {
-    looking.abort();
+    background.abort();
     line?.clear();
   }
 }
@@ -112,7 +112,7 @@ async function forwardEvents(
 }
 
 /** Updates the status line. A failure here does not end the wait. */
-async function updateLine(line: WaitLine, connection: ConnectionOptions, id: string, signal: AbortSignal) {
+async function updateLine(line: StatusLine, connection: ConnectionOptions, id: string, signal: AbortSignal) {
   try {
     for await (const event of new Delegator(connection).watch(id, { signal })) {
       const text = describe(event);
@@ -126,7 +126,7 @@ async function updateLine(line: WaitLine, connection: ConnectionOptions, id: str
 }
 
 async function showPresence(
-  line: WaitLine,
+  line: StatusLine,
   connection: ConnectionOptions,
   target: string,
   signal: AbortSignal,

@@ -13,10 +13,10 @@ import { recoveryFor } from "../recovery.ts";
 import { note, print, printError, printJson } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 
-interface How {
+interface BatchSettings {
   /** For fields that a line omits. */
   readonly defaults: Partial<DelegateInput>;
-  /** The idempotency key of a line is this and its number. */
+  /** The idempotency key of a line is this key with the line's number. Default: a random key. */
   readonly key?: string | undefined;
   readonly json: boolean;
 }
@@ -31,12 +31,11 @@ export async function delegateLines(
   host: CliHost,
   delegator: Delegator,
   text: string,
-  how: How,
+  { defaults, key = crypto.randomUUID(), json }: BatchSettings,
 ): Promise<number> {
-  const key = how.key ?? crypto.randomUUID();
   const lines = linesOf(text).map(([number, line]) => ({
     number,
-    input: inputOf(line, number, key, how.defaults),
+    input: inputOf(line, number, key, defaults),
   }));
   const inputs = lines.flatMap(({ input }) => (input instanceof Error ? [] : [input]));
   const results = await interruptible((signal) => delegator.delegateMany(inputs, { signal }));
@@ -44,19 +43,19 @@ export async function delegateLines(
   let at = 0;
   for (const { number, input } of lines) {
     const result = input instanceof Error ? { error: input } : results[at++];
-    if (result?.delegation) await accepted(host, number, result.delegation, how.json);
+    if (result?.delegation) await printAccepted(host, number, result.delegation, json);
     const error = result?.error && withKey(result.error, key);
     if (!error) continue;
     refused.push(error);
-    if (how.json) await printJson(host, { line: number, error: error.problem });
+    if (json) await printJson(host, { line: number, error: error.problem });
     else await printError(host, prefixed(error, number), false);
   }
-  if (refused.length > 0 && !how.json)
+  if (refused.length > 0 && !json)
     await note(host, `${refused.length} of ${lines.length} lines were refused.`);
   return worstExitCode(refused.map(({ category }) => category));
 }
 
-function accepted(host: CliHost, line: number, delegation: Delegated, json: boolean): Promise<void> {
+function printAccepted(host: CliHost, line: number, delegation: Delegated, json: boolean): Promise<void> {
   return json ? printJson(host, { line, delegation }) : print(host, delegation.id);
 }
 

@@ -1,6 +1,6 @@
 /**
- * `errand redrive` and `errand cancel` for many delegations of one agent, newest first. A failure does not undo what was
- * done before.
+ * `errand redrive` and `errand cancel` for many delegations of one agent, newest first. A failure leaves the changes
+ * before it in place.
  */
 import type { Command } from "commander";
 import type { BulkFilter, BulkOptions } from "../../client/bulk.ts";
@@ -50,11 +50,11 @@ export function filterOf(id: string | undefined, options: FilterOptions): BulkFi
     if ([error_code, before, limit, all].some((one) => one !== undefined)) {
       throw usageError("--error-code, --before, --limit and --all require --target");
     }
-    if (id === undefined) throw usageError("no delegation id given", "Pass one, or --target for many.");
+    if (id === undefined) throw usageError("no delegation id given", "Pass an id, or --target for many.");
     return undefined;
   }
   if (id !== undefined) throw usageError("give either one id or --target");
-  // A forgotten option must not cancel thousands.
+  // Without this check, a forgotten option could cancel thousands.
   if ((limit === undefined) === (all === undefined))
     throw usageError("--target requires either --limit or --all");
   return {
@@ -68,7 +68,7 @@ export function filterOf(id: string | undefined, options: FilterOptions): BulkFi
 export async function runBulk(
   { host, end }: Cli,
   { json, limit }: FilterOptions,
-  run: (how: BulkOptions) => AsyncIterable<Delegation>,
+  run: (bulkOptions: BulkOptions) => AsyncIterable<Delegation>,
   { line, done }: { readonly line: (one: Delegation) => string; readonly done: string },
 ): Promise<void> {
   let count = 0;

@@ -1,6 +1,7 @@
 /**
  * `errand approve` and `errand deny` for several delegations: shows all questions, asks for confirmation, then reports
- * the outcome of each. A question that changed meanwhile is refused. A failure does not undo what was sent before.
+ * the outcome of each. An answer to a question that changed meanwhile is refused. A failure leaves the answers before it
+ * in place.
  */
 import { createInterface } from "node:readline";
 import { Delegator } from "../../client/delegator.ts";
@@ -12,9 +13,10 @@ import { nameDelegation, usageError, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { explainRefusal, questionFor } from "../open-question.ts";
 import { note, oneLine, painter, print, printError, printJson, write } from "../show/output.ts";
-import { asksMoreThan, type Decision, requestLine } from "../show/questions.ts";
+import { type Decision, requestLine, whyDecisionIsNotEnough } from "../show/questions.ts";
 import { interruptible } from "../signals.ts";
 
+/** The past tense of each decision. */
 export const PAST = { approve: "approved", deny: "denied" } as const;
 
 export interface DecideOptions extends GlobalOptions {
@@ -130,7 +132,7 @@ async function questionsOf(
   return found;
 }
 
-/** All open questions that a yes or no answers, oldest first. */
+/** All open questions that a yes or no can answer, oldest first. */
 async function allQuestions(
   pages: Pages,
   decision: Decision,
@@ -144,8 +146,8 @@ async function allQuestions(
     const page = await pages.list({ ...query, cursor: cursor ?? undefined }, signal);
     for (const delegation of page.delegations) {
       const { interrupt } = delegation;
-      const fits = interrupt && asksMoreThan(decision, interrupt, data !== undefined) === undefined;
-      if (fits) found.push({ delegation, interrupt });
+      const isFitting = interrupt && whyDecisionIsNotEnough(decision, interrupt, data !== undefined) === undefined;
+      if (isFitting) found.push({ delegation, interrupt });
     }
     cursor = page.next_cursor;
   } while (cursor !== null);
@@ -187,8 +189,9 @@ async function send(
   for (const { delegation, interrupt } of asked) {
     const { id } = delegation;
     try {
-      const how = { text, data, interruptId: interrupt.id, signal };
-      await report.sent(decision, await delegator[decision](id, how).catch(explainRefusal(delegator, id)));
+      const options = { text, data, interruptId: interrupt.id, signal };
+      const answered = await delegator[decision](id, options).catch(explainRefusal(delegator, id));
+      await report.sent(decision, answered);
     } catch (error) {
       if (!(error instanceof ErrandApiError)) throw error;
       const isUnknown = error.details?.outcome === "unknown";

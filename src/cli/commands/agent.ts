@@ -205,7 +205,7 @@ async function settingsOf(options: PutOptions): Promise<AgentPatch> {
     },
   };
   const limits = Object.values(given.limits).some((value) => value !== undefined) ? given.limits : undefined;
-  // Absent members stay absent, and a `null` in the file stays `null`.
+  // An option that is not given leaves out its member; a `null` in the file stays `null`.
   return { ...base, ...defined({ ...given, limits: limits && { ...base.limits, ...defined(limits) } }) };
 }
 
@@ -246,7 +246,7 @@ async function settingsIn(path: string): Promise<AgentPatch> {
   );
 }
 
-/** What a change did, one line for each kind. */
+/** The effect of a change: a line for the changed settings, and one for those that were reset. */
 function changesOf({ name, created, changed, reset }: AgentChange): string {
   if (created) return `created ${name}`;
   const lines = [

@@ -25,7 +25,7 @@ interface AnswerOptions extends GlobalOptions {
   readonly answers?: string;
 }
 
-const MEANS = "Pass it as words, or with --text, --decision, --data or --answers.";
+const HOW_TO_PASS = "Pass the answer as words, or with --text, --decision, --data or --answers.";
 
 const ABOUT = `
 With only the id, on a terminal, it shows the question and prompts for the answer. A credential is hidden while you type
@@ -38,7 +38,7 @@ message, and data.`;
 export function addAnswer(program: Command, { host }: Cli): void {
   program
     .command("answer")
-    .description("answer a delegation's question; it resumes ahead of new work")
+    .description("answer a delegation's question; the delegation then resumes ahead of new work")
     .argument("<id>", "the delegation, dlg_…", delegationId)
     .argument("[text...]", "the answer; '-' reads it from stdin")
     .option("--text <text>", "the answer, instead of words")
@@ -82,24 +82,24 @@ export function addAnswer(program: Command, { host }: Cli): void {
     });
 }
 
-/** Undefined: prompt for it. */
+/** Returns undefined if the command must prompt for the answer. */
 async function answerFrom(
   host: CliHost,
   words: readonly string[],
   options: AnswerOptions,
 ): Promise<Answer | Answers | undefined> {
   const { decision, data, answers } = options;
-  const said = words.length > 0 ? words.join(" ") : undefined;
-  if (said !== undefined && options.text !== undefined)
+  const joined = words.length > 0 ? words.join(" ") : undefined;
+  if (joined !== undefined && options.text !== undefined)
     throw usageError("the answer is given twice: as words and with --text");
-  const text = said === "-" ? (await textFrom(host, "-")).trimEnd() : (said ?? options.text);
-  const some = [text, decision, data].some((one) => one !== undefined);
+  const text = joined === "-" ? (await textFrom(host, "-")).trimEnd() : (joined ?? options.text);
+  const isGiven = [text, decision, data].some((one) => one !== undefined);
   if (answers !== undefined) {
-    if (some) throw usageError("--answers cannot be combined with another answer");
+    if (isGiven) throw usageError("--answers cannot be combined with another answer");
     return { answers: await answersIn(host, answers) };
   }
-  if (text !== undefined && text.trim() === "") throw usageError("the answer is empty", MEANS);
-  if (some) {
+  if (text !== undefined && text.trim() === "") throw usageError("the answer is empty", HOW_TO_PASS);
+  if (isGiven) {
     return {
       ...(decision !== undefined && { decision }),
       ...(text !== undefined && { text }),
@@ -107,8 +107,8 @@ async function answerFrom(
     };
   }
   if (!host.isTty.stdin || !host.isTty.stderr)
-    throw usageError("no answer given, and no terminal to prompt on", MEANS);
-  if (options.interrupt !== undefined) throw usageError("--interrupt requires an answer", MEANS);
+    throw usageError("no answer given, and no terminal to prompt on", HOW_TO_PASS);
+  if (options.interrupt !== undefined) throw usageError("--interrupt requires an answer", HOW_TO_PASS);
   return undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
  * `errand approve` and `errand deny`: answer the question of one delegation or of many with a decision. Limit: only
- * questions that a yes or no answers.
+ * questions that a yes or no can answer.
  */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
@@ -26,7 +26,7 @@ With --json, it prints one line per delegation: {"id", "outcome": "sent", "deleg
 where outcome is "not_sent", "refused" (by the broker) or "unknown" (no response).`;
 
 export function addApprove(program: Command, cli: Cli): void {
-  addDecision(program, cli, "approve", "approve what delegations ask; they resume ahead of new work", [
+  addDecision(program, cli, "approve", "answer yes to delegations' questions; they resume ahead of new work", [
     "errand approve dlg_…",
     'errand approve dlg_… --text "but only on staging"',
     "errand approve --all --target deployer",
@@ -34,7 +34,7 @@ export function addApprove(program: Command, cli: Cli): void {
 }
 
 export function addDeny(program: Command, cli: Cli): void {
-  addDecision(program, cli, "deny", "deny what delegations ask; their agents resume with that answer", [
+  addDecision(program, cli, "deny", "answer no to delegations' questions; they resume with that answer", [
     "errand deny dlg_…",
     'errand deny dlg_… --text "not on a Friday"',
     "errand deny --all --delegator caller:ci",
@@ -85,7 +85,7 @@ async function decideOne(host: CliHost, decision: Decision, id: string, options:
   const { text, data, interrupt: named } = options;
   const delegator = new Delegator(await connect(host, options));
   const read = await delegator.get(id);
-  // If the named question is not open, the broker checks whether this repeats its answer.
+  // A named question that is no longer open may have this same answer already; the broker checks that.
   const isOpen = named === undefined || read.interrupt?.id === named;
   const interruptId = isOpen ? questionFor(decision, read, data !== undefined).id : named;
   const delegation = await delegator[decision](id, { text, data, interruptId }).catch(

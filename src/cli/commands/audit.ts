@@ -1,4 +1,4 @@
-/** `errand audit`: shows the audit log, newest first. Only for the operator. */
+/** `errand audit`: lists the audit log, newest first. Operator only. */
 import { type Command, Option } from "commander";
 import { z } from "zod";
 import { Admin } from "../../client/admin.ts";
@@ -48,7 +48,7 @@ export function addAudit(program: Command, { host }: Cli): void {
     )
     .addOption(new Option("--action <action>", "only this action").choices(auditActionSchema.options))
     .option("--subject <id>", "only this agent, token id or delegation id")
-    .option("--by <principal>", "only what this principal did", valid(principalSchema))
+    .option("--by <principal>", "only actions of this principal", valid(principalSchema))
     .option("--limit <n>", "maximum number of entries", wholeBetween(1, 100_000), 50)
     .addHelpText("after", examples("errand audit", "errand audit --action token.create --json"))
     .action(async (_options: unknown, command: Command) => {

@@ -41,7 +41,8 @@ export function addCancel(program: Command, cli: Cli): void {
       }
       const delegator = new Delegator(await connect(host, options));
       if (many) {
-        return runBulk(cli, options, (how) => delegator.cancelMany(many, how), { line, done: "canceled" });
+        const words = { line, done: "canceled" };
+        return runBulk(cli, options, (bulkOptions) => delegator.cancelMany(many, bulkOptions), words);
       }
       // Older brokers refuse the field, so the default is not sent.
       const delegation = await delegator.cancel(id ?? "", reason, cascade ? {} : { cascade });

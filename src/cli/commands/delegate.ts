@@ -69,8 +69,8 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
     .option("--file <path>", "read the task from a file")
     .option("--message-file <path>", "send an A2A Message from a JSON file; '-' reads stdin")
     .option("--idempotency-key <key>", "repeating a key returns the same delegation (default: a random key)")
-    .option("--parent <id>", "the delegation that this one is a part of", valid(delegationIdSchema))
-    .option("--callback <url>", "POST questions and the end to this URL", callbackUrl)
+    .option("--parent <id>", "the delegation that this one is part of", valid(delegationIdSchema))
+    .option("--callback <url>", "send a POST to this URL when it asks a question and when it ends", callbackUrl)
     .option("--callback-secret <secrets...>", "whsec_… to sign callbacks with; pass several to rotate them")
     .option("--callback-token <token>", "the bearer token of callbacks")
     .option("--batch <path>", "delegate many: one JSON object per line; '-' reads stdin")
@@ -110,7 +110,7 @@ async function batch(
       "--batch cannot be combined with a task, --file, --message-file, --wait, --watch or --timeout",
     );
   }
-  const defaults = { ...(agent !== undefined && { target: agent }), ...wishes(options) };
+  const defaults = { ...(agent !== undefined && { target: agent }), ...requestFields(options) };
   const text = await textFrom(host, path);
   const delegator = new Delegator(await connect(host, options));
   return delegateLines(host, delegator, text, { defaults, key: options.idempotencyKey, json });
@@ -118,30 +118,30 @@ async function batch(
 
 async function delegate(host: CliHost, target: string, words: string[], options: DelegateOptions) {
   const { wait, watch, timeout } = options;
-  const stays = wait === true || watch === true;
-  if (timeout !== undefined && !stays) throw usageError("--timeout requires --wait or --watch");
-  const asked = wishes(options);
+  const waits = wait === true || watch === true;
+  if (timeout !== undefined && !waits) throw usageError("--timeout requires --wait or --watch");
+  const fields = requestFields(options);
   const work = await readTask(host, words, options);
   const connection = await connect(host, options);
   const key = options.idempotencyKey ?? crypto.randomUUID();
   const accepted = await new Delegator(connection)
-    .delegate({ target, ...work, ...asked }, { idempotencyKey: key })
+    .delegate({ target, ...work, ...fields }, { idempotencyKey: key })
     .catch((error: unknown) => {
       throw withKey(error, key);
     });
   const { id, presence } = accepted;
-  if (!stays) {
+  if (!waits) {
     await (options.json ? printJson(host, accepted) : print(host, id));
     if (presence && presence.state !== "online" && host.isTty.stderr)
       await note(host, `no worker is polling ${target}; the delegation is queued.`);
     return;
   }
-  // The broker has just responded, so retry.
-  const patient = { ...connection, failFast: false };
-  const onEvent = watch ? teller(host, options.json === true) : undefined;
+  // The broker has just responded, so an outage from here on is retried.
+  const retrying = { ...connection, failFast: false };
+  const onEvent = watch ? eventPrinter(host, options.json === true) : undefined;
   const ended = await waitFor({
     host,
-    connection: patient,
+    connection: retrying,
     id,
     timeoutSeconds: timeout,
     isNew: true,
@@ -152,7 +152,7 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   requireCompleted(ended);
 }
 
-function wishes(options: DelegateOptions): Partial<DelegateInput> {
+function requestFields(options: DelegateOptions): Partial<DelegateInput> {
   const { priority, context, delay, ttl, startWithin, maxAttempts, meta } = options;
   return {
     ...(priority !== undefined && { priority }),
@@ -183,7 +183,7 @@ function callback({ callback: url, callbackSecret: secret, callbackToken: token 
   throw usageError(`--callback-${String(issue?.path[0])}: expected ${issue?.message}`);
 }
 
-function teller(host: CliHost, json: boolean): (event: StreamEvent) => Promise<void> {
+function eventPrinter(host: CliHost, json: boolean): (event: StreamEvent) => Promise<void> {
   const paint = painter(host, "stderr");
   return (event) => (json ? printJson(host, event) : write(host.stderr, `${eventLine(event, paint)}\n`));
 }

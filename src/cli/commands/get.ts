@@ -11,7 +11,7 @@ import { historyRows } from "../show/history.ts";
 import { oneLine, print, printJson, progressText, table } from "../show/output.ts";
 import { howToAnswer, requestLine } from "../show/questions.ts";
 import { printReply } from "../show/reply.ts";
-import { standingRows } from "../show/standing.ts";
+import { stateRows } from "../show/state-details.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
 
 interface GetOptions extends GlobalOptions {
@@ -54,7 +54,7 @@ export function addGet(program: Command, { host }: Cli): void {
       if (options.history) await printHistory(host, delegation, options.json);
       else if (options.json) await printJson(host, delegation);
       else if (options.reply) await printReply(host, delegation);
-      else await print(host, describe(delegation, await standingRows(connection, delegation)));
+      else await print(host, describe(delegation, await stateRows(connection, delegation)));
       if (options.wait || options.reply) requireCompleted(delegation);
     });
 }
@@ -66,7 +66,7 @@ async function printHistory(host: CliHost, { history }: Delegation, json = false
   else await print(host, table(historyRows(history, Number.POSITIVE_INFINITY)));
 }
 
-function describe(delegation: Delegation, standing: readonly (readonly [string, string])[]): string {
+function describe(delegation: Delegation, stateDetails: readonly (readonly [string, string])[]): string {
   const { id, state, target, delegator, context_id, attempt, max_attempts, lease, progress, error } =
     delegation;
   const rows: (readonly string[])[] = [
@@ -82,8 +82,8 @@ function describe(delegation: Delegation, standing: readonly (readonly [string, 
   if (delegation.parent_id) rows.push(["parent", delegation.parent_id]);
   if (delegation.redrive_of) rows.push(["redrive of", delegation.redrive_of]);
   if (lease) rows.push(["leased", `by ${oneLine(lease.worker_id)} until ${lease.expires_at}`]);
-  const done = progress && progressText(progress);
-  if (done) rows.push(["progress", done]);
+  const progressLine = progress && progressText(progress);
+  if (progressLine) rows.push(["progress", progressLine]);
   const { interrupt } = delegation;
   const messages = historyRows(delegation.history, MESSAGE_CHARS);
   // The open question is shown below, with the command that answers it.
@@ -99,7 +99,7 @@ function describe(delegation: Delegation, standing: readonly (readonly [string, 
     rows.push(["answer with", howToAnswer(delegation)]);
   }
   if (delegation.finished_at) rows.push(["finished", delegation.finished_at]);
-  rows.push(...standing);
+  rows.push(...stateDetails);
   for (const { artifactId, name, parts } of delegation.artifacts) {
     rows.push([
       "artifact",

@@ -32,7 +32,7 @@ interface ListOptions extends GlobalOptions {
   readonly tree?: string | true;
 }
 
-const NARROWING = [
+const FILTERS = [
   "target",
   "delegator",
   "context",
@@ -56,7 +56,7 @@ const PAGE = 100;
 
 const ABOUT = `
 With --json, it prints one delegation per line, and {"next_cursor": "…"} as the last line if there are more. With --tree,
-the oldest comes first, and each has its depth, starting at 0.`;
+the oldest delegation comes first, and in JSON each has a depth, which is 0 for the root of a tree.`;
 
 export function addList(program: Command, { host }: Cli): void {
   program
@@ -78,7 +78,7 @@ export function addList(program: Command, { host }: Cli): void {
     .option("--until <instant>", "only created before this time", instant)
     .option(
       "-q, --query <text>",
-      "only with this text in the first 100 bytes of the task, ignoring upper and lower case",
+      "only with this text in the first 100 bytes of the task, ignoring case",
     )
     .option(
       "--error-code <code>",
@@ -110,7 +110,7 @@ export function addList(program: Command, { host }: Cli): void {
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<ListOptions>();
       if (options.all && options.limit !== undefined) throw usageError("give either --all or --limit");
-      if (typeof options.tree === "string" && NARROWING.some((name) => options[name] !== undefined)) {
+      if (typeof options.tree === "string" && FILTERS.some((name) => options[name] !== undefined)) {
         throw usageError("--tree with an id cannot be combined with filters");
       }
       const { since, until } = options;
@@ -118,7 +118,8 @@ export function addList(program: Command, { host }: Cli): void {
         throw usageError(`--until (${until}) is before --since (${since})`, "Swap or correct them.");
       }
       const connection = await connect(host, options);
-      await (options.tree === undefined ? flat(host, connection, options) : trees(host, connection, options));
+      const show = options.tree === undefined ? printList : printTrees;
+      await show(host, connection, options);
     });
 }
 
@@ -138,7 +139,7 @@ async function* pagesOf(connection: ConnectionOptions, options: ListOptions, sig
   } while (cursor !== null && wanted > 0);
 }
 
-async function flat(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
+async function printList(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
   let cursor: string | null = null;
   let isFirst = true;
   const { bold } = painter(host, "stdout");
@@ -153,11 +154,11 @@ async function flat(host: CliHost, connection: ConnectionOptions, options: ListO
       cursor = next_cursor;
     }
   });
-  await sayMore(host, cursor, options.json);
+  await noteMore(host, cursor, options.json);
 }
 
-/** The tree of each listed delegation, the oldest first. One that was already shown in a tree is skipped. */
-async function trees(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
+/** Prints the tree of each listed delegation, the oldest first. A delegation that is part of an earlier tree is skipped. */
+async function printTrees(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
   const { tree } = options;
   const delegator = new Delegator(connection);
   const json = options.json ?? false;
@@ -179,10 +180,10 @@ async function trees(host: CliHost, connection: ConnectionOptions, options: List
       for (const one of await printTree(host, delegator, id, { json, signal })) shown.add(one);
     }
   });
-  await sayMore(host, cursor, json);
+  await noteMore(host, cursor, json);
 }
 
-async function sayMore(host: CliHost, cursor: string | null, json = false): Promise<void> {
+async function noteMore(host: CliHost, cursor: string | null, json = false): Promise<void> {
   if (cursor === null) return;
   await (json
     ? printJson(host, { next_cursor: cursor })
@@ -196,7 +197,7 @@ function asTable(delegations: readonly Delegation[]): string[] {
     one.target,
     one.delegator,
     one.created_at,
-    oneLine(about(one), 60),
+    oneLine(taskCell(one), 60),
   ]);
   // Minimum widths that fit most pages, so that their columns line up.
   const head = [
@@ -210,8 +211,8 @@ function asTable(delegations: readonly Delegation[]): string[] {
   return table([head, ...rows]).split("\n");
 }
 
-/** The open question, or the error and the task. */
-function about({ error, interrupt, state, task_preview }: Delegation): string {
+/** The open question, or else the error and the task. */
+function taskCell({ error, interrupt, state, task_preview }: Delegation): string {
   if (interrupt) return `asks: ${questionText(interrupt)}`;
   return error && error.code !== state ? `(${error.code}) ${task_preview}` : task_preview;
 }

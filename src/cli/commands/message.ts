@@ -20,8 +20,8 @@ export function addMessage(program: Command, { host }: Cli): void {
     )
     .action(async (id: string, words: string[], _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & Sources>();
-      const said = await readTask(host, words, options, "message");
-      const message = "task" in said ? said.task : said.message;
+      const input = await readTask(host, words, options, "message");
+      const message = "task" in input ? input.task : input.message;
       const delegation = await new Delegator(await connect(host, options)).message(id, message);
       await (options.json
         ? printJson(host, delegation)

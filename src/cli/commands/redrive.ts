@@ -10,7 +10,7 @@ export function addRedrive(program: Command, cli: Cli): void {
   const { host } = cli;
   const command = program
     .command("redrive")
-    .description("delegate failed work again; prints the new id, also when repeated")
+    .description("delegate failed work again; prints the new id (if repeated, the same id)")
     .argument("[id]", "the failed delegation, dlg_…", delegationId);
   addFilterOptions(command, true)
     .addHelpText(
@@ -27,9 +27,9 @@ export function addRedrive(program: Command, cli: Cli): void {
       const delegator = new Delegator(await connect(host, options));
       if (many) {
         const words = { line: (one: { id: string }) => one.id, done: "redriven" };
-        return runBulk(cli, options, (how) => delegator.redriveMany(many, how), words);
+        return runBulk(cli, options, (bulkOptions) => delegator.redriveMany(many, bulkOptions), words);
       }
-      const made = await delegator.redrive(id ?? "");
-      await (options.json ? printJson(host, made) : print(host, made.id));
+      const created = await delegator.redrive(id ?? "");
+      await (options.json ? printJson(host, created) : print(host, created.id));
     });
 }

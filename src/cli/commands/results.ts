@@ -1,5 +1,5 @@
 /**
- * `errand results`: the caller's inbox. It stores no cursor; pass the printed one to the next call.
+ * `errand results`: shows the delegator's inbox. It stores no cursor; pass the printed one to the next call.
  */
 import type { Command } from "commander";
 import { localError } from "../../client/errors.ts";
@@ -69,7 +69,7 @@ async function onePage(host: CliHost, options: ResultsOptions, signal: AbortSign
   } while (page.results.length === 0 && performance.now() < endsAt);
   await show(host, page, json);
   if (!json) await note(host, `next: errand results --after ${page.cursor}`);
-  if (wait > 0 && page.results.length === 0) throw nothingCame(wait, page.cursor);
+  if (wait > 0 && page.results.length === 0) throw waitRanOut(wait, page.cursor);
 }
 
 async function followAll(host: CliHost, options: ResultsOptions, signal: AbortSignal): Promise<void> {
@@ -107,12 +107,12 @@ function asLine(delegation: Delegation, paint: Painter): string {
 }
 
 function summary({ interrupt, error, reply }: Delegation): string {
-  const asked = interrupt ? questionText(interrupt) : undefined;
-  const text = asked ?? error?.message ?? (reply ? textOf(reply) : "");
+  const question = interrupt ? questionText(interrupt) : undefined;
+  const text = question ?? error?.message ?? (reply ? textOf(reply) : "");
   return text === "" ? "" : `"${oneLine(text, 80)}"`;
 }
 
-function nothingCame(wait: number, cursor: string) {
+function waitRanOut(wait: number, cursor: string) {
   const { problem } = localError({
     code: "wait_ran_out",
     category: "TIMEOUT",

@@ -38,16 +38,16 @@ export function addWatch(program: Command, { host }: Cli): void {
         throw usageError("give either an id or filters");
       }
       const connection = await connect(host, options);
-      let away = false;
+      let isNoted = false;
       const onRetry = () => {
-        if (!away && !json) void note(host, "the broker is unavailable; watching resumes when it is back.");
-        away = true;
+        if (!isNoted && !json) void note(host, "the broker is unavailable; watching resumes when it is back.");
+        isNoted = true;
       };
       const paint = painter(host, "stdout");
       const what = id ?? { target, delegator, context_id: context, types };
       await interruptible(async (signal) => {
         for await (const event of new Delegator({ ...connection, onRetry }).watch(what, { after, signal })) {
-          away = false;
+          isNoted = false;
           await (json ? printJson(host, event) : print(host, eventLine(event, paint)));
         }
       });

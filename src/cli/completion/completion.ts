@@ -1,8 +1,8 @@
-/** `errand completion`: prints a shell completion script. Limit: it does not complete names of agents. */
+/** `errand completion`: prints a shell completion script. Limit: it does not complete agents' names. */
 import { Argument, type Command } from "commander";
 import { type Cli, examples } from "../context.ts";
 import { write } from "../show/output.ts";
-import { placesOf } from "./places.ts";
+import { commandSpecs } from "./command-specs.ts";
 import { SHELLS, type Shell, scriptFor } from "./scripts.ts";
 
 const ABOUT = `
@@ -17,5 +17,5 @@ export function addCompletion(program: Command, { host }: Cli): void {
     .addArgument(new Argument("<shell>", "the shell").choices(SHELLS))
     .addHelpText("after", ABOUT)
     .addHelpText("after", examples("source <(errand completion bash)"))
-    .action(async (shell: Shell) => write(host.stdout, scriptFor(shell, placesOf(program))));
+    .action(async (shell: Shell) => write(host.stdout, scriptFor(shell, commandSpecs(program))));
 }

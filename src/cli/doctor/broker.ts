@@ -7,7 +7,7 @@ import { type Found, START } from "../discover.ts";
 import { recoveryFor } from "../recovery.ts";
 import type { Check } from "./check.ts";
 
-/** Timers act within a second. A larger skew shows in timestamps. */
+/** A smaller skew needs no warning. */
 const SKEW_MS = 2000;
 const ANSWER_MS = 5000;
 /** The share of maxmemory at which the broker refuses new work. */
@@ -22,14 +22,14 @@ export async function* brokerChecks(found: Found, ownVersion: string): AsyncGene
     return;
   }
   const connection = { url, token, failFast: true, retryForMs: 0 };
-  const trouble = await failureOf(() =>
+  const failure = await failureOf(() =>
     new Http(connection).request(z.object({ status: z.string() }), {
       path: "/healthz",
       timeoutMs: ANSWER_MS,
     }),
   );
-  if (trouble) {
-    yield failed("broker", trouble);
+  if (failure) {
+    yield failed("broker", failure);
     yield* skipped("the broker does not respond", "token", "version", "clock");
     return;
   }
@@ -40,10 +40,10 @@ export async function* brokerChecks(found: Found, ownVersion: string): AsyncGene
     yield* skipped("needs a token", "version", "clock", "redis");
     return;
   }
-  yield* answered(connection, `from ${tokenFrom}`, ownVersion);
+  yield* statusChecks(connection, `from ${tokenFrom}`, ownVersion);
 }
 
-async function* answered(
+async function* statusChecks(
   connection: ConnectionOptions,
   from: string,
   ownVersion: string,
@@ -67,10 +67,10 @@ async function* answered(
     else yield failed("redis", error);
     return;
   }
-  const took = Date.now() - askedAt;
+  const tookMs = Date.now() - askedAt;
   yield { check: "token", status: "ok", detail: `${from}, for ${status.principal}` };
   yield versionCheck(ownVersion, status.version);
-  yield clockCheck(Date.parse(status.now) - (askedAt + took / 2), took / 2);
+  yield clockCheck(Date.parse(status.now) - (askedAt + tookMs / 2), tookMs / 2);
   if (status.redis === null) yield* skipped("shown only to the operator and viewers", "redis");
   else yield* redisChecks(status.redis);
 }
@@ -81,14 +81,14 @@ export function versionCheck(own: string, broker: string): Check {
   return { check: "version", status: "warn", detail, remedy: "Use the same version on both sides." };
 }
 
-/** `aheadMs`: how far the broker's clock is ahead of ours; `errorMs`: the uncertainty from the round trip. */
+/** `aheadMs`: how far the broker's clock is ahead of this machine's. `errorMs`: how much the round trip may hide. */
 export function clockCheck(aheadMs: number, errorMs: number): Check {
   const off = Math.abs(aheadMs);
   const skew = `${(off / 1000).toFixed(1)} s ${aheadMs > 0 ? "ahead of" : "behind"} this machine's`;
   if (off - errorMs <= SKEW_MS)
     return { check: "clock", status: "ok", detail: "the broker's clock agrees with this machine's" };
   const remedy =
-    "Synchronize both by NTP; until then, times that you give or read (deadlines, events) are off by that.";
+    "Synchronize both by NTP; until then, times that you pass or read (deadlines, events) are off by this much.";
   return { check: "clock", status: "warn", detail: `the broker's clock is ${skew}`, remedy };
 }
 

@@ -12,9 +12,9 @@ import { appendOnlyCheck, dataDirCheck, nodeCheck, redisHereChecks, settingsChec
 
 const ABOUT = `
 It checks this program (Node, settings, the data directory, how the embedded Redis last loaded its data) and the broker
-(whether it responds, its version, your token, its clock, its Redis and the settings of that). If no broker responds, it
-shows which Redis a broker would use here. A failure sets the exit code; with several, the most serious one does.
-Warnings do not change the exit code.`;
+(whether it responds, its version, your token, its clock, its Redis and the Redis settings). If no broker responds, it
+shows which Redis a broker would use here. The exit code is that of the most serious failure. Warnings do not change the
+exit code.`;
 
 export function addDoctor(program: Command, { host, end }: Cli): void {
   program

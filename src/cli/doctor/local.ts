@@ -9,13 +9,13 @@ import type { Check } from "./check.ts";
 
 /** As in package.json's `engines`. */
 const NODE_MIN = [20, 19] as const;
-/** Who can read these files can act as the operator. */
+/** Anyone who can read these files can act as the operator. */
 const SECRETS = ["operator-token", "redis-password", "gateway.json"];
 
 export function nodeCheck(version = versions.node): Check {
   const [major = 0, minor = 0] = version.split(".").map(Number);
-  const enough = major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1]);
-  if (enough) return { check: "node", status: "ok", detail: version };
+  const isRecent = major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1]);
+  if (isRecent) return { check: "node", status: "ok", detail: version };
   return {
     check: "node",
     status: "fail",
@@ -40,8 +40,7 @@ export function settingsCheck(problems: readonly string[]): Check {
 export async function dataDirCheck({ local, url }: Found, dataDir: string): Promise<Check> {
   const check = "data_dir";
   if (!local) {
-    if (url !== undefined)
-      return { check, status: "skip", detail: "not needed: the broker is given by its URL" };
+    if (url !== undefined) return { check, status: "skip", detail: "not needed: the broker's URL is given" };
     return { check, status: "ok", detail: `${dataDir} does not exist yet; 'errand serve' creates it` };
   }
   const { folder } = local;
@@ -50,7 +49,7 @@ export async function dataDirCheck({ local, url }: Found, dataDir: string): Prom
     () => false,
   );
   if (!writable) {
-    const remedy = "Run as the directory's owner, or set ERRAND_DATA_DIR to another one.";
+    const remedy = "Run as the directory's owner, or set ERRAND_DATA_DIR to another directory.";
     return { check, status: "fail", detail: `${folder} is not writable`, remedy, category: "CONFIG" };
   }
   const open = platform === "win32" ? [] : await readableByOthers(folder);

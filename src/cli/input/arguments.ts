@@ -1,9 +1,9 @@
-/** Parsers of arguments and options. They refuse a mistake before anything is sent. */
+/** Parsers for arguments and options. They refuse a mistake before anything is sent. */
 import { InvalidArgumentError } from "commander";
 import type { z } from "zod";
 import { agentNameSchema } from "../../schema/values.ts";
 
-/** The parser for a schema of the wire. */
+/** Returns a parser that checks a value by a schema of the API. */
 export function valid<T>(schema: z.ZodType<T>): (value: string) => T {
   return (value) => {
     const parsed = schema.safeParse(value);
@@ -14,7 +14,7 @@ export function valid<T>(schema: z.ZodType<T>): (value: string) => T {
 
 export const agentName = valid(agentNameSchema);
 
-/** Checks the form only; whether the delegation exists, the broker knows. */
+/** Checks only the form; the broker checks whether the delegation exists. */
 export function delegationId(value: string): string {
   if (/^dlg_\w+$/.test(value)) return value;
   throw new InvalidArgumentError("A delegation id has the form dlg_…; 'errand list' shows them.");

@@ -1,5 +1,5 @@
 /**
- * Parses a point in time from the command line: a date (its start), or a date and time. Local without a zone.
+ * Parses a point in time from the command line: a date (its midnight), or a date and time. Without a zone, it is local.
  */
 import { InvalidArgumentError } from "commander";
 import { givenInstantSchema } from "../../schema/values.ts";

@@ -16,7 +16,7 @@ import { optionText } from "../show/questions.ts";
 type Request = Interrupt["requests"][number];
 type Body = Exclude<Answer, string>;
 
-/** The answer to all requests; throws when the input ends before. */
+/** Returns the answer to all requests. Throws if the input ends too early. */
 export async function promptForAnswer(
   host: CliHost,
   { kind, requests }: Interrupt,
@@ -43,7 +43,7 @@ export async function promptForAnswer(
   return requests.length === 1 && first ? first[1] : { answers: Object.fromEntries(bodies) };
 }
 
-/** Puts the terminal into raw mode, which echoes nothing. */
+/** Reads lines with the terminal in raw mode, which echoes nothing. */
 function silentReader({ stdin: input }: CliHost): Interface {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() });
   return createInterface({ input, output, terminal: true, historySize: 0 });

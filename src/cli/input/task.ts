@@ -16,7 +16,7 @@ export interface Sources {
   readonly messageFile?: string;
 }
 
-/** `what` names it in errors. */
+/** `what` is the word for the text in errors: task or message. */
 export async function readTask(
   host: CliHost,
   words: readonly string[],
@@ -52,7 +52,7 @@ function toMessage(value: unknown, source: string): NonNullable<DelegateInput["m
 
 const nameOf = (path: string): string => (path === "-" ? "stdin" : path);
 
-/** `-` is stdin. */
+/** The path `-` stands for stdin. */
 export async function jsonFrom(host: CliHost, path: string): Promise<unknown> {
   const text = await textFrom(host, path);
   try {
@@ -62,7 +62,7 @@ export async function jsonFrom(host: CliHost, path: string): Promise<unknown> {
   }
 }
 
-/** `-` is stdin. */
+/** The path `-` stands for stdin. */
 export async function textFrom(host: CliHost, path: string): Promise<string> {
   if (path === "-") return decoded(await readAll(host), "stdin");
   const bytes = await readFile(path).catch((error: Error) => {

@@ -1,6 +1,6 @@
 /**
- * Cancels the tasks of delegations that ended without their relay, for example by a cancel while no relay ran.
- * Limit: of those that ended while no relay ran, it finds the newest of the last day.
+ * Cancels the remote tasks of delegations that ended without their relay, for example by a cancel while no relay ran.
+ * Limit: of delegations that ended while no relay ran, it finds only the newest of the last day.
  */
 import * as z from "zod";
 import type { Delegator } from "../../client/delegator.ts";
@@ -11,12 +11,12 @@ import type { Remote } from "../../relay/remote.ts";
 import { toRemoteError } from "../../relay/remote-error.ts";
 import { sleep } from "../../util/timing.ts";
 
-/** Per error code. */
+/** How many ended delegations are checked for each error code. */
 const RECENT = 50;
 const RECENT_MS = 86_400_000;
 const AGAIN_MS = 5_000;
 const AT_ONCE = 8;
-/** A relay that holds the lease cancels the task itself; it gets this long. */
+/** How long a relay that holds the lease has to cancel the task itself. */
 const SETTLE_MS = 1_000;
 
 const failedSchema = z.looseObject({ error: z.looseObject({ code: z.enum(ENDED_WITHOUT_AGENT) }) });
@@ -29,7 +29,7 @@ export interface OrphanOptions {
   readonly signal: AbortSignal;
 }
 
-/** Runs until the signal aborts. A failure is only reported: the relay works without this. */
+/** Runs until the signal aborts. A failure is only logged, because the relay works without this. */
 export async function cancelOrphanedTasks(options: OrphanOptions): Promise<void> {
   const { delegator, target, say, signal } = options;
   const cancels = new Cancels(options);
@@ -55,7 +55,7 @@ export async function cancelOrphanedTasks(options: OrphanOptions): Promise<void>
 
 async function findRecent({ delegator, target, signal }: OrphanOptions, cancels: Cancels): Promise<void> {
   const known = new Set<string>();
-  const look = async () => {
+  const search = async () => {
     for (const error_code of ENDED_WITHOUT_AGENT) {
       let left = RECENT;
       for await (const { id, finished_at } of delegator.list({ target, error_code }, { signal })) {
@@ -67,10 +67,10 @@ async function findRecent({ delegator, target, signal }: OrphanOptions, cancels:
       }
     }
   };
-  await look();
+  await search();
   // Finds delegations that ended before the event stream was open.
   await sleep(AGAIN_MS, signal);
-  await look();
+  await search();
 }
 
 class Cancels {
@@ -81,7 +81,7 @@ class Cancels {
     this.#options = options;
   }
 
-  /** Resolves when there is room for another. */
+  /** Resolves when there is room for another cancel. */
   async add(id: string, afterMs: number): Promise<void> {
     const run = this.#cancel(id, afterMs).finally(() => this.#running.delete(run));
     this.#running.add(run);

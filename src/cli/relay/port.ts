@@ -1,5 +1,4 @@
-/** The relay's port on top of the client library: the operations on a lease, and the conversion of the outcome. */
-
+/** Implements the relay's port with the client library: the operations on a lease, and the conversion of the outcome. */
 import { ErrandApiError, isFull } from "../../client/errors.ts";
 import type { Outcome, Work } from "../../client/work.ts";
 import { LeaseLostError } from "../../lease-holder/lost.ts";
@@ -40,7 +39,7 @@ export function toPort(work: Work, say: (line: string) => void): RelayPort {
   };
 }
 
-/** After an expired lease another relay may continue the task, or the delegation has ended by its deadline. */
+/** An expired lease leaves both open: another relay may continue the task, or the delegation has ended by its deadline. */
 async function isOver({ signal, delegation, delegator }: Work): Promise<boolean> {
   const reason: unknown = signal.reason;
   if (!(reason instanceof LeaseLostError)) return false;

@@ -52,7 +52,7 @@ export function addRelay(program: Command, { host }: Cli): void {
       header,
     )
     .option(
-      "--token-file <file>",
+      "--token-file <path>",
       "a file with the bearer token for the server (default: ERRAND_REMOTE_TOKEN)",
     )
     .option("--concurrency <n>", "maximum delegations at once", wholeBetween(1, 1000), CONCURRENCY);
@@ -122,7 +122,7 @@ async function tokenIn(file: string): Promise<string> {
   );
 }
 
-/** Errors never show the URL, nor a header: they may contain a credential. */
+/** Errors show neither the URL nor a header, because both may contain a credential. */
 function remoteUrl(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "") return value;

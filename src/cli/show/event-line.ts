@@ -2,12 +2,12 @@
 import { z } from "zod";
 import { interruptSchema } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
-import { oneLine, type Painter, took } from "./output.ts";
+import { durationText, oneLine, type Painter } from "./output.ts";
 import { questionText } from "./questions.ts";
 
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
 
-/** Fields of the different statuses besides the envelope. */
+/** The fields that only some statuses have. */
 const extrasSchema = z.object({
   answer_preview: optional(z.string()),
   attempt: optional(z.number()),
@@ -46,17 +46,16 @@ export function eventLine(event: StreamEvent, paint: Painter): string {
           ? paint.bold
           : paint.dim;
   const extras = extrasSchema.parse(event);
-  const said = summary(event.type, event.status ?? "", event.state, extras);
-  return [paint.dim(time(event.at)), color(type), event.delegation_id, oneLine(event.target), said].join(
-    "  ",
-  );
+  const text = summary(event.type, event.status ?? "", event.state, extras);
+  const target = oneLine(event.target);
+  return [paint.dim(time(event.at)), color(type), event.delegation_id, target, text].join("  ");
 }
 
 function summary(type: string, status: string, state: string, extras: Extras): string {
   const { attempt, duration_ms, error, progress } = extras;
   const parts: (string | undefined | false)[] = [];
   if (type === "DELEGATION_COMPLETE") {
-    parts.push("completed", duration_ms !== undefined && `in ${took(duration_ms)}`);
+    parts.push("completed", duration_ms !== undefined && `in ${durationText(duration_ms)}`);
     parts.push(extras.response_preview && quoted(extras.response_preview));
   } else if (type === "DELEGATION_FAILED") {
     parts.push(state, error && reason(error, state));

@@ -7,7 +7,7 @@ import type { ErrandApiError } from "../../client/errors.ts";
 import type { Progress } from "../../schema/delegation.ts";
 import type { CliHost } from "../host.ts";
 
-/** Resolves when the text is written, so that a slow reader slows the writer instead of filling its memory. */
+/** Resolves when the text is written, so that a slow reader slows down the writer instead of filling its memory. */
 export function write(stream: Writable, text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()));
@@ -22,7 +22,7 @@ export function printJson(host: CliHost, value: unknown): Promise<void> {
   return print(host, JSON.stringify(value));
 }
 
-/** A remark on stderr. */
+/** Prints a note to stderr. */
 export function note(host: CliHost, line: string): Promise<void> {
   return write(host.stderr, `errand: ${line}\n`);
 }
@@ -62,9 +62,9 @@ export function painter(host: CliHost, stream: "stdout" | "stderr"): Painter {
   };
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: taking them out is the purpose
+// biome-ignore lint/suspicious/noControlCharactersInRegex: removing them is the purpose
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|.)/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: taking them out is the purpose
+// biome-ignore lint/suspicious/noControlCharactersInRegex: removing them is the purpose
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
 
 /** One line of at most `max` characters, without control characters. */
@@ -100,7 +100,7 @@ export function progressText({ done, total, message }: Progress): string {
   return [share, oneLine(message ?? "", 200)].filter(Boolean).join(" ");
 }
 
-export function took(ms: number): string {
+export function durationText(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const seconds = Math.floor(ms / 1000);
   return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;

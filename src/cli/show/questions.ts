@@ -11,7 +11,7 @@ export function questionText({ requests }: Interrupt): string {
   return requests.map(({ message }) => textOf(message)).join(" / ");
 }
 
-/** An option may be any JSON. */
+/** One option of a request, which may be any JSON. */
 export function optionText(option: unknown): string {
   return oneLine(typeof option === "string" ? option : JSON.stringify(option));
 }
@@ -26,10 +26,10 @@ export function requestLine({ request_id, message, options = [] }: Request, isOn
 }
 
 /**
- * Why a decision does not answer the question, as the rest of a sentence: `asks for data`; undefined if it does. A plain
- * text without options may be a yes-or-no question, so a decision answers it.
+ * Explains why a decision cannot answer the question, as the end of a sentence, such as `asks for data`. Returns undefined
+ * if it can. A request without options and schema may be a yes-or-no question, so a decision can answer it.
  */
-export function asksMoreThan(
+export function whyDecisionIsNotEnough(
   decision: Decision,
   { kind, requests }: Interrupt,
   hasData = false,
@@ -46,7 +46,7 @@ export function asksMoreThan(
   return schema === undefined || hasData ? undefined : "asks for data";
 }
 
-/** The commands that answer it, as part of a sentence. They never take a secret as an argument. */
+/** The commands that answer the question, as part of a sentence. None of them has a secret as an argument. */
 export function howToAnswer({ id, interrupt }: Pick<Delegation, "id" | "interrupt">): string {
   const answer = `'errand answer ${id}`;
   const [request, second] = interrupt?.requests ?? [];
@@ -57,7 +57,9 @@ export function howToAnswer({ id, interrupt }: Pick<Delegation, "id" | "interrup
   else if (request?.schema !== undefined && !request.options?.length) ways.push(`${answer} --data <json>'`);
   else ways.push(`${answer} "…"'`);
   for (const decision of ["approve", "deny"] as const) {
-    if (interrupt && asksMoreThan(decision, interrupt) === undefined) ways.push(`'errand ${decision} ${id}'`);
+    if (interrupt && whyDecisionIsNotEnough(decision, interrupt) === undefined) {
+      ways.push(`'errand ${decision} ${id}'`);
+    }
   }
   const last = ways.pop() ?? "";
   return ways.length === 0 ? last : `${ways.join(", ")} or ${last}`;

@@ -1,13 +1,13 @@
 /**
- * `errand list --tree`: delegations with their children. A tree is drawn after all of it was read; with --json it is
- * printed level by level.
+ * `errand list --tree`: delegations with their children. A tree is drawn once all of it has been read; with --json, it
+ * is printed level by level.
  */
 import type { Delegator } from "../../client/delegator.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, painter, print, printJson } from "./output.ts";
 
-/** The fields that a line shows; whole delegations may be megabytes. */
+/** Only the fields that a line shows, because whole delegations may have megabytes. */
 interface Node {
   readonly columns: readonly string[];
   readonly state: Delegation["state"];

@@ -1,11 +1,11 @@
 /**
  * Captures a command's output in bounded memory: its head is the reply, its tail the reason of a failure, its latest
- * line the progress. What exceeds the bound is counted, not kept.
+ * line the progress.
  */
 import { StringDecoder } from "node:string_decoder";
 import { truncate } from "../../schema/text.ts";
 
-/** The first bytes, and the number of all bytes. */
+/** Keeps the first bytes, and counts all. */
 export class Head {
   readonly #max: number;
   readonly #chunks: Buffer[] = [];
@@ -37,7 +37,7 @@ export class Head {
   }
 }
 
-/** The last bytes. */
+/** Keeps the last bytes. */
 export class Tail {
   readonly #max: number;
   #bytes: Buffer = Buffer.alloc(0);
@@ -53,7 +53,7 @@ export class Tail {
     this.#bytes = all.subarray(Math.max(0, all.length - this.#max));
   }
 
-  /** Without the first line if it is probably cut. */
+  /** The kept text, without the first line if that is probably incomplete. */
   text(): string {
     const text = this.#bytes.toString("utf8");
     const lineEnd = text.indexOf("\n");
@@ -62,7 +62,7 @@ export class Tail {
   }
 }
 
-/** The latest line that is not blank. A carriage return ends a line too, as progress bars use it. */
+/** Finds the latest line that is not blank. A carriage return also ends a line, because progress bars use it. */
 export class LatestLine {
   readonly #decoder = new StringDecoder("utf8");
   readonly #maxRest: number;
@@ -75,7 +75,7 @@ export class LatestLine {
   /** The latest line that this chunk completes, if any. */
   add(chunk: Buffer): string | undefined {
     const lines = (this.#rest + this.#decoder.write(chunk)).split(/[\r\n]+/);
-    // Of an endless line only the beginning would be shown.
+    // Only the beginning of a very long line is shown, so the rest is dropped.
     this.#rest = truncate(lines.pop() ?? "", this.#maxRest);
     return lines.findLast((line) => line.trim() !== "");
   }

@@ -6,7 +6,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { kill, platform } from "node:process";
 import { Head, LatestLine, Tail } from "./capture.ts";
 
-export interface Run {
+export interface CommandRun {
   readonly command: readonly [string, ...string[]];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly input: string;
@@ -15,7 +15,7 @@ export interface Run {
   readonly onLine: (line: string) => void;
 }
 
-export interface Ended {
+export interface CommandResult {
   /** Null when a signal ended it. */
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -27,14 +27,14 @@ const STDOUT_MAX = 1024 * 1024;
 const STDERR_MAX = 4096;
 const LINE_MAX = 4096;
 const KILL_AFTER_MS = 5000;
-/** After the command ends, a process that it left behind may hold its output open this long. */
+/** How long a process that the command left behind may keep the output open. */
 const LINGER_MS = 2000;
 
-export class Children {
+export class ChildProcesses {
   readonly #running = new Set<ChildProcessWithoutNullStreams>();
 
   /** Rejects when the command cannot be started, or with the signal's reason once the child is dead. */
-  run({ command: [file, ...args], env, input, signal, onLine }: Run): Promise<Ended> {
+  run({ command: [file, ...args], env, input, signal, onLine }: CommandRun): Promise<CommandResult> {
     return new Promise((resolve, reject) => {
       // In its own group, so that a shell's children end with it, and Ctrl-C reaches only this process.
       const child = spawn(file, args, {
@@ -76,7 +76,7 @@ export class Children {
           resolve({ exitCode, signal: endedBy, stdout, stderr: stderr.text() });
           return;
         }
-        // Children of the command may have survived SIGTERM.
+        // Processes that the command started may have survived SIGTERM.
         signalGroup(child, "SIGKILL");
         reject(signal.reason);
       });
@@ -95,7 +95,7 @@ export class Children {
 
 function listen(
   child: ChildProcessWithoutNullStreams,
-  onLine: Run["onLine"],
+  onLine: CommandRun["onLine"],
   stdout: Head,
   stderr: Tail,
 ): void {

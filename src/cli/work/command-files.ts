@@ -21,12 +21,12 @@ export async function createCommandFiles(task: Pick<Work, "answers" | "onMessage
   const folder = await mkdtemp(join(tmpdir(), "errand-work-"));
   const answers = join(folder, "answers.json");
   const messages = join(folder, "messages.jsonl");
-  const said = [...task.answers].map(([id, { text, decision, data, by, at, message }]) => {
+  const entries = [...task.answers].map(([id, { text, decision, data, by, at, message }]) => {
     return [id, { ...(text !== "" && { text }), decision, data, by, at, message }];
   });
-  await writeFile(answers, `${JSON.stringify(Object.fromEntries(said))}\n`);
+  await writeFile(answers, `${JSON.stringify(Object.fromEntries(entries))}\n`);
   await writeFile(messages, "");
-  // Appended synchronously, to keep the order, and so that earlier messages are there when the command starts.
+  // Synchronous, to keep the order, and so that the file has the earlier messages when the command starts.
   const stop = task.onMessage((message) => appendFileSync(messages, `${JSON.stringify(message)}\n`));
   return {
     answers,

@@ -7,29 +7,32 @@ import type { Reply } from "../../client/work.ts";
 import { type InterruptInput, interruptRequestSchema } from "../../schema/interrupt.ts";
 import { issuesOf } from "../../schema/issues.ts";
 import { cutBytes } from "./capture.ts";
-import type { Ended } from "./child.ts";
+import type { CommandResult } from "./child.ts";
 
 /** The first number that sysexits.h leaves free. */
-export const ASKS = 79;
+export const EXIT_QUESTION = 79;
 
 /** The limit of an answer's text, used for questions, too. */
 const TEXT_MAX = 64 * 1024;
 const LINE = /^\s*\{\s*"interrupt"\s*:/;
 
-/** A line with a question is not reported as progress. */
+/** True for a line with a question, which is not reported as progress. */
 export function isQuestionLine(line: string): boolean {
   return LINE.test(line);
 }
 
-/** The question in the last line, `{"interrupt": {…}}` with the fields of POST /v1/leases/{id}/interrupt; else all output as text. */
-export function toQuestion({ stdout }: Ended): QuestionOutcome | Reply {
+/**
+ * The question of the last line, if that is `{"interrupt": {…}}` with the fields of POST /v1/leases/{id}/interrupt.
+ * Otherwise all output is the question's text.
+ */
+export function toQuestion({ stdout }: CommandResult): QuestionOutcome | Reply {
   const text = new TextDecoder().decode(stdout.bytes()).trim();
   const last = text.slice(text.lastIndexOf("\n") + 1);
   if (!isQuestionLine(last)) {
     return new QuestionOutcome({ kind: "input", ...(text !== "" && { text: cutBytes(text, TEXT_MAX) }) });
   }
   const asked = parsed(last);
-  return typeof asked === "string" ? noQuestion(asked) : new QuestionOutcome(asked);
+  return typeof asked === "string" ? invalidQuestion(asked) : new QuestionOutcome(asked);
 }
 
 function parsed(line: string): InterruptInput | string {
@@ -48,7 +51,7 @@ function parsed(line: string): InterruptInput | string {
   return issuesOf(checked.error, { whole: "interrupt" }).text;
 }
 
-function noQuestion(why: string): Reply {
-  const message = `exit status ${ASKS}, but the last line is not a valid question: ${why}`;
+function invalidQuestion(why: string): Reply {
+  const message = `exit status ${EXIT_QUESTION}, but the last line is not a valid question: ${why}`;
   return { state: "failed", error: { code: "command_failed", message } };
 }

@@ -6,10 +6,10 @@ import type { Reply } from "../../client/work.ts";
 import { truncate } from "../../schema/text.ts";
 import { OUTPUT_ARTIFACT } from "../show/reply.ts";
 import { cutBytes, type Head } from "./capture.ts";
-import type { Ended } from "./child.ts";
+import type { CommandResult } from "./child.ts";
 
 /** Longer output becomes an artifact. */
-const SAID_MAX = 64 * 1024;
+const TEXT_MAX = 64 * 1024;
 /** Below the broker's default ERRAND_MAX_BODY_BYTES, with room for the rest of the request. */
 const JSON_MAX = 960 * 1024;
 const RAW_MAX = (JSON_MAX / 4) * 3;
@@ -19,7 +19,7 @@ const TEMPORARY = 75;
 
 const ARTIFACT = "stdout";
 
-export function toReply({ exitCode, signal, stdout, stderr }: Ended): Reply {
+export function toReply({ exitCode, signal, stdout, stderr }: CommandResult): Reply {
   if (exitCode === 0) return completed(stdout);
   const status = signal ? `killed by ${signal}` : `exit status ${exitCode}`;
   const message = cutBytes(stderr || status, ERROR_MAX);
@@ -39,7 +39,7 @@ function completed(stdout: Head): Reply {
     const part = { raw: kept.toString("base64"), mediaType: "application/octet-stream" };
     return withArtifact(part, stdout.total, kept.length);
   }
-  if (stdout.isWhole && bytes.length <= SAID_MAX)
+  if (stdout.isWhole && bytes.length <= TEXT_MAX)
     return { state: "completed", text: text.replace(/\r?\n$/, "") };
   const fitting = cutToFit(text);
   return withArtifact({ text: fitting, mediaType: "text/plain" }, stdout.total, Buffer.byteLength(fitting));
@@ -69,7 +69,7 @@ function asText(bytes: Buffer, isWhole: boolean): string | undefined {
   }
 }
 
-/** Control characters and quotes take more bytes in JSON, so the cut is found by trial. */
+/** Control characters and quotes need more bytes in JSON, so the length is found by trial. */
 function cutToFit(text: string): string {
   let cut = text;
   for (;;) {

@@ -1,7 +1,7 @@
 /** The log of `errand work` and `errand relay`: one line per event, without the output of commands. */
 import type { AgentEvent } from "../../client/work.ts";
 import type { CliHost } from "../host.ts";
-import { oneLine, type Painter, painter, took, write } from "../show/output.ts";
+import { durationText, oneLine, type Painter, painter, write } from "../show/output.ts";
 
 export interface LogOptions {
   readonly json?: boolean;
@@ -26,10 +26,10 @@ function asText(event: AgentEvent, paint: Painter): string {
     case "replied": {
       const { reply, state, durationMs, work } = event;
       const { id } = work.delegation;
-      if (reply.state === "completed") return `${id} ${paint.green("completed")} in ${took(durationMs)}`;
+      if (reply.state === "completed") return `${id} ${paint.green("completed")} in ${durationText(durationMs)}`;
       const again = state === "submitted" ? ", queued again" : "";
       const why = reply.error ? `: ${oneLine(reply.error.message, 200)}` : "";
-      return `${id} ${paint.red(reply.state)} in ${took(durationMs)}${again}${why}`;
+      return `${id} ${paint.red(reply.state)} in ${durationText(durationMs)}${again}${why}`;
     }
     case "parked":
       return `${event.work.delegation.id} ${paint.yellow("asks")} a question`;

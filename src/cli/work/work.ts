@@ -9,9 +9,9 @@ import { agentName, wholeBetween } from "../input/arguments.ts";
 import { note, oneLine } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 import { cutBytes } from "./capture.ts";
-import { Children, type Ended } from "./child.ts";
+import { ChildProcesses, type CommandResult } from "./child.ts";
 import { type CommandFiles, createCommandFiles } from "./command-files.ts";
-import { ASKS, isQuestionLine, toQuestion } from "./command-question.ts";
+import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts";
 import { cannotStart, toReply } from "./command-reply.ts";
 import { checkCommand } from "./find-command.ts";
 import { agentOptions, ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
@@ -67,7 +67,7 @@ async function work(
 ): Promise<void> {
   await checkCommand(command[0], host.childEnv.PATH);
   const connection = await connect(host, options);
-  const children = new Children();
+  const children = new ChildProcesses();
   const agent = new Agent({ ...connection, ...agentOptions(host, options) }, (task) =>
     handle(task, command, host, children),
   );
@@ -87,12 +87,12 @@ async function handle(
   task: Work,
   command: readonly [string, ...string[]],
   host: CliHost,
-  children: Children,
+  children: ChildProcesses,
 ): Promise<Outcome> {
   const files = await createCommandFiles(task);
-  let ended: Ended;
+  let result: CommandResult;
   try {
-    ended = await children.run({
+    result = await children.run({
       command,
       env: envFor(task, host.childEnv, files),
       input: task.text,
@@ -108,7 +108,7 @@ async function handle(
   } finally {
     await files.remove();
   }
-  return ended.exitCode === ASKS ? toQuestion(ended) : toReply(ended);
+  return result.exitCode === EXIT_QUESTION ? toQuestion(result) : toReply(result);
 }
 
 /** The command's environment, without the worker's tokens. */
@@ -135,7 +135,7 @@ function envFor(
     ERRAND_LEASE_ID: task.leaseId,
     ERRAND_ATTEMPT: String(task.attempt),
     ERRAND_CONTEXT_ID: task.delegation.context_id,
-    // Never "": to a shell script that would be an answer.
+    // Never "", which would look like an answer to a shell script.
     ...(answer && answer.text !== "" && fits(answer.text) && { ERRAND_ANSWER: answer.text }),
     ...(answer?.decision && { ERRAND_DECISION: answer.decision }),
     ERRAND_ANSWERS_FILE: files.answers,

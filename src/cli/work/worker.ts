@@ -1,4 +1,4 @@
-/** Shared by `errand work` and `errand relay`: their options, and the creation of the agent. */
+/** Shared by `errand work` and `errand relay`: options, and the creation of the agent. */
 import { type Command, InvalidArgumentError } from "commander";
 import type { Admin } from "../../client/admin.ts";
 import { ErrandApiError } from "../../client/errors.ts";
@@ -6,7 +6,7 @@ import type { CliHost } from "../host.ts";
 import { positive } from "../input/arguments.ts";
 import { workLog } from "./log.ts";
 
-/** A command has 5 s between SIGTERM and SIGKILL; then its lease is released. A relay gets as long. */
+/** A command has 5 s between SIGTERM and SIGKILL; then its lease is released. A relay gets the same time. */
 const STOP_WITHIN_SECONDS = 8;
 
 export interface WorkerOptions {
@@ -19,7 +19,7 @@ export interface WorkerOptions {
   readonly json?: boolean;
 }
 
-/** Adds the common options. --agent and --concurrency differ. */
+/** Adds the options that both commands have. Their --agent and --concurrency differ. */
 export function withWorkerOptions(command: Command): Command {
   return command
     .option(
@@ -36,7 +36,7 @@ export function withWorkerOptions(command: Command): Command {
     .option("--quiet", "print only errors");
 }
 
-/** What the library's agent gets from the common options, besides its connection. */
+/** Converts the common options to those of the library's agent, without the connection. */
 export const agentOptions = (host: CliHost, options: WorkerOptions) => ({
   // ensureAgent() has reached the broker by then.
   failFast: false,

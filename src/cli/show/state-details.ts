@@ -1,6 +1,6 @@
 /**
- * Why a delegation is in its state: its last worker, what it waits for, how the last attempt ended. Limit: with more than
- * 300 events, they are not read.
+ * Explains why a delegation is in its state: its last worker, why it waits, how the last attempt ended. Limit: the events
+ * of a delegation with more than 300 of them are not read.
  */
 import { z } from "zod";
 import { Admin } from "../../client/admin.ts";
@@ -10,22 +10,22 @@ import { Pages } from "../../client/pages.ts";
 import type { Agent } from "../../schema/agent.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
-import { oneLine, took } from "./output.ts";
+import { durationText, oneLine } from "./output.ts";
 
-const MOST_EVENTS = 300;
+const MAX_EVENTS = 300;
 
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
-const moreSchema = z.object({
+const eventFieldsSchema = z.object({
   status: optional(z.string()),
   worker_id: optional(z.string()),
   retry_at: optional(z.string()),
   error: optional(z.object({ code: z.string(), message: z.string() })),
   reason: optional(z.string()),
 });
-type More = z.infer<typeof moreSchema>;
+type EventFields = z.infer<typeof eventFieldsSchema>;
 
-/** Rows in addition to those of the record. A row whose data cannot be read is omitted. */
-export async function standingRows(
+/** Rows that need more than the delegation itself. A row whose data cannot be read is omitted. */
+export async function stateRows(
   connection: ConnectionOptions,
   delegation: Delegation,
 ): Promise<[string, string][]> {
@@ -41,14 +41,14 @@ export async function standingRows(
   if (ended && !isTerminal(state)) rows.push(["last attempt", howEnded(ended)]);
   const why = state === "submitted" ? whyWaiting(delegation, ended, agent) : undefined;
   if (why !== undefined) rows.push(["waiting", why]);
-  if (finished_at) rows.push(["took", took(Date.parse(finished_at) - Date.parse(created_at))]);
+  if (finished_at) rows.push(["took", durationText(Date.parse(finished_at) - Date.parse(created_at))]);
   return rows;
 }
 
 /** Statuses of events that end an attempt but not the delegation. */
 const ENDS: readonly string[] = ["retrying", "lease_expired", "released"];
 
-function howEnded({ status, error, reason }: More): string {
+function howEnded({ status, error, reason }: EventFields): string {
   if (error) return `failed: ${oneLine(error.code)}: ${oneLine(error.message, 200)}`;
   if (status === "lease_expired") return "the worker stopped responding";
   return `released by the worker${reason === undefined ? "" : `: ${oneLine(reason, 200)}`}`;
@@ -57,7 +57,7 @@ function howEnded({ status, error, reason }: More): string {
 const isAhead = (instant: string | null | undefined): instant is string =>
   Date.parse(instant ?? "") > Date.now();
 
-function whyWaiting(delegation: Delegation, ended: More | undefined, agent: Agent | undefined) {
+function whyWaiting(delegation: Delegation, ended: EventFields | undefined, agent: Agent | undefined) {
   const { target, not_before_at } = delegation;
   if (isAhead(not_before_at)) return `until ${not_before_at}, as requested`;
   if (isAhead(ended?.retry_at)) return `until ${oneLine(ended.retry_at)}, for the next attempt`;
@@ -66,7 +66,7 @@ function whyWaiting(delegation: Delegation, ended: More | undefined, agent: Agen
   return whyStuck(agent) ?? `for a worker of ${target}: ${waiting} queued, ${working} running`;
 }
 
-/** Why the agent takes no work now; undefined if a worker is polling. */
+/** Why the agent's workers get no work now; undefined if they do. */
 export function whyStuck({ name, paused, presence, limits, counts }: Agent): string | undefined {
   if (paused) return `${name} is paused; resume it with 'errand agent resume ${name}' (operator)`;
   const { state, last_seen_at } = presence;
@@ -79,10 +79,10 @@ export function whyStuck({ name, paused, presence, limits, counts }: Agent): str
   return undefined;
 }
 
-async function eventsOf(connection: ConnectionOptions, { id, version }: Delegation): Promise<More[]> {
-  if (version > MOST_EVENTS) return [];
-  const events = await quietly(new Pages(connection).events(id, MOST_EVENTS));
-  return (events ?? []).map((event: StreamEvent) => moreSchema.parse(event));
+async function eventsOf(connection: ConnectionOptions, { id, version }: Delegation): Promise<EventFields[]> {
+  if (version > MAX_EVENTS) return [];
+  const events = await quietly(new Pages(connection).events(id, MAX_EVENTS));
+  return (events ?? []).map((event: StreamEvent) => eventFieldsSchema.parse(event));
 }
 
 export const agentOf = (
@@ -91,8 +91,9 @@ export const agentOf = (
   signal?: AbortSignal,
 ): Promise<Agent | undefined> => quietly(new Admin(connection).getAgent(target, { signal }));
 
-function quietly<T>(asking: Promise<T>): Promise<T | undefined> {
-  return asking.catch((error: unknown) => {
+/** Undefined instead of an error of the broker. */
+function quietly<T>(call: Promise<T>): Promise<T | undefined> {
+  return call.catch((error: unknown) => {
     if (error instanceof ErrandApiError) return undefined;
     throw error;
   });

@@ -1,12 +1,12 @@
 /** A status line on the terminal during a wait. It appears after one second. */
 import type { Writable } from "node:stream";
-import { oneLine, took } from "./output.ts";
+import { durationText, oneLine } from "./output.ts";
 
 const FIRST_AFTER_MS = 1000;
 const EVERY_MS = 1000;
 const CLEAR = "\r\u001b[2K";
 
-export class WaitLine {
+export class StatusLine {
   readonly #stream: Writable;
   readonly #startedAt = performance.now();
   readonly #timer: ReturnType<typeof setInterval>;
@@ -37,7 +37,7 @@ export class WaitLine {
     const columns = "columns" in this.#stream ? Number(this.#stream.columns) : 80;
     // Rounded, because a timer may fire a moment early.
     const seconds = Math.max(1, Math.round((performance.now() - this.#startedAt) / 1000));
-    const elapsed = took(seconds * 1000).replace(".0 s", " s");
+    const elapsed = durationText(seconds * 1000).replace(".0 s", " s");
     this.#drawn = true;
     this.#stream.write(CLEAR + oneLine(`waiting ${elapsed}: ${this.#text}`, (columns || 80) - 1));
   }
