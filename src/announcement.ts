@@ -1,6 +1,6 @@
 /**
- * The file `gateway.json` in the data directory, with which a gateway announces its URL to the CLI on this machine and to
- * other gateways that are about to start. The first gateway on a data directory owns the file.
+ * The file `gateway.json` in the data directory. With it, a gateway announces its URL to the CLI on this machine, and to
+ * other gateways that start on the same data directory. The first of them owns the file.
  */
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

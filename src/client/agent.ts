@@ -31,7 +31,7 @@ export interface AgentOptions extends ConnectionOptions {
   /** How long work in progress may continue when the agent stops, in seconds; then its signal aborts. Default 0. */
   readonly drainSeconds?: number | undefined;
   /**
-   * How long handlers may take after their signal aborted, in seconds; then their leases are released anyway. Default 10.
+   * How many seconds handlers may take after their signal aborted; then their leases are released anyway. Default 10.
    */
   readonly stopWithinSeconds?: number | undefined;
   /** Called for each event, for a log. */

@@ -1,6 +1,6 @@
 /**
- * Sends many delegations in few requests; each is accepted or refused on its own, in order. Limit: a request has at most
- * 100 delegations and half of a broker's body limit, unless a single one is larger.
+ * Sends many delegations in few requests; each is accepted or refused on its own, in order. Limit: a request has at
+ * most 100 delegations and half of a broker's default body limit, unless a single delegation is larger.
  */
 import * as z from "zod";
 import { type DelegateInput, delegationSchema } from "../schema/delegation.ts";

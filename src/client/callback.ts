@@ -38,7 +38,7 @@ const TOLERANCE_SECONDS = 300;
 /**
  * Checks that a callback was signed recently with one of `secrets`, by the Standard Webhooks scheme, and returns its
  * event. `body` must be the raw body, not JSON that was parsed and serialized again. Pass several secrets while you
- * rotate them. Throws {@link CallbackError}, or a TypeError if there is no secret or one does not have the form `whsec_…`.
+ * rotate them. Throws {@link CallbackError}, or a TypeError if there is no secret or one lacks the form `whsec_…`.
  *
  * @example
  * ```ts

@@ -1,5 +1,5 @@
 /**
- * What the relay needs from the program that runs it: one delegation under one lease. `errand relay` implements it over
+ * The relay's interface to the program that runs it: one delegation under one lease. `errand relay` implements it over
  * HTTP, a gateway by function calls.
  */
 import type { Artifact, Message } from "../schema/a2a.ts";

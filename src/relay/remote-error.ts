@@ -1,6 +1,6 @@
 /**
- * Failures of the A2A server, in a few kinds that decide what to do next. The texts are fixed, because those of the server
- * or the network may contain secrets.
+ * Failures of the A2A server, in a few kinds that decide what to do next. The texts are fixed, because those of the
+ * server or the network may contain secrets.
  */
 import {
   A2AError,

@@ -237,7 +237,7 @@ async function within<T>(
   }
 }
 
-/** Rejects when the signal aborts; the shared promise goes on for the other callers. */
+/** Rejects when the signal aborts; the shared promise continues for the other callers. */
 function unlessAborted<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const unsubscribe = onAbort(signal, () => reject(signal.reason));

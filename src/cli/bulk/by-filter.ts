@@ -1,6 +1,6 @@
 /**
- * `errand redrive` and `errand cancel` for many delegations of one agent, newest first. A failure leaves the changes
- * before it in place.
+ * `errand redrive` and `errand cancel` for many delegations of one agent, newest first. A failure leaves earlier changes
+ * in place.
  */
 import type { Command } from "commander";
 import type { BulkFilter, BulkOptions } from "../../client/bulk.ts";

@@ -1,7 +1,7 @@
 /**
  * `errand approve` and `errand deny` for several delegations: shows all questions, asks for confirmation, then reports
- * the outcome of each. An answer to a question that changed meanwhile is refused. A failure leaves the answers before it
- * in place.
+ * the outcome of each. An answer to a question that changed meanwhile is refused. A failure leaves earlier answers in
+ * place.
  */
 import { createInterface } from "node:readline";
 import { Delegator } from "../../client/delegator.ts";

@@ -55,8 +55,8 @@ const DEFAULT_LIMIT = 20;
 const PAGE = 100;
 
 const ABOUT = `
-With --json, it prints one delegation per line, and {"next_cursor": "…"} as the last line if there are more. With --tree,
-the oldest delegation comes first, and in JSON each has a depth, which is 0 for the root of a tree.`;
+With --json, it prints one delegation per line, and {"next_cursor": "…"} as the last line if there are more. With
+--tree, the oldest delegation comes first, and in JSON each has a depth, which is 0 for the root of a tree.`;
 
 export function addList(program: Command, { host }: Cli): void {
   program
@@ -157,7 +157,7 @@ async function printList(host: CliHost, connection: ConnectionOptions, options: 
   await noteMore(host, cursor, options.json);
 }
 
-/** Prints the tree of each listed delegation, the oldest first. A delegation that is part of an earlier tree is skipped. */
+/** Prints the tree of each listed delegation, the oldest first. A delegation that an earlier tree contains is skipped. */
 async function printTrees(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
   const { tree } = options;
   const delegator = new Delegator(connection);

@@ -118,13 +118,13 @@ const NUMBERS: Readonly<Record<string, number>> = {
   invalid_json: PARSE_ERROR,
   invalid_request: INVALID_REQUEST,
 };
-const AWAY = 503;
+const UNAVAILABLE = 503;
 
 /** A failure of the bridge, in the form of the broker's own errors. */
 export function toErrorMessage(id: Id | null, error: ErrandApiError) {
   const { category, code, message, retryable, status, details } = error;
   const recovery = RECOVERIES[code] ?? error.recovery;
-  const number = NUMBERS[code] ?? (status || (category === "TRANSPORT" ? AWAY : INTERNAL_ERROR));
+  const number = NUMBERS[code] ?? (status || (category === "TRANSPORT" ? UNAVAILABLE : INTERNAL_ERROR));
   const data = { category, code, message, retryable, recovery, ...(details && { details }) };
   return { jsonrpc: "2.0", id, error: { code: number, message: `${message}. ${recovery}`, data } };
 }

@@ -26,8 +26,8 @@ export function requestLine({ request_id, message, options = [] }: Request, isOn
 }
 
 /**
- * Explains why a decision cannot answer the question, as the end of a sentence, such as `asks for data`. Returns undefined
- * if it can. A request without options and schema may be a yes-or-no question, so a decision can answer it.
+ * Explains why a decision cannot answer the question, as the end of a sentence, such as `asks for data`. Returns
+ * undefined if it can. A request without options and schema may be a yes-or-no question, so a decision can answer it.
  */
 export function whyDecisionIsNotEnough(
   decision: Decision,
