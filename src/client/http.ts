@@ -160,7 +160,7 @@ export class Http {
     return isUnavailable(error) || error.status === 429;
   }
 
-  /** True if the broker was never reached: the URL is probably wrong, so an error is better than a silent retry. */
+  /** True if `failFast` is on and the broker was never reached. The URL is probably wrong, so a retry would not help. */
   failsFast(error: ErrandApiError): boolean {
     const isUnreached = error.code === "unreachable" || error.code === "no_answer";
     return this.#options.failFast !== false && !this.#everReached && isUnreached;
