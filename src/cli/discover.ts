@@ -31,7 +31,7 @@ interface Flags {
   readonly token?: string | undefined;
 }
 
-/** The URL and the token that were found, and the name of the place of each. */
+/** The URL and the token that were found, each with its source: an option, a variable or a file. */
 export interface Found {
   readonly url?: string | undefined;
   readonly urlFrom?: string | undefined;
@@ -129,7 +129,7 @@ function urlIn(gateway: string | undefined): string | undefined {
 
 const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:/.test(url);
 
-/** Compares scheme, host and port as text: `localhost` may be another server than 127.0.0.1. */
+/** Compares scheme, host and port as text: `localhost` may be a different server than 127.0.0.1. */
 function isSame(url: string, localUrl: string | undefined): boolean {
   if (localUrl === undefined || !URL.canParse(url)) return false;
   return new URL(url).origin === new URL(localUrl).origin;

@@ -8,7 +8,7 @@ import type { Delegation } from "../schema/delegation.ts";
 import { CATEGORIES, type Category } from "../schema/errors.ts";
 import { recoveryFor } from "./recovery.ts";
 
-/** A mistake on the command line: exit 64. A reference to the command's help follows `recovery`. */
+/** An error for a mistake on the command line (exit code 64). `recovery` is later completed by a reference to the help. */
 export function usageError(detail: string, recovery = ""): ErrandApiError {
   return localError({ code: "usage", category: "PROTOCOL", detail, recovery });
 }

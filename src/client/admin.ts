@@ -19,7 +19,7 @@ import { type ConnectionOptions, Http, route } from "./http.ts";
 /** Older brokers do not send `next_cursor`: they answer with all agents at once. */
 const pageSchema = agentPageSchema.extend({ next_cursor: z.string().nullable().default(null) });
 
-/** The most rounds of PATCH, then PUT, while other clients create and delete the agent. */
+/** How many rounds of PATCH, then PUT, are tried while other clients create and delete the agent. */
 const MAX_ROUNDS = 5;
 const hasCode = (error: unknown, code: string): boolean =>
   error instanceof ErrandApiError && error.code === code;

@@ -43,7 +43,7 @@ export interface WorkerContext {
 
 export interface ReceivedLease {
   readonly lease: Lease;
-  /** By `performance.now()`. */
+  /** When the lease arrived, by `performance.now()`. */
   readonly receivedAt: number;
 }
 

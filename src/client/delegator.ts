@@ -184,8 +184,8 @@ export class Delegator {
    * question's id, or null for the open question. If the question has several requests, answer all of them:
    * `{ answers: { host: "db1", token: { data } } }`. Repeating the same answer is no error.
    *
-   * Throws `interrupt_not_open` if that question, or with null any question, is not open; `invalid_request` if the
-   * answer does not fit the question; `forbidden`.
+   * Throws `interrupt_not_open` if that question is not open, or with null if none is; `invalid_request` if the answer
+   * does not fit the question; `forbidden`.
    *
    * @example
    * ```ts

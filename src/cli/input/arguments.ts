@@ -41,7 +41,7 @@ export function wholeBetween(min: number, max: number): (value: string) => numbe
   };
 }
 
-/** `--meta a=1 --meta b=2` */
+/** For options such as `--meta a=1 --meta b=2`. */
 export function keyValue(
   value: string,
   before: Readonly<Record<string, string>> = {},

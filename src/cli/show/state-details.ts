@@ -91,7 +91,7 @@ export const agentOf = (
   signal?: AbortSignal,
 ): Promise<Agent | undefined> => quietly(new Admin(connection).getAgent(target, { signal }));
 
-/** Undefined instead of an error of the broker. */
+/** Resolves with undefined if the broker refuses the call or is unavailable. */
 function quietly<T>(call: Promise<T>): Promise<T | undefined> {
   return call.catch((error: unknown) => {
     if (error instanceof ErrandApiError) return undefined;
