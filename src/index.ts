@@ -36,15 +36,15 @@ export { ErrandApiError } from "./client/errors.ts";
 export type { ConnectionOptions } from "./client/http.ts";
 export type { Result, ResultsOptions } from "./client/inbox.ts";
 export type { OutageEvent } from "./client/outage.ts";
-export type { Answered, QuestionOutcome, AskOptions, Question } from "./client/questions.ts";
+export type { Answered, AskOptions, Question, QuestionOutcome } from "./client/questions.ts";
 export type { Branch } from "./client/tree.ts";
 export {
   type AgentEvent,
   AgentStoppingError,
   type Handler,
-  type ReleaseOrCancel,
   type Outcome,
   type ReleaseOptions,
+  type ReleaseOrCancel,
   type Reply,
   type Work,
 } from "./client/work.ts";

@@ -6,8 +6,8 @@ import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { getuid } from "node:process";
 import { z } from "zod";
-import { localError } from "../client/errors.ts";
 import { invalidUrl } from "../client/connection-errors.ts";
+import { localError } from "../client/errors.ts";
 import type { CliHost } from "./host.ts";
 
 export interface Target {

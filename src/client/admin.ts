@@ -130,7 +130,11 @@ export class Admin {
 
   /** Stops giving the agent's workers new work. Work in progress continues, and new delegations are queued. */
   pauseAgent(name: string, { signal }: CallOptions = {}): Promise<AgentInfo> {
-    return this.#http.requestWithRetry(agentSchema, { method: "POST", path: route`/v1/agents/${name}/pause`, signal });
+    return this.#http.requestWithRetry(agentSchema, {
+      method: "POST",
+      path: route`/v1/agents/${name}/pause`,
+      signal,
+    });
   }
 
   /** Undoes {@link Admin.pauseAgent}. */
@@ -175,6 +179,10 @@ export class Admin {
 
   /** The token stops working within a second, also in open streams and polls. */
   async revokeToken(id: string, { signal }: CallOptions = {}): Promise<void> {
-    await this.#http.requestWithRetry(z.unknown(), { method: "DELETE", path: route`/v1/tokens/${id}`, signal });
+    await this.#http.requestWithRetry(z.unknown(), {
+      method: "DELETE",
+      path: route`/v1/tokens/${id}`,
+      signal,
+    });
   }
 }

@@ -176,7 +176,11 @@ export class Delegator {
    * and `delegation_not_found` once it is erased.
    */
   async delete(id: string, { signal }: ControlOptions = {}): Promise<void> {
-    await this.#http.requestWithRetry(z.unknown(), { method: "DELETE", path: route`/v1/delegations/${id}`, signal });
+    await this.#http.requestWithRetry(z.unknown(), {
+      method: "DELETE",
+      path: route`/v1/delegations/${id}`,
+      signal,
+    });
   }
 
   /**
@@ -273,4 +277,3 @@ export class Delegator {
     return cursor;
   }
 }
-

@@ -6,9 +6,9 @@ import type * as z from "zod";
 import { problemSchema } from "../schema/errors.ts";
 import { wellFormedJson, withoutTrailingSlashes } from "../schema/text.ts";
 import { backoffMs, sleep, TimeLimit } from "../util/timing.ts";
+import { connectionError, invalidUrl, noAnswer, unexpectedAnswer } from "./connection-errors.ts";
 import { locate } from "./environment.ts";
 import { ErrandApiError, isUnavailable, localError } from "./errors.ts";
-import { connectionError, invalidUrl, noAnswer, unexpectedAnswer } from "./connection-errors.ts";
 import { parseLenient } from "./lenient.ts";
 
 /** How to reach a broker, for {@link Delegator}, {@link Agent} and {@link Admin} alike. */
@@ -145,11 +145,7 @@ export class Http {
     }
   }
 
-  async #waitToRetry(
-    error: ErrandApiError,
-    delayMs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
+  async #waitToRetry(error: ErrandApiError, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
     this.onRetry?.(error, delayMs);
     await sleep(delayMs, signal);
   }

@@ -42,7 +42,12 @@ export async function* readResults(http: Http, options: ResultsOptions): AsyncGe
   for (;;) {
     const askedAt = performance.now();
     const query = { after: cursor, wait_seconds: seconds(holdSeconds), limit: PAGE };
-    const page = await http.requestUntilAvailable(resultPageSchema, { path: "/v1/results", query, signal, holdSeconds });
+    const page = await http.requestUntilAvailable(resultPageSchema, {
+      path: "/v1/results",
+      query,
+      signal,
+      holdSeconds,
+    });
     const fresh = page.results.filter((delegation) => isFresh(shown, delegation));
     for (const [index, delegation] of fresh.entries()) {
       // A page has one cursor, at its end: a reader that stops before it gets the page again.

@@ -45,7 +45,11 @@ export class Pages {
   /** The delegations that the caller may see, newest first. A page may be short or empty and still have a next one. */
   list(query: ListQuery, signal?: AbortSignal): Promise<z.infer<typeof listSchema>> {
     const state = typeof query.state === "object" ? query.state.join(",") : query.state;
-    return this.#http.requestWithRetry(listSchema, { path: "/v1/delegations", query: { ...query, state }, signal });
+    return this.#http.requestWithRetry(listSchema, {
+      path: "/v1/delegations",
+      query: { ...query, state },
+      signal,
+    });
   }
 
   /** The delegator's own delegations that finished or asked a question after the cursor, oldest first. */

@@ -8,7 +8,7 @@ import type { ChunkOptions } from "./artifacts.ts";
 import type { Delegated, Delegator } from "./delegator.ts";
 import type { DelegateOptions } from "./delegator-options.ts";
 import type { OutageEvent } from "./outage.ts";
-import type { Answered, QuestionOutcome, AskOptions, Question } from "./questions.ts";
+import type { Answered, AskOptions, Question, QuestionOutcome } from "./questions.ts";
 
 /** One attempt at one delegation. */
 export interface Work {

@@ -29,7 +29,10 @@ export function replied(
   const error = state === "failed" && {
     error: { code: "agent_error", message: truncate(text, MAX_MESSAGE) || "The agent's task failed." },
   };
-  return { kind: "reply", reply: { state, ...(message && { message: withoutTask(message) }), ...output, ...error } };
+  return {
+    kind: "reply",
+    reply: { state, ...(message && { message: withoutTask(message) }), ...output, ...error },
+  };
 }
 
 /** `turn` is the number of the question. It makes the request id, so a repeated call asks the same question. */

@@ -174,7 +174,10 @@ class Run {
     let streaming = session.streaming;
     const { signal } = this.#calls;
     for (let rounds = 0; ; rounds += 1) {
-      const outcome = await this.#receiver.receive({ kind: "task", task: await this.#readTask(session, task) });
+      const outcome = await this.#receiver.receive({
+        kind: "task",
+        task: await this.#readTask(session, task),
+      });
       if (outcome) return outcome;
       if (streaming) {
         this.#receiver.missedUpdates = true;

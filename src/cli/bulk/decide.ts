@@ -146,7 +146,8 @@ async function allQuestions(
     const page = await pages.list({ ...query, cursor: cursor ?? undefined }, signal);
     for (const delegation of page.delegations) {
       const { interrupt } = delegation;
-      const isFitting = interrupt && whyDecisionIsNotEnough(decision, interrupt, data !== undefined) === undefined;
+      const isFitting =
+        interrupt && whyDecisionIsNotEnough(decision, interrupt, data !== undefined) === undefined;
       if (isFitting) found.push({ delegation, interrupt });
     }
     cursor = page.next_cursor;

@@ -26,11 +26,17 @@ With --json, it prints one line per delegation: {"id", "outcome": "sent", "deleg
 where outcome is "not_sent", "refused" (by the broker) or "unknown" (no response).`;
 
 export function addApprove(program: Command, cli: Cli): void {
-  addDecision(program, cli, "approve", "answer yes to delegations' questions; they resume ahead of new work", [
-    "errand approve dlg_…",
-    'errand approve dlg_… --text "but only on staging"',
-    "errand approve --all --target deployer",
-  ]);
+  addDecision(
+    program,
+    cli,
+    "approve",
+    "answer yes to delegations' questions; they resume ahead of new work",
+    [
+      "errand approve dlg_…",
+      'errand approve dlg_… --text "but only on staging"',
+      "errand approve --all --target deployer",
+    ],
+  );
 }
 
 export function addDeny(program: Command, cli: Cli): void {

@@ -70,7 +70,11 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
     .option("--message-file <path>", "send an A2A Message from a JSON file; '-' reads stdin")
     .option("--idempotency-key <key>", "repeating a key returns the same delegation (default: a random key)")
     .option("--parent <id>", "the delegation that this one is part of", valid(delegationIdSchema))
-    .option("--callback <url>", "send a POST to this URL when it asks a question and when it ends", callbackUrl)
+    .option(
+      "--callback <url>",
+      "send a POST to this URL when it asks a question and when it ends",
+      callbackUrl,
+    )
     .option("--callback-secret <secrets...>", "whsec_… to sign callbacks with; pass several to rotate them")
     .option("--callback-token <token>", "the bearer token of callbacks")
     .option("--batch <path>", "delegate many: one JSON object per line; '-' reads stdin")

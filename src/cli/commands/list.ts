@@ -76,10 +76,7 @@ export function addList(program: Command, { host }: Cli): void {
     )
     .option("--since <instant>", `only created at or after this time, ${INSTANT_EXAMPLE}`, instant)
     .option("--until <instant>", "only created before this time", instant)
-    .option(
-      "-q, --query <text>",
-      "only with this text in the first 100 bytes of the task, ignoring case",
-    )
+    .option("-q, --query <text>", "only with this text in the first 100 bytes of the task, ignoring case")
     .option(
       "--error-code <code>",
       "only delegations that ended with this error, for example attempts_exhausted",

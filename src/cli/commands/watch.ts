@@ -40,7 +40,8 @@ export function addWatch(program: Command, { host }: Cli): void {
       const connection = await connect(host, options);
       let isNoted = false;
       const onRetry = () => {
-        if (!isNoted && !json) void note(host, "the broker is unavailable; watching resumes when it is back.");
+        if (!isNoted && !json)
+          void note(host, "the broker is unavailable; watching resumes when it is back.");
         isNoted = true;
       };
       const paint = painter(host, "stdout");

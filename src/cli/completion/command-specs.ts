@@ -22,7 +22,11 @@ export interface CommandSpec {
   readonly words: readonly string[];
 }
 
-export function commandSpecs(program: Command, above = "", inherited: readonly OptionSpec[] = []): CommandSpec[] {
+export function commandSpecs(
+  program: Command,
+  above = "",
+  inherited: readonly OptionSpec[] = [],
+): CommandSpec[] {
   const path = above === "" ? program.name() : `${above} ${program.name()}`;
   const help = program.createHelp();
   const own = help.visibleOptions(program).map(toOption);

@@ -65,7 +65,8 @@ complete -o default -F _errand errand
 }
 
 function zsh(specs: readonly CommandSpec[]): string {
-  const entry = (name: string, description: string) => quoted(`${name.replaceAll(":", "\\:")}:${description}`);
+  const entry = (name: string, description: string) =>
+    quoted(`${name.replaceAll(":", "\\:")}:${description}`);
   const entries = ({ commands, options, words }: CommandSpec) => [
     ...commands.map(({ name, description }) => entry(name, description)),
     ...words.map((word) => entry(word, "")),

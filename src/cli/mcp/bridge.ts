@@ -4,8 +4,8 @@
  * A message that may have arrived is never sent twice; the client gets an error instead.
  */
 import { addAbortSignal, type Readable } from "node:stream";
-import { ErrandApiError, localError } from "../../client/errors.ts";
 import { connectionError, unexpectedAnswer } from "../../client/connection-errors.ts";
+import { ErrandApiError, localError } from "../../client/errors.ts";
 import { sleep, TimeLimit } from "../../util/timing.ts";
 import type { Target } from "../discover.ts";
 import { post, reading } from "./post.ts";

@@ -1,7 +1,7 @@
 /** `errand mcp`: bridges MCP clients on stdio to the broker's MCP server. */
 import type { Command } from "commander";
-import { ErrandApiError } from "../../client/errors.ts";
 import { invalidUrl } from "../../client/connection-errors.ts";
+import { ErrandApiError } from "../../client/errors.ts";
 import { withoutTrailingSlashes } from "../../schema/text.ts";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
 import { discover, type Target } from "../discover.ts";

@@ -1,8 +1,9 @@
 /**
  * Sends an MCP message to the broker by POST. Redirects are not followed, so that the token is sent to no other server.
  */
-import type { ErrandApiError } from "../../client/errors.ts";
+
 import { connectionError, noAnswer } from "../../client/connection-errors.ts";
+import type { ErrandApiError } from "../../client/errors.ts";
 import type { TimeLimit } from "../../util/timing.ts";
 import type { Target } from "../discover.ts";
 

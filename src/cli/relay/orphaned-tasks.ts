@@ -5,8 +5,8 @@
 import * as z from "zod";
 import type { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
-import { cancelOrphanedTask, ENDED_WITHOUT_AGENT } from "../../relay/orphaned-task.ts";
 import { retryWhileAway } from "../../relay/backoff.ts";
+import { cancelOrphanedTask, ENDED_WITHOUT_AGENT } from "../../relay/orphaned-task.ts";
 import type { Remote } from "../../relay/remote.ts";
 import { toRemoteError } from "../../relay/remote-error.ts";
 import { sleep } from "../../util/timing.ts";

@@ -26,7 +26,8 @@ function asText(event: AgentEvent, paint: Painter): string {
     case "replied": {
       const { reply, state, durationMs, work } = event;
       const { id } = work.delegation;
-      if (reply.state === "completed") return `${id} ${paint.green("completed")} in ${durationText(durationMs)}`;
+      if (reply.state === "completed")
+        return `${id} ${paint.green("completed")} in ${durationText(durationMs)}`;
       const again = state === "submitted" ? ", queued again" : "";
       const why = reply.error ? `: ${oneLine(reply.error.message, 200)}` : "";
       return `${id} ${paint.red(reply.state)} in ${durationText(durationMs)}${again}${why}`;
