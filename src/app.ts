@@ -70,7 +70,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
     allowedOrigins: options.allowedOrigins,
     signer: options.cardSigningKey ? new CardSigner(options.cardSigningKey) : null,
     stopping: stopping.signal,
-    unready: () => unready(connections),
+    notReadyReason: () => notReadyReason(connections),
     mcpExtension: options.mcpExtension,
     direct: options.direct,
     mcpPingMs: options.mcpPingMs,
@@ -128,7 +128,7 @@ async function checkLayout(redis: Redis, shards: number): Promise<void> {
 }
 
 /** Asks for a write: a replica, or a Redis whose disk is full, still answers a ping. */
-function unready(connections: Connections): Promise<string | null> {
+function notReadyReason(connections: Connections): Promise<string | null> {
   return connections.wasWritable().then(
     () => null,
     (error: unknown) => `Redis refuses writes: ${error instanceof Error ? error.message : "unknown"}`,

@@ -1,6 +1,6 @@
 /** The settings of one gateway. */
 import type { LookupFunction } from "node:net";
-import type { Arrival } from "./doors/http/listener.ts";
+import type { ArrivalTimeouts } from "./doors/http/listener.ts";
 import type { McpTestExtension } from "./doors/mcp/server.ts";
 import type { Quota } from "./engine/access/quotas.ts";
 import type { Clock } from "./lifecycle/writer.ts";
@@ -41,7 +41,7 @@ export interface GatewayOptions {
   /** How long the loop of a push agent waits for more work, s. Default 10. For tests. */
   readonly pushAgentWaitSeconds?: number | undefined;
   /** How long a request may take to arrive; for tests. */
-  readonly arrival?: Arrival;
+  readonly arrival?: ArrivalTimeouts;
   readonly log: Log;
   /** Moved by tests; Redis' own time otherwise. */
   readonly clock?: Clock;

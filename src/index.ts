@@ -70,8 +70,9 @@ export {
   type Progress,
   type State,
 } from "./schema/delegation.ts";
-export type { Category, Problem } from "./schema/errors.ts";
+export type { Category } from "./schema/errors.ts";
 export type { DelegationEvent, EventType, StreamEvent } from "./schema/event.ts";
 export type { AnswerBody } from "./schema/interrupt.ts";
+export type { Problem } from "./schema/problem.ts";
 export type { TokenInfo } from "./schema/token.ts";
 export type { Checkpoint } from "./schema/values.ts";

@@ -4,8 +4,8 @@
  */
 import * as z from "zod";
 import { type DelegateInput, delegationSchema } from "../schema/delegation.ts";
-import { problemSchema } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
+import { problemSchema } from "../schema/problem.ts";
 import { ErrandApiError } from "./errors.ts";
 import type { Http } from "./http.ts";
 import { randomKey } from "./random-key.ts";

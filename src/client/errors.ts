@@ -1,5 +1,6 @@
 /** The error that every failed call throws. */
-import type { Category, Problem } from "../schema/errors.ts";
+import type { Category } from "../schema/errors.ts";
+import type { Problem } from "../schema/problem.ts";
 
 export interface LocalProblem {
   readonly code: string;

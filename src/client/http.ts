@@ -3,7 +3,7 @@
  * unavailable. Limit: one gateway URL; redirects are not followed, so that the token is sent to no other server.
  */
 import type * as z from "zod";
-import { problemSchema } from "../schema/errors.ts";
+import { problemSchema } from "../schema/problem.ts";
 import { wellFormedJson, withoutTrailingSlashes } from "../schema/text.ts";
 import { backoffMs, sleep, TimeLimit } from "../util/timing.ts";
 import { connectionError, invalidUrl, noAnswer, unexpectedAnswer } from "./connection-errors.ts";

@@ -1,6 +1,4 @@
-/**
- * Maps A2A's task states to ours and back. The objects with these states are in a2a.ts.
- */
+/** Maps A2A's task states to ours and back. */
 import type { State } from "./delegation.ts";
 
 interface A2aState {
@@ -10,7 +8,7 @@ interface A2aState {
   readonly v03: string;
   /** Null: unspecified, so it is never accepted as a reply. */
   readonly state: State | null;
-  /** What the broker does when an agent reports it. */
+  /** How the broker treats the state when an agent reports it. */
   readonly means: "progress" | "reply" | "interrupt" | "canceled" | null;
 }
 
@@ -33,7 +31,7 @@ export const A2A_STATES = {
 
 export type A2aStateName = keyof typeof A2A_STATES;
 type Row = (typeof A2A_STATES)[A2aStateName];
-/** A row with a meaning. */
+/** A state that an agent may report. */
 export type KnownA2aState = Exclude<Row, { readonly means: null }>;
 
 const isName = (name: string): name is A2aStateName => Object.hasOwn(A2A_STATES, name);

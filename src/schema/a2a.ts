@@ -4,10 +4,10 @@
  */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
-import { fewOf } from "./values.ts";
+import { boundedArray } from "./values.ts";
 
 const messageIdSchema = z.string().min(1).max(255);
-/** Longer: the id comes from the agent's software, and to refuse it would lose finished work. */
+/** Longer than a caller's ids, because the agent's software chooses the id, and refusing it would lose finished work. */
 const agentsIdSchema = z.string().min(1).max(1024);
 
 const CONTENT = ["text", "raw", "url", "data"] as const;
@@ -40,22 +40,22 @@ export const messageSchema = z.looseObject({
 /** An A2A 1.0 Message in its JSON form; other fields pass through unchanged. */
 export type Message = z.infer<typeof messageSchema>;
 
-/** As a caller sends it: id and role are optional, at least one part is required. */
+/** A Message as a caller sends it: id and role are optional, at least one part is required. */
 export const messageInputSchema = messageSchema.extend({
   messageId: messageIdSchema.optional(),
   role: z.enum(["ROLE_USER", "ROLE_AGENT"]).optional(),
-  parts: fewOf(partSchema, 1, LIMITS.parts.value),
+  parts: boundedArray(partSchema, 1, LIMITS.parts.value),
 });
 
 /** A Message as a caller sends it: the broker fills in `messageId` and `role` if they are absent. */
 export type MessageInput = z.input<typeof messageInputSchema>;
 
-/** As an agent sends it in a question. */
+/** A Message as an agent sends it in a question. */
 export const agentMessageInputSchema = messageInputSchema.extend({ messageId: agentsIdSchema.optional() });
 
-/** As an agent sends it in a reply: parts may be absent, null or empty. */
+/** A Message as an agent sends it in a reply: parts may be absent, null or empty. */
 export const replyMessageInputSchema = agentMessageInputSchema.extend({
-  parts: fewOf(partSchema, 0, LIMITS.parts.value).nullish(),
+  parts: boundedArray(partSchema, 0, LIMITS.parts.value).nullish(),
 });
 
 export const artifactSchema = z.looseObject({
@@ -68,9 +68,9 @@ export const artifactSchema = z.looseObject({
 /** An A2A 1.0 Artifact in its JSON form: output in addition to the reply. The agent chooses `artifactId`. */
 export type Artifact = z.infer<typeof artifactSchema>;
 
-/** As an agent sends it. */
+/** An Artifact as an agent sends it. */
 export const artifactInputSchema: z.ZodType<Artifact, Artifact> = artifactSchema.extend({
-  parts: fewOf(partSchema, 0, LIMITS.parts.value),
+  parts: boundedArray(partSchema, 0, LIMITS.parts.value),
 });
 
 /** Whether a message of a delegation's history is a follow-up: sent to the agent, and not an answer. */
@@ -98,10 +98,10 @@ export function withoutLease<
   T extends WithMetadata & { readonly parts?: readonly WithMetadata[] | null | undefined },
 >(sent: T): T {
   const { parts } = sent;
-  return { ...bare(sent), ...(parts && { parts: parts.map(bare) }) };
+  return { ...withoutLeaseMetadata(sent), ...(parts && { parts: parts.map(withoutLeaseMetadata) }) };
 }
 
-function bare<T extends WithMetadata>(sent: T): T {
+function withoutLeaseMetadata<T extends WithMetadata>(sent: T): T {
   if (sent.metadata === undefined || !("lease_id" in sent.metadata)) return sent;
   const { lease_id: _hidden, ...metadata } = sent.metadata;
   return { ...sent, metadata };

@@ -1,6 +1,6 @@
 /**
- * The URL that receives a delegation's questions and its end. Limit: never shown again; secrets are stored with the
- * delegation until it is deleted.
+ * The URL that receives a delegation's questions and its end. Limit: it is never shown again; its secrets are stored with
+ * the delegation until it is deleted.
  */
 import * as z from "zod";
 
@@ -10,7 +10,7 @@ export const secretSchema = z
 
 export const callbackSchema = z.strictObject({
   url: z.url({ protocol: /^https?$/ }).max(2048),
-  /** Several during a rotation: each of them signs. */
+  /** Several during a rotation; each one signs every call. */
   secret: z.union([secretSchema, z.array(secretSchema).min(1).max(3)]).optional(),
   /** Sent as a bearer token. */
   token: z

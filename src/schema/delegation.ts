@@ -39,7 +39,7 @@ export const progressSchema = z.strictObject({
   /** The agent's estimate of the seconds left. */
   eta_seconds: z.number().min(0).optional(),
 });
-/** An agent's progress. */
+/** The progress that an agent reports. */
 export type Progress = z.infer<typeof progressSchema>;
 
 export const interruptSchema = z.object({
@@ -68,7 +68,7 @@ export const delegationErrorSchema = z.object({
   /** The service that failed, if the agent named it. */
   provider: z.string().optional(),
 });
-/** Why a delegation did not complete; `code` may be one that the agent chose. */
+/** The error of a delegation that did not complete; the agent may have chosen `code`. */
 export type DelegationError = z.infer<typeof delegationErrorSchema>;
 
 export const delegationSchema = z.strictObject({
@@ -96,15 +96,15 @@ export const delegationSchema = z.strictObject({
   message: messageSchema,
   /** The latest progress. */
   progress: progressSchema.nullable(),
-  /** Open in the states `input_required` and `auth_required`. */
+  /** The open question, in the states `input_required` and `auth_required`. */
   interrupt: interruptSchema.nullable(),
   artifacts: z.array(artifactSchema),
   reply: messageSchema.nullable(),
   error: delegationErrorSchema.nullable(),
-  /** From 1. */
+  /** Counted from 1. */
   attempt: z.int().min(1),
   max_attempts: z.int().min(1),
-  /** The worker, and since when; it loses the lease at `expires_at` unless it sends a heartbeat. */
+  /** The worker and its lease, which ends at `expires_at` unless a heartbeat extends it. */
   lease: z
     .strictObject({ worker_id: z.string(), granted_at: instantSchema, expires_at: instantSchema })
     .nullable(),
@@ -113,7 +113,7 @@ export const delegationSchema = z.strictObject({
   /** Fields ending in `_at` are ISO 8601 in UTC, with milliseconds. */
   created_at: instantSchema,
   updated_at: instantSchema,
-  /** Not leased before. */
+  /** No worker gets it before this instant. */
   not_before_at: instantSchema.nullable(),
   /** Fails with `deadline_exceeded` if not finished by then. */
   deadline_at: instantSchema,
@@ -140,7 +140,7 @@ export const delegateRequestSchema = z
     context_id: contextIdSchema.optional(),
     /** 0 to 9, higher first; first in, first out within a priority. Default 5. */
     priority: z.int().min(0).max(9).default(5),
-    /** Not leased for this many seconds; this or `not_before`. */
+    /** No worker gets it for this many seconds; this or `not_before`. */
     delay_seconds: z.number().min(0).max(31_536_000).optional(),
     /** An ISO 8601 instant before the year 9000. */
     not_before: givenInstantSchema.optional(),
@@ -154,7 +154,7 @@ export const delegateRequestSchema = z
     max_attempts: z.int().min(1).max(100).optional(),
     /** The delegation that this one is a part of: live, and visible to you. */
     parent_id: delegationIdSchema.optional(),
-    /** Gets its questions and its end, signed as Standard Webhooks; never shown again. */
+    /** Receives the delegation's questions and its end, signed as Standard Webhooks; never shown again. */
     callback: callbackSchema.optional(),
     /** Up to 16 KiB as JSON; the broker does not read it. */
     metadata: z
@@ -181,7 +181,7 @@ export type DelegateRequest = z.output<typeof delegateRequestSchema>;
 /** Work for an agent: `target`, and either `task` or `message`. */
 export type DelegateInput = z.input<typeof delegateRequestSchema>;
 
-/** Which delegations a list shows. One of the first four fields selects the index; the others filter its entries. */
+/** The filters of a list. One of the first four fields selects the index; the others filter its entries. */
 export const delegationFilterSchema = z.strictObject({
   target: agentNameSchema.optional(),
   delegator: principalSchema.optional(),
@@ -204,7 +204,7 @@ export const delegationFilterSchema = z.strictObject({
   /** Text that the task preview contains, ignoring case. */
   q: z.string().min(1).max(100).optional(),
 });
-/** Which delegations to list; all given conditions apply. */
+/** The filters of a list; all given ones apply. */
 export interface DelegationFilter extends Omit<z.input<typeof delegationFilterSchema>, "state"> {
   /** One state, or several. */
   readonly state?: State | readonly State[] | undefined;

@@ -1,6 +1,7 @@
 /**
- * The error table: code → category, HTTP status, retryable, recovery. Every API, the CLI's exit codes and the docs are
- * derived from it; a2a-errors.ts has the names of A2A.
+ * The error table: code → category, HTTP status, retryable, recovery; and the error that has one of its codes. Every API,
+ * the CLI's exit codes and the docs are derived from the table; a2a-errors.ts has the names of A2A. The file is long
+ * because the table is one list.
  */
 import * as z from "zod";
 
@@ -137,9 +138,9 @@ export const ERRORS = {
     "PROTOCOL",
     409,
     "The agent has live delegations",
-    "Wait for them, cancel them, or delete the agent with ?force=true.",
+    "Wait until its delegations finish, cancel them, or delete the agent with ?force=true.",
     false,
-    "Wait for them, cancel them ('errand list --target <agent>'), or delete the agent with --force.",
+    "Wait until its delegations finish, cancel them ('errand list --target <agent>' shows them), or delete the agent with --force.",
   ),
   wrong_state: row(
     "PROTOCOL",
@@ -201,7 +202,7 @@ export const ERRORS = {
     "TRANSPORT",
     429,
     "The agent's queue is full",
-    "Retry after the time in Retry-After.",
+    "Wait as many seconds as the Retry-After header says, then retry.",
     true,
     "Try again later, or start more workers with 'errand work --agent <agent>'.",
   ),
@@ -209,7 +210,7 @@ export const ERRORS = {
     "TRANSPORT",
     429,
     "Too many requests",
-    "Retry after the time in Retry-After.",
+    "Wait as many seconds as the Retry-After header says, then retry.",
     true,
     "Try again later.",
   ),
@@ -217,9 +218,9 @@ export const ERRORS = {
     "TRANSPORT",
     429,
     "A quota is used up",
-    "Close streams or polls, or retry after the time in Retry-After.",
+    "Close streams or polls, or wait as many seconds as the Retry-After header says, then retry.",
     true,
-    "End some waits and watches, or try again later.",
+    "Stop some commands that wait or watch, or try again later.",
   ),
   internal: row(
     "INTERNAL",
@@ -231,7 +232,7 @@ export const ERRORS = {
     "TRANSPORT",
     503,
     "The broker's storage is unavailable",
-    "Retry after the time in Retry-After, with the same Idempotency-Key.",
+    "Wait as many seconds as the Retry-After header says, then retry with the same Idempotency-Key.",
     true,
     "Try again later; 'errand doctor' checks the broker's Redis.",
   ),
@@ -239,7 +240,7 @@ export const ERRORS = {
     "TRANSPORT",
     503,
     "The broker is overloaded",
-    "Retry after the time in Retry-After.",
+    "Wait as many seconds as the Retry-After header says, then retry.",
     true,
     "Try again later; 'errand doctor' shows the free memory.",
   ),
@@ -247,7 +248,7 @@ export const ERRORS = {
     "TRANSPORT",
     503,
     "The broker is shutting down",
-    "Retry after the time in Retry-After.",
+    "Wait as many seconds as the Retry-After header says, then retry.",
     true,
     "Try again in a moment.",
   ),
@@ -307,30 +308,13 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The body of every error response, `application/problem+json` (RFC 9457). */
-export const problemSchema = z.object({
-  type: z.string(),
-  title: z.string(),
-  status: z.int(),
-  detail: z.string(),
-  code: z.string(),
-  category: categorySchema,
-  retryable: z.boolean(),
-  recovery: z.string(),
-  details: z.record(z.string(), z.unknown()).optional(),
-  request_id: z.string().optional(),
-  delegation_id: z.string().optional(),
-  delegation_valid: z.boolean().optional(),
-});
-export type Problem = z.infer<typeof problemSchema>;
-
 export interface ErrorContext {
   readonly details?: Record<string, unknown>;
   readonly delegation_id?: string;
   /** True while the delegation is not finished. */
   readonly delegation_valid?: boolean;
   readonly retry_after_seconds?: number;
-  /** Replaces the recovery of the code where that does not help. */
+  /** Replaces the code's recovery where that would not help. */
   readonly recovery?: string;
   readonly cause?: unknown;
 }
@@ -350,24 +334,4 @@ export class ErrandError extends Error {
 
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERRORS, code);
-}
-
-/** Renders an error for the wire. A code without a status never reaches it, and counts as 500. */
-export function toProblem(error: ErrandError, requestId: string): Problem {
-  const { category, status, title, retryable } = ERRORS[error.code];
-  const { details, delegation_id, delegation_valid, recovery = ERRORS[error.code].recovery } = error.context;
-  return {
-    type: `urn:errand:error:${error.code}`,
-    title,
-    status: status ?? 500,
-    detail: error.message,
-    code: error.code,
-    category,
-    retryable,
-    recovery,
-    ...(details && { details }),
-    request_id: requestId,
-    ...(delegation_id !== undefined && { delegation_id }),
-    ...(delegation_valid !== undefined && { delegation_valid }),
-  };
 }

@@ -16,7 +16,7 @@ export type EventType = (typeof EVENT_TYPES)[number];
 export const TERMINAL_EVENT_TYPES: readonly string[] = ["DELEGATION_COMPLETE", "DELEGATION_FAILED"];
 
 export const eventSchema = z.looseObject({
-  /** The cursor: resume from it with `after`. */
+  /** The cursor; `after` resumes from it. */
   id: z.string(),
   type: z.enum(EVENT_TYPES),
   delegation_id: delegationIdSchema,
@@ -29,7 +29,7 @@ export const eventSchema = z.looseObject({
   target: z.string(),
   delegator: principalSchema,
   context_id: z.string(),
-  /** What happened, for example `leased`, `progress`, `artifact`; its data is in further fields. */
+  /** The kind of event, for example `leased`, `progress`, `artifact`; its data is in further fields. */
   status: z.string().optional(),
 });
 /** One immutable fact about a delegation; an unknown `status` comes from a later version. */

@@ -8,6 +8,7 @@ export * from "./delegation.ts";
 export * from "./errors.ts";
 export * from "./event.ts";
 export * from "./lease.ts";
+export * from "./problem.ts";
 export * from "./status.ts";
 export * from "./token.ts";
 export * from "./values.ts";

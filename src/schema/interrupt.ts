@@ -6,11 +6,11 @@ import * as z from "zod";
 import { agentMessageInputSchema, messageInputSchema, messageSchema } from "./a2a.ts";
 import { agentNameSchema, checkpointSchema, delegationIdSchema, instantSchema } from "./values.ts";
 
-const ONE_TEXT = { error: "give at most one of text and message", path: ["text"] };
-const oneText = (body: { text?: unknown; message?: unknown }): boolean =>
+const TWO_TEXTS = { error: "give at most one of text and message", path: ["text"] };
+const hasAtMostOneText = (body: { text?: unknown; message?: unknown }): boolean =>
   body.text === undefined || body.message === undefined;
 
-/** As long as a messageId may be, because a messageId may serve as the request id. */
+/** As long as a messageId, because a messageId may serve as the request id. */
 const requestIdSchema = z
   .string()
   .min(1)
@@ -24,7 +24,7 @@ const questionShape = {
   options: z.array(z.unknown()).max(100).optional(),
   schema: z.unknown().optional(),
 };
-export const questionSchema = z.strictObject(questionShape).refine(oneText, ONE_TEXT);
+export const questionSchema = z.strictObject(questionShape).refine(hasAtMostOneText, TWO_TEXTS);
 export type QuestionInput = z.output<typeof questionSchema>;
 
 /** One question, or several under `requests`; the text is optional. */
@@ -37,7 +37,7 @@ export const interruptRequestSchema = z
     /** Saved with the delegation in the same move, as by a heartbeat. */
     checkpoint: checkpointSchema.nullable().optional(),
   })
-  .refine(oneText, ONE_TEXT)
+  .refine(hasAtMostOneText, TWO_TEXTS)
   .refine(
     ({ requests, request_id, text, message, options, schema }) =>
       requests === undefined ||
@@ -78,11 +78,18 @@ const answerShape = {
   message: messageInputSchema.optional(),
   data: z.unknown().optional(),
 };
-const says = (body: { decision?: unknown; text?: unknown; message?: unknown; data?: unknown }): boolean =>
-  [body.decision, body.text, body.message, body.data].some((member) => member !== undefined);
-const SAYS = { error: "give a decision, text, message or data", path: ["text"] };
+const hasAnswer = (body: {
+  decision?: unknown;
+  text?: unknown;
+  message?: unknown;
+  data?: unknown;
+}): boolean => [body.decision, body.text, body.message, body.data].some((member) => member !== undefined);
+const NO_ANSWER = { error: "give a decision, text, message or data", path: ["text"] };
 
-export const answerSchema = z.strictObject(answerShape).refine(oneText, ONE_TEXT).refine(says, SAYS);
+export const answerSchema = z
+  .strictObject(answerShape)
+  .refine(hasAtMostOneText, TWO_TEXTS)
+  .refine(hasAnswer, NO_ANSWER);
 export type AnswerInput = z.output<typeof answerSchema>;
 /** An answer as sent: any of `decision`, `text` or `message`, and `data`. */
 export type AnswerBody = z.input<typeof answerSchema>;
@@ -93,8 +100,8 @@ export const answerRequestSchema = z
     ...answerShape,
     answers: z.record(requestIdSchema, answerSchema).optional(),
   })
-  .refine(oneText, ONE_TEXT)
-  .refine((body) => (body.answers === undefined) === says(body), {
+  .refine(hasAtMostOneText, TWO_TEXTS)
+  .refine((body) => (body.answers === undefined) === hasAnswer(body), {
     error: "give either one answer (decision, text, message, data) or answers by request_id",
     path: ["answers"],
   });
@@ -108,7 +115,6 @@ export const messageRequestSchema = z
     path: ["text"],
   });
 export type MessageRequest = z.output<typeof messageRequestSchema>;
-export type MessageInput = z.input<typeof messageRequestSchema>;
 
 /** Selects delegations of an agent, older than `before`. */
 export const bulkRequestSchema = z.strictObject({

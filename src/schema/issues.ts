@@ -1,6 +1,6 @@
 /**
  * The issues of an invalid value, in the same form everywhere: each has a path and a reason; unknown fields are named.
- * Limit: the first 50, because a hostile body can have a million.
+ * Limit: only the first 50 are listed, because a hostile body can have a million.
  */
 import type * as z from "zod";
 import { ErrandError } from "./errors.ts";
@@ -14,16 +14,16 @@ export interface Issues {
   readonly issues: readonly Issue[];
   /** The number of issues not listed. */
   readonly omitted: number;
-  /** The first one, as a sentence. */
+  /** The first one as text: its path and reason. */
   readonly text: string;
 }
 
 interface Place {
   /** Where an unknown field is: "unknown field in the body". */
   readonly where?: string;
-  /** The name of the value itself, for an issue without a path. */
+  /** The name of the whole value, for an issue without a path. */
   readonly whole: string;
-  /** The path to the value in what was sent. */
+  /** The path to the value within the request. */
   readonly under?: string;
 }
 

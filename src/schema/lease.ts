@@ -1,4 +1,4 @@
-/** Working on a delegation: leases, heartbeats, replies. Limit: a lease id is no credential; the token decides. */
+/** Requests of workers: leases, heartbeats, replies. Limit: a lease id is no credential; the token decides. */
 import * as z from "zod";
 import { artifactInputSchema, messageSchema, replyMessageInputSchema } from "./a2a.ts";
 import { delegationSchema, progressSchema } from "./delegation.ts";
@@ -39,7 +39,7 @@ export const leasesSchema = z.strictObject({ leases: z.array(leaseSchema) });
 
 export const heartbeatRequestSchema = z.strictObject({
   progress: progressSchema.optional(),
-  /** messageId of the newest follow-up received; it acknowledges all before it. */
+  /** The messageId of the newest follow-up received; it acknowledges all earlier ones too. */
   seen: z.string().min(1).max(255).optional(),
   /** Replaces the previous checkpoint; null deletes it. */
   checkpoint: checkpointSchema.nullable().optional(),

@@ -74,7 +74,7 @@ export const LIMITS = {
   void_minutes: limit(
     10,
     "minutes",
-    "an unused delegation id stays blocked after one of several simultaneous requests with the same idempotency key was refused, or after another body took the key",
+    "an unused delegation id stays blocked after its submit was refused while others with the same idempotency key were in progress, or after another body took the key",
     null,
   ),
   live_events: limit(
@@ -211,7 +211,12 @@ export const LIMITS = {
   agents: limit(10_000, "agents", "in one shard; existing agents can still be changed", "limit_reached"),
   tokens: limit(10_000, "tokens", "valid at a time, of all principals", "limit_reached"),
   agent_bytes: limit(64 * KIB, "bytes", "the settings of one agent, as JSON", "invalid_request"),
-  workers: limit(1_000, "workers", "remembered for one agent; at most as many leases are shown", null),
+  workers: limit(
+    1_000,
+    "workers",
+    "remembered for one agent; a list of its workers shows at most as many leases",
+    null,
+  ),
   worker_seconds: limit(86_400, "seconds", "a worker is remembered after its last poll", null),
   audit_entries: limit(
     10_000,
@@ -230,7 +235,7 @@ export const LIMITS = {
 
 export type LimitName = keyof typeof LIMITS;
 
-/** Limits of what Redis stores, and for how long. */
+/** Limits on the data in Redis, and on how long it is kept. */
 export const AT_REST: readonly LimitName[] = [
   "delegation_bytes",
   "metadata_bytes",
@@ -258,7 +263,7 @@ export const AT_REST: readonly LimitName[] = [
   "audit_days",
 ];
 
-/** Limits of what a gateway keeps in memory for its callers. */
+/** Limits on what a gateway keeps in memory for its callers. */
 export const IN_FLIGHT: readonly LimitName[] = [
   "body_bytes",
   "request_bytes",

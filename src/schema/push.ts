@@ -38,6 +38,6 @@ export const pushSchema = pushInputSchema.extend({ id: pushIdSchema });
 /** A push notification config as its delegation's delegator sees it. */
 export type Push = z.infer<typeof pushSchema>;
 
-/** As stored. */
+/** A push notification config as stored. */
 export const storedPushSchema = pushSchema.extend({ version: pushVersionSchema });
 export type StoredPush = z.infer<typeof storedPushSchema>;

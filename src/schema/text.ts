@@ -6,20 +6,20 @@ export function withoutTrailingSlashes(text: string): string {
   return text.slice(0, end);
 }
 
-const HALF_AT_END = /[\uD800-\uDBFF]$/;
+const SURROGATE_AT_END = /[\uD800-\uDBFF]$/;
 
-/** The first `max` units, without half a character at the end. */
+/** The first `max` units, without a lone surrogate (half a character) at the end. */
 export function truncate(text: string, max: number): string {
-  return text.length <= max ? text : text.slice(0, max).replace(HALF_AT_END, "");
+  return text.length <= max ? text : text.slice(0, max).replace(SURROGATE_AT_END, "");
 }
 
-/** A lone surrogate as JSON escapes it, or the same text after an escaped backslash: a cheap check, nearly always false. */
-const HALF_ESCAPE = /\\u[dD][89a-fA-F]/;
+/** Matches an escaped surrogate, and the same text after an escaped backslash. */
+const ESCAPED_SURROGATE = /\\u[dD][89a-fA-F]/;
 
-/** Whether JSON text may contain a lone surrogate: half a character, left by a cut between two code units. */
-export const mayHoldHalves = (json: string): boolean => HALF_ESCAPE.test(json);
+/** Whether JSON text may contain a lone surrogate. A cheap check, which is nearly always false. */
+export const mayHaveLoneSurrogates = (json: string): boolean => ESCAPED_SURROGATE.test(json);
 
-/** The JSON value with each half character replaced by U+FFFD, also in member names. Limit: the depth of the stack. */
+/** The JSON value with each lone surrogate replaced by U+FFFD, also in member names. Limit: the depth of the stack. */
 export function wellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
   if (typeof value !== "object" || value === null) return value;
@@ -29,14 +29,14 @@ export function wellFormed(value: unknown): unknown {
   );
 }
 
-/** JSON text without half characters. */
+/** JSON text with each lone surrogate replaced by U+FFFD. */
 export const wellFormedJson = (json: string): string =>
-  mayHoldHalves(json) ? JSON.stringify(wellFormed(JSON.parse(json))) : json;
+  mayHaveLoneSurrogates(json) ? JSON.stringify(wellFormed(JSON.parse(json))) : json;
 
-/** The paths of half characters in a JSON value, at most `max`. */
-export function halvesIn(value: unknown, max: number): string[] {
+/** The paths of lone surrogates in a JSON value, at most `max`. */
+export function loneSurrogatePaths(value: unknown, max: number): string[] {
   const found: string[] = [];
-  const look = (one: unknown, path: string): void => {
+  const visit = (one: unknown, path: string): void => {
     if (found.length >= max) return;
     if (typeof one === "string") {
       if (!one.isWellFormed()) found.push(path);
@@ -44,10 +44,10 @@ export function halvesIn(value: unknown, max: number): string[] {
       for (const [name, member] of Object.entries(one)) {
         const inner = path === "" ? name.toWellFormed() : `${path}.${name.toWellFormed()}`;
         if (!name.isWellFormed() && found.length < max) found.push(inner);
-        look(member, inner);
+        visit(member, inner);
       }
     }
   };
-  look(value, "");
+  visit(value, "");
   return found;
 }

@@ -30,7 +30,7 @@ export const principalPatternSchema = z
 /** ISO 8601 with milliseconds, UTC. */
 export const instantSchema = z.iso.datetime({ offset: true });
 
-/** Sums with a later instant could need a year of five digits. */
+/** A later instant plus a duration could need a five-digit year. */
 const LAST_INSTANT_MS = Date.UTC(9000, 0, 1);
 /** An instant as a caller gives it. */
 export const givenInstantSchema = instantSchema.refine(
@@ -47,7 +47,7 @@ export const leaseIdSchema = z
  * A list whose length is checked before most of its items are: a megabyte can hold hundreds of thousands of invalid
  * items, and each costs microseconds.
  */
-export const fewOf = <T extends z.ZodType>(item: T, min: number, max: number) =>
+export const boundedArray = <T extends z.ZodType>(item: T, min: number, max: number) =>
   z.preprocess(
     (list: z.input<T>[]) => (Array.isArray(list) && list.length > max ? list.slice(0, max + 1) : list),
     z.array(item).min(min).max(max),
@@ -81,19 +81,19 @@ export const pageQuery = {
 };
 
 /** A cache of formatted seconds: instants formatted together share few seconds. */
-const written: { second: number; text: string }[] = [];
-/** A prime: instants a whole number of days apart get different places. */
-const WRITTEN = 31;
+const formattedSeconds: { second: number; text: string }[] = [];
+/** A prime, so that instants a whole number of days apart get different places. */
+const CACHE_SIZE = 31;
 
 /** Formats milliseconds since the epoch as `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
 export function toInstant(ms: number): string {
   const second = Math.floor(ms / 1000);
-  const place = second % WRITTEN;
-  let known = written[place];
-  if (known?.second !== second) {
-    known = { second, text: new Date(second * 1000).toISOString().slice(0, -4) };
-    written[place] = known;
+  const place = second % CACHE_SIZE;
+  let cached = formattedSeconds[place];
+  if (cached?.second !== second) {
+    cached = { second, text: new Date(second * 1000).toISOString().slice(0, -4) };
+    formattedSeconds[place] = cached;
   }
   const rest = Math.trunc(ms) - second * 1000;
-  return `${known.text}${rest < 10 ? "00" : rest < 100 ? "0" : ""}${rest}Z`;
+  return `${cached.text}${rest < 10 ? "00" : rest < 100 ? "0" : ""}${rest}Z`;
 }

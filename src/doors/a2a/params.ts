@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { LIMITS } from "../../schema/limits.ts";
-import { fewOf } from "../../schema/values.ts";
+import { boundedArray } from "../../schema/values.ts";
 import { check } from "../http/route.ts";
 import { base64Schema } from "./base64.ts";
 
@@ -36,7 +36,7 @@ const part = z
 const message = z.looseObject({
   messageId: z.string().min(1, "is required").max(255),
   role: z.enum(["ROLE_USER", "ROLE_AGENT"], { error: "must be ROLE_USER or ROLE_AGENT" }),
-  parts: fewOf(part, 1, LIMITS.parts.value),
+  parts: boundedArray(part, 1, LIMITS.parts.value),
   contextId: z.string().nullish(),
   taskId: z.string().nullish(),
   metadata: object.nullish(),

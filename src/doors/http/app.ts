@@ -25,7 +25,7 @@ import { statusRoutes } from "../rest/status.ts";
 import { tokenRoutes } from "../rest/tokens.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
-import { createDirect, type Direct, honoPath, headerOf as incomingHeader } from "./direct.ts";
+import { createDirectHandler, type DirectHandler, honoPath, headerOf as incomingHeader } from "./direct.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import type { Mount, MountedRequest } from "./mount.ts";
 import { PREFLIGHT_HEADERS } from "./origin.ts";
@@ -57,8 +57,8 @@ function describeApi(): Document {
 export interface HttpAppOptions extends PipelineOptions {
   /** Signs agent cards; null leaves them unsigned. */
   readonly signer: CardSigner | null;
-  /** Why the broker is not ready, or null. */
-  readonly unready: () => Promise<string | null>;
+  /** Returns the reason why the broker is not ready, or null. */
+  readonly notReadyReason: () => Promise<string | null>;
   /** Additional MCP tools; for tests. */
   readonly mcpExtension?: McpTestExtension | undefined;
   /** False serves every request through Hono; for tests and benchmarks. */
@@ -69,12 +69,12 @@ export interface HttpAppOptions extends PipelineOptions {
 
 export interface HttpApp {
   readonly app: Hono<Env>;
-  readonly direct: Direct;
-  /** The response to a request whose Host or URL is malformed: the app cannot be called with it. */
-  readonly unserved: (error: unknown) => Response;
+  readonly direct: DirectHandler;
+  /** The response to a request with a malformed Host or URL, for which the app cannot be called. */
+  readonly toErrorResponse: (error: unknown) => Response;
   /** Bytes of large request bodies in progress: of one principal, or of all. */
   readonly requestBytes: (principal?: string) => number;
-  /** How many requests of a principal run, and how many wait for their turn. */
+  /** The number of a principal's requests that run, and of those that wait for their turn. */
   readonly inProgress: ConcurrencyLimiter["of"];
 }
 
@@ -111,9 +111,10 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   });
   app.use(async (c, next) => {
     c.set("foreign", pipeline.checkOrigin(headerOf(c, "origin"), headerOf(c, "host")));
-    const asks = c.req.method === "OPTIONS" && headerOf(c, "access-control-request-method") !== undefined;
+    const isPreflight =
+      c.req.method === "OPTIONS" && headerOf(c, "access-control-request-method") !== undefined;
     // A browser sends no token with a preflight.
-    if (c.get("foreign") === undefined || !asks) return next();
+    if (c.get("foreign") === undefined || !isPreflight) return next();
     c.res = new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
   });
   app.onError(fail);
@@ -121,7 +122,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
 
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.get("/readyz", async (c) => {
-    const reason = stopping.aborted ? "shutting down" : await options.unready();
+    const reason = stopping.aborted ? "shutting down" : await options.notReadyReason();
     return reason === null ? c.json({ status: "ready" }) : c.json({ status: "not_ready", reason }, 503);
   });
   app.get("/openapi.json", async (c) => deliver(c, await withText(c.json(describeApi()))));
@@ -145,7 +146,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   }
 
   app.get("/metrics", async (c) => {
-    // Metrics matter most when Redis is away.
+    // Metrics matter most when Redis is unavailable.
     const identity = await broker.tokens.identify(bearerOf(headerOf(c, "authorization")), {
       lastKnown: true,
     });
@@ -208,11 +209,11 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     }
   }
 
-  function unserved(error: unknown): Response {
+  function toErrorResponse(error: unknown): Response {
     const requestId = pipeline.newRequestId();
     const refused =
       error instanceof RequestError
-        ? new ErrandError("invalid_request", "The Host header or the address is not well-formed.")
+        ? new ErrandError("invalid_request", "The Host header or the URL is malformed.")
         : pipeline.toError(error, requestId, "POST");
     const response = problemResponse(refused, requestId);
     for (const [name, value] of Object.entries(pipeline.headers(requestId, undefined)))
@@ -223,14 +224,14 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   const inProgress = (principal: string) => pipeline.limiter.of(principal);
   return {
     app,
-    direct: options.direct === false ? () => false : createDirect(pipeline, ROUTES),
-    unserved,
+    direct: options.direct === false ? () => false : createDirectHandler(pipeline, ROUTES),
+    toErrorResponse,
     requestBytes,
     inProgress,
   };
 }
 
-/** From the connection if there is one. */
+/** Reads the header from Node's request if there is one. */
 function headerOf(c: Context<Env>, name: string): string | undefined {
   const { incoming } = c.env;
   return incoming ? incomingHeader(incoming, name) : c.req.header(name);

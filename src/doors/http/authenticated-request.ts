@@ -1,4 +1,4 @@
-/** A request whose caller is known, as the handlers get it. */
+/** A request with its authenticated caller, as handlers receive it. */
 import { type Principal, toPrincipal } from "../../engine/access/access.ts";
 import type { Quota } from "../../engine/access/quotas.ts";
 import type { Identity, TokenWatch } from "../../engine/access/tokens.ts";
@@ -34,7 +34,7 @@ export class AuthenticatedRequest {
     return this.#request.requestId;
   }
 
-  /** Called once, when the request no longer counts as in progress: it is answered, or starts to wait. */
+  /** Called once, when the request no longer counts as in progress: its response is ready, or it starts to wait. */
   onTurnEnd: (() => void) | null = null;
 
   /** The same request with a turn of its own, for one of the messages in its body. */
@@ -63,14 +63,15 @@ export class AuthenticatedRequest {
     return new RequestScope(this, quota, this.#request.outgoing, this.#hooks);
   }
 
-  /** For what outlives the request: calls `onEnd` when the token ends. The caller releases the watch. */
+  /** For state that outlives the request: calls `onEnd` when the token ends. The caller releases the watch. */
   watchToken(onEnd: () => void): TokenWatch {
     return this.broker.tokens.watch(this.#identity, onEnd);
   }
 
   /**
-   * Runs work that may wait, in a {@link RequestScope}; throws `unauthenticated` if the token ended meanwhile. A check
-   * that refuses when too many requests wait belongs inside. (Not async: a parked poll would retain the frame.)
+   * Runs work that may wait, in a {@link RequestScope}; throws `unauthenticated` if the token ended meanwhile. The quota
+   * is checked first, so anything that a refused request must not do belongs inside `work`. (Not async: a parked poll
+   * would retain the frame.)
    */
   withScope<T>(
     wait_seconds: number,
@@ -104,12 +105,12 @@ export class AuthenticatedRequest {
     );
   }
 
-  /** Calls `lost` if the response that follows does not reach the socket completely. */
-  onLost(lost: () => void): void {
+  /** Calls `callback` if the response that follows is not written to the socket completely. */
+  onUndelivered(callback: () => void): void {
     const { outgoing } = this.#request;
     if (!outgoing) return;
     if (this.isGone()) {
-      lost();
+      callback();
       return;
     }
     // A destroyed socket runs its pending write callbacks as if they had succeeded, so `finish` counts only while
@@ -122,7 +123,7 @@ export class AuthenticatedRequest {
     let called = false;
     const closed = () => {
       socket.off("close", closed);
-      if (!flushed && !called) lost();
+      if (!flushed && !called) callback();
       called = true;
     };
     outgoing.once("close", closed);
@@ -134,7 +135,7 @@ export class AuthenticatedRequest {
     return this.#outflow.reserve(this.principal.text, bytes, () => this.cut());
   }
 
-  /** Closes the connection: its reader has stopped reading. */
+  /** Closes the connection, because its reader has stopped reading. */
   cut(): void {
     this.#request.outgoing?.destroy();
   }

@@ -1,12 +1,12 @@
 /**
- * Reads a request body and parses it as JSON: valid UTF-8, limited depth, no half characters, no members that reach a
- * prototype. The route's schema validates the rest.
+ * Reads a request body and parses it as JSON: valid UTF-8, limited depth, no lone surrogates (half characters), no
+ * members that reach a prototype. The route's schema validates the rest.
  */
 import type { IncomingMessage } from "node:http";
 import { parse } from "secure-json-parse";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import { halvesIn, mayHoldHalves, wellFormed } from "../../schema/text.ts";
+import { loneSurrogatePaths, mayHaveLoneSurrogates, wellFormed } from "../../schema/text.ts";
 
 type Incoming = Pick<IncomingMessage, "headers" | "destroyed" | "on" | "off">;
 
@@ -67,15 +67,15 @@ export function readBody(
 }
 
 export interface BodyRules {
-  /** Replace half characters by U+FFFD instead of refusing the body. */
-  readonly repairs?: boolean | undefined;
-  /** Called with the parsed body before half characters are refused, so that the error can carry the JSON-RPC id. */
+  /** Replace lone surrogates by U+FFFD instead of refusing the body. */
+  readonly repairsText?: boolean | undefined;
+  /** Called with the parsed body before lone surrogates are refused, so that the error can carry the JSON-RPC id. */
   readonly parsed?: (body: unknown) => void;
 }
 
 const MAX_ISSUES = 50;
 
-/** An absent body is `{}`. */
+/** Parses a body; an absent one counts as `{}`. */
 export function parseBody(
   bytes: Uint8Array,
   contentType: string | undefined,
@@ -88,15 +88,15 @@ export function parseBody(
   const text = decode(bytes);
   const body = parseJson(text);
   rules.parsed?.(body);
-  if (!mayHoldHalves(text)) return body;
-  if (rules.repairs) return wellFormed(body);
+  if (!mayHaveLoneSurrogates(text)) return body;
+  if (rules.repairsText) return wellFormed(body);
   requireWellFormed(body);
   return body;
 }
 
 function requireWellFormed(body: unknown): void {
   const reason = "contains half a character (a lone surrogate); cut text between characters";
-  const issues = halvesIn(body, MAX_ISSUES).map((path) => ({ path, reason }));
+  const issues = loneSurrogatePaths(body, MAX_ISSUES).map((path) => ({ path, reason }));
   const [first] = issues;
   if (!first) return;
   throw new ErrandError("invalid_request", `${first.path || "The body"}: ${reason}`, { details: { issues } });
@@ -149,7 +149,7 @@ function depthOf(text: string): number {
   return deepest;
 }
 
-/** The closing quote of the string that starts at `open`: one after an even number of backslashes. -1 if there is none. */
+/** The index of the closing quote of the string that starts at `open`, or -1: an even number of backslashes precedes it. */
 function endOfString(text: string, open: number): number {
   for (let quote = text.indexOf('"', open + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
     let escapes = 0;

@@ -1,5 +1,5 @@
 /**
- * Limits the requests of one principal in progress; further ones queue. The event loop and the connection to Redis serve
+ * Limits the requests in progress of each principal; further ones queue. The event loop and the connection to Redis serve
  * in order, so a flood of one principal's requests would delay all others. Limit: requests that wait or stream are not
  * counted; they have their own quotas.
  */
@@ -31,15 +31,15 @@ export class ConcurrencyLimiter {
     this.#most = most;
   }
 
-  /** How many requests of this principal run, and how many wait for their turn. */
+  /** The number of this principal's requests that run, and of those that wait for their turn. */
   of(principal: string): { readonly running: number; readonly waiting: number } {
     const queue = this.#queues.get(principal);
     return { running: queue?.running ?? 0, waiting: queue?.waiting?.size ?? 0 };
   }
 
   /**
-   * Null: the request may run now. Otherwise a promise that resolves when its turn comes, and rejects if it is refused.
-   * Call {@link end} after a request that ran.
+   * Returns null if the request may run now; otherwise a promise that resolves when its turn comes, and rejects if it is
+   * refused. Call {@link end} after a request that ran.
    */
   begin(principal: string): Promise<void> | null {
     let queue = this.#queues.get(principal);
@@ -62,7 +62,7 @@ export class ConcurrencyLimiter {
     for (const waiter of queue.waiting ?? []) {
       queue.waiting?.delete(waiter);
       if (this.#now() - waiter.since <= MAX_WAIT_MS) {
-        // `running` stays the same: the waiter takes the place.
+        // `running` stays the same: the waiter takes the place of the request that ended.
         waiter.begin();
         return;
       }

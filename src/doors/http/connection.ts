@@ -6,21 +6,21 @@ import type { Socket } from "node:net";
 import { LIMITS } from "../../schema/limits.ts";
 
 const STALLED_MS = LIMITS.stalled_seconds.value * 1000;
-/** The slowest allowed pace of a reader: unread bytes get this much time in addition. */
+/** The slowest pace allowed: unread bytes get the time to be read at this pace, in addition to {@link STALLED_MS}. */
 const BYTES_A_SECOND = 64 * 1024;
 
 export class Connection {
-  /** Requests begun whose response is not complete. */
-  busy = 0;
+  /** Whether a response is incomplete. */
+  isBusy = false;
   #waiting: (() => void)[] | undefined;
-  /** Bytes read by the last check, and when that number last changed. */
-  #taken = -1;
-  #takenAt = 0;
+  /** The bytes that the reader had read at the last check, and when that number last changed. */
+  #bytesRead = -1;
+  #readAt = 0;
 
   /** Begins or queues the request; false if too many are queued. */
   begin(serve: () => void): boolean {
-    if (this.busy === 0) {
-      this.busy = 1;
+    if (!this.isBusy) {
+      this.isBusy = true;
       serve();
       return true;
     }
@@ -29,25 +29,25 @@ export class Connection {
     return this.#waiting.length <= LIMITS.pipelined.value;
   }
 
-  /** The response is sent, or failed. */
+  /** The response is sent or has failed: begins the next request. */
   end(): void {
     const next = this.#waiting?.shift();
     if (next) next();
-    else this.busy = 0;
+    else this.isBusy = false;
   }
 
-  /** Whether unread bytes wait and the reader has read none for too long. */
+  /** Whether there are unread bytes and the reader has read none for too long. */
   isStalled(socket: Socket, now: number): boolean {
-    const waits = socket.writableLength;
-    if (waits === 0) {
-      this.#taken = -1;
+    const unread = socket.writableLength;
+    if (unread === 0) {
+      this.#bytesRead = -1;
       return false;
     }
-    const taken = socket.bytesWritten - waits;
-    if (taken !== this.#taken) {
-      this.#taken = taken;
-      this.#takenAt = now;
+    const read = socket.bytesWritten - unread;
+    if (read !== this.#bytesRead) {
+      this.#bytesRead = read;
+      this.#readAt = now;
     }
-    return now - this.#takenAt > STALLED_MS + (waits / BYTES_A_SECOND) * 1000;
+    return now - this.#readAt > STALLED_MS + (unread / BYTES_A_SECOND) * 1000;
   }
 }

@@ -8,7 +8,7 @@ import { TrieRouter } from "hono/router/trie-router";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import type { Pipeline } from "./pipeline.ts";
-import { problemAnswer } from "./problem.ts";
+import { problemText } from "./problem.ts";
 import type { RawInput, Route } from "./route.ts";
 import type { TextResponse } from "./text-response.ts";
 
@@ -17,9 +17,9 @@ const NO_QUERY = {};
 const NOT_PLAIN = /[%#\\]|\/\./;
 
 /** Returns false, with nothing done, for a request that it does not serve. */
-export type Direct = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+export type DirectHandler = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
 
-export function createDirect(pipeline: Pipeline, routes: readonly Route[]): Direct {
+export function createDirectHandler(pipeline: Pipeline, routes: readonly Route[]): DirectHandler {
   const router = new TrieRouter<Route>();
   for (const route of routes) {
     if (!route.notes?.streams) router.add(route.method, honoPath(route), route);
@@ -41,8 +41,8 @@ export function createDirect(pipeline: Pipeline, routes: readonly Route[]): Dire
 export const honoPath = ({ path }: Pick<Route, "path">): string => path.replaceAll(/\{(\w+)\}/g, ":$1");
 
 /**
- * One such request, until its response is sent. (An object with steps that are not async: a parked poll retains what it
- * waits in, and the frame of an async function retains every local variable.)
+ * One request of such a route, until its response is sent. Most of its steps are not async functions, because a parked
+ * poll would retain their frames with every local variable.
  */
 class DirectRequest implements IncomingRequest {
   readonly requestId: string;
@@ -74,7 +74,7 @@ class DirectRequest implements IncomingRequest {
 
   serve(params: unknown, query: string): void {
     this.#admit(params, query)
-      // Not returned: a promise that waits for another takes as much memory again.
+      // The promise is not returned: one that waits for another would take as much memory again.
       .then(({ request, raw }) => void this.#run(request, raw))
       .catch((error: unknown) => this.#refuse(error));
   }
@@ -101,11 +101,11 @@ class DirectRequest implements IncomingRequest {
 
   #plain(response: TextResponse | Response): TextResponse {
     if (!(response instanceof Response)) return response;
-    return this.#problem(new TypeError(`${this.#route.path} answers with a stream`));
+    return this.#problem(new TypeError(`${this.#route.path} responds with a stream`));
   }
 
   #problem(error: unknown): TextResponse {
-    return problemAnswer(this.#pipeline.toError(error, this.requestId, this.method), this.requestId);
+    return problemText(this.#pipeline.toError(error, this.requestId, this.method), this.requestId);
   }
 
   /** Closes the connection if the response cannot be written: the client cannot be informed. */

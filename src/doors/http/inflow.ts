@@ -10,8 +10,8 @@ import { OwnedBytes } from "./owned-bytes.ts";
 import { NOT_EXECUTED } from "./problem.ts";
 
 export interface InflowLimits {
-  readonly mostOfOne: number;
-  readonly mostOfAll: number;
+  readonly maxPerOwner: number;
+  readonly maxTotal: number;
 }
 
 const RETRY_AFTER_SECONDS = 5;
@@ -22,8 +22,8 @@ export class Inflow {
 
   constructor(limits: Partial<InflowLimits> = {}) {
     this.#limits = {
-      mostOfOne: LIMITS.request_bytes.value,
-      mostOfAll: LIMITS.gateway_request_bytes.value,
+      maxPerOwner: LIMITS.request_bytes.value,
+      maxTotal: LIMITS.gateway_request_bytes.value,
       ...limits,
     };
   }
@@ -52,22 +52,22 @@ export class Inflow {
   }
 
   #requireRoom(owner: string, bytes: number): void {
-    const { mostOfOne, mostOfAll } = this.#limits;
+    const { maxPerOwner, maxTotal } = this.#limits;
     const own = this.#bytes.of(owner);
-    if (own + bytes > mostOfOne) {
+    if (own + bytes > maxPerOwner) {
       throw new ErrandError(
         "quota_exceeded",
-        `${owner} has ${own} bytes of large requests in progress at this gateway; the limit is ${mostOfOne} bytes.`,
+        `${owner} has ${own} bytes of large requests in progress at this gateway; the limit is ${maxPerOwner} bytes.`,
         {
           retry_after_seconds: RETRY_AFTER_SECONDS,
-          details: { quota: "request_bytes", limit: mostOfOne, outcome: NOT_EXECUTED },
+          details: { quota: "request_bytes", limit: maxPerOwner, outcome: NOT_EXECUTED },
         },
       );
     }
-    if (this.#bytes.of() + bytes > mostOfAll) {
+    if (this.#bytes.of() + bytes > maxTotal) {
       throw new ErrandError(
         "overloaded",
-        `Large requests in progress at this gateway have reached the limit of ${mostOfAll} bytes.`,
+        `Large requests in progress at this gateway have reached the limit of ${maxTotal} bytes.`,
         {
           retry_after_seconds: RETRY_AFTER_SECONDS,
           details: { limit: "gateway_request_bytes", outcome: NOT_EXECUTED },

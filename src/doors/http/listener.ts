@@ -11,12 +11,12 @@ const IDLE_GRACE_MS = 300;
 
 /** Methods whose bodies are read. */
 const BODIED: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
-/** How often it checks for stalled readers. */
+/** The interval of the checks for stalled readers. */
 const CHECK_MS = 2_000;
 
 /**
- * Connections that wait to be accepted: after a restart all clients reconnect at once, and one that is turned away retries
- * only after 1, 3, 7, 15 s. The kernel may allow fewer (`net.core.somaxconn`).
+ * How many connections may wait to be accepted: after a restart all clients reconnect at once, and a client that is turned
+ * away retries only after 1, 3, 7, 15 s. The kernel may allow fewer (`net.core.somaxconn`).
  */
 const BACKLOG = 65_535;
 
@@ -32,34 +32,34 @@ export interface ListenOptions {
   readonly host: string;
   readonly port: number;
   readonly now: () => number;
-  /** When to close connections whose requests arrive too slowly; set by tests only. */
-  readonly arrival?: Arrival | undefined;
+  /** Only tests set it. */
+  readonly arrival?: ArrivalTimeouts | undefined;
 }
 
-/** How long a request may take to arrive, ms. */
-export interface Arrival {
+/** How long a request may take to arrive before its connection is closed, and how often this is checked, in ms. */
+export interface ArrivalTimeouts {
   readonly headersMs: number;
   readonly requestMs: number;
-  readonly lookMs: number;
+  readonly checkMs: number;
 }
 
-const ARRIVAL: Arrival = {
+const ARRIVAL: ArrivalTimeouts = {
   headersMs: LIMITS.header_seconds.value * 1000,
   requestMs: LIMITS.request_seconds.value * 1000,
-  lookMs: CHECK_MS,
+  checkMs: CHECK_MS,
 };
 
 export function listen(
-  { app, direct, unserved }: HttpApp,
+  { app, direct, toErrorResponse }: HttpApp,
   { host, port, now, arrival = ARRIVAL }: ListenOptions,
 ): Promise<Listener> {
   return new Promise((resolve, reject) => {
-    const rest = getRequestListener(app.fetch, { hostname: host, errorHandler: unserved });
+    const rest = getRequestListener(app.fetch, { hostname: host, errorHandler: toErrorResponse });
     const server = createServer(
       {
         headersTimeout: arrival.headersMs,
         requestTimeout: arrival.requestMs,
-        connectionsCheckingInterval: arrival.lookMs,
+        connectionsCheckingInterval: arrival.checkMs,
         keepAliveTimeout: 65_000,
       },
       (request, response) => {
@@ -76,11 +76,11 @@ export function listen(
       },
     );
     server.maxConnections = LIMITS.connections.value;
-    // Never removed: a failed accept (too many open files) must not end the process.
+    // This listener is never removed: a failed accept (too many open files) must not end the process.
     server.on("error", reject);
-    // Node's close waits for connections that never sent a request.
+    // Closed by `cut`, because Node's close waits for connections that never sent a request.
     const connections = new Map<Socket, Connection>();
-    // Shared functions: thousands of polls would have a closure each.
+    // Shared functions: closures for each of thousands of connections would take memory.
     function gone(this: Socket): void {
       connections.delete(this);
     }
@@ -100,9 +100,9 @@ export function listen(
     server.on("close", () => clearInterval(stalls));
     server.on("error", () => server.listening || clearInterval(stalls));
     const cut = (busyToo: boolean) => {
-      for (const [socket, { busy }] of connections) {
+      for (const [socket, { isBusy }] of connections) {
         if (busyToo) socket.destroy();
-        else if (busy === 0) socket.destroySoon();
+        else if (!isBusy) socket.destroySoon();
       }
     };
     const close = (graceMs: number) =>

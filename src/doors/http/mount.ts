@@ -1,4 +1,7 @@
-/** A protocol with paths and formats of its own (A2A, MCP). Limit: only an error that it throws becomes a problem. */
+/**
+ * A protocol with paths and formats of its own (A2A, MCP). Limit: it renders its own errors; only an error that it throws
+ * becomes problem+json.
+ */
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import type { TextResponse } from "./text-response.ts";

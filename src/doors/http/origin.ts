@@ -38,18 +38,18 @@ const MAY_READ = [
   "X-Request-Id",
 ].join(", ");
 
-function parseName(host: string): string | undefined {
+function parseHostname(host: string): string | undefined {
   return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : undefined;
 }
 
-/** The same few hosts repeat. */
-const KNOWN_MAX = 100;
-const known = new BoundedMap<string, string | undefined>(KNOWN_MAX);
+/** A cache, because the same few hosts repeat. */
+const MAX_CACHED = 100;
+const hostnames = new BoundedMap<string, string | undefined>(MAX_CACHED);
 
-function nameOf(host: string): string | undefined {
-  if (known.has(host)) return known.get(host);
-  const name = parseName(host);
-  known.set(host, name);
+function hostnameOf(host: string): string | undefined {
+  if (hostnames.has(host)) return hostnames.get(host);
+  const name = parseHostname(host);
+  hostnames.set(host, name);
   return name;
 }
 
@@ -60,7 +60,7 @@ interface Allowed {
 }
 
 function toAllowed(entry: string): Allowed {
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(entry) || !URL.canParse(entry)) return { host: nameOf(entry) };
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(entry) || !URL.canParse(entry)) return { host: hostnameOf(entry) };
   const { origin, hostname } = new URL(entry);
   // The URL standard gives no origin for unknown schemes (a browser extension's); browsers send the entry as written.
   return { origin: origin === "null" ? withoutTrailingSlashes(entry) : origin, host: hostname };
@@ -79,7 +79,7 @@ export function originGuard(listensOn: string, allowed: readonly string[]) {
       entry.origin === undefined ? name !== undefined && entry.host === name : entry.origin === origin,
     );
   return (origin: string | undefined, host: string | undefined): string | undefined => {
-    const name = nameOf(host ?? "");
+    const name = hostnameOf(host ?? "");
     if (isLocal && (name === undefined || !(LOOPBACK.includes(name) || hosts.includes(name)))) {
       throw refused("host");
     }

@@ -13,7 +13,7 @@ interface Unread {
   readonly owner: string;
   readonly bytes: number;
   /** When its reader last read something, by `now`. */
-  movedAt: number;
+  readAt: number;
   readonly cut: () => void;
 }
 
@@ -21,22 +21,22 @@ export interface OutflowOptions {
   readonly now: () => number;
   /** Called when the connection of an unread response is closed. */
   readonly onCut: (owner: string, bytes: number) => void;
-  readonly mostOfOne?: number;
-  readonly mostOfAll?: number;
+  readonly maxPerOwner?: number;
+  readonly maxTotal?: number;
 }
 
 export class Outflow {
   readonly #options: OutflowOptions;
-  readonly #mostOfOne: number;
-  readonly #mostOfAll: number;
+  readonly #maxPerOwner: number;
+  readonly #maxTotal: number;
   readonly #unread = new Map<string, Set<Unread>>();
   readonly #bytes = new OwnedBytes();
   readonly #waiting = new Set<() => void>();
 
   constructor(options: OutflowOptions) {
     this.#options = options;
-    this.#mostOfOne = options.mostOfOne ?? LIMITS.unread_bytes.value;
-    this.#mostOfAll = options.mostOfAll ?? LIMITS.gateway_unread_bytes.value;
+    this.#maxPerOwner = options.maxPerOwner ?? LIMITS.unread_bytes.value;
+    this.#maxTotal = options.maxTotal ?? LIMITS.gateway_unread_bytes.value;
   }
 
   /** The bytes of large unread responses: of one caller, or of all. */
@@ -52,7 +52,7 @@ export class Outflow {
     });
     let at = 0;
     const write = () => {
-      entry.movedAt = this.#options.now();
+      entry.readAt = this.#options.now();
       while (at < body.length) {
         const chunk = body.subarray(at, at + CHUNK_BYTES);
         at += chunk.length;
@@ -78,11 +78,13 @@ export class Outflow {
 
   #isFull(owner: string, bytes: number): boolean {
     const own = this.unread(owner);
-    return (own > 0 && own + bytes > this.#mostOfOne) || (own > 0 && this.unread() + bytes > this.#mostOfAll);
+    return (
+      (own > 0 && own + bytes > this.#maxPerOwner) || (own > 0 && this.unread() + bytes > this.#maxTotal)
+    );
   }
 
   #add(owner: string, bytes: number, cut: () => void): Unread {
-    const entry: Unread = { owner, bytes, cut, movedAt: this.#options.now() };
+    const entry: Unread = { owner, bytes, cut, readAt: this.#options.now() };
     const own = this.#unread.get(owner) ?? new Set();
     this.#unread.set(owner, own.add(entry));
     this.#bytes.add(owner, bytes);
@@ -102,14 +104,14 @@ export class Outflow {
 
   /** Closes the connections idle for longest: first of this caller, then of the caller with the most unread bytes. */
   #makeRoom(newest: Unread): void {
-    while (this.unread(newest.owner) > this.#mostOfOne && this.#cutOne(newest.owner, newest));
-    while (this.unread() > this.#mostOfAll && this.#cutOne(this.#bytes.largest(), newest));
+    while (this.unread(newest.owner) > this.#maxPerOwner && this.#cutOne(newest.owner, newest));
+    while (this.unread() > this.#maxTotal && this.#cutOne(this.#bytes.largest(), newest));
   }
 
   #cutOne(owner: string, spare: Unread): boolean {
     let stalest: Unread | undefined;
     for (const entry of this.#unread.get(owner) ?? []) {
-      if (entry !== spare && (!stalest || entry.movedAt < stalest.movedAt)) stalest = entry;
+      if (entry !== spare && (!stalest || entry.readAt < stalest.readAt)) stalest = entry;
     }
     if (!stalest) return false;
     this.#release(stalest);

@@ -1,6 +1,6 @@
 /**
- * The steps of every request, whatever serves it: check the origin, authenticate the caller, read the body, take a turn,
- * write the response with the common headers. Limit: it knows no routes and no formats.
+ * The steps of every request, served by direct.ts or by Hono: check the origin, authenticate the caller, read the body,
+ * wait for a turn, write the response with the common headers. Limit: it knows no routes and no formats.
  */
 import type { Identity } from "../../engine/access/tokens.ts";
 import type { Broker } from "../../engine/broker.ts";
@@ -146,7 +146,7 @@ export class Pipeline {
       "x-request-id": requestId,
       "x-content-type-options": "nosniff",
       "cache-control": "no-store",
-      // Some origins get more to read than others; a cache must not mix them up.
+      // Some origins may read more headers than others; a cache must not mix them up.
       ...(allowedOrigins.length > 0 && { vary: "Origin" }),
       ...(stopping.aborted && { connection: "close" }),
       ...(foreign !== undefined && corsHeaders(foreign)),
@@ -179,7 +179,7 @@ export class Pipeline {
   }
 }
 
-/** Throws for a repeated parameter: no schema takes a list in that form. */
+/** Throws for a repeated parameter: no schema accepts a list in that form. */
 function single(query: Readonly<Record<string, readonly string[]>>): Record<string, string | undefined> {
   const repeated = Object.keys(query).filter((name) => (query[name]?.length ?? 0) > 1);
   if (repeated.length > 0) {

@@ -3,7 +3,8 @@
  * its cause is only in the log.
  */
 import { classify } from "../../redis/errors.ts";
-import { ERRORS, ErrandError, toProblem } from "../../schema/errors.ts";
+import { ERRORS, ErrandError } from "../../schema/errors.ts";
+import type { Problem } from "../../schema/problem.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { jsonText, type TextResponse } from "./text-response.ts";
 
@@ -12,8 +13,8 @@ const RETRY_AFTER_SECONDS = 1;
 export const NOT_EXECUTED = "not_executed";
 
 /**
- * Returns an expected error as it is, translates an error of Redis, and turns any other into `internal`. `method` is the
- * request's: a read has no outcome that could be unknown.
+ * Returns an expected error as it is, translates an error of Redis, and turns any other into `internal`. A read (by
+ * `method`) changes nothing, so it gets no `details.outcome`.
  */
 export function toErrandError(error: unknown, log: Log, requestId: string, method = "POST"): ErrandError {
   if (error instanceof ErrandError && error.code !== "internal") return error;
@@ -21,10 +22,10 @@ export function toErrandError(error: unknown, log: Log, requestId: string, metho
   const reads = method === "GET" || method === "HEAD";
   if (trouble?.code === "redis_unavailable") {
     const refused = trouble.executed === "no";
-    const said = refused
+    const message = refused
       ? "The broker's storage refuses requests; nothing was written."
       : "The broker's storage did not answer in time.";
-    return new ErrandError("redis_unavailable", said, {
+    return new ErrandError("redis_unavailable", message, {
       ...(reads
         ? { recovery: ERRORS.overloaded.recovery }
         : { details: { outcome: refused ? NOT_EXECUTED : "unknown" } }),
@@ -42,7 +43,27 @@ export function toErrandError(error: unknown, log: Log, requestId: string, metho
   return new ErrandError("internal", "The broker failed unexpectedly.");
 }
 
-export function problemAnswer(error: ErrandError, requestId: string): TextResponse {
+/** Renders an error for the wire; a code without a status, which should not get here, as 500. */
+export function toProblem(error: ErrandError, requestId: string): Problem {
+  const { category, status, title, retryable } = ERRORS[error.code];
+  const { details, delegation_id, delegation_valid, recovery = ERRORS[error.code].recovery } = error.context;
+  return {
+    type: `urn:errand:error:${error.code}`,
+    title,
+    status: status ?? 500,
+    detail: error.message,
+    code: error.code,
+    category,
+    retryable,
+    recovery,
+    ...(details && { details }),
+    request_id: requestId,
+    ...(delegation_id !== undefined && { delegation_id }),
+    ...(delegation_valid !== undefined && { delegation_valid }),
+  };
+}
+
+export function problemText(error: ErrandError, requestId: string): TextResponse {
   const problem = toProblem(error, requestId);
   const retryAfter =
     error.context.retry_after_seconds ?? (problem.retryable ? RETRY_AFTER_SECONDS : undefined);
@@ -54,6 +75,6 @@ export function problemAnswer(error: ErrandError, requestId: string): TextRespon
 }
 
 export function problemResponse(error: ErrandError, requestId: string): Response {
-  const { text, status, headers } = problemAnswer(error, requestId);
+  const { text, status, headers } = problemText(error, requestId);
   return new Response(text, { status, headers });
 }

@@ -1,7 +1,7 @@
 /**
- * What a waiting or streaming request occupies until it ends: its place in a quota, a watch on its token, listeners on
- * its connection. It aborts when the client disconnects, the token ends or the gateway stops. Limit: the code that opens
- * a scope must release it.
+ * The resources of a request that waits or streams: its place in a quota, a watch on its token, listeners on its
+ * connection. The scope aborts when the client disconnects, the token ends or the gateway stops. Limit: the code that
+ * opens a scope must release it.
  */
 import type { Principal } from "../../engine/access/access.ts";
 import type { Quota } from "../../engine/access/quotas.ts";
@@ -15,7 +15,7 @@ import type { ShutdownHooks } from "./shutdown-hooks.ts";
 /** A string, because the default reason is an exception whose stack takes memory. */
 const ENDED = "the request has ended";
 
-/** What a scope needs of its request. */
+/** The part of an AuthenticatedRequest that a scope needs. */
 interface Owner {
   readonly broker: Broker;
   readonly principal: Principal;
@@ -24,7 +24,7 @@ interface Owner {
   isGone(): boolean;
 }
 
-/** (A poll is parked with the scope itself as its signal; an AbortSignal is made only where one is needed.) */
+/** A parked poll uses the scope itself as its signal; an AbortSignal is created only for code that needs one. */
 export class RequestScope implements PollSignal {
   readonly #owner: Owner;
   readonly #quota: Quota | null;

@@ -30,14 +30,14 @@ export type RequestHeader =
   | "If-None-Match";
 export type ResponseHeader = "ETag" | "Location" | "Idempotency-Replayed";
 
-/** For the API description: what the schemas do not say. */
+/** Properties of the route that the schemas do not express. */
 export interface Notes {
-  readonly takes?: readonly RequestHeader[];
-  readonly gives?: readonly ResponseHeader[];
+  readonly requestHeaders?: readonly RequestHeader[];
+  readonly responseHeaders?: readonly ResponseHeader[];
   /** The 200 is also available as server-sent events. */
   readonly streams?: true;
-  /** Half characters in the body become U+FFFD; other routes refuse them. */
-  readonly repairs?: true;
+  /** Lone surrogates in the body become U+FFFD; other routes refuse them. */
+  readonly repairsText?: true;
 }
 
 interface Spec<P, Q, B> {

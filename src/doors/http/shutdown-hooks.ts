@@ -1,4 +1,7 @@
-/** What ends when the gateway stops. (A set: to remove one of thousands of listeners from a signal, Node searches them all.) */
+/**
+ * Functions to call when the gateway stops. (Not listeners of an AbortSignal: to remove one of thousands, Node searches
+ * them all.)
+ */
 export class ShutdownHooks {
   readonly #hooks = new Set<() => void>();
   #hasRun = false;

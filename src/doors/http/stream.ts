@@ -48,7 +48,7 @@ export async function* toFrames(events: AsyncIterable<SubscribedEvent>): AsyncGe
 
 type StreamScope = Pick<RequestScope, "signal" | "release">;
 
-/** What a stream needs of its {@link AuthenticatedRequest}. */
+/** The part of an {@link AuthenticatedRequest} that a stream needs. */
 export type Reader = Pick<AuthenticatedRequest, "cut" | "requestId" | "reserve"> & {
   readonly openScope: (quota: Quota) => StreamScope;
   readonly broker: Pick<Broker, "log" | "metrics">;
@@ -62,8 +62,8 @@ function encode({ id, type, json }: Frame): string {
 
 /**
  * `open` gets the signal that ends the stream. It is called at the first read: the response to a HEAD has no body, so
- * nothing would close what `open` returns. The quota is taken at once, while an error status can still be sent, and
- * released at the latest with the connection.
+ * nothing would close what `open` returns. The quota is acquired at once, while an error status can still be
+ * sent, and released at the latest with the connection.
  */
 export function sse(reader: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame | Reached>): Response {
   const scope = reader.openScope("streams");
@@ -206,8 +206,8 @@ class Pump {
   }
 
   /**
-   * The next step, or undefined after some silence. (Promise.race against a long-lived promise would add a reaction to it
-   * each time.)
+   * The next step, or undefined after {@link COMMENT_MS} without one. (Promise.race against a long-lived promise would add
+   * a reaction to it each time.)
    */
   async #take(): Promise<Step | undefined> {
     if (this.#step === undefined) {
@@ -224,7 +224,7 @@ class Pump {
     return step;
   }
 
-  /** With the position reached, if any: a block without data updates the reader's Last-Event-ID and is no event. */
+  /** A comment with the position reached, if any: a block without data is no event, but updates the Last-Event-ID. */
   #comment(): string {
     const reached = this.#reached;
     this.#reached = null;

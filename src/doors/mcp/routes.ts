@@ -109,7 +109,7 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
     if (method === "GET") return refuseStream(requestId);
     const body = parseBody(bytes, header("content-type"));
     const lost = new AbortController();
-    request.onLost(() => lost.abort());
+    request.onUndelivered(() => lost.abort());
     const sdkRequest = toSdkRequest(incoming, lost.signal);
     requests.set(sdkRequest, request);
     if (method === "DELETE" || (await isLegacyRequest(sdkRequest, body))) {

@@ -36,7 +36,7 @@ export const API_INFO: Info = {
 const TAGS: Named<{ segments: readonly string[]; description: string }> = {
   Delegating: {
     segments: ["delegations", "results"],
-    description: "Delegate work to an agent and follow it.",
+    description: "Delegate work to an agent and read its results.",
   },
   Working: {
     segments: ["leases", "replies"],
@@ -107,7 +107,7 @@ const takesBody = ({ method }: Route): boolean => method === "POST" || method ==
 const APPLIES: Readonly<Record<number, (route: Route) => boolean>> = {
   404: ({ schemas }) => Object.keys(schemas).length > 0,
   409: ({ method }) => method !== "GET",
-  412: ({ notes }) => notes?.takes?.includes("If-Match") === true,
+  412: ({ notes }) => notes?.requestHeaders?.includes("If-Match") === true,
   413: takesBody,
   415: takesBody,
   422: takesBody,
@@ -144,7 +144,7 @@ export function openapi(routes: readonly Route[], info: Info): Document {
       ),
       headers: RESPONSE_HEADERS,
       responses: Object.fromEntries(
-        STATUSES.map((status) => [`Problem${status}`, refusal(status, registry)]),
+        STATUSES.map((status) => [`Problem${status}`, problemSpec(status, registry)]),
       ),
       securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "A token of a principal." } },
     },
@@ -156,13 +156,13 @@ function describe(route: Route, registry: SchemaRegistry): Operation {
   const parameters = [
     ...pathParameters(schemas.params, registry),
     ...queryParameters(schemas.query, registry),
-    ...(notes.takes ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    ...(notes.requestHeaders ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ];
   const done = Object.entries(responses).map(([status, answer]) => [
     status,
     {
       description: STATUS_CODES[status] ?? "Done",
-      headers: headers(...(notes.gives ?? []), "x-request-id"),
+      headers: headers(...(notes.responseHeaders ?? []), "x-request-id"),
       ...(answer && {
         content: {
           "application/json": { schema: registry.show(answer, "output") },
@@ -208,7 +208,7 @@ function pathParameters(params: z.ZodType | undefined, registry: SchemaRegistry)
   );
 }
 
-/** With the types after parsing: numbers, and lists joined by commas. */
+/** Query parameters have their types after parsing: numbers, and lists joined by commas. */
 function queryParameters(query: z.ZodType | undefined, registry: SchemaRegistry): Parameter[] {
   if (!query) return [];
   const required = registry.show(query, "input").required ?? [];
@@ -227,7 +227,7 @@ function queryParameters(query: z.ZodType | undefined, registry: SchemaRegistry)
   );
 }
 
-function refusal(status: number, registry: SchemaRegistry): ResponseSpec {
+function problemSpec(status: number, registry: SchemaRegistry): ResponseSpec {
   const rows = Object.entries(ERRORS).filter(([, row]) => row.status === status);
   const codes: Schema = {
     type: "object",

@@ -36,18 +36,18 @@ export class SchemaRegistry {
     };
   }
 
-  /** A reference to a named schema; any other schema itself. */
+  /** A reference for a named schema; the schema itself for any other. */
   show(shape: z.ZodType, io: Io): Schema {
     const id = this.#id(shape);
-    return this.#named.has(id) ? { $ref: this.#refTo(id, io) } : this.#placed(id, io);
+    return this.#named.has(id) ? { $ref: this.#refTo(id, io) } : this.#withRefs(id, io);
   }
 
   components(): Named<Schema> {
     const of = (io: Io) =>
       [...this.#reached[io]]
         .filter((id) => this.#named.has(id))
-        .map((id) => [this.#name(id, io), this.#placed(id, io)] as const);
-    return folded(Object.fromEntries([...of("input"), ...of("output")]));
+        .map((id) => [this.#name(id, io), this.#withRefs(id, io)] as const);
+    return withAllOf(Object.fromEntries([...of("input"), ...of("output")]));
   }
 
   readonly #id = (shape: z.ZodType): string => this.#registry.get(shape)?.id ?? "";
@@ -70,7 +70,7 @@ export class SchemaRegistry {
 
   readonly #refTo = (id: string, io: Io): string => `#/components/schemas/${this.#name(id, io)}`;
 
-  #placed(id: string, io: Io): Schema {
+  #withRefs(id: string, io: Io): Schema {
     const text = JSON.stringify(this.#rendered[io][id], (key, value: unknown) =>
       key === "$ref" && typeof value === "string" ? this.#refTo(value, io) : value,
     );
@@ -97,7 +97,7 @@ function render(registry: z.core.$ZodRegistry<{ id: string }>, io: Io): Named<Sc
   return schemas;
 }
 
-/** The messages of a schema's checks, without those that only say that something is wrong. */
+/** The messages of a schema's checks, without those that do not state the rule ("not a number"). */
 function rulesOf(schema: z.core.$ZodType): string {
   const rules = (schema._zod.def.checks ?? []).map((check: unknown) =>
     check instanceof z.core.$ZodCustom ? check._zod.def.error?.({ code: "custom", input: undefined }) : "",
@@ -120,8 +120,8 @@ function refsIn(node: unknown): string[] {
   );
 }
 
-/** Describes an open schema that extends another as that one plus the additional fields. */
-function folded(all: Named<Schema>): Named<Schema> {
+/** Rewrites each open schema that extends another one as `allOf` that one and the additional fields. */
+function withAllOf(all: Named<Schema>): Named<Schema> {
   const open = Object.entries(all).filter(
     ([, { additionalProperties, properties = {} }]) =>
       additionalProperties === undefined && Object.keys(properties).length > 2,

@@ -50,18 +50,18 @@ const ROLES = new Map<unknown, Message["role"]>([
   [2, "ROLE_AGENT"],
 ]);
 
-export const isAgents = (message: unknown): boolean =>
+export const isAgentMessage = (message: unknown): boolean =>
   isObject(message) && ROLES.get(message.role) === "ROLE_AGENT";
 
-/** `nameless` returns the id for a message without one. */
-export function toMessage(value: unknown, path: string, nameless: () => string): Message {
+/** `makeMessageId` returns the id for a message without one. */
+export function toMessage(value: unknown, path: string, makeMessageId: () => string): Message {
   const { kind = "message", role = "ROLE_AGENT", messageId = "", parts, ...rest } = membersOf(value, path);
   if (kind !== "message") throw malformed(at(path, "kind"), "must be message");
   const known = ROLES.get(role);
   if (known === undefined) throw malformed(at(path, "role"), "must be ROLE_AGENT or ROLE_USER");
   const message = {
     ...rest,
-    messageId: messageId === "" ? nameless() : messageId,
+    messageId: messageId === "" ? makeMessageId() : messageId,
     role: known,
     parts: listOf(parts, at(path, "parts"), toPart),
   };

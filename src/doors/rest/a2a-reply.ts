@@ -14,7 +14,7 @@ import { LIMITS } from "../../schema/limits.ts";
 import { delegationIdSchema, leaseIdSchema } from "../../schema/values.ts";
 import {
   at,
-  isAgents,
+  isAgentMessage,
   listOf,
   type Members,
   malformed,
@@ -41,27 +41,27 @@ export interface A2aReply {
   readonly action: A2aAction;
 }
 
-/** Metadata in which an agent may have copied the ids of the request. */
+/** Metadata into which an agent may have copied the ids of the request. */
 interface Place {
   readonly path: string;
   readonly metadata: unknown;
 }
 
-interface Found {
+interface Parsed {
   readonly action: A2aAction;
   /** In order of precedence. */
   readonly places: readonly Place[];
 }
 
 /** Returns the id for a message without one. */
-type Namer = () => string;
+type MakeMessageId = () => string;
 
 export function parseA2aReply(body: unknown): A2aReply {
   // Derived from the content: a repeated reply must not ask a second question.
-  const nameless: Namer = () => `msg_${bodyHash(body).slice(0, 32)}`;
+  const makeMessageId: MakeMessageId = () => `msg_${bodyHash(body).slice(0, 32)}`;
   const members = membersOf(body, "");
   if (members.jsonrpc === undefined && members.result === undefined && members.error === undefined) {
-    const { action, places } = fromResult(members, "", nameless);
+    const { action, places } = fromResult(members, "", makeMessageId);
     return { address: toAddress(undefined, places), action };
   }
   const { id, result, error } = members;
@@ -73,22 +73,22 @@ export function parseA2aReply(body: unknown): A2aReply {
     throw malformed("", "a JSON-RPC response has exactly one of result and error");
   }
   const { action, places } =
-    error === undefined ? fromResult(membersOf(result, "result"), "result", nameless) : fromError(error);
+    error === undefined ? fromResult(membersOf(result, "result"), "result", makeMessageId) : fromError(error);
   return { address: toAddress(id, places), action };
 }
 
 /** Drops the `data` of the error: it may contain internals of the agent. */
-function fromError(error: unknown): Found {
+function fromError(error: unknown): Parsed {
   const { message } = membersOf(error, "error");
   if (typeof message !== "string") throw malformed("error.message", "must be a string");
   return { action: { kind: "reply", state: "failed", ...agentError(message) }, places: [] };
 }
 
-/** The limits of a reply in our own protocol. */
+/** The same limits as for a reply in our own protocol. */
 const ERROR_BYTES = 65_536;
 const MAX_ARTIFACTS = LIMITS.artifacts.value;
 
-/** Without a text, the engine writes the message. */
+/** Without a text there is no error here; the engine then writes one. */
 function agentError(text: string): Pick<Reply, "error"> {
   if (text === "") return {};
   return { error: { code: "agent_error", message: preview(text, ERROR_BYTES), retryable: false } };
@@ -102,12 +102,12 @@ const SHAPES = {
   artifactUpdate: { kind: "artifact-update", read: fromArtifact },
 } as const;
 
-function fromResult(result: Members, path: string, nameless: Namer): Found {
+function fromResult(result: Members, path: string, makeMessageId: MakeMessageId): Parsed {
   const { kind } = result;
   if (kind !== undefined) {
     const shape = Object.values(SHAPES).find((one) => one.kind === kind);
     if (!shape) throw malformed(at(path, "kind"), "must be message, task, status-update or artifact-update");
-    return shape.read(result, path, nameless);
+    return shape.read(result, path, makeMessageId);
   }
   const wrapped = Object.entries(SHAPES).filter(([member]) => result[member] !== undefined);
   const [first, second] = wrapped;
@@ -118,24 +118,24 @@ function fromResult(result: Members, path: string, nameless: Namer): Found {
     if (inner.kind !== undefined && inner.kind !== expected) {
       throw malformed(at(at(path, member), "kind"), `must be ${expected}`);
     }
-    return read(inner, at(path, member), nameless);
+    return read(inner, at(path, member), makeMessageId);
   }
   // Bare 1.0 objects do not name their type; it follows from members that the others lack.
   if (result.artifact !== undefined) return fromArtifact(result, path);
   if (result.messageId !== undefined && result.status === undefined)
-    return fromMessage(result, path, nameless);
+    return fromMessage(result, path, makeMessageId);
   if (["status", "artifacts", "history", "id"].some((member) => result[member] !== undefined)) {
-    return fromTask(result, path, nameless);
+    return fromTask(result, path, makeMessageId);
   }
-  if (result.role !== undefined) return fromMessage(result, path, nameless);
+  if (result.role !== undefined) return fromMessage(result, path, makeMessageId);
   throw malformed(path, "is not a Message, Task or task event of A2A 1.0 or 0.3");
 }
 
-function fromMessage(value: Members, path: string, nameless: Namer): Found {
+function fromMessage(value: Members, path: string, makeMessageId: MakeMessageId): Parsed {
   if (["messageId", "role", "parts", "kind"].every((member) => value[member] === undefined)) {
     throw malformed(path, "is not a Message: it has neither messageId, role nor parts");
   }
-  const message = toMessage(value, path, nameless);
+  const message = toMessage(value, path, makeMessageId);
   return {
     action: { kind: "reply", state: "completed", message },
     places: [{ path, metadata: message.metadata }],
@@ -143,33 +143,34 @@ function fromMessage(value: Members, path: string, nameless: Namer): Found {
 }
 
 /** A Task, or a status event, which looks like a Task without artifacts and history. */
-function fromTask(task: Members, path: string, nameless: Namer): Found {
+function fromTask(task: Members, path: string, makeMessageId: MakeMessageId): Parsed {
   const statusPath = at(path, "status");
   const status = membersOf(task.status ?? {}, statusPath);
   const known = fromA2aState(status.state);
   if (known === undefined) throw unknownState(status.state, at(statusPath, "state"));
   const messagePath = at(statusPath, "message");
-  const said = status.message === undefined ? undefined : toMessage(status.message, messagePath, nameless);
+  const statusMessage =
+    status.message === undefined ? undefined : toMessage(status.message, messagePath, makeMessageId);
   const artifacts = listOf(task.artifacts, at(path, "artifacts"), toArtifact);
   if (artifacts.length > MAX_ARTIFACTS) throw malformed(at(path, "artifacts"), `at most ${MAX_ARTIFACTS}`);
-  const last = said ?? lastWords(task.history, at(path, "history"), nameless);
+  const lastMessage = statusMessage ?? lastAgentMessage(task.history, at(path, "history"), makeMessageId);
   return {
-    action: toAction(known, said, last, artifacts),
+    action: toAction(known, statusMessage, lastMessage, artifacts),
     places: [
       { path, metadata: task.metadata },
-      { path: messagePath, metadata: said?.metadata },
+      { path: messagePath, metadata: statusMessage?.metadata },
     ],
   };
 }
 
-/** `said` is the message of the status; `last` falls back on the agent's last message, which is enough for a result. */
+/** `lastMessage` is the status's message, or else the agent's last one in the history, which is enough for a reply. */
 function toAction(
   known: KnownA2aState,
-  said: Message | undefined,
-  last: Message | undefined,
+  statusMessage: Message | undefined,
+  lastMessage: Message | undefined,
   artifacts: Artifact[],
 ): A2aAction {
-  const message = said && { message: said };
+  const message = statusMessage && { message: statusMessage };
   const output = artifacts.length > 0 && { artifacts };
   switch (known.means) {
     case "progress":
@@ -181,19 +182,25 @@ function toAction(
     case "canceled":
       return { kind: "canceled", ...message };
     case "reply": {
-      const error = known.state === "failed" ? agentError(textOf(said ?? {})) : {};
-      return { kind: "reply", state: known.state, ...(last && { message: last }), ...output, ...error };
+      const error = known.state === "failed" ? agentError(textOf(statusMessage ?? {})) : {};
+      return {
+        kind: "reply",
+        state: known.state,
+        ...(lastMessage && { message: lastMessage }),
+        ...output,
+        ...error,
+      };
     }
   }
 }
 
-function lastWords(history: unknown, path: string, nameless: Namer): Message | undefined {
+function lastAgentMessage(history: unknown, path: string, makeMessageId: MakeMessageId): Message | undefined {
   const messages = listOf(history, path, (message) => message);
-  const index = messages.findLastIndex(isAgents);
-  return index < 0 ? undefined : toMessage(messages[index], at(path, index), nameless);
+  const index = messages.findLastIndex(isAgentMessage);
+  return index < 0 ? undefined : toMessage(messages[index], at(path, index), makeMessageId);
 }
 
-function fromArtifact(event: Members, path: string): Found {
+function fromArtifact(event: Members, path: string): Parsed {
   const artifact = toArtifact(event.artifact, at(path, "artifact"));
   const append = flag(event.append, at(path, "append"));
   const last_chunk = flag(event.lastChunk, at(path, "lastChunk"));
@@ -215,7 +222,7 @@ function unknownState(state: unknown, path: string): ErrandError {
   });
 }
 
-/** The first lease named, otherwise the delegation; all other ids in the reply must agree with it. */
+/** The first lease that the reply names, else the first delegation; all other ids in it must agree. */
 function toAddress(id: unknown, places: readonly Place[]): Address | null {
   const leases: string[] = [];
   const delegations: string[] = [];

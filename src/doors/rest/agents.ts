@@ -27,13 +27,13 @@ import { json, noContent, type TextResponse } from "../http/text-response.ts";
 
 const params = z.strictObject({ agent: agentNameSchema });
 
-async function show(broker: Broker, principal: Principal, agent: StoredAgent): Promise<Agent> {
+async function describeAgent(broker: Broker, principal: Principal, agent: StoredAgent): Promise<Agent> {
   const { name } = agent;
   const [presence, counts] = await Promise.all([broker.presence.of(name), broker.agents.counts(name)]);
-  return shown(broker, principal, { ...agent, presence, counts });
+  return toAgent(broker, principal, { ...agent, presence, counts });
 }
 
-function shown(broker: Broker, principal: Principal, agent: Omit<ListedAgent, "oldest_at">): Agent {
+function toAgent(broker: Broker, principal: Principal, agent: Omit<ListedAgent, "oldest_at">): Agent {
   const { name, spec, presence, counts } = agent;
   const own = principal.kind === "operator" || (principal.kind === "agent" && principal.name === name);
   return {
@@ -53,22 +53,22 @@ function shown(broker: Broker, principal: Principal, agent: Omit<ListedAgent, "o
 }
 
 const etag = (agent: StoredAgent): Record<string, string> => ({ etag: `"${tagOf(agent)}"` });
-const conditional = { takes: ["If-Match", "If-None-Match"], gives: ["ETag"] } as const;
+const conditional = { requestHeaders: ["If-Match", "If-None-Match"], responseHeaders: ["ETag"] } as const;
 
 const conditionsOf = (request: AuthenticatedRequest) => ({
   ifMatch: request.header("if-match"),
   ifNoneMatch: request.header("if-none-match"),
 });
 
-async function answerTo(
+async function changeResponse(
   request: AuthenticatedRequest,
   { agent, created, changed, reset }: Changed,
 ): Promise<TextResponse> {
-  const shown = await show(request.broker, request.principal, agent);
-  return json(created ? 201 : 200, { ...shown, created, changed, reset }, etag(agent));
+  const agentJson = await describeAgent(request.broker, request.principal, agent);
+  return json(created ? 201 : 200, { ...agentJson, created, changed, reset }, etag(agent));
 }
 
-const pausing = (verb: "pause" | "resume", summary: string): Route =>
+const pauseRoute = (verb: "pause" | "resume", summary: string): Route =>
   route({
     method: "POST",
     path: `/v1/agents/{agent}/${verb}`,
@@ -78,7 +78,10 @@ const pausing = (verb: "pause" | "resume", summary: string): Route =>
     async handle(request, input) {
       const name = input.params.agent;
       await setPaused(request.broker, request.principal, name, verb === "pause");
-      return json(200, await show(request.broker, request.principal, await request.broker.agents.get(name)));
+      return json(
+        200,
+        await describeAgent(request.broker, request.principal, await request.broker.agents.get(name)),
+      );
     },
   });
 
@@ -93,7 +96,7 @@ export const agentRoutes: readonly Route[] = [
     notes: conditional,
     async handle(request, { params: { agent }, body }) {
       const put = await putAgent(request.broker, request.principal, agent, body, conditionsOf(request));
-      return answerTo(request, put);
+      return changeResponse(request, put);
     },
   }),
   route({
@@ -107,7 +110,7 @@ export const agentRoutes: readonly Route[] = [
     notes: conditional,
     async handle(request, { params: { agent }, body }) {
       const patched = await patchAgent(request.broker, request.principal, agent, body, conditionsOf(request));
-      return answerTo(request, patched);
+      return changeResponse(request, patched);
     },
   }),
   route({
@@ -116,10 +119,10 @@ export const agentRoutes: readonly Route[] = [
     summary: "An agent, its presence and the counts of its delegations.",
     params,
     responses: { 200: agentSchema },
-    notes: { gives: ["ETag"] },
+    notes: { responseHeaders: ["ETag"] },
     async handle(request, input) {
       const agent = await request.broker.agents.get(input.params.agent);
-      return json(200, await show(request.broker, request.principal, agent), etag(agent));
+      return json(200, await describeAgent(request.broker, request.principal, agent), etag(agent));
     },
   }),
   route({
@@ -135,7 +138,7 @@ export const agentRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/v1/agents",
-    summary: "Agents by name, in pages.",
+    summary: "List agents by name, in pages.",
     query: z.strictObject({
       cursor: agentNameSchema.optional(),
       limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
@@ -143,7 +146,10 @@ export const agentRoutes: readonly Route[] = [
     responses: { 200: agentPageSchema },
     async handle({ broker, principal }, { query: { cursor, limit } }) {
       const { agents, next } = await agentPage(broker, { after: cursor, limit });
-      return json(200, { agents: agents.map((agent) => shown(broker, principal, agent)), next_cursor: next });
+      return json(200, {
+        agents: agents.map((agent) => toAgent(broker, principal, agent)),
+        next_cursor: next,
+      });
     },
   }),
   route({
@@ -163,6 +169,6 @@ export const agentRoutes: readonly Route[] = [
       return noContent();
     },
   }),
-  pausing("pause", "Stop leasing work to the agent's workers; delegations to it still queue."),
-  pausing("resume", "Lease work to the agent's workers again."),
+  pauseRoute("pause", "Stop leasing work to the agent's workers; delegations to it still queue."),
+  pauseRoute("resume", "Lease work to the agent's workers again."),
 ];

@@ -1,14 +1,16 @@
 /**
- * Many delegations in one request, each accepted or refused on its own. Limit: one after the other, so that equal
- * priorities keep their order. If Redis does not answer, or after 10 s, the rest is refused without a try.
+ * Many delegations in one request, each accepted or refused on its own. Limit: the items run one after the other, so that
+ * equal priorities keep their order. After 10 s, or once Redis does not answer, the remaining items are refused without
+ * being executed.
  */
 import { z } from "zod";
 import { delegate } from "../../engine/delegations/delegate.ts";
 import { bodyHash } from "../../engine/delegations/idempotency.ts";
 import { batchRequestSchema, delegateRequestSchema, delegationSchema } from "../../schema/delegation.ts";
-import { ErrandError, problemSchema, toProblem } from "../../schema/errors.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { problemSchema } from "../../schema/problem.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
-import { NOT_EXECUTED, toErrandError } from "../http/problem.ts";
+import { NOT_EXECUTED, toErrandError, toProblem } from "../http/problem.ts";
 import { check, type Route, route } from "../http/route.ts";
 import { jsonText } from "../http/text-response.ts";
 import { traceparentOf } from "../http/trace.ts";
@@ -26,17 +28,18 @@ interface Result {
   readonly error?: ErrandError;
 }
 
-/** Delegates one item. A key for the whole batch is combined with the place of the item. */
-async function one(
+/** Delegates one item. The Idempotency-Key of the batch is combined with the item's index. */
+async function delegateItem(
   request: AuthenticatedRequest,
   item: Record<string, unknown>,
-  place: number,
+  index: number,
 ): Promise<Result> {
   const { broker, principal, requestId } = request;
   try {
     const { idempotency_key, ...body } = item;
-    const whole = request.header("idempotency-key");
-    const key = idempotency_key ?? (whole === undefined ? undefined : `batch:${bodyHash([whole, place])}`);
+    const batchKey = request.header("idempotency-key");
+    const key =
+      idempotency_key ?? (batchKey === undefined ? undefined : `batch:${bodyHash([batchKey, index])}`);
     if (key !== undefined && typeof key !== "string") {
       throw new ErrandError("invalid_request", "idempotency_key: must be a string", {
         details: { issues: [{ path: "idempotency_key", reason: "must be a string" }] },
@@ -63,8 +66,8 @@ function refusal(error: ErrandError, requestId: string): Result {
   return { text: JSON.stringify({ status: problem.status, error: { ...problem, ...details } }), error };
 }
 
-function untried(code: "redis_unavailable" | "overloaded", why: string): ErrandError {
-  return new ErrandError(code, `Not tried: ${why}.`, {
+function notExecuted(code: "redis_unavailable" | "overloaded", why: string): ErrandError {
+  return new ErrandError(code, `This item was not executed: ${why}.`, {
     retry_after_seconds: 1,
     details: { outcome: NOT_EXECUTED },
   });
@@ -77,21 +80,23 @@ export const batchRoutes: readonly Route[] = [
     summary: "Delegate up to 100 items in order; each is accepted or refused on its own.",
     body: batchRequestSchema,
     responses: { 200: z.strictObject({ results: z.array(resultSchema) }) },
-    notes: { takes: ["Idempotency-Key", "traceparent"] },
+    notes: { requestHeaders: ["Idempotency-Key", "traceparent"] },
     async handle(request, { body }) {
       const results: string[] = [];
       const until = performance.now() + BATCH_MS;
       let stop: ErrandError | null = null;
-      for (const [place, item] of body.delegations.entries()) {
-        const { text, error } = stop ? refusal(stop, request.requestId) : await one(request, item, place);
+      for (const [index, item] of body.delegations.entries()) {
+        const { text, error } = stop
+          ? refusal(stop, request.requestId)
+          : await delegateItem(request, item, index);
         results.push(text);
         if (error?.code === "redis_unavailable") {
-          stop ??= untried(
+          stop ??= notExecuted(
             "redis_unavailable",
-            "the broker's storage did not answer for an earlier delegation",
+            "the broker's storage did not answer for an earlier item",
           );
         } else if (performance.now() > until) {
-          stop ??= untried("overloaded", `the batch took longer than ${BATCH_MS / 1000} s`);
+          stop ??= notExecuted("overloaded", `the batch took longer than ${BATCH_MS / 1000} s`);
         }
       }
       return jsonText(200, `{"results":[${results.join(",")}]}`);

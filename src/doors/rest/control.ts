@@ -46,7 +46,7 @@ export const controlRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/delegations/{id}/answer",
-    summary: "Answer the open question of a delegation; it returns to its agent ahead of new work.",
+    summary: "Answer a delegation's open question; the delegation returns to its agent ahead of new work.",
     params,
     body: answerRequestSchema,
     responses: { 200: delegationSchema },
@@ -71,7 +71,7 @@ export const controlRoutes: readonly Route[] = [
     summary: "Delegate failed work again; a repeated request returns the same new delegation.",
     params,
     responses: { 202: delegationSchema },
-    notes: { gives: ["Location"] },
+    notes: { responseHeaders: ["Location"] },
     async handle(request, { params: { id } }) {
       const record = await redrive(request.broker, request.principal, id);
       return jsonText(202, record.json, { location: `/v1/delegations/${record.id}` });

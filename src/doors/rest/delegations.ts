@@ -1,4 +1,4 @@
-/** Delegating, reading, waiting and canceling. Limit: a list's filters apply within a bounded scan. */
+/** Delegations: create, read, wait, list, erase; and their results. Limit: a list's filters apply within a bounded scan. */
 import { z } from "zod";
 import { delegate } from "../../engine/delegations/delegate.ts";
 import { erase } from "../../engine/delegations/erase.ts";
@@ -39,8 +39,8 @@ export const delegationRoutes: readonly Route[] = [
     body: delegateRequestSchema,
     responses: { 200: acceptedDelegationSchema, 202: acceptedDelegationSchema },
     notes: {
-      takes: ["Idempotency-Key", "Prefer", "traceparent"],
-      gives: ["Location", "Idempotency-Replayed"],
+      requestHeaders: ["Idempotency-Key", "Prefer", "traceparent"],
+      responseHeaders: ["Location", "Idempotency-Replayed"],
     },
     async handle(request, { body, raw }) {
       const { broker, principal } = request;

@@ -66,7 +66,7 @@ export const eventRoutes: readonly Route[] = [
         .optional(),
     }),
     responses: { 200: eventPageSchema },
-    notes: { takes: ["Last-Event-ID"], streams: true },
+    notes: { requestHeaders: ["Last-Event-ID"], streams: true },
     async handle(request, { query: { after, wait_seconds, limit, ...filter } }) {
       const { broker } = request;
       const subscription = await subscribe(broker, request.principal, filter satisfies EventFilter);
@@ -89,7 +89,7 @@ export const eventRoutes: readonly Route[] = [
     params: z.strictObject({ id: delegationIdSchema }),
     query: z.strictObject(pageQuery),
     responses: { 200: eventPageSchema, 204: null },
-    notes: { takes: ["Last-Event-ID"], streams: true },
+    notes: { requestHeaders: ["Last-Event-ID"], streams: true },
     async handle(request, { params: { id }, query: { after, wait_seconds, limit } }) {
       const { broker } = request;
       const record = await read(broker, request.principal, id);

@@ -29,13 +29,13 @@ import { json, jsonText } from "../http/text-response.ts";
 
 const params = z.strictObject({ lease_id: leaseIdSchema });
 
-/** If the response does not reach its reader, the leases are released at once, without spending an attempt. */
+/** If the response is not delivered, the leases are released at once, without spending an attempt. */
 function deliver(request: AuthenticatedRequest, leases: readonly GrantedLease[]): string {
   if (leases.length > 0) {
-    request.onLost(() => {
+    request.onUndelivered(() => {
       request.broker.log.info(
         { request_id: request.requestId, leases: leases.length },
-        "reader gone; handed back",
+        "the response was not delivered; its leases are released",
       );
       void inBackground(request.broker, handBack(request.broker, leases));
     });
@@ -47,7 +47,7 @@ export const leaseRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/agents/{agent}/leases",
-    summary: "Lease work; waits until there is some, up to `wait_seconds`.",
+    summary: "Lease work; if there is none, wait for it, up to `wait_seconds`.",
     params: z.strictObject({ agent: agentNameSchema }),
     body: leaseRequestSchema,
     responses: { 200: leasesSchema },

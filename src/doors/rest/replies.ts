@@ -15,8 +15,8 @@ export const replyRoutes: readonly Route[] = [
     params: z.strictObject({ agent: agentNameSchema }),
     body: z.record(z.string(), z.unknown()),
     responses: { 200: replySchema },
-    // Other software writes these replies; to refuse one would lose finished work.
-    notes: { repairs: true },
+    // Other software writes these replies; refusing one would lose finished work.
+    notes: { repairsText: true },
     async handle(request, { params: { agent }, raw }) {
       const { address, action } = parseA2aReply(raw);
       const { outcome, record } = await replyA2a(

@@ -1,7 +1,7 @@
 /** The real program against a real gateway. Needs a build, like test/support/program.ts. */
 import { vi } from "vitest";
 import type { z } from "zod";
-import { problemSchema } from "../../../src/schema/errors.ts";
+import { problemSchema } from "../../../src/schema/problem.ts";
 import { client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { errand, freshDir } from "../../support/program.ts";
 import { until } from "../../support/until.ts";

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { agentSchema } from "../../../src/schema/agent.ts";
 import { delegationSchema } from "../../../src/schema/delegation.ts";
-import { problemSchema } from "../../../src/schema/errors.ts";
+import { problemSchema } from "../../../src/schema/problem.ts";
 import { as, client } from "../../support/broker.ts";
 import { startReceiver } from "../../support/receiver.ts";
 import { until } from "../../support/until.ts";

@@ -1,6 +1,6 @@
 /** Content of callers and agents does not reach the log, and an agent's error appears only in `error`. */
 import { describe, expect, test, vi } from "vitest";
-import { problemSchema } from "../../../src/schema/errors.ts";
+import { problemSchema } from "../../../src/schema/problem.ts";
 import { type Answer, as, client, request, startBroker } from "../../support/broker.ts";
 import { freshDir, serveIn } from "../../support/program.ts";
 import { openStream } from "../../support/sse.ts";

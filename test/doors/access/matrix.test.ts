@@ -91,7 +91,7 @@ describe("over HTTP", () => {
       allowedOrigins: [],
       stopping: AbortSignal.abort(),
       signer: null,
-      unready: async () => null,
+      notReadyReason: async () => null,
     });
     const routes = app.routes
       .map(({ method, path }) => `${method} ${path}`)

@@ -27,7 +27,7 @@ async function setup() {
     allowedOrigins: ["https://ops.example"],
     stopping: new AbortController().signal,
     signer: null,
-    unready: async () => null,
+    notReadyReason: async () => null,
   };
   const apps = [createHttpApp(options), createHttpApp({ ...options, direct: false })];
   const listeners = await Promise.all(

@@ -6,7 +6,7 @@ import { Outflow } from "../../../src/doors/http/outflow.ts";
 const BIG = 100_000;
 
 test("large bodies in progress are bounded for one principal and for all; small ones are not counted", () => {
-  const inflow = new Inflow({ mostOfOne: 2 * BIG, mostOfAll: 3 * BIG });
+  const inflow = new Inflow({ maxPerOwner: 2 * BIG, maxTotal: 3 * BIG });
   const bodies = [inflow.body("a"), inflow.body("a"), inflow.body("b")];
   for (const body of bodies) body.grow(BIG);
   const refused = (code: string) => expect.objectContaining({ code });
@@ -25,8 +25,8 @@ test("large bodies in progress are bounded for one principal and for all; small 
   inflow.body("c").grow(BIG);
 });
 
-test("streams wait for room beyond mostOfAll, but each principal always has room for one frame", async () => {
-  const outflow = new Outflow({ now: () => 0, onCut: () => {}, mostOfOne: 2 * BIG, mostOfAll: 3 * BIG });
+test("streams wait for room beyond maxTotal, but each principal always has room for one frame", async () => {
+  const outflow = new Outflow({ now: () => 0, onCut: () => {}, maxPerOwner: 2 * BIG, maxTotal: 3 * BIG });
   const cut = vi.fn();
   const release = await outflow.reserve("a", BIG, cut);
   await outflow.reserve("a", BIG, cut);

@@ -6,7 +6,7 @@ import { as, client, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
 const MIB = 1024 * 1024;
-const ARRIVAL = { headersMs: 300, requestMs: 600, lookMs: 100 };
+const ARRIVAL = { headersMs: 300, requestMs: 600, checkMs: 100 };
 
 async function setup(arrival = ARRIVAL) {
   const broker = await startBroker({ arrival });

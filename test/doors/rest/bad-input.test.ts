@@ -3,7 +3,7 @@ import { get } from "node:http";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import { problemSchema } from "../../../src/schema/errors.ts";
+import { problemSchema } from "../../../src/schema/problem.ts";
 import { client, OPERATOR, request, startBroker } from "../../support/broker.ts";
 import { dump } from "../../support/dump.ts";
 import { until } from "../../support/until.ts";

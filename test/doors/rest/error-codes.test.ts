@@ -1,7 +1,8 @@
 import { request as rawRequest } from "node:http";
 import { expect, test } from "vitest";
-import { ERRORS, type ErrorCode, isErrorCode, problemSchema } from "../../../src/schema/errors.ts";
+import { ERRORS, type ErrorCode, isErrorCode } from "../../../src/schema/errors.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
+import { problemSchema } from "../../../src/schema/problem.ts";
 import { type Answer, as, client, OPERATOR, request, startBroker } from "../../support/broker.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
 

@@ -1,7 +1,7 @@
 /** Schemas of A2A 0.3 requests, checked before the SDK translates them. Unknown members are ignored. */
 import { z } from "zod";
 import { LIMITS } from "../../../schema/limits.ts";
-import { fewOf } from "../../../schema/values.ts";
+import { boundedArray } from "../../../schema/values.ts";
 import { check } from "../../http/route.ts";
 import { base64Schema } from "../base64.ts";
 
@@ -36,7 +36,7 @@ const message = z.looseObject({
   kind: z.literal("message").optional(),
   messageId: z.string().min(1, "is required").max(255),
   role: z.enum(["user", "agent"], { error: "must be user or agent" }),
-  parts: fewOf(part, 1, LIMITS.parts.value),
+  parts: boundedArray(part, 1, LIMITS.parts.value),
   contextId: z.string().optional(),
   taskId: z.string().optional(),
   extensions: z.array(z.string()).optional(),

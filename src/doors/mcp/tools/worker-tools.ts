@@ -91,7 +91,7 @@ export const workerTools: readonly Tool[] = [
       if (deliveries.length > 0) {
         // If the answer does not reach the client, the leases go back.
         const refs = deliveries.map(({ ref }) => ref);
-        request.onLost(() => void inBackground(broker, handBack(broker, refs)));
+        request.onUndelivered(() => void inBackground(broker, handBack(broker, refs)));
       }
       const confirmBy = ({ expires_at }: Lease) =>
         toInstant(Date.parse(expires_at) - (lease_seconds - confirm_within_seconds) * 1000);

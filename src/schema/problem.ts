@@ -1,0 +1,20 @@
+/** Problem details: the form of every HTTP error. */
+import * as z from "zod";
+import { categorySchema } from "./errors.ts";
+
+/** The body of every error response, `application/problem+json` (RFC 9457). */
+export const problemSchema = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string(),
+  code: z.string(),
+  category: categorySchema,
+  retryable: z.boolean(),
+  recovery: z.string(),
+  details: z.record(z.string(), z.unknown()).optional(),
+  request_id: z.string().optional(),
+  delegation_id: z.string().optional(),
+  delegation_valid: z.boolean().optional(),
+});
+export type Problem = z.infer<typeof problemSchema>;
