@@ -10,7 +10,7 @@ const FORM = /^[A-Za-z0-9+/_-]*={0,2}$/;
 export function isBase64(text: string): boolean {
   const code = text.replaceAll(WHITE_SPACE, "");
   if (!FORM.test(code)) return false;
-  // Without padding, a single last character cannot hold a byte.
+  // Without padding, one character alone at the end cannot encode a byte.
   return code.endsWith("=") ? code.length % 4 === 0 : code.length % 4 !== 1;
 }
 

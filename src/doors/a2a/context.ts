@@ -1,4 +1,4 @@
-/** One A2A request: the caller, the agent, and what ends its stream. */
+/** One A2A request: the caller, the agent, and the signal that ends its stream. */
 import { ErrandError } from "../../schema/errors.ts";
 import { AGENT_NAME } from "../../schema/values.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
@@ -23,7 +23,7 @@ export class A2AContext {
   /** The error that our handler threw, before the SDK rewrites it. */
   thrown: { readonly error: unknown } | undefined;
 
-  /** Counts against the caller's streams. */
+  /** The scope of the reserved stream, which counts against the caller's quota. */
   #reserved: ReturnType<AuthenticatedRequest["openScope"]> | undefined;
 
   constructor(
@@ -49,7 +49,7 @@ export class A2AContext {
     else signal.addEventListener("abort", () => this.#readerGone.abort(), { once: true });
   }
 
-  /** Throws when the caller is at its stream limit. Called before anything is accepted. */
+  /** Throws when the caller is at its stream limit; to be called before work is accepted. */
   reserveStream(): void {
     this.#reserved = this.request.openScope("streams");
   }

@@ -129,13 +129,13 @@ function violationsOf(issues: unknown): Detail[] {
   return [{ "@type": BAD_REQUEST, fieldViolations }];
 }
 
-/** The `error` of a JSON-RPC answer. */
+/** The `error` of a JSON-RPC response. */
 export const rpcError = ({ code, message, details }: Failure) => ({ code, message, data: details });
 
-/** The body of an HTTP+JSON answer. */
+/** The body of an HTTP+JSON error. */
 export const restError = ({ http, status, message, details }: Failure) => ({
   error: { code: http, status, message, details },
 });
 
-/** The body of an HTTP+JSON answer in 0.3, which uses JSON-RPC's codes here too. */
+/** The body of an HTTP+JSON error in 0.3, which uses JSON-RPC's codes here too. */
 export const restErrorV03 = ({ code, message, details }: Failure) => ({ code, message, data: details });

@@ -1,5 +1,5 @@
 /**
- * The A2A-Extensions header: the answer lists the requested extensions that are active, and unknown ones are ignored.
+ * The A2A-Extensions header: the response lists the requested extensions that are active, and unknown ones are ignored.
  * The broker has one extension, in one version, and requires none.
  */
 export const EXTENSION = "urn:errand:a2a:v1";

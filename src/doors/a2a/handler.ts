@@ -47,7 +47,7 @@ import { limitUpdate } from "./tasks/size-limit.ts";
 import { artifactsOf, toTaskJson, type UpdateJson } from "./tasks/task.ts";
 import { isTerminalEvent, toUpdates } from "./tasks/updates.ts";
 
-/** How long a blocking send waits for the end or a question; then it returns the task as it is. */
+/** A blocking send waits this long for the end or a question; then it returns the task as it is. */
 const WAIT_SECONDS = LIMITS.wait_seconds.value;
 
 export class BrokerA2AHandler implements A2ARequestHandler {
@@ -83,7 +83,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     return this.#keepThrown(async () => {
       const { request } = this.#context;
       const { historyLength, returnImmediately = false } = params.configuration ?? {};
-      // Before anything is accepted: a caller beyond its quota is refused with nothing written.
+      // Opened before the work is accepted, so that a caller beyond its quota is refused with nothing written.
       const scope = returnImmediately ? null : request.openScope("polls");
       try {
         const sent = await this.#send(params, context);
@@ -100,7 +100,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     context?: ServerCallContext,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const record = await this.#keepThrown(async () => {
-      // Before anything is accepted: refused later, the work would run without its stream.
+      // Reserved before the work is accepted: after a later refusal it would run without its stream.
       this.#context.reserveStream();
       return this.#send(params, context);
     }).catch((error: unknown) => {

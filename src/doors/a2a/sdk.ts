@@ -2,13 +2,13 @@
  * The defects of the A2A SDK (1.3.0), and where each one is worked around:
  *
  * 1. Its codecs check nothing: a role "user" becomes -1, an empty part passes, `"false"` is true, a page size of "x" is
- *    NaN, bad base64 is empty. Everything is checked before (params.ts, v03/params.ts).
+ *    NaN, bad base64 is empty. We check everything before (params.ts, v03/params.ts).
  * 2. They drop a part whose `data` is null. {@link withNullData} puts it back, in both directions.
  * 3. Its JSON-RPC handlers answer -32602 to invalid JSON, a bad envelope and a batch, and reveal the message of an
- *    unexpected exception. Envelopes are checked before, and errors of our handler are kept and rendered by us
+ *    unexpected exception. We check envelopes before, and keep and render the errors of our handler
  *    (bindings/rpc.ts, errors.ts).
  * 4. A version must match exactly, including the patch, and the query parameter is ignored (version.ts).
- * 5. A tenant that is set twice throws: the context's stays unset; the path identifies the agent.
+ * 5. A tenant in both the request and the context throws: the context's stays unset, as the path identifies the agent.
  * 6. `JSON.stringify` of a card is not its JSON form (security schemes keep `$case`), and a signature over the object
  *    omits them: cards are served and signed as `AgentCard.toJSON` returns them (cards/).
  * 7. Its REST handler is not exported, and that of 0.3 uses the JSON Schema's objects where the wire has the

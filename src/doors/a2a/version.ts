@@ -8,13 +8,13 @@ export type Version = "1.0" | "0.3";
 
 const SUPPORTED = ["1.0", "0.3"] as const;
 
-/** The named version if it is supported; else null. */
+/** The requested version if it is supported; else null. */
 export function parseVersion(header: string | undefined, parameter: string | undefined): Version | null {
   const minor = /^(\d{1,4}\.\d{1,4})(?:\.\d+)*$/.exec((header || parameter || "").trim())?.[1];
   return SUPPORTED.find((version) => version === minor) ?? null;
 }
 
-/** The version whose form an error has, even when the named one is not supported. */
+/** The version in whose form errors are written, also when the requested version is not supported. */
 export const errorVersion = (header: string | undefined, parameter: string | undefined): Version =>
   (header || parameter || "").trim() === "" ? "0.3" : (parseVersion(header, parameter) ?? "1.0");
 

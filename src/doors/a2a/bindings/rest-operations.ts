@@ -1,6 +1,6 @@
 /**
- * The operations of HTTP+JSON 1.0: the SDK's codecs around our handler, because the SDK does not export its own handler
- * for this binding. Params are checked before.
+ * The operations of HTTP+JSON 1.0, with the SDK's codecs around our handler, because the SDK does not export its handler
+ * for this binding. Limit: the caller checks the params before.
  */
 import {
   AgentCard,
@@ -24,11 +24,11 @@ import { BrokerA2AHandler } from "../handler.ts";
 import type { Method } from "../params.ts";
 
 export type OperationResult =
-  | { readonly is: "answer"; readonly status: 200 | 201 | 204; readonly body?: unknown }
-  | { readonly is: "stream"; readonly events: AsyncGenerator<object> };
+  | { readonly kind: "response"; readonly status: 200 | 201 | 204; readonly body?: unknown }
+  | { readonly kind: "stream"; readonly events: AsyncGenerator<object> };
 
-const toAnswer = (body: unknown, status: 200 | 201 = 200): OperationResult => ({
-  is: "answer",
+const toResult = (body: unknown, status: 200 | 201 = 200): OperationResult => ({
+  kind: "response",
   status,
   body,
 });
@@ -41,16 +41,16 @@ export async function runOperation(
   const handler = new BrokerA2AHandler(context);
   switch (method) {
     case "SendMessage":
-      return toAnswer({ task: Task.toJSON(await handler.sendMessage(SendMessageRequest.fromJSON(params))) });
+      return toResult({ task: Task.toJSON(await handler.sendMessage(SendMessageRequest.fromJSON(params))) });
     case "SendStreamingMessage":
       return toStream(handler.sendMessageStream(SendMessageRequest.fromJSON(params)));
     case "SubscribeToTask":
       return toStream(handler.resubscribe(SubscribeToTaskRequest.fromJSON(params)));
     case "GetTask":
-      return toAnswer(Task.toJSON(await handler.getTask(GetTaskRequest.fromJSON(params))));
+      return toResult(Task.toJSON(await handler.getTask(GetTaskRequest.fromJSON(params))));
     case "ListTasks": {
       const request = ListTasksRequest.fromJSON(params);
-      return toAnswer(
+      return toResult(
         withRequiredMembers(
           ListTasksResponse.toJSON(await handler.listTasks(request)),
           request.includeArtifacts,
@@ -58,22 +58,22 @@ export async function runOperation(
       );
     }
     case "CancelTask":
-      return toAnswer(Task.toJSON(await handler.cancelTask(CancelTaskRequest.fromJSON(params))));
+      return toResult(Task.toJSON(await handler.cancelTask(CancelTaskRequest.fromJSON(params))));
     case "CreateTaskPushNotificationConfig":
-      return toAnswer(
+      return toResult(
         TaskPushNotificationConfig.toJSON(
           await handler.createTaskPushNotificationConfig(TaskPushNotificationConfig.fromJSON(params)),
         ),
         201,
       );
     case "GetTaskPushNotificationConfig":
-      return toAnswer(
+      return toResult(
         TaskPushNotificationConfig.toJSON(
           await handler.getTaskPushNotificationConfig(GetTaskPushNotificationConfigRequest.fromJSON(params)),
         ),
       );
     case "ListTaskPushNotificationConfigs":
-      return toAnswer(
+      return toResult(
         ListTaskPushNotificationConfigsResponse.toJSON(
           await handler.listTaskPushNotificationConfigs(
             ListTaskPushNotificationConfigsRequest.fromJSON(params),
@@ -84,9 +84,9 @@ export async function runOperation(
       await handler.deleteTaskPushNotificationConfig(
         DeleteTaskPushNotificationConfigRequest.fromJSON(params),
       );
-      return { is: "answer", status: 204 };
+      return { kind: "response", status: 204 };
     case "GetExtendedAgentCard":
-      return toAnswer(AgentCard.toJSON(await handler.getAuthenticatedExtendedAgentCard({ tenant: "" })));
+      return toResult(AgentCard.toJSON(await handler.getAuthenticatedExtendedAgentCard({ tenant: "" })));
   }
 }
 
@@ -95,7 +95,7 @@ async function* encodeEvents(events: AsyncGenerator<StreamResponse>): AsyncGener
 }
 
 const toStream = (events: AsyncGenerator<StreamResponse>): OperationResult => ({
-  is: "stream",
+  kind: "stream",
   events: encodeEvents(events),
 });
 

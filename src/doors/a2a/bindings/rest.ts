@@ -49,7 +49,7 @@ export async function rest(
       version === "1.0"
         ? await withThrown(context, runOperation(context, operation.method, params))
         : await withThrown(context, runOperationV03(context, operation, body));
-    if (result.is === "stream") {
+    if (result.kind === "stream") {
       const { "content-type": _json, ...others } = headers;
       return await streamResponse(context, result.events, others, (error) => ({
         type: "error",

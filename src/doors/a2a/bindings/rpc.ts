@@ -31,7 +31,7 @@ const envelopeSchema = z.looseObject({
 });
 const idSchema = z.object({ id: z.union([z.string(), z.int()]) });
 
-/** The request's id, as well-formed Unicode, so that the answer can repeat it. */
+/** The request's id, as well-formed Unicode, so that the response can repeat it. */
 const idOf = (body: unknown): Id => {
   const id = idSchema.safeParse(body).data?.id ?? null;
   return typeof id === "string" ? id.toWellFormed() : id;
@@ -54,14 +54,14 @@ class EnvelopeError extends Error {
 
 const resultSchema = z.looseObject({ result: z.looseObject({}) });
 
-async function* withFinalMark(answers: AsyncGenerator<object>): AsyncGenerator<object> {
-  for await (const answer of answers) {
-    const { data } = resultSchema.safeParse(answer);
-    yield data ? { ...data, result: markFinalV03(data.result) } : answer;
+async function* withFinalMark(responses: AsyncGenerator<object>): AsyncGenerator<object> {
+  for await (const response of responses) {
+    const { data } = resultSchema.safeParse(response);
+    yield data ? { ...data, result: markFinalV03(data.result) } : response;
   }
 }
 
-const isStream = (answer: object): answer is AsyncGenerator<object> => Symbol.asyncIterator in answer;
+const isStream = (response: object): response is AsyncGenerator<object> => Symbol.asyncIterator in response;
 /** The HTTP status: an error's own where proxies and clients act on it; else 200, because the envelope has the error. */
 const httpStatusFor = (http: number): number =>
   [401, 403, 413, 429].includes(http) || http >= 500 ? http : 200;
@@ -104,12 +104,12 @@ export async function rpc(
       signer,
       version === "1.0" ? params : undefined,
     );
-    const answer = await dispatch(context, version, { jsonrpc: "2.0", id, method, params });
+    const response = await dispatch(context, version, { jsonrpc: "2.0", id, method, params });
     const headers = activatedExtensions(incoming.header, version);
-    if (isStream(answer)) {
+    if (isStream(response)) {
       return await streamResponse(
         context,
-        version === "0.3" ? withFinalMark(answer) : answer,
+        version === "0.3" ? withFinalMark(response) : response,
         headers,
         (error) => ({
           json: JSON.stringify(refuse(error).body),
@@ -118,8 +118,8 @@ export async function rpc(
     }
     if (context.thrown) throw context.thrown.error;
     // Every expected error was handled before.
-    if ("error" in answer) throw new Error(JSON.stringify(answer.error));
-    return json(200, answer, headers);
+    if ("error" in response) throw new Error(JSON.stringify(response.error));
+    return json(200, response, headers);
   } catch (error) {
     const { body, http, headers } = refuse(error);
     return json(http, body, headers);

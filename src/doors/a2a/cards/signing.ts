@@ -1,6 +1,6 @@
 /**
- * Signs agent cards with the configured key. Signatures are cached, because some algorithms produce another one each
- * time, and an unchanged card should keep its own.
+ * Signs agent cards with the configured key. Signatures are cached, because some algorithms produce a different one
+ * each time, and an unchanged card should keep its signature.
  */
 import { createHash, type JsonWebKey } from "node:crypto";
 import { AgentCard, generateAgentCardSignature } from "@a2a-js/sdk";

@@ -1,6 +1,6 @@
 /**
- * The push notifications of an event: in 1.0 a stream's updates, and for the end the whole task; in 0.3 always the
- * current task. Limit: without history; the receiver can read the task.
+ * The push notifications of an event. In 1.0 they are the updates of a stream, and the whole task at the end; in 0.3 always
+ * the current task. Limit: they have no history; the receiver can read the task.
  */
 import type { Task } from "@a2a-js/sdk";
 import { V03PushNotificationSerializer } from "@a2a-js/sdk/compat/v0_3/server";

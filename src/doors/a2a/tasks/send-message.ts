@@ -1,6 +1,6 @@
 /**
- * SendMessage: by its `taskId` and the task's state, a message is new work, the answer to an open question, or a
- * follow-up. It is never tried as another of them: a late answer must not answer the next question.
+ * SendMessage: the `taskId` and the task's state decide whether a message is new work, the answer to an open question, or
+ * a follow-up. If that fails, it is not tried as one of the others: a late answer must not answer the next question.
  */
 import { delegate } from "../../../engine/delegations/delegate.ts";
 import { openInterrupt } from "../../../engine/delegations/parse.ts";
@@ -88,7 +88,7 @@ async function continueTask(
       details: { issues: [{ path: "message.contextId", reason: "omit it, or send the task's own" }] },
     });
   }
-  // Before the message, so that the receiver is notified of its effect.
+  // Created before the message is sent, so that the receiver is notified of its effect.
   if (push && !record.finished)
     await createPush(broker, principal, taskId, push.input, push.version, PUSH_URL);
   const inContext = { ...message, contextId: record.context_id };

@@ -1,6 +1,6 @@
 /**
- * A delegation as an A2A Task, in its JSON form. Pure, so that every gateway shows the same task. Limit: of any size;
- * size-limit.ts bounds streams.
+ * A delegation as an A2A Task, in its JSON form. Pure, so that every gateway shows the same task. Limit: a task may have
+ * any size; size-limit.ts bounds those in streams.
  */
 import { createHash } from "node:crypto";
 import type { Artifact, Message, Part } from "../../../schema/a2a.ts";

@@ -52,7 +52,7 @@ const eventFieldsSchema = z.object({
 });
 type EventFields = z.infer<typeof eventFieldsSchema>;
 
-/** The artifacts of a failed attempt that is retried are not kept either. */
+/** Whether the artifacts sent before are gone; a retry also drops those of the failed attempt. */
 const dropsArtifacts = (status: string, { artifacts_dropped }: EventFields): boolean =>
   artifacts_dropped === true || status === "retrying";
 
@@ -63,7 +63,7 @@ export const mayDropArtifacts = ({ status }: Pick<Entry, "status">): boolean =>
 export const isTerminalEvent = ({ type }: Pick<Entry, "type">): boolean =>
   TERMINAL_EVENT_TYPES.includes(type);
 
-/** An artifact without its content. It is still sent, because a push resumes by the number of an event's updates. */
+/** An artifact without its content. It is still sent, because push notifications resume by counting an event's updates. */
 const placeholder = (artifactId: string, why: "dropped" | "superseded"): Artifact => ({
   artifactId,
   parts: [{ text: "" }],

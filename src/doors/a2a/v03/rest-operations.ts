@@ -14,8 +14,8 @@ type Legacy = InstanceType<typeof LegacyRestTransportHandler>;
 type Send = Parameters<Legacy["sendMessage"]>[0];
 type Config = Parameters<Legacy["setTaskPushNotificationConfig"]>[0];
 
-const toAnswer = (body: unknown, status: 200 | 201 = 200): OperationResult => ({
-  is: "answer",
+const toResult = (body: unknown, status: 200 | 201 = 200): OperationResult => ({
+  kind: "response",
   status,
   body,
 });
@@ -31,36 +31,36 @@ export async function runOperationV03(
   const taskId = String(params.taskId ?? "");
   switch (method) {
     case "SendMessage":
-      return toAnswer({ task: taskToWire(await legacy.sendMessage(toSend(body), callContext)) });
+      return toResult({ task: taskToWire(await legacy.sendMessage(toSend(body), callContext)) });
     case "SendStreamingMessage":
       return {
-        is: "stream",
+        kind: "stream",
         events: encodeEvents(await legacy.sendMessageStream(toSend(body), callContext)),
       };
     case "SubscribeToTask":
-      return { is: "stream", events: encodeEvents(await legacy.resubscribe(id, callContext)) };
+      return { kind: "stream", events: encodeEvents(await legacy.resubscribe(id, callContext)) };
     case "GetTask": {
       checkParamsV03("tasks/get", params);
-      return toAnswer(taskToWire(await legacy.getTask(id, callContext, params.historyLength)));
+      return toResult(taskToWire(await legacy.getTask(id, callContext, params.historyLength)));
     }
     case "CancelTask":
-      return toAnswer(taskToWire(await legacy.cancelTask(id, callContext)));
+      return toResult(taskToWire(await legacy.cancelTask(id, callContext)));
     case "CreateTaskPushNotificationConfig":
-      return toAnswer(
+      return toResult(
         configToWire(await legacy.setTaskPushNotificationConfig(toConfig(body, taskId), callContext)),
         201,
       );
     case "GetTaskPushNotificationConfig":
-      return toAnswer(configToWire(await legacy.getTaskPushNotificationConfig(taskId, id, callContext)));
+      return toResult(configToWire(await legacy.getTaskPushNotificationConfig(taskId, id, callContext)));
     case "ListTaskPushNotificationConfigs": {
       const configs = await legacy.listTaskPushNotificationConfigs(taskId, callContext);
-      return toAnswer({ configs: configs.map(configToWire) });
+      return toResult({ configs: configs.map(configToWire) });
     }
     case "DeleteTaskPushNotificationConfig":
       await legacy.deleteTaskPushNotificationConfig(taskId, id, callContext);
-      return { is: "answer", status: 204 };
+      return { kind: "response", status: 204 };
     case "GetExtendedAgentCard":
-      return toAnswer(cardToWire(await legacy.getAuthenticatedExtendedAgentCard(callContext)));
+      return toResult(cardToWire(await legacy.getAuthenticatedExtendedAgentCard(callContext)));
     case "ListTasks":
       throw new ErrandError("not_found", "A2A 0.3 has no task list over HTTP+JSON.");
   }

@@ -11,7 +11,7 @@ const membersOf = (value: unknown): Members => (isObject(value) ? value : {});
 const present = (members: Members): Members =>
   Object.fromEntries(Object.entries(members).filter(([, member]) => member !== undefined && member !== ""));
 
-/** In the spelling of the 0.3 protobuf. */
+/** A state in the spelling of the 0.3 protobuf. */
 const toState = (state: unknown): string =>
   state === "canceled"
     ? "TASK_STATE_CANCELLED"
