@@ -1,4 +1,4 @@
-/** One MCP request as its handler sees it: the caller, what its client supports, and what ends a wait. */
+/** One MCP request as its handler sees it: the caller, the client's capabilities, and the signals that end a wait. */
 import {
   CLIENT_CAPABILITIES_META_KEY,
   MissingRequiredClientCapabilityError,
@@ -17,10 +17,10 @@ import { traceparentOf } from "../http/trace.ts";
 import type { ClientPings } from "./session/client-pings.ts";
 
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
-/** The SDK's word: 2026-07-28 is "modern"; 2025-11-25 and older, with sessions, are "legacy". */
+/** The SDK's terms: 2026-07-28 is "modern"; 2025-11-25 and older, with sessions, are "legacy". */
 export type Era = "modern" | "legacy";
 
-/** A request id of this form is taken for unique, as a UUID is; a counter repeats in every process. */
+/** A request id of this form counts as unique, like a UUID; a counter repeats in every process. */
 const UNIQUE_ID = /^[\x21-\x7e]{16,128}$/;
 
 const requestEnvelopeSchema = z.looseObject({
@@ -44,11 +44,11 @@ export const tasksRequiredError = () =>
     requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } },
   });
 
-/** What the server knows of the client besides the request. */
+/** Facts about the client that are not in the request. */
 export interface ClientState {
-  /** As the client gave it in its handshake or with the request. */
+  /** The client's name, from its handshake or the request. */
   readonly name?: string | undefined;
-  /** Of a session; without one the broker cannot send requests to the client. */
+  /** Only in a session; without one the broker cannot send requests to the client. */
   readonly pings?: ClientPings | undefined;
 }
 
@@ -112,7 +112,7 @@ export class McpContext {
     if (progressToken === undefined || this.canceled.aborted) return;
     this.#progress += 1;
     const params = { progressToken, progress: this.#progress, message };
-    // A client that disconnected ends the wait elsewhere.
+    // The notification fails only if the client disconnected, which ends the wait anyway.
     await this.#server.mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
   }
 
@@ -126,7 +126,7 @@ export class McpContext {
     return this.request.withScope(wait_seconds, inScope, quota);
   }
 
-  /** Whether the client answers pings at all. The session's first call finds out. */
+  /** Whether the client answers pings at all; the session's first call pings it to find out. */
   async answersPings(signal: AbortSignal): Promise<boolean> {
     return this.#pings?.answersPings(this.#ping, signal) ?? false;
   }
@@ -143,8 +143,8 @@ export class McpContext {
   };
 
   /**
-   * The idempotency key for a request that gave none. A retry of the same request gets the same key where the request
-   * can be recognized: by its session and id, or by an id that looks unique. A counter without a session identifies
+   * The idempotency key for a request without one. A retry of the same request gets the same key if the request can be
+   * recognized: by its session and id, or by an id that looks unique. A counter without a session identifies
    * nothing, so such a request gets a random key.
    */
   idempotencyKeyFor(input: unknown): string {

@@ -117,7 +117,7 @@ function responseTo(
   return inputResponse({ [key]: responses?.[key] }, key);
 }
 
-/** The user dismissed a form without an answer. */
+/** Whether the user dismissed a form without an answer. */
 export const isDismissed = (
   { interrupt }: Pick<Delegation, "interrupt">,
   responses: Readonly<Record<string, unknown>> | undefined,

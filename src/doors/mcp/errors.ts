@@ -1,6 +1,6 @@
 /**
  * The error table in MCP's forms: a tool error for the model to act on, and JSON-RPC errors with the same data. Limit:
- * the numeric codes -32000 to -32019, which the specification leaves to others, are never used.
+ * the numeric codes -32000 to -32019, which the specification reserves, are never used.
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
 import * as z from "zod";
@@ -28,7 +28,7 @@ const INVALID_REQUEST = -32600;
 const INVALID_PARAMS = -32602;
 const INTERNAL_ERROR = -32603;
 
-/** A request with thousands of wrong members gets a short answer. */
+/** A request with thousands of wrong members gets a short response. */
 const MAX_ISSUES = 20;
 const ISSUE_BYTES = 256;
 const MESSAGE_BYTES = 1_024;
@@ -67,7 +67,7 @@ export function toToolError(error: ErrandError, requestId?: string): ToolError {
   };
 }
 
-/** JSON-RPC's own code where it has one; else the HTTP status, which no other code uses. */
+/** JSON-RPC's own code if there is one; else the HTTP status, which is the code of no other error. */
 function rpcCodeOf(code: ErrorCode): number {
   const { category, status } = ERRORS[code];
   if (code === "invalid_json" || code === "invalid_utf8") return PARSE_ERROR;
@@ -80,7 +80,7 @@ export function toProtocolError(error: ErrandError, requestId?: string): Protoco
   return new ProtocolError(rpcCodeOf(error.code), toolError.message, toolError);
 }
 
-/** The answer to a request that is refused before it reaches a server of the SDK. */
+/** The response to a request that is refused before the SDK gets it. */
 export function errorResponse(
   error: ErrandError,
   requestId: string,
@@ -99,7 +99,7 @@ const rpcErrorSchema = z.looseObject({
   error: z.looseObject({ code: z.number(), message: z.string() }),
 });
 
-/** The SDK's response; where it refuses with a reserved code, with that code replaced. */
+/** Replaces a reserved error code in the SDK's response. */
 export async function withoutReservedCodes(response: Response, requestId: string): Promise<Response> {
   const isJson = response.headers.get("content-type")?.includes("json") === true;
   if (response.status < 400 || !isJson) return response;

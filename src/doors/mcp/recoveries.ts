@@ -1,4 +1,4 @@
-/** Recovery texts for a model that can only call tools; for other errors the text of the error table fits. */
+/** Recoveries for a model, which can only call tools. A code without an entry keeps its recovery in the error table. */
 import type { ErrorCode } from "../../schema/errors.ts";
 
 export const RECOVERIES: Partial<Record<ErrorCode, string>> = {
@@ -6,14 +6,13 @@ export const RECOVERIES: Partial<Record<ErrorCode, string>> = {
   unauthenticated:
     "No tool can fix this. Tell the user that the MCP configuration needs 'Authorization: Bearer <token>' with a token that is neither revoked nor expired.",
   forbidden:
-    "Do not retry. This token's principal may not do that. Use another tool, or tell the user which principal it is (broker_health shows it).",
+    "Do not retry: the principal of your token lacks the permission. Call broker_health to see which principal it is, and tell the user.",
   not_accepted:
     "Do not retry. Pick another agent with discover_agents, or tell the user that the operator must grant access.",
   agent_unknown: "Call discover_agents for the names that exist, then call the tool again with one of them.",
   delegation_not_found:
     "Check the delegation_id with list_tasks. Finished delegations are deleted after the retention time.",
-  lease_unknown: "Drop this work and call poll_inbox for the next task.",
-  not_found: "Initialize a new session, or check the address.",
+  lease_unknown: "Stop this work, and call poll_inbox for the next task.",
   lease_lost:
     "Stop this work: details.reason says why the lease ended, and further calls for it are refused. Call poll_inbox for the next task.",
   already_finished: "Call check_task_status to see the result; the state will not change.",
@@ -21,18 +20,19 @@ export const RECOVERIES: Partial<Record<ErrorCode, string>> = {
     "Call check_task_status for the question that is open now, and answer it by its interrupt_id.",
   wrong_state: "Call check_task_status and act on its state.",
   limit_reached:
-    "Do not wait: the limit stays. Put the rest into complete_task, or delegate it separately with delegate_task.",
+    "Do not retry: waiting does not help. Put the rest into complete_task, or delegate it separately with delegate_task.",
   payload_too_large: "Send less, or store the content somewhere and send its URL.",
   idempotency_conflict: "Omit idempotency_key, or use a new one for different work.",
-  delegation_loop: "Do the work yourself, or call delegate_task with an agent that is not above you.",
+  delegation_loop:
+    "Do the work yourself, or call delegate_task with an agent that is not above you in the delegation tree.",
   queue_full:
-    "Wait retry_after_seconds, then call the tool again; or pick another agent with discover_agents.",
-  rate_limited: "Wait retry_after_seconds, then call the tool again; report less often.",
+    "Wait for retry_after_seconds, then call the tool again; or pick another agent with discover_agents.",
+  rate_limited: "Wait for retry_after_seconds, then call the tool again; report less often.",
   quota_exceeded:
-    "Wait retry_after_seconds, then call the tool again; keep fewer calls waiting at once. If details.quota is 'kept_bytes', tell the user to delete finished delegations, or to ask the operator for a larger share.",
+    "Wait for retry_after_seconds, then call the tool again; have fewer calls waiting at once. If details.quota is 'kept_bytes', tell the user to delete finished delegations, or to ask the operator for a larger share.",
   redis_unavailable:
     "The outcome is unknown. Wait a second, then call the tool again with the same arguments and the same idempotency_key.",
-  overloaded: "Wait retry_after_seconds, then call the tool again with the same arguments.",
+  overloaded: "Wait for retry_after_seconds, then call the tool again with the same arguments.",
   shutting_down: "Wait a second, then call the tool again with the same arguments.",
   attempts_exhausted:
     "Every attempt failed because its worker stopped responding. Call discover_agents to see whether a worker is online, then delegate_task again if you still need the work.",

@@ -1,6 +1,6 @@
 /**
  * `/mcp`: Streamable HTTP in both eras. A request of 2026-07-28 is stateless; one of 2025-11-25 belongs to a session.
- * Limit: GET is 405: the server sends messages only on the stream of a request.
+ * Limit: GET returns 405, because the server sends messages only on the stream of a request.
  */
 import { createMcpHandler, isLegacyRequest, type ServerContext } from "@modelcontextprotocol/server";
 import * as z from "zod";
@@ -50,7 +50,7 @@ function toSdkRequest({ method, header }: MountedRequest, signal: AbortSignal): 
     const value = header(name);
     if (value !== undefined) headers.set(name, value);
   }
-  // `*/*` and a missing header accept both media types of an answer.
+  // `*/*` and a missing header accept both media types of a response.
   if ((headers.get("accept") ?? "*/*").includes("*/*")) headers.set("accept", ACCEPT_ANY);
   return new Request(`http://errand.invalid${PATH}`, { method, headers, signal });
 }

@@ -1,7 +1,7 @@
 /**
- * An MCP SDK server with the broker's tools, for one request of 2026-07-28 or one session of 2025-11-25. Limit: it is
- * the SDK's low-level server; the high-level one turns every error into a tool error, and cannot answer with a task
- * where a tool has an output schema.
+ * An MCP server with the broker's tools, for one request of 2026-07-28 or one session of 2025-11-25. It uses the SDK's
+ * low-level server, because the high-level one turns every error into a tool error, and cannot return a task for a tool
+ * with an output schema.
  */
 import {
   type CallToolResult,

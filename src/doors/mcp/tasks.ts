@@ -21,7 +21,7 @@ const MAX_POLL_MS = 15_000;
 /** A person needs time to read and think. */
 const INPUT_POLL_MS = 3_000;
 
-/** Failures that the broker decided, not the agent. */
+/** Failures decided by the broker, not by the agent. */
 const BROKER_FAILURES = ["attempts_exhausted", "deadline_exceeded", "interrupt_expired", "not_picked_up"];
 
 export const isBrokerFailure = ({ state, error }: Delegation): boolean =>
@@ -45,7 +45,7 @@ function pollIntervalMs({ state, progress, interrupt }: Delegation): number {
   return Math.round(Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, eta * 100)));
 }
 
-/** From creation to deletion: its end, or its deadline while it lives, plus the retention time. */
+/** The time from creation to deletion. A live delegation counts as if it ended at its deadline. */
 function ttlMs(broker: Broker, { created_at, deadline_at, finished_at }: Delegation): number {
   return Date.parse(finished_at ?? deadline_at) - Date.parse(created_at) + broker.retentionMs;
 }
@@ -67,7 +67,7 @@ const toTask = (broker: Broker, delegation: Delegation) => ({
   pollIntervalMs: pollIntervalMs(delegation),
 });
 
-/** Only for a stored delegation: from now on its id must be found. */
+/** The delegation must be stored: from now on the client may ask for its id. */
 export const toTaskHandle = (broker: Broker, delegation: Delegation): TaskHandle => ({
   resultType: "task",
   content: [],
@@ -80,7 +80,7 @@ export function finalOutput(delegation: Delegation): ToolOutput {
   return { text: viewToText(data), data, isError: delegation.state !== "completed" };
 }
 
-/** Throws `delegation_not_found` where there is none that the caller may see. */
+/** Throws `delegation_not_found` if there is none that the caller may see. */
 export async function getTask({ broker, principal }: McpContext, taskId: string) {
   const delegation = toDelegation(await read(broker, principal, taskId));
   const task = { resultType: "complete", ...toTask(broker, delegation) };

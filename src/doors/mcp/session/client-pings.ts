@@ -13,7 +13,7 @@ export class ClientPings {
     this.#timeout = timeout;
   }
 
-  /** Whether this client answers pings at all; it is asked once. */
+  /** Whether this client answers pings at all; only the first call pings it. */
   answersPings(ping: Ping, signal: AbortSignal): Promise<boolean> {
     this.#answersPings ??= this.isAlive(ping, signal).then((alive) => {
       // A call that ended early proves nothing; the next call asks again.

@@ -18,7 +18,7 @@ type ContentView = z.infer<typeof contentViewSchema>;
 /** Approximate bytes of the JSON around a text. */
 const OVERHEAD_BYTES = 64;
 
-/** The bytes left for an answer. */
+/** The bytes left for a tool's output. */
 export class ByteBudget {
   #left: number;
 
@@ -30,7 +30,7 @@ export class ByteBudget {
     return this.#left <= 0;
   }
 
-  /** The text, cut to what is left, and to `max` bytes. */
+  /** The text, cut to the bytes left and to `max` bytes. */
   cut(text: string, max = Number.POSITIVE_INFINITY): { text: string; truncated?: true } {
     const shown = preview(text, Math.max(0, Math.floor(Math.min(this.#left, max))));
     this.#left -= Buffer.byteLength(shown);
@@ -45,12 +45,12 @@ export class ByteBudget {
     return true;
   }
 
-  /** For content that is shown even when nothing is left. */
+  /** Spends the size of content that is shown even when nothing is left. */
   spend(...texts: readonly (string | undefined)[]): void {
     this.#left -= texts.reduce((sum, text = "") => sum + Buffer.byteLength(text), OVERHEAD_BYTES);
   }
 
-  /** As many items as fit, at least one. */
+  /** Shows as many items as fit, and at least one. */
   map<T, R>(items: readonly T[], show: (item: T) => R): R[] {
     const shown: R[] = [];
     for (const item of items) {

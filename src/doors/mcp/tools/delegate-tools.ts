@@ -34,22 +34,27 @@ const inputShape = {
   parent_id: delegationIdSchema
     .optional()
     .describe(
-      "If you work on a delegation yourself: its id. This delegation becomes its child, and is canceled with it.",
+      "The id of the delegation that you are working on, if any. The new delegation becomes its child, and is canceled with it.",
     ),
   priority: z.int().min(0).max(9).optional().describe("0 to 9; higher goes first. Default: 5."),
-  delay_seconds: z.number().min(0).max(31_536_000).optional().describe("Start no earlier than this."),
+  delay_seconds: z
+    .number()
+    .min(0)
+    .max(31_536_000)
+    .optional()
+    .describe("Start no earlier than this many seconds from now."),
   ttl_seconds: z
     .number()
     .positive()
     .max(31_536_000)
     .optional()
-    .describe("Fail if not completed within this time. Default: 7 days."),
+    .describe("Fail if not completed within this many seconds. Default: 7 days."),
   start_within_seconds: z
     .number()
     .positive()
     .max(31_536_000)
     .optional()
-    .describe("Fail if no worker starts within this time."),
+    .describe("Fail if no worker starts within this many seconds."),
   metadata: z
     .record(z.string(), z.unknown())
     .optional()
@@ -107,7 +112,7 @@ async function show(context: McpContext, record: StoredDelegation, replayed: boo
   return { text: `${viewToText(data)}${warning}`, data: { ...data, replayed, presence: state } };
 }
 
-/** Asks the client for the open question's answers; its next call contains them, with the delegation's id as state. */
+/** Asks the client to answer the open question; its next call has the answers, and the delegation's id as requestState. */
 async function askClient(broker: Broker, record: StoredDelegation): Promise<InputRequiredResult | undefined> {
   const delegation = toDelegation(record);
   const { interrupt } = delegation;
@@ -125,8 +130,8 @@ interface Resumed {
 }
 
 /**
- * Continues an earlier round's delegation with the answers that its client was asked for. The state is checked like any
- * id from a caller, so a forged one achieves no more than answer_task.
+ * Continues the delegation of an earlier round with the client's answers. `state` is checked like any id from a caller, so
+ * a forged one achieves no more than answer_task.
  */
 async function resume({ broker, principal, inputResponses }: McpContext, state: string): Promise<Resumed> {
   const id = check(delegationIdSchema, state, "requestState");
@@ -158,7 +163,7 @@ async function delegateAndWait(
 ): Promise<ToolOutput | DirectResult> {
   const { broker, principal, request, canceled } = context;
   const { supportsTasks } = context;
-  // Before anything is accepted: a caller beyond its quota is refused with nothing written.
+  // Opened before the work is accepted, so that a caller beyond its quota is refused with nothing written.
   const scope = request.openScope(wait_seconds > 0 && !supportsTasks ? "polls" : null);
   try {
     const resumed =
@@ -171,7 +176,7 @@ async function delegateAndWait(
     const signal = AbortSignal.any([scope.signal, canceled]);
     const record = await waitWithProgress(context, accepted, wait_seconds, signal).catch((error: unknown) => {
       // The delegation is accepted, so the caller must get its id, whatever fails now.
-      if (!(error instanceof ErrandError)) warn(broker, error, "accepted, but not waited for");
+      if (!(error instanceof ErrandError)) warn(broker, error, "wait for an accepted delegation failed");
       return accepted;
     });
     const hasLeft = canceled.aborted || request.isGone();
@@ -190,7 +195,7 @@ export const delegateTools: readonly Tool[] = [
     name: "delegate_task",
     title: "Delegate a task and wait",
     description:
-      "Delegate a task to another agent and wait for its answer (45 seconds unless you set wait_seconds). If the task takes longer, you get its delegation_id and it continues: call check_task_status with that id. If the agent asks a question, call answer_task. If it fails, error.recovery says what to do. Do not call this tool again for the same work unless it says so.",
+      "Delegate a task to another agent and wait for its answer (45 seconds unless you set wait_seconds). If the task takes longer, you get its delegation_id and it continues: call check_task_status with that id. If the agent asks a question, call answer_task. If it fails, error.recovery says what to do. Do not call this tool again for the same work unless error.recovery says so.",
     visibleTo: CALLERS,
     input: {
       ...inputShape,

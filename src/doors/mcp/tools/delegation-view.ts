@@ -1,5 +1,5 @@
 /**
- * A delegation as a model reads it: its state, its question or answer, and what to call next. Limit: long texts are
+ * A delegation as a model reads it: its state, its question or answer, and the next tool to call. Limit: long texts are
  * cut; check_task_status with `full` shows up to 256 KiB.
  */
 import * as z from "zod";
@@ -58,7 +58,7 @@ export const delegationViewShape = {
   artifacts: z.array(contentViewSchema.extend({ artifact_id: z.string(), name: z.string().optional() })),
   /** How many artifacts are not shown. */
   artifacts_omitted: z.int(),
-  /** What to call next. */
+  /** The next tool to call. */
   next: z.string(),
 };
 export const delegationViewSchema = z
@@ -91,7 +91,7 @@ function questionView(
   return { interrupt_id: id, kind, expires_at, ...(isCut && { truncated: true }), requests: shown };
 }
 
-/** Why the delegation did not complete. */
+/** The error of a delegation that did not complete. */
 export function toolErrorOf(delegation: Delegation, bytes = ERROR_BYTES): ToolError | undefined {
   const { error, id } = delegation;
   if (error === null) return undefined;
@@ -118,7 +118,7 @@ function nextStep({ state, interrupt }: Delegation, isCut: boolean): string {
   return isCut ? "The answer is cut: call check_task_status with full: true for the rest." : "";
 }
 
-/** In a list, one line. */
+/** The progress; in a list, without the step and the tools, and with a shorter message. */
 function progressView({ progress }: Delegation, bytes: number): Delegation["progress"] {
   if (progress === null || bytes >= VIEW_BYTES.single) return progress;
   const { message, current_step: _step, tools_used: _tools, ...counts } = progress;

@@ -16,7 +16,7 @@ const MAX_AGENTS = 50;
 const PAGE_SIZE = 100;
 /** Agents scanned in one call. */
 const MAX_SCANNED = 1_000;
-/** Bytes of descriptions and skills in one answer, shared by its agents. */
+/** Bytes of descriptions and skills in one output, shared by its agents. */
 const PROFILE_BYTES = 32_768;
 const NAME_BYTES = 128;
 

@@ -1,8 +1,8 @@
 /**
  * Proof that a client received the work that its poll found. In a session of 2025-11-25 the client answers a ping on
  * the poll's own stream. Without a session, and for a client that never answers pings, the agent's next call with the
- * lease is the proof. A lease without proof goes back, and no attempt is spent. Limit: if a client dies after its proof,
- * its lease lapses as usual.
+ * lease is the proof. A lease without proof is released without spending an attempt. Limit: if a client dies after its
+ * proof, its lease expires as usual.
  */
 import { heartbeat } from "../../../engine/leases/heartbeat.ts";
 import type { LeaseRef } from "../../../engine/leases/in-doubt.ts";
@@ -13,17 +13,17 @@ import type { McpContext } from "../context.ts";
 
 /** Long enough for a model to read its task and make a call. */
 export const CONFIRM_SECONDS = 120;
-/** Some agents make no call before they are done. So work that came back this often is handed out without proof. */
-const RETURNS_WITHOUT_PROOF = 3;
+/** Some agents make no call until they finish, so work that was returned this often is delivered without proof. */
+const MAX_UNPROVEN_RETURNS = 3;
 
 export interface DeliveredLease {
   readonly ref: LeaseRef;
   readonly lease: Lease;
-  /** False: the agent's next call with the lease has to confirm it. */
+  /** If false, the agent's next call with the lease must confirm it. */
   readonly confirmed: boolean;
 }
 
-/** Returns the leases to answer with. A client that stopped answering gets none: they go back. */
+/** Returns the leases to deliver; none if the client stopped answering, and then they are released. */
 export async function deliverLeases(
   context: McpContext,
   granted: readonly GrantedLease[],
@@ -35,7 +35,7 @@ export async function deliverLeases(
   if (signal.aborted || (answersPings && !(await context.isAlive(signal)))) {
     broker.log.info(
       { request_id: request.requestId, leases: granted.length },
-      "no answer to a ping; handed back",
+      "the client did not answer a ping; its leases are released",
     );
     await handBack(broker, granted);
     return [];
@@ -43,14 +43,14 @@ export async function deliverLeases(
   const deliveries = await Promise.all(
     granted.map(async ({ delegation_id, fence, json }): Promise<DeliveredLease | undefined> => {
       const lease = leaseSchema.parse(JSON.parse(json));
-      const isProven = answersPings || fence - lease.attempt >= RETURNS_WITHOUT_PROOF;
+      const isProven = answersPings || fence - lease.attempt >= MAX_UNPROVEN_RETURNS;
       const confirmed = isProven ? await confirm(context, lease, signal) : false;
       return confirmed === undefined ? undefined : { ref: { delegation_id, fence }, lease, confirmed };
     }),
   );
   const delivered = deliveries.filter((delivery) => delivery !== undefined);
   if (!signal.aborted) return delivered;
-  // The client left, though its connection may still be open.
+  // The client has left, though its connection may still be open.
   await handBack(
     broker,
     delivered.map(({ ref }) => ref),

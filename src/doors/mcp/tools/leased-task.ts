@@ -1,4 +1,4 @@
-/** How poll_inbox shows leased work to a model. Limit: long content is cut and marked. */
+/** Leased work, as poll_inbox shows it to a model. Limit: long content is cut and marked. */
 import * as z from "zod";
 import type { Lease } from "../../../schema/lease.ts";
 import {
@@ -77,7 +77,9 @@ export function leasedTaskText(work: LeasedTask): string {
     "Task:",
     ...contentLines(task),
     ...(messages.length > 0 ? ["Messages since:", ...messages] : []),
-    ...(isCut ? ["The task is cut. For all of it: call release_task, then poll_inbox with full: true."] : []),
+    ...(isCut
+      ? ["The task is cut. To see all of it, call release_task, then poll_inbox with full: true."]
+      : []),
     ...(confirm_by === undefined
       ? []
       : [

@@ -1,4 +1,4 @@
-/** A tool as data: its texts, schemas, visibility and handler. The list for clients and the docs are made from it. */
+/** A tool as data: its texts, schemas, visibility and handler. The list for clients and the docs are generated from it. */
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import type { Principal } from "../../../engine/access/access.ts";
@@ -13,7 +13,7 @@ export interface ToolOutput {
   readonly isError?: boolean;
 }
 
-/** The answer in place of a result, for clients with the Tasks extension. */
+/** Returned in place of a result to clients with the Tasks extension. */
 export interface TaskHandle {
   readonly resultType: "task";
   /** The SDK requires it. */
@@ -21,7 +21,7 @@ export interface TaskHandle {
   readonly [member: string]: unknown;
 }
 
-/** A protocol result that goes to the client as it is, in place of the tool's output. */
+/** A protocol result that is sent to the client unchanged, in place of the tool's output. */
 export type DirectResult = { readonly result: InputRequiredResult | TaskHandle };
 
 interface ToolSpec<I extends z.ZodRawShape> {
@@ -32,11 +32,11 @@ interface ToolSpec<I extends z.ZodRawShape> {
   readonly input: I;
   /** Clients see every member as optional, because an error has none of them. */
   readonly output: z.ZodRawShape;
-  /** The principals whose list shows it. Permissions are the engine's. */
+  /** The kinds of principals whose tool list shows it. The engine checks permissions. */
   readonly visibleTo: readonly Principal["kind"][];
-  /** Changes nothing. */
+  /** The tool changes nothing. */
   readonly readOnly?: true;
-  /** Ends something. */
+  /** The tool ends work. */
   readonly destructive?: true;
   /** A repeated call changes nothing more. */
   readonly idempotent?: true;

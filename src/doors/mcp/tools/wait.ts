@@ -12,7 +12,7 @@ const MAX_WAIT_SECONDS = 55;
 export const DEFAULT_WAIT_SECONDS = 45;
 /** Progress is reported at least this often, even without a change. */
 const MAX_SILENCE_SECONDS = 10;
-/** And at most this often. */
+/** Progress is reported at most this often. */
 const MIN_INTERVAL_MS = 250;
 
 export const waitSchema = z

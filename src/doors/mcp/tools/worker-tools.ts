@@ -36,7 +36,7 @@ const POLL_SECONDS = 25;
 
 const lease_id = leaseIdSchema.describe("The lease_id, as returned by poll_inbox.");
 
-/** The agent to work as: an agent token's own; an operator names one. */
+/** The agent to work as: the one that the operator names, or the one that the token belongs to. */
 function agentOf({ principal }: McpContext, agent: string | undefined): string {
   const own = principal.kind === "agent" ? principal.name : undefined;
   const name = agent ?? own;
@@ -57,7 +57,7 @@ export const workerTools: readonly Tool[] = [
     name: "poll_inbox",
     title: "Get work",
     description:
-      "Get work as an agent; waits until there is some. The work is leased to you until expires_at; every report_progress extends the lease. If there is a confirm_by, call report_progress first, before that time. Do what task says, then call complete_task, fail_task, request_input or release_task with its lease_id. With max, take no more tasks than you can finish in that time.",
+      "Get work as an agent. The call waits until there is some. The work is leased to you until expires_at; every report_progress extends the lease. If there is a confirm_by, call report_progress first, before that time. Do what task says, then call complete_task, fail_task, request_input or release_task with its lease_id. With max, get no more tasks than you can finish before their leases expire.",
     visibleTo: WORKERS,
     input: {
       agent: agentNameSchema.optional().describe("The agent to work as. Only for an operator's token."),
@@ -68,7 +68,7 @@ export const workerTools: readonly Tool[] = [
         .min(1)
         .max(3600)
         .default(LEASE_SECONDS)
-        .describe("How long the lease lasts without a report. Then the work goes to another worker."),
+        .describe("Seconds until the lease expires without a report. Then the work goes to another worker."),
       full: z
         .boolean()
         .default(false)
@@ -83,13 +83,13 @@ export const workerTools: readonly Tool[] = [
       const terms = { ...poll, confirm_within_seconds, worker_id: workerIdOf(context) };
       const leaseRequest = check(leaseRequestSchema, terms, "arguments");
       const deliveries = await context.runWaiting(poll.wait_seconds, async (signal) => {
-        // Asked while the poll waits, so that it does not delay the work.
+        // The client is pinged while the poll waits, so that the ping does not delay the work.
         void context.answersPings(signal);
         const granted = await lease(broker, principal, name, leaseRequest, signal);
         return deliverLeases(context, granted, signal);
       });
       if (deliveries.length > 0) {
-        // If the answer does not reach the client, the leases go back.
+        // If the response is not delivered, the leases are released.
         const refs = deliveries.map(({ ref }) => ref);
         request.onUndelivered(() => void inBackground(broker, handBack(broker, refs)));
       }
@@ -128,7 +128,7 @@ export const workerTools: readonly Tool[] = [
       // No quota: the number of leases bounds these waits.
       const { expires_at, messages } = await context.runWaiting(wait_seconds, report, null);
       const budget = new ByteBudget(VIEW_BYTES.full);
-      // The rest comes with the next report, once these are seen.
+      // The next report returns the rest, once these are seen.
       const shown = budget.map(messages, (message) => toMessageView(message, budget));
       const lines = shown.map(({ message_id, text }) => `- [${message_id}] ${text}`);
       const followUps = lines.length === 0 ? "" : `\nMessages from the delegator:\n${lines.join("\n")}`;
