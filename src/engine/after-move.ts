@@ -1,6 +1,6 @@
 /**
- * What a move causes outside its record: tickets are announced or dropped, deliveries and wakes are sent. Limit: a
- * crash here loses all of it; the record has moved already, and the sweep makes up for the rest.
+ * Runs after a move: announces or removes tickets, starts pending deliveries, and wakes polls. Limit: a crash here
+ * loses all of it, but not the move; the sweep repairs the rest.
  */
 import { MOVES, type Move } from "../lifecycle/states.ts";
 import type { Moved } from "../lifecycle/writer.ts";
@@ -8,15 +8,15 @@ import type { TicketData } from "../queue/tickets.ts";
 import type { Broker } from "./broker.ts";
 import type { Offer } from "./leases/in-doubt.ts";
 
-const PATIENCE_MS = 700;
+const MAX_WAIT_MS = 700;
 
-/** The move is made: when Redis does not answer, the response does not wait for what follows. */
+/** Waits for work after a move, but not for long: when Redis does not answer, the response must not wait for it. */
 export async function waitBriefly(work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, PATIENCE_MS);
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, MAX_WAIT_MS);
   });
-  await Promise.race([work, patience]);
+  await Promise.race([work, timeout]);
   clearTimeout(timer);
 }
 
@@ -27,9 +27,7 @@ export function inBackground(broker: Broker, work: Promise<void>): Promise<void>
   return tracked;
 }
 
-/**
- * After a move that changes neither tickets nor leases: delivers its event to the receivers of callbacks and pushes.
- */
+/** For a move that changes neither tickets nor leases: delivers its event to callbacks and push notifications. */
 export function notifyReceivers(broker: Broker, id: string, { pending_events, event_id }: Moved): void {
   if (pending_events && event_id !== undefined) void broker.deliverPending(id, { pending_events });
 }
@@ -37,7 +35,7 @@ export function notifyReceivers(broker: Broker, id: string, { pending_events, ev
 /** Moves that end a delegation without its agent. */
 const ENDS_WITHOUT_AGENT: readonly string[] = ["cancel", "expire", "exhaust", "give_up"];
 
-/** `announced`: a poll has its ticket already, or polls were woken for it. */
+/** `announced`: a poll took the ticket already, or polls were woken for it. */
 export async function afterMove(broker: Broker, id: string, moved: Moved, announced = false): Promise<void> {
   const move: Move = MOVES[moved.move];
   const { target } = moved;
@@ -70,19 +68,19 @@ const offerOf = (id: string, moved: Moved): Offer => ({
 async function discard(broker: Broker, agent: string, ticket: TicketData): Promise<void> {
   await broker.tickets
     .discard(agent, ticket)
-    .catch((error: unknown) => warn(broker, error, "ticket not taken out; it is worth nothing"));
+    .catch((error: unknown) => warn(broker, error, "stale ticket not removed; it has no effect"));
 }
 
 /** With `max_working`, a lease that ends makes room for another. */
 async function isCapped(broker: Broker, agent: string): Promise<boolean> {
   const found = await broker.agents.find(agent).catch((error: unknown) => {
-    warn(broker, error, "not known whether a lease that ended makes room; the next fetch finds out");
+    warn(broker, error, "agent not read, so its polls were not woken; their next fetch finds the work");
     return null;
   });
   return (found?.spec.limits.max_working ?? null) !== null;
 }
 
-/** Logs at `debug` while Redis is away: that is logged once, by `Connections`. */
+/** Logs at `debug` while Redis is away, because `Connections` logs the outage once. */
 export function warn(broker: Broker, error: unknown, what: string): void {
   const level = broker.connections.failed(error) ? "debug" : "warn";
   broker.log[level]({ err: error instanceof Error ? error.message : "unknown" }, what);

@@ -1,6 +1,6 @@
 /**
- * What the verbs work with: one broker in one process, in groups by purpose. Wired by app.ts alone; verbs hold no state
- * of their own. Limit: no file named here imports `Broker`; a service that does is known here by its interface.
+ * The first argument of every verb: the parts of one gateway, grouped by purpose. wiring.ts creates it; verbs have no
+ * state of their own. Limit: no file named here imports `Broker`; a service that does is known here by its interface.
  */
 import type { Bodies } from "../events/bodies.ts";
 import type { Feed } from "../events/feed.ts";
@@ -29,7 +29,7 @@ import type { MemoryGuard } from "./upkeep/memory-guard.ts";
 export interface Gateway {
   /** Random name of this process among the gateways. */
   readonly gateway: string;
-  /** The base of links that are handed out; no client can influence it. */
+  /** The base of the links in responses; no client can influence it. */
   readonly publicUrl: () => string;
   readonly clock: Clock;
   readonly log: Log;
@@ -38,7 +38,7 @@ export interface Gateway {
 
 export interface Storage {
   readonly connections: Connections;
-  /** Where that Redis comes from: the broker's own, or one that is given. */
+
   readonly redisSource: RedisStatus["source"];
   /** For commands. */
   readonly redis: Redis;
@@ -59,23 +59,21 @@ export interface Delegations {
   readonly cascades: CascadeService;
 }
 
-/** How work reaches the agent that waits for it. */
+/** The agents' queues, and the hand-off of work to agents. */
 export interface Work {
   readonly tickets: Tickets;
   readonly handoff: Handoff;
-  /** The polls that are parked at this gateway. */
-  readonly polls: Handoff["polls"];
+
   readonly pushAgents: PushAgentService;
 }
 
-/** Who may do what, and how much of it. */
+/** Agents, tokens, and the limits of each principal. */
 export interface Principals {
   readonly agents: AgentStore;
   readonly tokens: Tokens;
   readonly presence: PresenceTracker;
   readonly quotas: Quotas;
-  /** For large reads. */
-  readonly turns: ReadLimiter;
+  readonly readLimiter: ReadLimiter;
 }
 
 /** Callbacks and push notifications. */
@@ -86,7 +84,7 @@ export interface Outbound {
   readonly renderPush: RenderPush;
   /** The retry delay of a call that has been failing for `triedForMs`. */
   readonly callbackRetryMs: (triedForMs: number) => number;
-  /** Delivers what a move left pending; it goes on in the background when the caller stops waiting. */
+  /** Makes the pending deliveries of a move; continues in the background when the caller stops waiting. */
   readonly deliverPending: (id: string, pending: PendingDeliveries) => Promise<void>;
   /** Work that continues after the response; a stop waits for it. */
   readonly background: Set<Promise<void>>;
@@ -94,9 +92,9 @@ export interface Outbound {
 
 export interface Broker extends Gateway, Storage, Delegations, Work, Principals, Outbound {}
 
-/** What is to happen after a move besides the change of its record. */
+/** The deliveries that a move requires besides the change of its record. */
 export interface PendingDeliveries {
-  /** The children are to be canceled, in this principal's name. */
+  /** The children must be canceled, in this principal's name. */
   readonly cascade?: string | undefined;
   /** When the sweep takes the cascade over. */
   readonly claimed_until?: number | undefined;
@@ -115,18 +113,18 @@ export interface CascadeService {
   run(id: string, cascade: Cascade): Promise<void>;
 }
 
-/** Works for push agents: agents that do not poll, but have an A2A server. */
+/** Serves push agents, which do not poll, but have an A2A server. */
 export interface PushAgentService {
   has(agent: string): boolean;
-  /** Something may be in the agent's queue. */
+  /** Call it when the agent's queue may have work. */
   wake(agent: string): void;
-  /** Wakes may have been missed. */
+  /** Call it when wakes may have been missed. */
   lookAgain(): void;
-  /** An agent became a push agent, is none any more, or its server changed; notifies all gateways. */
+  /** Notifies all gateways that an agent became a push agent, is none any more, or that its server changed. */
   changed(agent: string): Promise<void>;
-  /** Another gateway reports such a change. */
+  /** Call it when another gateway published such a change. */
   reload(): void;
-  /** A delegation ended without its agent: cancels the task on the agent's server. */
+  /** Queues the cancel of the task on the agent's server, because its delegation ended without the agent. */
   ended(agent: string, delegation_id: string): Promise<void>;
   /** Tries that cancel once. Resolves to null when it is done, or to the delay of the next try, ms. */
   cancelTaskOf(delegation_id: string, stopping: AbortSignal): Promise<number | null>;

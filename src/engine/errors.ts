@@ -1,5 +1,5 @@
 /**
- * What an outcome means to the caller of a verb: the one place where a refusal of the script becomes an error.
+ * Turns the refusals of the script into errors for the caller of a verb.
  * Limit: outcomes that a verb handles itself (ticket, blocked, check …) are bugs when they get here.
  */
 import type { Outcome } from "../lifecycle/writer.ts";
@@ -7,8 +7,8 @@ import { isTerminal, type State } from "../schema/delegation.ts";
 import { ErrandError, type ErrorContext } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 
-/** How to make room, where that is possible. */
-const ROOM: Readonly<Record<string, string>> = {
+/** What the caller can do about a limit, where that is possible. */
+const LIMIT_RECOVERY: Readonly<Record<string, string>> = {
   pushes: "Delete a push config of this delegation first.",
   children: "Delegate under another delegation, or without parent_id.",
 };
@@ -40,9 +40,9 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
         },
       );
     case "interrupt":
-      return new ErrandError("interrupt_not_open", "That question is not open.", about);
+      return interruptNotOpen(delegationId, about);
     case "tombstone":
-      return new ErrandError("already_finished", "The parent was canceled meanwhile.", about);
+      return new ErrandError("already_finished", "The parent was canceled before this child was created.", about);
     case "deleted":
       return new ErrandError(
         "already_finished",
@@ -54,11 +54,11 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
         },
       );
     case "no_agent":
-      return new ErrandError("agent_unknown", "There is no such agent.");
+      return new ErrandError("agent_unknown", "The target agent does not exist, or is being deleted.");
     case "too_large":
       return new ErrandError(
         "payload_too_large",
-        "Message, history, artifacts and reply of a delegation may have 3 MiB together.",
+        `The message, history, artifacts and reply of ${delegationId} exceed 3 MiB together.`,
         about,
       );
     case "memory":
@@ -80,16 +80,19 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
         {
           ...about,
           details: { limit: outcome.limit, maximum: value },
-          ...(outcome.limit in ROOM && { recovery: ROOM[outcome.limit] }),
+          ...(outcome.limit in LIMIT_RECOVERY && { recovery: LIMIT_RECOVERY[outcome.limit] }),
         },
       );
     }
-    case "pace":
-      return new ErrandError("rate_limited", "Progress comes faster than is taken; send less often.", {
+    case "pace": {
+      const limit_per_second = LIMITS.progress_per_second.value;
+      const text = `Delegation ${delegationId} gets too many updates; the limit is ${limit_per_second} a second.`;
+      return new ErrandError("rate_limited", text, {
         ...about,
         retry_after_seconds: 1,
-        details: { limit_per_second: LIMITS.progress_per_second.value },
+        details: { limit_per_second },
       });
+    }
     case "share": {
       const { kept, most } = outcome;
       const text = (bytes: number) => bytes.toLocaleString("en");
@@ -105,7 +108,7 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
       );
     }
     case "full":
-      return new ErrandError("queue_full", "The agent has as much waiting work as it takes.", {
+      return new ErrandError("queue_full", "The agent's queue has reached its max_waiting.", {
         retry_after_seconds: 5,
       });
     default:
@@ -115,6 +118,12 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
 
 export const notFound = (id: string): ErrandError =>
   new ErrandError("delegation_not_found", `There is no delegation '${id}'.`);
+
+export const interruptNotOpen = (delegation_id: string, context: ErrorContext = {}): ErrandError =>
+  new ErrandError("interrupt_not_open", `Delegation ${delegation_id} has no open question with this id.`, {
+    delegation_id,
+    ...context,
+  });
 
 const unknownLease = (leaseId: string): ErrandError =>
   new ErrandError("lease_unknown", `There is no lease '${leaseId}'.`);

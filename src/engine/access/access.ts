@@ -1,4 +1,4 @@
-/** Who may do what. Limit: the script checks the verbs of a lease: it compares the lease's agent with the caller. */
+/** Permissions of principals. Limit: the script checks the verbs of a lease: it compares its agent with the caller. */
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AgentStore } from "../agents/store.ts";
@@ -45,7 +45,7 @@ export function requireDelegator(principal: Principal): void {
 export const matchesPattern = (principal: Principal, pattern: string): boolean =>
   pattern === "*" || pattern === principal.text || pattern === `${principal.kind}:*`;
 
-/** For anyone else, the delegation does not exist. */
+/** False for a principal that has nothing to do with the delegation: for it, the delegation does not exist. */
 export async function canSee(
   { agents }: { readonly agents: Pick<AgentStore, "since"> },
   principal: Principal,

@@ -3,7 +3,7 @@ export class Cache<T> {
   readonly #keptMs: number;
   #young = new Map<string, { value: T; until: number }>();
   #old = new Map<string, { value: T; until: number }>();
-  #turnsAt = 0;
+  #rotateAt = 0;
 
   constructor(keptMs: number) {
     this.#keptMs = keptMs;
@@ -16,10 +16,10 @@ export class Cache<T> {
 
   set(key: string, value: T): void {
     const now = Date.now();
-    if (now >= this.#turnsAt) {
+    if (now >= this.#rotateAt) {
       this.#old = this.#young;
       this.#young = new Map();
-      this.#turnsAt = now + this.#keptMs;
+      this.#rotateAt = now + this.#keptMs;
     }
     this.#young.set(key, { value, until: now + this.#keptMs });
   }

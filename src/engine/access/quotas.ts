@@ -30,18 +30,18 @@ export class Quotas {
     return this.#held[quota].get(text) ?? 0;
   }
 
-  /** For callers that count themselves. */
+  /** For callers that keep their own count. */
   limit(quota: Quota): number {
     return this.#limits[quota];
   }
 
-  /** Throws `quota_exceeded` when the principal has as many open as it may. */
+  /** Throws `quota_exceeded` when the principal has reached the quota. */
   requireRoom(principal: Principal, quota: Quota): void {
     const limit = this.#limits[quota];
     if (principal.kind === "operator" || this.inUse(principal, quota) < limit) return;
     throw new ErrandError(
       "quota_exceeded",
-      `${principal.text} has ${limit} ${quota} open at this gateway; that is the limit.`,
+      `${principal.text} has too many ${quota} open at this gateway; the limit is ${limit}.`,
       { retry_after_seconds: 5, details: { quota, limit } },
     );
   }

@@ -1,6 +1,6 @@
 /**
- * Creates, checks and revokes bearer tokens. Only a hash is stored. Limit: a look-up is cached for a second; a revocation
- * reaches the other gateways by message, and closes what the token keeps open.
+ * Creates, checks and revokes bearer tokens. Only a hash is stored. A revocation closes the token's streams, polls and
+ * sessions. Limit: a look-up is cached for a second; revocations reach the other gateways by message.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";
@@ -20,19 +20,20 @@ import { type Principal, toPrincipal } from "./access.ts";
 
 const PREFIX = "errand_";
 const ID_LENGTH = 10;
-/** 52 characters of five bits: 256 bits and a little. */
+/** Characters of five bits each: 260 bits. */
 const SECRET_LENGTH = 52;
 const TOKEN = new RegExp(`^${PREFIX}[0-9a-z]{${ID_LENGTH + SECRET_LENGTH}}$`);
 const CACHE_MS = 1_000;
 const CACHE_MAX = 10_000;
-const DROPPED_MS = 120_000;
-const FORGET_AT_ONCE = 100;
+const REVOKED_KEPT_MS = 120_000;
+/** Expired tokens that one creation deletes. */
+const EXPIRED_BATCH = 100;
 const RECHECK_MS = 200;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const OPERATOR = toPrincipal("operator");
 
 /**
- * KEYS: tokens, expiring, audit · ARGV: id, JSON, expires at or empty, the most tokens, then the audit entry ·
+ * KEYS: tokens, expiring, audit · ARGV: id, JSON, expires at or empty, the limit of tokens, then the audit entry ·
  * 1 created, 0 too many.
  */
 const createScript = new Script(`#!lua flags=allow-oom
@@ -63,14 +64,14 @@ export interface Identity {
 }
 
 /** A cached look-up, with one identity object for all requests of the token. */
-interface Known {
+interface CachedToken {
   /** Null when there is no such token. */
   readonly identity: Identity | null;
   readonly hash: string;
   readonly until: number;
 }
 
-function toKnown(token_id: string, json: string | null, until: number): Known {
+function toCached(token_id: string, json: string | null, until: number): CachedToken {
   if (json === null) return { identity: null, hash: "", until };
   const { hash, principal, expires_at } = storedSchema.parse(JSON.parse(json));
   return { identity: { principal, token_id, expires_at }, hash, until };
@@ -79,34 +80,34 @@ function toKnown(token_id: string, json: string | null, until: number): Known {
 const hashOf = (token: string): string => createHash("sha256").update(token).digest("hex");
 const sameHash = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
-/** What a token holds open: a stream, a parked poll, a session. */
+/** Watches the token of an open stream, parked poll or session. */
 export interface TokenWatch {
   hasEnded(): boolean;
   release(): void;
 }
 
-/** The configured operator token does not end. */
+/** For the configured operator token, which does not expire. */
 const ENDLESS: TokenWatch = { hasEnded: () => false, release() {} };
 
-/** (A class: there may be thousands, and closures take more.) */
-class Holding implements TokenWatch {
+/** A class, because there may be thousands, and closures take more memory. */
+class Watch implements TokenWatch {
   readonly token_id: string;
-  readonly #among: Set<Holding>;
-  readonly #end: () => void;
+  readonly #watches: Set<Watch>;
+  readonly #onEnd: () => void;
   readonly #timer: NodeJS.Timeout | null;
   #ended = false;
 
-  constructor(among: Set<Holding>, token_id: string, expires_at: number | null, end: () => void) {
-    this.#among = among.add(this);
+  constructor(watches: Set<Watch>, token_id: string, expires_at: number | null, end: () => void) {
+    this.#watches = watches.add(this);
     this.token_id = token_id;
-    this.#end = end;
+    this.#onEnd = end;
     const left = expires_at === null ? null : Math.min(Math.max(0, expires_at - Date.now()), MAX_TIMER_MS);
-    this.#timer = left === null ? null : setTimeout(() => this.over(), left).unref();
+    this.#timer = left === null ? null : setTimeout(() => this.end(), left).unref();
   }
 
-  over(): void {
+  end(): void {
     this.#ended = true;
-    this.#end();
+    this.#onEnd();
   }
 
   hasEnded(): boolean {
@@ -115,7 +116,7 @@ class Holding implements TokenWatch {
 
   release(): void {
     if (this.#timer) clearTimeout(this.#timer);
-    this.#among.delete(this);
+    this.#watches.delete(this);
   }
 }
 
@@ -123,10 +124,10 @@ export class Tokens {
   readonly #redis: Redis;
   readonly #bus: Bus;
   readonly #operatorHash: string;
-  readonly #cache = new BoundedMap<string, Known>(CACHE_MAX);
-  readonly #dropped = new Map<string, number>();
-  /** Of all tokens: a set for each would take more, and revocations are rare enough to look through them all. */
-  readonly #holds = new Set<Holding>();
+  readonly #cache = new BoundedMap<string, CachedToken>(CACHE_MAX);
+  readonly #revokedAt = new Map<string, number>();
+  /** One set for all tokens: a set for each would take more memory, and revocations are rare. */
+  readonly #watches = new Set<Watch>();
 
   constructor(redis: Redis, bus: Bus, operatorToken: string) {
     this.#redis = redis;
@@ -135,8 +136,8 @@ export class Tokens {
   }
 
   async start(): Promise<void> {
-    await this.#bus.subscribe(keys.revoked, (id) => this.#drop(id));
-    this.#bus.onGap(() => this.#recheckHolds());
+    await this.#bus.subscribe(keys.revoked, (id) => this.#end(id));
+    this.#bus.onGap(() => this.#recheckWatches());
   }
 
   async create(request: TokenRequest, by: Principal = OPERATOR): Promise<TokenInfo & { token: string }> {
@@ -151,7 +152,7 @@ export class Tokens {
       principal: made.principal,
       expires_at: made.expires_at,
     });
-    await this.#forgetExpired(now);
+    await this.#deleteExpired(now);
     const maximum = LIMITS.tokens.value;
     const written = await createScript.run(
       this.#redis,
@@ -159,7 +160,7 @@ export class Tokens {
       [id, JSON.stringify(stored), expires_at ?? "", maximum, ...entry.args],
     );
     if (written !== 1) {
-      throw new ErrandError("limit_reached", `There are already ${maximum} tokens; no more can be created.`, {
+      throw new ErrandError("limit_reached", `There are too many tokens; the limit is ${maximum}.`, {
         details: { limit: "tokens", maximum },
         recovery: "Revoke tokens that are no longer used, and give new ones an expiry.",
       });
@@ -175,8 +176,8 @@ export class Tokens {
   }
 
   /** Runs with each creation, so that expired tokens do not pile up. */
-  async #forgetExpired(now: number): Promise<void> {
-    const expired = await this.#redis.zrangebyscore(keys.expiring, "-inf", now, "LIMIT", 0, FORGET_AT_ONCE);
+  async #deleteExpired(now: number): Promise<void> {
+    const expired = await this.#redis.zrangebyscore(keys.expiring, "-inf", now, "LIMIT", 0, EXPIRED_BATCH);
     if (expired.length === 0) return;
     await this.#redis.hdel(keys.tokens, ...expired);
     await this.#redis.zrem(keys.expiring, ...expired);
@@ -187,7 +188,7 @@ export class Tokens {
     return this.#revoke(id, auditArgs(by, "token.revoke", id, {}));
   }
 
-  /** Writes no audit entries: the action that revokes them has its own. */
+  /** Revokes all tokens of a principal, without audit entries: the action that revokes them has its own. */
   async revokeAll(principal: string): Promise<void> {
     for (const token of await this.list()) if (token.principal === principal) await this.#revoke(token.id);
   }
@@ -195,8 +196,8 @@ export class Tokens {
   async #revoke(id: string, entry?: ReturnType<typeof auditArgs>): Promise<boolean> {
     const names = [keys.tokens, keys.expiring, entry?.stream ?? keys.audit];
     const revoked = await revokeScript.run(this.#redis, names, [id, ...(entry?.args ?? [])]);
-    // First, because the message may fail.
-    this.#drop(id);
+    // Before the message, which may fail.
+    this.#end(id);
     await this.#bus.publish(keys.revoked, id);
     return revoked === 1;
   }
@@ -225,38 +226,38 @@ export class Tokens {
   /** Calls `end` when the token is revoked or expires, at once if it was already; for streams and parked polls. */
   watch({ token_id, expires_at }: Identity, end: () => void): TokenWatch {
     if (token_id === null) return ENDLESS;
-    const hold = new Holding(this.#holds, token_id, expires_at, end);
-    // Revoked since it was identified.
-    if (this.#dropped.has(token_id)) hold.over();
-    return hold;
+    const watch = new Watch(this.#watches, token_id, expires_at, end);
+    // The token was revoked after it was identified.
+    if (this.#revokedAt.has(token_id)) watch.end();
+    return watch;
   }
 
-  async #find(id: string): Promise<Known> {
+  async #find(id: string): Promise<CachedToken> {
     const now = Date.now();
     const cached = this.#cache.get(id);
     if (cached && cached.until > now) return cached;
-    const known = toKnown(id, await this.#redis.hget(keys.tokens, id), now + CACHE_MS);
+    const known = toCached(id, await this.#redis.hget(keys.tokens, id), now + CACHE_MS);
     this.#cache.set(id, known);
     return known;
   }
 
-  #drop(id: string): void {
+  #end(id: string): void {
     this.#cache.delete(id);
-    this.#dropped.set(id, Date.now());
-    // By then no cached identity is left.
-    for (const [old, at] of this.#dropped) if (at < Date.now() - DROPPED_MS) this.#dropped.delete(old);
-    for (const hold of this.#holds) if (hold.token_id === id) hold.over();
+    this.#revokedAt.set(id, Date.now());
+    // An older revocation needs no entry: no cached identity is left.
+    for (const [old, at] of this.#revokedAt) if (at < Date.now() - REVOKED_KEPT_MS) this.#revokedAt.delete(old);
+    for (const watch of this.#watches) if (watch.token_id === id) watch.end();
   }
 
   /** Retries until every token was checked. */
-  #recheckHolds(): void {
+  #recheckWatches(): void {
     this.#cache.clear();
-    const look = async () => {
-      const held = new Set([...this.#holds].map(({ token_id }) => token_id));
-      for (const id of held) if ((await this.#find(id)).identity === null) this.#drop(id);
+    const recheck = async () => {
+      const watched = new Set([...this.#watches].map(({ token_id }) => token_id));
+      for (const id of watched) if ((await this.#find(id)).identity === null) this.#end(id);
     };
-    look().catch(() => {
-      if (this.#redis.status !== "end") setTimeout(() => this.#recheckHolds(), RECHECK_MS).unref();
+    recheck().catch(() => {
+      if (this.#redis.status !== "end") setTimeout(() => this.#recheckWatches(), RECHECK_MS).unref();
     });
   }
 }

@@ -21,8 +21,8 @@ export interface AgentPage {
 }
 
 /**
- * KEYS: names, names in order · ARGV: after this name, how many. The order is rebuilt when an older version has changed
- * the names without it.
+ * KEYS: names, names in order · ARGV: after this name, how many. Rebuilds the order if an older version, which does not
+ * keep it, has changed the names.
  */
 const namesScript = new Script(`#!lua flags=allow-oom
 if redis.call('SCARD', KEYS[1]) ~= redis.call('ZCARD', KEYS[2]) then
@@ -106,7 +106,7 @@ async function readRows(
   });
 }
 
-/** All of them, page by page. */
+/** All agents, page by page. */
 export async function* allAgents(broker: Broker, limit = 100): AsyncGenerator<ListedAgent, void> {
   let after: string | undefined;
   do {

@@ -1,4 +1,4 @@
--- What a list shows of each agent.
+-- Reads the row of each agent for a list.
 -- KEYS     seen, unreached
 -- ARGV     base, now, names …
 -- Returns  a row of strings for each name: doc, paused, version, created at, updated at, queued, submitted, working,

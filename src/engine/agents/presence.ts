@@ -20,8 +20,8 @@ const BEAT_MS = 5_000;
 const GATEWAY_TTL_MS = 15_000;
 const ONLINE_MS = 30_000;
 const STALE_MS = 600_000;
-const GLANCE_MS = 200;
-const MAX_GLANCES = 10_000;
+const CACHE_MS = 200;
+const CACHE_MAX = 10_000;
 
 export class PresenceTracker {
   readonly #redis: Redis;
@@ -33,7 +33,7 @@ export class PresenceTracker {
   readonly #dirty = new Set<string>();
   readonly #workers = new SeenWorkers();
   readonly #timers: NodeJS.Timeout[] = [];
-  readonly #glances = new BoundedMap<string, { presence: Promise<Presence>; until: number }>(MAX_GLANCES);
+  readonly #cache = new BoundedMap<string, { presence: Promise<Presence>; until: number }>(CACHE_MAX);
   #gateways: { names: string[]; until: number } = { names: [], until: 0 };
 
   constructor(
@@ -69,7 +69,7 @@ export class PresenceTracker {
   /** The agent polled, left a poll, or used a lease; only a poll names its worker. */
   seen(agent: string, worker_id?: string): void {
     this.#dirty.add(agent);
-    if (worker_id !== undefined) this.#workers.note(agent, worker_id);
+    if (worker_id !== undefined) this.#workers.add(agent, worker_id);
   }
 
   async of(agent: string): Promise<Presence> {
@@ -122,17 +122,15 @@ export class PresenceTracker {
     return toPushed(Number(lastSeen ?? 0), since === null ? null : Number(since));
   }
 
-  /**
-   * At most {@link GLANCE_MS} old, and `offline` when Redis does not answer; for answers about something else.
-   */
+  /** At most {@link CACHE_MS} old, and `offline` when Redis does not answer; for a response about something else. */
   cached(agent: string): Promise<Presence> {
     const now = Date.now();
-    const known = this.#glances.get(agent);
+    const known = this.#cache.get(agent);
     if (known && known.until > now) return known.presence;
     const presence = this.of(agent).catch(
       (): Presence => ({ state: "offline", last_seen_at: null, pollers: 0 }),
     );
-    this.#glances.set(agent, { presence, until: now + GLANCE_MS });
+    this.#cache.set(agent, { presence, until: now + CACHE_MS });
     return presence;
   }
 

@@ -1,7 +1,7 @@
 -- Creates an agent or replaces its settings, if they are still those that the caller read.
 -- KEYS     agent, names, names of push agents, names in order
--- ARGV     name, clock offset, 1 for push, tag that the stored settings must have ('': there are none), most agents,
---          field, value …
+-- ARGV     name, clock offset, 1 for push, tag that the stored settings must have ('': there are none), limit of
+--          agents, field, value …
 -- Returns  1 written, 0 another tag, -1 being deleted, -2 too many agents
 local stored = redis.call('HMGET', KEYS[1], 'created_at', 'version', 'deleting')
 if stored[3] then return -1 end

@@ -1,6 +1,6 @@
 /**
- * Creating and changing an agent: replaced whole, or merged with a patch. Limit: only the operator may change where the
- * broker calls out to.
+ * Creates or changes an agent: replaces all settings, or merges a patch into them. Limit: only the operator may change
+ * which server the broker calls.
  */
 import { type AgentPatch, type AgentSpec, agentRequestSchema, type Delivery } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -12,7 +12,7 @@ import { audit } from "../upkeep/audit.ts";
 import { auditDetails, type Difference, differenceOf } from "./difference.ts";
 import { type StoredAgent, tagOf } from "./store.ts";
 
-/** The conditions of a change, as its headers state them. */
+/** The preconditions of a change, from its headers. */
 export interface Conditions {
   readonly ifMatch?: string | undefined;
   readonly ifNoneMatch?: string | undefined;
@@ -72,28 +72,28 @@ async function changeAgent(
   next: (before: StoredAgent | null) => AgentSpec,
 ): Promise<Changed> {
   requireAgent(principal, name, "change it");
-  let moves = false;
+  let isRedirected = false;
   let url: string | undefined;
   let after: AgentSpec | undefined;
-  const before = await broker.agents.change(name, (standing) => {
-    const spec = next(standing);
-    requireConditions(name, standing, conditions);
+  const before = await broker.agents.change(name, (current) => {
+    const spec = next(current);
+    requireConditions(name, current, conditions);
     url = urlOf(spec.delivery);
-    moves = url !== urlOf(standing?.spec.delivery ?? POLL);
-    if (moves && principal.kind !== "operator") {
+    isRedirected = url !== urlOf(current?.spec.delivery ?? POLL);
+    if (isRedirected && principal.kind !== "operator") {
       throw new ErrandError(
         "forbidden",
         `Only the operator may change how work is delivered to agent '${name}'.`,
-        { recovery: "Send `delivery` as it stands, or ask the operator." },
+        { recovery: "Leave `delivery` unchanged, or ask the operator to change it." },
       );
     }
     if (url !== undefined) broker.egress.requireCallable(url, "delivery.url");
     after = spec;
     return spec;
   });
-  // Also publishes what an earlier call wrote before its gateway died.
-  if (moves || broker.pushAgents.has(name) !== (url !== undefined)) await broker.pushAgents.changed(name);
-  // Not from the cache, which another gateway's change may not have reached.
+  // Also when an earlier call wrote the change, and its gateway died before it published it.
+  if (isRedirected || broker.pushAgents.has(name) !== (url !== undefined)) await broker.pushAgents.changed(name);
+  // From Redis, because the cache may lack another gateway's change.
   const agent = await broker.agents.read(name);
   if (!agent) throw new ErrandError("agent_unknown", `Agent '${name}' was deleted meanwhile.`);
   const spec = after ?? agent.spec;
@@ -102,25 +102,25 @@ async function changeAgent(
   if (!before) await audit(broker, principal, "agent.create", name);
   else if (isChanged)
     await audit(broker, principal, "agent.update", name, auditDetails(difference, before.spec, spec));
-  // More may be handed out now.
+  // The new settings may allow more work at once.
   if (before && isChanged) broker.handoff.wake(name);
   return { agent, created: before === null, ...difference };
 }
 
-function requireConditions(name: string, standing: StoredAgent | null, conditions: Conditions): void {
+function requireConditions(name: string, current: StoredAgent | null, conditions: Conditions): void {
   const { ifMatch, ifNoneMatch } = conditions;
-  if (ifMatch !== undefined && !(standing && isNamed(standing, ifMatch))) {
+  if (ifMatch !== undefined && !(current && hasTag(current, ifMatch))) {
     throw new ErrandError(
       "precondition_failed",
-      standing
-        ? `Agent '${name}' has changed: its ETag is "${tagOf(standing)}".`
+      current
+        ? `Agent '${name}' has changed: its ETag is "${tagOf(current)}".`
         : `There is no agent '${name}'.`,
     );
   }
-  if (ifNoneMatch !== undefined && standing && isNamed(standing, ifNoneMatch)) {
+  if (ifNoneMatch !== undefined && current && hasTag(current, ifNoneMatch)) {
     throw new ErrandError(
       "precondition_failed",
-      `Agent '${name}' exists: its ETag is "${tagOf(standing)}".`,
+      `Agent '${name}' exists: its ETag is "${tagOf(current)}".`,
       {
         recovery: "Change it with PATCH, or replace it without If-None-Match.",
       },
@@ -129,5 +129,5 @@ function requireConditions(name: string, standing: StoredAgent | null, condition
 }
 
 /** Whether a list of ETags, or `*`, matches the agent. A weak tag never matches. */
-const isNamed = (agent: StoredAgent, header: string): boolean =>
+const hasTag = (agent: StoredAgent, header: string): boolean =>
   header.split(",").some((tag) => ["*", `"${tagOf(agent)}"`].includes(tag.trim()));

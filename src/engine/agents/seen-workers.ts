@@ -10,7 +10,7 @@ import { LIMITS } from "../../schema/limits.ts";
 const MOST = LIMITS.workers.value;
 export const WORKERS_KEPT_MS = LIMITS.worker_seconds.value * 1000;
 /** Workers of all agents that are recorded between two writes; more are left out. */
-const MAX_NOTED = 10_000;
+const MAX_BUFFERED = 10_000;
 
 /** How many agents' workers one script writes, so that it does not block Redis for long. */
 const AGENTS_AT_ONCE = 500;
@@ -28,25 +28,25 @@ end`);
 
 /** Workers that polled this gateway since the last write. */
 export class SeenWorkers {
-  #noted = new Map<string, Map<string, number>>();
+  #seen = new Map<string, Map<string, number>>();
   #size = 0;
 
-  note(agent: string, worker_id: string): void {
-    const workers = this.#noted.get(agent) ?? new Map<string, number>();
+  add(agent: string, worker_id: string): void {
+    const workers = this.#seen.get(agent) ?? new Map<string, number>();
     if (!workers.has(worker_id)) {
-      if (this.#size === MAX_NOTED) return;
+      if (this.#size === MAX_BUFFERED) return;
       this.#size += 1;
     }
-    this.#noted.set(agent, workers.set(worker_id, Date.now()));
+    this.#seen.set(agent, workers.set(worker_id, Date.now()));
   }
 
   async write(redis: Redis, shards: Shards): Promise<void> {
     if (this.#size === 0) return;
-    const noted = this.#noted;
-    this.#noted = new Map();
+    const written = this.#seen;
+    this.#seen = new Map();
     this.#size = 0;
     const ofShards = new Map<string, { key: string; seen: (string | number)[] }[]>();
-    for (const [agent, workers] of noted) {
+    for (const [agent, workers] of written) {
       const keys = shards.ofAgent(agent);
       const ofShard = ofShards.get(keys.base) ?? [];
       ofShards.set(keys.base, ofShard);

@@ -42,7 +42,7 @@ const putScript = new Script(`#!lua flags=allow-oom
 ${TIME_LUA}
 ${readLua("./put.lua", import.meta.url)}`);
 
-/** KEYS: agent · ARGV: field, value · writes to an agent that exists, and to no other. */
+/** KEYS: agent · ARGV: field, value · writes only to an agent that exists. */
 const setScript = new Script(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
@@ -56,7 +56,7 @@ end
 redis.call('HSET', KEYS[1], 'deleting', 1)
 return 1`);
 
-/** Without the limit on the whole, which older settings may exceed. */
+/** Without the limit on the total size, which older settings may exceed. */
 const storedSpecSchema = z.strictObject(agentRequestSchema.shape);
 
 /** Identifies one state of an agent's settings; an agent that is created again has new tags. */
@@ -76,7 +76,7 @@ export const toStored = (name: string, fields: Fields): StoredAgent => ({
   updated_at: Number(fields.updated_at),
 });
 
-/** In every round the change of at least one caller is written. */
+/** In every round, the change of at least one caller succeeds. */
 const MAX_ROUNDS = 100;
 
 /** KEYS: names of deleted agents · ARGV: name, clock offset, kept for, ms, how many at most. */
@@ -114,7 +114,7 @@ export class AgentStore {
     return this.read(name);
   }
 
-  /** Reads it from Redis, not from the cache; throws `agent_busy` where its deletion has begun and `toChange` is set. */
+  /** Reads it from Redis, not from the cache. With `toChange`, throws `agent_busy` while it is being deleted. */
   async read(name: string, toChange = false): Promise<StoredAgent | null> {
     const fields = await this.#redis.hgetall(this.#shards.ofAgent(name).agent(name));
     if (toChange && fields.deleting !== undefined) throw beingDeleted(name);
@@ -174,7 +174,7 @@ export class AgentStore {
       const maximum = LIMITS.agents.value;
       throw new ErrandError(
         "limit_reached",
-        `Agent '${name}' cannot be created: its shard already has ${maximum} agents.`,
+        `The shard of agent '${name}' has too many agents; the limit is ${maximum}.`,
         {
           details: { limit: "agents", maximum },
           recovery: "Delete agents that are no longer used.",
@@ -189,13 +189,13 @@ export class AgentStore {
     this.#cache.delete(name);
   }
 
-  /** Agents whose work the broker sends to a server. */
+  /** The names of all push agents. */
   async pushAgents(): Promise<string[]> {
     const sets = await Promise.all(this.#shards.all.map((keys) => this.#redis.smembers(keys.pushAgents)));
     return sets.flat();
   }
 
-  /** Since when a push agent's server cannot be reached, ms; null when it can. */
+  /** Stores since when a push agent's server cannot be reached, ms; null when it can. */
   async setUnreached(name: string, at: number | null): Promise<void> {
     const key = this.#shards.ofAgent(name).unreached;
     if (at === null) await this.#redis.hdel(key, name);
@@ -225,8 +225,8 @@ export class AgentStore {
   }
 
   /**
-   * From now on the agent takes and gets no work. Returns false when it has live delegations and `force` is off. The steps
-   * up to {@link finishDeletion} may be repeated.
+   * From now on the agent accepts and gets no work. Returns false when it has live delegations and `force` is off. The
+   * steps up to {@link finishDeletion} may be repeated.
    */
   async beginDeletion(name: string, force: boolean): Promise<boolean> {
     const keys = this.#shards.ofAgent(name);
@@ -236,7 +236,7 @@ export class AgentStore {
     return closed === 1;
   }
 
-  /** Ids of live delegations, some of each state; empty when there are none left. */
+  /** Ids of live delegations, up to 100 of each state; empty when none is left. */
   async liveDelegations(name: string): Promise<string[]> {
     const keys = this.#shards.ofAgent(name);
     const sets = await Promise.all(
@@ -276,7 +276,10 @@ export class AgentStore {
     return at === null ? null : Number(at);
   }
 
-  /** Since when an agent of this name sees what concerns it, ms: its own making, or the end of the last one. */
+  /**
+   * The oldest delegations that an agent of this name may see were created at this time, ms: when the agent was created
+   * or, without an agent, when the last one was deleted.
+   */
   async since(name: string): Promise<number> {
     const agent = await this.find(name);
     if (agent) return agent.created_at;

@@ -12,7 +12,7 @@ import { type Principal, requireControl } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { openInterrupt } from "../delegations/parse.ts";
 import { read } from "../delegations/read.ts";
-import { notFound } from "../errors.ts";
+import { interruptNotOpen, notFound } from "../errors.ts";
 import { answer } from "./answer.ts";
 
 /**
@@ -33,10 +33,8 @@ function keysOf(broker: Broker, id: string): ShardKeys {
   return keys;
 }
 
-const notOpen = (delegation_id: string): ErrandError =>
-  new ErrandError("interrupt_not_open", "That question is not open.", { delegation_id });
 
-/** The answered requests of a question that is answered in part. */
+/** The ids of the requests that are answered, while others of the question are not. */
 export async function answeredParts(
   broker: Broker,
   id: string,
@@ -45,7 +43,7 @@ export async function answeredParts(
   return new Set(await broker.redis.hkeys(keysOf(broker, id).answerParts(id, interruptId)));
 }
 
-/** Answers some requests of a question and ignores unknown ones. Throws `interrupt_not_open` when it is not the open one. */
+/** Answers some requests of a question and ignores unknown ones. Throws `interrupt_not_open` when it is not open. */
 export async function answerPart(
   broker: Broker,
   principal: Principal,
@@ -56,7 +54,7 @@ export async function answerPart(
   requireControl(principal, record, "answer its questions");
   const { interrupt_id } = given;
   const open = openInterrupt(record);
-  if (open?.id !== interrupt_id) throw notOpen(id);
+  if (open?.id !== interrupt_id) throw interruptNotOpen(id);
   const wanted = open.requests.map(({ request_id }) => request_id);
   const fitting = Object.entries(given.answers).filter(([request_id]) => wanted.includes(request_id));
   if (wanted.length === 1 && fitting.length === 1) {
@@ -71,7 +69,7 @@ export async function answerPart(
       await keepScript.run(broker.redis, names, [broker.retentionMs, interrupt_id, ...parts]),
     ),
   );
-  if (kept.size === 0) throw notOpen(id);
+  if (kept.size === 0) throw interruptNotOpen(id);
   if (kept.size < wanted.length) return record;
   const answers = Object.fromEntries(
     [...kept].map(([request_id, json]) => [request_id, answerSchema.parse(JSON.parse(json))]),
@@ -79,7 +77,7 @@ export async function answerPart(
   try {
     return await answer(broker, principal, id, { interrupt_id, answers });
   } catch (error) {
-    // Together they are too large, so every later answer would fail, too: start over.
+    // Together the answers are too large, so every later one would fail, too: delete them and start over.
     if (error instanceof ErrandError && error.code === "payload_too_large") await broker.redis.del(key);
     throw error;
   }
