@@ -1,6 +1,6 @@
 /**
- * Redrives or cancels many delegations of an agent, newest first. Limit: each call looks at a bounded number; the caller
- * goes on with `next_before`.
+ * Redrives or cancels many delegations of an agent, newest first. Limit: each call reads a bounded number; the caller
+ * continues with `next_before`.
  */
 import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
 import { isOutOfMemory, isUnavailable } from "../../redis/errors.ts";
@@ -26,21 +26,21 @@ export interface Refused {
 export interface Bulk {
   readonly records: readonly StoredDelegation[];
   readonly refused: readonly Refused[];
-  /** Send this as `before` to go on; null: nothing is left. */
+  /** The `before` of the next call; null: nothing is left. */
   readonly next_before: string | null;
 }
 
-/** Null for an error that affects the next delegation, too: the agent is gone, its queue is full, Redis is away. */
+/** Null for an error that would also stop the next delegation: the agent is gone, its queue is full, Redis is away. */
 function refusedAs(broker: Broker, delegation_id: string, error: unknown): Refused | null {
   if (error instanceof ErrandError) {
     const { category } = ERRORS[error.code];
-    // A quota is one delegator's own: delegations of others can still be redriven.
+    // A quota stops only one delegator: delegations of others can still be redriven.
     const isShared = error.code !== "quota_exceeded" && (category === "TRANSPORT" || category === "CONFIG");
     if (isShared) return null;
     return { delegation_id, code: error.code, detail: error.message };
   }
   if (isUnavailable(error) || isOutOfMemory(error)) return null;
-  warn(broker, error, "one of a bulk request failed");
+  warn(broker, error, "one delegation of a bulk request failed");
   return { delegation_id, code: "internal", detail: ERRORS.internal.title };
 }
 
@@ -86,7 +86,7 @@ async function inBulk(
     }
     if (found.next_cursor === null) return { records, refused, next_before: null };
     cursor = found.next_cursor;
-    // A page without a match moves the position, too.
+    // Also after a page without a match.
     before = toInstant(instantOf(cursor) + 1);
   }
   return { records, refused, next_before: before ?? null };

@@ -1,6 +1,6 @@
 /**
- * Cancels a delegation in any live state. Limit: its children are canceled after the move, usually before the answer; the
- * sweep finishes a cascade that was cut short.
+ * Cancels a delegation in any live state. Limit: its children are canceled after the move, usually before the response;
+ * the sweep finishes an interrupted cascade.
  */
 
 import { failure } from "../../lifecycle/numbers.ts";
@@ -66,8 +66,8 @@ export async function cancelAs(
     return record;
   }
   if (outcome.kind === "state" && outcome.state === "canceled") {
-    const standing = record ?? (await readRecord(broker.redis, broker.shards, id));
-    if (standing) return standing;
+    const canceled = record ?? (await readRecord(broker.redis, broker.shards, id));
+    if (canceled) return canceled;
   }
   throw refusal(outcome, id);
 }

@@ -10,9 +10,9 @@ import { cancelMove } from "./cancel.ts";
 
 const CASCADES_AT_ONCE = 4;
 const CHILDREN_AT_ONCE = 16;
-/** Cascades running or waiting at this gateway; the sweep gets more. */
+/** Cascades running or waiting at this gateway; the sweep runs the rest. */
 const MAX_CASCADES = 1_000;
-/** Well before the sweep takes it over. */
+/** A cascade that ran for this long extends its claim, well before the sweep would take it over. */
 const EXTEND_AFTER_MS = 1_500;
 /** Longer than any submit takes. */
 const TOMBSTONE_MS = 3_600_000;
@@ -67,21 +67,21 @@ export class Cascades implements CascadeService {
   }
 
   async #run(id: string, task: Task): Promise<void> {
-    const below: Promise<void>[] = [];
+    const descendants: Promise<void>[] = [];
     if (this.#running >= CASCADES_AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#running += 1;
     try {
-      await this.#cancelChildren(id, task, below);
+      await this.#cancelChildren(id, task, descendants);
     } finally {
       const next = this.#waiting.shift();
-      // The next one gets its place.
+      // The next cascade takes over the slot.
       if (next) next();
       else this.#running -= 1;
     }
-    await Promise.all(below);
+    await Promise.all(descendants);
   }
 
-  async #cancelChildren(id: string, task: Task, below: Promise<void>[]): Promise<void> {
+  async #cancelChildren(id: string, task: Task, descendants: Promise<void>[]): Promise<void> {
     const broker = this.#broker();
     const key = broker.shards.ofId(id)?.children(id) ?? "";
     for (;;) {
@@ -89,7 +89,7 @@ export class Cascades implements CascadeService {
       // A canceled delegation gets no new children, so the set only shrinks, and another gateway can continue.
       const children = await broker.bulk.srandmember(key, CHILDREN_AT_ONCE);
       if (children.length === 0) break;
-      await Promise.all(children.map((child) => this.#cancelChild(id, task.by, child, below)));
+      await Promise.all(children.map((child) => this.#cancelChild(id, task.by, child, descendants)));
       await doneScript.run(broker.redis, [key], children);
     }
     await broker.writer.move({ move: "follow_up", id, params: { cascaded: true } });
@@ -109,23 +109,23 @@ export class Cascades implements CascadeService {
     return true;
   }
 
-  async #cancelChild(parent: string, by: string, child: string, below: Promise<void>[]): Promise<void> {
+  async #cancelChild(parent: string, by: string, child: string, descendants: Promise<void>[]): Promise<void> {
     const broker = this.#broker();
     const keys = broker.shards.ofId(child);
     if (!keys) return;
-    const there = await tombstoneScript.run(
+    const exists = await tombstoneScript.run(
       broker.redis,
       [keys.delegation(child), keys.tombstone(child)],
       [TOMBSTONE_MS],
     );
-    if (there !== 1) return;
+    if (exists !== 1) return;
     const options = { reason: `its parent ${parent} was canceled`, cascade: true };
     const { outcome } = await cancelMove(broker, by, child, options, false);
     if (outcome.kind === "state" || outcome.kind === "missing") return;
     if (outcome.kind !== "ok") throw refusal(outcome, child);
     const { cascade, claimed_until } = outcome;
-    // Not awaited here: it needs a place of its own.
-    if (cascade !== undefined) below.push(broker.deliverPending(child, { cascade, claimed_until }));
+    // Not awaited here, because it needs a slot of its own.
+    if (cascade !== undefined) descendants.push(broker.deliverPending(child, { cascade, claimed_until }));
     await afterMove(broker, child, { ...outcome, cascade: undefined });
   }
 }

@@ -1,4 +1,4 @@
-/** Accepts a delegation. Limit: accepted means written by the script; a ticket that gets lost is made again. */
+/** Accepts a delegation. It is accepted once the script has written it; the sweep replaces a lost ticket. */
 import { randomUUID } from "node:crypto";
 import type { Ancestor } from "../../lifecycle/fields.ts";
 import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
@@ -19,7 +19,7 @@ import { adopt, ancestorsOf, disown } from "./tree.ts";
 
 const DEFAULT_TTL_MS = 604_800_000;
 
-/** The A2A Message as sent, with defaults, and the delegation's id last in its metadata (see lease-payload.ts). */
+/** The delegator's A2A message with defaults, and the delegation's id last in its metadata (see lease-payload.ts). */
 function toMessage(request: DelegateRequest, id: string) {
   const { metadata, ...sent } = request.message ?? { parts: [{ text: request.task ?? "" }] };
   const { delegation_id: _ours, ...own } = metadata ?? {};
@@ -58,8 +58,8 @@ function requireFuture(
   const deadline = instant(request.deadline);
   const start = instant(request.not_before) ?? now + (milliseconds(request.delay_seconds) ?? 0);
   if (deadline === undefined || deadline > Math.max(start, now)) return;
-  throw new ErrandError("invalid_request", "The deadline is past, or before the delegation may start.", {
-    details: { issues: [{ path: "deadline", reason: "must be later than now and not_before" }] },
+  throw new ErrandError("invalid_request", "The deadline has passed, or is before the delegation may start.", {
+    details: { issues: [{ path: "deadline", reason: "must be later than now, not_before and the delay" }] },
   });
 }
 
@@ -101,7 +101,7 @@ export async function delegate(
     }
   }
   for (let voided: string | null = null; ; ) {
-    // Checked before the key is set, so that a refusal leaves no key. A replay is found even when the check fails.
+    // Checked before the key is set, so that a refused submit leaves no key.
     const checked = await check(broker, principal, request).catch(toRefusal);
     const refused = checked instanceof ErrandError ? checked : null;
     const reservation = await reserve({
@@ -118,7 +118,7 @@ export async function delegate(
       voided,
     });
     const { id, earlier } = reservation;
-    // Before the check counts: accepted work stays accepted, whatever has changed since.
+    // Returned even if the check failed: accepted work stays accepted.
     if (earlier) {
       await waitBriefly(offerAgain(broker, earlier));
       return { record: earlier, replayed: true };
@@ -146,14 +146,14 @@ function toRefusal(error: unknown): ErrandError {
   throw error;
 }
 
-/** The target exists and takes work from this principal. */
+/** Throws unless the target exists and accepts work from this principal. */
 async function requireAccepted(broker: Broker, principal: Principal, target: string): Promise<void> {
   const { spec } = await broker.agents.get(target);
   if (spec.accepts_from.some((pattern) => matchesPattern(principal, pattern))) return;
-  throw new ErrandError("not_accepted", `Agent '${target}' takes no work from ${principal.text}.`);
+  throw new ErrandError("not_accepted", `Agent '${target}' does not accept work from ${principal.text}.`);
 }
 
-/** A client may retry because the first answer was lost, and the ticket with it. Adding a ticket twice changes nothing. */
+/** For a retry: the first response may have been lost together with the ticket. A ticket added twice is one ticket. */
 async function offerAgain(broker: Broker, record: StoredDelegation): Promise<void> {
   if (record.state !== "submitted" || record.fence > 0 || record.not_before_at !== null) return;
   await broker.handoff.offer({
@@ -174,7 +174,7 @@ export async function submit(
   return create(broker, principal, request, id, await check(broker, principal, request), options);
 }
 
-/** Throws every refusal that needs no script; returns the ancestors of the new delegation. */
+/** Throws the refusals that need no script; returns the ancestors of the new delegation. */
 async function check(
   broker: Broker,
   principal: Principal,

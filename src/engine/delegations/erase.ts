@@ -11,7 +11,7 @@ import { audit } from "../upkeep/audit.ts";
 import { retireKey } from "./idempotency.ts";
 import { read } from "./read.ts";
 
-/** Rounds of pending deliveries, such as canceling children, before erasing gives up. */
+/** How often pending deliveries, such as canceling children, are made before erasing gives up. */
 const TRIES = 5;
 
 export async function erase(broker: Broker, principal: Principal, id: string): Promise<void> {

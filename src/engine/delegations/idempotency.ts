@@ -2,11 +2,11 @@
  * Idempotency keys: the same key and body of a principal always lead to the same delegation.
  * Limit: a key lives until its delegation's record is deleted, and at least 24 h; a refused submit leaves no key.
  *
- * A reservation names the delegation's id before there is one, so it can be repeated at every step: each request that
- * finds it submits under that id, and the script makes one record of it. Its text is `<hash of the body> <id> <mark>`:
- * - no mark: only the request that set the key submits, or submitted, under the id;
- * - `shared`: other requests with the same body submit under it too;
- * - `voiding`: another body takes the key; first the id is voided, so that no submit still under way can use it;
+ * A reservation stores the delegation's id before there is a delegation, so every step can be repeated: each request
+ * that finds it submits with that id, and the script creates one record. Its text is `<hash of the body> <id> <mark>`:
+ * - no mark: only the request that set the key submits, or submitted, with the id;
+ * - `shared`: other requests with the same body submit with it too;
+ * - `voiding`: another body is about to use the key; the id is voided first, so that no submit in flight can use it;
  * - `refused`: an older version left it after a refusal; the key is free for another body;
  * - `gone <created at>`: the delegation's record was deleted.
  */
@@ -23,9 +23,9 @@ import { refusal } from "../errors.ts";
 const KEPT_MS = LIMITS.idempotency_hours.value * 3_600_000;
 /** How long an id stays void: longer than any submit takes. */
 const VOID_MS = LIMITS.void_minutes.value * 60_000;
-/** Added to the latest end that a delegation can have: the sweep may be late, and clocks differ. */
+/** Keys outlive the latest possible end of a delegation by this: the sweep may be late, and clocks differ. */
 const SLACK_MS = 86_400_000;
-/** How long a submit that read the key before its record was deleted is refused. */
+/** A key is kept at least this long after its record, so that a submit that read it before is refused. */
 const GONE_MS = 60_000;
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
@@ -74,15 +74,15 @@ export interface Reservation {
   /** The delegation of an earlier request with this key. */
   readonly earlier: StoredDelegation | null;
   /**
-   * Deletes the key after a refused submit. False when another request made a delegation with this id; else the id is
-   * void, or no other request knows it.
+   * Deletes the key after a refused submit. False when another request created a delegation with this id; otherwise no
+   * request will.
    */
   readonly refuse: () => Promise<boolean>;
 }
 
 export interface ReserveOptions {
   readonly redis: Redis;
-  /** The longest that the delegation's record can exist from now, ms. */
+  /** How long the delegation's record can exist from now, ms. */
   readonly longestMs: number;
   readonly principal: string;
   readonly key: string;
@@ -93,30 +93,30 @@ export interface ReserveOptions {
   readonly recordKey: (id: string) => string;
   /** When the last agent of the principal's name was deleted, ms; null: never, or the principal is not an agent. */
   readonly deletedAt: () => Promise<number | null>;
-  /** Refusal of a new delegation: the key is then only looked up, and this is thrown when it has no delegation. */
+  /** Why a new delegation is refused: the key is only looked up, and this is thrown when it has no delegation. */
   readonly refused: ErrandError | null;
   /** An id that the caller found to be void; null: none. */
   readonly voided: string | null;
 }
 
 /**
- * Reserves `newId` for this key, or returns the delegation that has it. Throws `idempotency_conflict` when the key was used
- * with another body, and `already_finished` when its delegation is deleted.
+ * Reserves `newId` for this key, or returns the delegation that the key already has. Throws `idempotency_conflict` when
+ * the key was used with another body, and `already_finished` when its delegation is deleted.
  */
 export async function reserve(options: ReserveOptions): Promise<Reservation> {
   const { redis, key, newId, find, refused } = options;
   if (!KEY.test(key)) {
-    throw new ErrandError("invalid_request", "The Idempotency-Key is not usable.", {
+    throw new ErrandError("invalid_request", "The Idempotency-Key is not valid.", {
       details: { issues: [{ path: "Idempotency-Key", reason: "1 to 255 printable ASCII characters" }] },
     });
   }
   const name = digest("sha256", `${options.principal}\n${key}`, "base64url");
-  const place = keys.idempotency(name);
+  const redisKey = keys.idempotency(name);
   const hash = bodyHash(options.body);
   const keptMs = Math.max(KEPT_MS, Math.round(options.longestMs) + SLACK_MS);
   const exchange = async (from: string, to: string): Promise<boolean> =>
-    (await exchangeScript.run(redis, [place], [from, to, keptMs])) === 1;
-  const drop = async (text: string): Promise<boolean> => (await dropScript.run(redis, [place], [text])) === 1;
+    (await exchangeScript.run(redis, [redisKey], [from, to, keptMs])) === 1;
+  const drop = async (text: string): Promise<boolean> => (await dropScript.run(redis, [redisKey], [text])) === 1;
   const makeVoid = async (id: string): Promise<boolean> =>
     (await voidScript.run(redis, [options.recordKey(id)], [VOID_MS])) === 1;
   const reservation = (id: string, earlier: StoredDelegation | null = null): Reservation => ({
@@ -133,63 +133,63 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
   const wanted = `${hash} ${newId}`;
 
   for (;;) {
-    const held = await take(options, place, wanted, keptMs);
-    if (held === null) return reservation(newId);
-    const [heldHash, id = "", mark = "", created = ""] = held.split(" ");
+    const stored = await setOrGet(options, redisKey, wanted, keptMs);
+    if (stored === null) return reservation(newId);
+    const [storedHash, id = "", mark = "", created = ""] = stored.split(" ");
     const earlier = await find(id);
-    const made = earlier?.created_at ?? (mark === "gone" ? Number(created) : null);
-    if (made !== null) {
-      if (made < ((await options.deletedAt()) ?? 0)) {
-        // A deleted agent of the same name used it.
+    const createdAt = earlier?.created_at ?? (mark === "gone" ? Number(created) : null);
+    if (createdAt !== null) {
+      if (createdAt < ((await options.deletedAt()) ?? 0)) {
+        // A deleted agent of the same name used the key.
         if (refused) throw refused;
-        if (await exchange(held, wanted)) return reservation(newId);
+        if (await exchange(stored, wanted)) return reservation(newId);
         continue;
       }
-      if (heldHash !== hash) throw conflict(id);
+      if (storedHash !== hash) throw conflict(id);
       if (earlier) return reservation(id, earlier);
       throw refusal({ kind: "deleted", now: 0 }, id);
     }
     if (refused) throw refused;
-    if (heldHash === hash && mark !== "voiding") {
+    if (storedHash === hash && mark !== "voiding") {
       const shared = `${hash} ${id} shared`;
       const isVoid = id === options.voided;
-      if (held !== shared || isVoid) {
-        if (!(await exchange(held, isVoid ? wanted : shared))) continue;
+      if (stored !== shared || isVoid) {
+        if (!(await exchange(stored, isVoid ? wanted : shared))) continue;
       }
       return reservation(isVoid ? newId : id);
     }
     if ((mark === "" || mark === "shared") && (await options.deletedAt()) === null) throw conflict(id);
-    const voiding = `${heldHash} ${id} voiding`;
-    if (mark !== "voiding" && !(await exchange(held, voiding))) continue;
+    const voiding = `${storedHash} ${id} voiding`;
+    if (mark !== "voiding" && !(await exchange(stored, voiding))) continue;
     const isVoid = await makeVoid(id);
-    if (!(await exchange(voiding, isVoid ? wanted : `${heldHash} ${id}`))) continue;
+    if (!(await exchange(voiding, isVoid ? wanted : `${storedHash} ${id}`))) continue;
     if (isVoid) return reservation(newId);
   }
 }
 
-/** Null when the key is ours now, else its text. At full memory it only reads, so that retries still find accepted work. */
-async function take(
+/** Sets the key and returns null, or returns its text. At full memory it only reads, so that retries find their work. */
+async function setOrGet(
   { redis, refused }: ReserveOptions,
-  place: string,
+  redisKey: string,
   wanted: string,
   keptMs: number,
 ): Promise<string | null> {
   let problem: unknown = refused;
   try {
-    if (!refused) return await redis.set(place, wanted, "PX", keptMs, "NX", "GET");
+    if (!refused) return await redis.set(redisKey, wanted, "PX", keptMs, "NX", "GET");
   } catch (error) {
     if (!isOutOfMemory(error)) throw error;
     problem = error;
   }
-  const held = await redis.get(place);
-  if (held === null) throw problem;
-  return held;
+  const stored = await redis.get(redisKey);
+  if (stored === null) throw problem;
+  return stored;
 }
 
 const conflict = (delegation_id: string): ErrandError =>
   new ErrandError(
     "idempotency_conflict",
-    `This Idempotency-Key was used for ${delegation_id} with another body.`,
+    `This Idempotency-Key was used with another body, for ${delegation_id}.`,
     {
       delegation_id,
     },

@@ -1,7 +1,7 @@
 /**
- * Lists delegations, last updated first. No index by update exists, because every move would pay for it: a stretch of
- * the index by creation is read and sorted. Limit: the order holds within each stretch of 1 000 records; a record that
- * changes between two pages moves to the front.
+ * Lists delegations, last updated first. There is no index by update, because every move would have to write it, so a
+ * stretch of the index by creation is read and sorted. Limit: the order holds within each stretch of 1 000 records; a
+ * record that changes between two pages moves to the front.
  */
 
 import type { StoredDelegation } from "../../lifecycle/record.ts";
@@ -31,8 +31,8 @@ function parseCursor(cursor: string | undefined): Cursor {
   if (cursor === undefined) return { from: NEWEST, behind: NEWEST };
   const match = /^(\d{0,16})\.(\w*)\.(\d{0,16})\.(\w*)$/.exec(cursor);
   if (!match) {
-    throw new ErrandError("invalid_request", "This is not a token of a list.", {
-      details: { issues: [{ path: "pageToken", reason: "send back the token as it was given" }] },
+    throw new ErrandError("invalid_request", "The pageToken is not valid.", {
+      details: { issues: [{ path: "pageToken", reason: "send back nextPageToken unchanged" }] },
     });
   }
   const place = (at = "", id = ""): Place => (at === "" ? NEWEST : { at: Number(at), id });
@@ -45,7 +45,7 @@ const changedAt = ({ updated_at, id }: RecordSummary): Place => ({ at: updated_a
 const isBehind = (place: Place, { at, id }: Place): boolean =>
   at < place.at || (at === place.at && id < place.id);
 
-/** `total` counts the matches in the stretch: all matches, unless more than 1 000 records were to be read. */
+/** `total` counts the matches in the stretch: all matches, if there are at most 1 000 records to read. */
 export function listByUpdate(
   broker: Broker,
   principal: Principal,

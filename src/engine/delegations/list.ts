@@ -1,6 +1,6 @@
 /**
- * Lists delegations, newest first. Limit: one index is scanned, a bounded part at a time, and the other conditions
- * filter it, so a page may be short or empty although a next one exists.
+ * Lists delegations, newest first. Limit: each page scans a bounded part of one index and filters it by the other
+ * conditions, so a page may be short or empty although there is a next one.
  */
 
 import type { StoredDelegation } from "../../lifecycle/record.ts";
@@ -45,15 +45,15 @@ function toPlace({ cursor, until }: ListQuery): Place {
   }
   const match = /^(\d{1,16})\.(dlg_[0-9a-z_]+)$/.exec(cursor);
   if (match) return { at: Number(match[1]), id: match[2] ?? "" };
-  throw new ErrandError("invalid_request", "This is not a cursor of a list.", {
-    details: { issues: [{ path: "cursor", reason: "send back next_cursor as it was given" }] },
+  throw new ErrandError("invalid_request", "The cursor is not valid.", {
+    details: { issues: [{ path: "cursor", reason: "send back next_cursor unchanged" }] },
   });
 }
 
 /** When a page's last record was created, ms. */
 export const instantOf = (cursor: string): number => toPlace({ cursor, limit: 1 }).at;
 
-/** What a page scans. */
+/** The indexes that a page scans, and how far. */
 interface Plan {
   readonly indexes: readonly string[];
   readonly shards: readonly ShardKeys[];
@@ -71,9 +71,9 @@ function narrowest(query: ListQuery): string | undefined {
 }
 
 /**
- * Chooses the narrowest index that contains the answer. A page ends where the scan did, and its cursor shows that
- * place. So an index with work of others is scanned to its end, or, when it is too long, the caller's own index is used
- * instead.
+ * Chooses the narrowest index that contains the answer. A cursor shows where the scan of its page ended. So that it
+ * shows nothing of others' work, an index that contains some is scanned to its end or, if it is too long, replaced by
+ * the caller's own index.
  */
 export async function toPlan(broker: Broker, principal: Principal, query: ListQuery): Promise<Plan> {
   const narrow = narrowest(query);
@@ -97,7 +97,7 @@ const isBehind = (place: Place, { at, id }: Place): boolean =>
   at < place.at || (at === place.at && id < place.id);
 const newestFirst = (a: Place, b: Place): number => b.at - a.at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 
-/** The next places after `after`, over all indexes and shards, each once. */
+/** The next places behind `after` in all indexes and shards, each once. */
 export async function scan(broker: Broker, plan: Plan, after: Place): Promise<Place[]> {
   const max = after.at === Number.POSITIVE_INFINITY ? "+inf" : after.at;
   const found = new Map<string, Place>();
@@ -211,7 +211,7 @@ async function find(
   return cut(hits, place);
 }
 
-/** As many as fit into one answer. */
+/** Keeps as many as fit into one response. */
 function cut(hits: Hit[], next: Place | null): { hits: Hit[]; next: Place | null } {
   const count = countFitting(hits.map(({ summary }) => summary));
   if (count === hits.length) return { hits, next };

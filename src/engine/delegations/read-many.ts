@@ -1,10 +1,10 @@
-/** Reads many whole records for one answer, a few at a time. Limit: the first is always read, however large it is. */
+/** Reads many whole records for one response, a few at a time. Limit: the first is always read, however large it is. */
 import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
 import type { RecordSummary } from "../../lifecycle/summary.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Broker } from "../broker.ts";
 
-/** Bytes of bodies in one answer; its page ends there. */
+/** A page ends at this many bytes of bodies. */
 export const PAGE_BYTES = LIMITS.page_bytes.value;
 /** About the size of a record without its bodies. */
 const HEAD_BYTES = 2_048;
@@ -13,7 +13,7 @@ const AT_ONCE_BYTES = 1024 * 1024;
 
 const sizeOf = (summary: RecordSummary | null): number => (summary === null ? 0 : summary.bytes + HEAD_BYTES);
 
-/** How many, from the first on, fit into one answer; at least one. */
+/** How many of the first records fit into one response; at least one. */
 export function countFitting(summaries: readonly (RecordSummary | null)[]): number {
   let size = 0;
   const at = summaries.findIndex((summary, index) => {

@@ -12,7 +12,7 @@ export async function read(broker: Broker, principal: Principal, id: string): Pr
   return requireVisible(broker, principal, record);
 }
 
-/** Whether it is finished or waits for an answer. */
+/** True when the delegation is finished or waits for an answer. */
 export const isSettled = ({ finished, state }: StoredDelegation): boolean =>
   finished || state.endsWith("_required");
 
@@ -20,7 +20,7 @@ export interface WaitOptions {
   readonly wait_seconds: number;
   /** Wait for a later version instead of the end or a question. */
   readonly after_version?: number | undefined;
-  /** The record as just read or written; saves a read when nothing can have happened since. */
+  /** The record as just read or written; saves a read if it cannot have changed since. */
   readonly known?: StoredDelegation | undefined;
   readonly signal: PollSignal;
 }

@@ -1,6 +1,6 @@
 /**
- * Delegates failed work again, once for each failure. Limit: it is new work: it queues behind waiting work, and may be
- * refused like any other; a later call then tries the same id.
+ * Delegates failed work again, once for each failure. Limit: the new delegation queues behind waiting work, and may be
+ * refused like any other; a later call then retries with the same id.
  */
 import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
 import { messageInputSchema } from "../../schema/a2a.ts";
@@ -36,7 +36,7 @@ export async function redriveRecord(broker: Broker, failed: StoredDelegation): P
   if (outcome.kind === "state") {
     throw new ErrandError(
       "wrong_state",
-      `Delegation ${failed.id} is ${outcome.state}; only what failed is redriven.`,
+      `Delegation ${failed.id} is ${outcome.state}; only a failed one can be redriven.`,
       {
         delegation_id: failed.id,
         delegation_valid: !failed.finished,
@@ -56,7 +56,7 @@ export async function redriveRecord(broker: Broker, failed: StoredDelegation): P
     max_attempts: failed.max_attempts,
     metadata: JSON.parse(failed.metadata),
     ...(failed.callback !== null && { callback: JSON.parse(failed.callback) }),
-    // Without its parent, when that has ended.
+    // A finished parent accepts no children, so it is left out.
     ...(parent && !parent.finished && { parent_id: parent.id }),
   });
   // As long as the original, which may exceed the largest ttl_seconds of a request.

@@ -1,6 +1,6 @@
 /**
  * The caller's inbox: its delegations that finished or asked a question, by cursor. Limit: each is shown in its current
- * state, so a question that was answered meanwhile no longer shows.
+ * state, so a question that was answered in the meantime is not shown.
  */
 import type { Positions } from "../../events/cursor.ts";
 import type { Entry } from "../../events/entry.ts";
@@ -41,7 +41,7 @@ interface Found {
   readonly positions: Positions | undefined;
 }
 
-/** Reads as many of the delegations as fit into one answer. */
+/** Reads as many of the delegations as fit into one response. */
 async function readPage(
   broker: Broker,
   page: Found,

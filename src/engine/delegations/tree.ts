@@ -25,13 +25,13 @@ export async function ancestorsOf(
     ancestors.push(...parent.ancestors, [parent.id, parent.target]);
   }
   if (ancestors.length >= LIMITS.tree_depth.value) {
-    throw new ErrandError("delegation_loop", `Delegations nest at most ${LIMITS.tree_depth.value} deep.`, {
+    throw new ErrandError("delegation_loop", `The delegation is nested too deep; the limit is ${LIMITS.tree_depth.value} levels.`, {
       details: { depth: ancestors.length },
     });
   }
   const isAbove = target === principal.name || ancestors.some(([, above]) => above === target);
   if (principal.kind === "agent" && isAbove) {
-    throw new ErrandError("delegation_loop", `Agent '${target}' is already above this delegation.`, {
+    throw new ErrandError("delegation_loop", `Agent '${target}' delegates this, or works on one of its ancestors.`, {
       details: { target, ancestors: ancestors.map(([id]) => id) },
     });
   }
@@ -54,5 +54,5 @@ export async function disown(broker: Broker, parentId: string | undefined, child
   if (!keys || parentId === undefined) return;
   await broker.redis
     .srem(keys.children(parentId), childId)
-    .catch((error: unknown) => warn(broker, error, "a refused child stays listed at its parent"));
+    .catch((error: unknown) => warn(broker, error, "refused child not removed from its parent"));
 }

@@ -61,7 +61,7 @@ function wants(filter: EventFilter, entry: Entry): boolean {
   );
 }
 
-/** The newest positions; a subscriber without a cursor starts here. */
+/** The newest position in each shard; a subscriber without a cursor starts there. */
 export const now = (broker: Broker): Promise<Positions> => currentPositions(broker.redis, broker.shards);
 
 /** An event that the filter drops: it only moves the reader's positions. */
@@ -113,7 +113,7 @@ export async function collectPage<T>(
   let positions: Positions | undefined;
   const enough = new AbortController();
   const stop = () => enough.abort();
-  let patience: NodeJS.Timeout | undefined;
+  let timer: NodeJS.Timeout | undefined;
   options.signal.addEventListener("abort", stop, { once: true });
   if (options.signal.aborted) stop();
   let endTurn = () => {};
@@ -131,14 +131,14 @@ export async function collectPage<T>(
       if ("caught_up" in event) {
         endTurn();
         if (items.length > 0 || options.wait_seconds === 0) break;
-        patience = setTimeout(stop, options.wait_seconds * 1000);
+        timer = setTimeout(stop, options.wait_seconds * 1000);
       }
       // A live event is returned at once; later ones are for the next page.
-      if (items.length >= options.limit || (patience && items.length > 0)) break;
+      if (items.length >= options.limit || (timer && items.length > 0)) break;
     }
   } finally {
     endTurn();
-    clearTimeout(patience);
+    clearTimeout(timer);
     options.signal.removeEventListener("abort", stop);
   }
   return { items, positions };

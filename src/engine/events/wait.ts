@@ -1,6 +1,6 @@
 /**
- * Waiting for an event of one delegation, bounded by time and by the caller's connection.
- * Limit: resolves without saying why; the caller looks at the record.
+ * Waits for an event of one delegation, until the time is up or the caller leaves.
+ * Limit: it does not say why the wait ended; the caller reads the record.
  */
 import type { Entry } from "../../events/entry.ts";
 import type { Feed } from "../../events/feed.ts";
@@ -23,16 +23,16 @@ export function waitUntil(
     stop = () => {
       clearTimeout(timer);
       unsubscribe();
-      options.signal.removeEventListener("abort", left);
+      options.signal.removeEventListener("abort", onAbort);
       resolve();
     };
-    const left: AbortListener = { handleEvent: () => stop() };
+    const onAbort: AbortListener = { handleEvent: () => stop() };
     const unsubscribe = feed.subscribe(
       { kind: "delegation", id },
       { push: (entry) => matches(entry) && stop(), gap: stop },
     );
     const timer = setTimeout(stop, options.wait_seconds * 1000);
-    options.signal.addEventListener("abort", left);
+    options.signal.addEventListener("abort", onAbort);
   });
   if (options.signal.aborted) stop();
   return { done, stop };

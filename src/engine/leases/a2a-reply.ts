@@ -1,7 +1,7 @@
 /**
- * Stitching for agents that speak only A2A: a reply is matched by its lease, fenced as usual, or by the delegation alone.
- * Limit: without a lease it matches only while the first lease ever granted is live; a later lease could belong to
- * another worker.
+ * Replies of agents that speak only A2A: matched by the lease, fenced as usual, or by the delegation alone.
+ * Limit: without a lease id a reply matches only while the delegation's first lease is live; a later lease could belong
+ * to another worker.
  */
 
 import { failure } from "../../lifecycle/numbers.ts";
@@ -61,16 +61,16 @@ export async function replyA2a(
 ): Promise<ReplyResult> {
   requireAgent(principal, agent, "reply for it");
   await broker.agents.get(agent);
-  if (address === null) throw unknown("It names neither a lease nor a delegation.");
+  if (address === null) throw replyUnknown("It names neither a lease nor a delegation.");
   const { id, fence } = locate(address);
   const holder: Holder = { fence, agent };
-  const { outcome, record } = await act(broker, id, holder, action, bodyHash(body));
+  const { outcome, record } = await makeMove(broker, id, holder, action, bodyHash(body));
   if (outcome.kind === "ok" && record) {
     await afterMove(broker, id, outcome);
     return { outcome: "matched", record };
   }
   if (outcome.kind === "duplicate" && record) return { outcome: "duplicate", record };
-  throw refuse(outcome, id, fence, agent, address);
+  throw toError(outcome, id, fence, agent, address);
 }
 
 function locate(address: Address): { id: string; fence: number } {
@@ -79,7 +79,7 @@ function locate(address: Address): { id: string; fence: number } {
   return { id: delegationId, fence };
 }
 
-async function act(
+async function makeMove(
   broker: Broker,
   id: string,
   holder: Holder,
@@ -112,13 +112,13 @@ async function act(
       });
     }
     case "progress":
-      return report(broker, id, holder, action);
+      return progressMove(broker, id, holder, action);
   }
 }
 
 /**
- * The agent repeats a question that is answered already, so it has given up its task: the delegation goes back, and the
- * next worker gets the answer as the message.
+ * An agent that repeats an answered question has given up its task: the delegation is released, and the next worker
+ * gets the answer as its message.
  */
 async function ask(
   broker: Broker,
@@ -135,7 +135,7 @@ async function ask(
 type Result = { outcome: Outcome; record: StoredDelegation | null };
 
 /** A task in progress: its message becomes progress, and its artifacts are added; one move for both. */
-async function report(
+async function progressMove(
   broker: Broker,
   id: string,
   params: Holder,
@@ -162,11 +162,11 @@ async function report(
   });
 }
 
-const unknown = (why: string): ErrandError =>
+const replyUnknown = (why: string): ErrandError =>
   new ErrandError("reply_unknown", `The reply matches no delegation of this agent. ${why}`);
 
-function refuse(outcome: Outcome, id: string, fence: number, agent: string, address: Address): ErrandError {
-  if (outcome.kind === "missing" || outcome.target !== agent) return unknown("Nothing is known by its id.");
+function toError(outcome: Outcome, id: string, fence: number, agent: string, address: Address): ErrandError {
+  if (outcome.kind === "missing" || outcome.target !== agent) return replyUnknown("Its id is unknown.");
   if (outcome.kind === "no_lease" && address.by === "delegation") {
     return new ErrandError("lease_lost", `Delegation ${id} was never leased.`, {
       delegation_id: id,
@@ -175,6 +175,6 @@ function refuse(outcome: Outcome, id: string, fence: number, agent: string, addr
       recovery: "Lease it first, and send the lease_id with the reply.",
     });
   }
-  if (outcome.kind === "no_lease") return unknown("There is no such lease.");
+  if (outcome.kind === "no_lease") return replyUnknown("There is no such lease.");
   return refusal(outcome, id, leaseIdOf(id, fence));
 }

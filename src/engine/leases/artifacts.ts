@@ -1,4 +1,4 @@
-/** Artifacts that a holder adds to its delegation, piece by piece. */
+/** Adds artifacts to a delegation, chunk by chunk, for the holder of its lease. */
 import type { z } from "zod";
 import { withoutLease } from "../../schema/a2a.ts";
 import type { artifactAnswerSchema, artifactRequestSchema } from "../../schema/lease.ts";
@@ -13,8 +13,8 @@ import { holder } from "./holder.ts";
 type ArtifactChunk = z.output<typeof artifactRequestSchema>;
 
 /**
- * Publishes and keeps a piece of output: a chunk replaces what has its id, or is appended. With a `chunk_id`, the last
- * chunk sent again is a duplicate.
+ * Stores and publishes a chunk: it replaces the artifact with its id, or is appended to it. With a `chunk_id`, repeating
+ * the last chunk returns `duplicate`.
  */
 export async function addArtifact(
   broker: Broker,

@@ -1,4 +1,4 @@
-/** Finds the leases that were granted although the answer was lost, by their nonces. */
+/** Finds, by their nonces, leases that were granted although Redis' answer was lost. */
 import type { Clock } from "../../lifecycle/writer.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { Script } from "../../redis/script.ts";
@@ -11,8 +11,8 @@ const PAGE = 1_000;
 const SLACK_MS = 60_000;
 
 /**
- * KEYS: an agent's leases · ARGV: prefix of the records, since when they were granted, how many newer ones to skip, how
- * many to read, their nonces · how many it read, then delegation and fence of each that is found.
+ * KEYS: an agent's leases · ARGV: prefix of the records, oldest grant, how many of the newest to skip, how many to read,
+ * the nonces · Returns how many it read, then delegation and fence of each that it found.
  */
 const findGrantsScript = new Script(`#!lua flags=no-writes
 local wanted = {}

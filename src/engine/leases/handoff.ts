@@ -1,5 +1,5 @@
 /**
- * The hand-off: how work reaches the poll that waits for it, and how its delegator learns the outcome first-hand.
+ * The hand-off: how work reaches a poll that waits for it, and how a waiting delegator gets the outcome.
  *
  * **Match.** An agent's polls park at any gateway (`queue/parked-polls.ts`). `submit` matches new work with a poll that is
  * parked here, and one script writes the record, adds the ticket and takes it for that poll. A match that takes nothing
@@ -14,7 +14,7 @@
  * Each wake is only a hint. A lost one costs time, never work: parked polls fetch now and then anyway.
  *
  * **In doubt.** When Redis does not answer, a ticket may or may not be in the queue, a lease may or may not be granted or
- * given back. `InDoubt` keeps these cases and resolves them once Redis answers; a lease granted to nobody goes back.
+ * returned. `InDoubt` keeps these cases and resolves them once Redis answers; a lease that no poll received is returned.
  *
  * **Local waiters.** A delegator that waits at this gateway gets the record from the answer to the move itself, which is
  * earlier than its event; moves made by other gateways reach it through the feed (`local-waiters.ts`).
@@ -49,7 +49,7 @@ export interface HandoffOptions
   readonly polls: ParkedPollsOptions;
 }
 
-/** What a poll asks for. */
+/** The agent of a poll, and its request. */
 export interface PollTerms {
   readonly agent: string;
   readonly request: LeaseRequest;
@@ -64,7 +64,7 @@ export interface Granted {
 /** `blocked`: the agent is paused or at capacity. */
 export type Found = Granted | "blocked";
 
-/** Limits what is remembered of events and submits in flight; forgetting costs a needless fetch. */
+/** Limit of remembered events and submits; dropping one costs a needless fetch. */
 const MAX_REMEMBERED = 10_000;
 
 const SENT = "DELEGATION_SENT";
@@ -170,24 +170,24 @@ export class Handoff {
     });
   }
 
-  /** Wakes the agent's polls unless it is still blocked. If it was unblocked before they parked, nothing woke them. */
+  /** Wakes the agent's polls unless it is still blocked: if it was unblocked before they parked, nothing else does. */
   wakeIfUnblocked(agent: string): void {
     this.#options.isBlocked(agent).then(
       (isBlocked) => isBlocked || this.wake(agent),
-      (error: unknown) => this.#options.warn(error, "not known whether the agent may be handed work"),
+      (error: unknown) => this.#options.warn(error, "agent not read; its blocked polls wait for the next wake"),
     );
   }
 
   /**
-   * Puts a ticket into the agent's queue; if Redis does not answer, it is tried again. The same ticket twice is one.
+   * Puts a ticket into the agent's queue, and retries while Redis does not answer. A ticket added twice is one ticket.
    */
   async offer(offer: Offer): Promise<void> {
     try {
-      // No drain: a delayed ticket may become ready together with others, and the fetch for those finds it.
+      // One fetch is enough: it takes the ticket, or finds out when it is due.
       await this.#add(offer, false);
     } catch (error) {
       this.inDoubt.offer(offer);
-      this.#options.warn(error, "ticket not made yet");
+      this.#options.warn(error, "ticket not added yet");
     }
   }
 
@@ -196,14 +196,14 @@ export class Handoff {
     this.wake(agent, drain);
   }
 
-  /** This gateway made a ticket for the agent, with that event or with none. */
+  /** Wakes a poll for a ticket that this gateway made; `event_id` is of the event of its move, if there is one. */
   announce(agent: string, event_id: string | undefined): void {
     const { feed, shards } = this.#options;
     if (event_id === undefined) {
       this.wake(agent, false);
       return;
     }
-    // The feed was faster than the script's answer, and has woken a poll already.
+    // The feed delivered the event before the script's answer came, and has woken a poll.
     if (feed.hasDelivered(shards.indexOfAgent(agent), event_id)) return;
     this.#announced.add(event_id);
     this.wakeHere(agent, false);
@@ -229,15 +229,15 @@ export class Handoff {
     this.#options.pushAgents.wake(agent);
   }
 
-  /** Wakes may have been missed. */
+  /** Call it when wakes may have been missed. */
   wakeAllHere(): void {
     this.polls.wakeAll();
     this.#options.pushAgents.lookAgain();
   }
 
-  /** A move of this gateway returned the record. */
+  /** Call it with each record that a move of this gateway returned. */
   moved(record: StoredDelegation): void {
-    this.#waiters.give(record);
+    this.#waiters.notify(record);
   }
 
   /** Waits here for a change of a delegation; the caller must stop the waiter. */

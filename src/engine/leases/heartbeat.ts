@@ -28,8 +28,8 @@ const messagesSchema = z.array(messageSchema);
 const isFollowUp = (entry: Entry): boolean => entry.status === "message";
 
 /**
- * Extends the lease; returns the follow-ups that the holder has not seen. With `wait_seconds` it returns as soon as there
- * is one, or the lease is lost, so a cancel arrives at once.
+ * Extends the lease; returns the follow-ups that the holder has not seen. With `wait_seconds` it waits for one, or for
+ * the loss of the lease, so a cancel arrives at once.
  */
 export async function heartbeat(
   broker: Broker,
@@ -59,24 +59,24 @@ export async function heartbeat(
     messages: messagesSchema.parse(JSON.parse(`[${outcome.unseen.join(",")}]`)),
     ...(outcome.progress_dropped && { progress_dropped: outcome.progress_dropped }),
   });
-  const kept = checkpointText(request.checkpoint);
-  if (request.wait_seconds === 0) return answer(await beat(request.progress, kept));
+  const checkpoint = checkpointText(request.checkpoint);
+  if (request.wait_seconds === 0) return answer(await beat(request.progress, checkpoint));
 
-  const patience = { wait_seconds: request.wait_seconds, signal };
+  const limits = { wait_seconds: request.wait_seconds, signal };
   // Subscribed before the first beat, so that a cancel right after it is not missed.
   const waiting = waitUntil(
     broker.feed,
     id,
-    patience,
+    limits,
     (entry) => entry.state !== "working" || isFollowUp(entry),
   );
   try {
-    const first = await beat(request.progress, kept);
+    const first = await beat(request.progress, checkpoint);
     if (first.unseen.length > 0) return answer(first);
-    const half = ((first.lease_expires_at ?? first.now) - first.now) / 2;
-    const cut = setTimeout(waiting.stop, half);
+    const halfLease = ((first.lease_expires_at ?? first.now) - first.now) / 2;
+    const timer = setTimeout(waiting.stop, halfLease);
     await waiting.done;
-    clearTimeout(cut);
+    clearTimeout(timer);
     // A caller that left or was revoked must not extend the lease.
     const { progress_dropped } = first;
     return answer(signal.aborted ? first : { ...(await beat()), progress_dropped });
@@ -85,7 +85,7 @@ export async function heartbeat(
   }
 }
 
-/** As the record keeps it: an empty text is none. */
+/** The checkpoint as the record stores it; an empty text means none. */
 export function checkpointText(checkpoint: Heartbeat["checkpoint"]): string | undefined {
   if (checkpoint === undefined) return undefined;
   return checkpoint === null ? "" : JSON.stringify(checkpoint);

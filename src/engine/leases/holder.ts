@@ -1,4 +1,4 @@
-/** The holder of a lease, as the script checks it. */
+/** The parameters by which the script checks the holder of a lease. */
 import { parseLeaseId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { Principal } from "../access/access.ts";
@@ -11,7 +11,7 @@ export function holder(
   const { delegationId, fence } = parseLeaseId(leaseId);
   if (principal.kind === "operator") return { id: delegationId, params: { fence } };
   if (principal.kind !== "agent") {
-    throw new ErrandError("forbidden", `${principal.text} holds no leases.`);
+    throw new ErrandError("forbidden", `${principal.text} cannot hold leases; only agents can.`);
   }
   return { id: delegationId, params: { fence, agent: principal.name } };
 }

@@ -1,16 +1,16 @@
 /**
- * What is in doubt after a lost answer of Redis: whether a ticket was made, a lease granted, a lease given back. A round
- * every half second settles what it can, so that the work does not wait for the sweep. Limit: in memory; after a crash
- * the sweep settles it.
+ * Resolves the cases in doubt after a lost answer of Redis: tickets that may be missing, leases that may have been
+ * granted, leases that may not have been returned. It tries every half second, so that work does not wait for the sweep.
+ * Limit: in memory; after a crash the sweep resolves them.
  */
 import type { TicketData, TicketOrder } from "../../queue/tickets.ts";
 import { isUnavailable } from "../../redis/errors.ts";
 
 const EVERY_MS = 500;
-/** Redis may carry out a command that it received before it fell silent, after it answers again. */
+/** After an outage, Redis may still execute a command that it received before. */
 const SEARCHED_FOR_MS = 5_000;
 
-/** More than this is left to the sweep. */
+/** The sweep resolves the cases beyond these limits. */
 const MAX_OFFERS = 10_000;
 const MAX_HAND_BACKS = 10_000;
 const MAX_GRANTS = 1_000;
@@ -22,7 +22,7 @@ export interface Offer {
   readonly order: TicketOrder;
 }
 
-/** A granted lease, as far as giving it back needs it. */
+/** Identifies a granted lease. */
 export interface LeaseRef {
   readonly delegation_id: string;
   readonly fence: number;
@@ -31,14 +31,14 @@ export interface LeaseRef {
 /** A lease that may have been granted. */
 export interface Grant {
   readonly nonce: string;
-  /** When its answer was given up, ms. */
+  /** When the gateway stopped waiting for the answer, ms. */
   readonly at: number;
   /** Until when it is searched for, ms; set by the first search that Redis answers. */
   readonly until?: number;
 }
 
 export interface InDoubtOptions {
-  /** Adds a ticket to its queue; the same one twice is one. */
+  /** Adds a ticket to its queue; a ticket added twice is one ticket. */
   readonly offer: (offer: Offer) => Promise<void>;
   /** The leases that were granted with one of these nonces. */
   readonly findGrants: (agent: string, grants: readonly Grant[]) => Promise<readonly LeaseRef[]>;
@@ -49,11 +49,11 @@ export interface InDoubtOptions {
 }
 
 export class InDoubt {
-  /** Agent → the leases that may have been granted. */
+  /** By agent, the leases that may have been granted. */
   readonly grants = new Map<string, readonly Grant[]>();
   /** Tickets that may not be in their queue. */
   readonly offers: Offer[] = [];
-  /** Leases that may not have been given back; giving one back twice is harmless. */
+  /** Leases that may not have been returned; returning one twice is harmless. */
   readonly handBacks: LeaseRef[] = [];
   readonly #options: InDoubtOptions;
   #timer: NodeJS.Timeout | null = null;
@@ -72,7 +72,7 @@ export class InDoubt {
     if (known.length < MAX_GRANTS) this.grants.set(agent, [...known, { nonce, at: Date.now() }]);
   }
 
-  /** Gives a lease back, now or in a later round. */
+  /** Returns a lease to the queue, now or in a later round. */
   async handBack(lease: LeaseRef): Promise<void> {
     this.#options.onHandBack();
     try {
@@ -80,7 +80,7 @@ export class InDoubt {
     } catch (error) {
       const { delegation_id, fence } = lease;
       if (this.handBacks.length < MAX_HAND_BACKS) this.handBacks.push({ delegation_id, fence });
-      this.#options.warn(error, "lease not handed back yet");
+      this.#options.warn(error, "lease not returned yet");
     }
   }
 
@@ -89,7 +89,7 @@ export class InDoubt {
       if (this.#running || this.grants.size + this.offers.length + this.handBacks.length === 0) return;
       this.#running = true;
       this.#round()
-        .catch((error: unknown) => this.#options.warn(error, "recovery interrupted"))
+        .catch((error: unknown) => this.#options.warn(error, "cases in doubt not resolved yet"))
         .finally(() => {
           this.#running = false;
         });
@@ -100,14 +100,14 @@ export class InDoubt {
     if (this.#timer) clearInterval(this.#timer);
   }
 
-  /** What cannot be settled yet stays for the next round. */
+  /** Cases that cannot be resolved yet stay for the next round. */
   async #round(): Promise<void> {
     for (const offer of this.offers.splice(0)) await this.#offerAgain(offer);
     await this.#giveBackAgain();
     for (const [agent, grants] of [...this.grants]) {
       const searched = await this.#search(agent, grants);
       if (searched) this.searched(agent, grants);
-      // Redis does not answer for other agents either, and each attempt takes its time to fail.
+      // Redis would not answer for the other agents either, and each attempt takes up to the command's timeout.
       else break;
     }
   }
@@ -115,7 +115,7 @@ export class InDoubt {
   async #offerAgain(offer: Offer): Promise<void> {
     await this.#options.offer(offer).catch((error: unknown) => {
       this.offer(offer);
-      this.#options.warn(error, "ticket not made yet");
+      this.#options.warn(error, "ticket not added yet");
     });
   }
 
@@ -125,31 +125,31 @@ export class InDoubt {
       try {
         await this.#options.giveBack(lease);
       } catch (error) {
-        this.#options.warn(error, "lease not handed back yet");
-        // Redis would refuse it every time: give up, and let the lease lapse.
+        this.#options.warn(error, "lease not returned yet");
+        // An error other than an outage would come every time: give up, and let the lease expire.
         if (isUnavailable(error)) return;
       }
       this.handBacks.shift();
     }
   }
 
-  /** Gives back what was granted to nobody. False when Redis did not answer. */
+  /** Returns the leases that no poll received. False when Redis did not answer. */
   async #search(agent: string, grants: readonly Grant[]): Promise<boolean> {
     try {
       for (const lease of await this.#options.findGrants(agent, grants)) await this.handBack(lease);
       return true;
     } catch (error) {
-      this.#options.warn(error, "grants not found out yet");
-      // Redis would refuse it every time.
+      this.#options.warn(error, "leases in doubt not searched yet");
+      // An error other than an outage would come every time.
       return !isUnavailable(error);
     }
   }
 
-  /** Redis answered a search for these grants; they are searched for some time more. */
+  /** Redis answered a search for these grants: they are searched for until {@link SEARCHED_FOR_MS} later. */
   searched(agent: string, grants: readonly Grant[]): void {
     const now = Date.now();
     const done = new Set(grants);
-    // Others may have been added meanwhile.
+    // New grants in doubt may have been added during the search.
     const left = (this.grants.get(agent) ?? []).flatMap((grant) => {
       if (!done.has(grant)) return [grant];
       const { until = now + SEARCHED_FOR_MS } = grant;

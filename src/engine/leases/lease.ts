@@ -1,4 +1,4 @@
-/** Leasing work: a poll waits, and the script turns the first ticket of the queue into a lease. */
+/** Leases work to a worker: its poll waits, and the script turns the first ticket of the queue into a lease. */
 import { leaseJson } from "../../lifecycle/lease-payload.ts";
 import type { PollSignal } from "../../queue/parked-poll.ts";
 import { leaseIdOf } from "../../redis/shards.ts";
@@ -57,7 +57,7 @@ function toLease(broker: Broker, { record, outcome }: Granted): GrantedLease {
   return { delegation_id: id, fence, json: leaseJson(record, leaseIdOf(id, fence), outcome.secrets) };
 }
 
-/** The client was gone before the response was sent: the leases go back at once, no attempt spent. */
+/** Returns the leases of a client that left before the response was sent; no attempt is spent. */
 export async function handBack(broker: Broker, leases: readonly LeaseRef[]): Promise<void> {
   for (const lease of leases) await broker.handoff.inDoubt.handBack(lease);
 }

@@ -15,18 +15,18 @@ export interface WaitOptions {
   readonly signal: PollSignal;
 }
 
-/** The change that ends the wait, as a record shows it and as an event does. */
+/** The change that ends the wait: a test for records, and one for events. */
 export interface Until {
   readonly record: (record: StoredDelegation) => boolean;
   readonly entry: (entry: Entry) => boolean;
 }
 
 export interface Waiter {
-  /** Whether no event can have followed the record before the wait began, so that it need not be read again. */
+  /** True when the record was the newest as the wait began, so it need not be read again. */
   isCurrent(record: StoredDelegation): boolean;
   /** Resolves when the wait ends: to the changed record if a move of this gateway returned it. */
   done(): Promise<StoredDelegation | undefined>;
-  /** Must be called in the end. */
+  /** Must be called once, also when the wait is over. */
   stop(): void;
 }
 
@@ -46,33 +46,33 @@ export class LocalWaiters {
 
   add(id: string, options: WaitOptions, until: Until): Waiter {
     const { feed, writer, shards } = this.#sources;
-    let given: StoredDelegation | undefined;
+    let changed: StoredDelegation | undefined;
     const event = waitUntil(feed, id, options, until.entry);
-    const take = (record: StoredDelegation) => {
+    const receive = (record: StoredDelegation) => {
       if (!until.record(record)) return;
-      given = record;
+      changed = record;
       event.stop();
     };
     const waiting = this.#waiting.get(id) ?? new Set();
-    this.#waiting.set(id, waiting.add(take));
+    this.#waiting.set(id, waiting.add(receive));
     return {
       isCurrent: ({ event_id }) => !feed.mayHaveDelivered(shards.indexOfId(id) ?? 0, id, event_id),
       done: async () => {
         await event.done;
         // The feed may be faster than the answer to this gateway's own move.
-        if (!given) await writer.underWay(id)?.catch(() => {});
-        return given;
+        if (!changed) await writer.underWay(id)?.catch(() => {});
+        return changed;
       },
       stop: () => {
         event.stop();
-        waiting.delete(take);
+        waiting.delete(receive);
         if (waiting.size === 0 && this.#waiting.get(id) === waiting) this.#waiting.delete(id);
       },
     };
   }
 
-  /** A move of this gateway returned the record. */
-  give(record: StoredDelegation): void {
-    for (const take of this.#waiting.get(record.id) ?? []) take(record);
+  /** Call it with each record that a move of this gateway returned. */
+  notify(record: StoredDelegation): void {
+    for (const receive of this.#waiting.get(record.id) ?? []) receive(record);
   }
 }

@@ -1,4 +1,4 @@
-/** Giving work back: the holder releases its lease. */
+/** Releases a lease: its holder returns the work unfinished. */
 import type { z } from "zod";
 import { leaseIdOf } from "../../redis/shards.ts";
 import type { releaseRequestSchema } from "../../schema/lease.ts";
@@ -10,7 +10,7 @@ import { holder } from "./holder.ts";
 
 type Release = z.output<typeof releaseRequestSchema>;
 
-/** Gives the delegation back; no attempt is spent. Returns the lease's delegation id. */
+/** Queues the delegation again; no attempt is spent. Returns the delegation's id. */
 export async function release(
   broker: Broker,
   principal: Principal,

@@ -1,6 +1,6 @@
 /**
- * Stitching: a reply is matched to its delegation by its lease, and closes the delegation. The script decides whether the
- * reply is matched, a duplicate or late.
+ * Accepts the reply of a lease's holder, which ends the delegation or returns it for a retry. The script decides whether
+ * the reply is matched, a duplicate or late.
  */
 import { randomUUID } from "node:crypto";
 import { failure } from "../../lifecycle/numbers.ts";
@@ -35,7 +35,7 @@ function toReply(request: Omit<ReplyRequest, "next">): string | undefined {
   });
 }
 
-/** The agent's own error where it sent one; the broker adds the recovery, and a category if there is none. */
+/** The agent's error, or a default; the broker adds the recovery, and a category if the agent gave none. */
 function toError(request: Omit<ReplyRequest, "next">, text: string): DelegationError | undefined {
   if (request.state === "completed") return undefined;
   const fallback = request.state === "rejected" ? "rejected" : "agent_error";
@@ -52,7 +52,7 @@ const MOVE_OF: Record<ReplyRequest["state"], MoveName> = {
   rejected: "reject",
 };
 
-/** Closes a delegation with a reply, or returns it for a retry: one move either way. */
+/** Makes the move only; the caller calls `afterMove`. */
 export async function settle(
   broker: Broker,
   id: string,

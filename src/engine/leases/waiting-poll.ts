@@ -4,7 +4,7 @@ import type { Fetched, Poll, PollSignal } from "../../queue/parked-poll.ts";
 import type { LeaseRequest } from "../../schema/lease.ts";
 import type { Found, Granted, Handoff, PollTerms } from "./handoff.ts";
 
-/** Also the poll's entry among the parked ones, and its terms. (One object: there may be thousands.) */
+/** One object is the poll, its entry among the parked polls, and its terms, because there may be thousands. */
 export class WaitingPoll implements PollTerms, Poll<Found, PollTerms, Result> {
   readonly agent: string;
   readonly request: LeaseRequest;
@@ -39,7 +39,7 @@ export class WaitingPoll implements PollTerms, Poll<Found, PollTerms, Result> {
     if (this.request.wait_seconds === 0) return this.more();
     let found = await this.#park();
     while (found === "blocked") {
-      // Fetching again at once would find the same.
+      // A fetch before the next wake would find the agent blocked again.
       this.afterWake = true;
       const parked = this.#park();
       this.#handoff.wakeIfUnblocked(this.agent);

@@ -12,7 +12,10 @@ import { WORKERS_KEPT_MS } from "../agents/seen-workers.ts";
 import type { Broker } from "../broker.ts";
 
 const MOST = LIMITS.workers.value;
-/** KEYS: workers, live working set · ARGV: base, most, polled since · polls, then for each lease its id, worker, and when it was last seen. */
+/**
+ * KEYS: workers, live working set · ARGV: base, limit, polled since · Returns polls; leases, each as delegation, worker
+ * and when it was last seen; and the number of all leases.
+ */
 const workersScript = new Script(`#!lua flags=no-writes
 local polls = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[3], '+inf', 'WITHSCORES')
 local leases = {}

@@ -1,6 +1,6 @@
 /**
- * Answers an open question: the delegation goes back to its agent, ahead of new work, with the answer in its history. The
- * answer to an `auth` question is a secret: the history only shows that it was given, and only the lease contains it.
+ * Answers an open question: the delegation is queued for its agent again, ahead of new work, with the answer in its
+ * history. The answer to an `auth` question is a secret: the history shows only that there is one; the lease has it.
  * Limit: all requests of a question are answered at once.
  */
 import { randomBytes } from "node:crypto";
@@ -29,7 +29,7 @@ export async function answer(
   requireControl(principal, before, "answer its questions");
   const { interrupt_id } = request;
   const open = openInterrupt(before);
-  // For a closed question the script only compares the hash: did this same answer close it?
+  // For a closed question the script only checks whether this answer closed it.
   const given = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
   const by = principal.text;
   // The script replaces the stamp by its time. It is random, so no user text contains it.
@@ -68,7 +68,7 @@ export async function answer(
   throw refusal(outcome, id);
 }
 
-/** In the order of the requests. Throws when a request has no answer, or an answer no request. */
+/** The answers in the order of the requests. Throws when a request has no answer, or an answer no request. */
 function byRequest(
   { answers, interrupt_id: _id, ...single }: AnswerRequest,
   requests: readonly { readonly request_id: string }[],
@@ -84,7 +84,7 @@ function byRequest(
       .map((one) => ({ path: `answers.${one}`, reason: "missing" })),
     ...names
       .filter((one) => !wanted.includes(one))
-      .map((one) => ({ path: `answers.${one}`, reason: "nothing was asked under this request_id" })),
+      .map((one) => ({ path: `answers.${one}`, reason: "the question has no request with this id" })),
   ];
   if (issues.length === 0) return wanted.flatMap((one) => (given[one] ? [[one, given[one]]] : []));
   throw new ErrandError("invalid_request", "The answers do not match the requests of the question.", {
@@ -126,14 +126,14 @@ function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInp
   return { request_id, given };
 }
 
-/** Replaces a secret in the history: shows the question, the principal, the time and the decision. */
+/** Stands for a secret answer in the history: shows the question, the principal, the time and the decision. */
 function redacted({ messageId, role, metadata = {} }: Message): Message {
   const { interrupt_id, request_id, decision, by, at } = metadata;
   const shown = { interrupt_id, request_id, ...(decision !== undefined && { decision }), by, at };
   return { messageId, role, parts: [], metadata: { ...shown, redacted: true } };
 }
 
-/** The event's members; those of a single answer are also at the top level, where most readers look. */
+/** The event's members. A single answer is also shown at the top level, where most readers look. */
 function eventOf(interrupt_id: string, by: string, answers: readonly Composed[], secret: boolean) {
   const shown = answers.map(({ request_id, given: { decision, message } }) => {
     const text = secret ? "" : textOf(message);
@@ -156,7 +156,7 @@ function eventOf(interrupt_id: string, by: string, answers: readonly Composed[],
   };
 }
 
-/** Recognizes a repeat after the secret is erased: the question, the principal and the decisions. */
+/** A hash without the secret, which recognizes a repeated answer after the secret is erased. */
 function outlineHash({ interrupt_id, decision, answers = {} }: AnswerRequest, by: string): string {
   const decisions = Object.entries(answers).map(([request_id, one]) => [request_id, one.decision ?? null]);
   return bodyHash({ interrupt_id, by, decision, answers: Object.fromEntries(decisions) });

@@ -44,13 +44,13 @@ export const interruptIdOf = (delegationId: string, requestIds: readonly string[
   `int_${hash(delegationId, JSON.stringify(requestIds))}`;
 
 /**
- * A request with its id: the agent's own, its message's, or else a hash of the text and of how many questions were answered
- * before, so that the agent may ask with the same words again later.
+ * A request with its id: the agent's request_id, or its message's id, or a hash. The hash includes the number of
+ * answered questions, so that the agent can ask with the same words again later.
  */
 function toRequest(kind: Kind, { request_id, text, message, options, schema }: QuestionInput, salt: string) {
   const said = withoutLease(message ?? { parts: [{ text: text ?? FALLBACK[kind] }] });
   const id = request_id ?? said.messageId ?? `req_${hash(salt, JSON.stringify(said.parts))}`;
-  // It must not look like an answer in the history: only the broker sets that metadata.
+  // Without metadata that would make it look like an answer in the history.
   const metadata = withoutAnswer(said.metadata);
   const question: Message = {
     ...said,
@@ -76,7 +76,7 @@ function requireDistinct(ids: readonly string[]): void {
   });
 }
 
-/** `by` identifies the holder of the lease for the script. */
+/** Makes the move only; the caller calls `afterMove`. `by` identifies the holder of the lease for the script. */
 export async function raise(
   broker: Broker,
   id: string,
@@ -118,7 +118,7 @@ export async function raise(
   return { interrupt_id, outcome, record };
 }
 
-/** Asks with a lease. A question that was answered before returns its answers, and the lease stays. */
+/** Asks a question and ends the lease. If it was answered before, returns its answers, and the lease stays. */
 export async function ask(
   broker: Broker,
   principal: Principal,
@@ -147,7 +147,7 @@ export async function ask(
   }
 }
 
-/** Metadata that says which question a message answers; only the broker sets it. */
+/** Metadata that names the question that a message answers; only the broker sets it. */
 const QUESTION_METADATA = ["interrupt_id", "request_id", "decision"] as const;
 /** All metadata of answers that only the broker sets. */
 export const ANSWER_METADATA: readonly string[] = [...QUESTION_METADATA, "by", "at", "redacted"];

@@ -1,5 +1,5 @@
 /**
- * Sends a follow-up to work in progress. It is added to the history, and the holder gets it with its heartbeats until it
+ * Sends a follow-up to queued or running work. It is added to the history, and heartbeats return it until the holder
  * acknowledges it. Idempotent by messageId and content.
  */
 import type { StoredDelegation } from "../../lifecycle/record.ts";
