@@ -1,6 +1,5 @@
 /**
- * Starts one gateway: the engine on a given Redis, and the HTTP server in front of it. Limit: serve.ts decides which
- * Redis.
+ * Starts one gateway: the engine on a given Redis, and the HTTP server in front of it. serve.ts chooses the Redis.
  */
 import { setMaxListeners } from "node:events";
 import { CardSigner } from "./doors/a2a/cards/signing.ts";
@@ -37,7 +36,7 @@ export class LayoutError extends Error {
   override readonly name = "LayoutError";
 }
 
-/** For requests in progress. */
+/** How long requests in progress may take after a stop. */
 const HTTP_GRACE_MS = 5_000;
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
@@ -108,7 +107,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
   };
 }
 
-/** How a client on this machine reaches it. */
+/** The URL by which a client on this machine reaches the gateway. */
 export function urlOf(host: string, port: number): string {
   const name =
     host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host.includes(":") ? `[${host}]` : host;
@@ -122,12 +121,12 @@ async function checkLayout(redis: Redis, shards: number): Promise<void> {
   const stored = known ?? (await redis.hget(keys.layout, "shards"));
   if (Number(stored) !== shards) {
     throw new LayoutError(
-      `The data is laid out for ERRAND_SHARDS=${stored}, not ${shards}. Start with ${stored}; changing it needs an empty Redis.`,
+      `The data is laid out for ERRAND_SHARDS=${stored}, not ${shards}. Start with ${stored}, or with an empty Redis.`,
     );
   }
 }
 
-/** Asks for a write: a replica, or a Redis whose disk is full, still answers a ping. */
+/** Tests with a write, because a replica, or a Redis whose disk is full, still answers a ping. */
 function notReadyReason(connections: Connections): Promise<string | null> {
   return connections.wasWritable().then(
     () => null,

@@ -20,7 +20,7 @@ export interface GatewayOptions {
   /** Percent of maxmemory that the delegations of one delegator may keep; 100: no limit. */
   readonly delegatorPercent?: number;
   readonly allowedOrigins: readonly string[];
-  /** The base of links that are handed out; absent: from host and port. */
+  /** The base of the links in responses; absent: from host and port. */
   readonly publicUrl?: string | undefined;
   /** Signs agent cards. */
   readonly cardSigningKey?: SigningKey | undefined;

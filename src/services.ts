@@ -10,7 +10,7 @@ export interface Service {
 export class Services {
   readonly #services: readonly Service[];
   readonly #onError: (error: unknown, name: string) => void;
-  /** Started, or failed to; the last one first. */
+  /** Services whose start was called, the last one first. */
   readonly #begun: Service[] = [];
   #stopped: Promise<void> | undefined;
 

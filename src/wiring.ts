@@ -1,4 +1,4 @@
-/** Makes the parts of the engine, connects them, and lists those that run, in the order in which they start. */
+/** Creates the parts of the engine, connects them, and lists the services in the order in which they start. */
 import { renderPush } from "./doors/a2a/push/push-notification.ts";
 import { Quotas } from "./engine/access/quotas.ts";
 import { ReadLimiter } from "./engine/access/read-limiter.ts";
@@ -11,13 +11,14 @@ import { Cascades } from "./engine/delegations/cascades.ts";
 import { findGrants } from "./engine/leases/find-grants.ts";
 import { Handoff } from "./engine/leases/handoff.ts";
 import { giveBack } from "./engine/leases/lease.ts";
+import { formatWake, PUSH_AGENTS_CHANGED, parseWake } from "./engine/leases/wake-message.ts";
 import { deliver } from "./engine/outbound/callbacks.ts";
 import { Egress } from "./engine/outbound/egress.ts";
 import { HostPlaces } from "./engine/outbound/host-places.ts";
 import { retryAfterMs } from "./engine/outbound/http-call.ts";
 import { deliverPending } from "./engine/outbound/outbox.ts";
 import { deliverPush } from "./engine/outbound/push-notifications/deliver.ts";
-import { CANCEL_TASK, PUSH_AGENTS_CHANGED, PushAgentRunner } from "./engine/push-agents/runner.ts";
+import { CANCEL_TASK, PushAgentRunner } from "./engine/push-agents/runner.ts";
 import { MemoryGuard } from "./engine/upkeep/memory-guard.ts";
 import { metricsObserver, queueDepths } from "./engine/upkeep/metrics-observer.ts";
 import { Sweep } from "./engine/upkeep/sweep.ts";
@@ -38,7 +39,7 @@ const OUTBOUND_GRACE_MS = 2_000;
 /** Longer than the relay waits for the id of a task that is being created. */
 const PUSH_AGENTS_GRACE_MS = 6_000;
 
-interface Given {
+interface Base {
   /** The random name of this gateway. */
   readonly gateway: string;
   readonly connections: Connections;
@@ -50,12 +51,12 @@ export interface Engine {
   readonly broker: Broker;
   readonly sweep: Sweep;
   readonly services: readonly Service[];
-  /** Stops the push agents, once: the HTTP server, which stops first, waits for its requests meanwhile. */
+  /** Stops the push agents, once; called while the HTTP server, which stops first, waits for its requests. */
   readonly stopPushAgents: () => Promise<void>;
 }
 
-export function wireEngine(options: GatewayOptions, given: Given): Engine {
-  const { gateway, connections, redis, publicUrl } = given;
+export function wireEngine(options: GatewayOptions, base: Base): Engine {
+  const { gateway, connections, redis, publicUrl } = base;
   const { log, retentionMs } = options;
   const clock = options.clock ?? { offset_ms: 0 };
   const shards = new Shards(options.shards);
@@ -85,7 +86,7 @@ export function wireEngine(options: GatewayOptions, given: Given): Engine {
     feed,
     pushAgents,
     broadcast: (agent, drain) =>
-      bus.publish(shards.ofAgent(agent).wake, `${gateway} ${agent}${drain ? " drain" : ""}`),
+      bus.publish(shards.ofAgent(agent).wake, formatWake({ gateway, agent, drain })),
     isBlocked: (agent) => agents.isBlocked(agent),
     findGrants: (agent, grants) => findGrants(broker, agent, grants),
     giveBack: (lease) => giveBack(broker, lease),
@@ -127,7 +128,7 @@ export function wireEngine(options: GatewayOptions, given: Given): Engine {
     cascades,
     tickets,
     handoff,
-    polls: handoff.polls,
+
     pushAgents,
     agents,
     tokens: new Tokens(redis, bus, options.operatorToken),
@@ -135,7 +136,7 @@ export function wireEngine(options: GatewayOptions, given: Given): Engine {
       pushAgents.has(agent),
     ),
     quotas: new Quotas(options.quotas),
-    turns: new ReadLimiter(),
+    readLimiter: new ReadLimiter(),
     outbound,
     egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
     hosts: new HostPlaces(),
@@ -181,15 +182,15 @@ export function wireEngine(options: GatewayOptions, given: Given): Engine {
 
 const nothing = () => {};
 
-/** Wakes and changes of push agents that other gateways report. */
+/** Handles wakes, and changes of push agents, that other gateways publish. */
 async function receiveWakes({ gateway, bus, shards, outbound, pushAgents, handoff }: Broker): Promise<void> {
   for (const shard of shards.all) {
     await bus.subscribe(shard.wake, (message) => {
-      const [from, agent = "", drain] = message.split(" ");
-      if (from === gateway) return;
+      const { gateway: sender, agent, drain } = parseWake(message);
+      if (sender === gateway) return;
       if (agent === OUTBOUND_QUEUE) outbound.wake();
       else if (agent === PUSH_AGENTS_CHANGED) pushAgents.reload();
-      else handoff.wakeHere(agent, drain !== undefined);
+      else handoff.wakeHere(agent, drain);
     });
   }
   bus.onGap(() => {

@@ -13,7 +13,7 @@ import { agentNumbers, failure, NUMBERS } from "./numbers.ts";
 import { MOVE_NAMES, MOVES, type Move } from "./states.ts";
 import { type Condition, TIMERS, type Timer } from "./timers.ts";
 
-/** A function that maps strings: compared one by one, for a table would be built at every call. */
+/** Generates a function that maps strings. It compares them one by one: a table would be built at every call. */
 function mapFunction(name: string, entries: readonly (readonly [string, unknown])[]): string {
   const lines = entries.map(([key, value]) => `  if key == ${toLua(key)} then return ${toLua(value)} end`);
   return [`function ${name}(key)`, ...lines, "  return nil", "end"].join("\n");
@@ -69,7 +69,7 @@ const CONDITIONS: Record<Condition, string> = {
   attempts_spent: "record.attempt >= record.max_attempts",
 };
 
-/** Compares the state as seldom as possible. */
+/** The test for these states with the fewest comparisons; undefined: it is always true. */
 function inStates(states: readonly State[]): string | undefined {
   const live = states.filter((state) => LIVE_STATES.some((one) => one === state)).length;
   if (states.length === LIVE_STATES.length + TERMINAL_STATES.length) return undefined;
@@ -135,9 +135,9 @@ const partOf = (file: string): string => readFileSync(new URL(file, PARTS), "utf
 const OUTSIDE = 20;
 
 /**
- * The parts and the tables, inside one function. A local that this function has captured is cheap to capture within it,
- * while one of its own is found by a walk over all captured ones. So the state and the most used functions are declared
- * outside, and the others by use: the walk begins at the last.
+ * Wraps the tables and the parts in one function, `define`, so that their closures are created fast. A local that
+ * `define` captures is cheap to capture again; for a local of its own, Lua walks a list from the last declared one. So the
+ * state and the most used functions are declared outside, and the others in the order of their use.
  */
 function body(): string {
   const files = readdirSync(PARTS).filter((file) => file.endsWith(".lua") && file !== "state.lua");
@@ -159,7 +159,7 @@ end
 define()`);
 }
 
-/** With a second key, the target, the last argument is the command of a taker. */
+/** With a second key, the agent's, the last argument is the command of a taker. */
 export const assemble = (flags = ""): string => `#!lua${flags}
 ${TICKET_LUA}
 local time_ms = redis_ms()

@@ -7,9 +7,9 @@ import { stateSchema } from "../schema/delegation.ts";
 
 interface Field<T = unknown> {
   readonly type: "number" | "instant" | "text" | "json";
-  /** The script reads it with the record. */
+  /** The script reads the field with the record. */
   readonly script?: true;
-  /** How the gateways parse it; an empty text means that it is absent. Without `read` they do not read it. */
+  /** Parses the stored text, which is empty when the field is absent. Without `read`, gateways do not read the field. */
   readonly read?: (text: string) => T;
   readonly doc: string;
 }
@@ -37,24 +37,24 @@ export type Ancestor = readonly [id: string, target: string];
 
 /** Milliseconds since 1970 for an `instant`; JSON text for `json`. */
 export const FIELDS = {
-  // What it is.
+  // Identity and content.
   state: {
     type: "text",
     ...script,
     read: (value: string) => stateSchema.parse(value),
-    doc: "its state; absent: the key is only a mark",
+    doc: "its state; absent: the key holds a mark, not a record",
   },
   version: { ...number(0), ...script, doc: "the number of its events" },
   target: { ...text(""), ...script, doc: "the agent that it is for" },
-  delegator: { ...text(""), ...script, doc: "the principal that made it" },
+  delegator: { ...text(""), ...script, doc: "the principal that created it" },
   context_id: { ...text(""), ...script, doc: "the context that it belongs to" },
-  parent_id: { ...text(null), ...script, doc: "the delegation that it is a part of" },
+  parent_id: { ...text(null), ...script, doc: "the delegation under which it was created" },
   ancestors: {
     type: "json",
     read: (value: string): readonly Ancestor[] => ancestorsSchema.parse(JSON.parse(value || "[]")),
     doc: "the delegations above it, the root first: id and target of each",
   },
-  children: { ...NUMBER, doc: "1: it has children" },
+  children: { ...NUMBER, doc: "1: delegations were created under it" },
   priority: { ...number(5), ...script, doc: "0 to 9; higher goes first" },
   message: { ...json("null"), doc: "the message to the agent" },
   task_preview: { ...json('""'), doc: "the beginning of its text" },
@@ -64,25 +64,25 @@ export const FIELDS = {
   redrive_of: { ...text(null), doc: "the failed delegation that it repeats" },
   redriven_as: { ...text(null), ...script, doc: "the delegation that repeats this one" },
   redrive_erased: { type: "number", doc: "1: the delegation that repeats this one was erased" },
-  // When.
+  // Times.
   created_at: { ...instant(0), ...script, doc: "when it was accepted" },
   updated_at: { ...instant(0), doc: "when its newest event was written" },
   not_before_at: { ...instant(null), doc: "when its delay ends" },
-  deadline_at: { ...instant(0), ...script, doc: "the deadline of the whole" },
+  deadline_at: { ...instant(0), ...script, doc: "its deadline" },
   start_by: { ...INSTANT, doc: "the deadline of its first lease" },
   finished_at: { ...instant(null), ...script, doc: "when it ended" },
   // Its tickets.
   ticket: { ...number(0), ...script, doc: "the number of its newest ticket" },
-  ready_at: { ...INSTANT, doc: "when that may be taken" },
-  returned: { ...NUMBER, doc: "1: it goes before new work of its priority" },
+  ready_at: { ...INSTANT, doc: "when its newest ticket may be taken" },
+  returned: { ...NUMBER, doc: "1: it is queued before new work of its priority" },
   check_at: { ...INSTANT, doc: "when the sweep checks that the ticket is in the queue" },
   // Its attempts and leases.
   attempt: { ...number(1), ...script, doc: "the number of its attempt, from 1" },
-  max_attempts: { ...number(1), ...script, doc: "how many it may take" },
+  max_attempts: { ...number(1), ...script, doc: "how many attempts it may take" },
   releases: { ...NUMBER, doc: "how often it was released" },
   handoffs: { ...NUMBER, doc: "how many of its leases did not reach their holder" },
   fence: { ...number(0), ...script, doc: "the number of its newest lease; 0: it was never leased" },
-  nonce: { ...TEXT, doc: "tells this grant from others when its answer is lost" },
+  nonce: { ...TEXT, doc: "identifies its newest lease if Redis' answer is lost" },
   worker_id: { ...text(""), doc: "the holder's name for itself" },
   lease_ms: { ...NUMBER, doc: "how far each call of the holder extends the lease" },
   lease_granted_at: { ...instant(null), doc: "when the lease was granted" },
@@ -91,18 +91,18 @@ export const FIELDS = {
   ends: { ...TEXT, doc: "one letter for each ended lease: why it ended" },
   closed_by: { ...NUMBER, doc: "the fence of the reply that closed the newest lease" },
   reply_hash: { ...TEXT, doc: "the hash of that reply" },
-  // What its agent sent.
+  // Sent by its agent.
   progress: { ...json("null"), doc: "the newest progress" },
-  checkpoint: { ...json(null), doc: "what a holder keeps for the next; its agent and the operator see it" },
+  checkpoint: { ...json(null), doc: "what a holder stores for the next one; its agent and the operator see it" },
   reply: { ...json("null"), doc: "the agent's reply" },
   error: { ...json(null), doc: "the error that it failed with" },
   artifact_bytes: { ...NUMBER, doc: "bytes of its artifacts" },
   artifact_fence: { ...NUMBER, doc: "the fence of the newest chunk" },
-  places: { ...NUMBER, doc: "how many artifacts the hash of artifacts has had" },
+  places: { ...NUMBER, doc: "how many places artifacts have used; a place is never reused" },
   // Its questions.
   interrupt: { ...json(null), doc: "the open question" },
-  interrupt_id: { ...TEXT, doc: "its id" },
-  interrupt_raised_at: { ...instant(null), doc: "when it was asked" },
+  interrupt_id: { ...TEXT, doc: "the id of the open question" },
+  interrupt_raised_at: { ...instant(null), doc: "when the question was asked" },
   interrupt_expires_at: { ...instant(null), ...script, doc: "the deadline of the answer" },
   answered: { ...number(0), ...script, doc: "how many questions were answered" },
   secret_bytes: { ...NUMBER, doc: "bytes of the secret answers" },
@@ -111,15 +111,15 @@ export const FIELDS = {
   unseen: { ...NUMBER, doc: "how many follow-ups its holder has not seen" },
   bytes: { ...number(0), ...script, doc: "bytes of message, history, artifacts and reply" },
   event_bytes: { ...NUMBER, doc: "bytes of its events, bodies excluded" },
-  kept: { ...NUMBER, doc: "bytes (about) that it takes of its delegator's share" },
-  pace_at: { ...INSTANT, doc: "the begin of the second whose updates are counted" },
-  pace_count: { ...NUMBER, doc: "their number" },
-  // What is pending besides the record.
+  kept: { ...NUMBER, doc: "about how many bytes it takes of its delegator's share" },
+  pace_at: { ...INSTANT, doc: "the start of the second in which updates are counted" },
+  pace_count: { ...NUMBER, doc: "the number of updates in that second" },
+  // Pending deliveries.
   callback: { ...json(null), doc: "where to call back, with its secrets; never shown" },
   callbacks: { ...NUMBER, doc: "who gets its events: 1 its callback, 2 push configs, 3 both" },
   push_bytes: { ...NUMBER, doc: "bytes of its push configs" },
   notify_seq: { ...number(0), ...script, doc: "the newest event for a callback or push config" },
-  notified_seq: { ...number(0), ...script, doc: "the newest of them that was queued" },
+  notified_seq: { ...number(0), ...script, doc: "the newest of those that was queued" },
   cascade: { ...TEXT, doc: "the principal in whose name its children are to be canceled" },
   follow_at: { ...INSTANT, doc: "when the sweep takes over the pending deliveries" },
   event_id: { ...text("0-0"), doc: "the stream id of its newest event" },
@@ -135,9 +135,9 @@ export const KEYED_FIELDS = {
   "notify:<seq>": "the stream id of an event for the callback",
 } as const;
 
-/** Fields of a mark: it is stored in place of a record so that no record with this id is created, and expires. */
+/** Fields of a mark, which is stored in place of a record so that no record with this id is created; it expires. */
 export const MARKS = {
-  deleted: "1: it was deleted",
+  deleted: "1: the delegation was deleted",
   voided: "1: another body took its idempotency key",
 } as const;
 
@@ -161,10 +161,10 @@ export const READ_NAMES = FIELD_NAMES.filter(isRead);
 export const EVENT_LINES = {
   type: { lua: "rule.event", doc: "the event's type" },
   delegation_id: { lua: "cmd.id", doc: "its delegation" },
-  seq: { lua: "digits(record.version)", doc: "its number within that" },
-  at: { lua: "digits(now)", doc: "when, ms" },
+  seq: { lua: "digits(record.version)", doc: "its number in the delegation, from 1" },
+  at: { lua: "digits(now)", doc: "when the move was made, ms" },
   state: { lua: "record.state", doc: "the state that the move led to" },
-  status: { lua: "status", doc: "the kind of change; empty for an end" },
+  status: { lua: "status", doc: "the kind of change; empty if the delegation ended" },
   target: { lua: "record.target", doc: "as in the record" },
   delegator: { lua: "record.delegator", doc: "as in the record" },
   context_id: { lua: "record.context_id", doc: "as in the record" },
@@ -172,7 +172,7 @@ export const EVENT_LINES = {
   more: { lua: "more", doc: "further members, JSON without braces" },
   refs: {
     lua: "refs",
-    doc: "with artifacts: the bytes of their bodies, and the member that shows them with artifact, place and number of each",
+    doc: "with artifacts: the bytes of their bodies, the member that shows them, and artifact, place and number of each chunk",
   },
 } as const;
 export type EventLine = keyof typeof EVENT_LINES;

@@ -1,6 +1,6 @@
 /**
- * What an agent gets with a lease: the delegation, and an A2A SendMessage request for it. After a question was
- * answered, the request contains the newest answer instead of the first message; everything earlier is in the history.
+ * Renders the payload of a lease: the delegation, and an A2A SendMessage request for it. After a question was answered,
+ * the request contains the newest answer instead of the first message; everything earlier is in the history.
  */
 import { z } from "zod";
 import { type Message, messageSchema } from "../schema/a2a.ts";

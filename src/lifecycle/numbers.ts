@@ -4,7 +4,7 @@ import type { DelegationError } from "../schema/delegation.ts";
 import { ERRORS, type ErrorCode } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 
-/** Beside the tables. */
+/** Numbers that the script uses besides the tables. */
 export const NUMBERS = {
   /** The sweep checks a ticket that nobody took after this long, and then less and less often. */
   check_ms: 5_000,
@@ -39,7 +39,7 @@ export const NUMBERS = {
   live_events: LIMITS.live_events.value,
 } as const;
 
-/** An error as it stands on a delegation, from the one table. */
+/** An error as a delegation stores and shows it, from the table of errors. */
 export function failure(code: ErrorCode, message: string = ERRORS[code].title): DelegationError {
   const { category, retryable, recovery } = ERRORS[code];
   return { category, code, message, retryable, recovery };

@@ -11,7 +11,7 @@ import { isTerminal } from "../schema/delegation.ts";
 import { toInstant } from "../schema/values.ts";
 import { FIELDS, READ_NAMES, type ReadFields, type ReadName } from "./fields.ts";
 
-/** The fields of the table that the gateways read, and what goes with them. */
+/** The stored fields that the gateways read, and values derived from them. */
 export interface StoredDelegation extends ReadFields {
   readonly id: string;
   readonly finished: boolean;
@@ -23,7 +23,7 @@ export interface StoredDelegation extends ReadFields {
   withHistory(history: readonly string[]): StoredDelegation;
 }
 
-/** The record as it is in Redis, with the fields that only callbacks need. */
+/** A record that was read from Redis, with the events that only callbacks need. */
 export interface ReadDelegation extends StoredDelegation {
   /** The events to call back with: sequence number to stream id. */
   readonly notify: ReadonlyMap<number, string>;
@@ -32,7 +32,7 @@ export interface ReadDelegation extends StoredDelegation {
 const INSTANT = (value: string): string => (value === "" ? "null" : `"${toInstant(Number(value))}"`);
 const TEXT = (value: string): string => (value === "" ? "null" : JSON.stringify(value));
 
-/** What is stored besides the hash. */
+/** The parts of a record that are stored outside its hash. */
 export interface Lists {
   /** Chunks of comma separated JSON. */
   readonly history: readonly string[];
@@ -40,7 +40,7 @@ export interface Lists {
   readonly artifacts: ReadonlyMap<string, string>;
 }
 
-/** Artifacts by their places, each put together from its chunks. */
+/** The artifacts in the order of their places, each joined from its chunks. */
 function artifactsJson(stored: ReadonlyMap<string, string>): string {
   const places: string[][] = [];
   for (const [name, json] of stored) {
@@ -74,7 +74,7 @@ class Lines {
     this.lists = lists;
   }
 
-  /** As it is stored; empty where there is none. */
+  /** The stored text; empty when the field is absent. */
   protected text(name: ReadName): string {
     return this.lines[LINE.get(name) ?? -1] ?? "";
   }
@@ -156,25 +156,25 @@ export function toFields(flat: readonly string[]): Map<string, string> {
   return fields;
 }
 
-/** From what the script returns: {@link READ_NAMES}, one a line. */
+/** A record from the text that the script returns: the fields {@link READ_NAMES}, one per line. */
 export const storedFromLines = (id: string, lines: string, lists: Lists): StoredDelegation =>
   new Stored(id, lines.split("\n"), lists);
 
-/** KEYS: the record, its history, its artifacts. One script: read one by one, they may differ in age. */
+/** KEYS: the record, its history, its artifacts. One script, so that all three are of the same moment. */
 const readScript = new Script(`#!lua flags=no-writes
 return { redis.call('HGETALL', KEYS[1]), redis.call('LRANGE', KEYS[2], 0, -1), redis.call('HGETALL', KEYS[3]) }`);
 
 const textsSchema = z.array(z.string());
 const readSchema = z.tuple([textsSchema, textsSchema, textsSchema]);
 
-/** Reads a record as it is at one moment; null when there is none (unknown, or gone after the retention time). */
+/** Reads a record; null when there is none (unknown, or deleted after the retention time). */
 export async function readRecord(redis: Redis, shards: Shards, id: string): Promise<ReadDelegation | null> {
   const keys = shards.ofId(id);
   if (!keys) return null;
   const names = [keys.delegation(id), keys.history(id), keys.artifacts(id)];
   const [flat, history, artifacts] = readSchema.parse(await readScript.run(redis, names, []));
   const fields = toFields(flat);
-  // Without a state it is only a mark (MARKS in fields.ts).
+  // A hash without a state is a mark (MARKS in fields.ts).
   if (!fields.has("state")) return null;
   const lines = READ_NAMES.map((name) => fields.get(name) ?? "");
   const stored = new Stored(id, lines, { history, artifacts: toFields(artifacts) });

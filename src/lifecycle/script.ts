@@ -1,5 +1,5 @@
 /**
- * The one script, twice: at full memory Redis refuses the one for moves that grow a delegation.
+ * The script in two versions: at full memory, Redis refuses the one for moves that grow a delegation.
  */
 import { Script } from "../redis/script.ts";
 import { assemble } from "./assemble.ts";

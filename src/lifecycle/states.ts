@@ -13,34 +13,34 @@ import type { LeaseLostReason } from "../schema/lease.ts";
  */
 type Actor = "door" | "delegator" | "approver" | "operator" | "agent" | "gateway" | "sweep";
 
-/** What must be true besides the state, by name; lua/guards.lua and lua/limits.lua check it. */
+/** Conditions of moves besides the state; lua/guards.lua and lua/limits.lua check them. */
 export const GUARDS = {
   unused: "nothing is stored under its id",
   agent: "its target exists and is not being deleted",
-  parent: "the parent it names was not canceled before it",
+  parent: "its parent, if it names one, was not canceled",
   room: "the target's queue is not full",
   holder: "the caller's lease is the newest, and the delegation is working",
   ticket: "the ticket is the record's newest",
-  ready: "its time has come",
+  ready: "the ticket is ready: its delay or backoff has ended",
   open: "the target is neither paused nor at max_working",
   interrupt: "this question is the open one",
   unanswered: "the question was not answered before",
   new_message: "the message was not stored before",
   not_redriven: "it was not redriven before",
-  claim: "the caller's claim on the pending deliveries, if it names one, still stands",
-  push_slot: "one push config more is allowed",
-  child_slot: "one child more is allowed",
+  claim: "the caller's claim on the pending deliveries, if it names one, is still valid",
+  push_slot: "its push configs are below their limit",
+  child_slot: "its children are below their limit",
   due: "its timer has passed",
   attempts_left: "an attempt is left",
   attempts_spent: "no attempt is left",
   quota: "its events are below their limits in number and bytes",
-  pace: "its updates are below the limit of this second",
+  pace: "its updates within this second are below their limit",
 } as const;
 export type Guard = keyof typeof GUARDS;
 /** Checked for every move. */
 export const EVERY_MOVE = {
-  size: "its bodies stay below their limit",
-  share: "its delegator's delegations keep no more than their share of the memory",
+  size: "its message, history, artifacts and reply stay within their common limit",
+  share: "its delegator's delegations stay within their share of the memory",
 } as const;
 
 export interface Move {
@@ -60,23 +60,23 @@ export interface Move {
   readonly queue?: "ticket" | "drop_ticket" | "consume_ticket";
   /**
    * When the new ticket is ready. Absent: at once. `asked`: after the delay of the request. `backoff`: after the
-   * agent's backoff. `release`, `handoff`: after a backoff once there were many of them. `unchanged`: when the old
-   * ticket was.
+   * agent's backoff. `release`, `handoff`: after a backoff once there were many of them. `unchanged`: at the same time as
+   * the old ticket.
    */
   readonly delay?: "asked" | "backoff" | "release" | "handoff" | "unchanged";
   /** The delegation is queued before new work of its priority. */
   readonly returned?: true;
-  /** Costs an attempt. */
+  /** The move costs an attempt. */
   readonly spends?: true;
   /** Drops the artifacts, so that the next worker starts from scratch: all, or what this lease sent (`own`). */
   readonly drops_artifacts?: "all" | "own";
   /** Only its event shows the messages, artifacts and fields of the command; the record does not keep them. */
   readonly event_only?: true;
-  /** When the command says `retryable` and an attempt is left, this move takes its place. */
+  /** If the command says `retryable` and an attempt is left, this move replaces it. */
   readonly retry_as?: "retry";
-  /** Beyond the `quota`, this move takes its place; it writes no event. */
+  /** Beyond the `quota`, this move, which writes no event, replaces it. */
   readonly degrades_to?: "heartbeat";
-  /** Beyond the event limit, it spends an attempt; if none is left, this move takes its place. */
+  /** Beyond the event limit, the move costs an attempt; if none is left, this move replaces it. */
   readonly worn_out?: "give_up";
   /**
    * Whether it needs memory: `new` work is refused from 75 % of maxmemory, a move that `grows` a delegation from 90 %.
@@ -101,7 +101,7 @@ export const MOVES = {
     queue: "ticket",
     delay: "asked",
     memory: "new",
-    doc: "A door accepted it; from here it cannot be lost.",
+    doc: "An API accepted it; from here on it cannot be lost.",
   },
   message: {
     from: ["submitted", "working"],
@@ -195,7 +195,7 @@ export const MOVES = {
     returned: true,
     drops_artifacts: "all",
     worn_out: "give_up",
-    doc: "The holder gives it back. Below the event limit this costs no attempt.",
+    doc: "The holder returns it unfinished. Below the event limit this costs no attempt.",
   },
   unconfirm: {
     from: ["working"],
@@ -221,7 +221,7 @@ export const MOVES = {
     lease_lost_reason: "released",
     requires: ["holder", "attempts_spent"],
     event: "DELEGATION_FAILED",
-    doc: "It is given back beyond the event limit, and no attempt is left.",
+    doc: "It is released beyond the event limit, and no attempt is left.",
   },
   lapse: {
     from: ["working"],
@@ -236,7 +236,7 @@ export const MOVES = {
     delay: "backoff",
     spends: true,
     drops_artifacts: "all",
-    doc: "The lease expired without a sign of the holder.",
+    doc: "The lease expired, and an attempt is left.",
   },
   exhaust: {
     from: ["working"],
@@ -304,7 +304,7 @@ export const MOVES = {
     requires: ["due"],
     event: "DELEGATION_FAILED",
     queue: "drop_ticket",
-    doc: "A deadline passed: of the whole, of the first lease, or of the answer.",
+    doc: "A deadline passed: of the delegation, of its first lease, or of an answer.",
   },
   cancel: {
     from: LIVE,
@@ -315,7 +315,7 @@ export const MOVES = {
     requires: [],
     event: "DELEGATION_FAILED",
     queue: "drop_ticket",
-    doc: "It is no longer wanted; the holder learns at once.",
+    doc: "It is no longer wanted; the holder of its lease is notified at once.",
   },
   cascade: {
     from: ["canceled"],
@@ -324,7 +324,7 @@ export const MOVES = {
     lease: "none",
     requires: [],
     event: null,
-    doc: "A second cancel reaches the children that the first one left alone.",
+    doc: "A second cancel cancels the children, too, which the first one did not.",
   },
   adopt: {
     from: LIVE,
@@ -362,7 +362,7 @@ export const MOVES = {
     requires: ["push_slot"],
     event: null,
     memory: "grows",
-    doc: "Its events are POSTed to a URL from now on; of a finished delegation, the last one.",
+    doc: "Its events are POSTed to a URL from now on; for a finished delegation, the last one.",
   },
   reticket: {
     from: ["submitted"],

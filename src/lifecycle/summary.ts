@@ -1,6 +1,6 @@
 /**
- * What a list needs of a record before it is worth reading whole. Limit: `bytes` counts bodies as the script does; their
- * shown text may be twice as long.
+ * Reads summaries: the few fields by which a list decides which records to read whole. Limit: `bytes` counts bodies as
+ * the script does; their shown text may be twice as long.
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
@@ -22,13 +22,13 @@ type Summarized =
 export interface RecordSummary extends Pick<ReadFields, Summarized> {
   readonly id: string;
   readonly finished: boolean;
-  /** Empty unless asked for. */
+  /** Empty unless requested. */
   readonly task_preview: string;
 }
 
 const previewSchema = z.string();
 
-/** In the order of the ids; null where there is no such record (any more). Errors and previews where they are asked for. */
+/** In the order of the ids; null for an id without a record. `error` and `task_preview` are read only on request. */
 export async function readSummaries(
   redis: Redis,
   shards: Shards,

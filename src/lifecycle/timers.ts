@@ -4,7 +4,7 @@ import type { ErrorCode } from "../schema/errors.ts";
 import type { NumberField } from "./fields.ts";
 import { ANY, ASKED, LIVE, type MoveName } from "./states.ts";
 
-/** What must be true besides the state for a timer to run. */
+/** Conditions besides the state under which a timer runs. */
 export const CONDITIONS = {
   pending: "deliveries are pending, and all its events are published",
   unpublished: "an event is not published yet",
@@ -15,13 +15,13 @@ export const CONDITIONS = {
 export type Condition = keyof typeof CONDITIONS;
 
 export interface Timer {
-  /** The record's field with the instant; `now`: each time that the sweep looks. */
+  /** The record's field with the instant; `now`: the time of the look. */
   readonly at: NumberField | "now";
   /** Added to it: the retention time, or the pause before another try. */
   readonly plus?: "retention" | "pause";
   readonly in: readonly State[];
   readonly if?: Condition;
-  /** A move, or work of the sweep; null: it only looks again. */
+  /** The move or the action that the sweep makes; null: none, the sweep only looks at the record again. */
   readonly does: MoveName | "deliver" | "remove" | "check" | null;
   /** The error that the move fails with. */
   readonly code?: ErrorCode;
@@ -29,8 +29,8 @@ export interface Timer {
 }
 
 /**
- * Every timer of a delegation, the strongest first: it decides when several have passed. The sweep waits for the
- * soonest.
+ * Every timer of a delegation, in order of precedence: when several have passed, the first one decides. The sweep waits
+ * for the soonest.
  */
 export const TIMERS = [
   {
@@ -38,7 +38,7 @@ export const TIMERS = [
     in: ANY,
     if: "pending",
     does: "deliver",
-    doc: "The gateway that made the move has not delivered what it left; the sweep does.",
+    doc: "The gateway that made the move has not made its pending deliveries; the sweep does.",
   },
   {
     at: "now",
@@ -60,7 +60,7 @@ export const TIMERS = [
     in: LIVE,
     does: "expire",
     code: "deadline_exceeded",
-    doc: "The deadline of the whole.",
+    doc: "The deadline of the delegation.",
   },
   {
     at: "start_by",

@@ -47,13 +47,13 @@ export interface Command {
   readonly bytes?: number;
   /** Fields to set in the record: text by name, JSON where the field is JSON. */
   readonly fields?: Readonly<Record<string, string | undefined>>;
-  /** Return the record as it stands after the move (or the refusal). */
+  /** Return the record as it is after the move (or the refusal). */
   readonly read?: boolean;
 }
 
 const base = z.object({
   now: z.number(),
-  /** Of the ticket that was taken. */
+  /** The delegation of the ticket that was taken. */
   id: z.string().optional(),
   state: stateSchema.optional(),
   version: z.number().optional(),
@@ -163,8 +163,7 @@ type Reply = readonly [
 ];
 
 /**
- * The answer comes from our own script: a schema checks the outcome; of the lists it is only checked that they are
- * lists.
+ * The answer comes from our own script, so a schema checks only the outcome, and the lists are only checked to be lists.
  */
 function isReply(answer: unknown): answer is Reply {
   if (!Array.isArray(answer)) return false;
@@ -173,15 +172,15 @@ function isReply(answer: unknown): answer is Reply {
   return texts && (lists.length === 3 || lists.length === 4) && lists.every(Array.isArray);
 }
 
-/** The message without the id before it, if there is one; see lua/message.lua. */
+/** The message without the id that lua/message.lua puts before it. */
 const followUpIn = (text: string): string =>
   text.startsWith("{") ? text : text.slice(text.indexOf("\n") + 1);
 
 export interface Result {
   readonly outcome: Outcome;
   /**
-   * The record, if the command asked for it and it exists; as it is after the lease, if the taker took this very
-   * ticket.
+   * The record, if the command asked for it and it exists. If the taker took the ticket of this move, the record is as it
+   * is after the lease.
    */
   readonly record: StoredDelegation | null;
   /** JSON texts of the follow-ups that the holder has not seen, oldest first; only with moves that extend its lease. */
@@ -233,7 +232,7 @@ const memoryOf = (command: Pick<Command, "move">): Move["memory"] => rowOf(comma
 /**
  * True if the command is accepted even when memory is short: its bodies are small. (`delegate` checks new work before.)
  */
-function isSmall(command: Command): boolean {
+function isAllowedAtCeiling(command: Command): boolean {
   const memory = memoryOf(command);
   if (memory !== undefined) return memory === "new";
   const { event, fields, history, artifacts } = command;
@@ -248,7 +247,7 @@ const takeHead = ({ base }: Pick<ShardKeys, "base">, { agent, ...params }: Taker
   base,
 });
 
-/** True while memory is so short that no delegation may grow. */
+/** `isReached` is true while memory is so short that no delegation may grow. */
 export interface Ceiling {
   readonly isReached: () => boolean;
 }
@@ -286,7 +285,7 @@ export class Writer {
    * With `taker`, the same step also takes the queue's first ticket for it: the move's own, or one that is before it.
    */
   async move(command: Command, taker?: Taker): Promise<Result> {
-    if (this.#ceiling.isReached() && !isSmall(command)) return this.#withoutGrowing(command);
+    if (this.#ceiling.isReached() && !isAllowedAtCeiling(command)) return this.#withoutGrowing(command);
     try {
       return await this.#move(command, taker);
     } catch (error) {
@@ -296,7 +295,7 @@ export class Writer {
     }
   }
 
-  /** What is accepted of a move when memory is short: a holder that reports progress keeps its lease. */
+  /** Degrades or refuses a move when memory is short: a holder that reports progress still extends its lease. */
   async #withoutGrowing(command: Command): Promise<Result> {
     const { degrades_to, status: dropped } = rowOf(command);
     if (degrades_to === undefined || command.artifacts?.length) {

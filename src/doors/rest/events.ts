@@ -75,7 +75,7 @@ export const eventRoutes: readonly Route[] = [
         given === undefined ? await now(broker) : parseCursor(given, broker.shards.count);
       const open = (signal: AbortSignal) => subscribedEvents(broker, subscription, positions, signal);
       if (wantsStream(request)) return sse(request, (signal) => toFrames(open(signal)));
-      const turn = () => broker.turns.acquire(request.principal);
+      const turn = () => broker.readLimiter.acquire(request.principal);
       const page = await request.withScope(wait_seconds, ({ signal }) =>
         collectPage(open, { wait_seconds, limit, signal, turn }, toFrame, sizeOf),
       );
@@ -110,7 +110,7 @@ export const eventRoutes: readonly Route[] = [
         });
       }
       // The snapshot is returned at once; only a reader with a cursor waits.
-      const turn = () => broker.turns.acquire(request.principal);
+      const turn = () => broker.readLimiter.acquire(request.principal);
       const options = { wait_seconds: first.length > 0 ? 0 : wait_seconds, limit, turn };
       const page = await request.withScope(options.wait_seconds, ({ signal }) =>
         collectPage(open, { ...options, signal }, toFrame, sizeOf),

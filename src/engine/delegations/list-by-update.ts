@@ -51,7 +51,7 @@ export function listByUpdate(
   principal: Principal,
   query: ListByUpdateQuery,
 ): Promise<ListByUpdatePage> {
-  return broker.turns.run(principal, () => page(broker, principal, query));
+  return broker.readLimiter.run(principal, () => page(broker, principal, query));
 }
 
 export interface ListByUpdatePage {

@@ -148,7 +148,7 @@ function errorCode({ error }: { readonly error: string | null }): string | null 
 }
 
 export function list(broker: Broker, principal: Principal, query: ListQuery): Promise<ListPage> {
-  return broker.turns.run(principal, () => page(broker, principal, query));
+  return broker.readLimiter.run(principal, () => page(broker, principal, query));
 }
 
 export interface ListPage {

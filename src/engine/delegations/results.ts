@@ -28,12 +28,12 @@ export async function results(
   };
   const page = await collectPage(
     (signal) => subscribedEvents(broker, subscription, after, signal),
-    { ...options, turn: () => broker.turns.acquire(principal) },
+    { ...options, turn: () => broker.readLimiter.acquire(principal) },
     (event) => ("entry" in event ? { id: event.entry.delegation_id, positions: event.positions } : undefined),
   );
   const ids = [...new Set(page.items.map(({ id }) => id))];
   if (ids.length === 0) return { records: [], positions: page.positions ?? after };
-  return broker.turns.run(principal, () => readPage(broker, page, ids, after));
+  return broker.readLimiter.run(principal, () => readPage(broker, page, ids, after));
 }
 
 interface Found {

@@ -1,7 +1,7 @@
 /**
- * Calls a delegator's endpoint when its delegation ended or asks a question, signed by the Standard Webhooks scheme. At least
- * once; the receiver recognizes repeats by `webhook-id`. A call is given up after a day, and the call of a question when 32
- * newer ones are queued.
+ * Calls the delegator's URL when its delegation ended or asks a question, signed by the Standard Webhooks scheme. At
+ * least once; the receiver recognizes repeats by `webhook-id`. A call is given up after a day, and the call of a question
+ * when 32 newer ones are queued.
  */
 import { Webhook } from "standardwebhooks";
 import { toEntry, toEventJson } from "../../events/entry.ts";
@@ -14,30 +14,30 @@ import { httpCall } from "./http-call.ts";
 
 const MAX_QUEUED = LIMITS.queued_calls.value;
 
-/** Queues a call for each event that has none yet, and drops the oldest beyond the limit. */
+/** Queues a call for each event that has none yet; beyond the limit, removes the oldest calls. */
 export async function queueCallbacks(broker: Broker, id: string): Promise<void> {
   const record = await readRecord(broker.redis, broker.shards, id);
   if (!record) return;
   const seqs = [...record.notify.keys()].sort((a, b) => a - b);
   const added = seqs.filter((seq) => seq > record.notified_seq);
   for (const seq of added.slice(-MAX_QUEUED)) await broker.outbound.add({ delegation_id: id, ticket: seq });
-  // One old call for each new one. If a gateway died in between, `deliver` drops the rest.
+  // One old call for each new one. If a gateway dies in between, `deliver` gives up the rest.
   const tooOld = added.length === 0 ? [] : seqs.slice(0, -MAX_QUEUED).slice(-added.length);
   for (const seq of tooOld) await broker.outbound.remove({ delegation_id: id, ticket: seq });
 }
 
-/** That many newer calls mean that this question was answered long ago. */
+/** True when so many newer calls are queued that this question was answered long ago. */
 const isTooOld = ({ notify }: ReadDelegation, seq: number): boolean =>
   [...notify.keys()].filter((one) => one > seq).length >= MAX_QUEUED;
 
-/** Makes one call. Returns null when it is done or given up, or after how many ms to try again. */
+/** Makes one call. Returns null when it is done or given up, or the delay before the next try, ms. */
 export async function deliver(broker: Broker, { delegation_id, ticket }: TicketData): Promise<number | null> {
   const keys = broker.shards.ofId(delegation_id);
   const record = await readRecord(broker.redis, broker.shards, delegation_id);
   const event_id = record?.notify.get(ticket);
   if (!keys || !record?.callback || event_id === undefined || isTooOld(record, ticket)) {
     broker.metrics.callbacks.inc({ outcome: "given_up" });
-    const why = record ? "many questions were asked since" : "its delegation no longer exists";
+    const why = record ? "too many newer calls are queued" : "its delegation no longer exists";
     broker.log.warn({ delegation_id, seq: ticket }, `callback given up: ${why}`);
     return null;
   }

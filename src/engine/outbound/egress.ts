@@ -1,6 +1,6 @@
 /**
- * Calls addresses that callers name: only public ones, unless the operator allows more. The address that is checked is the
- * address that is dialed, and redirects are not followed. Limit: a public host may forward the call.
+ * HTTP calls to URLs that clients give: only to public addresses, unless the operator allows more. The address that is
+ * checked is the address that is dialed, and redirects are not followed. Limit: a public host may forward the call.
  */
 import { lookup as systemLookup } from "node:dns";
 import type { LookupFunction } from "node:net";
@@ -9,11 +9,11 @@ import { Agent, fetch, request, type Response as UndiciResponse } from "undici";
 import { ErrandError } from "../../schema/errors.ts";
 
 const TIMEOUT_MS = 15_000;
-/** How much of an answer is read before the connection is closed. */
+/** Bytes of a response that are read before the connection is closed. */
 const MAX_ANSWER_BYTES = 65_536;
 
-/** Also private: IPv4 inside IPv6, and the address of a cloud's own services. */
-const BARRED = ["::/96", "168.63.129.16/32"].map((range) => ipaddr.parseCIDR(range));
+/** Blocked although they count as public: IPv4 inside IPv6, and the address of Azure's own services. */
+const BLOCKED = ["::/96", "168.63.129.16/32"].map((range) => ipaddr.parseCIDR(range));
 
 interface Allowed {
   readonly hosts: ReadonlySet<string>;
@@ -58,7 +58,7 @@ export class Refused extends Error {
 export class Egress {
   readonly #allowed: Allowed;
   readonly #agent: Agent;
-  /** For streams, which keep their connections: without a limit of connections. */
+  /** For streams, which keep their connections, so their number is not limited. */
   readonly #streams: Agent;
 
   /** `allow`: private hosts, addresses and CIDRs that may be called. */
@@ -68,10 +68,10 @@ export class Egress {
       lookup(hostname, { ...options, all: true }, (error, addresses) => {
         if (error) return callback(error, "", 0);
         const found = Array.isArray(addresses) ? addresses : [];
-        const isBarred =
+        const isBlocked =
           !this.#isAllowedHost(hostname) && found.some(({ address }) => !this.#mayDial(address));
         const [first] = found;
-        if (isBarred || !first) return callback(new Refused("the host has a private address"), "", 0);
+        if (isBlocked || !first) return callback(new Refused("the host has a private address"), "", 0);
         if (options.all) return callback(null, found);
         callback(null, first.address, first.family);
       });
@@ -89,7 +89,7 @@ export class Egress {
     const address = ipaddr.process(text);
     if (
       address.range() === "unicast" &&
-      !BARRED.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits))
+      !BLOCKED.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits))
     )
       return true;
     return this.#allowed.ranges.some(
@@ -119,7 +119,7 @@ export class Egress {
     return null;
   }
 
-  /** POSTs a text and returns the answer's status. Throws {@link Refused} for a private address, or the network's error. */
+  /** POSTs a text, returns the status. Throws {@link Refused} for a private address, or the network's error. */
   async post(url: string, headers: Record<string, string>, body: string): Promise<number> {
     const reason = this.#objection(new URL(url));
     if (reason !== null) throw new Refused(reason);
@@ -136,7 +136,7 @@ export class Egress {
     return answer.statusCode;
   }
 
-  /** Like fetch, for streamed answers. Throws as {@link post} does. */
+  /** Like fetch, for streamed responses. Throws as {@link post} does. */
   async open(url: URL, { method = "GET", headers, body, signal }: RequestInit): Promise<Response> {
     const reason = this.#objection(url);
     if (reason !== null) throw new Refused(reason);

@@ -1,60 +1,60 @@
 /**
- * Bounds how many outgoing calls run at once to one host, and for one delegator. Limit: places are this gateway's own;
- * several gateways call a host side by side.
+ * Limits how many outgoing calls run at once to one host, and for one delegator. Limit: counted per gateway; several
+ * gateways call a host side by side.
  */
 
 /** Calls to one host that run at once. */
 const PER_HOST = 5;
-/** Calls for one delegator that run at once, to whatever hosts. */
+/** Calls for one delegator that run at once, to all hosts together. */
 const PER_DELEGATOR = 10;
 const SOONEST_MS = 10;
 const LATEST_MS = 60_000;
 
 interface Calls {
-  /** When the running calls began, ms. */
-  readonly began: Set<{ readonly at: number }>;
-  /** How long its calls take, ms: a moving average. */
-  takes: number;
-  /** When the call that was put back last should find a place, ms. */
+  /** The running calls and when they began, ms, oldest first. */
+  readonly running: Set<{ readonly at: number }>;
+  /** The moving average of how long a call takes, ms. */
+  averageMs: number;
+  /** When a slot should be free for the newest of the delayed calls, ms. */
   freeAt: number;
 }
 
-/** Keeps one slow host, or one delegator with several of them, from delaying the calls of all others. */
+/** Ensures that one slow host, or one delegator with several slow hosts, does not delay the calls of others. */
 export class HostPlaces {
   readonly #calls = new Map<string, Calls>();
 
-  /** Takes a place; call the returned function to free it. When none is free, returns the delay of the next try, ms. */
+  /** Takes a slot; call the returned function to free it. When none is free, returns the delay of the next try, ms. */
   take(host: string, delegator: string): (() => void) | number {
     const now = performance.now();
     const wait =
       this.#waitFor(`to ${host}`, PER_HOST, now) ?? this.#waitFor(`by ${delegator}`, PER_DELEGATOR, now);
     if (wait !== null) return wait;
-    const give = [`to ${host}`, `by ${delegator}`].map((name) => this.#count(name, now));
+    const releases = [`to ${host}`, `by ${delegator}`].map((name) => this.#count(name, now));
     return () => {
-      for (const one of give) one();
+      for (const release of releases) release();
     };
   }
 
-  /** The delay until a place should be free, ms; null when one is. */
+  /** The delay until a slot should be free, ms; null when one is. */
   #waitFor(name: string, most: number, now: number): number | null {
     const calls = this.#calls.get(name);
-    const [oldest] = calls?.began ?? [];
-    if (!calls || !oldest || calls.began.size < most) return null;
-    // A hanging call may hang for as long again, so the tries become rarer.
-    const takes = Math.max(calls.takes, now - oldest.at);
-    calls.freeAt = Math.min(now + LATEST_MS, Math.max(now, calls.freeAt) + takes / most);
+    const [oldest] = calls?.running ?? [];
+    if (!calls || !oldest || calls.running.size < most) return null;
+    // A call that hangs may hang for as long again, so the tries become rarer.
+    const callMs = Math.max(calls.averageMs, now - oldest.at);
+    calls.freeAt = Math.min(now + LATEST_MS, Math.max(now, calls.freeAt) + callMs / most);
     return Math.max(SOONEST_MS, calls.freeAt - now);
   }
 
   #count(name: string, now: number): () => void {
-    const calls = this.#calls.get(name) ?? { began: new Set(), takes: SOONEST_MS, freeAt: 0 };
+    const calls = this.#calls.get(name) ?? { running: new Set(), averageMs: SOONEST_MS, freeAt: 0 };
     this.#calls.set(name, calls);
     const call = { at: now };
-    calls.began.add(call);
+    calls.running.add(call);
     return () => {
-      calls.began.delete(call);
-      calls.takes = (calls.takes + performance.now() - now) / 2;
-      if (calls.began.size === 0) this.#calls.delete(name);
+      calls.running.delete(call);
+      calls.averageMs = (calls.averageMs + performance.now() - now) / 2;
+      if (calls.running.size === 0) this.#calls.delete(name);
     };
   }
 }

@@ -1,5 +1,5 @@
 /**
- * One outgoing call: made when its host has a place free, its outcome counted and logged.
+ * Makes one outgoing call if its host has a free slot; counts and logs the outcome.
  */
 import type { Counter } from "prom-client";
 import { timeOf } from "../../redis/time.ts";
@@ -20,7 +20,7 @@ export interface OutboundCall {
   readonly body: string;
 }
 
-/** Null when it was accepted; else the status, or what went wrong. */
+/** Null when the call was accepted; otherwise the status, or the error. */
 async function post(
   broker: Broker,
   url: string,
@@ -40,17 +40,17 @@ export interface About {
   /** Its name in the log. */
   readonly what: "callback" | "push";
   readonly delegation_id: string;
-  /** The delegator that it is made for. */
+
   readonly delegator: string;
   readonly seq: number;
   readonly url: string;
-  /** When it was tried first, ms by Redis' clock. */
+  /** When the call was first tried, ms by Redis' clock. */
   readonly since: number;
 }
 
 export type CallResult = "delivered" | "given_up" | { readonly again_ms: number; readonly failed: boolean };
 
-/** Makes one call. A call that fails is tried again for a day, then given up. */
+/** Makes one call. A failing call is retried for a day, then given up. */
 export async function httpCall(
   broker: Broker,
   { what, delegation_id, delegator, seq, since, url }: About,
@@ -58,9 +58,9 @@ export async function httpCall(
 ): Promise<CallResult> {
   const { host } = new URL(url);
   const counter: Counter<"outcome"> = broker.metrics[what === "push" ? "pushes" : "callbacks"];
-  const place = broker.hosts.take(host, delegator);
-  if (typeof place === "number") return { again_ms: place, failed: false };
-  const problem = await post(broker, url, call).finally(place);
+  const slot = broker.hosts.take(host, delegator);
+  if (typeof slot === "number") return { again_ms: slot, failed: false };
+  const problem = await post(broker, url, call).finally(slot);
   if (problem === null) {
     counter.inc({ outcome: "delivered" });
     return "delivered";
@@ -71,7 +71,7 @@ export async function httpCall(
   counter.inc({ outcome: isOver ? "given_up" : "failed" });
   broker.log.warn(
     { delegation_id, seq, host, problem },
-    isOver ? `${what} given up` : `${what} failed; tried again later`,
+    isOver ? `${what} given up` : `${what} failed; it is retried`,
   );
   return isOver ? "given_up" : { again_ms: broker.callbackRetryMs(triedFor), failed: true };
 }

@@ -1,7 +1,7 @@
 /**
- * The outbox of a delegation: the work that a move leaves, which is the cancel of its children and the calls to its
- * receivers. The record lists it until it is done, so the sweep finishes what a dying gateway began. At least once;
- * each step may repeat.
+ * The outbox of a delegation: the deliveries that a move requires, which are the cancel of its children and the calls to
+ * its receivers. The record lists them until they are done, so the sweep finishes them if the gateway dies. At least
+ * once; each step may repeat.
  */
 import type { PendingEvents } from "../../lifecycle/writer.ts";
 import { warn } from "../after-move.ts";
@@ -20,7 +20,7 @@ export async function deliverPending(broker: Broker, id: string, pending: Pendin
   }
 }
 
-/** Marks events as done once their calls are queued. Events that came meanwhile are left to their own move. */
+/** Marks events as delivered once their calls are queued. Newer events belong to the move that wrote them. */
 async function queueCalls(broker: Broker, id: string, { seq, to }: PendingEvents): Promise<void> {
   if (to !== 2) await queueCallbacks(broker, id);
   if (to !== 1) await queuePushes(broker, id);

@@ -1,6 +1,6 @@
 /**
- * One lease that a gateway holds for a push agent, and the relay's port over it: heartbeats, progress, artifacts and the
- * end, by the same functions as every other call. Half characters in the agent's output become U+FFFD.
+ * One lease that a gateway holds for a push agent, and the relay's port to it: heartbeats, progress, artifacts and the
+ * reply, by the same verbs as requests. Lone surrogates in the agent's output become U+FFFD.
  */
 import { LeaseHolder, type LeaseTransport, type Verdict } from "../../lease-holder/lease-holder.ts";
 import { LeaseLostError, toLostReason } from "../../lease-holder/lost.ts";
@@ -25,7 +25,7 @@ import { reply } from "../leases/reply.ts";
 import { ask } from "../questions/ask.ts";
 
 const LONGEST_RETRY_MS = 500;
-/** For how long a gateway that stops repeats its last call. */
+/** How long a stopping gateway repeats its last call. */
 const LAST_CALL_MS = 1_000;
 
 /** The reason of the relay's signal when the gateway stops. */
@@ -65,7 +65,7 @@ export class PushAgentLease {
       lease: this.#lease,
       signal: holder.signal,
       isOver: () => this.#isOver(),
-      // Saved even while the gateway stops: the next one goes on with the same task.
+      // Saved even while the gateway stops, so that the next one continues with the same task.
       saveCheckpoint: (checkpoint) => holder.saveCheckpoint(checkpoint, this.#deadline()),
       progress: (message) => holder.progress({ message: message.toWellFormed() }),
       artifact: (chunk) =>
@@ -75,18 +75,18 @@ export class PushAgentLease {
     };
   }
 
-  /** Writes the outcome to the record; a run that was stopped releases its lease. */
+  /** Ends the lease with the outcome; a run that was stopped releases it. */
   async end(outcome: RelayOutcome): Promise<void> {
     const holder = this.#holder;
     void holder.settle();
     if (holder.lost !== null) return;
     try {
-      await this.#untilTaken(() => this.#write(outcome));
+      await this.#repeat(() => this.#write(outcome));
     } catch (error) {
       if (error instanceof LeaseLostError) return;
       if (!(error instanceof ErrandError)) throw error;
       const why = { code: error.code, message: `the broker refused the agent's reply: ${error.message}` };
-      await this.#untilTaken(() => this.#reply({ state: "failed", error: why })).catch(ignoreLoss);
+      await this.#repeat(() => this.#reply({ state: "failed", error: why })).catch(ignoreLoss);
     }
   }
 
@@ -111,8 +111,8 @@ export class PushAgentLease {
     };
   }
 
-  /** Also when the run was stopped. */
-  #untilTaken(call: () => Promise<void>): Promise<void> {
+  /** Repeats a call until the broker accepts it, also after the run was stopped. */
+  #repeat(call: () => Promise<void>): Promise<void> {
     return this.#holder.insist(call, this.#deadline());
   }
 
@@ -188,15 +188,15 @@ export class PushAgentLease {
   }
 }
 
-/** An error that is no refusal means that Redis cannot be reached. */
+/** An error that is no `ErrandError` means that Redis cannot be reached. */
 function judge(error: unknown): Verdict {
   if (isCode(error, "lease_unknown")) return { kind: "lost", reason: "unknown" };
   if (isCode(error, "lease_lost"))
     return { kind: "lost", reason: toLostReason(error.context.details?.reason) };
-  const isPassing =
+  const isTransient =
     !(error instanceof ErrandError) ||
     ["redis_unavailable", "overloaded", "rate_limited"].includes(error.code);
-  return { kind: isPassing ? "retry" : "refused" };
+  return { kind: isTransient ? "retry" : "refused" };
 }
 
 function isCode(error: unknown, code: ErrandError["code"]): error is ErrandError {

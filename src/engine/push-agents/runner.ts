@@ -1,6 +1,6 @@
 /**
- * Hands the work of push agents to their A2A servers: each agent with work has a loop here that leases it and runs the relay.
- * An agent without work costs nothing but its name. All gateways do this; the lease decides which one has the work.
+ * Relays the work of push agents to their A2A servers: each agent with work has a loop here that leases it and runs the
+ * relay. Every gateway does this; the lease decides which one does the work.
  */
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,16 +17,15 @@ import { warn } from "../after-move.ts";
 import type { Broker, PushAgentService } from "../broker.ts";
 import { toDelegation } from "../delegations/parse.ts";
 import { lease } from "../leases/lease.ts";
+import { formatWake, PUSH_AGENTS_CHANGED } from "../leases/wake-message.ts";
 import { Refused } from "../outbound/egress.ts";
 import { PushAgentLease } from "./lease.ts";
 
-/** Stands for an agent in a wake that says that the list of push agents has changed. No agent can have this name. */
-export const PUSH_AGENTS_CHANGED = "~push-agents";
 
 /** Leases of one agent that one gateway holds at a time. */
 const AT_ONCE = 32;
 const PAUSE_MS = 1_000;
-/** The list of push agents is read again, because a gateway may have died before it published a change. */
+/** How often the list of push agents is read again: a gateway may die before it publishes a change. */
 const RELOAD_MS = 15_000;
 /** How long a loop waits for work before it ends, unless delayed or blocked work is queued. */
 const WAIT_SECONDS = 10;
@@ -41,7 +40,7 @@ const CANCEL_LONGEST_RETRY_MS = 600_000;
 const CANCEL_GIVE_UP_MS = 86_400_000;
 
 interface Loop {
-  /** It was woken since it last asked for work. */
+  /** The loop was woken since it last asked for work. */
   again: boolean;
 }
 
@@ -59,8 +58,8 @@ export class PushAgentRunner implements PushAgentService {
   readonly #running = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | undefined;
-  /** The last check of all agents failed or is not finished. */
-  #missed = false;
+  /** True until a check of all agents succeeds. */
+  #isCheckDue = false;
 
   constructor(broker: () => Broker, waitSeconds = WAIT_SECONDS) {
     this.#broker = broker;
@@ -77,7 +76,7 @@ export class PushAgentRunner implements PushAgentService {
   async start(): Promise<void> {
     await this.#load();
     this.lookAgain();
-    this.#timer = setInterval(() => (this.#missed ? this.lookAgain() : this.reload()), RELOAD_MS).unref();
+    this.#timer = setInterval(() => (this.#isCheckDue ? this.lookAgain() : this.reload()), RELOAD_MS).unref();
   }
 
   /** Releases the leases that are held; no attempt is spent. */
@@ -92,11 +91,11 @@ export class PushAgentRunner implements PushAgentService {
     late.abort();
   }
 
-  /** Publishes to all gateways that an agent became or stopped being a push agent, or that its server changed. */
+  /** Notifies all gateways that an agent became a push agent, is none any more, or that its server changed. */
   async changed(agent: string): Promise<void> {
     const { bus, shards, gateway } = this.#broker();
     await this.#load();
-    await bus.publish(shards.ofAgent(agent).wake, `${gateway} ${PUSH_AGENTS_CHANGED}`);
+    await bus.publish(shards.ofAgent(agent).wake, formatWake({ gateway, agent: PUSH_AGENTS_CHANGED }));
   }
 
   /** Another gateway published a change. Wakes for new push agents may have come before it. */
@@ -108,13 +107,13 @@ export class PushAgentRunner implements PushAgentService {
     void this.#track(work);
   }
 
-  /** Checks all agents, because wakes may have been lost. */
+  /** Checks all push agents for work, because wakes may have been lost. */
   lookAgain(): void {
-    this.#missed = true;
+    this.#isCheckDue = true;
     const work = this.#load().then(() => this.#wakeWithWork(this.#names));
     void this.#track(
       work.then(() => {
-        this.#missed = false;
+        this.#isCheckDue = false;
       }),
     );
   }
@@ -138,10 +137,10 @@ export class PushAgentRunner implements PushAgentService {
     const broker = this.#broker();
     await broker.outbound
       .add({ delegation_id, ticket: CANCEL_TASK })
-      .catch((error: unknown) => warn(broker, error, "task of a push agent not canceled"));
+      .catch((error: unknown) => warn(broker, error, "cancel of a push agent's task not queued"));
   }
 
-  /** Tries once to cancel the task of a delegation that ended. Returns null when done, or when to try again, in ms. */
+  /** Tries once to cancel the task of a delegation that ended. Returns null when done, or the delay of the next try, ms. */
   async cancelTaskOf(delegation_id: string, stopping: AbortSignal): Promise<number | null> {
     const { redis, shards, clock, log } = this.#broker();
     const record = await readRecord(redis, shards, delegation_id);
@@ -158,7 +157,7 @@ export class PushAgentRunner implements PushAgentService {
       return null;
     } catch {
       const isGivenUp = age > CANCEL_GIVE_UP_MS;
-      log.info({ delegation_id, agent: target, given_up: isGivenUp }, "the task was not canceled");
+      log.info({ delegation_id, agent: target, given_up: isGivenUp }, "task of a push agent not canceled");
       return isGivenUp ? null : Math.min(CANCEL_LONGEST_RETRY_MS, Math.max(SETTLE_MS, age));
     } finally {
       limit.close();
@@ -186,18 +185,18 @@ export class PushAgentRunner implements PushAgentService {
     return tracked;
   }
 
-  /** Leases work as long as there is some. */
+  /** Leases work until there is none. */
   async #work(agent: string, loop: Loop): Promise<void> {
     const { signal } = this.#stopping;
-    const held = new Set<Promise<void>>();
+    const runs = new Set<Promise<void>>();
     for (let more = true; more && this.#names.has(agent) && !signal.aborted; ) {
       try {
-        if (held.size >= AT_ONCE) await Promise.race(held);
+        if (runs.size >= AT_ONCE) await Promise.race(runs);
         loop.again = false;
         const granted = await this.#lease(agent);
         if (granted) {
-          const run = this.#track(this.#serve(agent, granted)).finally(() => held.delete(run));
-          held.add(run);
+          const run = this.#track(this.#serve(agent, granted)).finally(() => runs.delete(run));
+          runs.add(run);
         } else {
           const { waiting, delayed } = await this.#broker().agents.counts(agent);
           more = loop.again || waiting + delayed > 0;
@@ -226,7 +225,7 @@ export class PushAgentRunner implements PushAgentService {
     try {
       const outcome = server
         ? await relay(held.port(), server)
-        : ({ kind: "release", delaySeconds: 1, reason: "the agent is no push agent any more" } as const);
+        : ({ kind: "release", delaySeconds: 1, reason: "the agent is no longer a push agent" } as const);
       await this.#writePresence(agent, outcome);
       await held.end(outcome);
     } finally {
@@ -256,7 +255,7 @@ export class PushAgentRunner implements PushAgentService {
     return remote;
   }
 
-  /** Work that waits for its server means that the server is away. */
+  /** The relay releases work only when the agent's server cannot be reached. */
   async #writePresence(agent: string, outcome: RelayOutcome): Promise<void> {
     if (outcome.kind === "stopped") return;
     const since = outcome.kind === "release" ? Date.now() : null;
@@ -266,7 +265,7 @@ export class PushAgentRunner implements PushAgentService {
   }
 }
 
-/** Refused by the guard of outgoing calls, perhaps while connecting. */
+/** True when {@link Egress} refused the address, perhaps while connecting. */
 function isRefused(error: unknown): boolean {
   return error instanceof Refused || (error instanceof Error && error.cause instanceof Refused);
 }

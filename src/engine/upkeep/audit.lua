@@ -1,5 +1,5 @@
--- audit(stream, {by, action, subject, details}, offset): adds an entry and drops old ones. audit.ts puts audit_entries and
--- audit_ms, its bounds, before it.
+-- audit(stream, {by, action, subject, details}, offset): adds an entry and drops old ones. audit.ts defines the limits
+-- audit_entries and audit_ms.
 local function audit(stream, entry, offset)
   local now = redis_ms() + offset
   local values = {'by', entry[1], 'action', entry[2], 'subject', entry[3], 'details', entry[4]}

@@ -1,6 +1,6 @@
 /**
- * The audit log: written together with the action or right after it, read by the operator, newest first. Limit: bounded
- * in entries, bytes and days; it never contains a token or a body.
+ * The audit log: an entry is written with its action or right after it; the operator reads them, newest first. Limit:
+ * bounded in entries, bytes and days; it never contains a token or a body.
  */
 import type { Clock } from "../../lifecycle/writer.ts";
 import type { Redis } from "../../redis/connect.ts";
@@ -20,13 +20,13 @@ import type { Log } from "../../telemetry/log.ts";
 import { type Principal, requireOperator } from "../access/access.ts";
 
 const KEPT_MS = LIMITS.audit_days.value * 86_400_000;
-/** Entries looked at for one page. */
+/** Entries that are read for one page of a filtered list. */
 const SCAN = 1_000;
 
-/** Two streams, the operator's and that of all others, so that others cannot push out the operator's entries. */
+/** The operator's entries have a stream of their own, so that others cannot push them out. */
 const STREAMS = [keys.audit, keys.auditOthers] as const;
 
-/** For a script that does the action itself: `redis_ms` and `audit`. */
+/** For scripts that write an entry together with its action: defines `redis_ms` and `audit`. */
 export const AUDIT_LUA = `
 local audit_entries, audit_ms = ${LIMITS.audit_entries.value}, ${KEPT_MS}
 ${TIME_LUA}
@@ -51,7 +51,7 @@ export function auditArgs(
   return { stream, args: [by.text, action, subject, isLarge ? '{"truncated":true}' : json] };
 }
 
-/** The parts of the broker that the log is written with. (Not `Broker`: the tokens write entries too.) */
+/** The parts of the broker that writing needs. Not `Broker`, which `Tokens` does not have. */
 interface AuditWriter {
   readonly redis: Redis;
   readonly clock: Clock;
@@ -88,7 +88,7 @@ export interface AuditPage {
   readonly next_cursor: string | null;
 }
 
-/** A stored entry's place: newest first, at the same id the operator's first. */
+/** A stored entry and its position. Newest first; at the same id, the operator's entry is first. */
 interface Row {
   readonly ms: number;
   readonly seq: number;
@@ -96,11 +96,11 @@ interface Row {
   readonly fields: readonly string[];
 }
 
-const isAfter = (a: Omit<Row, "fields">, b: Omit<Row, "fields">): number =>
+const newestFirst = (a: Omit<Row, "fields">, b: Omit<Row, "fields">): number =>
   b.ms - a.ms || b.seq - a.seq || a.stream - b.stream;
 const idOf = ({ ms, seq, stream }: Omit<Row, "fields">): string => `aud_${ms}_${seq}_${stream}`;
 
-/** The parts of the broker that the log is read with. */
+/** The parts of the broker that reading needs. */
 interface AuditReader {
   readonly bulk: Redis;
   readonly clock: Clock;
@@ -112,7 +112,7 @@ export async function readAudit(
   query: AuditQuery,
 ): Promise<AuditPage> {
   requireOperator(principal, "read the audit log");
-  const from = query.cursor === undefined ? null : toPlace(query.cursor);
+  const from = query.cursor === undefined ? null : parseCursor(query.cursor);
   const isFiltered = [query.action, query.subject, query.by].some((filter) => filter !== undefined);
   const count = isFiltered ? SCAN : query.limit;
   const oldest = Math.max(0, Date.now() + broker.clock.offset_ms - KEPT_MS);
@@ -123,8 +123,8 @@ export async function readAudit(
       return found.map(([id, fields]) => toRow(id, stream, fields));
     }),
   );
-  const rows = streams.flat().sort(isAfter);
-  // A stream that has more rows may have them before later rows of the other stream: stop at its last row.
+  const rows = streams.flat().sort(newestFirst);
+  // If a stream has more rows than were read, they may precede later rows of the other stream: stop at its last row.
   const cuts = streams.flatMap((found) =>
     found.length < count ? [] : found.slice(-1).map((last) => rows.indexOf(last)),
   );
@@ -132,7 +132,7 @@ export async function readAudit(
   const entries: AuditEntry[] = [];
   for (const [index, row] of known.entries()) {
     const entry = toEntry(row);
-    if (entry && fits(entry, query)) entries.push(entry);
+    if (entry && matches(entry, query)) entries.push(entry);
     const isLast = index === rows.length - 1;
     if (entries.length === query.limit && !isLast) return { entries, next_cursor: idOf(row) };
   }
@@ -140,11 +140,11 @@ export async function readAudit(
   return { entries, next_cursor: cuts.length === 0 || !last ? null : idOf(last) };
 }
 
-function toPlace(cursor: string): Omit<Row, "fields"> {
+function parseCursor(cursor: string): Omit<Row, "fields"> {
   const match = /^aud_(\d{1,16})_(\d{1,16})_([01])$/.exec(cursor);
   if (match) return { ms: Number(match[1]), seq: Number(match[2]), stream: Number(match[3]) };
-  throw new ErrandError("invalid_request", "This is not a cursor of the audit log.", {
-    details: { issues: [{ path: "cursor", reason: "send back next_cursor as it was given" }] },
+  throw new ErrandError("invalid_request", "The cursor is not valid.", {
+    details: { issues: [{ path: "cursor", reason: "send back next_cursor unchanged" }] },
   });
 }
 
@@ -159,7 +159,7 @@ function toRow(id: string, stream: number, fields: readonly string[]): Row {
   return { ms: Number(ms), seq: Number(seq), stream, fields };
 }
 
-/** Null for an action of a later version. */
+/** Null for an action that only a later version knows. */
 function toEntry(row: Row): AuditEntry | null {
   const value = (name: string): string => row.fields[row.fields.indexOf(name) + 1] ?? "";
   const action = auditActionSchema.safeParse(value("action"));
@@ -174,7 +174,7 @@ function toEntry(row: Row): AuditEntry | null {
   };
 }
 
-const fits = (entry: AuditEntry, { action, subject, by }: AuditQuery): boolean =>
+const matches = (entry: AuditEntry, { action, subject, by }: AuditQuery): boolean =>
   (action === undefined || entry.action === action) &&
   (subject === undefined || entry.subject === subject) &&
   (by === undefined || entry.by === by);

@@ -1,6 +1,6 @@
 /**
- * Keeps memory free for work in progress when Redis' memory is short: new work is refused first, then what makes work in
- * progress larger. Limit: checks once a second, so a flood may exceed a mark for a second; then Redis' own limit applies.
+ * Refuses requests when Redis' memory is short: first new work, then moves that make delegations larger. The rest is for
+ * replies and releases. Limit: checks once a second, so a flood may pass a threshold; Redis' own limit still applies.
  */
 import type { Redis } from "../../redis/connect.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -9,7 +9,7 @@ import type { Principal } from "../access/access.ts";
 
 /** Share of maxmemory above which new work is refused. */
 const FULL = LIMITS.memory_new_work.value / 100;
-/** Share above which nothing may grow; the rest is reserved for replies and releases. */
+/** Share of maxmemory above which no delegation may grow. */
 const CEILING = LIMITS.memory_ceiling.value / 100;
 const EVERY_MS = 1_000;
 
@@ -30,7 +30,7 @@ export class MemoryGuard {
   }
 
   start(): void {
-    // While Redis is away the last known share counts; other commands report the outage.
+    // While Redis does not answer, the last known share counts; other commands report the outage.
     this.#timer = setInterval(() => void this.check().catch(() => {}), EVERY_MS).unref();
   }
 
@@ -46,7 +46,7 @@ export class MemoryGuard {
     this.#share = max > 0 ? number("used_memory") / max : 0;
   }
 
-  /** How many bytes the delegations of this principal may keep in one shard; undefined: no limit. */
+  /** Limit of the bytes that this principal's delegations may keep in one shard; undefined: no limit. */
   mostKept({ kind }: Pick<Principal, "kind">): number | undefined {
     const most = Math.floor(this.#maxBytes * this.#delegatorShare);
     return kind === "operator" || most === 0 || !Number.isFinite(most) ? undefined : most;
@@ -59,7 +59,7 @@ export class MemoryGuard {
   /** Throws `overloaded` while memory is short. */
   requireRoom(): void {
     if (this.#share < FULL) return;
-    throw new ErrandError("overloaded", "The broker's storage is nearly full; work in flight goes first.", {
+    throw new ErrandError("overloaded", "The broker's storage is nearly full; new work is refused.", {
       details: { outcome: "not_executed" },
       retry_after_seconds: 5,
     });

@@ -20,7 +20,7 @@ export function metricsObserver(metrics: Metrics): Observe {
       if (outcome.move === "lease") {
         metrics.timeToLease.observe(Math.max(0, outcome.now - (outcome.ready_at ?? outcome.now)) / 1000);
       }
-      // A finished delegation may still see moves that leave its state: its end is published, a callback is added.
+      // A finished delegation may still get moves that keep its state, such as a new push config.
       const { to }: Move = MOVES[outcome.move];
       const ends = to.length > 0 && isTerminal(outcome.state);
       if (ends) metrics.finished.inc({ state: outcome.state });
@@ -36,7 +36,7 @@ export function metricsObserver(metrics: Metrics): Observe {
   };
 }
 
-/** Depth and age of every queue that holds anything. */
+/** Depth and age of every queue that is not empty. */
 export async function queueDepths(broker: Broker): Promise<QueueDepth[]> {
   const now = Date.now() + broker.clock.offset_ms;
   const depths: QueueDepth[] = [];

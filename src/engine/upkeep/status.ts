@@ -1,4 +1,4 @@
-/** The status of the broker. Limit: asks Redis each time; it is for people, not for scrapes. */
+/** The status of the broker. Limit: reads it from Redis each time, so it is for people, not for scrapes. */
 import { serverStatus } from "../../redis/check.ts";
 import { timeOf } from "../../redis/time.ts";
 import type { Status } from "../../schema/status.ts";

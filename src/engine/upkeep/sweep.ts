@@ -1,5 +1,5 @@
 /**
- * The sweep: makes the moves that are due (lapsed leases, deadlines), trims old events and replaces lost tickets.
+ * The sweep: makes the moves that are due (expired leases, deadlines), trims old events and replaces lost tickets.
  * Limit: the script decides what is due, by Redis' clock. Any number of gateways may sweep at once.
  */
 import type { Result } from "../../lifecycle/writer.ts";
@@ -16,10 +16,9 @@ ${TIME_LUA}
 ${readLua("./take-due.lua", import.meta.url)}`);
 
 const BATCH = 100;
-const LEFT_TO_US_MS = 2_000;
-/**
- * Bounds the shard's stream in bytes, besides the script's bound in events. Live readers need only its last seconds.
- */
+/** How long a gateway has for the due records that it took; then another may take them. */
+const TAKEN_MS = 2_000;
+/** Limits the bytes of the shard's stream, whose events the script limits. Live readers need only the last seconds. */
 const LIVE_BYTES = LIMITS.live_bytes.value;
 
 export class Sweep {
@@ -78,7 +77,7 @@ export class Sweep {
       this.#broker.log.info({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
       await afterMove(this.#broker, id, outcome);
     } else if (outcome.kind === "pending") {
-      this.#broker.log.info({ delegation_id: id }, "follow-up taken over");
+      this.#broker.log.info({ delegation_id: id }, "pending deliveries taken over");
       const { cascade, claimed_until, pending_events } = outcome;
       // Not awaited: a cascade may take long, and other work is due.
       if (cascade !== undefined) void this.#broker.deliverPending(id, { cascade, claimed_until });
@@ -100,8 +99,8 @@ export class Sweep {
   }
 
   /**
-   * A record that is ready needs a ticket that can be popped. A ticket that was popped and never consumed does not
-   * count, nor does a delayed one, which a gateway with a wrong clock left behind.
+   * A record that is ready needs a ticket that can be popped. A ticket that was popped and not consumed does not count.
+   * Nor does a delayed one, which a gateway with a wrong clock may have added.
    */
   async checkTicket(id: string, agent: string, ticket: number): Promise<void> {
     const found = await this.#broker.tickets.find(agent, { delegation_id: id, ticket });
@@ -112,7 +111,7 @@ export class Sweep {
       if (found === "popped") await this.#broker.tickets.discard(agent, { delegation_id: id, ticket });
       return;
     }
-    this.#broker.log.warn({ delegation_id: id, found }, "lost ticket made again");
+    this.#broker.log.warn({ delegation_id: id, found }, "lost ticket replaced");
     await afterMove(this.#broker, id, outcome);
   }
 }
@@ -121,7 +120,7 @@ async function takeDue(broker: Broker, keys: ShardKeys): Promise<string[]> {
   const ids = await takeDueScript.run(
     broker.redis,
     [keys.due, keys.events],
-    [broker.clock.offset_ms, BATCH, LEFT_TO_US_MS, broker.retentionMs, LIVE_BYTES],
+    [broker.clock.offset_ms, BATCH, TAKEN_MS, broker.retentionMs, LIVE_BYTES],
   );
   return Array.isArray(ids) ? ids.map(String) : [];
 }

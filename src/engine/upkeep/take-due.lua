@@ -1,7 +1,7 @@
 -- Takes due delegations for this gateway, and trims the shard's events.
 -- KEYS     due, the shard's events
--- ARGV     clock offset, most ids, how long this gateway has them (ms; then another may take them), how long events are
---          kept, most bytes of events
+-- ARGV     clock offset, limit of ids, how long this gateway has them (ms; then another may take them), how long events
+--          are kept, limit of the events' bytes
 -- Returns  ids, the longest due first
 local time = redis_ms()
 local now = time + ARGV[1]

@@ -1,6 +1,6 @@
 /**
- * The push notification configs of a delegation: its delegator and the operator create, read and delete them. Others who see
- * the delegation get `forbidden`, all others `not_found`.
+ * Creates, reads and deletes the push notification configs of a delegation, for its delegator and the operator. Others
+ * who may see the delegation get `forbidden`, all others `not_found`.
  */
 import { createHash } from "node:crypto";
 import type { StoredDelegation } from "../../../lifecycle/record.ts";
@@ -12,7 +12,7 @@ import type { Broker } from "../../broker.ts";
 import { read } from "../../delegations/read.ts";
 import { refusal } from "../../errors.ts";
 import { queuePushes } from "./deliver.ts";
-import { configs, forget } from "./progress.ts";
+import { configs, deleteConfig } from "./progress.ts";
 
 const PAGE = 50;
 
@@ -25,7 +25,7 @@ async function readOwned(broker: Broker, principal: Principal, id: string): Prom
   });
 }
 
-/** The config as it is stored with that delegation. */
+/** Completes a config for the delegation that it is stored with. */
 export type MakePush = (delegation_id: string) => StoredPush;
 
 /** The id is derived from the URL, so a retried create is idempotent; in 0.3 a delegation has a single config. */
@@ -46,7 +46,7 @@ export const pushParams = (push: StoredPush): { push: string; push_config: strin
   push_config: JSON.stringify(push),
 });
 
-/** Without its credentials, unless the delegator reads it. */
+/** Removes the credentials, unless the delegator reads it. */
 function shown(
   principal: Principal,
   record: StoredDelegation,
@@ -58,8 +58,8 @@ function shown(
 }
 
 /**
- * From now on the receiver gets every event; of a finished delegation, the last one. A config that replaces another continues
- * where that one was.
+ * From now on the receiver gets every event; for a finished delegation, the last one. A config that replaces another
+ * continues where that one was.
  */
 export async function createPush(
   broker: Broker,
@@ -78,7 +78,7 @@ export async function createPush(
     params: { ...pushParams(push), most },
   });
   if (outcome.kind !== "ok") throw refusal(outcome, id);
-  // A finished delegation has no next event that would queue its last one.
+  // A finished delegation has no next event, which would start the delivery.
   if (isTerminal(outcome.state)) await queuePushes(broker, id);
   return shown(principal, record, push);
 }
@@ -124,5 +124,5 @@ export async function deletePush(
   push: string,
 ): Promise<void> {
   await readOwned(broker, principal, id);
-  await forget(broker, id, push);
+  await deleteConfig(broker, id, push);
 }

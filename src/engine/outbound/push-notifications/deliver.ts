@@ -1,6 +1,6 @@
 /**
- * Sends a delegation's events to the receivers of its push notification configs, in order, one job for each config. At least
- * once; the receiver recognizes repeats by `webhook-id`. A receiver that fails for a day is given up.
+ * Sends a delegation's events to the receivers of its push notification configs, in order, one job for each config. At
+ * least once; the receiver recognizes repeats by `webhook-id`. A receiver that fails for a day is given up.
  */
 import { withoutBodies } from "../../../events/bodies.ts";
 import { compareIds, type Entry, toEntry } from "../../../events/entry.ts";
@@ -11,19 +11,19 @@ import { timeOf } from "../../../redis/time.ts";
 import type { StoredPush } from "../../../schema/push.ts";
 import type { Broker } from "../../broker.ts";
 import { httpCall, type OutboundCall } from "../http-call.ts";
-import { note, rouse, type Step, step } from "./progress.ts";
+import { advance, ensureJobs, type NextEvent, saveState } from "./progress.ts";
 
 /** How long one job may run before others get their turn. Together with one more call it stays within a ticket's lock. */
 const TURN_MS = 10_000;
 
 /** Queues a job for each config that has undelivered events and no job yet. */
 export async function queuePushes(broker: Broker, delegation_id: string): Promise<void> {
-  for (const { push, job } of await rouse(broker, delegation_id)) {
+  for (const { push, job } of await ensureJobs(broker, delegation_id)) {
     await broker.outbound.add({ delegation_id, ticket: job, push });
   }
 }
 
-/** One turn of a job. Returns null when no event is left, or after how many ms to continue. */
+/** One turn of a job. Returns null when no event is left, or the delay before the next turn, ms. */
 export async function deliverPush(
   broker: Broker,
   { delegation_id, ticket: job }: TicketData,
@@ -34,7 +34,7 @@ export async function deliverPush(
   const isOver = () => stopping.aborted || performance.now() > endsAt;
   let accepted: string | null = null;
   for (;;) {
-    const next = await step(broker, delegation_id, push, job, accepted);
+    const next = await advance(broker, delegation_id, push, job, accepted);
     if (!next) return null;
     if (accepted !== null && isOver()) return 1;
     const { entry, since } = next;
@@ -43,7 +43,7 @@ export async function deliverPush(
     else {
       const { part, failing, wait } = again;
       const isFirst = failing !== undefined && since === null;
-      await note(broker, delegation_id, push, job, {
+      await saveState(broker, delegation_id, push, job, {
         ...(part > next.part && { part }),
         ...(isFirst && { since: failing }),
         ...(wait === null && { job: "over" }),
@@ -58,12 +58,12 @@ interface Again {
   readonly part: number;
   /** Since when its calls fail, ms; absent: none failed. */
   readonly failing?: number;
-  /** After how many ms to continue; null: it is given up. */
+  /** The delay before the next turn, ms; null: the delivery is given up. */
   readonly wait: number | null;
 }
 
-/** Makes the calls of one event, from the first that was not accepted; null when all are. */
-async function deliverEvent(broker: Broker, next: Step, isOver: () => boolean): Promise<Again | null> {
+/** Makes the calls of one event, from the first that was not accepted; returns null when all are accepted. */
+async function deliverEvent(broker: Broker, next: NextEvent, isOver: () => boolean): Promise<Again | null> {
   const { config, entry } = next;
   const { delegation_id, delegator, seq } = entry;
   const since = next.since ?? (await timeOf(broker.redis)) + broker.clock.offset_ms;

@@ -1,13 +1,13 @@
 /**
  * The delivery state of each push config of a delegation, in Redis. Fields, each followed by the config's id:
  * - `at:` the stream id of the last event that its receiver accepted;
- * - `job:` the number of its job; absent: no event is undelivered; `over`: given up;
- * - `since:` since when its calls fail, ms;
+ * - `job:` the number of its job; absent: all events are delivered; `over`: given up;
+ * - `since:` when its calls began to fail, ms;
  * - `part:` how many updates of the next event its receiver accepted.
  * lifecycle/lua/push.lua creates the config and these fields.
  *
- * Events are delivered in order because a config has one job at a time. The step that finds no undelivered event also
- * removes the job, so the next event creates a new one. A job with an old number does nothing.
+ * Events are delivered in order because a config has one job at a time. A job that finds no undelivered event is removed
+ * in the same script, so the next event creates a new one. A job with an old number does nothing.
  */
 import { z } from "zod";
 import { type Entry, toEntry } from "../../../events/entry.ts";
@@ -16,7 +16,7 @@ import { type StoredPush, storedPushSchema } from "../../../schema/push.ts";
 import type { Broker } from "../../broker.ts";
 
 /** KEYS: pushes, pushed, events · Returns each config with undelivered events, and its job. */
-const rouseScript = new Script(`#!lua flags=allow-oom
+const ensureJobsScript = new Script(`#!lua flags=allow-oom
 local jobs = {}
 for _, id in ipairs(redis.call('HKEYS', KEYS[1])) do
   local job = redis.call('HGET', KEYS[2], 'job:' .. id)
@@ -38,7 +38,7 @@ return jobs`);
  * KEYS: pushes, pushed, events · ARGV: id, job, the event that was just accepted or '' · Returns config, since, part,
  * event id, event.
  */
-const stepScript = new Script(`#!lua flags=allow-oom
+const advanceScript = new Script(`#!lua flags=allow-oom
 local id, job = ARGV[1], ARGV[2]
 if redis.call('HGET', KEYS[2], 'job:' .. id) ~= job then return {} end
 if ARGV[3] ~= '' then
@@ -56,13 +56,13 @@ local noted = redis.call('HMGET', KEYS[2], 'since:' .. id, 'part:' .. id)
 return { config, noted[1] or '', noted[2] or '0', entry[1], entry[2][2] }`);
 
 /** KEYS: pushed · ARGV: id, job, then the names and values to store. */
-const noteScript = new Script(`#!lua flags=allow-oom
+const saveStateScript = new Script(`#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'job:' .. ARGV[1]) ~= ARGV[2] then return 0 end
 for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i] .. ':' .. ARGV[1], ARGV[i + 1]) end
 return 1`);
 
 /** KEYS: pushes, pushed · ARGV: id. */
-const forgetScript = new Script(`#!lua flags=allow-oom
+const deleteScript = new Script(`#!lua flags=allow-oom
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('HDEL', KEYS[2], 'at:' .. ARGV[1], 'job:' .. ARGV[1], 'since:' .. ARGV[1], 'part:' .. ARGV[1])
 return 1`);
@@ -74,37 +74,37 @@ function keysOf(broker: Broker, id: string): { pushes: string; pushed: string; e
 }
 
 /** The configs with undelivered events, each with the number of its job. Repeated calls return the same jobs. */
-export async function rouse(broker: Broker, id: string): Promise<{ push: string; job: number }[]> {
+export async function ensureJobs(broker: Broker, id: string): Promise<{ push: string; job: number }[]> {
   const { pushes, pushed, events } = keysOf(broker, id);
-  const found = z.array(z.string()).parse(await rouseScript.run(broker.redis, [pushes, pushed, events], []));
+  const found = z.array(z.string()).parse(await ensureJobsScript.run(broker.redis, [pushes, pushed, events], []));
   return found.flatMap((push, at) => (at % 2 === 0 ? [{ push, job: Number(found[at + 1]) }] : []));
 }
 
-export interface Step {
+export interface NextEvent {
   readonly config: StoredPush;
-  /** Since when its calls fail, ms; null: they succeed. */
+  /** When its calls began to fail, ms; null: they succeed. */
   readonly since: number | null;
   /** How many updates of the event were accepted. */
   readonly part: number;
   readonly entry: Entry;
 }
 
-const stepSchema = z.union([
+const nextEventSchema = z.union([
   z.tuple([]),
   z.tuple([z.string(), z.string(), z.string(), z.string(), z.string()]),
 ]);
 
-/** Stores which event was accepted, and returns the next; null when the job is done. */
-export async function step(
+/** Stores that `accepted` was delivered, and returns the next event; null when the job is done. */
+export async function advance(
   broker: Broker,
   id: string,
   push: string,
   job: number,
-  taken: string | null,
-): Promise<Step | null> {
+  accepted: string | null,
+): Promise<NextEvent | null> {
   const { pushes, pushed, events } = keysOf(broker, id);
-  const answer = await stepScript.run(broker.redis, [pushes, pushed, events], [push, job, taken ?? ""]);
-  const [config, since = "", part = "0", event_id = "", text = ""] = stepSchema.parse(answer);
+  const answer = await advanceScript.run(broker.redis, [pushes, pushed, events], [push, job, accepted ?? ""]);
+  const [config, since = "", part = "0", event_id = "", text = ""] = nextEventSchema.parse(answer);
   if (config === undefined) return null;
   return {
     config: storedPushSchema.parse(JSON.parse(config)),
@@ -114,28 +114,28 @@ export async function step(
   };
 }
 
-export interface Noted {
+export interface DeliveryState {
   readonly since?: number | undefined;
   readonly part?: number | undefined;
-  /** It is given up and gets no more calls. */
+  /** The delivery is given up. */
   readonly job?: "over" | undefined;
 }
 
 /** Stores the state of the delivery of the job's current event. */
-export async function note(
+export async function saveState(
   broker: Broker,
   id: string,
   push: string,
   job: number,
-  noted: Noted,
+  state: DeliveryState,
 ): Promise<void> {
-  const pairs = Object.entries(noted).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
-  await noteScript.run(broker.redis, [keysOf(broker, id).pushed], [push, job, ...pairs]);
+  const pairs = Object.entries(state).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
+  await saveStateScript.run(broker.redis, [keysOf(broker, id).pushed], [push, job, ...pairs]);
 }
 
-export async function forget(broker: Broker, id: string, push: string): Promise<void> {
+export async function deleteConfig(broker: Broker, id: string, push: string): Promise<void> {
   const { pushes, pushed } = keysOf(broker, id);
-  await forgetScript.run(broker.redis, [pushes, pushed], [push]);
+  await deleteScript.run(broker.redis, [pushes, pushed], [push]);
 }
 
 /** All configs of a delegation, ordered by id. */

@@ -1,4 +1,4 @@
-/** What a renderer of push notifications gets and returns. The renderer itself is in `doors/a2a`, which knows A2A. */
+/** The types of the renderer of push notifications, which is in `doors/a2a`. */
 import type { Entry } from "../../../events/entry.ts";
 import type { StoredDelegation } from "../../../lifecycle/record.ts";
 import type { PushVersion } from "../../../schema/push.ts";
@@ -9,11 +9,11 @@ export interface RenderedPush {
   readonly bodies: readonly string[];
 }
 
-/** What an event alone does not contain; read on demand. */
+/** Data that a renderer may need besides the event; read on demand. */
 export interface PushContext {
   /** The delegation as it is now, later than the event; null when it is deleted. */
   readonly record: () => Promise<StoredDelegation | null>;
-  /** Its events before this one, the first one first, without the bodies of artifacts. */
+  /** The delegation's earlier events, oldest first, without the bodies of artifacts. */
   readonly before: () => AsyncIterable<Entry>;
 }
 
