@@ -1,17 +1,14 @@
 /**
- * Puts the bodies of artifacts into the events that refer to them by place and number, since an artifact is stored
- * once. A body that was replaced or dropped is shown as `{artifactId, superseded: true}`. Limit: readers share a body,
- * so it stays in memory as long as one of them keeps the event.
+ * Puts the bodies of artifacts, which are stored once, into the events that refer to them by place and number. A body
+ * that was replaced or dropped is shown as `{artifactId, superseded: true}`. Limit: readers share a body, so it stays in
+ * memory as long as one of them keeps the event.
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Entry } from "./entry.ts";
 
-/**
- * The event's member that shows the artifacts; then each artifact's id, its place in the record's hash, and the chunk's
- * number.
- */
+/** The event's member that shows the artifacts; then for each chunk: artifact id, place and number. */
 const refsSchema = z.tuple(
   [z.enum(["artifact", "artifacts"])],
   z.tuple([z.string(), z.int().min(1), z.int().min(1)]),
@@ -34,10 +31,10 @@ function fill(entry: Entry, bodyOf: (field: string) => string | null | undefined
   return { ...entry, refs: "", more: entry.more === "" ? member : `${member},${entry.more}` };
 }
 
-/** The event with all bodies as superseded, for a reader that needs only the artifacts' ids. */
+/** Shows all bodies as superseded, for a reader that needs only the artifacts' ids. */
 export const withoutBodies = (entry: Entry): Entry => (entry.refs === "" ? entry : fill(entry, () => null));
 
-interface Asked {
+interface PendingLoad {
   readonly entry: Entry;
   readonly resolve: (entry: Entry) => void;
   readonly reject: (error: unknown) => void;
@@ -48,7 +45,7 @@ export class Bodies {
   readonly #shards: Shards;
   /** The loads in progress, by event: the feed passes one object to all subscribers, and the first load serves all. */
   readonly #loaded = new WeakMap<Entry, Promise<Entry>>();
-  #asked: Asked[] = [];
+  #pending: PendingLoad[] = [];
 
   /** `redis` is the connection for bulk reads. */
   constructor(redis: Redis, shards: Shards) {
@@ -62,8 +59,8 @@ export class Bodies {
     const known = this.#loaded.get(entry);
     if (known) return known;
     const loaded = new Promise<Entry>((resolve, reject) => {
-      if (this.#asked.length === 0) queueMicrotask(() => void this.#read());
-      this.#asked.push({ entry, resolve, reject });
+      if (this.#pending.length === 0) queueMicrotask(() => void this.#read());
+      this.#pending.push({ entry, resolve, reject });
     });
     // If the subscriber has left, nothing else handles a rejection.
     loaded.catch(() => {});
@@ -72,10 +69,10 @@ export class Bodies {
   }
 
   async #read(): Promise<void> {
-    const asked = this.#asked;
-    this.#asked = [];
-    const byDelegation = new Map<string, Asked[]>();
-    for (const one of asked) {
+    const pending = this.#pending;
+    this.#pending = [];
+    const byDelegation = new Map<string, PendingLoad[]>();
+    for (const one of pending) {
       const { delegation_id: id } = one.entry;
       const some = byDelegation.get(id);
       if (some) some.push(one);
@@ -93,8 +90,8 @@ export class Bodies {
     );
   }
 
-  async #bodies(id: string, asked: readonly Asked[]): Promise<Map<string, string | null>> {
-    const fields = [...new Set(asked.flatMap(({ entry }) => refsOf(entry).chunks.map(fieldOf)))];
+  async #bodies(id: string, loads: readonly PendingLoad[]): Promise<Map<string, string | null>> {
+    const fields = [...new Set(loads.flatMap(({ entry }) => refsOf(entry).chunks.map(fieldOf)))];
     const keys = this.#shards.ofId(id);
     const found = keys && fields.length > 0 ? await this.#redis.hmget(keys.artifacts(id), ...fields) : [];
     return new Map(fields.map((field, at) => [field, found[at] ?? null]));

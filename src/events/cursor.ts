@@ -16,8 +16,8 @@ export function parseCursor(cursor: string, shards: number): Positions {
   if (cursor === "0") return Array.from({ length: shards }, () => START);
   const positions = cursor.split(".");
   if (positions.length !== shards || !positions.every((position) => ID.test(position))) {
-    throw new ErrandError("invalid_request", "This is not a cursor of this stream.", {
-      details: { issues: [{ path: "after", reason: "send back a cursor as it was given, or 0" }] },
+    throw new ErrandError("invalid_request", "The cursor is not valid for this stream.", {
+      details: { issues: [{ path: "after", reason: "send back a cursor of this stream unchanged, or 0" }] },
     });
   }
   return positions;

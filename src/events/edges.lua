@@ -1,6 +1,6 @@
--- Where a stream begins and ends, and whether entries after a position are gone.
+-- Reads the begin and the end of a stream, and whether entries after a position are gone.
 -- KEYS     the stream
--- ARGV     position; how long entries count, ms or ''; 1 when the whole stream expires after that time
+-- ARGV     position; how long entries are shown, ms or ''; 1 when the whole stream expires after that time
 -- Returns  {oldest entry's id or '', newest id ever, id before which entries are too old, 1 when entries are missed}
 local key, position, kept = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]

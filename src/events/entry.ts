@@ -38,7 +38,7 @@ export function toEntry(shard: number, id: string, [, text = ""]: readonly strin
   };
 }
 
-/** About the event's size: the characters of its members, and the bytes of the bodies that it refers to. */
+/** The approximate size of an event: the characters of its members, and the bytes of the bodies that it refers to. */
 export const sizeOf = ({ more, refs }: Pick<Entry, "more" | "refs">): number =>
   more.length + (refs === "" ? 0 : Number.parseInt(refs, 10));
 

@@ -21,7 +21,7 @@ export interface Sink {
   readonly gap: () => void;
 }
 
-/** Short, so that a connection that died without a word is noticed soon. */
+/** Short, so that a dead connection is noticed soon. */
 const BLOCK_MS = 1_000;
 /** The most entries of one read; fewer while they are large. */
 const BATCH = 500;
@@ -43,17 +43,17 @@ export class Feed {
   readonly #log: Log;
   readonly #sinks = new Map<string, Set<Sink>>();
   #positions: string[] = [];
-  /** Delegation → the newest of its events that was delivered lately; when there are many, the older half goes. */
+  /** Delegation id → its newest delivered event, in two generations; a full newer one replaces the older one. */
   #newest = new Map<string, string>();
   #newestBefore = new Map<string, string>();
-  /** By shard: where the feed stood when the newer half was begun. */
-  #begun: string[] = [];
-  /** By shard: events up to here may have been of delegations that are not among those any more. */
-  #forgotten: string[] = [];
+  /** By shard, the feed's position when `#newest` was begun. */
+  #newestSince: string[] = [];
+  /** By shard, the feed's position when `#newestBefore` was begun: later events are all remembered. */
+  #rememberedSince: string[] = [];
   #batch = BATCH;
-  #giveUp: () => void = () => {};
+  #stopWaiting: () => void = () => {};
   #running = false;
-  #wasCut = false;
+  #hasLostConnection = false;
   #done: Promise<void> = Promise.resolve();
 
   /** `redis` is the feed's own connection: its reads block. */
@@ -62,14 +62,14 @@ export class Feed {
     this.#shards = shards;
     this.#log = log;
     redis.on("close", () => {
-      this.#wasCut = true;
+      this.#hasLostConnection = true;
     });
   }
 
   async start(): Promise<void> {
     const found = await Promise.all(this.#shards.all.map((keys) => edges(this.#redis, keys.events)));
     this.#positions = found.map(({ last }) => last);
-    this.#begin();
+    this.#forget();
     this.#running = true;
     this.#done = this.#run();
   }
@@ -80,7 +80,7 @@ export class Feed {
    */
   mayHaveDelivered(shard: number, delegation_id: string, after: string): boolean {
     const found = this.#newest.get(delegation_id) ?? this.#newestBefore.get(delegation_id);
-    const newest = found ?? this.#forgotten[shard] ?? "0-0";
+    const newest = found ?? this.#rememberedSince[shard] ?? "0-0";
     return compareIds(newest, after) > 0;
   }
 
@@ -92,8 +92,8 @@ export class Feed {
   async stop(): Promise<void> {
     this.#running = false;
     this.#redis.disconnect();
-    // A read that waits for a connection to be sent again is not settled by this.
-    this.#giveUp();
+    // `disconnect` does not settle a read that waits to be sent again.
+    this.#stopWaiting();
     await this.#done;
   }
 
@@ -123,7 +123,7 @@ export class Feed {
         const answer = await this.#orStopped(read);
         if (!this.#running) return;
         const full = (answer ?? []).some(([, entries]) => entries.length === this.#batch);
-        if (this.#wasCut || full) await this.#closeGap();
+        if (this.#hasLostConnection || full) await this.#closeGap();
         let count = 0;
         let chars = 0;
         for (const [stream, entries] of answer ?? []) {
@@ -148,26 +148,26 @@ export class Feed {
     }
   }
 
-  /** The read, or null once the feed stops. (A race against one lasting promise would keep every answer.) */
+  /** The read's answer, or null once the feed stops. (`Promise.race` with one lasting promise would keep every answer.) */
   #orStopped<T>(read: Promise<T>): Promise<T | null> {
     return new Promise((resolve, reject) => {
-      this.#giveUp = () => resolve(null);
+      this.#stopWaiting = () => resolve(null);
       read.then(resolve, reject);
     });
   }
 
   /**
    * Runs after a lost connection, or when one read could not return everything. When the stream was trimmed past our
-   * position, or went back in time with a restored Redis, subscribers have a gap and resume by their cursors.
+   * position, or an older Redis was restored, subscribers have a gap and resume by their cursors.
    */
   async #closeGap(): Promise<void> {
-    this.#wasCut = false;
+    this.#hasLostConnection = false;
     for (const [shard, keys] of this.#shards.all.entries()) {
       const position = this.#positions[shard] ?? "0-0";
       const { missed, last } = await edges(this.#redis, keys.events, position);
       if (!missed && compareIds(last, position) >= 0) continue;
       this.#positions[shard] = last;
-      this.#begin();
+      this.#forget();
       for (const sinks of this.#sinks.values()) for (const sink of sinks) sink.gap();
     }
   }
@@ -188,16 +188,16 @@ export class Feed {
     if (this.#newest.size < REMEMBERED) return;
     this.#newestBefore = this.#newest;
     this.#newest = new Map();
-    this.#forgotten = this.#begun;
-    this.#begun = [...this.#positions];
+    this.#rememberedSince = this.#newestSince;
+    this.#newestSince = [...this.#positions];
   }
 
   /** Forgets earlier events. */
-  #begin(): void {
+  #forget(): void {
     this.#newest = new Map();
     this.#newestBefore = new Map();
-    this.#forgotten = [...this.#positions];
-    this.#begun = [...this.#positions];
+    this.#rememberedSince = [...this.#positions];
+    this.#newestSince = [...this.#positions];
   }
 
   #push(key: string, entry: Entry): void {

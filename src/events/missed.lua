@@ -1,8 +1,9 @@
 -- is_missed(key, position, oldest): whether entries after the position were trimmed.
--- They were if the position is not the start, no entry up to it is kept, later entries were added, and the stream lost
--- entries. Erased events do not count as lost: `:erased` has their number for each stream. `:whole` has the oldest entry
--- at the last erasure, and how many were trimmed by then: until more are trimmed, a position from that entry on has missed
--- none. For a position older than the retention time every loss counts, because erased events could hide trimmed ones.
+-- They were if the position is not the start, no entry up to it is left, later entries were added, and the stream lost
+-- entries. Erased events do not count as lost: the hash `:erased` has their number for each stream. Its field `:whole` has
+-- the oldest entry at the last erasure, and how many were trimmed by then: until more are trimmed, a position at or after
+-- that entry has missed none. For a position older than the retention time every loss counts, because erased events could
+-- hide trimmed ones.
 local function info(key)
   local found = {}
   if redis.call('EXISTS', key) == 0 then return found end

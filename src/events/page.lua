@@ -1,4 +1,4 @@
--- The next entries after a position.
+-- Reads the next entries after a position.
 -- KEYS     the stream
 -- ARGV     position, oldest id to return, limit in entries, limit in bytes
 -- Returns  {'end' | 'more' | 'gap', entries}

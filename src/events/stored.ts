@@ -1,5 +1,5 @@
 /**
- * Reads stored streams: where they begin and end, and pages bounded by bytes, each checked and read in one step.
+ * Reads stored streams: their edges, and pages bounded by bytes, each checked for gaps and read in one step.
  * Limit: an entry that is larger than a page is a page of its own.
  */
 import { z } from "zod";
@@ -29,13 +29,13 @@ export interface Edges {
   readonly first: string | null;
   /** The newest id that it ever had, `0-0` before the first. */
   readonly last: string;
-  /** What is before this id is too old to be read. */
+  /** Entries before this id are too old to be shown. */
   readonly oldest: string;
   /** Entries after the position are gone, or too old. */
   readonly missed: boolean;
 }
 
-/** Of a stream whose entries count for `keptMs`, and which `expires` as a whole so long after the last. */
+/** Entries are shown for `keptMs`; with `expires`, the whole stream expires that long after its last entry. */
 export async function edges(
   redis: Redis,
   stream: string,

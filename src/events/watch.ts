@@ -18,7 +18,7 @@ export type Watched =
   /** All stored events were returned; the next ones are live. */
   | { readonly caught_up: true; readonly positions: Positions };
 
-/** How many events are buffered for a slow reader. */
+/** Events that are buffered for a slow reader. */
 const MAX_BUFFERED = LIMITS.buffered_events.value;
 const MAX_BUFFERED_CHARS = 4 * 1024 * 1024;
 
@@ -55,7 +55,7 @@ export async function currentPositions(redis: Redis, shards: Shards): Promise<Po
   return Promise.all(shards.all.map(async (keys) => (await edges(redis, keys.events)).last));
 }
 
-class Buffer {
+class EventBuffer {
   readonly #load: (entry: Entry) => Entry | Promise<Entry>;
   readonly #entries: { readonly size: number; readonly loaded: Entry | Promise<Entry> }[] = [];
   #chars = 0;
@@ -114,7 +114,7 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
   const indexes = shardsOf(shards, source);
   const positions = [...options.after];
   const load = (entry: Entry) => (wants(entry) ? bodies.load(entry) : entry);
-  const buffer = new Buffer(load);
+  const buffer = new EventBuffer(load);
   const end = () => buffer.end();
   const unsubscribe = feed.subscribe(source, { push: (entry) => buffer.push(entry), gap: end });
   signal.addEventListener("abort", end, { once: true });

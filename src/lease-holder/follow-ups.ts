@@ -1,6 +1,6 @@
 /**
- * The follow-ups of one lease: every listener and reader gets all of them, from the delegation's first. A follow-up that none
- * of them got is not acknowledged, and comes again with the next lease.
+ * The follow-ups of one lease: every listener and reader gets all of them, from the delegation's first. A follow-up that
+ * was delivered to none of them is not acknowledged, and is sent again with the next lease.
  */
 import { isFollowUp, type Message } from "../schema/a2a.ts";
 
@@ -14,7 +14,7 @@ export class FollowUps {
   #waiting: (() => void)[] = [];
   #delivered = 0;
   #ended = false;
-  /** Called when a new one was delivered. */
+  /** Called when a new follow-up was delivered. */
   readonly #onDelivered: () => void;
   /** Called with what a listener threw. */
   readonly #onError: (error: unknown) => void;
@@ -25,7 +25,7 @@ export class FollowUps {
     this.arrived(history.filter(isFollowUp));
   }
 
-  /** The messageId of the newest that was delivered; it covers all before it. */
+  /** The messageId of the newest delivered follow-up; it acknowledges all before it. */
   get seen(): string | undefined {
     return this.#all[this.#delivered - 1]?.messageId;
   }
@@ -60,7 +60,7 @@ export class FollowUps {
     }
   }
 
-  /** Delivers no more. */
+  /** Stops all deliveries. */
   end(): void {
     this.#ended = true;
     this.#listeners.clear();

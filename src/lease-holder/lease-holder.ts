@@ -1,6 +1,6 @@
 /**
- * Holds one lease for the library's agents and for push agents: sends heartbeats at a third of the lease, sends progress and
- * checkpoints, delivers follow-ups, and aborts a signal when the lease is lost. It neither asks nor replies; its owner does.
+ * Holds one lease for the library's agents and for push agents: sends heartbeats at a third of the lease, progress and
+ * checkpoints, delivers follow-ups, and aborts a signal when the lease is lost. Its owner sends questions and replies.
  */
 import type { Message } from "../schema/a2a.ts";
 import type { Progress } from "../schema/delegation.ts";
@@ -25,13 +25,13 @@ export interface LeaseTransport {
 
 export type Verdict =
   | { readonly kind: "lost"; readonly reason: LostReason }
-  /** This request is refused, and would be again. The lease may be fine. */
+  /** The request is refused and would be refused again; the lease may still be live. */
   | { readonly kind: "refused" }
   | { readonly kind: "retry"; readonly retryAfterMs?: number | undefined };
 
 export interface InsistOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Until when a call is repeated, by `performance.now()`. Never longer than the lease is trusted. */
+  /** The call is repeated until then, by `performance.now()`, and never longer than the lease is trusted. */
   readonly until?: (() => number) | undefined;
 }
 
@@ -40,7 +40,7 @@ const FIRST_HOLD_AFTER_MS = 50;
 /** The pause after a held heartbeat that is answered early, as by a gateway that shuts down. */
 const EARLY_PAUSE_MS = 1000;
 const LONGEST_HOLD_SECONDS = 25;
-/** A connection counts as dead when an answer is this late. */
+/** A connection counts as dead when a response is this late. */
 const ANSWER_MS = 5000;
 const DEFAULT_LEASE_MS = 60_000;
 
@@ -55,7 +55,7 @@ export class LeaseHolder {
   readonly #handler = new AbortController();
   readonly #heartbeats = new AbortController();
   readonly #progress: ProgressThrottle;
-  /** Until then no other worker can have the lease: by the local clock, from when the heartbeat was sent. */
+  /** Until then, by the local clock, no other worker can have the lease; counted from when a heartbeat was sent. */
   #trustedUntil: number;
   #lost: LostReason | null = null;
   /** The handler is done: its signal no longer matters. */
@@ -65,7 +65,7 @@ export class LeaseHolder {
   #inFlight = 0;
   #interruptId: string | undefined;
   #listenerFailure: { readonly error: unknown } | undefined;
-  /** The newest follow-up that the broker knows to be delivered. */
+  /** The newest follow-up whose delivery the broker knows. */
   #acknowledged: string | undefined;
   #endRest: (() => void) | undefined;
 
@@ -82,7 +82,7 @@ export class LeaseHolder {
       this.#heartbeat({ progress }, ANSWER_MS).catch((error: unknown) => void this.judge(error)),
     );
     const { lease: granted } = lease.delegation;
-    // The difference of two instants of the broker, so that its clock and ours need not agree.
+    // The difference of two times of the broker, because its clock and ours may differ.
     this.#leaseMs = granted
       ? Date.parse(granted.expires_at) - Date.parse(granted.granted_at)
       : DEFAULT_LEASE_MS;
@@ -108,7 +108,7 @@ export class LeaseHolder {
     return this.#listenerFailure;
   }
 
-  /** Sends the first heartbeat. True: the lease is ours, and no other worker can start the same work. */
+  /** Sends the first heartbeat. True if the lease is ours, so no other worker can start the same work. */
   async confirm(withinMs: number): Promise<boolean> {
     const endsAt = Math.min(this.#trustedUntil, performance.now() + withinMs);
     await this.#repeatHeartbeat(endsAt, 0, "released");
@@ -128,7 +128,7 @@ export class LeaseHolder {
     }
   }
 
-  /** Never waits and never fails: at most two updates a second are sent; of those in between, the latest. */
+  /** Does not wait and does not fail. Sends at most two updates a second; of those in between, only the latest. */
   progress(progress: Progress): void {
     this.#progress.push(progress);
   }
@@ -156,7 +156,7 @@ export class LeaseHolder {
     }
   }
 
-  /** The question is raised: the lease is over. */
+  /** Ends the lease after the question was asked. */
   park(interruptId: string): void {
     this.#interruptId = interruptId;
     this.#lose("interrupted");
@@ -196,7 +196,7 @@ export class LeaseHolder {
     return verdict;
   }
 
-  /** Sends one heartbeat, again and again until it arrives or the lease is lost. */
+  /** Sends one heartbeat; repeats it until it arrives or the lease is lost. */
   async #repeatHeartbeat(endsAt: number, holdSeconds: number, tooLate: LostReason): Promise<void> {
     const request = holdSeconds > 0 ? { wait_seconds: Math.round(holdSeconds * 1000) / 1000 } : {};
     for (let failures = 0; this.#lost === null && !this.#closed; failures += 1) {
@@ -228,12 +228,12 @@ export class LeaseHolder {
     }
   }
 
-  /** A follow-up was delivered: the broker must know at once, or it repeats it and holds no heartbeat. */
+  /** True if a follow-up was delivered that the broker does not know of; until it does, it holds no heartbeat. */
   #hasNewlyDelivered(): boolean {
     return this.followUps.seen !== this.#acknowledged;
   }
 
-  /** Soon enough for the lease, however long the outage. */
+  /** The delay before the next try, ms; short enough for the lease even in a long outage. */
   #retryMs(verdict: Verdict, failures: number): number {
     const retryAfterMs = verdict.kind === "retry" ? verdict.retryAfterMs : undefined;
     return Math.min(backoffMs(failures, retryAfterMs, this.#transport.longestRetryMs), this.#leaseMs / 6);

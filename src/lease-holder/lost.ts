@@ -1,7 +1,7 @@
-/** Why a lease is over, and the errors that tell a handler so. */
+/** The reasons why a lease is lost, and the errors that report it to a handler. */
 import { LEASE_LOST_REASONS, type LeaseLostReason } from "../schema/lease.ts";
 
-/** The broker's reason; or `unknown`: it knows no such lease; or `refused`: it refuses the token. */
+/** The broker's reason; `unknown`: the broker does not know the lease; `refused`: it refuses the token. */
 export type LostReason = LeaseLostReason | "unknown" | "refused";
 
 export function toLostReason(value: unknown): LostReason {

@@ -1,4 +1,4 @@
-/** Sends at most two progress updates a second, one at a time; of those in between, the latest. */
+/** Sends at most two progress updates a second, one at a time; of those in between, only the latest. */
 import type { Progress } from "../schema/delegation.ts";
 
 const EVERY_MS = 500;

@@ -6,12 +6,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ParkedPolls } from "./parked-polls.ts";
 import type { Popped, TicketData, Tickets } from "./tickets.ts";
 
-/** Not a valid agent name, so it never names the queue of an agent. */
+/** Not a valid name of an agent, so no agent has this queue. */
 export const OUTBOUND_QUEUE = "~hooks";
 
 const AT_ONCE = 20;
 const PAUSE_MS = 1_000;
-const LOOK_EVERY_MS = 30_000;
+const RECOVER_EVERY_MS = 30_000;
 /** Older calls are taken over; longer than any call takes. */
 const LOST_MS = 60_000;
 const ORDER = { priority: 5, returned: false, delay_ms: 0 };
@@ -20,7 +20,7 @@ export interface OutboundQueueOptions {
   readonly tickets: Tickets;
   /** Makes one call. Resolves to null when the call is finished, or to the delay before the next try, ms. */
   readonly deliver: (ticket: TicketData, stopping: AbortSignal) => Promise<number | null>;
-  /** Tells the gateways that a call is queued. */
+  /** Notifies the other gateways that a call is queued. */
   readonly wake: () => void;
   readonly onError: (error: unknown) => void;
 }
@@ -41,7 +41,7 @@ export class OutboundQueue {
     void this.#work();
     this.#timer = setInterval(() => {
       this.recover(LOST_MS).catch(this.#options.onError);
-    }, LOOK_EVERY_MS).unref();
+    }, RECOVER_EVERY_MS).unref();
   }
 
   /** Waits for running calls, up to `graceMs`; another gateway takes over the rest. */
@@ -108,7 +108,7 @@ export class OutboundQueue {
       const again = await deliver(popped, this.#stopping.signal);
       if (again === null) return await tickets.consume(popped);
       await tickets.putBack(popped, again);
-      // Fetches, which sets a timer for when the call is due.
+      // The fetch that this starts sets a timer for when the call is due.
       this.wake();
     } catch (error) {
       onError(error);

@@ -1,4 +1,4 @@
-/** One parked poll: waits for something to be found, for its time to be up, or for its caller to leave. */
+/** One parked poll: it ends when a fetch finds something, when its time is up, or when its caller leaves. */
 
 /** The result of one fetch from the queue. */
 export interface Fetched<T> {
@@ -23,11 +23,9 @@ export interface AbortListener {
 /** One poll. `Taken` is the result of taking a ticket, by this poll or in its name. */
 export interface Poll<T, Terms = never, Taken = never> {
   readonly signal: PollSignal;
-  /** Takes from the queue; `first` is the result of the first attempt, if somebody else made it already. */
+  /** Takes from the queue; `first` is the result of the first attempt, if a match made it in the poll's name. */
   fetch(first?: Taken): Promise<Fetched<T>>;
-  /**
-   * For `match`: on which terms a ticket is taken in this poll's name. A poll without terms only fetches for itself.
-   */
+  /** The terms on which a match takes a ticket in this poll's name. A poll without terms is not matched. */
   readonly terms?: Terms;
   /** Absent: only the signal ends the poll. */
   readonly wait_ms?: number;
@@ -35,7 +33,7 @@ export interface Poll<T, Terms = never, Taken = never> {
   readonly afterWake?: boolean;
 }
 
-/** A parked poll, whatever its fetches find. */
+/** A parked poll without the type of what its fetches find. */
 export type Parked<Terms, Taken> = Pick<
   ParkedPoll<unknown, Terms, Taken, unknown>,
   "terms" | "left" | "fetch" | "end" | "fail"
@@ -44,7 +42,7 @@ export type Parked<Terms, Taken> = Pick<
 /** Called when the poll's caller stops waiting; `agent` is what the poll was made with. */
 export type Leave<Terms, Taken, Agent> = (agent: Agent, poll: Parked<Terms, Taken>) => void;
 
-/** One parked poll. (A class: there may be thousands, and closures or a copy of the terms would take more memory.) */
+/** A class, because there may be thousands, and closures or a copy of the terms would take more memory. */
 export class ParkedPoll<T, Terms, Taken, Agent> implements AbortListener {
   readonly #poll: Poll<T, Terms, Taken>;
   readonly #agent: Agent;
@@ -106,5 +104,5 @@ export class ParkedPoll<T, Terms, Taken, Agent> implements AbortListener {
   }
 }
 
-/** One function for all timers. */
+/** One function for all timers, to save a closure for each. */
 const timeUp = (poll: AbortListener): void => poll.handleEvent();

@@ -10,14 +10,14 @@ import { type Leave, type Parked, ParkedPoll, type Poll } from "./parked-poll.ts
 /** A parked poll that was chosen to get the ticket of the caller. */
 export interface Match<Terms, Taken> {
   readonly terms: Terms;
-  /** Must be called at once. The promise resolves to what was taken for the poll, or to null: then it waits on. */
+  /** Must be called at once. The promise resolves to the result of taking a ticket, or to null: the poll stays parked. */
   readonly settle: (taken: Promise<Taken | null>) => void;
 }
 
 export interface ParkedPollsOptions {
   /** A fetch failed; whether it took something is not known. */
   readonly onError: (error: unknown, agent: string) => void;
-  /** How long a parked poll took from its wake to its find, ms. */
+  /** Called with the time from a poll's wake to finding something, ms. */
   readonly onWoken?: (ms: number) => void;
   /** Each agent with parked polls is woken this often, jittered, in case a wake was lost. */
   readonly recheckMs?: number;
@@ -38,7 +38,7 @@ interface Agent<Terms, Taken> {
   /** When the oldest unused wake came, ms; 0 for none. */
   wokenAt: number;
   due: { at: number; timer: NodeJS.Timeout } | null;
-  /** When to wake it next without a cause, ms. */
+  /** When it is woken next in case a wake was lost, ms. */
   recheckAt: number;
 }
 
@@ -47,8 +47,8 @@ const UNKNOWN = -1;
 const isEmpty = ({ generation, emptyIn }: Pick<Agent<unknown, unknown>, "generation" | "emptyIn">): boolean =>
   emptyIn === generation;
 
-/** The agent has no polls here any more. */
-const isGone = ({ idle, fetching }: Pick<Agent<unknown, unknown>, "idle" | "fetching">): boolean =>
+
+const hasNoPolls = ({ idle, fetching }: Pick<Agent<unknown, unknown>, "idle" | "fetching">): boolean =>
   idle.size === 0 && fetching === 0;
 
 /** The longest timer that Node runs. */
@@ -80,7 +80,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
 
   /** Every agent with a parked poll. */
   agents(): string[] {
-    return [...this.#agents].flatMap(([name, agent]) => (isGone(agent) ? [] : [name]));
+    return [...this.#agents].flatMap(([name, agent]) => (hasNoPolls(agent) ? [] : [name]));
   }
 
   /**
@@ -94,8 +94,8 @@ export class ParkedPolls<Terms = never, Taken = never> {
     return new Promise((resolve, reject) => {
       // Parked before the fetch, so that a ticket that comes in between finds it.
       agent.idle.add(new ParkedPoll(poll, agent, this.#leave, resolve, reject));
-      // Where the last fetch found nothing, one for this poll would not either.
-      if (isEmpty(agent)) this.#pump(name, agent);
+      // If the queue is known to be empty, this poll needs no fetch.
+      if (isEmpty(agent)) this.#startFetches(name, agent);
       else if (!poll.afterWake) this.wake(name, false);
     });
   }
@@ -106,12 +106,12 @@ export class ParkedPolls<Terms = never, Taken = never> {
     if (!agent) return;
     agent.drain ||= drain;
     const most = agent.idle.size + 2 * agent.fetching;
-    // One fetch for each wake finds all; with more wakes than polls to fetch, some tickets stay behind.
+    // One fetch for each wake finds every ticket. With more wakes than polls to fetch, some tickets stay in the queue.
     if (drain || agent.wakes >= most) agent.generation += 1;
     agent.wakes = Math.min(agent.wakes + 1, most);
     agent.wokenAt ||= performance.now();
-    this.#pump(name, agent);
-    this.#tidy(name, agent);
+    this.#startFetches(name, agent);
+    this.#removeIfUnused(name, agent);
   }
 
   /** After a gap in the wakes (a lost subscription), every agent is woken. */
@@ -136,12 +136,12 @@ export class ParkedPolls<Terms = never, Taken = never> {
     return null;
   }
 
-  /** One function for all polls. */
+  /** One function for all polls, to save a closure for each. */
   readonly #leave: Leave<Terms, Taken, Agent<Terms, Taken>> = (agent, poll) => {
     // A poll that fetches is ended when its fetch is.
     if (!agent.idle.delete(poll)) return;
     poll.end();
-    this.#tidy(agent.name, agent);
+    this.#removeIfUnused(agent.name, agent);
   };
 
   #agent(name: string): Agent<Terms, Taken> {
@@ -166,7 +166,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
     return agent;
   }
 
-  #pump(name: string, agent: Agent<Terms, Taken>): void {
+  #startFetches(name: string, agent: Agent<Terms, Taken>): void {
     for (const poll of agent.idle) {
       if (agent.wakes === 0) return;
       agent.wakes -= 1;
@@ -182,7 +182,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
     agent.idle.delete(poll);
   }
 
-  /** For a poll that is no longer idle; `taken`: of its match. */
+  /** Fetches for a poll that is no longer idle. `taken`: the result of its match. */
   #fetch(
     name: string,
     agent: Agent<Terms, Taken>,
@@ -191,8 +191,8 @@ export class ParkedPolls<Terms = never, Taken = never> {
     taken?: Promise<Taken | null>,
   ): void {
     void this.#attempt(name, agent, poll, wokenAt, taken).finally(() => {
-      this.#pump(name, agent);
-      this.#tidy(name, agent);
+      this.#startFetches(name, agent);
+      this.#removeIfUnused(name, agent);
     });
   }
 
@@ -206,7 +206,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
     const { generation } = agent;
     try {
       const first = taken && (await taken);
-      // Nobody read the queue, so nothing new is known of it.
+      // The match took no ticket, and says nothing about the queue.
       if (first === null) {
         this.#park(agent, poll);
         return;
@@ -217,7 +217,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
       if (found) {
         if (wokenAt > 0 && !blocked) this.#options.onWoken?.(performance.now() - wokenAt);
         // Usually every ticket has a wake of its own; only a drain must go on.
-        if (agent.drain) this.#again(agent);
+        if (agent.drain) this.#fetchAgain(agent);
         return;
       }
       if (isCurrent) agent.emptyIn = agent.wakes === 0 ? generation : UNKNOWN;
@@ -227,8 +227,8 @@ export class ParkedPolls<Terms = never, Taken = never> {
       this.#options.onError(error, name);
       if (poll.left) poll.end();
       else poll.fail(error);
-      // The wake was not for that poll alone: the next one fetches too.
-      this.#again(agent);
+      // The wake was not only for this poll, so the next one fetches.
+      this.#fetchAgain(agent);
     } finally {
       agent.fetching -= 1;
     }
@@ -239,7 +239,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
     else agent.idle.add(poll);
   }
 
-  #again(agent: Agent<Terms, Taken>): void {
+  #fetchAgain(agent: Agent<Terms, Taken>): void {
     agent.emptyIn = UNKNOWN;
     agent.wakes = Math.max(agent.wakes, 1);
   }
@@ -266,8 +266,8 @@ export class ParkedPolls<Terms = never, Taken = never> {
     const now = performance.now();
     for (const [name, agent] of this.#agents) {
       if (agent.recheckAt > now) continue;
-      if (isGone(agent)) {
-        this.#tidy(name, agent);
+      if (hasNoPolls(agent)) {
+        this.#removeIfUnused(name, agent);
         continue;
       }
       agent.recheckAt = this.#nextRecheck();
@@ -275,8 +275,8 @@ export class ParkedPolls<Terms = never, Taken = never> {
     }
   }
 
-  #tidy(name: string, agent: Agent<Terms, Taken>): void {
-    if (!isGone(agent) || this.#agents.get(name) !== agent) return;
+  #removeIfUnused(name: string, agent: Agent<Terms, Taken>): void {
+    if (!hasNoPolls(agent) || this.#agents.get(name) !== agent) return;
     // A known empty queue is remembered for a while: the next poll, usually milliseconds away, parks without a fetch.
     if (isEmpty(agent) && agent.recheckAt > performance.now()) return;
     if (agent.due) clearTimeout(agent.due.timer);

@@ -1,6 +1,6 @@
 /**
- * Puts the scripts for tickets together, so that a move and its ticket are one step. tickets.lua works on a plain queue
- * itself and leaves all others, and delays, to BullMQ's own Lua.
+ * Assembles the scripts for tickets, so that a move and its ticket are one step. tickets.lua serves a plain queue itself
+ * and leaves all others, and delays, to BullMQ's own Lua.
  * Limit: both depend on BullMQ's files, arguments and keys, so BullMQ is pinned; test/queue/ticket-script.test.ts compares
  * what they and BullMQ leave in Redis.
  */
@@ -19,7 +19,7 @@ function bull(name: string, keys: number): string {
   return `local function bull_${name}(KEYS, ARGV)\n${content}\nend`;
 }
 
-/** For scripts: `redis_ms` and the functions of tickets.lua. */
+/** For scripts: defines `redis_ms` and the functions of tickets.lua. */
 export const TICKET_LUA = [
   bull("addPrioritizedJob", 9),
   bull("addDelayedJob", 6),
@@ -37,7 +37,7 @@ if not ticket_offer(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV
 end
 return 1`);
 
-/** See pop-ticket.lua: BullMQ's own pop goes by the gateway's clock. */
+/** See pop-ticket.lua. Used instead of BullMQ's own pop, which uses the gateway's clock. */
 export const popTicketScript = new Script(
   [
     "#!lua flags=allow-oom",

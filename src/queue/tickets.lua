@@ -1,5 +1,5 @@
 -- Tickets, made and taken inside a script. `queue` is `<prefix>:<agent>`, `at` is ms by Redis' clock.
--- ticket-script.ts puts before it: redis_ms() and BullMQ's scripts bull_addPrioritizedJob, bull_addDelayedJob and
+-- ticket-script.ts defines redis_ms() and BullMQ's scripts, bull_addPrioritizedJob, bull_addDelayedJob and
 -- bull_moveToActive.
 --   digits(number)       a number as text
 --   ticket_add(…)        adds a ticket; adding it again changes nothing
@@ -7,7 +7,7 @@
 --   ticket_take(queue, at)  removes the first ticket and returns its delegation and number; with no ticket ready it
 --                        returns nil and when the next delayed one is due (nil: there is none)
 
--- Formats each number once: Redis and Lua convert a number several times as slowly.
+-- Formats a number, once in a script: the conversions of Redis and Lua are several times slower.
 local written = {}
 local function digits(number)
   local text = written[number]
@@ -64,7 +64,7 @@ end
 
 local function ticket_offer(queue, id, ticket, priority, returned, delay, at, push)
   local made = pcall(ticket_add, queue, id, ticket, priority, returned, delay, at, push)
-  -- Half a job would count as a job.
+  -- A job that was written in part would count as a job.
   if not made then redis.call('DEL', queue .. ':' .. ticket_id(id, ticket, push)) end
   return made
 end
@@ -91,7 +91,7 @@ function ticket_take(queue, at)
       if found[3] > 0 then return nil, at + found[3] end
       return nil, found[4] ~= 0 and found[4] or nil
     end
-    -- Nobody saw it active, so it needs none of what BullMQ does to finish a job.
+    -- Nobody saw the job active, so BullMQ's way of finishing a job is not needed.
     redis.call('LREM', k('active'), 1, job)
   end
   redis.call('DEL', k(job))

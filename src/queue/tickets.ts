@@ -17,7 +17,7 @@ import { addTicketScript, delayTicketScript, popTicketScript } from "./ticket-sc
 const ticketSchema = z.object({
   delegation_id: z.string(),
   ticket: z.int(),
-  /** Of an outgoing call: the push config whose turn it is; absent for a callback. */
+  /** For a push notification: the id of its push config. */
   push: z.string().optional(),
 });
 export type TicketData = Readonly<z.infer<typeof ticketSchema>>;
@@ -29,10 +29,10 @@ export interface TicketOrder {
   readonly delay_ms: number;
 }
 
-/** A popped ticket, held for milliseconds: consume it or put it back. */
+/** A popped ticket, which is locked: consume it soon, or put it back. */
 export interface Popped extends TicketData {
   readonly agent: string;
-  /** Of BullMQ's lock on the job. */
+  /** The token of BullMQ's lock on the job. */
   readonly token: string;
 }
 
@@ -119,7 +119,7 @@ export class Tickets {
     );
   }
 
-  /** Takes the first ticket without blocking; or says when the next one is due, by the gateway's clock. */
+  /** Takes the first ticket without blocking, or returns when the next one is due, by the gateway's clock. */
   async pop(agent: string): Promise<Fetched<Popped>> {
     const token = randomId(16);
     const answer = await popTicketScript.run(this.#redis, [this.#key(agent)], [token, LOCK_MS]);
@@ -166,7 +166,7 @@ export class Tickets {
     return Number(score) / DELAYED_UNIT > now;
   }
 
-  /** Tickets that were popped longer ago than any living gateway holds them. */
+  /** Tickets that were popped at least so long ago, and not consumed. */
   async popped(agent: string, olderThanMs: number): Promise<TicketData[]> {
     const [jobs, now] = await Promise.all([this.#of(agent).queue.getJobs(["active"]), timeOf(this.#redis)]);
     const before = now - olderThanMs;
@@ -194,7 +194,7 @@ export class Tickets {
   /** Deletes an agent's whole queue. */
   async drop(agent: string): Promise<void> {
     const { backend } = this.#of(agent);
-    // As BullMQ's own pause, which obliterate asks for, but at full memory, too.
+    // Pauses the queue as BullMQ does, which `obliterate` requires, but also at full memory.
     await writeEvenIfFull(this.#redis, "HSET", `${this.#key(agent)}:meta`, "paused", 1);
     while ((await backend.obliterate({ force: true, count: 1000 })) > 0);
     this.#queues.delete(agent);

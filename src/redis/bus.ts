@@ -1,6 +1,6 @@
 /**
- * Pub/sub between gateways: fast hints that may be lost. Limit: every user needs another way to notice; `onGap` runs when
- * messages may have been missed.
+ * Pub/sub between gateways: fast hints that may be lost, so each user of the bus needs a second way to notice. `onGap`
+ * runs when messages may have been missed.
  */
 import type { Redis } from "./connect.ts";
 

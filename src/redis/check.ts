@@ -32,10 +32,10 @@ export async function checkServer(redis: Redis): Promise<Findings> {
     refused.push("this is a Cluster node; Cluster is not supported yet");
   const policy = fieldOf(info, "maxmemory_policy");
   if (policy !== undefined && policy !== "noeviction") {
-    refused.push(`maxmemory-policy is ${policy}; with anything but noeviction accepted work can vanish`);
+    refused.push(`maxmemory-policy is ${policy}; Redis may delete accepted work unless it is noeviction`);
   }
   if (fieldOf(info, "maxmemory") === "0") {
-    warnings.push("maxmemory is not set: new work can not be refused before the machine's memory is full");
+    warnings.push("maxmemory is not set: new work cannot be refused before the machine's memory is full");
   }
   if (fieldOf(info, "aof_enabled") === "0") {
     warnings.push("appendonly is off: a restart of Redis may lose accepted work");

@@ -21,8 +21,8 @@ export type Role = "commands" | "bulk" | "blocking" | "subscriber";
 /** How long a command may take before it fails as if Redis were away. */
 const COMMAND_TIMEOUT_MS = 2_000;
 /**
- * No answer for so long means a connection that died without a word. Blocking reads ask for less, and the
- * others are pinged more often.
+ * A connection that receives nothing for this long is dead: blocking reads end sooner, and the others are pinged
+ * more often.
  */
 const SILENCE_MS = 2_500;
 
@@ -33,7 +33,7 @@ function options(role: Role): Options {
     keepAlive: 10_000,
     socketTimeout: SILENCE_MS,
     connectTimeout: 2_000,
-    // Soon, but not in step with the other gateways.
+    // Soon, with jitter, so that gateways do not reconnect all at once.
     retryStrategy: (round) => Math.min(50 * 2 ** Math.min(round, 5), 1_000) + Math.random() * 100,
     // A blocking read that was cut off is sent again. (Without this, ioredis forgets it: its promise never settles.)
     maxRetriesPerRequest: null,
@@ -45,11 +45,11 @@ function options(role: Role): Options {
     const once = { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
     return { ...common, ...once, commandTimeout: COMMAND_TIMEOUT_MS };
   }
-  // The bus subscribes again by itself, and knows then when it does.
+  // The bus subscribes again by itself, so that it knows when messages arrive again.
   return role === "subscriber" ? { ...common, autoResubscribe: false } : common;
 }
 
-/** A connection that sends little by itself would not notice that it is dead. */
+/** How often connections that send little are pinged; otherwise they would not notice that they are dead. */
 const PING_MS = 1_000;
 
 /** `reconnectOnError`: whether an error reply of Redis calls for a new connection. */
@@ -80,7 +80,7 @@ function open(target: RedisTarget, role: Role, more: Options | undefined): Redis
   return new Redis(url, base);
 }
 
-/** Returns the connection's own last error where there is one; a waiting command only reports that it gave up. */
+/** Returns the connection's last error, if there is one; the error of a command only says that it gave up. */
 export function reasonOf(redis: Redis): (error: unknown) => string {
   let last: NodeJS.ErrnoException | null = null;
   redis.on("error", (error: Error) => {

@@ -1,6 +1,7 @@
 /**
- * A gateway's connections to Redis, and whether Redis serves it. Logs "away" and "back" once each, leaves a server that
- * is no longer the master, and writes to check readiness. Limit: one Redis; only a hint, so commands are always sent.
+ * A gateway's connections to Redis, and their health: logs the begin and the end of each outage, reconnects when the
+ * server is no longer the master, and checks readiness by a write. Limit: one Redis; health is only a hint, so commands
+ * are always sent.
  */
 import type { Log } from "../telemetry/log.ts";
 import { connect, placeOf, type Redis, type RedisTarget, type Role } from "./connect.ts";
@@ -14,7 +15,7 @@ redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])
 return 1`);
 
 const MARK_MS = 10_000;
-const ASK_AGAIN_MS = 500;
+const RECHECK_MS = 500;
 /** Readiness needs no token, so one write answers all requests for this long. */
 const WRITTEN_MS = 250;
 
@@ -27,7 +28,7 @@ export class Connections {
   #lastError: Error | null = null;
   #wasReady = false;
   #awaySince: number | null = null;
-  #asking: Promise<void> | null = null;
+  #writing: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #reconnectedAt = Number.NEGATIVE_INFINITY;
   #wroteAt = Number.NEGATIVE_INFINITY;
@@ -50,22 +51,22 @@ export class Connections {
     return redis;
   }
 
-  /** Notes a failed command. Returns false when the cause is not that Redis is unavailable. */
+  /** Records a failed command. Returns false when the cause is not that Redis is unavailable. */
   failed(error: unknown): boolean {
     if (classify(error)?.code !== "redis_unavailable") return false;
     if (error instanceof Error) this.#away(error);
     return true;
   }
 
-  /** Resolves when Redis takes a write; rejects with the reason. Concurrent callers share one. */
+  /** Resolves when Redis accepts a write; rejects with the reason. Concurrent callers share one write. */
   writable(): Promise<void> {
-    this.#asking ??= this.#write().finally(() => {
-      this.#asking = null;
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = null;
     });
-    return this.#asking;
+    return this.#writing;
   }
 
-  /** The same, of a moment ago. */
+  /** Like {@link writable}, but a write of the last 250 ms is enough. */
   async wasWritable(): Promise<void> {
     const isFresh = performance.now() - this.#wroteAt < WRITTEN_MS;
     if (!isFresh || this.#awaySince !== null || this.#commands?.status !== "ready") await this.writable();
@@ -85,7 +86,7 @@ export class Connections {
     commands.on("ready", () => {
       this.#wasReady = true;
       this.#lastError = null;
-      if (this.#awaySince !== null) this.#askWhetherBack();
+      if (this.#awaySince !== null) this.#checkBack();
     });
   }
 
@@ -103,15 +104,15 @@ export class Connections {
     if (this.#closed || this.#awaySince !== null) return;
     this.#awaySince = performance.now();
     this.#log.warn({ redis: placeOf(this.#target), err: error.message }, "Redis is away");
-    this.#askAgain();
+    this.#checkLater();
   }
 
-  #askAgain(): void {
+  #checkLater(): void {
     if (this.#timer) clearTimeout(this.#timer);
-    if (!this.#closed) this.#timer = setTimeout(() => this.#askWhetherBack(), ASK_AGAIN_MS).unref();
+    if (!this.#closed) this.#timer = setTimeout(() => this.#checkBack(), RECHECK_MS).unref();
   }
 
-  #askWhetherBack(): void {
+  #checkBack(): void {
     this.writable().then(
       () => {
         if (this.#awaySince === null) return;
@@ -119,7 +120,7 @@ export class Connections {
         this.#awaySince = null;
         this.#log.info({ redis: placeOf(this.#target), away_ms }, "Redis is back");
       },
-      () => this.#askAgain(),
+      () => this.#checkLater(),
     );
   }
 

@@ -1,5 +1,5 @@
 /**
- * What the embedded Redis keeps on disk: a private directory, its password, the paths of socket and lock.
+ * The files of the embedded Redis: a private directory, the password, the paths of socket and lock.
  * Limit: one user per directory; a directory of another user is refused.
  */
 import { createHash, randomBytes } from "node:crypto";
@@ -69,7 +69,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** A socket path must fit into sockaddr_un; with a longer one, the socket is in a private directory elsewhere. */
+/** A path that is too long for a socket address is replaced by one in a private directory elsewhere. */
 async function socketPath(root: string, runtimeDir: string | undefined): Promise<string> {
   const longest = process.platform === "linux" ? 107 : 103;
   const near = join(root, "redis.sock");

@@ -1,6 +1,6 @@
 /**
- * Reads from the log of the embedded Redis how its append-only file was loaded. Limit: a flipped bit within a value
- * stays unnoticed, because commands in the file have no checksum.
+ * Reads from the log of the embedded Redis whether its append-only file was loaded without damage. Limit: a flipped bit
+ * in a value is not noticed, because commands in the file have no checksum.
  */
 import { open } from "node:fs/promises";
 

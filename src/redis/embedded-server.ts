@@ -61,7 +61,7 @@ echo $$ >"$mine" || exit 74
 if ! take; then
   held=$(cat "$lock" 2>/dev/null)
   if ! alive "$held" && mv "$lock" "$mine.old" 2>/dev/null; then
-    # Another start may have put its own there meanwhile: give it back.
+    # Another start may have put its own lock there in between: put it back.
     [ "$(cat "$mine.old")" = "$held" ] || ln "$mine.old" "$lock"
   fi
   take || { rm -f "$mine" "$mine.old"; exit ${LOCK_HELD}; }
@@ -71,7 +71,7 @@ rm -f "$mine" "$mine.old"
 exec "$@" 3<&-
 `;
 
-/** Starts Redis so that it holds the lock while it runs, and ends when we end. */
+/** Starts Redis so that it holds the lock while it runs, and ends when this process ends. */
 export async function launch(binary: RedisServerBinary, config: string, lock: string): Promise<Launched> {
   const { env } = binary;
   // The configuration goes through stdin, because other users may read a command line or an environment.
@@ -124,10 +124,10 @@ function runs(
 
 export async function terminate(child: Launched): Promise<void> {
   child.kill("SIGTERM");
-  const waited = new AbortController();
-  const patience = sleep(STOP_MS, "late" as const, { signal: waited.signal }).catch(() => undefined);
-  if ((await Promise.race([child.exited, patience])) === "late") child.kill("SIGKILL");
-  waited.abort();
+  const exited = new AbortController();
+  const timeout = sleep(STOP_MS, "late" as const, { signal: exited.signal }).catch(() => undefined);
+  if ((await Promise.race([child.exited, timeout])) === "late") child.kill("SIGKILL");
+  exited.abort();
   await child.exited;
 }
 
@@ -139,33 +139,33 @@ export type Probe =
       readonly percent?: string | undefined;
     };
 
-/** What answers at the socket. Silence counts as absent: if a silent server runs, the lock shows it. */
+/** Asks for the state of the server at the socket. No answer counts as absent: a silent server still holds the lock. */
 export function probe(socket: string, password: string): Promise<Probe> {
   return new Promise((resolve) => {
     const link = createConnection(socket);
-    let said = "";
+    let received = "";
     const done = () => {
       link.destroy();
-      resolve(read(said));
+      resolve(read(received));
     };
     link.setEncoding("utf8");
     link.setTimeout(PROBE_MS, done);
     link.on("error", done);
     link.on("close", done);
     link.on("data", (chunk) => {
-      said += chunk;
+      received += chunk;
     });
     // QUIT makes the server close, which marks the end of its answers.
     link.write(`AUTH ${password}\r\nINFO server persistence\r\nPING\r\nQUIT\r\n`);
   });
 }
 
-function read(said: string): Probe {
-  if (/^-(WRONGPASS|NOAUTH)/m.test(said)) return { state: "denied" };
+function read(answers: string): Probe {
+  if (/^-(WRONGPASS|NOAUTH)/m.test(answers)) return { state: "denied" };
   // Redis runs if it answered all commands up to QUIT; PING may have failed.
-  if (!/\+OK\r\n$/.test(said)) return { state: "absent" };
-  const pid = /^process_id:(\d+)/m.exec(said)?.[1];
-  const percent = /^loading_loaded_perc:([\d.]+)/m.exec(said)?.[1];
-  const state = /^-LOADING/m.test(said) ? "loading" : "ready";
+  if (!/\+OK\r\n$/.test(answers)) return { state: "absent" };
+  const pid = /^process_id:(\d+)/m.exec(answers)?.[1];
+  const percent = /^loading_loaded_perc:([\d.]+)/m.exec(answers)?.[1];
+  const state = /^-LOADING/m.test(answers) ? "loading" : "ready";
   return { state, pid: pid === undefined ? undefined : Number(pid), percent };
 }

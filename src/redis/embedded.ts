@@ -40,18 +40,18 @@ export type EmbeddedRedis = {
   stop(): Promise<void>;
 };
 
-const LOCK_PATIENCE_MS = 10_000;
+const LOCK_TIMEOUT_MS = 10_000;
 const SILENCE_MS = 30_000;
-/** If Redis dies younger than this, the pause before the next start grows. */
-const STEADY_MS = 10_000;
+/** If Redis ran for less than this, the pause before the next start grows. */
+const STABLE_MS = 10_000;
 
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedRedis> {
-  const keeper = new Keeper(options, await prepareHome(options.dataDir, options.runtimeDir));
-  await keeper.ensure();
-  return keeper;
+  const supervisor = new Supervisor(options, await prepareHome(options.dataDir, options.runtimeDir));
+  await supervisor.ensure();
+  return supervisor;
 }
 
-class Keeper implements EmbeddedRedis {
+class Supervisor implements EmbeddedRedis {
   readonly #options: EmbeddedOptions;
   readonly #home: EmbeddedHome;
   readonly #stopping = new AbortController();
@@ -61,7 +61,7 @@ class Keeper implements EmbeddedRedis {
   #failures = 0;
   /** Size of Redis' log when it was last started. */
   #logFrom = 0;
-  #lastTrouble = "";
+  #lastFailure = "";
 
   constructor(options: EmbeddedOptions, home: EmbeddedHome) {
     this.#options = options;
@@ -101,20 +101,20 @@ class Keeper implements EmbeddedRedis {
     const { signal } = this.#stopping;
     signal.throwIfAborted();
     try {
-      if (await this.#settle(this.#child)) return;
+      if (await this.#waitUntilReady(this.#child)) return;
       if (this.#failures > 0) {
         await sleep(Math.min(2_000, 100 * 2 ** (this.#failures - 1)), undefined, { signal });
       }
-      await this.#bringUp();
+      await this.#startServer();
     } catch (error) {
       this.#failures += 1;
       throw error;
     }
   }
 
-  async #bringUp(): Promise<void> {
+  async #startServer(): Promise<void> {
     const { log, binary, fsync } = this.#options;
-    const deadline = Date.now() + LOCK_PATIENCE_MS;
+    const deadline = Date.now() + LOCK_TIMEOUT_MS;
     for (let round = 0; ; round += 1) {
       this.#logFrom = await stat(this.#home.logfile).then(
         ({ size }) => size,
@@ -122,7 +122,7 @@ class Keeper implements EmbeddedRedis {
       );
       const child = await launch(await binary(), configOf(this.#home, fsync), this.#home.lock);
       try {
-        if (await this.#settle(child)) return;
+        if (await this.#waitUntilReady(child)) return;
       } catch (error) {
         await terminate(child);
         throw error;
@@ -135,43 +135,43 @@ class Keeper implements EmbeddedRedis {
       }
       if (round === 0) log("info", "waiting for the Redis that another process is starting or stopping");
       await sleep(200, undefined, { signal: this.#stopping.signal });
-      if (await this.#settle(undefined)) return;
+      if (await this.#waitUntilReady(undefined)) return;
     }
   }
 
   /** Waits until Redis answers; false if none is running, or if another process has the lock. */
-  async #settle(child: Launched | undefined): Promise<boolean> {
+  async #waitUntilReady(child: Launched | undefined): Promise<boolean> {
     const { log } = this.#options;
-    let heard = Date.now();
-    let told = Date.now();
+    let answeredAt = Date.now();
+    let loggedAt = Date.now();
     for (;;) {
       const exit = child?.exit();
-      const sight = await probe(this.#home.socket, this.#home.password);
-      if (sight.state === "denied") {
-        throw new Error(`The Redis at ${this.#home.socket} does not take this data directory's password.`);
+      const server = await probe(this.#home.socket, this.#home.password);
+      if (server.state === "denied") {
+        throw new Error(`The Redis at ${this.#home.socket} refuses this data directory's password.`);
       }
-      // Until our child has the lock, the Redis of another process may answer.
-      if (sight.state === "ready" && (child === undefined || sight.pid === child.pid)) {
-        this.#own(child, sight.pid);
+      // As long as our child does not have the lock, the Redis of another process may answer.
+      if (server.state === "ready" && (child === undefined || server.pid === child.pid)) {
+        this.#use(child, server.pid);
         return true;
       }
-      if (child === undefined && sight.state === "absent") return false;
+      if (child === undefined && server.state === "absent") return false;
       if (exit?.code === LOCK_HELD) return false;
-      if (exit !== undefined) throw new Error(await this.#obituary(exit));
-      const loading = sight.state === "loading";
-      if (loading) heard = Date.now();
-      if (loading && Date.now() - told > 3_000) {
-        told = Date.now();
-        log("info", "Redis is loading its data", { percent: sight.percent });
+      if (exit !== undefined) throw new Error(await this.#exitReason(exit));
+      const loading = server.state === "loading";
+      if (loading) answeredAt = Date.now();
+      if (loading && Date.now() - loggedAt > 3_000) {
+        loggedAt = Date.now();
+        log("info", "Redis is loading its data", { percent: server.percent });
       }
-      if (Date.now() - heard > SILENCE_MS) {
+      if (Date.now() - answeredAt > SILENCE_MS) {
         throw new Error(`The Redis at ${this.#home.socket} does not answer; see ${this.#home.logfile}.`);
       }
       await sleep(loading ? 100 : 10, undefined, { signal: this.#stopping.signal });
     }
   }
 
-  #own(child: Launched | undefined, pid: number | undefined): void {
+  #use(child: Launched | undefined, pid: number | undefined): void {
     const { log } = this.#options;
     const known = pid === this.#pid && child === this.#child;
     this.#pid = pid;
@@ -181,7 +181,7 @@ class Keeper implements EmbeddedRedis {
       log("info", "adopted the Redis that already runs on this data directory", { pid });
       return;
     }
-    this.#lastTrouble = "";
+    this.#lastFailure = "";
     log("info", "Redis is ready", { pid, socket: this.socket });
     void this.#reportLoad();
     const since = Date.now();
@@ -189,23 +189,23 @@ class Keeper implements EmbeddedRedis {
       this.#child = undefined;
       this.#pid = undefined;
       if (this.#stopping.signal.aborted) return;
-      this.#failures = Date.now() - since < STEADY_MS ? this.#failures + 1 : 0;
+      this.#failures = Date.now() - since < STABLE_MS ? this.#failures + 1 : 0;
       log("warn", "Redis ended unexpectedly and is started again", { pid, code, signal });
-      void this.#revive();
+      void this.#restart();
     });
   }
 
-  async #revive(): Promise<void> {
+  async #restart(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       try {
         return await this.ensure();
       } catch (error) {
         const reason = String(error);
         // Logged once, because restarts may go on for hours.
-        if (!this.#stopping.signal.aborted && reason !== this.#lastTrouble) {
+        if (!this.#stopping.signal.aborted && reason !== this.#lastFailure) {
           this.#options.log("error", "Redis could not be started again", { reason });
         }
-        this.#lastTrouble = reason;
+        this.#lastFailure = reason;
       }
     }
   }
@@ -220,7 +220,7 @@ class Keeper implements EmbeddedRedis {
     );
   }
 
-  async #obituary(exit: Exit): Promise<string> {
+  async #exitReason(exit: Exit): Promise<string> {
     const { logfile, data } = this.#home;
     const written = await logSince(logfile, this.#logFrom).catch(() => "");
     const how = exit.code === null ? (exit.signal ?? "not run") : `exit code ${exit.code}`;

@@ -1,16 +1,16 @@
 /**
- * The meaning of an error of Redis, or of the connection to it. The answer to a client, the reconnect and the log
- * derive from this one table. Limit: an error that is not in the table is a bug, and counts as `internal`.
+ * Classifies errors of Redis and of the connection to it: one table for the error that a client gets, reconnects and
+ * the log. Limit: an error that is not in the table is a bug, and counts as `internal`.
  */
 
 export interface RedisErrorClass {
-  /** The code of the answer that a client gets. */
+  /** The code of the error that a client gets. */
   readonly code: "redis_unavailable" | "overloaded";
   /** `no`: Redis refused the command before it did anything. `unknown`: the answer never came. */
   readonly executed: "no" | "unknown";
   /**
-   * Reconnect, at most once in this many ms, because the server may no longer be the master. In between, reads can go
-   * on. Null: the server is the right one.
+   * Reconnect, at most once in this many ms, because the server may no longer be the master. Until then reads still
+   * work. Null: do not reconnect.
    */
   readonly reconnectMs: number | null;
 }
@@ -21,13 +21,13 @@ const refused = (reconnectMs: number | null = null): RedisErrorClass => ({
   reconnectMs,
 });
 
-/** By the word that Redis puts first. */
+/** Errors by the first word of their text. */
 export const REDIS_ERRORS = {
   /** A replica; after a fail-over behind one address, the former master. */
   READONLY: refused(1_000),
   /** A blocking read ended because the master became a replica. */
   UNBLOCKED: refused(1_000),
-  /** A replica that lost its master, and serves nothing stale. */
+  /** A replica that lost its master, and refuses to serve stale data. */
   MASTERDOWN: refused(1_000),
   /** `min-replicas-to-write`: a master cut off from its replicas, perhaps replaced by now. */
   NOREPLICAS: refused(5_000),
@@ -39,18 +39,18 @@ export const REDIS_ERRORS = {
   /** The password changed, or the server lost its users. */
   NOAUTH: refused(5_000),
   WRONGPASS: refused(5_000),
-  /** It reads its data after a restart. */
+  /** The server reads its data after a restart. */
   LOADING: refused(),
   /** A script, not one of ours, runs for too long. */
   BUSY: refused(),
-  /** It cannot persist: the disk is full, or broken. */
+  /** The server cannot persist: the disk is full, or broken. */
   MISCONF: refused(),
   OOM: { code: "overloaded", executed: "no", reconnectMs: null },
 } as const satisfies Record<string, RedisErrorClass>;
 
 type Prefix = keyof typeof REDIS_ERRORS;
 
-/** Errors without a word of their own. */
+/** Errors without such a word, by a part of their text. */
 const PHRASES: readonly (readonly [phrase: string, class_: RedisErrorClass])[] = [
   ["max number of clients reached", refused(1_000)],
   ["Script killed by user", refused()],
@@ -67,7 +67,7 @@ const UNANSWERED: RedisErrorClass = { code: "redis_unavailable", executed: "unkn
 
 const isPrefix = (word: string): word is Prefix => Object.hasOwn(REDIS_ERRORS, word);
 
-/** Redis puts the word first; older servers put the place in the script before it. */
+/** Older servers put the script's location before the word. */
 function prefixOf(message: string): Prefix | undefined {
   for (const part of message.split(": ")) {
     const word = /^@?-?([A-Z]+)\b/.exec(part)?.[1];

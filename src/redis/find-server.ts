@@ -65,7 +65,7 @@ export async function findRedisServer(options: FindOptions): Promise<RedisServer
   if (typeof cached !== "string") return cached;
   tried.push(`${cachedRoot(options)}: ${cached}`);
 
-  const unpacked = options.install === false ? "not asked for" : await unpackDebian(options);
+  const unpacked = options.install === false ? "not downloaded; the caller does not allow it" : await unpackDebian(options);
   if (typeof unpacked !== "string") return unpacked;
   tried.push(`Debian's package: ${unpacked}`);
   throw new Error(`No usable Redis server.\n${tried.map((line) => `  ${line}\n`).join("")}${REMEDIES}`);
@@ -77,7 +77,7 @@ async function verify(command: string, env: Record<string, string>): Promise<Red
   if (ran.problem !== undefined) return ran.problem;
   const match = /^(Redis|Valkey) server v=((\d+)\.(\d+)\.\d+)/.exec(ran.output);
   const [, name, version, major, minor] = match ?? [];
-  if (name === undefined || version === undefined) return "does not call itself a Redis or Valkey server";
+  if (name === undefined || version === undefined) return "its --version names no Redis or Valkey server";
   const flavor = name === "Redis" ? "redis" : "valkey";
   // The scripts need `#!lua flags=allow-oom`, new in Redis 7.0. Valkey's first version is 7.2.
   const minimum = flavor === "redis" ? 700 : 702;

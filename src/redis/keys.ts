@@ -9,7 +9,7 @@
 const COMMON = "{errand}";
 
 export const keys = {
-  /** HASH: the number of shards that the data is laid out for; written once. */
+  /** HASH: the number of shards of the stored data; written once. */
   layout: `${COMMON}:layout`,
   /** HASH token id → JSON {hash, principal, created_at, expires_at}. */
   tokens: `${COMMON}:tokens`,
@@ -17,7 +17,7 @@ export const keys = {
   audit: `${COMMON}:audit`,
   /** STREAM: the audit log of all others; separate, so that they cannot push out the operator's entries. */
   auditOthers: `${COMMON}:audit:others`,
-  /** ZSET agent → when the last agent with that name was deleted, ms; kept as long as data from before may be. */
+  /** ZSET agent → when the last agent with that name was deleted, ms; kept longer than that agent's delegations. */
   deleted: `${COMMON}:deleted`,
   /** ZSET token id → when it expires, ms; only of tokens that expire. */
   expiring: `${COMMON}:tokens:expiring`,
@@ -83,7 +83,7 @@ export interface ShardKeys {
   readonly list: (index: string) => string;
   /** HASH principal → about how many bytes its delegations keep; written by the script. */
   readonly kept: string;
-  /** ZSET delegation id → when the sweep looks at it next, ms; of finished ones too, until they are deleted. */
+  /** ZSET delegation id → when the sweep looks at it next, ms; includes finished ones until they are deleted. */
   readonly due: string;
   /**
    * ZSET delegation id → when it entered the state (submitted: when its ticket is ready), ms; one for each agent and
@@ -98,13 +98,13 @@ export interface ShardKeys {
   readonly agentNames: string;
   /** ZSET worker id → when it was last seen, ms; one for each agent, bounded, expires. */
   readonly workers: (agent: string) => string;
-  /** SET: the names of push agents, whose work the broker hands to a server. */
+  /** SET: the names of this shard's push agents. */
   readonly pushAgents: string;
   /** HASH push agent → since when its server cannot be reached, ms. */
   readonly unreached: string;
   /** HASH agent → when it was last seen, ms. */
   readonly seen: string;
-  /** PUB/SUB: agent names whose queue has something new. */
+  /** PUB/SUB: wakes of polls; engine/leases/wake-message.ts has the format. */
   readonly wake: string;
   /** Prefix of BullMQ's keys: `<prefix>:<agent>:…`. */
   readonly queuePrefix: string;

@@ -1,15 +1,15 @@
 /**
- * Which shard an agent, a delegation or a lease belongs to, and the ids, which contain it.
+ * Maps agents, delegations and leases to shards, and creates ids, which contain the shard.
  * Limit: the number of shards cannot change once there is data (checked at start).
  */
 import { createHash, randomFillSync } from "node:crypto";
 import { type ShardKeys, shardKeys } from "./keys.ts";
 
-/** Crockford's alphabet: no vowels that spell, no look-alikes, safe in URLs and BullMQ ids. */
+/** Crockford's alphabet, without i, l, o and u; safe in URLs and in BullMQ's ids. */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 
 /**
- * Random characters, drawn in one go: asking the system for every id costs more than the rest of making it. Each is
+ * Random characters, drawn in bulk, because one system call for each id would cost more than everything else. Each is
  * used once.
  */
 const pool = Buffer.alloc(8_192);
@@ -21,7 +21,7 @@ function refill(): void {
   used = 0;
 }
 
-/** `length` random characters, five bits each. (One string: put together piece by piece it would stay in pieces.) */
+/** `length` random characters, five bits each. Cut from the pool: V8 would keep a concatenated string in pieces. */
 export function randomId(length: number): string {
   if (used + length > pool.length) refill();
   used += length;

@@ -7,12 +7,12 @@ import { type Logger, pino } from "pino";
 export type Log = Logger;
 
 const TOKEN = /errand_[0-9a-z]+/g;
-/** Shorter ones are names of our own. */
+/** A shorter match is no token, but one of our names, such as `errand_moves_total`. */
 const TOKEN_LENGTH = "errand_".length + 20;
 const SECRET = /whsec_[A-Za-z0-9+/=_-]+|(Bearer )[^\s"\\]+/g;
 const REDACTED = "[redacted]";
 
-/** Blanks whatever looks like a token; a net under the rule that nobody logs one. */
+/** Redacts text that looks like a token, in case a caller logs one by mistake. */
 export const scrub = (line: string): string =>
   line
     .replace(TOKEN, (match) => (match.length < TOKEN_LENGTH ? match : REDACTED))

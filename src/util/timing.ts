@@ -53,14 +53,14 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 
 const EARLY_MS = 250;
 
-/** Pauses if a held request was answered at once, as by a gateway that is shutting down: the caller must not spin. */
+/** Pauses if a held request was answered at once, as by a gateway that shuts down, so that the caller does not spin. */
 export async function pauseIfEarly(askedAt: number, signal?: AbortSignal): Promise<void> {
   if (performance.now() - askedAt < EARLY_MS) await sleep(EARLY_MS, signal);
 }
 
 /**
  * A signal that aborts with its parent or after some time. Close it, or the parent keeps a reference to it.
- * AbortSignal.any with AbortSignal.timeout does not do: Node 20 may collect the timeout, which then never fires.
+ * AbortSignal.any with AbortSignal.timeout does not work: Node 20 may collect the timeout, which then never fires.
  */
 export class TimeLimit {
   readonly #controller = new AbortController();

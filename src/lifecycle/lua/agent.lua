@@ -1,7 +1,6 @@
--- The target: its settings, its queue, and whether it is given work.
+-- The target agent: its settings, its queue, and whether it may get work.
 
--- Numbers of its settings; those that are asked for together are read together. An agent that was deleted meanwhile counts
--- with the defaults.
+-- Numbers of its settings. The names of one call are read with one command. A deleted agent has the defaults.
 function settings(name, ...)
   local agent = record.target or cmd.target
   local known = known_settings[agent] or {}
@@ -16,13 +15,13 @@ end
 
 function queue() return base .. ':q:' .. (record.target or cmd.target) end
 
--- The delegations of the target in this state.
+-- The key of the target's delegations in this state.
 function live_set(state)
   if state == 'input_required' or state == 'auth_required' then state = 'interrupted' end
   return base .. ':live:' .. (record.target or cmd.target) .. ':' .. state
 end
 
--- Why the target is given nothing now; nil when it is.
+-- Why the target gets no work now; nil when it does.
 function blocked()
   local agent = settings('paused', 'deleting', 'max_working', 'lease_ms')
   if agent.paused == 1 or agent.deleting then return 'paused' end

@@ -1,4 +1,4 @@
--- What the script returns: the outcome, and the record where the command asks for it.
+-- Builds the script's answer: the outcome, and the record if the command asks for it.
 
 -- [outcome JSON, the shown fields one a line or '', history chunks, artifacts as a flat array, unseen follow-ups]
 function answer(outcome, unread)
@@ -20,8 +20,8 @@ function read_into(reply)
   if record.artifact_bytes then reply[4] = redis.call('HGETALL', key .. ':artifacts') end
 end
 
--- The answer of a move that is made.
-function made_answer(ticketed, unread)
+-- The answer of a move that was made.
+function success_answer(ticketed, unread)
   local outcome = { kind = 'ok', move = move, event_id = event_id, ready_at = record.ready_at,
     priority = record.priority, ticketed = ticketed, returned = record.returned == 1, old_ticket = old_ticket,
     lease_expires_at = record.lease_expires_at, cascade = record.cascade,

@@ -1,9 +1,11 @@
--- Artifacts. Their hash holds each body once; events refer to it. By '@' and id: the artifact's place, its last chunk's
--- number, its bytes, its first chunk's number and, where the agent named its last chunk, by which fence, chunk_id and
--- hash. By place and number: a chunk's JSON. A record never reuses a place or number, so a reference finds its own body
--- or none. A chunk that is not appended replaces all before it, so only stored chunks count.
+-- Artifacts. Each body is stored once, in a hash; events refer to it. The fields of the hash:
+--   @<artifact id>     place, number of the last chunk, bytes, number of the first chunk; if the agent named the last
+--                      chunk, also its fence, chunk_id and hash
+--   <place>:<number>   the JSON of a chunk
+-- A record never reuses a place or number, so a reference finds its own body or none. A chunk that is not appended
+-- replaces all earlier ones, which are deleted.
 
--- Computes what the chunks change, and by how much the artifacts grow. Refuses a named chunk that is stored already.
+-- Computes how the chunks change the artifacts, and by how many bytes. Refuses a named chunk that is stored already.
 function guard_artifacts()
   if not chunks then return nil end
   artifacts = {}

@@ -1,5 +1,5 @@
--- Which delegation, and which move: what the command asks for, what time asks for, or the move that the table puts in its
--- place. Each function returns an answer if there is nothing to move.
+-- Chooses the delegation and the move: that of the command, that of a timer, or the one that replaces it by the table.
+-- A function that returns an answer ends the script without a move.
 
 function start(first_key, given)
   argv, key = given, first_key
@@ -30,8 +30,8 @@ function find_record(made)
   if record.unpublished then pcall(publish_late) end
 end
 
--- `due`: the move whose timer has passed; `erase`: removes it now.
-function obey_time()
+-- For the command `due`, chooses the move whose timer has passed; for `erase`, deletes the delegation.
+function choose_due_move()
   if move == 'erase' then return has_pending() and claim_pending() or remove() end
   if move ~= 'due' then return nil end
   look_at_timers()
@@ -56,7 +56,7 @@ function apply_table()
   if rule.retry_as and cmd.retryable and left then replace_by(rule.retry_as) end
   spends, full = rule.spends, record.state and reached_limit()
   if full and rule.worn_out then
-    -- Each of these rounds leaves events, so beyond the limit it costs an attempt.
+    -- Every return of a lease writes events, so beyond the limit it costs an attempt.
     spends = left
     if not left then
       failure = 'attempts_exhausted'

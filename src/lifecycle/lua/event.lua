@@ -6,7 +6,7 @@ function publish(text)
   return redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text)
 end
 
--- Appends it to the other streams. `at` is the time of its move; without it, it is published late.
+-- Appends an event to the other streams. `at` is the time of its move; without `at`, it is published late.
 function copy(text, id, at)
   redis.call('XADD', key .. ':events', id, 'e', text)
   -- An event soon after the submit does not renew the feed's expiry: the submit's spare time covers it.
@@ -22,7 +22,7 @@ function copy_to_feed(principal, text, id, renew)
   redis.call('PEXPIRE', feed, digits(cmd.retention_ms + LIMITS.feed_spare_ms))
 end
 
--- Publishes, in order, the events that no stream took before. Every move and the sweep try it.
+-- Publishes, in order, the events whose publishing failed. Every move and the sweep try it.
 function publish_late()
   local late = key .. ':unpublished'
   for _, one in ipairs(redis.call('LRANGE', late, 0, -1)) do
@@ -37,7 +37,7 @@ function publish_late()
   record.unpublished = nil
 end
 
--- Makes the event's text, and counts it against the delegation's limits.
+-- Writes the event's text, and counts it against the delegation's limits.
 function compose_event()
   if not rule.event then return end
   put('version', record.version + 1)
@@ -54,8 +54,8 @@ end
 -- Publishes the event before the record is written, which keeps the id of its newest event.
 function publish_event()
   if not event or record.unpublished then return end
-  local fine, id = pcall(publish, event)
-  if not fine then return end
+  local ok, id = pcall(publish, event)
+  if not ok then return end
   event_id = id
   put('event_id', id)
   if calls_back then put('notify:' .. digits(record.version), id) end

@@ -1,7 +1,7 @@
 -- Guards: each returns a refusal, or nothing. They change nothing. Their order decides which refusal the caller gets
--- when several apply. `alive` marks a refusal of the lease's holder, which extends the lease all the same.
+-- when several apply. A refusal with `alive` still extends the lease, because its holder made the call.
 
--- A submit: nothing is stored under its id, and its target takes work.
+-- For a submit: nothing is stored under its id, and its target accepts work.
 function guard_submit()
   if not rule.needs_unused then return nil end
   if record.state then return { kind = 'exists' } end
@@ -21,8 +21,8 @@ function guard_submit()
   end
 end
 
--- The caller holds the newest lease. A move that needs no holder may be made in a holder's name (a cancel by the agent):
--- then it is fenced as well.
+-- The caller holds the newest lease. A move that needs no holder, such as a cancel, is also fenced if its caller names a
+-- lease.
 function guard_holder()
   local fenced = rule.needs_holder or (cmd.fence ~= nil and cmd.move ~= 'due')
   if not fenced then return nil end
@@ -42,7 +42,7 @@ function guard_holder()
   return { kind = 'lease', reason = lost_reason(string.sub(record.ends, cmd.fence, cmd.fence)) }
 end
 
--- The state, and what the table requires besides.
+-- The state, and the simple guards of the table.
 function guard_state()
   if record.state and not rule.from[record.state] then return { kind = 'state' } end
   if rule.needs_ticket and cmd.ticket ~= record.ticket then return { kind = 'ticket' } end

@@ -1,4 +1,4 @@
--- The sets that a delegation is found by.
+-- The sets by which delegations are found.
 
 -- The lists, newest first.
 function lists()
@@ -9,7 +9,7 @@ function lists()
   return names
 end
 
--- Moves it between the sets of the target's live delegations, and records when the sweep looks at it next.
+-- Moves the delegation between the target's sets by state, and schedules the sweep's next look at it.
 function index()
   schedule()
   local to = record.state

@@ -27,7 +27,7 @@ function grant_lease()
   show('expires_at', quoted(iso(record.lease_expires_at)))
 end
 
--- `ends` has a letter for each lease that ended: why.
+-- `ends` has a letter for each lease that ended, which says why.
 function drop_lease()
   put('ends', record.ends .. rule.lease_lost_reason)
   put('lease_expires_at', '')

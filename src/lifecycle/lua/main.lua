@@ -4,18 +4,18 @@
 -- Redis runs the whole text at every call, so tables are functions that build only what a call needs.
 --
 -- first    the record's key; every other key is derived under the same tag. With `take`: the agent's key
--- given[1] the command, JSON: move, id, base, clock (ms added to Redis' time), read, and what the move takes; a lease
---          with `take` is of the first ticket in the target's queue, instead of `id` and `ticket`
+-- given[1] the command, JSON: move, id, base, clock (ms added to Redis' time), read, and the move's parameters. A lease
+--          with `take` is for the first ticket in the target's queue, and names no `id` and `ticket`
 -- given[2] JSON members for the event, without braces ('' for none)
 -- given[3] JSON messages for the record's history, comma separated ('' for none)
--- given[4…] cmd.fields field, value pairs that the record gets when the move is made; then the JSON of an artifact for
---          each of cmd.chunks ({id, append}), which the event shows as its member cmd.shows
+-- given[4…] cmd.fields pairs of field and value, to store in the record; then for each of cmd.chunks ({id, append}) the
+--          JSON of its artifact. The event shows the artifacts as its member cmd.shows
 -- taker    [agent's key, command JSON] of a `take` for a parked poll, when the move may make a ticket that is ready
--- made     {id, record} of the delegation whose ticket was just made, for its taker
+-- made     {id, record} of the delegation whose ticket was just made; saves the taker a read
 -- Returns  see answer.lua; then the taker's answer
 function transition(first, given, taker, made)
   start(first, given)
-  local reply = find_record(made) or obey_time()
+  local reply = find_record(made) or choose_due_move()
   if reply then return reply end
   apply_table()
   reply = refuse()
@@ -25,8 +25,8 @@ function transition(first, given, taker, made)
   write()
   local ticketed
   if rule.queue == 'ticket' then ticketed = offer_ticket() end
-  if taker and ticketed and record.ready_at <= now then return serve(taker, made_answer(ticketed, true)) end
-  return made_answer(ticketed)
+  if taker and ticketed and record.ready_at <= now then return serve(taker, success_answer(ticketed, true)) end
+  return success_answer(ticketed)
 end
 
 function refuse()
@@ -37,12 +37,12 @@ function refuse()
     keep_lease()
     refusal.alive, refusal.lease_expires_at = nil, record.lease_expires_at
   end
-  -- The ticket that was taken came too early: it goes back.
+  -- The ticket was taken before it was ready, so it is returned.
   if refusal.kind == 'not_ready' and cmd.take then offer_ticket() end
   return answer(refusal)
 end
 
--- Collects what the record gets and the event shows.
+-- Collects the changes of the record and the members of the event.
 function change()
   from, old_ticket, status = record.state, record.ticket, rule.status or ''
   set, members = {}, { argv[2] ~= '' and argv[2] or nil }
@@ -64,10 +64,10 @@ function change()
   change_question()
   number_ticket()
   finish()
-  note_pending()
+  add_pending()
 end
 
--- What one move alone changes.
+-- Changes that are special to one move.
 function change_own()
   if move == 'adopt' then
     redis.call('SADD', key .. ':children', cmd.child_id)
@@ -75,11 +75,11 @@ function change_own()
   elseif move == 'redrive' then
     put('redriven_as', cmd.new_id)
   elseif move == 'follow_up' then
-    note_delivered()
+    record_delivered()
   elseif move == 'message' then
     store_message()
   elseif move == 'interrupt' then
-    note_question()
+    store_question()
   elseif move == 'answer' then
     store_answers()
   elseif move == 'cancel' or move == 'cascade' then
@@ -113,10 +113,10 @@ end
 -- nothing: the ticket stays in the queue.
 function serve(taker, reply)
   local id, read, its_key, its_record = cmd.id, cmd.read, key, record
-  local fine, taken = pcall(transition, taker[1], { taker[2], '', '' }, nil, { id = id, record = record })
-  if fine then reply[6] = taken end
+  local ok, taken = pcall(transition, taker[1], { taker[2], '', '' }, nil, { id = id, record = record })
+  if ok then reply[6] = taken end
   -- When the poll took this very delegation, its answer has the newer record.
-  if read and not (fine and cmd.id == id and taken[2] ~= '') then
+  if read and not (ok and cmd.id == id and taken[2] ~= '') then
     key, record = its_key, its_record
     read_into(reply)
   end

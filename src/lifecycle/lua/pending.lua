@@ -1,5 +1,5 @@
--- Pending deliveries: canceling its children, and its events to callbacks and push configs. The record keeps them until
--- they are done, so the sweep finishes what a dying gateway began.
+-- Pending deliveries: canceling its children, and its events to callbacks and push configs. The record lists them until
+-- they are done, so the sweep finishes them if the gateway dies.
 
 function has_pending() return record.cascade ~= nil or (record.notify_seq or 0) > (record.notified_seq or 0) end
 
@@ -10,7 +10,7 @@ function pending_events()
   end
 end
 
--- Claims the deliveries for the caller, which has a limited time to make them.
+-- Claims the deliveries for the caller, for a limited time.
 function claim_pending()
   record.follow_at = now + LIMITS.follow_ms
   redis.call('HSET', key, 'follow_at', record.follow_at)
@@ -19,8 +19,8 @@ function claim_pending()
     pending_events = pending_events() })
 end
 
--- Notes what the move leaves to deliver.
-function note_pending()
+-- Adds the move's event to the pending deliveries.
+function add_pending()
   if not record.callbacks or not rule.event then return end
   calls_back = record.callbacks ~= 2 and (ends or rule.status == 'interrupted')
   if calls_back or record.callbacks ~= 1 then
@@ -35,8 +35,8 @@ function cascade_to_children()
   put('follow_at', now + LIMITS.follow_ms)
 end
 
--- Notes what the caller has delivered.
-function note_delivered()
+-- Removes the deliveries that the caller has made, or extends its claim.
+function record_delivered()
   if cmd.cascaded then put('cascade', '') end
   if cmd.claim then put('follow_at', now + LIMITS.follow_ms) end
   if cmd.notified then put('notified_seq', math.max(cmd.notified, record.notified_seq or 0)) end

@@ -1,4 +1,4 @@
--- Push configs: URLs that a delegation's events are POSTed to. How far each has got is in the hash `:pushed`; see
+-- Push configs: URLs that a delegation's events are POSTed to. The hash `:pushed` has the delivery state of each; see
 -- engine/outbound/push-notifications/progress.ts.
 
 function store_push()

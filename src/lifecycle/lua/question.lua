@@ -10,7 +10,7 @@ function guard_question()
   return { kind = same and 'duplicate' or 'interrupt' }
 end
 
--- The answers that a question has got already; nil when there are none.
+-- The answers to a question that was answered before; nil when there are none.
 function answers_to(question)
   local answers = redis.call('HGET', key, 'answer:' .. question)
   if not answers and record.secret_bytes then
@@ -19,12 +19,12 @@ function answers_to(question)
   return answers
 end
 
-function note_question()
+function store_question()
   redis.call('HSET', key, 'asked:' .. cmd.fence, cjson.encode({ id = cmd.interrupt_id, hash = cmd.reply_hash }))
 end
 
--- Of a secret answer the record keeps only the outline, which recognizes a repeat after the secret was erased, and
--- reveals none of it.
+-- For a secret answer the record has only `answer_outline`, a hash without the secret, which recognizes a repeat after
+-- the secret was erased.
 function store_answers()
   if cmd.secret then
     redis.call('HSET', key .. ':secrets', 'answers:' .. cmd.interrupt_id, cmd.answers,
@@ -37,7 +37,7 @@ function store_answers()
   put('answered', (record.answered or 0) + 1)
 end
 
--- Opens the question that the state asks for, or closes the one that was open.
+-- Opens the question if the move asks one; closes the open one if the move ends its state.
 function change_question()
   local to = record.state
   if from == to then return end

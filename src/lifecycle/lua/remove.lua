@@ -27,7 +27,7 @@ end
 function erase_events()
   local streams = { base .. ':events', base .. ':feed:' .. record.delegator }
   if record.delegator ~= 'agent:' .. record.target then streams[3] = base .. ':feed:agent:' .. record.target end
-  for _, stream in ipairs(streams) do note_whole(stream) end
+  for _, stream in ipairs(streams) do store_oldest(stream) end
   local start, some = '-', nil
   repeat
     some = redis.call('XRANGE', key .. ':events', start, '+', 'COUNT', 100)
@@ -41,9 +41,9 @@ function erase_events()
   until #some < 100
 end
 
--- Called before events are erased: stores the stream's oldest event. Until more events are trimmed, a reader that is at
--- this event or later has missed none. See events/missed.lua.
-function note_whole(stream)
+-- Called before events are erased: stores the stream's oldest event. Until more events are trimmed, a reader whose
+-- position is this event or later has missed none. See events/missed.lua.
+function store_oldest(stream)
   local oldest = redis.call('XRANGE', stream, '-', '+', 'COUNT', 1)[1]
   if not oldest then return end
   local flat, info = redis.call('XINFO', 'STREAM', stream), {}

@@ -7,8 +7,8 @@ function add_kept(delegator, bytes)
   return total
 end
 
--- Bytes of a delegator's idempotency keys that outlive its delegations: of today and the day before, after which they
--- have expired. `more` adds to them.
+-- Bytes of a delegator's idempotency keys that outlive its delegations, of today and the day before; older keys have
+-- expired. Adds `more` to today's.
 function keys_kept(delegator, more)
   local name, day = base .. ':kept:keys', math.floor(now / LIMITS.idempotency_ms)
   local known = redis.call('HGET', name, delegator)
@@ -26,8 +26,8 @@ function keys_kept(delegator, more)
   return newer + older
 end
 
--- The last guard: the bytes that the move adds to its delegator's share. A submit reserves its bytes and returns them when
--- they are too many. Records of older versions do not count.
+-- The last guard: the bytes that the move adds to its delegator's share. A submit adds its bytes at once, and subtracts
+-- them again if they are too many. Records of older versions do not count.
 function guard_share()
   local config = #(cmd.push_config or '')
   if move ~= 'submit' then
@@ -47,7 +47,7 @@ function guard_share()
   return { kind = 'share', kept = total - keeps + more, most = cmd.most }
 end
 
--- Notes on the record, and in its delegator's share, what the move added.
+-- Adds the move's bytes to the record and to its delegator's share.
 function count_kept()
   if not record.kept or keeps == 0 then return end
   put('kept', record.kept + keeps)

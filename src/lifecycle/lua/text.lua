@@ -1,4 +1,4 @@
--- Fields and members: how values are written.
+-- Writes fields of the record and members of the event.
 
 -- Sets a field of the record; '' clears it. A field that the record does not have is not cleared; `interrupt` is not
 -- among the fields that were read.
@@ -30,7 +30,7 @@ function iso(ms)
     math.floor(rest / 3600000), math.floor(rest / 60000) % 60, math.floor(rest / 1000) % 60, rest % 1000)
 end
 
--- Only the script knows the time of the move: it replaces the stamp, a random text, in what is stored.
+-- Replaces the stamp, a random text in the stored JSON, with the time of the move, which only the script knows.
 function stamp()
   local at = iso(now)
   argv[3] = (string.gsub(argv[3], cmd.stamp, at))

@@ -1,4 +1,4 @@
--- Tickets: hints in the agent's queue. A record counts the newest only.
+-- Tickets: hints in the agent's queue. Only a record's newest ticket counts.
 
 -- Takes the first ticket of the queue, or returns why there is none. A stale ticket is removed as well.
 function take_ticket()
@@ -49,7 +49,7 @@ function backoff(asked, round)
   return math.max(asked, math.floor(wait * (1 + b.backoff_jitter * (2 * cmd.random - 1))))
 end
 
--- Puts the record's ticket into the queue; false when the queue refuses. Then the gateway makes it, or the sweep.
+-- Puts the record's ticket into the queue; false when the queue refuses. Then the gateway or the sweep adds it.
 function offer_ticket()
   return ticket_offer(queue(), cmd.id, record.ticket, record.priority, record.returned == 1,
     math.max(0, record.ready_at - now), time_ms)

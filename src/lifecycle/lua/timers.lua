@@ -1,7 +1,7 @@
--- The timers of a delegation. `look_at_timers`, generated from TIMERS in timers.ts, calls `timer` for each that runs, the
--- strongest first: it decides when several have passed.
+-- The timers of a delegation. `look_at_timers`, generated from TIMERS in timers.ts, calls `timer` for each that runs, in
+-- order of precedence: when several have passed, the first one decides.
 
--- Notes a timer: `soonest` is when the next one falls due, `due` what the strongest that has passed asks for.
+-- Takes a timer into account: `soonest` is when the next one is due, `due` the action of the first that has passed.
 function timer(at, what, code)
   if not at then return end
   if not soonest or at < soonest then soonest = at end
@@ -14,7 +14,7 @@ function schedule()
   redis.call('ZADD', base .. ':due', digits(soonest), cmd.id)
 end
 
--- Enters when the sweep looks for its ticket again: after as long as it has waited, so that a long wait costs few looks.
+-- Schedules the sweep's next check of the ticket: after as long as it has waited, so that a long wait costs few checks.
 function check_later()
   local waited = math.max(LIMITS.check_ms, now - record.ready_at)
   record.check_at = now + math.min(LIMITS.check_max_ms, waited)

@@ -1,4 +1,4 @@
--- The first and the last move.
+-- Creating a delegation, and finishing it.
 
 function create()
   record = { version = 0, ticket = 0, kept = 0, ends = '' }
