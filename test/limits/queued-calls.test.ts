@@ -70,7 +70,7 @@ test("an old call that a dead gateway left in the queue is dropped when it is du
   await until(async () => (await queued()).seqs.length === MOST);
   const [oldest = 0] = await events("interrupted");
   await gateway.broker.outbound.add({ delegation_id: id, ticket: oldest });
-  await until(() => log.some((line) => line.includes("many questions were asked since")));
+  await until(() => log.some((line) => line.includes("too many newer calls are queued")));
   expect((await queued()).seqs).not.toContain(oldest);
 
   const newest = (await queued()).seqs.at(-1) ?? 0;

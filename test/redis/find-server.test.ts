@@ -58,7 +58,7 @@ describe("a configured server", () => {
 
   it.each([
     ["no such file", "/nowhere/redis-server"],
-    ["does not call itself a Redis or Valkey server", process.execPath],
+    ["its --version names no Redis or Valkey server", process.execPath],
     ["not executable", tmpdir()],
   ])("that does not work is an error with the reason: %s", async (reason, configured) => {
     const good = await command("bin", "redis-server", realServer());

@@ -157,7 +157,7 @@ export class PushAgentRunner implements PushAgentService {
       return null;
     } catch {
       const isGivenUp = age > CANCEL_GIVE_UP_MS;
-      log.info({ delegation_id, agent: target, given_up: isGivenUp }, "task of a push agent not canceled");
+      log.info({ delegation_id, agent: target, given_up: isGivenUp }, "the task was not canceled");
       return isGivenUp ? null : Math.min(CANCEL_LONGEST_RETRY_MS, Math.max(SETTLE_MS, age));
     } finally {
       limit.close();
