@@ -87,7 +87,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
         },
         stop: () => {
           stopping.abort();
-          // Push agents give their leases back meanwhile.
+          // At the same time, push agents return their leases.
           return Promise.all([listener?.close(HTTP_GRACE_MS), engine.stopPushAgents()]);
         },
       },

@@ -43,7 +43,7 @@ export interface GatewayOptions {
   /** How long a request may take to arrive; for tests. */
   readonly arrival?: ArrivalTimeouts;
   readonly log: Log;
-  /** Moved by tests; Redis' own time otherwise. */
+  /** An offset to Redis' clock; for tests. */
   readonly clock?: Clock;
   /** Called when the connection to Redis is lost. */
   readonly onRedisLost?: () => void;

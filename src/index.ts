@@ -1,6 +1,6 @@
 /**
- * The library: what users import. Limit: it speaks HTTP to a broker and does not contain one. Nothing here needs
- * Node; a bundler drops the parts that a page does not use.
+ * The public API of the library, a client of the broker's HTTP API. Nothing here needs Node; a bundler drops the parts
+ * that a page does not use.
  */
 export {
   Admin,

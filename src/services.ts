@@ -31,7 +31,7 @@ export class Services {
     }
   }
 
-  /** Stops all once; a service that fails to stop does not keep the others running. */
+  /** Stops all services, once; if one fails to stop, the others are still stopped. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;

@@ -7,7 +7,7 @@ import { isTerminal, type State } from "../schema/delegation.ts";
 import { ErrandError, type ErrorContext } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 
-/** What the caller can do about a limit, where that is possible. */
+/** The recoveries of limits that the caller can stay below. */
 const LIMIT_RECOVERY: Readonly<Record<string, string>> = {
   pushes: "Delete a push config of this delegation first.",
   children: "Delegate under another delegation, or without parent_id.",

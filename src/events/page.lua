@@ -7,7 +7,7 @@ local entries, size, most = {}, 0, tonumber(ARGV[3])
 if is_missed(key, position, oldest) then return { 'gap', entries } end
 local start = is_before(position, oldest) and oldest or '(' .. position
 while #entries < most do
-  -- A few at a time, because an entry that does not fit is read in vain.
+  -- A few at a time, because entries that do not fit are read for nothing.
   local some = redis.call('XRANGE', key, start, '+', 'COUNT', 4)
   for _, entry in ipairs(some) do
     for i = 2, #entry[2], 2 do size = size + #entry[2][i] end

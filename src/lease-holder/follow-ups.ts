@@ -16,7 +16,7 @@ export class FollowUps {
   #ended = false;
   /** Called when a new follow-up was delivered. */
   readonly #onDelivered: () => void;
-  /** Called with what a listener threw. */
+  /** Called with the error that a listener threw. */
   readonly #onError: (error: unknown) => void;
 
   constructor(history: readonly Message[], onDelivered: () => void, onError: (error: unknown) => void) {

@@ -17,7 +17,7 @@ export interface LeaseTransport {
     request: HeartbeatInput,
     limits: { readonly signal: AbortSignal; readonly timeoutMs: number },
   ) => Promise<{ readonly messages: readonly Message[] }>;
-  /** What a failed call says about the lease. */
+  /** Tells from the error of a call whether the lease is lost. */
   readonly judge: (error: unknown) => Verdict;
   /** The longest pause between two tries, ms. Default: that of `backoffMs`. */
   readonly longestRetryMs?: number;
@@ -103,7 +103,7 @@ export class LeaseHolder {
     return this.#interruptId;
   }
 
-  /** What a follow-up's listener threw. */
+  /** The error that a listener of follow-ups threw. */
   get listenerFailure(): { readonly error: unknown } | undefined {
     return this.#listenerFailure;
   }
@@ -189,7 +189,7 @@ export class LeaseHolder {
     }
   }
 
-  /** What a failed call says about the lease; a loss ends it. */
+  /** Tells from the error of a call whether the lease is lost, and ends it if it is. */
   judge(error: unknown): Verdict {
     const verdict = this.#transport.judge(error);
     if (verdict.kind === "lost") this.#lose(verdict.reason);

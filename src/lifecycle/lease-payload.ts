@@ -54,9 +54,9 @@ function messageJson(record: StoredDelegation, lease_id: string): string {
   if (!answer && message.endsWith(end) && !/"(?:taskId|contextId|lease_id)"/.test(message)) {
     return `${message.slice(0, -2)},"lease_id":"${lease_id}"},"contextId":${JSON.stringify(context_id)}}`;
   }
-  const { taskId: _dropped, ...said } = answer ?? messageSchema.parse(JSON.parse(message));
-  const metadata = { ...said.metadata, delegation_id: record.id, lease_id };
-  return JSON.stringify({ ...said, contextId: context_id, metadata });
+  const { taskId: _dropped, ...rest } = answer ?? messageSchema.parse(JSON.parse(message));
+  const metadata = { ...rest.metadata, delegation_id: record.id, lease_id };
+  return JSON.stringify({ ...rest, contextId: context_id, metadata });
 }
 
 /** A lease as JSON text, for its holder; `secrets` as the script returns them. */

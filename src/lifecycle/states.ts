@@ -8,7 +8,7 @@ import type { EventType } from "../schema/event.ts";
 import type { LeaseLostReason } from "../schema/lease.ts";
 
 /**
- * Who makes a move: `door` a request at any API · `delegator`, `approver`, `operator` these principals · `agent` the
+ * The actors of moves: `door` a request at any API · `delegator`, `approver`, `operator` these principals · `agent` the
  * holder of the lease · `gateway` the broker by itself · `sweep` timers that have passed (timers.ts), and repairs.
  */
 type Actor = "door" | "delegator" | "approver" | "operator" | "agent" | "gateway" | "sweep";

@@ -29,13 +29,13 @@ export function readLoad(text: string): LoadReport {
 const START = "is starting oO0OoO0OoO0Oo";
 const MAX_BYTES = 65_536;
 
-/** How the last start loaded the file, read from the last 64 KiB of the log; null without a log. */
+/** The report of the last start, from the last 64 KiB of the log; null without a log. */
 export async function readLastLoad(path: string): Promise<LoadReport | null> {
   const text = await logSince(path, 0);
   return text === "" ? null : readLoad(text.slice(Math.max(0, text.lastIndexOf(START))));
 }
 
-/** What was logged after the log had this size, at most the last 64 KiB. */
+/** The log from this size on, at most its last 64 KiB. */
 export async function logSince(path: string, from: number): Promise<string> {
   const file = await open(path, "r").catch(() => null);
   if (!file) return "";

@@ -28,7 +28,7 @@ export function requireOperator(principal: Principal, what: string): void {
   }
 }
 
-/** The agent itself, or the operator. */
+/** Throws `forbidden` unless the principal is the agent itself or the operator. */
 export function requireAgent(principal: Principal, agent: string, what: string): void {
   if (principal.kind === "operator") return;
   if (principal.kind === "agent" && principal.name === agent) return;
@@ -41,7 +41,7 @@ export function requireDelegator(principal: Principal): void {
   }
 }
 
-/** `*`, a principal, or a kind with a star. */
+/** A pattern is `*`, a principal such as `caller:ana`, or all of a kind, such as `caller:*`. */
 export const matchesPattern = (principal: Principal, pattern: string): boolean =>
   pattern === "*" || pattern === principal.text || pattern === `${principal.kind}:*`;
 
@@ -59,7 +59,7 @@ export async function canSee(
   return record.created_at >= (await agents.since(principal.name));
 }
 
-/** Cancel, answer, message: the delegator, approvers, the operator; the target works through its lease. */
+/** Throws `forbidden` unless the principal may cancel, answer and send messages. (The target uses its lease.) */
 export function requireControl(principal: Principal, record: StoredDelegation, what: string): void {
   if (principal.kind === "operator" || principal.kind === "approver") return;
   if (record.delegator === principal.text) return;

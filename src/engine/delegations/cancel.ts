@@ -37,8 +37,8 @@ export async function cancelMove(
   { reason, cascade }: CancelOptions,
   read: boolean,
 ): Promise<Result> {
-  const said = reason === undefined || reason === "" ? "" : `: ${reason}`;
-  const error = JSON.stringify(failure("canceled", `Canceled by ${by}${said}`));
+  const suffix = reason === undefined || reason === "" ? "" : `: ${reason}`;
+  const error = JSON.stringify(failure("canceled", `Canceled by ${by}${suffix}`));
   const result = await broker.writer.move({
     move: "cancel",
     id,

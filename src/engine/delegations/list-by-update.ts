@@ -9,11 +9,11 @@ import { type RecordSummary, readSummaries } from "../../lifecycle/summary.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
-import { type ListQuery, matches, type Place, scan, toPlan } from "./list.ts";
+import { isBehind, type ListQuery, matches, type Position, scan, toPlan } from "./list.ts";
 import { countFitting, readMany } from "./read-many.ts";
 
 const STRETCH = 1_000;
-const NEWEST: Place = { at: Number.POSITIVE_INFINITY, id: "" };
+const NEWEST: Position = { at: Number.POSITIVE_INFINITY, id: "" };
 
 export interface ListByUpdateQuery
   extends Pick<ListQuery, "target" | "context_id" | "state" | "cursor" | "limit"> {
@@ -23,8 +23,8 @@ export interface ListByUpdateQuery
 
 /** Where a page ended: after `behind`, in the stretch that begins after `from`. */
 interface Cursor {
-  readonly from: Place;
-  readonly behind: Place;
+  readonly from: Position;
+  readonly behind: Position;
 }
 
 function parseCursor(cursor: string | undefined): Cursor {
@@ -35,15 +35,14 @@ function parseCursor(cursor: string | undefined): Cursor {
       details: { issues: [{ path: "pageToken", reason: "send back nextPageToken unchanged" }] },
     });
   }
-  const place = (at = "", id = ""): Place => (at === "" ? NEWEST : { at: Number(at), id });
-  return { from: place(match[1], match[2]), behind: place(match[3], match[4]) };
+  const position = (at = "", id = ""): Position => (at === "" ? NEWEST : { at: Number(at), id });
+  return { from: position(match[1], match[2]), behind: position(match[3], match[4]) };
 }
 
-const formatPlace = ({ at, id }: Place): string => (at === Number.POSITIVE_INFINITY ? "." : `${at}.${id}`);
+const formatPosition = ({ at, id }: Position): string => (at === Number.POSITIVE_INFINITY ? "." : `${at}.${id}`);
 
-const changedAt = ({ updated_at, id }: RecordSummary): Place => ({ at: updated_at, id });
-const isBehind = (place: Place, { at, id }: Place): boolean =>
-  at < place.at || (at === place.at && id < place.id);
+const changedAt = ({ updated_at, id }: RecordSummary): Position => ({ at: updated_at, id });
+
 
 /** `total` counts the matches in the stretch: all matches, if there are at most 1 000 records to read. */
 export function listByUpdate(
@@ -75,38 +74,38 @@ async function page(
   if (last && shown.length < rest.length) {
     return {
       records,
-      next_cursor: `${formatPlace(from)}.${formatPlace(changedAt(last))}`,
+      next_cursor: `${formatPosition(from)}.${formatPosition(changedAt(last))}`,
       total: found.length,
     };
   }
-  return { records, next_cursor: next && `${formatPlace(next)}.${formatPlace(NEWEST)}`, total: found.length };
+  return { records, next_cursor: next && `${formatPosition(next)}.${formatPosition(NEWEST)}`, total: found.length };
 }
 
 async function scanStretch(
   broker: Broker,
   principal: Principal,
   query: ListByUpdateQuery,
-  from: Place,
-): Promise<{ found: RecordSummary[]; next: Place | null }> {
+  from: Position,
+): Promise<{ found: RecordSummary[]; next: Position | null }> {
   const { cursor: _own, changed_since = 0, ...filter } = query;
   const plan = await toPlan(broker, principal, filter);
   const found: RecordSummary[] = [];
-  let place = from;
+  let position = from;
   for (let scanned = 0; scanned < Math.max(STRETCH, plan.most); ) {
-    const places = await scan(broker, plan, place);
-    const last = places.at(-1);
+    const positions = await scan(broker, plan, position);
+    const last = positions.at(-1);
     if (!last) return { found, next: null };
     const summaries = await readSummaries(
       broker.bulk,
       broker.shards,
-      places.map(({ id }) => id),
+      positions.map(({ id }) => id),
     );
     for (const summary of summaries) {
       if (!summary || summary.updated_at < changed_since) continue;
       if (await matches(broker, principal, filter, summary)) found.push(summary);
     }
-    place = last;
-    scanned += places.length;
+    position = last;
+    scanned += positions.length;
   }
-  return { found, next: place };
+  return { found, next: position };
 }

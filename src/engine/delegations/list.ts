@@ -33,13 +33,13 @@ export interface ListQuery {
 const SCAN = 1_000;
 const BATCH = 100;
 
-/** Where a page ended: the next page has older records, and those of the same instant with a smaller id. */
-export interface Place {
+/** The last record that a page read: the next page has older records, and those of the same instant with a smaller id. */
+export interface Position {
   readonly at: number;
   readonly id: string;
 }
 
-function toPlace({ cursor, until }: ListQuery): Place {
+function startOf({ cursor, until }: ListQuery): Position {
   if (cursor === undefined) {
     return { at: until === undefined ? Number.POSITIVE_INFINITY : Date.parse(until), id: "" };
   }
@@ -51,7 +51,7 @@ function toPlace({ cursor, until }: ListQuery): Place {
 }
 
 /** When a page's last record was created, ms. */
-export const instantOf = (cursor: string): number => toPlace({ cursor, limit: 1 }).at;
+export const instantOf = (cursor: string): number => startOf({ cursor, limit: 1 }).at;
 
 /** The indexes that a page scans, and how far. */
 interface Plan {
@@ -93,14 +93,14 @@ export async function toPlan(broker: Broker, principal: Principal, query: ListQu
   return { indexes: own, shards, oldest, most: SCAN };
 }
 
-const isBehind = (place: Place, { at, id }: Place): boolean =>
-  at < place.at || (at === place.at && id < place.id);
-const newestFirst = (a: Place, b: Place): number => b.at - a.at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
+export const isBehind = (position: Position, { at, id }: Position): boolean =>
+  at < position.at || (at === position.at && id < position.id);
+const newestFirst = (a: Position, b: Position): number => b.at - a.at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 
-/** The next places behind `after` in all indexes and shards, each once. */
-export async function scan(broker: Broker, plan: Plan, after: Place): Promise<Place[]> {
+/** The next positions behind `after` in all indexes and shards, each once. */
+export async function scan(broker: Broker, plan: Plan, after: Position): Promise<Position[]> {
   const max = after.at === Number.POSITIVE_INFINITY ? "+inf" : after.at;
-  const found = new Map<string, Place>();
+  const found = new Map<string, Position>();
   const lists = plan.shards.flatMap((shard) => plan.indexes.map((index) => shard.list(index)));
   await Promise.all(
     lists.map(async (key) => {
@@ -116,9 +116,9 @@ export async function scan(broker: Broker, plan: Plan, after: Place): Promise<Pl
           BATCH,
         );
         for (let i = 0; i + 1 < flat.length; i += 2) {
-          const place = { id: flat[i] ?? "", at: Number(flat[i + 1]) };
-          if (!isBehind(after, place)) continue;
-          found.set(place.id, place);
+          const position = { id: flat[i] ?? "", at: Number(flat[i + 1]) };
+          if (!isBehind(after, position)) continue;
+          found.set(position.id, position);
           fresh += 1;
         }
         if (flat.length < 2 * BATCH) return;
@@ -175,7 +175,7 @@ async function page(broker: Broker, principal: Principal, query: ListQuery): Pro
 }
 
 interface Hit {
-  readonly place: Place;
+  readonly position: Position;
   readonly summary: RecordSummary;
 }
 
@@ -184,36 +184,36 @@ async function find(
   broker: Broker,
   principal: Principal,
   query: ListQuery,
-): Promise<{ hits: Hit[]; next: Place | null }> {
+): Promise<{ hits: Hit[]; next: Position | null }> {
   const plan = await toPlan(broker, principal, query);
   const hits: Hit[] = [];
   const part = query.q?.toLowerCase();
-  let place = toPlace(query);
+  let position = startOf(query);
   for (let scanned = 0; scanned < plan.most; ) {
-    const places = await scan(broker, plan, place);
-    const ids = places.map(({ id }) => id);
+    const positions = await scan(broker, plan, position);
+    const ids = positions.map(({ id }) => id);
     const summaries = await readSummaries(broker.bulk, broker.shards, ids, {
       errors: query.error_code !== undefined,
       previews: part !== undefined,
     });
     for (const [at, summary] of summaries.entries()) {
-      place = places[at] ?? place;
+      position = positions[at] ?? position;
       scanned += 1;
       const isHit =
         summary !== null &&
         (part === undefined || summary.task_preview.toLowerCase().includes(part)) &&
         (await matches(broker, principal, query, summary));
-      if (isHit) hits.push({ place, summary });
-      if (hits.length === query.limit) return cut(hits, place);
+      if (isHit) hits.push({ position, summary });
+      if (hits.length === query.limit) return cut(hits, position);
     }
-    if (places.length < BATCH) return cut(hits, null);
+    if (positions.length < BATCH) return cut(hits, null);
   }
-  return cut(hits, place);
+  return cut(hits, position);
 }
 
 /** Keeps as many as fit into one response. */
-function cut(hits: Hit[], next: Place | null): { hits: Hit[]; next: Place | null } {
+function cut(hits: Hit[], next: Position | null): { hits: Hit[]; next: Position | null } {
   const count = countFitting(hits.map(({ summary }) => summary));
   if (count === hits.length) return { hits, next };
-  return { hits: hits.slice(0, count), next: hits[count - 1]?.place ?? next };
+  return { hits: hits.slice(0, count), next: hits[count - 1]?.position ?? next };
 }

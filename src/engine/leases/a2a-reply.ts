@@ -96,10 +96,10 @@ async function makeMove(
     }
     case "canceled": {
       const by = `agent:${holder.agent}`;
-      const said = textOf(action.message ?? {});
+      const reason = textOf(action.message ?? {});
       const error = failure(
         "canceled",
-        said === "" ? `Canceled by ${by}` : `Canceled by ${by}: ${preview(said, 1024)}`,
+        reason === "" ? `Canceled by ${by}` : `Canceled by ${by}: ${preview(reason, 1024)}`,
       );
       const json = JSON.stringify(error);
       return broker.writer.move({

@@ -110,7 +110,7 @@ function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInp
   const parts: Message["parts"] = [...(message?.parts ?? (text === undefined ? [] : [{ text }]))];
   if (data !== undefined) parts.push({ data });
   const { interrupt_id, request_id, by, at } = heading;
-  const said = toUserMessage({
+  const composed = toUserMessage({
     ...message,
     parts,
     metadata: {
@@ -122,7 +122,7 @@ function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInp
       at,
     },
   });
-  const given = { ...(decision && { decision }), message: said, ...(data !== undefined && { data }) };
+  const given = { ...(decision && { decision }), message: composed, ...(data !== undefined && { data }) };
   return { request_id, given };
 }
 

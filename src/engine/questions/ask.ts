@@ -48,13 +48,13 @@ export const interruptIdOf = (delegationId: string, requestIds: readonly string[
  * answered questions, so that the agent can ask with the same words again later.
  */
 function toRequest(kind: Kind, { request_id, text, message, options, schema }: QuestionInput, salt: string) {
-  const said = withoutLease(message ?? { parts: [{ text: text ?? FALLBACK[kind] }] });
-  const id = request_id ?? said.messageId ?? `req_${hash(salt, JSON.stringify(said.parts))}`;
+  const sent = withoutLease(message ?? { parts: [{ text: text ?? FALLBACK[kind] }] });
+  const id = request_id ?? sent.messageId ?? `req_${hash(salt, JSON.stringify(sent.parts))}`;
   // Without metadata that would make it look like an answer in the history.
-  const metadata = withoutAnswer(said.metadata);
+  const metadata = withoutAnswer(sent.metadata);
   const question: Message = {
-    ...said,
-    messageId: said.messageId ?? `msg_${hash(salt, id)}`,
+    ...sent,
+    messageId: sent.messageId ?? `msg_${hash(salt, id)}`,
     role: "ROLE_AGENT",
     ...(metadata && { metadata }),
   };

@@ -20,16 +20,16 @@ export async function message(
 ): Promise<StoredDelegation> {
   const known = await read(broker, principal, id);
   requireControl(principal, known, "send it messages");
-  const said = toUserMessage(
+  const followUp = toUserMessage(
     sent ? { ...sent, metadata: withoutAnswer(sent.metadata) } : { parts: [{ text: text ?? "" }] },
   );
-  const json = JSON.stringify(said);
+  const json = JSON.stringify(followUp);
   const { outcome, record } = await broker.writer.move({
     move: "message",
     id,
     params: {
-      message_id: said.messageId,
-      message_hash: bodyHash(said),
+      message_id: followUp.messageId,
+      message_hash: bodyHash(followUp),
       most: principal.text === known.delegator ? broker.memory.mostKept(principal) : undefined,
     },
     event: { message: json, by: JSON.stringify(principal.text) },

@@ -9,7 +9,11 @@ import { until } from "../../support/until.ts";
 test("polls, waits and streams leave nothing behind, however they end", async () => {
   const { url, gateway } = await startBroker();
   const { broker } = gateway;
-  const { polls, quotas, metrics } = broker;
+  const {
+    handoff: { polls },
+    quotas,
+    metrics,
+  } = broker;
   const api = client(url);
   await api.agent("scout");
   const principal = toPrincipal("agent:scout");

@@ -93,7 +93,7 @@ test("a parked poll gets new work by one script; no other poll fetches, and the 
   expect(lease).toMatchObject({ attempt: 1, delegation: { id: body.id, version: 2 } });
   const { presence: _, ...told } = body;
   expect((await api.get(body.id)).body).toEqual(told);
-  expect(gateway.broker.polls.waiting("scout")).toBe(1);
+  expect(gateway.broker.handoff.polls.waiting("scout")).toBe(1);
 });
 
 test("each gateway gives new work to a poll of its own; without polls it leaves the work to other gateways", async () => {
@@ -183,7 +183,7 @@ test("work whose ticket the queue refused is not reported as taken, and is lease
 test("work for a poll whose client left meanwhile goes to the next, no attempt spent", async () => {
   const { api, gateway, park } = await setup();
   const leaver = new AbortController();
-  const parking = vi.spyOn(gateway.broker.polls, "park");
+  const parking = vi.spyOn(gateway.broker.handoff.polls, "park");
   const { answer } = await park({ signal: leaver.signal });
   const hasLeft = () => parking.mock.calls[0]?.[1].signal.aborted;
   atSubmit(gateway, () => {
@@ -204,9 +204,9 @@ test("work for a poll whose token was revoked meanwhile goes to the next, no att
     token: token.token,
     body: { wait_seconds: 15 },
   });
-  await until(() => gateway.broker.polls.waiting("scout") === 1);
+  await until(() => gateway.broker.handoff.polls.waiting("scout") === 1);
   await until(() => {
-    const match = gateway.broker.polls.match("scout");
+    const match = gateway.broker.handoff.polls.match("scout");
     match?.settle(Promise.resolve(null));
     return match;
   });

@@ -71,7 +71,7 @@ test("a round with an unexpected error does not prevent the next one", async () 
     throw new Error("unforeseen");
   });
   await until(() => log.some((line) => line.includes("cases in doubt not resolved yet")), { what: "the failure" });
-  const wake = vi.spyOn(broker.polls, "wake");
+  const wake = vi.spyOn(broker.handoff.polls, "wake");
   inDoubt.offer({ agent: "scout", data: { delegation_id: "dlg_0_b", ticket: 1 }, order });
   await until(() => wake.mock.calls.length > 0, { what: "the next round" });
   expect(await broker.tickets.find("scout", { delegation_id: "dlg_0_b", ticket: 1 })).toBe("queued");
