@@ -93,7 +93,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
       },
     ],
     (error, name) =>
-      log.warn({ err: error instanceof Error ? error.message : "unknown", name }, "not stopped"),
+      log.warn({ err: error instanceof Error ? error.message : "unknown", name }, "service not stopped"),
   );
   await services.start();
   return {

@@ -106,7 +106,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
           ? pushAgents.cancelTaskOf(ticket.delegation_id, stopping)
           : deliver(broker, ticket),
     wake: () => handoff.wake(OUTBOUND_QUEUE),
-    onError: (error) => warn(broker, error, "callback queue not read"),
+    onError: (error) => warn(broker, error, "outbound queue not read"),
   });
   const broker: Broker = {
     gateway,

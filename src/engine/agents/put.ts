@@ -95,7 +95,7 @@ async function changeAgent(
   if (isRedirected || broker.pushAgents.has(name) !== (url !== undefined)) await broker.pushAgents.changed(name);
   // From Redis, because the cache may lack another gateway's change.
   const agent = await broker.agents.read(name);
-  if (!agent) throw new ErrandError("agent_unknown", `Agent '${name}' was deleted meanwhile.`);
+  if (!agent) throw new ErrandError("agent_unknown", `Agent '${name}' was deleted at the same time.`);
   const spec = after ?? agent.spec;
   const difference = before ? differenceOf(before.spec, spec) : { changed: [], reset: [] };
   const isChanged = difference.changed.length + difference.reset.length > 0;

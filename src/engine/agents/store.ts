@@ -89,7 +89,9 @@ redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - ARGV[4])
 return 1`);
 
 const beingDeleted = (name: string): ErrandError =>
-  new ErrandError("agent_busy", `Agent '${name}' is being deleted; delete it again to finish that.`);
+  new ErrandError("agent_busy", `Agent '${name}' is being deleted.`, {
+    recovery: "Delete the agent again to finish the deletion, then retry.",
+  });
 
 const LIVE = ["submitted", "working", "interrupted"] as const;
 

@@ -27,6 +27,7 @@ export async function ancestorsOf(
   if (ancestors.length >= LIMITS.tree_depth.value) {
     throw new ErrandError("delegation_loop", `The delegation is nested too deep; the limit is ${LIMITS.tree_depth.value} levels.`, {
       details: { depth: ancestors.length },
+      recovery: "Do the work in this agent, or delegate it without parent_id.",
     });
   }
   const isAbove = target === principal.name || ancestors.some(([, above]) => above === target);
