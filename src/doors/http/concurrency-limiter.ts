@@ -69,7 +69,7 @@ export class ConcurrencyLimiter {
       waiter.refuse(
         new ErrandError(
           "overloaded",
-          `${principal} has ${this.#most} requests in progress at this gateway, which is the limit.`,
+          `${principal} has too many requests in progress at this gateway; the limit is ${this.#most}.`,
           {
             retry_after_seconds: 1,
             details: { limit: "requests", outcome: NOT_EXECUTED },
