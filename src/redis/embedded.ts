@@ -223,7 +223,7 @@ class Supervisor implements EmbeddedRedis {
   async #exitReason(exit: Exit): Promise<string> {
     const { logfile, data } = this.#home;
     const written = await logSince(logfile, this.#logFrom).catch(() => "");
-    const how = exit.code === null ? (exit.signal ?? "not run") : `exit code ${exit.code}`;
+    const how = exit.code === null ? (exit.signal ?? "could not be run") : `exit code ${exit.code}`;
     const tail = written.trim().split("\n").slice(-4).join("\n");
     const last = (exit.stderr.trim() || tail).replaceAll(this.password, "…");
     const { damaged } = readLoad(written);
