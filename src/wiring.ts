@@ -10,11 +10,11 @@ import type { Broker } from "./engine/broker.ts";
 import { Cascades } from "./engine/delegations/cascades.ts";
 import { findGrants } from "./engine/leases/find-grants.ts";
 import { Handoff } from "./engine/leases/handoff.ts";
-import { giveBack } from "./engine/leases/lease.ts";
+import { returnLease } from "./engine/leases/lease.ts";
 import { formatWake, PUSH_AGENTS_CHANGED, parseWake } from "./engine/leases/wake-message.ts";
-import { deliver } from "./engine/outbound/callbacks.ts";
+import { deliverCallback } from "./engine/outbound/callbacks.ts";
 import { Egress } from "./engine/outbound/egress.ts";
-import { HostPlaces } from "./engine/outbound/host-places.ts";
+import { HostLimiter } from "./engine/outbound/host-limiter.ts";
 import { retryAfterMs } from "./engine/outbound/http-call.ts";
 import { deliverPending } from "./engine/outbound/outbox.ts";
 import { deliverPush } from "./engine/outbound/push-notifications/deliver.ts";
@@ -89,8 +89,8 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
       bus.publish(shards.ofAgent(agent).wake, formatWake({ gateway, agent, drain })),
     isBlocked: (agent) => agents.isBlocked(agent),
     findGrants: (agent, grants) => findGrants(broker, agent, grants),
-    giveBack: (lease) => giveBack(broker, lease),
-    onHandBack: () => metrics.handedBack.inc(),
+    returnLease: (lease) => returnLease(broker, lease),
+    onReturn: () => metrics.handedBack.inc(),
     warn: (error, what) => warn(broker, error, what),
     polls: {
       onError: (error) => warn(broker, error, "queue not read"),
@@ -104,7 +104,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
         ? deliverPush(broker, ticket, ticket.push, stopping)
         : ticket.ticket === CANCEL_TASK
           ? pushAgents.cancelTaskOf(ticket.delegation_id, stopping)
-          : deliver(broker, ticket),
+          : deliverCallback(broker, ticket),
     wake: () => handoff.wake(OUTBOUND_QUEUE),
     onError: (error) => warn(broker, error, "outbound queue not read"),
   });
@@ -139,7 +139,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     readLimiter: new ReadLimiter(),
     outbound,
     egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
-    hosts: new HostPlaces(),
+    hostLimiter: new HostLimiter(),
     renderPush: (entry, version, context) => renderPush(publicUrl(), entry, version, context),
     callbackRetryMs: options.callbackRetryMs ?? retryAfterMs,
     deliverPending: (id, pending) => inBackground(broker, deliverPending(broker, id, pending)),

@@ -72,7 +72,7 @@ export class Attempt {
 
   /** Aborts the handler's signal; its lease is then released. */
   interrupt(): void {
-    this.#holder.interrupt(new AgentStoppingError("the agent is stopping"));
+    this.#holder.stopHandler(new AgentStoppingError("the agent is stopping"));
   }
 
   /** Returns whether the broker accepted a reply, and the next lease if the answer contained one. */
@@ -82,13 +82,13 @@ export class Attempt {
       const startedAt = performance.now();
       if (!(await holder.confirm(CONFIRM_SECONDS * 1000))) return this.#leaseOver();
       if (holder.signal.aborted) return await this.#release();
-      void holder.keep();
+      void holder.keepAlive();
       const work = this.#work();
       this.#context.report({ type: "leased", work });
       const outcome = await this.#handle(work);
       await this.#asker.settled();
       await this.#artifacts.settled();
-      await holder.settle();
+      await holder.handlerDone();
       const { listenerFailure } = holder;
       if (holder.lost !== null) return this.#leaseOver(work);
       if (outcome === undefined || (holder.signal.aborted && !listenerFailure)) return await this.#release();

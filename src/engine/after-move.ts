@@ -41,7 +41,8 @@ export async function afterMove(broker: Broker, id: string, moved: Moved, announ
   const { target } = moved;
   if (moved.cascade !== undefined || moved.pending_events)
     await waitBriefly(broker.deliverPending(id, moved));
-  if (ENDS_WITHOUT_AGENT.includes(moved.move)) await waitBriefly(broker.pushAgents.ended(target, id));
+  if (ENDS_WITHOUT_AGENT.includes(moved.move))
+    await waitBriefly(broker.pushAgents.queueTaskCancel(target, id));
   // A swept record's ticket may have been popped by a process that died, so it is removed.
   const stale = move.by.includes("sweep") || move.queue === "drop_ticket";
   const old = stale ? (moved.old_ticket ?? 0) : 0;

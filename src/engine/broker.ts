@@ -21,7 +21,7 @@ import type { PresenceTracker } from "./agents/presence.ts";
 import type { AgentStore } from "./agents/store.ts";
 import type { Handoff } from "./leases/handoff.ts";
 import type { Egress } from "./outbound/egress.ts";
-import type { HostPlaces } from "./outbound/host-places.ts";
+import type { HostLimiter } from "./outbound/host-limiter.ts";
 import type { RenderPush } from "./outbound/push-notifications/render.ts";
 import type { MemoryGuard } from "./upkeep/memory-guard.ts";
 
@@ -80,7 +80,7 @@ export interface Principals {
 export interface Outbound {
   readonly outbound: OutboundQueue;
   readonly egress: Egress;
-  readonly hosts: HostPlaces;
+  readonly hostLimiter: HostLimiter;
   readonly renderPush: RenderPush;
   /** The retry delay of a call that has been failing for `triedForMs`. */
   readonly callbackRetryMs: (triedForMs: number) => number;
@@ -119,13 +119,13 @@ export interface PushAgentService {
   /** Call it when the agent's queue may have work. */
   wake(agent: string): void;
   /** Call it when wakes may have been missed. */
-  lookAgain(): void;
+  recheckAll(): void;
   /** Notifies all gateways that an agent became a push agent, is none any more, or that its server changed. */
-  changed(agent: string): Promise<void>;
+  publishChange(agent: string): Promise<void>;
   /** Call it when another gateway published such a change. */
   reload(): void;
   /** Queues the cancel of the task on the agent's server, because its delegation ended without the agent. */
-  ended(agent: string, delegation_id: string): Promise<void>;
+  queueTaskCancel(agent: string, delegation_id: string): Promise<void>;
   /** Tries that cancel once. Resolves to null when it is done, or to the delay of the next try, ms. */
   cancelTaskOf(delegation_id: string, stopping: AbortSignal): Promise<number | null>;
 }

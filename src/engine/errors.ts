@@ -42,7 +42,11 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
     case "interrupt":
       return interruptNotOpen(delegationId, about);
     case "tombstone":
-      return new ErrandError("already_finished", "The parent was canceled before this child was created.", about);
+      return new ErrandError(
+        "already_finished",
+        "The parent was canceled before this child was created.",
+        about,
+      );
     case "deleted":
       return new ErrandError(
         "already_finished",

@@ -51,7 +51,7 @@ export interface Page {
   /**
    * Whether the stream ends with this page, continues, or was trimmed after the position; then there are no entries.
    */
-  readonly is: "end" | "more" | "gap";
+  readonly kind: "end" | "more" | "gap";
   readonly entries: readonly (readonly [id: string, flat: readonly string[]])[];
 }
 
@@ -63,6 +63,6 @@ export async function readPage(
   oldest: string,
 ): Promise<Page> {
   const answer = await pageScript.run(redis, [stream], [position, oldest, READ_ENTRIES, READ_BYTES]);
-  const [is, entries] = pageSchema.parse(answer);
-  return { is, entries };
+  const [kind, entries] = pageSchema.parse(answer);
+  return { kind, entries };
 }

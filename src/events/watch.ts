@@ -139,12 +139,12 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
       for (let more = true; more && !signal.aborted; ) {
         const page = await readPage(redis, stream, positions[at] ?? "0-0", found[at]?.oldest ?? "0-0");
         // The stream was trimmed faster than it was read. The reader gets a reset when it resumes by its cursor.
-        if (page.is === "gap") return;
+        if (page.kind === "gap") return;
         const entries = page.entries.map(([id, flat]) => toEntry(indexes[at] ?? 0, id, flat));
         for (const batch of inBatches(entries)) {
           for (const entry of await Promise.all(batch.map(load))) yield advance(entry);
         }
-        more = page.is === "more";
+        more = page.kind === "more";
       }
     }
     yield { caught_up: true, positions: [...positions] };

@@ -22,7 +22,7 @@ export class FollowUps {
   constructor(history: readonly Message[], onDelivered: () => void, onError: (error: unknown) => void) {
     this.#onDelivered = onDelivered;
     this.#onError = onError;
-    this.arrived(history.filter(isFollowUp));
+    this.add(history.filter(isFollowUp));
   }
 
   /** The messageId of the newest delivered follow-up; it acknowledges all before it. */
@@ -31,7 +31,7 @@ export class FollowUps {
   }
 
   /** Skips repeats: the broker sends each until it is acknowledged. */
-  arrived(messages: readonly Message[]): void {
+  add(messages: readonly Message[]): void {
     for (const message of messages) {
       if (this.#ended || this.#ids.has(message.messageId)) continue;
       this.#ids.add(message.messageId);

@@ -29,7 +29,7 @@ export type Verdict =
   | { readonly kind: "refused" }
   | { readonly kind: "retry"; readonly retryAfterMs?: number | undefined };
 
-export interface InsistOptions {
+export interface RetryOptions {
   readonly signal?: AbortSignal | undefined;
   /** The call is repeated until then, by `performance.now()`, and never longer than the lease is trusted. */
   readonly until?: (() => number) | undefined;
@@ -89,7 +89,7 @@ export class LeaseHolder {
     this.#trustedUntil = receivedAt + this.#leaseMs;
   }
 
-  /** Aborts when the lease is lost, or by {@link interrupt}. For the handler. */
+  /** Aborts when the lease is lost, or by {@link stopHandler}. For the handler. */
   get signal(): AbortSignal {
     return this.#handler.signal;
   }
@@ -116,7 +116,7 @@ export class LeaseHolder {
   }
 
   /** Sends heartbeats until {@link close} or the loss. They are held, so a cancel arrives within milliseconds. */
-  async keep(): Promise<void> {
+  async keepAlive(): Promise<void> {
     const holdSeconds = Math.min(LONGEST_HOLD_SECONDS, this.#leaseMs / 3000);
     await this.#pause(FIRST_HOLD_AFTER_MS);
     while (this.#lost === null && !this.#closed) {
@@ -134,12 +134,12 @@ export class LeaseHolder {
   }
 
   /** Resolves once the broker has it. Throws {@link LeaseLostError}, or the broker's refusal. */
-  async saveCheckpoint(checkpoint: Checkpoint | null, options: InsistOptions = {}): Promise<void> {
-    await this.insist(() => this.#heartbeat({ checkpoint }, ANSWER_MS), options);
+  async saveCheckpoint(checkpoint: Checkpoint | null, options: RetryOptions = {}): Promise<void> {
+    await this.retry(() => this.#heartbeat({ checkpoint }, ANSWER_MS), options);
   }
 
   /** Repeats a call until it succeeds. Throws {@link LeaseLostError}, the broker's refusal, or the signal's reason. */
-  async insist<T>(call: () => Promise<T>, { signal, until }: InsistOptions = {}): Promise<T> {
+  async retry<T>(call: () => Promise<T>, { signal, until }: RetryOptions = {}): Promise<T> {
     for (let failures = 0; ; failures += 1) {
       if (this.#lost !== null) throw new LeaseLostError(this.#lost);
       if (this.#closed) throw CLOSED;
@@ -163,12 +163,12 @@ export class LeaseHolder {
   }
 
   /** Stops the handler without a loss: the worker is stopping. */
-  interrupt(reason: Error): void {
+  stopHandler(reason: Error): void {
     if (!this.#settled) this.#abort(reason);
   }
 
   /** The handler is done. Resolves once progress in flight has arrived; progress that waits is dropped. */
-  async settle(): Promise<void> {
+  async handlerDone(): Promise<void> {
     this.#settled = true;
     this.followUps.end();
     await this.#progress.stop();
@@ -220,7 +220,7 @@ export class LeaseHolder {
       const { signal } = this.#heartbeats;
       const { messages } = await this.#transport.heartbeat(body, { signal, timeoutMs });
       this.#acknowledged = seen;
-      this.followUps.arrived(messages);
+      this.followUps.add(messages);
       this.#trustedUntil = Math.max(this.#trustedUntil, sentAt + this.#leaseMs);
     } finally {
       this.#inFlight -= 1;

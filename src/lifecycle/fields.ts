@@ -93,7 +93,10 @@ export const FIELDS = {
   reply_hash: { ...TEXT, doc: "the hash of that reply" },
   // Sent by its agent.
   progress: { ...json("null"), doc: "the newest progress" },
-  checkpoint: { ...json(null), doc: "what a holder stores for the next one; its agent and the operator see it" },
+  checkpoint: {
+    ...json(null),
+    doc: "what a holder stores for the next one; its agent and the operator see it",
+  },
   reply: { ...json("null"), doc: "the agent's reply" },
   error: { ...json(null), doc: "the error that it failed with" },
   artifact_bytes: { ...NUMBER, doc: "bytes of its artifacts" },

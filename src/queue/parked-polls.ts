@@ -47,7 +47,6 @@ const UNKNOWN = -1;
 const isEmpty = ({ generation, emptyIn }: Pick<Agent<unknown, unknown>, "generation" | "emptyIn">): boolean =>
   emptyIn === generation;
 
-
 const hasNoPolls = ({ idle, fetching }: Pick<Agent<unknown, unknown>, "idle" | "fetching">): boolean =>
   idle.size === 0 && fetching === 0;
 

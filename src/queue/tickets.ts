@@ -192,7 +192,7 @@ export class Tickets {
   }
 
   /** Deletes an agent's whole queue. */
-  async drop(agent: string): Promise<void> {
+  async deleteQueue(agent: string): Promise<void> {
     const { backend } = this.#of(agent);
     // Pauses the queue as BullMQ does, which `obliterate` requires, but also at full memory.
     await writeEvenIfFull(this.#redis, "HSET", `${this.#key(agent)}:meta`, "paused", 1);

@@ -65,7 +65,8 @@ export async function findRedisServer(options: FindOptions): Promise<RedisServer
   if (typeof cached !== "string") return cached;
   tried.push(`${cachedRoot(options)}: ${cached}`);
 
-  const unpacked = options.install === false ? "not downloaded; the caller does not allow it" : await unpackDebian(options);
+  const unpacked =
+    options.install === false ? "not downloaded; the caller does not allow it" : await unpackDebian(options);
   if (typeof unpacked !== "string") return unpacked;
   tried.push(`Debian's package: ${unpacked}`);
   throw new Error(`No usable Redis server.\n${tried.map((line) => `  ${line}\n`).join("")}${REMEDIES}`);

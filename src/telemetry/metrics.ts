@@ -23,37 +23,49 @@ export class Metrics {
     "state",
   ]);
   readonly replies = this.#counter("errand_replies_total", "Replies, by outcome", ["outcome"]);
-  readonly swept = this.#counter("errand_sweep_moves_total", "Moves made by the sweep, by move", [
-    "move",
-  ]);
+  readonly swept = this.#counter("errand_sweep_moves_total", "Moves made by the sweep, by move", ["move"]);
   readonly ticketsRemade = this.#counter("errand_tickets_remade_total", "Lost tickets replaced", []);
-  readonly handedBack = this.#counter("errand_leases_handed_back_total", "Leases returned because their reader was gone", []);
+  readonly handedBack = this.#counter(
+    "errand_leases_handed_back_total",
+    "Leases returned because their reader was gone",
+    [],
+  );
   readonly cutAnswers = this.#counter(
     "errand_answers_cut_total",
     "Responses cut because their readers left too much unread",
     [],
   );
-  readonly callbacks = this.#counter(
-    "errand_callbacks_total",
-    "Callbacks to delegators, by outcome",
-    ["outcome"],
-  );
-  readonly pushes = this.#counter("errand_pushes_total", "Push notifications, by outcome", [
+  readonly callbacks = this.#counter("errand_callbacks_total", "Callbacks to delegators, by outcome", [
     "outcome",
   ]);
-  readonly requests = this.#counter("errand_http_requests_total", "HTTP requests, by method, route and status", ["method", "route", "status"]);
+  readonly pushes = this.#counter("errand_pushes_total", "Push notifications, by outcome", ["outcome"]);
+  readonly requests = this.#counter(
+    "errand_http_requests_total",
+    "HTTP requests, by method, route and status",
+    ["method", "route", "status"],
+  );
   readonly parkedPolls = this.#gauge("errand_parked_polls", "Polls parked at this gateway", []);
   readonly streams = this.#gauge("errand_event_streams", "Event streams open at this gateway", []);
 
-  readonly accept = this.#histogram("errand_accept_seconds", "From the request of a delegation to its record");
+  readonly accept = this.#histogram(
+    "errand_accept_seconds",
+    "From the request of a delegation to its record",
+  );
   readonly timeToLease = this.#histogram("errand_time_to_lease_seconds", "From a ready ticket to its lease");
-  readonly timeToAnswer = this.#histogram("errand_time_to_answer_seconds", "From accepting a delegation to its completion");
+  readonly timeToAnswer = this.#histogram(
+    "errand_time_to_answer_seconds",
+    "From accepting a delegation to its completion",
+  );
   readonly wake = this.#histogram("errand_wake_seconds", "From a parked poll's wake to its ticket");
 
   readonly #redisUp = this.#gauge("errand_redis_up", "1 if this scrape could read the queues from Redis", []);
   readonly #waiting = this.#gauge("errand_queue_waiting", "Delegations waiting, by agent", ["agent"]);
   readonly #working = this.#gauge("errand_queue_working", "Live leases, by agent", ["agent"]);
-  readonly #oldest = this.#gauge("errand_queue_oldest_seconds", "Age of the oldest waiting delegation, by agent", ["agent"]);
+  readonly #oldest = this.#gauge(
+    "errand_queue_oldest_seconds",
+    "Age of the oldest waiting delegation, by agent",
+    ["agent"],
+  );
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry });

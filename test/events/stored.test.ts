@@ -53,7 +53,7 @@ test("one read returns at most a mebibyte, or one entry that is larger", async (
     const page = await readPage(redis, STREAM, position, "0-0");
     pages.push(page.entries.map(([id]) => id));
     position = pages.at(-1)?.at(-1) ?? "";
-    more = page.is === "more";
+    more = page.kind === "more";
   }
   expect(pages.map(({ length }) => length)).toEqual([2, 2, 1, 1, 200, 100]);
   expect(pages.flat()).toEqual(ids);

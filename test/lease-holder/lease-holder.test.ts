@@ -40,7 +40,7 @@ function setup() {
 test("a lease is valid for its length after the last heartbeat that was answered, then it is lost", async () => {
   const { transport, holder } = setup();
   transport.takesMs = 10_000;
-  void holder.keep();
+  void holder.keepAlive();
   await vi.advanceTimersByTimeAsync(25_000);
   expect(transport.requests).toMatchObject([
     { wait_seconds: 10 },
@@ -74,7 +74,7 @@ test("a follow-up that the broker repeats is delivered once, and marked as seen 
   const received: string[] = [];
   holder.followUps.listen(({ messageId }) => received.push(messageId));
   transport.messages = [{ messageId: "f1", role: "ROLE_USER", parts: [{ text: "faster" }] }];
-  void holder.keep();
+  void holder.keepAlive();
   await vi.advanceTimersByTimeAsync(100);
   expect(received).toEqual(["f1"]);
   expect(transport.requests).toMatchObject([{}, { seen: "f1" }]);
@@ -90,18 +90,18 @@ test("a call is repeated until it succeeds, is refused, runs out of time, or the
     tries += 1;
     throw AWAY;
   };
-  const succeeds = holder.insist(async () => (tries < 3 ? failing() : "taken"));
+  const succeeds = holder.retry(async () => (tries < 3 ? failing() : "taken"));
   await vi.advanceTimersByTimeAsync(2_000);
   expect([await succeeds, tries]).toEqual(["taken", 3]);
 
   const until = performance.now() + 1_000;
-  const late = expect(holder.insist(failing, { until: () => until })).rejects.toBe(AWAY);
+  const late = expect(holder.retry(failing, { until: () => until })).rejects.toBe(AWAY);
   await vi.advanceTimersByTimeAsync(2_000);
   await late;
 
   transport.verdict = { kind: "refused" };
-  await expect(holder.insist(failing)).rejects.toBe(AWAY);
+  await expect(holder.retry(failing)).rejects.toBe(AWAY);
   transport.verdict = { kind: "lost", reason: "canceled" };
-  await expect(holder.insist(failing)).rejects.toMatchObject({ reason: "canceled" });
+  await expect(holder.retry(failing)).rejects.toMatchObject({ reason: "canceled" });
   expect(holder.lost).toBe("canceled");
 });

@@ -102,7 +102,7 @@ test("the count agrees with the records, and a delegator without delegations has
 async function limited(limit: { most: number }) {
   const broker = await startBroker();
   await client(broker.url).agent("scout");
-  vi.spyOn(broker.gateway.broker.memory, "mostKept").mockImplementation(({ kind }) =>
+  vi.spyOn(broker.gateway.broker.memory, "maxKeptBytes").mockImplementation(({ kind }) =>
     kind === "operator" ? undefined : limit.most,
   );
   return { ...broker, api: client(broker.url), alice: await as(broker.url, "caller:alice") };
@@ -244,7 +244,7 @@ test("the limit follows maxmemory, the setting and the shards; at 100 percent, w
   ) => {
     const pressure = new MemoryGuard(redis, options);
     await pressure.check();
-    return pressure.mostKept({ kind });
+    return pressure.maxKeptBytes({ kind });
   };
   await redis.config("SET", "maxmemory", "0");
   expect(await most()).toBeUndefined();

@@ -4,7 +4,7 @@ import { inBackground } from "../../engine/after-move.ts";
 import { read } from "../../engine/delegations/read.ts";
 import { addArtifact } from "../../engine/leases/artifacts.ts";
 import { heartbeat } from "../../engine/leases/heartbeat.ts";
-import { type GrantedLease, handBack, lease } from "../../engine/leases/lease.ts";
+import { type GrantedLease, returnLeases, lease } from "../../engine/leases/lease.ts";
 import { release } from "../../engine/leases/release.ts";
 import { reply } from "../../engine/leases/reply.ts";
 import { ask } from "../../engine/questions/ask.ts";
@@ -37,7 +37,7 @@ function deliver(request: AuthenticatedRequest, leases: readonly GrantedLease[])
         { request_id: request.requestId, leases: leases.length },
         "the response was not delivered; its leases are released",
       );
-      void inBackground(request.broker, handBack(request.broker, leases));
+      void inBackground(request.broker, returnLeases(request.broker, leases));
     });
   }
   return `[${leases.map((one) => one.json).join(",")}]`;

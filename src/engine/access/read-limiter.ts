@@ -27,10 +27,14 @@ export class ReadLimiter {
     if (this.#running >= IN_TOTAL || queue.running >= PER_PRINCIPAL) {
       const limit = LIMITS.reads_waiting.value;
       if (queue.waiting.length >= limit) {
-        throw new ErrandError("quota_exceeded", `${text} has too many reads waiting; the limit is ${limit}.`, {
-          retry_after_seconds: 5,
-          details: { quota: "reads_waiting", limit },
-        });
+        throw new ErrandError(
+          "quota_exceeded",
+          `${text} has too many reads waiting; the limit is ${limit}.`,
+          {
+            retry_after_seconds: 5,
+            details: { quota: "reads_waiting", limit },
+          },
+        );
       }
       await new Promise<void>((resolve) => queue.waiting.push(resolve));
     } else {

@@ -245,7 +245,8 @@ export class Tokens {
     this.#cache.delete(id);
     this.#revokedAt.set(id, Date.now());
     // An older revocation needs no entry: no cached identity is left.
-    for (const [old, at] of this.#revokedAt) if (at < Date.now() - REVOKED_KEPT_MS) this.#revokedAt.delete(old);
+    for (const [old, at] of this.#revokedAt)
+      if (at < Date.now() - REVOKED_KEPT_MS) this.#revokedAt.delete(old);
     for (const watch of this.#watches) if (watch.token_id === id) watch.end();
   }
 

@@ -92,7 +92,8 @@ async function changeAgent(
     return spec;
   });
   // Also when an earlier call wrote the change, and its gateway died before it published it.
-  if (isRedirected || broker.pushAgents.has(name) !== (url !== undefined)) await broker.pushAgents.changed(name);
+  if (isRedirected || broker.pushAgents.has(name) !== (url !== undefined))
+    await broker.pushAgents.publishChange(name);
   // From Redis, because the cache may lack another gateway's change.
   const agent = await broker.agents.read(name);
   if (!agent) throw new ErrandError("agent_unknown", `Agent '${name}' was deleted at the same time.`);
@@ -118,13 +119,9 @@ function requireConditions(name: string, current: StoredAgent | null, conditions
     );
   }
   if (ifNoneMatch !== undefined && current && hasTag(current, ifNoneMatch)) {
-    throw new ErrandError(
-      "precondition_failed",
-      `Agent '${name}' exists: its ETag is "${tagOf(current)}".`,
-      {
-        recovery: "Change it with PATCH, or replace it without If-None-Match.",
-      },
-    );
+    throw new ErrandError("precondition_failed", `Agent '${name}' exists: its ETag is "${tagOf(current)}".`, {
+      recovery: "Change it with PATCH, or replace it without If-None-Match.",
+    });
   }
 }
 

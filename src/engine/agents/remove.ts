@@ -27,8 +27,8 @@ export async function removeAgent(
   ) {
     await Promise.all(ids.map((id) => cancelIfLive(broker, "operator", id, options)));
   }
-  await broker.tickets.drop(agent);
+  await broker.tickets.deleteQueue(agent);
   await broker.agents.finishDeletion(agent);
-  if (delivery.mode === "push" || broker.pushAgents.has(agent)) await broker.pushAgents.changed(agent);
+  if (delivery.mode === "push" || broker.pushAgents.has(agent)) await broker.pushAgents.publishChange(agent);
   return true;
 }

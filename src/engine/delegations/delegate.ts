@@ -15,7 +15,7 @@ import { refusal } from "../errors.ts";
 import { type MakePush, pushParams } from "../outbound/push-notifications/configs.ts";
 import { reserve } from "./idempotency.ts";
 import { preview } from "./preview.ts";
-import { adopt, ancestorsOf, disown } from "./tree.ts";
+import { addChild, ancestorsOf, removeChild } from "./tree.ts";
 
 const DEFAULT_TTL_MS = 604_800_000;
 
@@ -58,9 +58,13 @@ function requireFuture(
   const deadline = instant(request.deadline);
   const start = instant(request.not_before) ?? now + (milliseconds(request.delay_seconds) ?? 0);
   if (deadline === undefined || deadline > Math.max(start, now)) return;
-  throw new ErrandError("invalid_request", "The deadline has passed, or is before the delegation may start.", {
-    details: { issues: [{ path: "deadline", reason: "must be later than now, not_before and the delay" }] },
-  });
+  throw new ErrandError(
+    "invalid_request",
+    "The deadline has passed, or is before the delegation may start.",
+    {
+      details: { issues: [{ path: "deadline", reason: "must be later than now, not_before and the delay" }] },
+    },
+  );
 }
 
 export interface DelegateOptions {
@@ -96,7 +100,7 @@ export async function delegate(
       if (!record) throw refusal({ kind: "missing", now: 0 }, id);
       return { record, replayed: false };
     } catch (error) {
-      if (isRefusal(error)) await disown(broker, request.parent_id, id);
+      if (isRefusal(error)) await removeChild(broker, request.parent_id, id);
       throw error;
     }
   }
@@ -132,7 +136,7 @@ export async function delegate(
       // Neither created nor found: the id was voided meanwhile, so start over with the key.
       voided = id;
     } catch (error) {
-      if (isRefusal(error) && (await reservation.refuse())) await disown(broker, request.parent_id, id);
+      if (isRefusal(error) && (await reservation.refuse())) await removeChild(broker, request.parent_id, id);
       throw error;
     }
   }
@@ -198,7 +202,7 @@ async function create(
 ): Promise<StoredDelegation | null> {
   const { parent_id, callback } = request;
   const startedAt = performance.now();
-  if (parent_id !== undefined) await adopt(broker, parent_id, id);
+  if (parent_id !== undefined) await addChild(broker, parent_id, id);
   const message = toMessage(request, id);
   const json = JSON.stringify(message);
   const task_preview = JSON.stringify(preview(textOf(message)));
@@ -219,7 +223,7 @@ async function create(
       deadline_at: instant(request.deadline),
       start_within_ms: milliseconds(request.start_within_seconds),
       redrive_of: options.redriveOf,
-      most: broker.memory.mostKept(principal),
+      most: broker.memory.maxKeptBytes(principal),
       ...(options.push && pushParams(options.push(id))),
     },
     event: { task_preview, priority: String(request.priority) },

@@ -116,7 +116,8 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
   const keptMs = Math.max(KEPT_MS, Math.round(options.longestMs) + SLACK_MS);
   const exchange = async (from: string, to: string): Promise<boolean> =>
     (await exchangeScript.run(redis, [redisKey], [from, to, keptMs])) === 1;
-  const drop = async (text: string): Promise<boolean> => (await dropScript.run(redis, [redisKey], [text])) === 1;
+  const drop = async (text: string): Promise<boolean> =>
+    (await dropScript.run(redis, [redisKey], [text])) === 1;
   const makeVoid = async (id: string): Promise<boolean> =>
     (await voidScript.run(redis, [options.recordKey(id)], [VOID_MS])) === 1;
   const reservation = (id: string, earlier: StoredDelegation | null = null): Reservation => ({

@@ -39,10 +39,10 @@ function parseCursor(cursor: string | undefined): Cursor {
   return { from: position(match[1], match[2]), behind: position(match[3], match[4]) };
 }
 
-const formatPosition = ({ at, id }: Position): string => (at === Number.POSITIVE_INFINITY ? "." : `${at}.${id}`);
+const formatPosition = ({ at, id }: Position): string =>
+  at === Number.POSITIVE_INFINITY ? "." : `${at}.${id}`;
 
 const changedAt = ({ updated_at, id }: RecordSummary): Position => ({ at: updated_at, id });
-
 
 /** `total` counts the matches in the stretch: all matches, if there are at most 1 000 records to read. */
 export function listByUpdate(
@@ -78,7 +78,11 @@ async function page(
       total: found.length,
     };
   }
-  return { records, next_cursor: next && `${formatPosition(next)}.${formatPosition(NEWEST)}`, total: found.length };
+  return {
+    records,
+    next_cursor: next && `${formatPosition(next)}.${formatPosition(NEWEST)}`,
+    total: found.length,
+  };
 }
 
 async function scanStretch(

@@ -95,7 +95,8 @@ export async function toPlan(broker: Broker, principal: Principal, query: ListQu
 
 export const isBehind = (position: Position, { at, id }: Position): boolean =>
   at < position.at || (at === position.at && id < position.id);
-const newestFirst = (a: Position, b: Position): number => b.at - a.at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
+const newestFirst = (a: Position, b: Position): number =>
+  b.at - a.at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 
 /** The next positions behind `after` in all indexes and shards, each once. */
 export async function scan(broker: Broker, plan: Plan, after: Position): Promise<Position[]> {

@@ -25,22 +25,30 @@ export async function ancestorsOf(
     ancestors.push(...parent.ancestors, [parent.id, parent.target]);
   }
   if (ancestors.length >= LIMITS.tree_depth.value) {
-    throw new ErrandError("delegation_loop", `The delegation is nested too deep; the limit is ${LIMITS.tree_depth.value} levels.`, {
-      details: { depth: ancestors.length },
-      recovery: "Do the work in this agent, or delegate it without parent_id.",
-    });
+    throw new ErrandError(
+      "delegation_loop",
+      `The delegation is nested too deep; the limit is ${LIMITS.tree_depth.value} levels.`,
+      {
+        details: { depth: ancestors.length },
+        recovery: "Do the work in this agent, or delegate it without parent_id.",
+      },
+    );
   }
   const isAbove = target === principal.name || ancestors.some(([, above]) => above === target);
   if (principal.kind === "agent" && isAbove) {
-    throw new ErrandError("delegation_loop", `Agent '${target}' delegates this, or works on one of its ancestors.`, {
-      details: { target, ancestors: ancestors.map(([id]) => id) },
-    });
+    throw new ErrandError(
+      "delegation_loop",
+      `Agent '${target}' delegates this, or works on one of its ancestors.`,
+      {
+        details: { target, ancestors: ancestors.map(([id]) => id) },
+      },
+    );
   }
   return ancestors;
 }
 
 /** From now on a cancel of the parent reaches the child, even before it exists. */
-export async function adopt(broker: Broker, parentId: string, childId: string): Promise<void> {
+export async function addChild(broker: Broker, parentId: string, childId: string): Promise<void> {
   const { outcome } = await broker.writer.move({
     move: "adopt",
     id: parentId,
@@ -49,8 +57,12 @@ export async function adopt(broker: Broker, parentId: string, childId: string): 
   if (outcome.kind !== "ok") throw refusal(outcome, parentId);
 }
 
-/** Undoes {@link adopt} for a child that was refused. If this fails, the entry stays and costs a cancel one look-up. */
-export async function disown(broker: Broker, parentId: string | undefined, childId: string): Promise<void> {
+/** Undoes {@link addChild} for a child that was refused. If this fails, the entry stays and costs a cancel one look-up. */
+export async function removeChild(
+  broker: Broker,
+  parentId: string | undefined,
+  childId: string,
+): Promise<void> {
   const keys = parentId === undefined ? null : broker.shards.ofId(parentId);
   if (!keys || parentId === undefined) return;
   await broker.redis

@@ -18,8 +18,8 @@ import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { preview } from "../delegations/preview.ts";
 import { refusal } from "../errors.ts";
-import { type Question, raise } from "../questions/ask.ts";
-import { type ReplyResult, settle } from "./reply.ts";
+import { askMove, type Question } from "../questions/ask.ts";
+import { type ReplyResult, replyMove } from "./reply.ts";
 
 export type Address =
   | { readonly by: "lease"; readonly lease_id: string }
@@ -89,7 +89,7 @@ async function makeMove(
   const params = { ...holder, reply_hash };
   switch (action.kind) {
     case "reply":
-      return settle(broker, id, params, action);
+      return replyMove(broker, id, params, action);
     case "interrupt": {
       const { interrupt: kind, message, artifacts } = action;
       return ask(broker, id, holder, { kind, requests: [{ message }], artifacts }, reply_hash);
@@ -127,7 +127,7 @@ async function ask(
   question: Question,
   reply_hash: string,
 ): Promise<Result> {
-  const raised = await raise(broker, id, holder, question, reply_hash);
+  const raised = await askMove(broker, id, holder, question, reply_hash);
   if (raised.outcome.kind !== "answered") return raised;
   return broker.writer.move({ move: "release", id, params: { ...holder, reply_hash }, read: true });
 }

@@ -8,7 +8,7 @@ import { notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
-import { holder } from "./holder.ts";
+import { holderOf } from "./holder.ts";
 
 type ArtifactChunk = z.output<typeof artifactRequestSchema>;
 
@@ -22,7 +22,7 @@ export async function addArtifact(
   leaseId: string,
   { artifact, append, last_chunk, chunk_id }: ArtifactChunk,
 ): Promise<z.infer<typeof artifactAnswerSchema>> {
-  const { id, params } = holder(principal, leaseId);
+  const { id, params } = holderOf(principal, leaseId);
   const kept = withoutLease(artifact);
   const { outcome } = await broker.writer.move({
     move: "artifact",

@@ -35,7 +35,7 @@ import { InDoubt, type InDoubtOptions, type Offer } from "./in-doubt.ts";
 import { LocalWaiters, type Until, type Waiter, type WaitOptions } from "./local-waiters.ts";
 
 export interface HandoffOptions
-  extends Pick<InDoubtOptions, "findGrants" | "giveBack" | "onHandBack" | "warn"> {
+  extends Pick<InDoubtOptions, "findGrants" | "returnLease" | "onReturn" | "warn"> {
   readonly shards: Shards;
   readonly writer: Pick<Writer, "move" | "take" | "underWay">;
   readonly tickets: Pick<Tickets, "add">;
@@ -43,7 +43,7 @@ export interface HandoffOptions
   /** Wakes the polls of the agent at the other gateways. */
   readonly broadcast: (agent: string, drain: boolean) => Promise<unknown>;
   /** Starts work for agents that do not poll. */
-  readonly pushAgents: { wake(agent: string): void; lookAgain(): void };
+  readonly pushAgents: { wake(agent: string): void; recheckAll(): void };
   readonly isBlocked: (agent: string) => Promise<boolean>;
   readonly clock: Clock;
   readonly polls: ParkedPollsOptions;
@@ -174,7 +174,8 @@ export class Handoff {
   wakeIfUnblocked(agent: string): void {
     this.#options.isBlocked(agent).then(
       (isBlocked) => isBlocked || this.wake(agent),
-      (error: unknown) => this.#options.warn(error, "agent not read; its blocked polls wait for the next wake"),
+      (error: unknown) =>
+        this.#options.warn(error, "agent not read; its blocked polls wait for the next wake"),
     );
   }
 
@@ -232,7 +233,7 @@ export class Handoff {
   /** Call it when wakes may have been missed. */
   wakeAllHere(): void {
     this.polls.wakeAll();
-    this.#options.pushAgents.lookAgain();
+    this.#options.pushAgents.recheckAll();
   }
 
   /** Call it with each record that a move of this gateway returned. */

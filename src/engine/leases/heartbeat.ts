@@ -11,7 +11,7 @@ import { notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { waitUntil } from "../events/wait.ts";
-import { holder } from "./holder.ts";
+import { holderOf } from "./holder.ts";
 
 type Heartbeat = z.output<typeof heartbeatRequestSchema>;
 
@@ -38,7 +38,7 @@ export async function heartbeat(
   request: Heartbeat,
   signal: PollSignal,
 ): Promise<HeartbeatResult> {
-  const { id, params } = holder(principal, leaseId);
+  const { id, params } = holderOf(principal, leaseId);
   const { seen } = request;
   const beat = async (progress?: Heartbeat["progress"], checkpoint?: string): Promise<Beat> => {
     const json = progress === undefined ? undefined : JSON.stringify(progress);

@@ -4,7 +4,7 @@ import { ErrandError } from "../../schema/errors.ts";
 import type { Principal } from "../access/access.ts";
 
 /** The fence, and the agent of the caller unless it is the operator. */
-export function holder(
+export function holderOf(
   principal: Principal,
   leaseId: string,
 ): { id: string; params: { fence: number; agent?: string } } {

@@ -12,7 +12,7 @@ const SEARCHED_FOR_MS = 5_000;
 
 /** The sweep resolves the cases beyond these limits. */
 const MAX_OFFERS = 10_000;
-const MAX_HAND_BACKS = 10_000;
+const MAX_RETURNS = 10_000;
 const MAX_GRANTS = 1_000;
 
 /** A ticket, and its place in the agent's queue. */
@@ -43,8 +43,8 @@ export interface InDoubtOptions {
   /** The leases that were granted with one of these nonces. */
   readonly findGrants: (agent: string, grants: readonly Grant[]) => Promise<readonly LeaseRef[]>;
   /** Resolves once the lease is known to have ended, for any reason. */
-  readonly giveBack: (lease: LeaseRef) => Promise<void>;
-  readonly onHandBack: () => void;
+  readonly returnLease: (lease: LeaseRef) => Promise<void>;
+  readonly onReturn: () => void;
   readonly warn: (error: unknown, what: string) => void;
 }
 
@@ -54,7 +54,7 @@ export class InDoubt {
   /** Tickets that may not be in their queue. */
   readonly offers: Offer[] = [];
   /** Leases that may not have been returned; returning one twice is harmless. */
-  readonly handBacks: LeaseRef[] = [];
+  readonly returns: LeaseRef[] = [];
   readonly #options: InDoubtOptions;
   #timer: NodeJS.Timeout | null = null;
   #running = false;
@@ -73,20 +73,20 @@ export class InDoubt {
   }
 
   /** Returns a lease to the queue, now or in a later round. */
-  async handBack(lease: LeaseRef): Promise<void> {
-    this.#options.onHandBack();
+  async returnLease(lease: LeaseRef): Promise<void> {
+    this.#options.onReturn();
     try {
-      await this.#options.giveBack(lease);
+      await this.#options.returnLease(lease);
     } catch (error) {
       const { delegation_id, fence } = lease;
-      if (this.handBacks.length < MAX_HAND_BACKS) this.handBacks.push({ delegation_id, fence });
+      if (this.returns.length < MAX_RETURNS) this.returns.push({ delegation_id, fence });
       this.#options.warn(error, "lease not returned yet");
     }
   }
 
   start(): void {
     this.#timer = setInterval(() => {
-      if (this.#running || this.grants.size + this.offers.length + this.handBacks.length === 0) return;
+      if (this.#running || this.grants.size + this.offers.length + this.returns.length === 0) return;
       this.#running = true;
       this.#round()
         .catch((error: unknown) => this.#options.warn(error, "cases in doubt not resolved yet"))
@@ -103,7 +103,7 @@ export class InDoubt {
   /** Cases that cannot be resolved yet stay for the next round. */
   async #round(): Promise<void> {
     for (const offer of this.offers.splice(0)) await this.#offerAgain(offer);
-    await this.#giveBackAgain();
+    await this.#returnAgain();
     for (const [agent, grants] of [...this.grants]) {
       const searched = await this.#search(agent, grants);
       if (searched) this.searched(agent, grants);
@@ -120,23 +120,23 @@ export class InDoubt {
   }
 
   /** In order, until Redis does not answer. */
-  async #giveBackAgain(): Promise<void> {
-    for (let lease = this.handBacks[0]; lease !== undefined; lease = this.handBacks[0]) {
+  async #returnAgain(): Promise<void> {
+    for (let lease = this.returns[0]; lease !== undefined; lease = this.returns[0]) {
       try {
-        await this.#options.giveBack(lease);
+        await this.#options.returnLease(lease);
       } catch (error) {
         this.#options.warn(error, "lease not returned yet");
         // An error other than an outage would come every time: give up, and let the lease expire.
         if (isUnavailable(error)) return;
       }
-      this.handBacks.shift();
+      this.returns.shift();
     }
   }
 
   /** Returns the leases that no poll received. False when Redis did not answer. */
   async #search(agent: string, grants: readonly Grant[]): Promise<boolean> {
     try {
-      for (const lease of await this.#options.findGrants(agent, grants)) await this.handBack(lease);
+      for (const lease of await this.#options.findGrants(agent, grants)) await this.returnLease(lease);
       return true;
     } catch (error) {
       this.#options.warn(error, "leases in doubt not searched yet");

@@ -47,7 +47,7 @@ export async function lease(
   }
   if (!signal.aborted || granted.length === 0) return granted;
   // The client is gone.
-  await handBack(broker, granted);
+  await returnLeases(broker, granted);
   return [];
 }
 
@@ -58,12 +58,12 @@ function toLease(broker: Broker, { record, outcome }: Granted): GrantedLease {
 }
 
 /** Returns the leases of a client that left before the response was sent; no attempt is spent. */
-export async function handBack(broker: Broker, leases: readonly LeaseRef[]): Promise<void> {
-  for (const lease of leases) await broker.handoff.inDoubt.handBack(lease);
+export async function returnLeases(broker: Broker, leases: readonly LeaseRef[]): Promise<void> {
+  for (const lease of leases) await broker.handoff.inDoubt.returnLease(lease);
 }
 
 /** Resolves once the lease is known to have ended, for any reason. */
-export async function giveBack(broker: Broker, { delegation_id, fence }: LeaseRef): Promise<void> {
+export async function returnLease(broker: Broker, { delegation_id, fence }: LeaseRef): Promise<void> {
   const { outcome } = await broker.writer.move({
     move: "unconfirm",
     id: delegation_id,

@@ -6,7 +6,7 @@ import type { Principal } from "../access/access.ts";
 import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
-import { holder } from "./holder.ts";
+import { holderOf } from "./holder.ts";
 
 type Release = z.output<typeof releaseRequestSchema>;
 
@@ -17,7 +17,7 @@ export async function release(
   leaseId: string,
   request: Release,
 ): Promise<string> {
-  const { id, params } = holder(principal, leaseId);
+  const { id, params } = holderOf(principal, leaseId);
   const { outcome } = await broker.writer.move({
     move: "release",
     id,

@@ -17,7 +17,7 @@ import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { preview } from "../delegations/preview.ts";
 import { refusal } from "../errors.ts";
-import { holder } from "./holder.ts";
+import { holderOf } from "./holder.ts";
 
 export interface ReplyResult {
   readonly outcome: "matched" | "duplicate";
@@ -53,7 +53,7 @@ const MOVE_OF: Record<ReplyRequest["state"], MoveName> = {
 };
 
 /** Makes the move only; the caller calls `afterMove`. */
-export async function settle(
+export async function replyMove(
   broker: Broker,
   id: string,
   params: Readonly<Record<string, string | number | undefined>>,
@@ -89,9 +89,9 @@ export async function reply(
   leaseId: string,
   request: ReplyRequest,
 ): Promise<ReplyResult> {
-  const { id, params } = holder(principal, leaseId);
+  const { id, params } = holderOf(principal, leaseId);
   const { next: _next, ...body } = request;
-  const { outcome, record } = await settle(broker, id, { ...params, reply_hash: bodyHash(body) }, body);
+  const { outcome, record } = await replyMove(broker, id, { ...params, reply_hash: bodyHash(body) }, body);
   if (outcome.kind === "ok" && record) {
     await afterMove(broker, id, outcome);
     return { outcome: "matched", record };

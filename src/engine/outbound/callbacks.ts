@@ -31,7 +31,10 @@ const isTooOld = ({ notify }: ReadDelegation, seq: number): boolean =>
   [...notify.keys()].filter((one) => one > seq).length >= MAX_QUEUED;
 
 /** Makes one call. Returns null when it is done or given up, or the delay before the next try, ms. */
-export async function deliver(broker: Broker, { delegation_id, ticket }: TicketData): Promise<number | null> {
+export async function deliverCallback(
+  broker: Broker,
+  { delegation_id, ticket }: TicketData,
+): Promise<number | null> {
   const keys = broker.shards.ofId(delegation_id);
   const record = await readRecord(broker.redis, broker.shards, delegation_id);
   const event_id = record?.notify.get(ticket);

@@ -51,8 +51,8 @@ function piped(body: UndiciResponse["body"]): ReadableStream<Uint8Array> | null 
 }
 
 /** Thrown while connecting. Its message gives the reason without the address. */
-export class Refused extends Error {
-  override readonly name = "Refused";
+export class EgressRefusedError extends Error {
+  override readonly name = "EgressRefusedError";
 }
 
 export class Egress {
@@ -71,7 +71,8 @@ export class Egress {
         const isBlocked =
           !this.#isAllowedHost(hostname) && found.some(({ address }) => !this.#mayDial(address));
         const [first] = found;
-        if (isBlocked || !first) return callback(new Refused("the host has a private address"), "", 0);
+        if (isBlocked || !first)
+          return callback(new EgressRefusedError("the host has a private address"), "", 0);
         if (options.all) return callback(null, found);
         callback(null, first.address, first.family);
       });
@@ -119,10 +120,10 @@ export class Egress {
     return null;
   }
 
-  /** POSTs a text, returns the status. Throws {@link Refused} for a private address, or the network's error. */
+  /** POSTs a text, returns the status. Throws {@link EgressRefusedError} for a private address, or the network's error. */
   async post(url: string, headers: Record<string, string>, body: string): Promise<number> {
     const reason = this.#objection(new URL(url));
-    if (reason !== null) throw new Refused(reason);
+    if (reason !== null) throw new EgressRefusedError(reason);
     const answer = await request(url, {
       method: "POST",
       headers,
@@ -139,7 +140,7 @@ export class Egress {
   /** Like fetch, for streamed responses. Throws as {@link post} does. */
   async open(url: URL, { method = "GET", headers, body, signal }: RequestInit): Promise<Response> {
     const reason = this.#objection(url);
-    if (reason !== null) throw new Refused(reason);
+    if (reason !== null) throw new EgressRefusedError(reason);
     const answer = await fetch(url, {
       method,
       headers: [...new Headers(headers)],

@@ -4,7 +4,7 @@
 import type { Counter } from "prom-client";
 import { timeOf } from "../../redis/time.ts";
 import type { Broker } from "../broker.ts";
-import { Refused } from "./egress.ts";
+import { EgressRefusedError } from "./egress.ts";
 
 const FOR_A_DAY_MS = 86_400_000;
 const FIRST_MS = 5_000;
@@ -32,7 +32,7 @@ async function post(
   } catch (error) {
     // Only the code: messages may quote the request.
     const code = error instanceof Error && "code" in error && typeof error.code === "string";
-    return error instanceof Refused ? error.message : code ? String(error.code) : "no answer";
+    return error instanceof EgressRefusedError ? error.message : code ? String(error.code) : "no answer";
   }
 }
 
@@ -58,7 +58,7 @@ export async function httpCall(
 ): Promise<CallResult> {
   const { host } = new URL(url);
   const counter: Counter<"outcome"> = broker.metrics[what === "push" ? "pushes" : "callbacks"];
-  const slot = broker.hosts.take(host, delegator);
+  const slot = broker.hostLimiter.acquire(host, delegator);
   if (typeof slot === "number") return { again_ms: slot, failed: false };
   const problem = await post(broker, url, call).finally(slot);
   if (problem === null) {

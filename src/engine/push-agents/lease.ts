@@ -52,10 +52,10 @@ export class PushAgentLease {
     onAbort(signal, () => {
       if (this.#holder.lost === "unknown") warn(broker, signal.reason, "lease of a push agent lost");
     });
-    const stop = () => this.#holder.interrupt(STOPPING);
+    const stop = () => this.#holder.stopHandler(STOPPING);
     this.#unsubscribe = onAbort(stopping, stop);
     if (stopping.aborted) stop();
-    void this.#holder.keep();
+    void this.#holder.keepAlive();
   }
 
   port(): RelayPort {
@@ -78,7 +78,7 @@ export class PushAgentLease {
   /** Ends the lease with the outcome; a run that was stopped releases it. */
   async end(outcome: RelayOutcome): Promise<void> {
     const holder = this.#holder;
-    void holder.settle();
+    void holder.handlerDone();
     if (holder.lost !== null) return;
     try {
       await this.#repeat(() => this.#write(outcome));
@@ -113,7 +113,7 @@ export class PushAgentLease {
 
   /** Repeats a call until the broker accepts it, also after the run was stopped. */
   #repeat(call: () => Promise<void>): Promise<void> {
-    return this.#holder.insist(call, this.#deadline());
+    return this.#holder.retry(call, this.#deadline());
   }
 
   #deadline(): { readonly until: () => number } {
@@ -166,7 +166,7 @@ export class PushAgentLease {
     try {
       // One id for all tries, because the broker may have accepted an earlier one.
       const chunk = { artifact, append, last_chunk, chunk_id: randomId(16) };
-      await this.#holder.insist(() => addArtifact(this.#broker, this.#principal, lease_id, chunk), {
+      await this.#holder.retry(() => addArtifact(this.#broker, this.#principal, lease_id, chunk), {
         signal,
       });
       return "kept";

@@ -18,9 +18,8 @@ import type { Broker, PushAgentService } from "../broker.ts";
 import { toDelegation } from "../delegations/parse.ts";
 import { lease } from "../leases/lease.ts";
 import { formatWake, PUSH_AGENTS_CHANGED } from "../leases/wake-message.ts";
-import { Refused } from "../outbound/egress.ts";
+import { EgressRefusedError } from "../outbound/egress.ts";
 import { PushAgentLease } from "./lease.ts";
-
 
 /** Leases of one agent that one gateway holds at a time. */
 const AT_ONCE = 32;
@@ -75,8 +74,11 @@ export class PushAgentRunner implements PushAgentService {
   /** Reads the list of push agents, and checks for their work in the background. */
   async start(): Promise<void> {
     await this.#load();
-    this.lookAgain();
-    this.#timer = setInterval(() => (this.#isCheckDue ? this.lookAgain() : this.reload()), RELOAD_MS).unref();
+    this.recheckAll();
+    this.#timer = setInterval(
+      () => (this.#isCheckDue ? this.recheckAll() : this.reload()),
+      RELOAD_MS,
+    ).unref();
   }
 
   /** Releases the leases that are held; no attempt is spent. */
@@ -92,7 +94,7 @@ export class PushAgentRunner implements PushAgentService {
   }
 
   /** Notifies all gateways that an agent became a push agent, is none any more, or that its server changed. */
-  async changed(agent: string): Promise<void> {
+  async publishChange(agent: string): Promise<void> {
     const { bus, shards, gateway } = this.#broker();
     await this.#load();
     await bus.publish(shards.ofAgent(agent).wake, formatWake({ gateway, agent: PUSH_AGENTS_CHANGED }));
@@ -108,7 +110,7 @@ export class PushAgentRunner implements PushAgentService {
   }
 
   /** Checks all push agents for work, because wakes may have been lost. */
-  lookAgain(): void {
+  recheckAll(): void {
     this.#isCheckDue = true;
     const work = this.#load().then(() => this.#wakeWithWork(this.#names));
     void this.#track(
@@ -132,7 +134,7 @@ export class PushAgentRunner implements PushAgentService {
   }
 
   /** A delegation ended without its agent's reply: queues the cancel of the server's task. */
-  async ended(agent: string, delegation_id: string): Promise<void> {
+  async queueTaskCancel(agent: string, delegation_id: string): Promise<void> {
     if (!this.#names.has(agent)) return;
     const broker = this.#broker();
     await broker.outbound
@@ -267,5 +269,8 @@ export class PushAgentRunner implements PushAgentService {
 
 /** True when {@link Egress} refused the address, perhaps while connecting. */
 function isRefused(error: unknown): boolean {
-  return error instanceof Refused || (error instanceof Error && error.cause instanceof Refused);
+  return (
+    error instanceof EgressRefusedError ||
+    (error instanceof Error && error.cause instanceof EgressRefusedError)
+  );
 }

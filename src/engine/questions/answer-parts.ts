@@ -33,7 +33,6 @@ function keysOf(broker: Broker, id: string): ShardKeys {
   return keys;
 }
 
-
 /** The ids of the requests that are answered, while others of the question are not. */
 export async function answeredParts(
   broker: Broker,

@@ -16,7 +16,7 @@ import { openInterrupt } from "../delegations/parse.ts";
 import { preview } from "../delegations/preview.ts";
 import { read } from "../delegations/read.ts";
 import { refusal } from "../errors.ts";
-import { ANSWER_METADATA, toUserMessage, withoutAnswer } from "./ask.ts";
+import { ANSWER_METADATA, toUserMessage, withoutAnswerMetadata } from "./ask.ts";
 
 /** Throws `interrupt_not_open` when the question is not open. Sending the same answer again succeeds. */
 export async function answer(
@@ -114,7 +114,7 @@ function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInp
     ...message,
     parts,
     metadata: {
-      ...withoutAnswer(message?.metadata, ANSWER_METADATA),
+      ...withoutAnswerMetadata(message?.metadata, ANSWER_METADATA),
       interrupt_id,
       request_id,
       ...(decision && { decision }),

@@ -17,7 +17,7 @@ import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
 import { checkpointText } from "../leases/heartbeat.ts";
-import { holder } from "../leases/holder.ts";
+import { holderOf } from "../leases/holder.ts";
 
 type Kind = "input" | "auth";
 
@@ -51,7 +51,7 @@ function toRequest(kind: Kind, { request_id, text, message, options, schema }: Q
   const sent = withoutLease(message ?? { parts: [{ text: text ?? FALLBACK[kind] }] });
   const id = request_id ?? sent.messageId ?? `req_${hash(salt, JSON.stringify(sent.parts))}`;
   // Without metadata that would make it look like an answer in the history.
-  const metadata = withoutAnswer(sent.metadata);
+  const metadata = withoutAnswerMetadata(sent.metadata);
   const question: Message = {
     ...sent,
     messageId: sent.messageId ?? `msg_${hash(salt, id)}`,
@@ -77,7 +77,7 @@ function requireDistinct(ids: readonly string[]): void {
 }
 
 /** Makes the move only; the caller calls `afterMove`. `by` identifies the holder of the lease for the script. */
-export async function raise(
+export async function askMove(
   broker: Broker,
   id: string,
   by: { readonly fence: number; readonly agent?: string },
@@ -125,7 +125,7 @@ export async function ask(
   leaseId: string,
   { kind, requests, expires_in_seconds, checkpoint, ...single }: InterruptRequest,
 ): Promise<Raised> {
-  const { id, params } = holder(principal, leaseId);
+  const { id, params } = holderOf(principal, leaseId);
   const question = {
     kind,
     requests: requests ?? [single],
@@ -133,7 +133,7 @@ export async function ask(
     checkpoint: checkpointText(checkpoint),
   };
   const asked = bodyHash({ kind, requests: question.requests });
-  const { interrupt_id, outcome } = await raise(broker, id, params, question, asked);
+  const { interrupt_id, outcome } = await askMove(broker, id, params, question, asked);
   switch (outcome.kind) {
     case "ok":
       await afterMove(broker, id, outcome);
@@ -152,7 +152,7 @@ const QUESTION_METADATA = ["interrupt_id", "request_id", "decision"] as const;
 /** All metadata of answers that only the broker sets. */
 export const ANSWER_METADATA: readonly string[] = [...QUESTION_METADATA, "by", "at", "redacted"];
 
-export function withoutAnswer(
+export function withoutAnswerMetadata(
   metadata: Record<string, unknown> | undefined,
   names: readonly string[] = QUESTION_METADATA,
 ): Record<string, unknown> | undefined {

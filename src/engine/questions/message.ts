@@ -10,7 +10,7 @@ import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { read } from "../delegations/read.ts";
 import { refusal } from "../errors.ts";
-import { toUserMessage, withoutAnswer } from "./ask.ts";
+import { toUserMessage, withoutAnswerMetadata } from "./ask.ts";
 
 export async function message(
   broker: Broker,
@@ -21,7 +21,7 @@ export async function message(
   const known = await read(broker, principal, id);
   requireControl(principal, known, "send it messages");
   const followUp = toUserMessage(
-    sent ? { ...sent, metadata: withoutAnswer(sent.metadata) } : { parts: [{ text: text ?? "" }] },
+    sent ? { ...sent, metadata: withoutAnswerMetadata(sent.metadata) } : { parts: [{ text: text ?? "" }] },
   );
   const json = JSON.stringify(followUp);
   const { outcome, record } = await broker.writer.move({
@@ -30,7 +30,7 @@ export async function message(
     params: {
       message_id: followUp.messageId,
       message_hash: bodyHash(followUp),
-      most: principal.text === known.delegator ? broker.memory.mostKept(principal) : undefined,
+      most: principal.text === known.delegator ? broker.memory.maxKeptBytes(principal) : undefined,
     },
     event: { message: json, by: JSON.stringify(principal.text) },
     history: [json],

@@ -47,7 +47,7 @@ export class MemoryGuard {
   }
 
   /** Limit of the bytes that this principal's delegations may keep in one shard; undefined: no limit. */
-  mostKept({ kind }: Pick<Principal, "kind">): number | undefined {
+  maxKeptBytes({ kind }: Pick<Principal, "kind">): number | undefined {
     const most = Math.floor(this.#maxBytes * this.#delegatorShare);
     return kind === "operator" || most === 0 || !Number.isFinite(most) ? undefined : most;
   }

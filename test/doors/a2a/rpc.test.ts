@@ -30,11 +30,11 @@ test("a blocking send is answered with the agent's reply", async () => {
 test("when a poll already waits, the stream begins with the task as WORKING", async () => {
   const { url, agent, caller, gateway } = await startA2aBroker();
   const client = await sdkClient(url, "scout", caller.token);
-  const { writer, polls } = gateway.broker;
+  const { writer, handoff } = gateway.broker;
   const take = vi.spyOn(writer, "take");
   const leased = leaseOf(agent);
   // The poll found nothing and is parked.
-  await until(() => take.mock.settledResults[0]?.type === "fulfilled" && polls.waiting("scout") === 1);
+  await until(() => take.mock.settledResults[0]?.type === "fulfilled" && handoff.polls.waiting("scout") === 1);
   const stream = await collectFromStart(client.sendMessageStream(sendParams(sdkMessage("count"))));
   await agent.reply((await leased).lease, { text: "done" });
   await stream.ended;

@@ -106,7 +106,9 @@ describe.each(ERAS)("in the %s era", (era) => {
     const polling = worker.callTool({ name: "poll_inbox", arguments: { wait_seconds: 50 } });
     const gathering = client.callTool({ name: "wait_for_results", arguments: { wait_seconds: 50 } });
     await until(
-      () => gateway.broker.handoff.polls.waiting("scout") === 1 && gateway.broker.quotas.inUse(ALICE, "polls") === 2,
+      () =>
+        gateway.broker.handoff.polls.waiting("scout") === 1 &&
+        gateway.broker.quotas.inUse(ALICE, "polls") === 2,
     );
     const from = performance.now();
     await gateway.close();

@@ -24,7 +24,7 @@ interface Parking {
 
 /** Parks a poll after a fetch has found the queue empty; `answer` is the poll's answer. */
 async function park({ broker }: Gateway, url: string, { worker_id = "w", signal }: Parking = {}) {
-  const { polls } = broker;
+  const { polls } = broker.handoff;
   const before = polls.waiting("scout");
   const body = { wait_seconds: 15, worker_id };
   const answer = request(url, "POST", "/v1/agents/scout/leases", { body, ...(signal && { signal }) });

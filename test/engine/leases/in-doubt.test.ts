@@ -1,7 +1,7 @@
 /** Leases in doubt after a lost answer. How they come to be in doubt when Redis is silent is tested in faults/. */
 import { afterEach, expect, test, vi } from "vitest";
 import { InDoubt } from "../../../src/engine/leases/in-doubt.ts";
-import { handBack } from "../../../src/engine/leases/lease.ts";
+import { returnLeases } from "../../../src/engine/leases/lease.ts";
 import { client, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
@@ -9,10 +9,10 @@ const idle = () =>
   new InDoubt({
     offer: async () => {},
     findGrants: async () => [],
-    giveBack: async () => {
+    returnLease: async () => {
       throw new Error("Command timed out");
     },
-    onHandBack: () => {},
+    onReturn: () => {},
     warn: () => {},
   });
 
@@ -50,12 +50,12 @@ test("a failed return is tried again until the lease is known to be gone", async
     const failure = args[0].move === "unconfirm" ? failures.shift() : undefined;
     return failure === undefined ? original(...args) : Promise.reject(new Error(failure));
   });
-  await handBack(
+  await returnLeases(
     broker,
     ids.map((delegation_id) => ({ delegation_id, fence: 1, json: "" })),
   );
-  expect(broker.handoff.inDoubt.handBacks).toHaveLength(2);
-  await until(() => broker.handoff.inDoubt.handBacks.length === 0);
+  expect(broker.handoff.inDoubt.returns).toHaveLength(2);
+  await until(() => broker.handoff.inDoubt.returns.length === 0);
   expect((await api.get(ids[0])).body).toMatchObject({ state: "submitted", attempt: 1 });
   expect((await api.get(ids[1])).body.state).toBe("completed");
 });
@@ -70,7 +70,9 @@ test("a round with an unexpected error does not prevent the next one", async () 
   vi.spyOn(inDoubt, "offer").mockImplementationOnce(() => {
     throw new Error("unforeseen");
   });
-  await until(() => log.some((line) => line.includes("cases in doubt not resolved yet")), { what: "the failure" });
+  await until(() => log.some((line) => line.includes("cases in doubt not resolved yet")), {
+    what: "the failure",
+  });
   const wake = vi.spyOn(broker.handoff.polls, "wake");
   inDoubt.offer({ agent: "scout", data: { delegation_id: "dlg_0_b", ticket: 1 }, order });
   await until(() => wake.mock.calls.length > 0, { what: "the next round" });
@@ -79,8 +81,8 @@ test("a round with an unexpected error does not prevent the next one", async () 
 
 test("returns that wait for Redis are bounded", async () => {
   const inDoubt = idle();
-  for (let n = 0; n < 10_100; n += 1) await inDoubt.handBack({ delegation_id: `dlg_0_${n}`, fence: 1 });
-  expect(inDoubt.handBacks).toHaveLength(10_000);
+  for (let n = 0; n < 10_100; n += 1) await inDoubt.returnLease({ delegation_id: `dlg_0_${n}`, fence: 1 });
+  expect(inDoubt.returns).toHaveLength(10_000);
 });
 
 test("grants are searched for while Redis is silent and for some time after; one added meanwhile is not forgotten", () => {

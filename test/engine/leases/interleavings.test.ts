@@ -71,14 +71,14 @@ class Gateway {
         mayHaveDelivered: () => true,
       },
       broadcast: (agent, drain) => walk.broadcast(this, agent, drain),
-      pushAgents: { wake: () => {}, lookAgain: () => {} },
+      pushAgents: { wake: () => {}, recheckAll: () => {} },
       isBlocked: () => walk.command(() => walk.blocked),
       findGrants: (_, grants) => walk.command(() => walk.findGrants(grants.map(({ nonce }) => nonce))),
-      giveBack: async (lease) => {
+      returnLease: async (lease) => {
         const event_id = await walk.command(() => walk.giveBack(lease));
         if (event_id !== null) this.handoff.announce(AGENT, event_id);
       },
-      onHandBack: () => {},
+      onReturn: () => {},
       warn: () => {},
       polls: { onError: () => {}, recheckMs: RECHECK_MS },
     };
@@ -292,7 +292,7 @@ class Walk {
     }
     const { id } = granted.record;
     const { fence } = granted.outcome;
-    if (leaving.signal.aborted) await handoff.inDoubt.handBack({ delegation_id: id, fence });
+    if (leaving.signal.aborted) await handoff.inDoubt.returnLease({ delegation_id: id, fence });
     else this.received.add(id);
   }
 
@@ -360,7 +360,7 @@ class Walk {
     await this.rest();
     const isInDoubt = () =>
       this.gateways.some(({ handoff: { inDoubt } }) => {
-        return inDoubt.grants.size + inDoubt.offers.length + inDoubt.handBacks.length > 0;
+        return inDoubt.grants.size + inDoubt.offers.length + inDoubt.returns.length > 0;
       });
     for (let rounds = 0; isInDoubt(); rounds += 1) {
       expect(rounds, "rounds of recovery").toBeLessThan(30);

@@ -6,7 +6,7 @@
  */
 import { heartbeat } from "../../../engine/leases/heartbeat.ts";
 import type { LeaseRef } from "../../../engine/leases/in-doubt.ts";
-import { type GrantedLease, handBack } from "../../../engine/leases/lease.ts";
+import { type GrantedLease, returnLeases } from "../../../engine/leases/lease.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { type Lease, leaseSchema } from "../../../schema/lease.ts";
 import type { McpContext } from "../context.ts";
@@ -37,7 +37,7 @@ export async function deliverLeases(
       { request_id: request.requestId, leases: granted.length },
       "the client did not answer a ping; its leases are released",
     );
-    await handBack(broker, granted);
+    await returnLeases(broker, granted);
     return [];
   }
   const deliveries = await Promise.all(
@@ -51,7 +51,7 @@ export async function deliverLeases(
   const delivered = deliveries.filter((delivery) => delivery !== undefined);
   if (!signal.aborted) return delivered;
   // The client has left, though its connection may still be open.
-  await handBack(
+  await returnLeases(
     broker,
     delivered.map(({ ref }) => ref),
   );

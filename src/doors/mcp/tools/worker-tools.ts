@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { inBackground } from "../../../engine/after-move.ts";
 import { heartbeat } from "../../../engine/leases/heartbeat.ts";
-import { handBack, lease } from "../../../engine/leases/lease.ts";
+import { returnLeases, lease } from "../../../engine/leases/lease.ts";
 import { release } from "../../../engine/leases/release.ts";
 import { reply } from "../../../engine/leases/reply.ts";
 import { ask } from "../../../engine/questions/ask.ts";
@@ -91,7 +91,7 @@ export const workerTools: readonly Tool[] = [
       if (deliveries.length > 0) {
         // If the response is not delivered, the leases are released.
         const refs = deliveries.map(({ ref }) => ref);
-        request.onUndelivered(() => void inBackground(broker, handBack(broker, refs)));
+        request.onUndelivered(() => void inBackground(broker, returnLeases(broker, refs)));
       }
       const confirmBy = ({ expires_at }: Lease) =>
         toInstant(Date.parse(expires_at) - (lease_seconds - confirm_within_seconds) * 1000);

@@ -12,7 +12,7 @@ import type { Broker } from "../../broker.ts";
 import { read } from "../../delegations/read.ts";
 import { refusal } from "../../errors.ts";
 import { queuePushes } from "./deliver.ts";
-import { configs, deleteConfig } from "./progress.ts";
+import { configs, deleteConfig } from "./delivery-state.ts";
 
 const PAGE = 50;
 
@@ -71,7 +71,7 @@ export async function createPush(
 ): Promise<Push> {
   const record = await readOwned(broker, principal, id);
   const push = toPush(broker, input, version, path)(id);
-  const most = broker.memory.mostKept(principal);
+  const most = broker.memory.maxKeptBytes(principal);
   const { outcome } = await broker.writer.move({
     move: "push",
     id,

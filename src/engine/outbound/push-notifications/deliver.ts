@@ -11,7 +11,7 @@ import { timeOf } from "../../../redis/time.ts";
 import type { StoredPush } from "../../../schema/push.ts";
 import type { Broker } from "../../broker.ts";
 import { httpCall, type OutboundCall } from "../http-call.ts";
-import { advance, ensureJobs, type NextEvent, saveState } from "./progress.ts";
+import { advance, ensureJobs, type NextEvent, saveState } from "./delivery-state.ts";
 
 /** How long one job may run before others get their turn. Together with one more call it stays within a ticket's lock. */
 const TURN_MS = 10_000;
@@ -89,7 +89,7 @@ async function* eventsBefore(broker: Broker, { id, shard, delegation_id }: Entry
       position = event_id;
       yield withoutBodies(toEntry(shard, event_id, flat));
     }
-    if (page.is !== "more") return;
+    if (page.kind !== "more") return;
   }
 }
 

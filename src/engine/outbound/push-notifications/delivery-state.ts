@@ -76,7 +76,9 @@ function keysOf(broker: Broker, id: string): { pushes: string; pushed: string; e
 /** The configs with undelivered events, each with the number of its job. Repeated calls return the same jobs. */
 export async function ensureJobs(broker: Broker, id: string): Promise<{ push: string; job: number }[]> {
   const { pushes, pushed, events } = keysOf(broker, id);
-  const found = z.array(z.string()).parse(await ensureJobsScript.run(broker.redis, [pushes, pushed, events], []));
+  const found = z
+    .array(z.string())
+    .parse(await ensureJobsScript.run(broker.redis, [pushes, pushed, events], []));
   return found.flatMap((push, at) => (at % 2 === 0 ? [{ push, job: Number(found[at + 1]) }] : []));
 }
 

@@ -20,11 +20,11 @@ interface Calls {
 }
 
 /** Ensures that one slow host, or one delegator with several slow hosts, does not delay the calls of others. */
-export class HostPlaces {
+export class HostLimiter {
   readonly #calls = new Map<string, Calls>();
 
   /** Takes a slot; call the returned function to free it. When none is free, returns the delay of the next try, ms. */
-  take(host: string, delegator: string): (() => void) | number {
+  acquire(host: string, delegator: string): (() => void) | number {
     const now = performance.now();
     const wait =
       this.#waitFor(`to ${host}`, PER_HOST, now) ?? this.#waitFor(`by ${delegator}`, PER_DELEGATOR, now);
