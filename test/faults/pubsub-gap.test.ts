@@ -18,7 +18,8 @@ async function setup() {
   const unheard = vi.spyOn(broker.gateway.broker.bus, "publish").mockResolvedValue(0);
   const disconnected = gateway.broker;
   const reconnect = () => cutConnection(broker, "subscriber");
-  const parked = () => until(() => disconnected.handoff.polls.waiting("scout") === 1, { what: "a parked poll" });
+  const parked = () =>
+    until(() => disconnected.handoff.polls.waiting("scout") === 1, { what: "a parked poll" });
   return { api, url, disconnected, unheard, parked, reconnect, direct: broker.url };
 }
 

@@ -4,7 +4,7 @@ import { inBackground } from "../../engine/after-move.ts";
 import { read } from "../../engine/delegations/read.ts";
 import { addArtifact } from "../../engine/leases/artifacts.ts";
 import { heartbeat } from "../../engine/leases/heartbeat.ts";
-import { type GrantedLease, returnLeases, lease } from "../../engine/leases/lease.ts";
+import { type GrantedLease, lease, returnLeases } from "../../engine/leases/lease.ts";
 import { release } from "../../engine/leases/release.ts";
 import { reply } from "../../engine/leases/reply.ts";
 import { ask } from "../../engine/questions/ask.ts";

@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { inBackground } from "../../../engine/after-move.ts";
 import { heartbeat } from "../../../engine/leases/heartbeat.ts";
-import { returnLeases, lease } from "../../../engine/leases/lease.ts";
+import { lease, returnLeases } from "../../../engine/leases/lease.ts";
 import { release } from "../../../engine/leases/release.ts";
 import { reply } from "../../../engine/leases/reply.ts";
 import { ask } from "../../../engine/questions/ask.ts";
