@@ -42,7 +42,7 @@ export interface CliHost {
     readonly token?: string | undefined;
     /** ERRAND_REMOTE_TOKEN */
     readonly remoteToken?: string | undefined;
-    /** ERRAND_DATA_DIR, or `.errand`. A directory of that name is searched for in parent directories, too. */
+    /** ERRAND_DATA_DIR, or `.errand`, which is also searched for in parent directories. */
     readonly dataDir: string;
   };
   /** The environment for the commands of `errand work`; the CLI removes the tokens. */

@@ -1,6 +1,6 @@
 /**
- * Reads a client's environment: ERRAND_URL and ERRAND_TOKEN, and for a worker id the host name and process id. It uses
- * only `globalThis`, so that it also loads in a browser, where all of these are absent. config.ts reads the broker's
+ * Reads a client's environment: ERRAND_URL and ERRAND_TOKEN, and for a worker id the host name and process id. It imports
+ * nothing of Node, so that it also loads in a browser, where all of these are absent. config.ts reads the broker's
  * settings.
  */
 

@@ -115,7 +115,7 @@ export class Remote {
       const { kind } = failure;
       if (kind === "away") throw new RemoteError("unsent", failure.message);
       if (kind !== "broken") throw failure;
-      throw new RemoteError("broken", "the server has no valid A2A agent card, or only gRPC");
+      throw new RemoteError("broken", "the A2A server has no valid agent card, or offers only gRPC");
     }
   }
 }

@@ -205,7 +205,7 @@ async function settingsOf(options: PutOptions): Promise<AgentPatch> {
     },
   };
   const limits = Object.values(given.limits).some((value) => value !== undefined) ? given.limits : undefined;
-  // An option that is not given leaves out its member; a `null` in the file stays `null`.
+  // Settings without an option are left out; a `null` in the file stays `null`.
   return { ...base, ...defined({ ...given, limits: limits && { ...base.limits, ...defined(limits) } }) };
 }
 
