@@ -3,7 +3,7 @@
  * lease, unless the question is already answered: then the lease continues.
  */
 import type { LeaseHolder } from "../lease-holder/lease-holder.ts";
-import { type InterruptInput, type Raised, raisedSchema } from "../schema/interrupt.ts";
+import { type InterruptInput, type InterruptResult, interruptResultSchema } from "../schema/interrupt.ts";
 import { onAbort } from "../util/timing.ts";
 import type { Artifacts } from "./artifacts.ts";
 import { ErrandApiError, isFull } from "./errors.ts";
@@ -79,13 +79,13 @@ export class Asker {
   }
 
   /** Returns the answers, or undefined when the lease is over, because of this question or for another reason. */
-  async raise(interrupt: InterruptInput, signal: AbortSignal): Promise<Raised | undefined> {
+  async raise(interrupt: InterruptInput, signal: AbortSignal): Promise<InterruptResult | undefined> {
     const path = route`/v1/leases/${this.#holder.lease.lease_id}/interrupt`;
     if (this.#holder.lost !== null) return undefined;
     for (let failures = 0; ; failures += 1) {
       signal.throwIfAborted();
       try {
-        const raised = await this.#http.request(raisedSchema, {
+        const raised = await this.#http.request(interruptResultSchema, {
           method: "POST",
           path,
           body: interrupt,

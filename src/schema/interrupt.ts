@@ -66,11 +66,11 @@ export type GivenAnswer = z.infer<typeof givenAnswerSchema>;
 export const givenAnswersSchema = z.record(z.string(), givenAnswerSchema);
 
 /** `answers` is present if the question was already answered; the agent then keeps the lease. */
-export const raisedSchema = z.strictObject({
+export const interruptResultSchema = z.strictObject({
   interrupt_id: z.string(),
   answers: givenAnswersSchema.optional(),
 });
-export type Raised = z.infer<typeof raisedSchema>;
+export type InterruptResult = z.infer<typeof interruptResultSchema>;
 
 const answerShape = {
   decision: decisionSchema.optional(),

@@ -2,15 +2,15 @@ import { expect, test, vi } from "vitest";
 import { toPrincipal } from "../../src/engine/access/access.ts";
 import { delegate } from "../../src/engine/delegations/delegate.ts";
 import {
-  createPush,
-  deletePush,
-  getPush,
-  listPushes,
-  toPush,
+  createPushConfig,
+  deletePushConfig,
+  getPushConfig,
+  listPushConfigs,
+  pushConfigMaker,
 } from "../../src/engine/outbound/push-notifications/configs.ts";
 import { delegateRequestSchema } from "../../src/schema/delegation.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
-import { type PushInput, pushInputSchema } from "../../src/schema/push.ts";
+import { type PushConfigInput, pushConfigInputSchema } from "../../src/schema/push-config.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { type Received, startReceiver } from "../support/receiver.ts";
@@ -31,7 +31,7 @@ async function setup(options: Parameters<typeof startBroker>[0] = {}) {
   const made = async (more = {}) => String((await alice.delegate("scout", more)).body.id);
   const lease = async () => String((await api.lease("scout")).body.leases[0].lease_id);
   const engine = broker.gateway.broker;
-  const push = (id: string, input: PushInput) => createPush(engine, ALICE, id, input);
+  const push = (id: string, input: PushConfigInput) => createPushConfig(engine, ALICE, id, input);
   return { ...broker, engine, api, alice, made, lease, push };
 }
 
@@ -87,7 +87,7 @@ test("a config created with the delegation gets everything; one created later ge
   const { engine, api, lease, push } = await setup();
   const [first, second, third] = await Promise.all([startReceiver(), startReceiver(), startReceiver()]);
   const request = delegateRequestSchema.parse({ target: "scout", task: "do it" });
-  const with_it = toPush(engine, { url: first.url }, "1.0");
+  const with_it = pushConfigMaker(engine, { url: first.url }, "1.0");
   const { record } = await delegate(engine, ALICE, request, { push: with_it });
   const held = await lease();
   await until(() => first.received.length === 2);
@@ -158,9 +158,9 @@ test("a deleted config gets nothing more, and can be deleted again", async () =>
   await push(id, { url: up.url, id: "b" });
   const held = await lease();
   await until(() => down.received.length > 1);
-  await deletePush(engine, ALICE, id, "a");
-  await deletePush(engine, ALICE, id, "a");
-  await expect(getPush(engine, ALICE, id, "a")).rejects.toMatchObject({ code: "not_found" });
+  await deletePushConfig(engine, ALICE, id, "a");
+  await deletePushConfig(engine, ALICE, id, "a");
+  await expect(getPushConfig(engine, ALICE, id, "a")).rejects.toMatchObject({ code: "not_found" });
   // Its job is deleted, too.
   await until(async () => (await engine.tickets.pop("~hooks")).found === null);
   const calls = down.received.length;
@@ -202,7 +202,7 @@ test.each([
   ["id", { id: "a b" }],
   ["id", { id: "" }],
 ])("a %s that cannot be sent is refused: %j", (path, wrong) => {
-  const { error } = pushInputSchema.safeParse({ url: "https://example.com/", ...wrong });
+  const { error } = pushConfigInputSchema.safeParse({ url: "https://example.com/", ...wrong });
   expect(error?.issues.map((issue) => issue.path.join("."))).toEqual([path]);
 });
 
@@ -213,10 +213,10 @@ test("configs belong to the delegator: others get not found, forbidden, or confi
   const url = "http://127.0.0.1:1/";
   await push(id, { id: "p", url, token: "hidden", authentication });
   const verbs = (principal: ReturnType<typeof toPrincipal>) => [
-    createPush(engine, principal, id, { id: "p", url }),
-    getPush(engine, principal, id, "p"),
-    listPushes(engine, principal, id),
-    deletePush(engine, principal, id, "p"),
+    createPushConfig(engine, principal, id, { id: "p", url }),
+    getPushConfig(engine, principal, id, "p"),
+    listPushConfigs(engine, principal, id),
+    deletePushConfig(engine, principal, id, "p"),
   ];
   for (const [who, code] of [
     ["caller:bob", "delegation_not_found"],
@@ -227,14 +227,19 @@ test("configs belong to the delegator: others get not found, forbidden, or confi
   ] as const) {
     for (const call of verbs(toPrincipal(who))) await expect(call).rejects.toMatchObject({ code });
   }
-  expect(await getPush(engine, OPERATOR, id, "p")).toEqual({
+  expect(await getPushConfig(engine, OPERATOR, id, "p")).toEqual({
     id: "p",
     url,
     authentication: { scheme: "Bearer" },
   });
-  expect(await getPush(engine, ALICE, id, "p")).toEqual({ id: "p", url, token: "hidden", authentication });
+  expect(await getPushConfig(engine, ALICE, id, "p")).toEqual({
+    id: "p",
+    url,
+    token: "hidden",
+    authentication,
+  });
   const none = "dlg_0_00000000000000000000000000";
-  await expect(listPushes(engine, ALICE, none)).rejects.toMatchObject({ code: "delegation_not_found" });
+  await expect(listPushConfigs(engine, ALICE, none)).rejects.toMatchObject({ code: "delegation_not_found" });
 });
 
 test("the number of configs of a delegation is bounded; they are listed by pages; the same id replaces a config", async () => {
@@ -250,7 +255,7 @@ test("the number of configs of a delegation is bounded; they are listed by pages
   const seen: string[] = [];
   let cursor: string | undefined;
   do {
-    const page = await listPushes(engine, ALICE, id, { limit: 3, cursor });
+    const page = await listPushConfigs(engine, ALICE, id, { limit: 3, cursor });
     expect(page.pushes.length).toBeLessThanOrEqual(3);
     seen.push(...page.pushes.map(({ url }) => url));
     cursor = page.next_cursor ?? undefined;

@@ -30,7 +30,11 @@ import { cancel } from "../../engine/delegations/cancel.ts";
 import { toDelegation } from "../../engine/delegations/parse.ts";
 import { read } from "../../engine/delegations/read.ts";
 import { delegationEvents } from "../../engine/events/subscribe.ts";
-import { createPush, deletePush, listPushes } from "../../engine/outbound/push-notifications/configs.ts";
+import {
+  createPushConfig,
+  deletePushConfig,
+  listPushConfigs,
+} from "../../engine/outbound/push-notifications/configs.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
@@ -38,7 +42,7 @@ import { truncate } from "../../schema/text.ts";
 import { waitForResult } from "../http/wait-for-result.ts";
 import { extendedCard, publicCard } from "./cards/card.ts";
 import type { A2AContext } from "./context.ts";
-import { pushVersionOf, toInlinePush, toPushConfig, toPushInput } from "./push/push-config.ts";
+import { pushVersionOf, toInlinePushConfig, toPushConfigInput, toSdkPushConfig } from "./push/push-config.ts";
 import { toMessageJson, toStreamResponse, toTask } from "./sdk.ts";
 import { listTasks } from "./tasks/list-tasks.ts";
 import { readTask, sendMessage } from "./tasks/send-message.ts";
@@ -161,8 +165,14 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     return this.#keepThrown(async () => {
       const { broker, principal } = this.#context.request;
       const { id } = await readTask(this.#context, params.taskId);
-      const made = await createPush(broker, principal, id, toPushInput(params), pushVersionOf(context));
-      return toPushConfig(id, made);
+      const made = await createPushConfig(
+        broker,
+        principal,
+        id,
+        toPushConfigInput(params),
+        pushVersionOf(context),
+      );
+      return toSdkPushConfig(id, made);
     });
   }
 
@@ -173,10 +183,10 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     return this.#keepThrown(async () => {
       const { broker, principal } = this.#context.request;
       await readTask(this.#context, taskId);
-      const { pushes } = await listPushes(broker, principal, taskId);
+      const { pushes } = await listPushConfigs(broker, principal, taskId);
       const found = id === "" ? pushes[0] : pushes.find((one) => one.id === id);
       if (!found) throw new TaskNotFoundError(`Task ${taskId} has no push notification config with this id.`);
-      return toPushConfig(taskId, found);
+      return toSdkPushConfig(taskId, found);
     });
   }
 
@@ -189,8 +199,8 @@ export class BrokerA2AHandler implements A2ARequestHandler {
       const { broker, principal } = this.#context.request;
       await readTask(this.#context, taskId);
       const page = { limit: pageSize || undefined, cursor: pageToken || undefined };
-      const { pushes, next_cursor } = await listPushes(broker, principal, taskId, page);
-      const configs = pushes.map((push) => toPushConfig(taskId, push));
+      const { pushes, next_cursor } = await listPushConfigs(broker, principal, taskId, page);
+      const configs = pushes.map((push) => toSdkPushConfig(taskId, push));
       return { configs, nextPageToken: next_cursor ?? "" };
     });
   }
@@ -199,7 +209,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     return this.#keepThrown(async () => {
       const { broker, principal } = this.#context.request;
       await readTask(this.#context, taskId);
-      await deletePush(broker, principal, taskId, id);
+      await deletePushConfig(broker, principal, taskId, id);
     });
   }
 
@@ -213,7 +223,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     return sendMessage(this.#context, {
       message: toMessageJson(params.message, this.#context.rawParams),
       metadata: params.metadata,
-      push: config && { input: toInlinePush(config), version: pushVersionOf(context) },
+      push: config && { input: toInlinePushConfig(config), version: pushVersionOf(context) },
     });
   }
 

@@ -9,7 +9,7 @@ import { release } from "../../engine/leases/release.ts";
 import { reply } from "../../engine/leases/reply.ts";
 import { ask } from "../../engine/questions/ask.ts";
 import { delegationSchema } from "../../schema/delegation.ts";
-import { interruptRequestSchema, raisedSchema } from "../../schema/interrupt.ts";
+import { interruptRequestSchema, interruptResultSchema } from "../../schema/interrupt.ts";
 import {
   artifactAnswerSchema,
   artifactRequestSchema,
@@ -90,7 +90,7 @@ export const leaseRoutes: readonly Route[] = [
       "Ask a question; the lease ends, and the answer returns the delegation to the agent ahead of new work.",
     params,
     body: interruptRequestSchema,
-    responses: { 200: raisedSchema },
+    responses: { 200: interruptResultSchema },
     async handle(request, { params: { lease_id }, body }) {
       return json(200, await ask(request.broker, request.principal, lease_id, body));
     },

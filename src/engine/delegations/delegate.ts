@@ -12,7 +12,7 @@ import { matchesPattern, type Principal, requireDelegator } from "../access/acce
 import { afterMove, waitBriefly } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
-import { type MakePush, pushParams } from "../outbound/push-notifications/configs.ts";
+import { type MakePushConfig, pushParams } from "../outbound/push-notifications/configs.ts";
 import { reserve } from "./idempotency.ts";
 import { preview } from "./preview.ts";
 import { addChild, ancestorsOf, removeChild } from "./tree.ts";
@@ -77,7 +77,7 @@ export interface DelegateOptions {
   /** The failed delegation that it replaces. */
   readonly redriveOf?: string | undefined;
   /** A push config that receives every event. */
-  readonly push?: MakePush | undefined;
+  readonly push?: MakePushConfig | undefined;
 }
 
 export interface Delegated {

@@ -8,8 +8,8 @@ import { ErrandError } from "../../schema/errors.ts";
 import {
   givenAnswersSchema,
   type InterruptRequest,
+  type InterruptResult,
   type QuestionInput,
-  type Raised,
 } from "../../schema/interrupt.ts";
 import type { Principal } from "../access/access.ts";
 import { afterMove } from "../after-move.ts";
@@ -124,7 +124,7 @@ export async function ask(
   principal: Principal,
   leaseId: string,
   { kind, requests, expires_in_seconds, checkpoint, ...single }: InterruptRequest,
-): Promise<Raised> {
+): Promise<InterruptResult> {
   const { id, params } = holderOf(principal, leaseId);
   const question = {
     kind,

@@ -2,7 +2,12 @@
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
 import type { ServerCallContext } from "@a2a-js/sdk/server";
 import { z } from "zod";
-import { type Push, type PushInput, type PushVersion, pushInputSchema } from "../../../schema/push.ts";
+import {
+  type PushConfig,
+  type PushConfigInput,
+  type PushVersion,
+  pushConfigInputSchema,
+} from "../../../schema/push-config.ts";
 import { check } from "../../http/route.ts";
 
 /** Notifications have the form of the version that created the config. */
@@ -28,20 +33,22 @@ const pushMembers = ({
 });
 
 /** Throws `invalid_request` that lists every problem with its path. */
-export const toPushInput = (config: TaskPushNotificationConfig): PushInput =>
-  check(pushInputSchema, pushMembers(config), "params");
+export const toPushConfigInput = (config: TaskPushNotificationConfig): PushConfigInput =>
+  check(pushConfigInputSchema, pushMembers(config), "params");
 
-const inlineSchema = z.object({ configuration: z.object({ taskPushNotificationConfig: pushInputSchema }) });
+const inlineSchema = z.object({
+  configuration: z.object({ taskPushNotificationConfig: pushConfigInputSchema }),
+});
 
 /** For a config inside a SendMessage request. */
-export function toInlinePush(config: TaskPushNotificationConfig): PushInput {
+export function toInlinePushConfig(config: TaskPushNotificationConfig): PushConfigInput {
   const params = { configuration: { taskPushNotificationConfig: pushMembers(config) } };
   return check(inlineSchema, params, "params").configuration.taskPushNotificationConfig;
 }
 
-export const toPushConfig = (
+export const toSdkPushConfig = (
   taskId: string,
-  { id, url, token, authentication }: Push,
+  { id, url, token, authentication }: PushConfig,
 ): TaskPushNotificationConfig => ({
   tenant: "",
   taskId,

@@ -8,7 +8,7 @@ import { V1PushNotificationSerializer } from "@a2a-js/sdk/server";
 import { toDelegation } from "../../../engine/delegations/parse.ts";
 import type { PushContext, RenderedPush } from "../../../engine/outbound/push-notifications/render.ts";
 import type { Entry } from "../../../events/entry.ts";
-import type { PushVersion } from "../../../schema/push.ts";
+import type { PushVersion } from "../../../schema/push-config.ts";
 import { a2aUrl } from "../../http/links.ts";
 import { toStreamResponse, toTask } from "../sdk.ts";
 import { SentArtifacts } from "../tasks/sent-artifacts.ts";

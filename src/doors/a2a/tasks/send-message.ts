@@ -6,14 +6,14 @@ import { delegate } from "../../../engine/delegations/delegate.ts";
 import { openInterrupt } from "../../../engine/delegations/parse.ts";
 import { read } from "../../../engine/delegations/read.ts";
 import { notFound } from "../../../engine/errors.ts";
-import { createPush, toPush } from "../../../engine/outbound/push-notifications/configs.ts";
+import { createPushConfig, pushConfigMaker } from "../../../engine/outbound/push-notifications/configs.ts";
 import { answer } from "../../../engine/questions/answer.ts";
 import { message as followUp } from "../../../engine/questions/message.ts";
 import type { StoredDelegation } from "../../../lifecycle/record.ts";
 import { type MessageInput, messageInputSchema } from "../../../schema/a2a.ts";
 import { delegateRequestSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
-import type { PushInput, PushVersion } from "../../../schema/push.ts";
+import type { PushConfigInput, PushVersion } from "../../../schema/push-config.ts";
 import { contextIdSchema, delegationIdSchema } from "../../../schema/values.ts";
 
 import { check } from "../../http/route.ts";
@@ -35,7 +35,7 @@ export interface IncomingMessage {
   readonly message: unknown;
   readonly metadata: Record<string, unknown> | undefined;
   /** The push notification config of the request. */
-  readonly push?: { readonly input: PushInput; readonly version: PushVersion } | undefined;
+  readonly push?: { readonly input: PushConfigInput; readonly version: PushVersion } | undefined;
 }
 
 /** Returns the task as it is after the message. */
@@ -69,7 +69,7 @@ async function startTask(
     traceparent: traceparentOf(request.header("traceparent")),
     idempotencyKey: request.header("idempotency-key"),
     body: push ? { ...body, push: push.input } : body,
-    push: push && toPush(request.broker, push.input, push.version, PUSH_URL),
+    push: push && pushConfigMaker(request.broker, push.input, push.version, PUSH_URL),
   });
   return record;
 }
@@ -90,7 +90,7 @@ async function continueTask(
   }
   // Created before the message is sent, so that the receiver is notified of its effect.
   if (push && !record.finished)
-    await createPush(broker, principal, taskId, push.input, push.version, PUSH_URL);
+    await createPushConfig(broker, principal, taskId, push.input, push.version, PUSH_URL);
   const inContext = { ...message, contextId: record.context_id };
   const open = openInterrupt(record);
   const interrupt_id = namedInterrupt(message) ?? open?.id;

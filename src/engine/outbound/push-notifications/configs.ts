@@ -6,7 +6,12 @@ import { createHash } from "node:crypto";
 import type { StoredDelegation } from "../../../lifecycle/record.ts";
 import { isTerminal } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
-import type { Push, PushInput, PushVersion, StoredPush } from "../../../schema/push.ts";
+import type {
+  PushConfig,
+  PushConfigInput,
+  PushVersion,
+  StoredPushConfig,
+} from "../../../schema/push-config.ts";
 import type { Principal } from "../../access/access.ts";
 import type { Broker } from "../../broker.ts";
 import { read } from "../../delegations/read.ts";
@@ -26,7 +31,7 @@ async function readOwned(broker: Broker, principal: Principal, id: string): Prom
 }
 
 /** Completes a config for the delegation that it is stored with. */
-export type MakePush = (delegation_id: string) => StoredPush;
+export type MakePushConfig = (delegation_id: string) => StoredPushConfig;
 
 /** The id is derived from the URL, so a retried create is idempotent; in 0.3 a delegation has a single config. */
 function defaultId(delegation_id: string, url: string, version: PushVersion): string {
@@ -35,13 +40,18 @@ function defaultId(delegation_id: string, url: string, version: PushVersion): st
 }
 
 /** Throws `invalid_request` for an address that may not be called; `path` is its field in the request. */
-export function toPush(broker: Broker, input: PushInput, version: PushVersion, path = "url"): MakePush {
+export function pushConfigMaker(
+  broker: Broker,
+  input: PushConfigInput,
+  version: PushVersion,
+  path = "url",
+): MakePushConfig {
   broker.egress.requireCallable(input.url, path);
   return (id) => ({ ...input, id: input.id ?? defaultId(id, input.url, version), version });
 }
 
 /** The parameters of the move that creates it. */
-export const pushParams = (push: StoredPush): { push: string; push_config: string } => ({
+export const pushParams = (push: StoredPushConfig): { push: string; push_config: string } => ({
   push: push.id,
   push_config: JSON.stringify(push),
 });
@@ -50,8 +60,8 @@ export const pushParams = (push: StoredPush): { push: string; push_config: strin
 function shown(
   principal: Principal,
   record: StoredDelegation,
-  { version: _kept, ...push }: StoredPush,
-): Push {
+  { version: _kept, ...push }: StoredPushConfig,
+): PushConfig {
   if (principal.text === record.delegator) return push;
   const { token: _token, authentication, ...open } = push;
   return { ...open, ...(authentication && { authentication: { scheme: authentication.scheme } }) };
@@ -61,16 +71,16 @@ function shown(
  * From now on the receiver gets every event; for a finished delegation, the last one. A config that replaces another
  * continues where that one was.
  */
-export async function createPush(
+export async function createPushConfig(
   broker: Broker,
   principal: Principal,
   id: string,
-  input: PushInput,
+  input: PushConfigInput,
   version: PushVersion = "1.0",
   path?: string,
-): Promise<Push> {
+): Promise<PushConfig> {
   const record = await readOwned(broker, principal, id);
-  const push = toPush(broker, input, version, path)(id);
+  const push = pushConfigMaker(broker, input, version, path)(id);
   const most = broker.memory.maxKeptBytes(principal);
   const { outcome } = await broker.writer.move({
     move: "push",
@@ -84,21 +94,26 @@ export async function createPush(
 }
 
 /** Throws `not_found` when the delegation has no config with that id. */
-export async function getPush(broker: Broker, principal: Principal, id: string, push: string): Promise<Push> {
+export async function getPushConfig(
+  broker: Broker,
+  principal: Principal,
+  id: string,
+  push: string,
+): Promise<PushConfig> {
   const record = await readOwned(broker, principal, id);
   const found = (await configs(broker, id)).find((one) => one.id === push);
   if (!found) throw new ErrandError("not_found", `Delegation ${id} has no push config with that id.`);
   return shown(principal, record, found);
 }
 
-export interface PushPage {
-  readonly pushes: readonly Push[];
+export interface PushConfigPage {
+  readonly pushes: readonly PushConfig[];
   /** Cursor of the next page; null: there is none. */
   readonly next_cursor: string | null;
 }
 
 /** Ordered by id. */
-export async function listPushes(
+export async function listPushConfigs(
   broker: Broker,
   principal: Principal,
   id: string,
@@ -106,7 +121,7 @@ export async function listPushes(
     limit = PAGE,
     cursor,
   }: { readonly limit?: number | undefined; readonly cursor?: string | undefined } = {},
-): Promise<PushPage> {
+): Promise<PushConfigPage> {
   const record = await readOwned(broker, principal, id);
   const after = cursor === undefined ? "" : Buffer.from(cursor, "base64url").toString("utf8");
   const rest = (await configs(broker, id)).filter((one) => one.id > after);
@@ -117,7 +132,7 @@ export async function listPushes(
 }
 
 /** Deleting a config that does not exist is no error. */
-export async function deletePush(
+export async function deletePushConfig(
   broker: Broker,
   principal: Principal,
   id: string,

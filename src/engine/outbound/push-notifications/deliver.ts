@@ -8,7 +8,7 @@ import { readPage } from "../../../events/stored.ts";
 import { readRecord } from "../../../lifecycle/record.ts";
 import type { TicketData } from "../../../queue/tickets.ts";
 import { timeOf } from "../../../redis/time.ts";
-import type { StoredPush } from "../../../schema/push.ts";
+import type { StoredPushConfig } from "../../../schema/push-config.ts";
 import type { Broker } from "../../broker.ts";
 import { httpCall, type OutboundCall } from "../http-call.ts";
 import { advance, ensureJobs, type NextEvent, saveState } from "./delivery-state.ts";
@@ -93,7 +93,7 @@ async function* eventsBefore(broker: Broker, { id, shard, delegation_id }: Entry
   }
 }
 
-async function render(broker: Broker, config: StoredPush, entry: Entry): Promise<OutboundCall[]> {
+async function render(broker: Broker, config: StoredPushConfig, entry: Entry): Promise<OutboundCall[]> {
   const { contentType, bodies } = await broker.renderPush(await broker.bodies.load(entry), config.version, {
     record: () => readRecord(broker.redis, broker.shards, entry.delegation_id),
     before: () => eventsBefore(broker, entry),

@@ -12,7 +12,7 @@
 import { z } from "zod";
 import { type Entry, toEntry } from "../../../events/entry.ts";
 import { Script } from "../../../redis/script.ts";
-import { type StoredPush, storedPushSchema } from "../../../schema/push.ts";
+import { type StoredPushConfig, storedPushConfigSchema } from "../../../schema/push-config.ts";
 import type { Broker } from "../../broker.ts";
 
 /** KEYS: pushes, pushed, events · Returns each config with undelivered events, and its job. */
@@ -83,7 +83,7 @@ export async function ensureJobs(broker: Broker, id: string): Promise<{ push: st
 }
 
 export interface NextEvent {
-  readonly config: StoredPush;
+  readonly config: StoredPushConfig;
   /** When its calls began to fail, ms; null: they succeed. */
   readonly since: number | null;
   /** How many updates of the event were accepted. */
@@ -109,7 +109,7 @@ export async function advance(
   const [config, since = "", part = "0", event_id = "", text = ""] = nextEventSchema.parse(answer);
   if (config === undefined) return null;
   return {
-    config: storedPushSchema.parse(JSON.parse(config)),
+    config: storedPushConfigSchema.parse(JSON.parse(config)),
     since: since === "" ? null : Number(since),
     part: Number(part),
     entry: toEntry(broker.shards.indexOfId(id) ?? 0, event_id, ["e", text]),
@@ -141,8 +141,8 @@ export async function deleteConfig(broker: Broker, id: string, push: string): Pr
 }
 
 /** All configs of a delegation, ordered by id. */
-export async function configs(broker: Broker, id: string): Promise<StoredPush[]> {
+export async function configs(broker: Broker, id: string): Promise<StoredPushConfig[]> {
   const stored = Object.values(await broker.redis.hgetall(keysOf(broker, id).pushes));
-  const found = stored.map((json) => storedPushSchema.parse(JSON.parse(json)));
+  const found = stored.map((json) => storedPushConfigSchema.parse(JSON.parse(json)));
   return found.sort((a, b) => (a.id < b.id ? -1 : 1));
 }

@@ -1,7 +1,7 @@
 /** The types of the renderer of push notifications, which is in `doors/a2a`. */
 import type { Entry } from "../../../events/entry.ts";
 import type { StoredDelegation } from "../../../lifecycle/record.ts";
-import type { PushVersion } from "../../../schema/push.ts";
+import type { PushVersion } from "../../../schema/push-config.ts";
 
 export interface RenderedPush {
   readonly contentType: string;
