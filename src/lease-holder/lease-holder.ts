@@ -89,7 +89,7 @@ export class LeaseHolder {
     this.#trustedUntil = receivedAt + this.#leaseMs;
   }
 
-  /** Aborts when the lease is lost, or by {@link stopHandler}. For the handler. */
+  /** The handler's signal: aborts when the lease is lost, or by {@link stopHandler}. */
   get signal(): AbortSignal {
     return this.#handler.signal;
   }

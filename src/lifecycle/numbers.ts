@@ -6,7 +6,7 @@ import { LIMITS } from "../schema/limits.ts";
 
 /** Numbers that the script uses besides the tables. */
 export const NUMBERS = {
-  /** The sweep checks a ticket that nobody took after this long, and then less and less often. */
+  /** The sweep first checks a waiting ticket after this long, then less and less often. */
   check_ms: 5_000,
   check_max_ms: 300_000,
   /** How long a gateway has for the pending deliveries of its move; then the sweep makes them. */

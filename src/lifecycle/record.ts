@@ -19,7 +19,7 @@ export interface StoredDelegation extends ReadFields {
   readonly history: readonly string[];
   /** The delegation as it is shown, as JSON text. */
   readonly json: string;
-  /** The same record with another history. */
+  /** Returns the same record with another history. */
   withHistory(history: readonly string[]): StoredDelegation;
 }
 

@@ -12,7 +12,7 @@ export const OUTBOUND_QUEUE = "~hooks";
 const AT_ONCE = 20;
 const PAUSE_MS = 1_000;
 const RECOVER_EVERY_MS = 30_000;
-/** Older calls are taken over; longer than any call takes. */
+/** A call that was popped longer ago is taken over; no call takes as long. */
 const LOST_MS = 60_000;
 const ORDER = { priority: 5, returned: false, delay_ms: 0 };
 

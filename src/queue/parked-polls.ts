@@ -7,7 +7,7 @@
  */
 import { type Leave, type Parked, ParkedPoll, type Poll } from "./parked-poll.ts";
 
-/** A parked poll that was chosen to get the ticket of the caller. */
+/** A parked poll that was chosen for the caller's ticket. */
 export interface Match<Terms, Taken> {
   readonly terms: Terms;
   /** Must be called at once. The promise resolves to the result of taking a ticket, or to null: the poll stays parked. */
@@ -26,7 +26,7 @@ export interface ParkedPollsOptions {
 interface Agent<Terms, Taken> {
   readonly name: string;
   readonly idle: Set<Parked<Terms, Taken>>;
-  /** Fetches in flight, each of a poll that is not idle meanwhile. */
+  /** Fetches in flight; a poll that is fetching is not in `idle`. */
   fetching: number;
   wakes: number;
   /** There may be more tickets than wakes: fetch until a fetch finds nothing. */
@@ -137,7 +137,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
 
   /** One function for all polls, to save a closure for each. */
   readonly #leave: Leave<Terms, Taken, Agent<Terms, Taken>> = (agent, poll) => {
-    // A poll that fetches is ended when its fetch is.
+    // A poll that is fetching ends after its fetch.
     if (!agent.idle.delete(poll)) return;
     poll.end();
     this.#removeIfUnused(agent.name, agent);
@@ -159,7 +159,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
         recheckAt: this.#nextRecheck(),
       };
       this.#agents.set(name, agent);
-      // One timer for all: thousands of agents would have one each.
+      // One timer for all agents, because there may be thousands.
       this.#rechecks ??= setInterval(() => this.#recheck(), this.#recheckMs / 30).unref();
     }
     return agent;
@@ -215,7 +215,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
       if (isCurrent && (blocked || !found)) agent.drain = false;
       if (found) {
         if (wokenAt > 0 && !blocked) this.#options.onWoken?.(performance.now() - wokenAt);
-        // Usually every ticket has a wake of its own; only a drain must go on.
+        // Usually every ticket has its own wake; only a drain must fetch again.
         if (agent.drain) this.#fetchAgain(agent);
         return;
       }

@@ -135,7 +135,7 @@ export class Connections {
     this.#reconnectedAt = now;
     this.#lastError = error;
     this.#log.debug({ err: error.message }, "Redis refuses; connecting again");
-    // After this reply was handled: the driver may still close its connection.
+    // Later, because the driver is still handling this reply.
     setImmediate(() => {
       for (const redis of this.#open) if (redis.status === "ready") redis.disconnect(true);
     });

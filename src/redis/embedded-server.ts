@@ -42,7 +42,7 @@ export function configOf(home: EmbeddedHome, fsync: "always" | "everysec"): stri
     "enable-protected-configs no",
     "shutdown-timeout 10",
     "unixsocketperm 700",
-    // The last line: if we die while writing, Redis gets no address to listen on, and exits.
+    // The last line, so that a configuration that was cut off has no address to listen on, and Redis exits.
     `unixsocket ${JSON.stringify(home.socket)}`,
     "",
   ].join("\n");

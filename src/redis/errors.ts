@@ -9,8 +9,7 @@ export interface RedisErrorClass {
   /** `no`: Redis refused the command before it did anything. `unknown`: the answer never came. */
   readonly executed: "no" | "unknown";
   /**
-   * Reconnect, at most once in this many ms, because the server may no longer be the master. Until then reads still
-   * work. Null: do not reconnect.
+   * Reconnect, at most once in this many ms, because the server may no longer be the master. Null: do not reconnect.
    */
   readonly reconnectMs: number | null;
 }
@@ -95,5 +94,5 @@ export const isUnavailable = (error: unknown): boolean => classify(error)?.code 
 /** Redis is out of memory: new work is refused, work in flight goes on. */
 export const isOutOfMemory = (error: unknown): boolean => classify(error)?.code === "overloaded";
 
-/** The command did nothing, and never will. */
+/** Redis refused the command, so it has no effect. */
 export const isRefused = (error: unknown): boolean => classify(error)?.executed === "no";

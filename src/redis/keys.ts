@@ -58,10 +58,10 @@ export interface ShardKeys {
   readonly children: (id: string) => string;
   /**
    * HASH push config id → JSON with its secrets; added by the script, deleted by
-   * engine/outbound/push-notifications/progress.ts.
+   * engine/outbound/push-notifications/delivery-state.ts.
    */
   readonly pushes: (id: string) => string;
-  /** HASH: the delivery state of each push config; engine/outbound/push-notifications/progress.ts has the fields. */
+  /** HASH: the delivery state of each push config; engine/outbound/push-notifications/delivery-state.ts has the fields. */
   readonly pushed: (id: string) => string;
   /** LIST: events that could not be written to their streams yet, oldest first; almost always absent. */
   readonly unpublished: (id: string) => string;

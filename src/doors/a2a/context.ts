@@ -9,7 +9,7 @@ import type { CardSigner } from "./cards/signing.ts";
 /** Rejects an invalid name without a lookup. */
 export function requireAgentName(agent: string | undefined): string {
   if (agent !== undefined && AGENT_NAME.test(agent)) return agent;
-  throw new ErrandError("agent_unknown", "There is no such agent.");
+  throw new ErrandError("agent_unknown", "There is no agent with this name.");
 }
 
 export class A2AContext {

@@ -67,7 +67,7 @@ export class Inflow {
     if (this.#bytes.of() + bytes > maxTotal) {
       throw new ErrandError(
         "overloaded",
-        `Large requests in progress at this gateway have reached the limit of ${maxTotal} bytes.`,
+        `This gateway has too many bytes of large requests in progress; the limit is ${maxTotal} bytes.`,
         {
           retry_after_seconds: RETRY_AFTER_SECONDS,
           details: { limit: "gateway_request_bytes", outcome: NOT_EXECUTED },

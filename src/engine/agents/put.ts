@@ -103,7 +103,7 @@ async function changeAgent(
   if (!before) await audit(broker, principal, "agent.create", name);
   else if (isChanged)
     await audit(broker, principal, "agent.update", name, auditDetails(difference, before.spec, spec));
-  // The new settings may allow more work at once.
+  // The new settings may allow more work at once, so the polls fetch again.
   if (before && isChanged) broker.handoff.wake(name);
   return { agent, created: before === null, ...difference };
 }

@@ -279,7 +279,7 @@ export class AgentStore {
   }
 
   /**
-   * The oldest delegations that an agent of this name may see were created at this time, ms: when the agent was created
+   * An agent of this name sees only delegations that were created at this time or later, ms: when the agent was created
    * or, without an agent, when the last one was deleted.
    */
   async since(name: string): Promise<number> {

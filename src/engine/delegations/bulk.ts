@@ -44,7 +44,7 @@ function refusedAs(broker: Broker, delegation_id: string, error: unknown): Refus
   return { delegation_id, code: "internal", detail: ERRORS.internal.title };
 }
 
-/** Pages of 100 delegations that one call reads. */
+/** One call reads at most this many pages of 100 delegations. */
 const MAX_PAGES = 20;
 
 /** Calls `work` for delegations of an agent, newest first, until `limit` are done or none is left. */

@@ -197,7 +197,7 @@ export class Handoff {
     this.wake(agent, drain);
   }
 
-  /** Wakes a poll for a ticket that this gateway made; `event_id` is of the event of its move, if there is one. */
+  /** Wakes a poll for a ticket that this gateway made; `event_id`: the event of its move, if it has one. */
   announce(agent: string, event_id: string | undefined): void {
     const { feed, shards } = this.#options;
     if (event_id === undefined) {

@@ -11,7 +11,7 @@ function guard_sets()
   end
 end
 
--- The number and the bytes of its events, and the updates within one second.
+-- Limits the number and the bytes of its events, and the updates within one second.
 function guard_events()
   if rule.needs_quota and full then return { kind = 'limit', limit = full, alive = rule.lease == 'extend' } end
   if rule.needs_pace and in_pace() and record.pace_count >= LIMITS.progress_per_second then
@@ -28,7 +28,7 @@ function count_pace()
   put('pace_count', running and record.pace_count + 1 or 1)
 end
 
--- The bytes of its bodies.
+-- Limits the bytes of its bodies.
 function guard_size()
   local added = #history + bodies + growth
   if added > 0 and (record.bytes or 0) + added > LIMITS.delegation_bytes then return { kind = 'too_large' } end

@@ -1,12 +1,12 @@
 -- Push configs: URLs that a delegation's events are POSTed to. The hash `:pushed` has the delivery state of each; see
--- engine/outbound/push-notifications/progress.ts.
+-- engine/outbound/push-notifications/delivery-state.ts.
 
 function store_push()
   if not cmd.push then return end
   redis.call('HSET', key .. ':pushes', cmd.push, cmd.push_config)
   local push_bytes = 0
   for _, config in ipairs(redis.call('HVALS', key .. ':pushes')) do push_bytes = push_bytes + #config end
-  -- A submit has counted its own config.
+  -- The share guard has counted the config of a submit.
   if move ~= 'submit' then keeps = keeps + push_bytes - (record.push_bytes or 0) end
   put('push_bytes', push_bytes)
   put('callbacks', record.callbacks and bit.bor(record.callbacks, 2) or 2)

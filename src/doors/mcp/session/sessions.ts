@@ -133,7 +133,7 @@ export class Sessions {
     if (!oldest) {
       throw new ErrandError(
         "quota_exceeded",
-        `${request.principal.text} has ${limit} sessions with calls in progress at this gateway, which is the limit.`,
+        `${request.principal.text} has too many sessions with calls in progress at this gateway; the limit is ${limit}.`,
         { retry_after_seconds: 5, details: { quota: "sessions", limit } },
       );
     }
