@@ -7,7 +7,7 @@ import { isTerminal, type State } from "../schema/delegation.ts";
 import { ErrandError, type ErrorContext } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 
-/** The recoveries of limits that the caller can stay below. */
+/** Recoveries for limits that the caller can get below again. */
 const LIMIT_RECOVERY: Readonly<Record<string, string>> = {
   pushes: "Delete a push config of this delegation first.",
   children: "Delegate under another delegation, or without parent_id.",
@@ -132,7 +132,7 @@ export const interruptNotOpen = (delegation_id: string, context: ErrorContext = 
 const unknownLease = (leaseId: string): ErrandError =>
   new ErrandError("lease_unknown", `There is no lease '${leaseId}'.`);
 
-/** The request is not possible in this state. */
+/** The error for a request that is not possible in this state. */
 export function wrongState(delegation_id: string, state: State): ErrandError {
   const over = isTerminal(state);
   const code = over ? "already_finished" : "wrong_state";

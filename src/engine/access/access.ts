@@ -1,4 +1,4 @@
-/** Permissions of principals. Limit: the script checks the verbs of a lease: it compares its agent with the caller. */
+/** Permissions of principals. Limit: for the verbs of a lease, the script checks that the caller is the lease's agent. */
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AgentStore } from "../agents/store.ts";

@@ -196,7 +196,7 @@ export class Tokens {
   async #revoke(id: string, entry?: ReturnType<typeof auditArgs>): Promise<boolean> {
     const names = [keys.tokens, keys.expiring, entry?.stream ?? keys.audit];
     const revoked = await revokeScript.run(this.#redis, names, [id, ...(entry?.args ?? [])]);
-    // Before the message, which may fail.
+    // Before the message is sent, because sending may fail.
     this.#end(id);
     await this.#bus.publish(keys.revoked, id);
     return revoked === 1;

@@ -86,7 +86,7 @@ async function inBulk(
     }
     if (found.next_cursor === null) return { records, refused, next_before: null };
     cursor = found.next_cursor;
-    // Also after a page without a match.
+    // The position advances also after a page without a match.
     before = toInstant(instantOf(cursor) + 1);
   }
   return { records, refused, next_before: before ?? null };

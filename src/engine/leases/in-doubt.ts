@@ -126,7 +126,7 @@ export class InDoubt {
         await this.#options.returnLease(lease);
       } catch (error) {
         this.#options.warn(error, "lease not returned yet");
-        // An error other than an outage would come every time: give up, and let the lease expire.
+        // Any other error would come every time: give up, and let the lease expire.
         if (isUnavailable(error)) return;
       }
       this.returns.shift();
@@ -140,7 +140,7 @@ export class InDoubt {
       return true;
     } catch (error) {
       this.#options.warn(error, "leases in doubt not searched yet");
-      // An error other than an outage would come every time.
+      // Any other error would come every time.
       return !isUnavailable(error);
     }
   }

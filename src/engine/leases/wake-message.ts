@@ -7,7 +7,7 @@
 export const PUSH_AGENTS_CHANGED = "~push-agents";
 
 export interface WakeMessage {
-  /** The gateway that sends it, which ignores it. */
+  /** The sender, which ignores its own messages. */
   readonly gateway: string;
   readonly agent: string;
   readonly drain?: boolean;

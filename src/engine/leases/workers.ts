@@ -35,7 +35,7 @@ export interface Workers {
   readonly truncated: boolean;
 }
 
-/** Newest first. For the agent itself, approvers, viewers and the operator. */
+/** Newest first. Throws `forbidden` unless the agent itself, an approver, a viewer or the operator asks. */
 export async function workersOf(broker: Broker, principal: Principal, agent: string): Promise<Workers> {
   if (!seesAll(principal) && !(principal.kind === "agent" && principal.name === agent)) {
     throw new ErrandError(

@@ -120,7 +120,7 @@ export class PushAgentRunner implements PushAgentService {
     );
   }
 
-  /** The agent's queue may have work. */
+  /** Call it when the agent's queue may have work. */
   wake(agent: string): void {
     if (!this.#names.has(agent) || this.#stopping.signal.aborted) return;
     const known = this.#loops.get(agent);

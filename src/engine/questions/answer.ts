@@ -32,7 +32,7 @@ export async function answer(
   // For a closed question the script only checks whether this answer closed it.
   const given = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
   const by = principal.text;
-  // The script replaces the stamp by its time. It is random, so no user text contains it.
+  // The script replaces the stamp with the time of the move. It is random, so no user text contains it.
   const stamp = randomBytes(16).toString("hex");
   const answers = given.map(([request_id, one]) =>
     toAnswer({ interrupt_id, request_id, by, at: stamp }, one),
