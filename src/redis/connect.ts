@@ -2,7 +2,8 @@
  * Connections to Redis: one for commands, one for bulk reads, one for each blocking read, one for pub/sub.
  * Limit: a single server (or a replicated one behind one address); no Cluster client yet.
  */
-import { Redis, type RedisOptions } from "ioredis";
+import type { Redis, RedisOptions } from "ioredis";
+import { TimedRedis } from "./timed-redis.ts";
 
 export type { Redis } from "ioredis";
 
@@ -18,20 +19,16 @@ export interface RedisTarget {
 
 export type Role = "commands" | "bulk" | "blocking" | "subscriber";
 
-/** How long a command may take before it fails as if Redis were away. */
-const COMMAND_TIMEOUT_MS = 2_000;
-/**
- * A connection that receives nothing for this long is dead: blocking reads end sooner, and the others are pinged
- * more often.
- */
-const SILENCE_MS = 2_500;
+/** How long Redis may leave a command unanswered. */
+const SILENCE_MS = 2_000;
+/** A blocking read asks Redis to wait for less, and the subscriber sends pings more often. */
+const BLOCKING_SILENCE_MS = 2_500;
 
 type Options = Omit<RedisOptions, "replyMapping">;
 
 function options(role: Role): Options {
   const common: Options = {
     keepAlive: 10_000,
-    socketTimeout: SILENCE_MS,
     connectTimeout: 2_000,
     // Soon, with jitter, so that gateways do not reconnect all at once.
     retryStrategy: (round) => Math.min(50 * 2 ** Math.min(round, 5), 1_000) + Math.random() * 100,
@@ -42,8 +39,7 @@ function options(role: Role): Options {
   };
   if (role === "commands" || role === "bulk") {
     // A command whose connection broke may or may not have run: it fails at once, and its caller decides.
-    const once = { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
-    return { ...common, ...once, commandTimeout: COMMAND_TIMEOUT_MS };
+    return { ...common, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
   }
   // The bus subscribes again by itself, so that it knows when messages arrive again.
   return role === "subscriber" ? { ...common, autoResubscribe: false } : common;
@@ -57,8 +53,9 @@ export function connect(
   target: RedisTarget,
   role: Role,
   reconnectOnError?: (error: Error) => boolean,
+  silenceMs = role === "blocking" || role === "subscriber" ? BLOCKING_SILENCE_MS : SILENCE_MS,
 ): Redis {
-  const redis = open(target, role, reconnectOnError && { reconnectOnError });
+  const redis = open(target, role, reconnectOnError && { reconnectOnError }).limitSilence(silenceMs);
   if (role === "bulk" || role === "subscriber") {
     const ping = setInterval(() => {
       if (redis.status === "ready") redis.ping().catch(() => {});
@@ -68,16 +65,20 @@ export function connect(
   return redis;
 }
 
-function open(target: RedisTarget, role: Role, more: Options | undefined): Redis {
+function open(target: RedisTarget, role: Role, more: Options | undefined): TimedRedis {
   const base = { ...options(role), ...more, ...(target.db !== undefined && { db: target.db }) };
   if (target.socket !== undefined) {
-    return new Redis({ ...base, path: target.socket, ...(target.password && { password: target.password }) });
+    return new TimedRedis({
+      ...base,
+      path: target.socket,
+      ...(target.password && { password: target.password }),
+    });
   }
   const url = target.url ?? "redis://127.0.0.1:6379";
   if (url.startsWith("unix:")) {
-    return new Redis({ ...base, path: url.slice("unix:".length).replace(/^\/\//, "") });
+    return new TimedRedis({ ...base, path: url.slice("unix:".length).replace(/^\/\//, "") });
   }
-  return new Redis(url, base);
+  return new TimedRedis(url, base);
 }
 
 /** Returns the connection's last error, if there is one; the error of a command only says that it gave up. */

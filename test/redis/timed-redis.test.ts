@@ -1,0 +1,58 @@
+/** Real Redis behind a link that fails; the limit is short, so that nothing waits long. */
+import { expect, inject, onTestFinished, test } from "vitest";
+import { connect } from "../../src/redis/connect.ts";
+import { openBadLink } from "../support/bad-link.ts";
+import { until } from "../support/until.ts";
+
+const LIMIT_MS = 80;
+
+async function connectThroughLink() {
+  const link = await openBadLink(inject("redisSocket"));
+  onTestFinished(link.close);
+  const redis = connect({ url: `redis://127.0.0.1:${link.port}` }, "commands", undefined, LIMIT_MS);
+  onTestFinished(() => redis.disconnect());
+  let closed = 0;
+  redis.on("close", () => {
+    closed += 1;
+  });
+  redis.on("error", () => {});
+  return { link, redis, closed: () => closed };
+}
+
+test("a stall of this process is not a silence of Redis", async () => {
+  const { redis, closed } = await connectThroughLink();
+  await redis.ping();
+  const answer = redis.ping();
+  // Blocks the event loop while the answer arrives.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5 * LIMIT_MS);
+  await expect(answer).resolves.toBe("PONG");
+  expect(closed()).toBe(0);
+});
+
+test("a Redis that does not answer is reconnected to, and the command fails", async () => {
+  const { link, redis, closed } = await connectThroughLink();
+  await redis.ping();
+  await link.fault("swallow-answers");
+  await expect(redis.ping()).rejects.toThrow();
+  expect(closed()).toBe(1);
+  await link.heal();
+  await until(async () => (await redis.ping().catch(() => null)) === "PONG");
+});
+
+test("a connection without commands may be silent", async () => {
+  const { redis, closed } = await connectThroughLink();
+  await redis.ping();
+  const begin = performance.now();
+  await until(() => performance.now() - begin > 3 * LIMIT_MS);
+  expect(closed()).toBe(0);
+});
+
+test("a command that finds no connection does not wait for the next attempt", async () => {
+  const { link, redis } = await connectThroughLink();
+  await link.fault("refuse");
+  const errors = new Set<string>();
+  await until(async () => {
+    errors.add(await redis.ping().catch((error: unknown) => String(error)));
+    return errors.has("Error: Command timed out");
+  });
+});
