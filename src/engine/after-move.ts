@@ -2,8 +2,8 @@
  * Runs after a move: announces or removes tickets, starts pending deliveries, and wakes polls. Limit: a crash here
  * loses all of it, but not the move; the sweep repairs the rest.
  */
+import type { Moved } from "../lifecycle/outcome.ts";
 import { MOVES, type Move } from "../lifecycle/states.ts";
-import type { Moved } from "../lifecycle/writer.ts";
 import type { TicketData } from "../queue/tickets.ts";
 import type { Broker } from "./broker.ts";
 import type { Offer } from "./leases/in-doubt.ts";

@@ -4,7 +4,9 @@
  */
 import type { Bodies } from "../events/bodies.ts";
 import type { Feed } from "../events/feed.ts";
-import type { Clock, PendingEvents, Writer } from "../lifecycle/writer.ts";
+import type { Clock } from "../lifecycle/command.ts";
+import type { PendingEvents } from "../lifecycle/outcome.ts";
+import type { Writer } from "../lifecycle/writer.ts";
 import type { OutboundQueue } from "../queue/outbound-queue.ts";
 import type { Tickets } from "../queue/tickets.ts";
 import type { Bus } from "../redis/bus.ts";

@@ -2,7 +2,7 @@
  * Turns the refusals of the script into errors for the caller of a verb.
  * Limit: outcomes that a verb handles itself (ticket, blocked, check …) are bugs when they get here.
  */
-import type { Outcome } from "../lifecycle/writer.ts";
+import type { Outcome } from "../lifecycle/outcome.ts";
 import { isTerminal, type State } from "../schema/delegation.ts";
 import { ErrandError, type ErrorContext } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";

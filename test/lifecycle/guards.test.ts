@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Command } from "../../src/lifecycle/writer.ts";
+import type { Command } from "../../src/lifecycle/command.ts";
 import { client, startBroker } from "../support/broker.ts";
 import { dump } from "../support/dump.ts";
 import { openLifecycle, type TestLifecycle } from "../support/lifecycle.ts";

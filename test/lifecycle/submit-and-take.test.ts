@@ -1,7 +1,7 @@
 /** A move and the take of a ticket for a poll, in one script. handoff.ts chooses the poll and has its own tests. */
 import { pino } from "pino";
 import { expect, test, vi } from "vitest";
-import type { Command, Taker } from "../../src/lifecycle/writer.ts";
+import type { Command, Taker } from "../../src/lifecycle/command.ts";
 import { Tickets } from "../../src/queue/tickets.ts";
 import { openLifecycle } from "../support/lifecycle.ts";
 

@@ -5,9 +5,11 @@
 import { Redis } from "ioredis";
 import { inject, onTestFinished } from "vitest";
 import { AgentStore } from "../../src/engine/agents/store.ts";
+import type { Command } from "../../src/lifecycle/command.ts";
+import type { Outcome } from "../../src/lifecycle/outcome.ts";
 import { readRecord } from "../../src/lifecycle/record.ts";
 import type { MoveName } from "../../src/lifecycle/states.ts";
-import { type Command, type Outcome, Writer } from "../../src/lifecycle/writer.ts";
+import { Writer } from "../../src/lifecycle/writer.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { agentRequestSchema } from "../../src/schema/agent.ts";
 import type { State } from "../../src/schema/delegation.ts";

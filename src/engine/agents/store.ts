@@ -4,8 +4,8 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
+import type { Clock } from "../../lifecycle/command.ts";
 import { agentNumbers } from "../../lifecycle/numbers.ts";
-import type { Clock } from "../../lifecycle/writer.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys as common } from "../../redis/keys.ts";
 import { readLua, Script, writeEvenIfFull } from "../../redis/script.ts";

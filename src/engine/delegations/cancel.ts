@@ -4,8 +4,8 @@
  */
 
 import { failure } from "../../lifecycle/numbers.ts";
+import type { Result } from "../../lifecycle/outcome.ts";
 import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
-import type { Result } from "../../lifecycle/writer.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { type Principal, requireControl } from "../access/access.ts";
 import { afterMove } from "../after-move.ts";

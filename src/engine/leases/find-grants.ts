@@ -1,5 +1,5 @@
 /** Finds, by their nonces, leases that were granted although Redis' answer was lost. */
-import type { Clock } from "../../lifecycle/writer.ts";
+import type { Clock } from "../../lifecycle/command.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { Script } from "../../redis/script.ts";
 import type { Shards } from "../../redis/shards.ts";

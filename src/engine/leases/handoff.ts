@@ -21,9 +21,11 @@
  */
 import type { Entry } from "../../events/entry.ts";
 import type { Feed } from "../../events/feed.ts";
+import type { Clock, Command, Taker } from "../../lifecycle/command.ts";
+import type { Moved, Result } from "../../lifecycle/outcome.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { MOVES, type Move } from "../../lifecycle/states.ts";
-import type { Clock, Command, Moved, Result, Taker, Writer } from "../../lifecycle/writer.ts";
+import type { Writer } from "../../lifecycle/writer.ts";
 import type { Fetched } from "../../queue/parked-poll.ts";
 import { type Match, ParkedPolls, type ParkedPollsOptions } from "../../queue/parked-polls.ts";
 import type { Tickets } from "../../queue/tickets.ts";

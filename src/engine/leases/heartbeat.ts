@@ -1,7 +1,7 @@
 /** Heartbeats: the holder extends its lease, reports progress, and waits for follow-ups. */
 import { z } from "zod";
 import type { Entry } from "../../events/entry.ts";
-import type { Outcome } from "../../lifecycle/writer.ts";
+import type { Outcome } from "../../lifecycle/outcome.ts";
 import type { PollSignal } from "../../queue/parked-poll.ts";
 import { type Message, messageSchema } from "../../schema/a2a.ts";
 import type { heartbeatRequestSchema } from "../../schema/lease.ts";

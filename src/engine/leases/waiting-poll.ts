@@ -1,5 +1,5 @@
 /** One poll of an agent's worker: waits for leases until its time is up. */
-import type { Result } from "../../lifecycle/writer.ts";
+import type { Result } from "../../lifecycle/outcome.ts";
 import type { Fetched, Poll, PollSignal } from "../../queue/parked-poll.ts";
 import type { LeaseRequest } from "../../schema/lease.ts";
 import type { Found, Granted, Handoff, PollTerms } from "./handoff.ts";

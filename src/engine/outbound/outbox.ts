@@ -3,7 +3,7 @@
  * its receivers. The record lists them until they are done, so the sweep finishes them if the gateway dies. At least
  * once; each step may repeat.
  */
-import type { PendingEvents } from "../../lifecycle/writer.ts";
+import type { PendingEvents } from "../../lifecycle/outcome.ts";
 import { warn } from "../after-move.ts";
 import type { Broker, PendingDeliveries } from "../broker.ts";
 import { queueCallbacks } from "./callbacks.ts";

@@ -2,7 +2,7 @@
  * The audit log: an entry is written with its action or right after it; the operator reads them, newest first. Limit:
  * bounded in entries, bytes and days; it never contains a token or a body.
  */
-import type { Clock } from "../../lifecycle/writer.ts";
+import type { Clock } from "../../lifecycle/command.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
 import { readLua, Script } from "../../redis/script.ts";

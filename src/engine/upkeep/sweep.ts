@@ -2,7 +2,7 @@
  * The sweep: makes the moves that are due (expired leases, deadlines), trims old events and replaces lost tickets.
  * Limit: the script decides what is due, by Redis' clock. Any number of gateways may sweep at once.
  */
-import type { Result } from "../../lifecycle/writer.ts";
+import type { Result } from "../../lifecycle/outcome.ts";
 import type { ShardKeys } from "../../redis/keys.ts";
 import { readLua, Script } from "../../redis/script.ts";
 import { TIME_LUA } from "../../redis/time.ts";

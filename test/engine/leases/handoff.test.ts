@@ -4,7 +4,7 @@
  */
 import { expect, inject, test, vi } from "vitest";
 import type { Gateway, GatewayOptions } from "../../../src/app.ts";
-import type { Result } from "../../../src/lifecycle/writer.ts";
+import type { Result } from "../../../src/lifecycle/outcome.ts";
 import { type Answer, client, request, startBroker } from "../../support/broker.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
 import { openRedisLink } from "../../support/redis-link.ts";

@@ -11,9 +11,10 @@ import type { LeaseRef, Offer } from "../../../src/engine/leases/in-doubt.ts";
 import { WaitingPoll } from "../../../src/engine/leases/waiting-poll.ts";
 import { toEntry } from "../../../src/events/entry.ts";
 import type { Sink } from "../../../src/events/feed.ts";
+import type { Command, Taker } from "../../../src/lifecycle/command.ts";
+import type { Moved, Result } from "../../../src/lifecycle/outcome.ts";
 import { storedFromLines } from "../../../src/lifecycle/record.ts";
 import type { MoveName } from "../../../src/lifecycle/states.ts";
-import type { Command, Moved, Result, Taker } from "../../../src/lifecycle/writer.ts";
 import { Shards } from "../../../src/redis/shards.ts";
 import { entryFields } from "../../support/entry.ts";
 

@@ -8,7 +8,7 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import type { Clock } from "../../../lifecycle/writer.ts";
+import type { Clock } from "../../../lifecycle/command.ts";
 import { randomId } from "../../../redis/shards.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { LIMITS } from "../../../schema/limits.ts";

@@ -1,0 +1,115 @@
+/** The commands of the script, and how they are encoded; lua/main.lua describes the arguments. */
+import type { ShardKeys } from "../redis/keys.ts";
+import type { Artifact } from "../schema/a2a.ts";
+import { wellFormedJson } from "../schema/text.ts";
+import { MOVE_NAMES, MOVES, type Move, type MoveName } from "./states.ts";
+
+/** Milliseconds added to Redis' clock; 0 in production, changed by tests. */
+export interface Clock {
+  readonly offset_ms: number;
+}
+
+/** A chunk of an artifact: it replaces the artifact with its id, or is appended to it. */
+export interface Chunk {
+  readonly artifact: Artifact;
+  readonly append?: boolean | undefined;
+}
+
+export interface Command {
+  /**
+   * A move of the table; or `due`: the move whose timer has passed, if any; or `erase`: deletes a finished record and
+   * its events.
+   */
+  readonly move: MoveName | "due" | "erase";
+  readonly id: string;
+  /** The move's parameters: numbers and short strings; see lua/main.lua. */
+  readonly params?: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** Members for the event: JSON text by name. */
+  readonly event?: Readonly<Record<string, string | undefined>>;
+  /** JSON messages for the history. */
+  readonly history?: readonly string[];
+  readonly artifacts?: readonly Chunk[];
+  /** The event's member that shows the artifacts; absent: the event shows none. */
+  readonly shows?: "artifact" | "artifacts" | undefined;
+  /** Bytes of the bodies among `fields`; those of messages and artifacts are counted separately. */
+  readonly bytes?: number;
+  /** Fields to set in the record: text by name, JSON where the field is JSON. */
+  readonly fields?: Readonly<Record<string, string | undefined>>;
+  /** Return the record as it is after the move (or the refusal). */
+  readonly read?: boolean;
+}
+
+/** The poll that takes a ticket, and the terms of its lease. */
+export interface Taker {
+  readonly agent: string;
+  /** Identifies this lease if the answer is lost. */
+  readonly nonce: string;
+  readonly worker_id: string;
+  /** Overrides the agent's setting. */
+  readonly lease_ms?: number | undefined;
+  readonly confirm_ms?: number | undefined;
+}
+
+/** What every command carries besides its own. */
+export interface Terms {
+  readonly clock: Clock;
+  /** How long finished work is kept. */
+  readonly retention_ms: number;
+}
+
+type Head = Record<string, unknown>;
+
+/** The command of a taker: its delegation is that of the first ticket. */
+export const TAKE = { move: "lease", read: true } as const;
+
+/** Moves that may end in a delay with jitter; a failure may become a retry. */
+const JITTERED: ReadonlySet<string> = new Set([
+  ...MOVE_NAMES.filter((name) => {
+    const { delay }: Move = MOVES[name];
+    return delay === "backoff" || delay === "release" || delay === "handoff";
+  }),
+  "fail",
+  "due",
+]);
+
+/** JSON members, without braces. */
+function members(event: Command["event"]): string {
+  let text = "";
+  for (const name in event) {
+    const json = event[name];
+    if (json !== undefined) text += `${text === "" ? "" : ","}"${name}":${json}`;
+  }
+  return text;
+}
+
+export function encode(command: Command, { base }: Pick<ShardKeys, "base">, terms: Terms): string[] {
+  const { params, move, id, bytes, artifacts: chunks, history, shows } = command;
+  const head: Head = { ...params, move, id, base, bytes };
+  if (chunks && chunks.length > 0) {
+    head.chunks = chunks.map(({ artifact, append = false }) => ({ id: artifact.artifactId, append }));
+    head.shows = shows;
+  }
+  const args = ["", members(command.event), history?.join(",") ?? ""];
+  for (const name in command.fields) {
+    const value = command.fields[name];
+    if (value !== undefined) args.push(name, value);
+  }
+  head.fields = (args.length - 3) / 2;
+  args[0] = encodeHead(command, head, terms);
+  for (const { artifact } of chunks ?? []) args.push(JSON.stringify(artifact));
+  return args;
+}
+
+export function encodeTake(taker: Taker, { base }: Pick<ShardKeys, "base">, terms: Terms): string {
+  const { agent, ...params } = taker;
+  return encodeHead(TAKE, { ...params, move: TAKE.move, take: true, target: agent, base, fields: 0 }, terms);
+}
+
+function encodeHead({ move, read = false }: Omit<Command, "id">, head: Head, terms: Terms): string {
+  head.clock = terms.clock.offset_ms;
+  head.retention_ms = terms.retention_ms;
+  if (JITTERED.has(move)) head.random = Math.random();
+  head.read = read;
+  // Replaces half characters, because the script's JSON decoder fails on them.
+  return wellFormedJson(JSON.stringify(head));
+}

@@ -1,0 +1,143 @@
+/**
+ * What the script answers: an outcome, and the record where the command asks for it. The outcomes are a closed set; a
+ * refusal is an outcome, never an exception.
+ */
+import { z } from "zod";
+import { stateSchema } from "../schema/delegation.ts";
+import { LEASE_LOST_REASONS } from "../schema/lease.ts";
+import type { StoredDelegation } from "./record.ts";
+import { MOVE_NAMES } from "./states.ts";
+
+const base = z.object({
+  now: z.number(),
+  /** The delegation of the ticket that was taken. */
+  id: z.string().optional(),
+  state: stateSchema.optional(),
+  version: z.number().optional(),
+  target: z.string().optional(),
+  ticket: z.number().optional(),
+  fence: z.number().optional(),
+  attempt: z.number().optional(),
+  created_at: z.number().optional(),
+});
+const live = base.required().extend({ id: z.string().optional() });
+
+/** Events up to `seq` are undelivered; `to`: 1 the callback, 2 the push configs, 3 both. */
+const pending_events = z.object({ seq: z.number(), to: z.int().min(1).max(3) });
+export type PendingEvents = z.infer<typeof pending_events>;
+
+/** The limits of one delegation that do not reset with time. */
+const CAPS = ["delegation_events", "event_bytes", "pushes", "children"] as const;
+
+export const outcomeSchema = z.discriminatedUnion("kind", [
+  live.extend({
+    kind: z.literal("ok"),
+    move: z.enum(MOVE_NAMES),
+    event_id: z.string().optional(),
+    ready_at: z.number().optional(),
+    priority: z.number().optional(),
+    returned: z.boolean().optional(),
+    old_ticket: z.number().optional(),
+    /** True: its new ticket is in the queue. False: the queue refused it, and the caller must add it. */
+    ticketed: z.boolean().optional(),
+    lease_expires_at: z.number().optional(),
+    /**
+     * The move only extended the lease: the delegation is at a limit, or memory is short, so the progress was dropped.
+     */
+    progress_dropped: z.literal(true).optional(),
+    /** Its children must be canceled, in the name of this principal. */
+    cascade: z.string().optional(),
+    /** When the sweep takes over the pending deliveries, unless the claim is extended. */
+    claimed_until: z.number().optional(),
+    pending_events: pending_events.optional(),
+    /** With a lease: the answers to `auth` questions, as the script stores them; only for the holder. */
+    secrets: z.array(z.string()).optional(),
+  }),
+  base.extend({ kind: z.literal("missing") }),
+  base.extend({ kind: z.literal("no_agent") }),
+  base.extend({ kind: z.literal("full") }),
+  /** The delegator's delegations in this shard keep `kept` bytes; with this one they would keep more than `most`. */
+  base.extend({ kind: z.literal("share"), kept: z.number(), most: z.number() }),
+  live.extend({ kind: z.literal("exists") }),
+  live.extend({ kind: z.literal("state") }),
+  live.extend({ kind: z.literal("lease"), reason: z.enum(LEASE_LOST_REASONS).optional() }),
+  live.extend({ kind: z.literal("no_lease") }),
+  live.extend({
+    kind: z.literal("duplicate"),
+    interrupt_id: z.string().optional(),
+    /** With a repeated chunk. */
+    lease_expires_at: z.number().optional(),
+  }),
+  /** The last chunk has the same `chunk_id` but another body. */
+  live.extend({ kind: z.literal("chunk") }),
+  /** The question was answered before; `answers` is their JSON text. */
+  live.extend({ kind: z.literal("answered"), answers: z.string() }),
+  live.extend({ kind: z.literal("redriven"), redriven_as: z.string() }),
+  live.extend({
+    kind: z.literal("pending"),
+    cascade: z.string().optional(),
+    claimed_until: z.number().optional(),
+    pending_events: pending_events.optional(),
+  }),
+  live.extend({ kind: z.literal("ticket") }),
+  live.extend({ kind: z.literal("not_ready"), ready_at: z.number() }),
+  base.extend({ kind: z.literal("blocked"), why: z.enum(["paused", "max_working"]) }),
+  /** No ticket is ready; when the next delayed one is due, ms by Redis' own clock. */
+  base.extend({ kind: z.literal("empty"), next_due_at: z.number().optional() }),
+  live.extend({ kind: z.literal("interrupt") }),
+  live.extend({ kind: z.literal("attempts") }),
+  live.extend({ kind: z.literal("not_due") }),
+  live.extend({ kind: z.literal("check") }),
+  /** Its parent was canceled before it was created. */
+  base.extend({ kind: z.literal("tombstone") }),
+  base.extend({ kind: z.literal("too_large") }),
+  /** Memory is short, and the move would use more. */
+  base.extend({ kind: z.literal("memory") }),
+  /** The delegation has reached this limit. */
+  live.extend({ kind: z.literal("limit"), limit: z.enum(CAPS) }),
+  live.extend({ kind: z.literal("pace") }),
+  live.extend({ kind: z.literal("removed") }),
+  /** Another gateway has taken over the pending deliveries, or made them. */
+  live.extend({ kind: z.literal("taken_over") }),
+  /** Before the record can be deleted, the idempotency key with this name must be retired. */
+  live.extend({ kind: z.literal("retire_key"), idempotency: z.string() }),
+  /** This id cannot be used: another body took its idempotency key. */
+  base.extend({ kind: z.literal("voided") }),
+  /** The delegation of this id was deleted. */
+  base.extend({ kind: z.literal("deleted") }),
+]);
+export type Outcome = z.infer<typeof outcomeSchema>;
+export type Moved = Extract<Outcome, { kind: "ok" }>;
+
+export interface Result {
+  readonly outcome: Outcome;
+  /**
+   * The record, if the command asked for it and it exists. If the taker took the ticket of this move, the record is as it
+   * is after the lease.
+   */
+  readonly record: StoredDelegation | null;
+  /** JSON texts of the follow-ups that the holder has not seen, oldest first; only with moves that extend its lease. */
+  readonly unseen: readonly string[];
+  /** The result of the taker's lease; absent if the command made no ticket that is ready. */
+  readonly taken?: Result;
+}
+
+/** Outcome, record, history, artifacts, unseen follow-ups; then the answer of the taker, if there was one. */
+export type Reply = readonly [
+  json: string,
+  record: string,
+  history: readonly string[],
+  artifacts: readonly string[],
+  unseen: readonly string[],
+  taken?: readonly unknown[],
+];
+
+/**
+ * The answer comes from our own script, so a schema checks only the outcome, and the lists are only checked to be lists.
+ */
+export function isReply(answer: unknown): answer is Reply {
+  if (!Array.isArray(answer)) return false;
+  const [json, record, ...lists]: unknown[] = answer;
+  const texts = typeof json === "string" && typeof record === "string";
+  return texts && (lists.length === 3 || lists.length === 4) && lists.every(Array.isArray);
+}
