@@ -37,6 +37,7 @@ function lifecycle() {
     move.event ? code(move.event) + (move.status ? ` ${code(move.status)}` : "") : "–",
     [
       move.queue,
+      move.removes_old_ticket && "removes its old ticket",
       move.delay && `delay: ${move.delay}`,
       move.returned && "before new work",
       move.spends && "spends an attempt",

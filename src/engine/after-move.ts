@@ -43,9 +43,7 @@ export async function afterMove(broker: Broker, id: string, moved: Moved, announ
     await waitBriefly(broker.deliverPending(id, moved));
   if (ENDS_WITHOUT_AGENT.includes(moved.move))
     await waitBriefly(broker.pushAgents.queueTaskCancel(target, id));
-  // A swept record's ticket may have been popped by a process that died, so it is removed.
-  const stale = move.by.includes("sweep") || move.queue === "drop_ticket";
-  const old = stale ? (moved.old_ticket ?? 0) : 0;
+  const old = move.removes_old_ticket ? (moved.old_ticket ?? 0) : 0;
   if (old > 0) await waitBriefly(discard(broker, target, { delegation_id: id, ticket: old }));
   if (move.queue === "ticket") {
     if (announced) return;

@@ -1,7 +1,7 @@
 /**
  * The rules of a delegation's life, as data: moves and guards (timers.ts has the timers). The script, the verbs, the
- * tests and the docs are derived from them. Limit: this file says which guards and effects a move has; lua/ implements
- * them.
+ * tests and the docs are derived from them. One table, so it is long. Limit: it says which guards and effects a move
+ * has; lua/ implements them.
  */
 import { LIVE_STATES, type State, TERMINAL_STATES } from "../schema/delegation.ts";
 import type { EventType } from "../schema/event.ts";
@@ -9,7 +9,8 @@ import type { LeaseLostReason } from "../schema/lease.ts";
 
 /**
  * The actors of moves: `door` a request at any API · `delegator`, `approver`, `operator` these principals · `agent` the
- * holder of the lease · `gateway` the broker by itself · `sweep` timers that have passed (timers.ts), and repairs.
+ * holder of the lease, or an operator in its place · `gateway` the broker by itself · `sweep` timers that have passed
+ * (timers.ts), and repairs.
  */
 type Actor = "door" | "delegator" | "approver" | "operator" | "agent" | "gateway" | "sweep";
 
@@ -56,8 +57,10 @@ export interface Move {
   /** The event that it writes; null: none, and the version stays. */
   readonly event: EventType | null;
   readonly status?: string;
-  /** What happens in the agent's queue: it gets a new ticket, the old one is dropped, or the lease consumes it. */
-  readonly queue?: "ticket" | "drop_ticket" | "consume_ticket";
+  /** What happens in the agent's queue: it gets a new ticket, or the lease consumes one. */
+  readonly queue?: "ticket" | "consume_ticket";
+  /** Its last ticket may still be in the queue, or a process that died took it but not the lease: it is removed. */
+  readonly removes_old_ticket?: true;
   /**
    * When the new ticket is ready. Absent: at once. `asked`: after the delay of the request. `backoff`: after the
    * agent's backoff. `release`, `handoff`: after a backoff once there were many of them. `unchanged`: at the same time as
@@ -211,6 +214,7 @@ export const MOVES = {
     returned: true,
     drops_artifacts: "own",
     worn_out: "give_up",
+    removes_old_ticket: true,
     doc: "The lease never reached its holder. Below the event limit this costs no attempt.",
   },
   give_up: {
@@ -221,6 +225,7 @@ export const MOVES = {
     lease_lost_reason: "released",
     requires: ["holder", "attempts_spent"],
     event: "DELEGATION_FAILED",
+    removes_old_ticket: true,
     doc: "It is released beyond the event limit, and no attempt is left.",
   },
   lapse: {
@@ -236,6 +241,7 @@ export const MOVES = {
     delay: "backoff",
     spends: true,
     drops_artifacts: "all",
+    removes_old_ticket: true,
     doc: "The lease expired, and an attempt is left.",
   },
   exhaust: {
@@ -246,6 +252,7 @@ export const MOVES = {
     lease_lost_reason: "expired",
     requires: ["due", "attempts_spent"],
     event: "DELEGATION_FAILED",
+    removes_old_ticket: true,
     doc: "The lease of the last attempt expired.",
   },
   retry: {
@@ -303,7 +310,7 @@ export const MOVES = {
     lease_lost_reason: "expired",
     requires: ["due"],
     event: "DELEGATION_FAILED",
-    queue: "drop_ticket",
+    removes_old_ticket: true,
     doc: "A deadline passed: of the delegation, of its first lease, or of an answer.",
   },
   cancel: {
@@ -314,7 +321,7 @@ export const MOVES = {
     lease_lost_reason: "canceled",
     requires: [],
     event: "DELEGATION_FAILED",
-    queue: "drop_ticket",
+    removes_old_ticket: true,
     doc: "It is no longer wanted; the holder of its lease is notified at once.",
   },
   cascade: {
@@ -373,6 +380,7 @@ export const MOVES = {
     event: null,
     queue: "ticket",
     delay: "unchanged",
+    removes_old_ticket: true,
     doc: "Its ticket was lost; a new one replaces it.",
   },
 } as const satisfies Record<string, Move>;
