@@ -1,6 +1,6 @@
 /**
  * Assembles the one script: a head that is generated from the tables, and the parts in lua/ (read main.lua
- * first). The parts define functions without `local`: the assembler declares their names before them.
+ * first). The parts define and call each other's functions as if they were global.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { TICKET_LUA } from "../queue/ticket-script.ts";
@@ -13,6 +13,14 @@ import { agentNumbers, failure, NUMBERS } from "./numbers.ts";
 import { MOVE_NAMES, MOVES, type Move } from "./states.ts";
 import { type Condition, TIMERS, type Timer } from "./timers.ts";
 
+const PARTS = new URL("./lua/", import.meta.url);
+const RARE_PARTS = new URL("rare/", PARTS);
+const partOf = (file: string, folder = PARTS): string => readFileSync(new URL(file, folder), "utf8");
+const filesIn = (folder: URL): string[] =>
+  readdirSync(folder)
+    .filter((file) => file.endsWith(".lua") && file !== "state.lua")
+    .sort();
+
 /** Generates a function that maps strings. It compares them one by one: a table would be built at every call. */
 function mapFunction(name: string, entries: readonly (readonly [string, unknown])[]): string {
   const lines = entries.map(([key, value]) => `  if key == ${toLua(key)} then return ${toLua(value)} end`);
@@ -22,8 +30,14 @@ function mapFunction(name: string, entries: readonly (readonly [string, unknown]
 /** A lease's end is stored as a letter. */
 const LETTERS = LEASE_LOST_REASONS.map((reason, index) => [reason, "ABCDEFGH".charAt(index)] as const);
 
+/** What rare/guards.lua checks. */
+const RARE_GUARDS: ReadonlySet<string> = new Set(
+  [...partOf("guards.lua", RARE_PARTS).matchAll(/\bneeds_(\w+)/g)].map(([, guard = ""]) => guard),
+);
+
 /** A row of the table as the script uses it: `needs_<guard>` for each guard, `to` as one word. */
-function row({ from, to, by: _by, requires, memory: _memory, doc: _doc, lease_lost_reason, ...rest }: Move) {
+function row({ by: _by, memory: _memory, removes_old_ticket: _removes, doc: _doc, ...effects }: Move) {
+  const { from, to, requires, lease_lost_reason, ...rest } = effects;
   const [first, second] = to;
   return {
     ...rest,
@@ -31,6 +45,7 @@ function row({ from, to, by: _by, requires, memory: _memory, doc: _doc, lease_lo
     to: second === undefined ? first : "asked",
     lease_lost_reason: LETTERS.find(([reason]) => reason === lease_lost_reason)?.[1],
     ...Object.fromEntries(requires.map((guard) => [`needs_${guard}`, true])),
+    ...(requires.some((guard) => RARE_GUARDS.has(guard)) && { needs_rare: true }),
   };
 }
 
@@ -95,7 +110,6 @@ end`;
 }
 
 function tables(): string {
-  const codes = ["attempts_exhausted", "deadline_exceeded", "interrupt_expired", "not_picked_up"] as const;
   return [
     readers(),
     timers(),
@@ -107,6 +121,13 @@ function tables(): string {
       "is_terminal",
       TERMINAL_STATES.map((state) => [state, true]),
     ),
+    mapFunction("agent_default", Object.entries(agentNumbers(agentRequestSchema.parse({})))),
+  ].join("\n");
+}
+
+function rareTables(): string {
+  const codes = ["attempts_exhausted", "deadline_exceeded", "interrupt_expired", "not_picked_up"] as const;
+  return [
     mapFunction(
       "lost_reason",
       LETTERS.map(([reason, letter]) => [letter, reason]),
@@ -115,7 +136,6 @@ function tables(): string {
       "failure_json",
       codes.map((code) => [code, JSON.stringify(failure(code))]),
     ),
-    mapFunction("agent_default", Object.entries(agentNumbers(agentRequestSchema.parse({})))),
   ].join("\n");
 }
 
@@ -128,40 +148,75 @@ function withNumbers(text: string): string {
   });
 }
 
-const PARTS = new URL("./lua/", import.meta.url);
-const partOf = (file: string): string => readFileSync(new URL(file, PARTS), "utf8");
+/** The names of the functions that a text defines. */
+const definedIn = (text: string): string[] =>
+  [...text.matchAll(/^function (\w+)/gm)].map(([, name = ""]) => name);
 
-/** A Lua function captures at most 60 locals; the state and the ticket functions are 40 of them. */
-const OUTSIDE = 20;
+/** Definitions and calls of these functions go through the table `rare`. */
+function throughTable(text: string, names: ReadonlySet<string>): string {
+  return text.replaceAll(/(?<![\w.])\w+(?=\()|(?<=\bpcall\()\w+/g, (word) =>
+    names.has(word) ? `rare.${word}` : word,
+  );
+}
 
 /**
- * Wraps the tables and the parts in one function, `define`, so that their closures are created fast. A local that
- * `define` captures is cheap to capture again; for a local of its own, Lua walks a list from the last declared one. So the
- * state and the most used functions are declared outside, and the others in the order of their use.
+ * Puts the body of a function in place of its call, if it has no parameters, returns nothing and is called in one place.
+ * Not in `transition`, which would capture too many locals.
+ */
+function inlined(text: string): string {
+  const functions = text.split("\nend\n").map((block) => block.slice(block.lastIndexOf("\nfunction ") + 1));
+  const transition = functions.find((one) => one.startsWith("function transition("));
+  for (const whole of functions) {
+    const [, name = ""] = /^function (\w+)\(\)\n/.exec(whole) ?? [];
+    const call = `${name}()`;
+    const words = whole.split(/\W+/);
+    const uses = text.split(/\W+/).filter((word) => word === name).length - 1;
+    if (name === "" || uses !== 1 || words.includes("return") || transition?.includes(call)) continue;
+    const body = whole.slice(whole.indexOf("\n"));
+    const others = text.replace(`${whole}\nend\n`, () => "");
+    return inlined(others.replaceAll(/(?<![\w.])\w+\(\)/g, (one) => (one === call ? `do${body}\nend` : one)));
+  }
+  return text;
+}
+
+/** A Lua function captures at most 60 locals; the state and the ticket functions are 40 of them. */
+const OUTSIDE = 18;
+
+/**
+ * Wraps the tables and the parts in one function, `define`. Redis runs the whole text at every call, so every function
+ * costs at each:
+ * - Few moves need the parts in rare/: they are defined when one of their functions is called for the first time.
+ * - A local that `define` captures is cheap to capture again; for a local of its own, Lua walks a list from the last
+ *   declared one. So the state and the most used functions are declared outside, and the others in the order of their use.
  */
 function body(): string {
-  const files = readdirSync(PARTS).filter((file) => file.endsWith(".lua") && file !== "state.lua");
-  const text = [tables(), ...files.sort().map(partOf)].join("\n");
+  const rare = [rareTables(), ...filesIn(RARE_PARTS).map((file) => partOf(file, RARE_PARTS))].join("\n");
+  const rareNames = new Set(definedIn(rare));
+  const all = [tables(), ...filesIn(PARTS).map((file) => partOf(file))].join("\n");
+  const text = inlined(throughTable(all, rareNames));
   const uses = new Map<string, number>();
   for (const [word] of text.matchAll(/\w+/g)) uses.set(word, (uses.get(word) ?? 0) + 1);
   const usesOf = (name: string) => uses.get(name) ?? 0;
-  const names = [...text.matchAll(/^function (\w+)/gm)]
-    .map(([, name = ""]) => name)
+  const names = definedIn(text)
     .filter((name) => name !== "transition")
     .sort((a, b) => usesOf(a) - usesOf(b));
-  const outside = ["transition", ...names.splice(-OUTSIDE)];
-  return withNumbers(`${partOf("state.lua")}
+  const outside = ["transition", "rare", ...names.splice(-OUTSIDE)];
+  return `${partOf("state.lua")}
 local ${outside.join(", ")}
 local function define()
 local ${names.join(", ")}
 ${text}
+rare = setmetatable({}, { __index = function(_, name)
+${throughTable(rare, rareNames)}
+return rawget(rare, name)
+end })
 end
-define()`);
+define()`;
 }
 
 /** With a second key, the agent's, the last argument is the command of a taker. */
 export const assemble = (flags = ""): string => `#!lua${flags}
 ${TICKET_LUA}
 local time_ms = redis_ms()
-${body()}
+${withNumbers(body())}
 return (transition(KEYS[1], ARGV, KEYS[2] and { KEYS[2], ARGV[#ARGV] } or nil))`;

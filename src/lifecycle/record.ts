@@ -36,7 +36,7 @@ const TEXT = (value: string): string => (value === "" ? "null" : JSON.stringify(
 export interface Lists {
   /** Chunks of comma separated JSON. */
   readonly history: readonly string[];
-  /** The hash of artifacts; lua/artifacts.lua has its layout. */
+  /** The hash of artifacts; lua/rare/artifacts.lua has its layout. */
   readonly artifacts: ReadonlyMap<string, string>;
 }
 

@@ -6,6 +6,7 @@
 --   ticket_offer(…)      the same; returns false and adds nothing when the queue refuses
 --   ticket_take(queue, at)  removes the first ticket and returns its delegation and number; with no ticket ready it
 --                        returns nil and when the next delayed one is due (nil: there is none)
+--   ticket_is_first(queue, at)  true if a ticket added now would be the first, and be taken at once
 
 -- Formats a number, once in a script: the conversions of Redis and Lua are several times slower.
 local written = {}
@@ -69,19 +70,23 @@ local function ticket_offer(queue, id, ticket, priority, returned, delay, at, pu
   return made
 end
 
--- The first job of a plain queue, unless a job without a priority or a delayed job that is due may come before it: then
--- nil, and BullMQ decides.
-local function first_job(queue, at)
-  if not is_plain(queue) or redis.call('EXISTS', queue .. ':wait') == 1 then return nil end
+-- True if the first job is the first of `prioritized`: the queue is plain, and no job without a priority or delayed job
+-- that is due may come before.
+local function is_by_priority(queue, at)
+  if not is_plain(queue) or redis.call('EXISTS', queue .. ':wait') == 1 then return false end
   local delayed = redis.call('ZRANGE', queue .. ':delayed', 0, 0, 'WITHSCORES')[2]
-  if delayed and tonumber(delayed) < (at + 1) * 0x1000 then return nil end
-  return redis.call('ZPOPMIN', queue .. ':prioritized')[1]
+  return not delayed or tonumber(delayed) >= (at + 1) * 0x1000
+end
+
+local function ticket_is_first(queue, at)
+  return is_by_priority(queue, at) and redis.call('ZCARD', queue .. ':prioritized') == 0
 end
 
 local ticket_take
 function ticket_take(queue, at)
   local function k(name) return queue .. ':' .. name end
-  local job = first_job(queue, at)
+  -- Otherwise BullMQ decides which is the first.
+  local job = is_by_priority(queue, at) and redis.call('ZPOPMIN', queue .. ':prioritized')[1]
   if not job then
     local found = bull_moveToActive({ k('wait'), k('active'), k('prioritized'), k('events'), k('stalled'), k('limiter'),
       k('delayed'), k('paused'), k('meta'), k('pc'), k('marker') }, { k(''), at, cmsgpack.pack({ token = '0' }) })

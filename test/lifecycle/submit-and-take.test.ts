@@ -44,7 +44,8 @@ test("new work is created and taken in one script with the taker's settings, and
     "taker",
     String(Date.parse(lease.granted_at) + 3_000),
   ]);
-  expect(await ticketOf(id)).toBe("missing");
+  // Nobody was before it, so it needed no ticket.
+  expect([await ticketOf(id), await redis.exists("{errand:0}:q:scout:pc")]).toEqual(["missing", 0]);
   const events = await redis.xrange(`{errand:0}:d:${id}:events`, "-", "+");
   expect(events.map(([, fields]) => (fields[1] ?? "").split("\n").slice(0, 6))).toEqual([
     ["DELEGATION_SENT", id, "1", expect.any(String), "submitted", "queued"],
@@ -123,11 +124,12 @@ test("if the queue refuses the ticket, none is taken and the move is returned as
 });
 
 test("a failure of the take undoes nothing of the move, and the move is answered", async () => {
-  const { submit, redis, read } = await takingDesk();
+  const { submit, redis, read, ticketOf } = await takingDesk();
   await redis.set("{errand:0}:live:scout:working", "not a sorted set");
   const { id, outcome, record, taken } = await submit();
   expect(outcome).toMatchObject({ kind: "ok", move: "submit" });
   expect(taken).toBeUndefined();
   expect(record).toMatchObject({ id });
   expect(await read(id)).toMatchObject({ id });
+  expect(await ticketOf(id)).toBe("queued");
 });

@@ -179,3 +179,24 @@ test("cached properties of one queue are not used for another", async () => {
   );
   expect(await takeBehind.run(redis, [QUEUE], [])).toEqual([""]);
 });
+
+const isFirst = new Script(
+  `#!lua\n${TICKET_LUA}\nreturn ticket_is_first(KEYS[1], tonumber(ARGV[1])) and 1 or 0`,
+);
+const NOW = Date.now();
+const DUE = String(NOW * 0x1000);
+const LATER = String((NOW + 1_000) * 0x1000);
+
+test.each([
+  ["an empty queue", [], 1],
+  ["a queue whose delayed jobs are not due", [["zadd", "delayed", LATER, "dlg_0_a.1"]], 1],
+  ["a queue with a job that is due", [["zadd", "delayed", DUE, "dlg_0_a.1"]], 0],
+  ["a queue with a job that has a priority", [["zadd", "prioritized", "1", "dlg_0_a.1"]], 0],
+  ["a queue with a job that has none", [["rpush", "wait", "dlg_0_a.1"]], 0],
+  ["a paused queue", [["hset", "meta", "paused", "1"]], 0],
+  ["a queue with a rate limit", [["hset", "meta", "max", "1"]], 0],
+] as const)("a new ticket would be the first of %s: %j -> %i", async (_, commands, expected) => {
+  const redis = await database();
+  for (const [name, key, ...args] of commands) await redis.call(name, `${QUEUE}:${key}`, ...args);
+  expect(await isFirst.run(redis, [QUEUE], [NOW])).toBe(expected);
+});

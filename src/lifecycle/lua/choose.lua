@@ -19,7 +19,7 @@ function find_record(made)
     return nil
   end
   record = {}
-  local nothing = cmd.take and take_ticket()
+  local nothing = cmd.take and take_ticket(made)
   if nothing then return answer(nothing) end
   record = made and made.id == cmd.id and made.record or read_record(key)
   if not record.state then
@@ -28,25 +28,6 @@ function find_record(made)
   end
   if move == 'erase' and not is_terminal(record.state) then return answer({ kind = 'state' }) end
   if record.unpublished then pcall(publish_late) end
-end
-
--- For the command `due`, chooses the move whose timer has passed; for `erase`, deletes the delegation.
-function choose_due_move()
-  if move == 'erase' then return has_pending() and claim_pending() or remove() end
-  if move ~= 'due' then return nil end
-  look_at_timers()
-  if due == 'deliver' then return claim_pending() end
-  if due == 'remove' then return remove() end
-  if not due then
-    redis.call('ZADD', base .. ':due', digits(soonest), cmd.id)
-    return answer({ kind = 'not_due' })
-  end
-  if due == 'check' then
-    check_later()
-    return answer({ kind = 'check' })
-  end
-  move, failure = due, due_code
-  if record.state == 'working' then cmd.fence = record.fence end
 end
 
 -- The row of the move; another move may take its place.

@@ -22,24 +22,8 @@ function copy_to_feed(principal, text, id, renew)
   redis.call('PEXPIRE', feed, digits(cmd.retention_ms + LIMITS.feed_spare_ms))
 end
 
--- Publishes, in order, the events whose publishing failed. Every move and the sweep try it.
-function publish_late()
-  local late = key .. ':unpublished'
-  for _, one in ipairs(redis.call('LRANGE', late, 0, -1)) do
-    local for_callback, text = string.sub(one, 1, 1) == '1', string.sub(one, 2)
-    local id = publish(text)
-    copy(text, id)
-    redis.call('HSET', key, 'event_id', id)
-    if for_callback then redis.call('HSET', key, 'notify:' .. string.match(text, '^[^\n]*\n[^\n]*\n(%d+)'), id) end
-    redis.call('LPOP', late)
-  end
-  redis.call('HDEL', key, 'unpublished')
-  record.unpublished = nil
-end
-
 -- Writes the event's text, and counts it against the delegation's limits.
 function compose_event()
-  if not rule.event then return end
   put('version', record.version + 1)
   local more = table.concat(members, ',')
   event = event_text(more, refs and cmd.shows and
@@ -53,21 +37,22 @@ end
 
 -- Publishes the event before the record is written, which keeps the id of its newest event.
 function publish_event()
-  if not event or record.unpublished then return end
   local ok, id = pcall(publish, event)
-  if not ok then return end
-  event_id = id
-  put('event_id', id)
-  if calls_back then put('notify:' .. digits(record.version), id) end
+  if ok then
+    event_id = id
+    put('event_id', id)
+    if calls_back then put('notify:' .. digits(record.version), id) end
+  end
 end
 
 -- Copies the event after the record is written: an error leaves a move whose event is pending, never an event without
 -- its move.
 function copy_event()
-  if not event or event_id and pcall(copy, event, event_id, now) then return end
-  event_id = nil
-  redis.call('RPUSH', key .. ':unpublished', (calls_back and '1' or '0') .. event)
-  redis.call('HSET', key, 'unpublished', 1)
-  redis.call('ZADD', base .. ':due', digits(now + LIMITS.follow_ms), cmd.id)
-  record.unpublished = 1
+  if not (event_id and pcall(copy, event, event_id, now)) then
+    event_id = nil
+    redis.call('RPUSH', key .. ':unpublished', (calls_back and '1' or '0') .. event)
+    redis.call('HSET', key, 'unpublished', 1)
+    redis.call('ZADD', base .. ':due', digits(now + LIMITS.follow_ms), cmd.id)
+    record.unpublished = 1
+  end
 end

@@ -54,17 +54,3 @@ function guard_state()
   if rule.needs_attempts_left and record.attempt >= record.max_attempts then return { kind = 'attempts' } end
   if rule.needs_attempts_spent and record.attempt < record.max_attempts then return { kind = 'attempts' } end
 end
-
--- Recognizes repeated commands, so that nothing is done twice.
-function guard_repeat()
-  if rule.needs_new_message and redis.call('HGET', key, 'said:' .. cmd.message_id) == cmd.message_hash then
-    return { kind = 'duplicate' }
-  elseif rule.needs_not_redriven and record.redriven_as then
-    return { kind = 'redriven', redriven_as = record.redriven_as }
-  elseif rule.needs_claim and cmd.claim and (not record.cascade or record.follow_at ~= cmd.claim) then
-    return { kind = 'taken_over' }
-  elseif rule.needs_unanswered then
-    local answers = answers_to(cmd.interrupt_id)
-    if answers then return { kind = 'answered', answers = answers, alive = true } end
-  end
-end

@@ -13,9 +13,8 @@ end
 function index()
   schedule()
   local to = record.state
-  if from == to then return end
-  if from then redis.call('ZREM', live_set(from), cmd.id) end
-  if not ends then
+  if from and from ~= to then redis.call('ZREM', live_set(from), cmd.id) end
+  if from ~= to and not ends then
     redis.call('ZADD', live_set(to), digits(to == 'submitted' and record.ready_at or now), cmd.id)
   end
 end

@@ -1,16 +1,5 @@
 -- Guards, continued: the limits of one delegation. See guards.lua.
 
-function guard_sets()
-  if rule.needs_push_slot and redis.call('HEXISTS', key .. ':pushes', cmd.push) == 0 and
-    redis.call('HLEN', key .. ':pushes') >= LIMITS.pushes then
-    return { kind = 'limit', limit = 'pushes' }
-  end
-  if rule.needs_child_slot and redis.call('SCARD', key .. ':children') >= LIMITS.children and
-    redis.call('SISMEMBER', key .. ':children', cmd.child_id) == 0 then
-    return { kind = 'limit', limit = 'children' }
-  end
-end
-
 -- Limits the number and the bytes of its events, and the updates within one second.
 function guard_events()
   if rule.needs_quota and full then return { kind = 'limit', limit = full, alive = rule.lease == 'extend' } end
@@ -22,7 +11,6 @@ end
 function in_pace() return record.pace_at and now - record.pace_at < 1000 end
 
 function count_pace()
-  if not rule.needs_pace then return end
   local running = in_pace()
   if not running then put('pace_at', now) end
   put('pace_count', running and record.pace_count + 1 or 1)

@@ -1,7 +1,7 @@
 -- The one writer: moves a delegation and leaves its event, or refuses. Never both, never half. assemble.ts puts the parts
--- together: it declares the names of all functions first, so their order does not matter, and replaces LIMITS.* by its
--- number.
--- Redis runs the whole text at every call, so tables are functions that build only what a call needs.
+-- together: the order of functions does not matter, and LIMITS.* is replaced by its number. Redis runs the whole text at
+-- every call and defines every function anew, so the parts in rare/ are defined when they are first called, and tables are
+-- functions that build only what a call needs.
 --
 -- first    the record's key; every other key is derived under the same tag. With `take`: the agent's key
 -- given[1] the command, JSON: move, id, base, clock (ms added to Redis' time), read, and the move's parameters. A lease
@@ -11,11 +11,11 @@
 -- given[4…] cmd.fields pairs of field and value, to store in the record; then for each of cmd.chunks ({id, append}) the
 --          JSON of its artifact. The event shows the artifacts as its member cmd.shows
 -- taker    [agent's key, command JSON] of a `take` for a parked poll, when the move may make a ticket that is ready
--- made     {id, record} of the delegation whose ticket was just made; saves the taker a read
+-- made     {id, record, direct} of the delegation that was just moved: saves the taker a read; direct: see serve
 -- Returns  see answer.lua; then the taker's answer
 function transition(first, given, taker, made)
   start(first, given)
-  local reply = find_record(made) or choose_due_move()
+  local reply = find_record(made) or ((move == 'due' or move == 'erase') and choose_due_move())
   if reply then return reply end
   apply_table()
   reply = refuse()
@@ -23,15 +23,18 @@ function transition(first, given, taker, made)
 
   change()
   write()
-  local ticketed
-  if rule.queue == 'ticket' then ticketed = offer_ticket() end
-  if taker and ticketed and record.ready_at <= now then return serve(taker, success_answer(ticketed, true)) end
-  return success_answer(ticketed)
+  if rule.queue ~= 'ticket' then return success_answer() end
+  if not taker or record.ready_at > now then return success_answer(offer_ticket()) end
+  local ok, direct = pcall(ticket_is_first, queue(), time_ms)
+  direct = ok and direct
+  if not direct and not offer_ticket() then return success_answer(false) end
+  return serve(taker, success_answer(true, true), direct)
 end
 
 function refuse()
-  local refusal = guard_submit() or guard_holder() or guard_question() or guard_state() or guard_repeat() or
-    guard_sets() or guard_artifacts() or guard_events() or guard_size() or guard_share()
+  local refusal = guard_submit() or guard_holder() or (rule.needs_interrupt and guard_question()) or guard_state() or
+    (rule.needs_rare and (guard_repeat() or guard_sets())) or (chunks and guard_artifacts()) or guard_events() or
+    guard_size() or guard_share()
   if not refusal then return nil end
   if refusal.alive then
     keep_lease()
@@ -53,18 +56,18 @@ function change()
   if rule.event then put('updated_at', now) end
   local added = #history + bodies + growth
   if added ~= 0 then put('bytes', record.bytes + added) end
-  store_artifacts()
-  drop_artifacts()
-  count_pace()
+  if chunks then store_artifacts() end
+  if rule.drops_artifacts and record.artifact_bytes then drop_artifacts() end
+  if rule.needs_pace then count_pace() end
   change_own()
-  store_push()
-  drop_seen()
+  if cmd.push then store_push() end
+  if cmd.seen and record.unseen then drop_seen() end
   change_lease()
   if spends then put('attempt', record.attempt + 1) end
-  change_question()
-  number_ticket()
-  finish()
-  add_pending()
+  if rule.to == 'asked' or record.interrupt_id and from ~= record.state then change_question() end
+  if rule.queue == 'ticket' then number_ticket() end
+  if ends then finish() end
+  if record.callbacks and rule.event then add_pending() end
 end
 
 -- Changes that are special to one move.
@@ -94,31 +97,32 @@ function write()
       if argv[i] ~= dropped then set[#set + 1], set[#set + 2] = argv[i], argv[i + 1] end
     end
   end
-  compose_event()
+  if rule.event then compose_event() end
   if history ~= '' then
     redis.call('RPUSH', key .. ':history', history)
     if not record.spoken then put('spoken', 1) end
   end
-  count_kept()
-  publish_event()
+  if record.kept and keeps ~= 0 then count_kept() end
+  if event and not record.unpublished then publish_event() end
   for i = 2, #set, 2 do
     if type(set[i]) == 'number' then set[i] = digits(set[i]) end
   end
   if #set > 0 then redis.call('HSET', key, unpack(set)) end
   index()
-  copy_event()
+  if event then copy_event() end
 end
 
 -- A parked poll takes the first ticket of the queue in the same step: this one, or an older one. An error there undoes
--- nothing: the ticket stays in the queue.
-function serve(taker, reply)
-  local id, read, its_key, its_record = cmd.id, cmd.read, key, record
-  local ok, taken = pcall(transition, taker[1], { taker[2], '', '' }, nil, { id = id, record = record })
+-- nothing: the ticket is in the queue. `direct`: this one is the first, so it is added only if the poll does not get it.
+function serve(taker, reply, direct)
+  local id, read, its_key, its_record, its_cmd = cmd.id, cmd.read, key, record, cmd
+  local made = { id = id, record = record, direct = direct }
+  local ok, taken = pcall(transition, taker[1], { taker[2], '', '' }, nil, made)
   if ok then reply[6] = taken end
   -- When the poll took this very delegation, its answer has the newer record.
-  if read and not (ok and cmd.id == id and taken[2] ~= '') then
-    key, record = its_key, its_record
-    read_into(reply)
-  end
+  if ok and cmd.id == id and taken[2] ~= '' then return reply end
+  cmd, key, record = its_cmd, its_key, its_record
+  if direct then offer_ticket() end
+  if read then read_into(reply) end
   return reply
 end

@@ -10,34 +10,12 @@ function pending_events()
   end
 end
 
--- Claims the deliveries for the caller, for a limited time.
-function claim_pending()
-  record.follow_at = now + LIMITS.follow_ms
-  redis.call('HSET', key, 'follow_at', record.follow_at)
-  schedule()
-  return answer({ kind = 'pending', cascade = record.cascade, claimed_until = record.follow_at,
-    pending_events = pending_events() })
-end
-
+-- Notes what the move leaves to deliver.
 -- Adds the move's event to the pending deliveries.
 function add_pending()
-  if not record.callbacks or not rule.event then return end
   calls_back = record.callbacks ~= 2 and (ends or rule.status == 'interrupted')
   if calls_back or record.callbacks ~= 1 then
     put('notify_seq', record.version + 1)
     put('follow_at', now + LIMITS.follow_ms)
   end
-end
-
-function cascade_to_children()
-  if not cmd.cascade or not record.children then return end
-  put('cascade', cmd.cascade)
-  put('follow_at', now + LIMITS.follow_ms)
-end
-
--- Removes the deliveries that the caller has made, or extends its claim.
-function record_delivered()
-  if cmd.cascaded then put('cascade', '') end
-  if cmd.claim then put('follow_at', now + LIMITS.follow_ms) end
-  if cmd.notified then put('notified_seq', math.max(cmd.notified, record.notified_seq or 0)) end
 end

@@ -49,7 +49,6 @@ end
 
 -- Adds the move's bytes to the record and to its delegator's share.
 function count_kept()
-  if not record.kept or keeps == 0 then return end
   put('kept', record.kept + keeps)
   if move ~= 'submit' then add_kept(record.delegator, keeps) end
 end

@@ -29,10 +29,3 @@ function iso(ms)
     yoe + era * 400 + (month <= 2 and 1 or 0), month, doy - math.floor((153 * mp + 2) / 5) + 1,
     math.floor(rest / 3600000), math.floor(rest / 60000) % 60, math.floor(rest / 1000) % 60, rest % 1000)
 end
-
--- Replaces the stamp, a random text in the stored JSON, with the time of the move, which only the script knows.
-function stamp()
-  local at = iso(now)
-  argv[3] = (string.gsub(argv[3], cmd.stamp, at))
-  cmd.answers = (string.gsub(cmd.answers, cmd.stamp, at))
-end

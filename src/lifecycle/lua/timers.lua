@@ -13,11 +13,3 @@ function schedule()
   look_at_timers()
   redis.call('ZADD', base .. ':due', digits(soonest), cmd.id)
 end
-
--- Schedules the sweep's next check of the ticket: after as long as it has waited, so that a long wait costs few checks.
-function check_later()
-  local waited = math.max(LIMITS.check_ms, now - record.ready_at)
-  record.check_at = now + math.min(LIMITS.check_max_ms, waited)
-  redis.call('HSET', key, 'check_at', record.check_at)
-  schedule()
-end

@@ -11,7 +11,6 @@ end
 
 -- The holder has seen every follow-up up to `cmd.seen`.
 function drop_seen()
-  if not cmd.seen or (record.unseen or 0) == 0 then return end
   local line = id_line(cmd.seen)
   for n, text in ipairs(redis.call('LRANGE', key .. ':unseen', 0, -1)) do
     -- An older version stored no id in front; user JSON is not decoded here.

@@ -2,7 +2,7 @@
 
 -- A question that is not open is refused in every state; the same answer again changes nothing.
 function guard_question()
-  if not rule.needs_interrupt or (record.interrupt_id == cmd.interrupt_id and not cmd.only_repeat) then return nil end
+  if record.interrupt_id == cmd.interrupt_id and not cmd.only_repeat then return nil end
   local hash = redis.call('HGET', key, 'answer_hash:' .. cmd.interrupt_id)
   local same = hash and (hash == cmd.answer_hash or hash == cmd.answer_outline)
   local secret = record.secret_bytes and redis.call('HGET', key .. ':secrets', 'hash:' .. cmd.interrupt_id)
@@ -39,9 +39,7 @@ end
 
 -- Opens the question if the move asks one; closes the open one if the move ends its state.
 function change_question()
-  local to = record.state
-  if from == to then return end
-  if to == 'input_required' or to == 'auth_required' then
+  if rule.to == 'asked' then
     local ttl = cmd.interrupt_ttl_ms or settings('interrupt_ttl_ms').interrupt_ttl_ms
     put('interrupt_id', cmd.interrupt_id)
     put('interrupt', cmd.interrupt)
@@ -49,10 +47,17 @@ function change_question()
     put('interrupt_expires_at', math.min(now + ttl, record.deadline_at))
     show('interrupt', '{"raised_at":' .. quoted(iso(now)) .. ',"expires_at":' ..
       quoted(iso(record.interrupt_expires_at)) .. ',' .. string.sub(cmd.interrupt, 2))
-  elseif record.interrupt_id then
+  else
     redis.call('DEL', key .. ':answers:' .. record.interrupt_id)
     put('interrupt_id', '')
     put('interrupt', '')
     put('interrupt_expires_at', '')
   end
+end
+
+-- Replaces the stamp, a random text in the stored JSON, with the time of the move, which only the script knows.
+function stamp()
+  local at = iso(now)
+  argv[3] = (string.gsub(argv[3], cmd.stamp, at))
+  cmd.answers = (string.gsub(cmd.answers, cmd.stamp, at))
 end

@@ -7,7 +7,6 @@
 
 -- Computes how the chunks change the artifacts, and by how many bytes. Refuses a named chunk that is stored already.
 function guard_artifacts()
-  if not chunks then return nil end
   artifacts = {}
   for i, chunk in ipairs(chunks) do
     local one = artifacts[chunk.id] or read_artifact(chunk.id)
@@ -32,7 +31,6 @@ end
 function chunk_name() return cmd.fence .. ' ' .. cmd.chunk_id .. ' ' end
 
 function store_artifacts()
-  if not chunks then return end
   put('artifact_bytes', (record.artifact_bytes or 0) + growth)
   put('artifact_fence', record.fence)
   refs = {}
@@ -63,7 +61,6 @@ end
 
 -- The next worker starts from scratch. `own`: only what was sent under this lease is dropped.
 function drop_artifacts()
-  if not rule.drops_artifacts or not record.artifact_bytes then return end
   if rule.drops_artifacts == 'own' and record.artifact_fence ~= record.fence then return end
   redis.call('DEL', key .. ':artifacts')
   put('bytes', record.bytes - record.artifact_bytes)

@@ -2,7 +2,6 @@
 -- engine/outbound/push-notifications/delivery-state.ts.
 
 function store_push()
-  if not cmd.push then return end
   redis.call('HSET', key .. ':pushes', cmd.push, cmd.push_config)
   local push_bytes = 0
   for _, config in ipairs(redis.call('HVALS', key .. ':pushes')) do push_bytes = push_bytes + #config end

@@ -1,0 +1,27 @@
+-- The commands `due` and `erase`.
+
+-- For the command `due`, chooses the move whose timer has passed; for `erase`, deletes the delegation.
+function choose_due_move()
+  if move == 'erase' then return has_pending() and claim_pending() or remove() end
+  look_at_timers()
+  if due == 'deliver' then return claim_pending() end
+  if due == 'remove' then return remove() end
+  if not due then
+    redis.call('ZADD', base .. ':due', digits(soonest), cmd.id)
+    return answer({ kind = 'not_due' })
+  end
+  if due == 'check' then
+    check_later()
+    return answer({ kind = 'check' })
+  end
+  move, failure = due, due_code
+  if record.state == 'working' then cmd.fence = record.fence end
+end
+
+-- Schedules the sweep's next check of the ticket: after as long as it has waited, so that a long wait costs few checks.
+function check_later()
+  local waited = math.max(LIMITS.check_ms, now - record.ready_at)
+  record.check_at = now + math.min(LIMITS.check_max_ms, waited)
+  redis.call('HSET', key, 'check_at', record.check_at)
+  schedule()
+end
