@@ -31,6 +31,8 @@ export const setupSchema = z.object({
   leaseSeconds: z.number(),
   /** The number of polls of a worker over plain HTTP. */
   slots: z.number(),
+  /** How long a worker's poll waits. */
+  pollSeconds: z.number(),
   /** What workers do with every task; null: the seed decides. */
   behavior: z.string().nullable(),
   /** Whether submits have an idempotency key. */

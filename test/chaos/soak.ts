@@ -90,6 +90,7 @@ async function sample(stage: Stage, minute: number): Promise<Sample> {
     keys: keys - (await idempotencyKeys(stage)),
   };
   let finished = 0;
+  let waiting = 0;
   for (const [n, { url, child }] of stage.gateways.entries()) {
     const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
     numbers[`rss_mb_${n}`] = round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
@@ -99,11 +100,14 @@ async function sample(stage: Stage, minute: number): Promise<Sample> {
     for (const [, count] of metrics.matchAll(/^errand_delegations_finished_total\{[^}]*\} (\d+)/gm)) {
       finished += Number(count);
     }
+    // Each gateway counts all queues.
+    const queues = metrics.matchAll(/^errand_queue_waiting\{[^}]*\} (\d+)/gm);
+    waiting = [...queues].reduce((sum, [, count]) => sum + Number(count), 0);
     numbers[`loop_p99_ms_${n}`] = round(
       1000 * Number(/^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(metrics)?.[1] ?? 0),
     );
   }
-  return { minute: round(minute), finished, ...numbers };
+  return { minute: round(minute), finished, ...numbers, waiting };
 }
 
 async function idempotencyKeys(stage: Stage): Promise<number> {
@@ -203,6 +207,8 @@ function render(
   const seconds = (last.minute - first.minute) * 60;
   const rate = round((last.finished - first.finished) / Math.max(1, seconds));
   const flat = trends.every((trend) => trend.flat);
+  const grew = (name: string) =>
+    trends.some((trend) => trend.series === name && trend.last > trend.first * 1.5 + 50);
   const lines = [
     `Soak: ${options.rate} delegations/s requested, ${rate}/s finished, ${options.gateways} gateways, ${round(last.minute)} minutes, of which the first ${round(warmup)} do not count; finished work kept for ${options.retentionSeconds} s; ${last.finished} delegations in all.`,
     "",
@@ -214,6 +220,9 @@ function render(
     ),
     "",
     flat ? "Flat." : "NOT FLAT.",
+    ...(grew("waiting")
+      ? ["More work arrived than the workers finished, so keys and memory grew with the queues."]
+      : []),
     "",
   ];
   return { page: lines.join("\n"), flat };

@@ -179,6 +179,7 @@ export class Stage {
               : Math.min(2, Math.max(0.5, options.rate / 12)),
           leaseSeconds: options.leaseSeconds,
           slots: options.soak ? 120 : 12,
+          pollSeconds: options.soak ? 20 : 3,
           behavior: options.behavior,
           receiver,
           serverPort,

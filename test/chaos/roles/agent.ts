@@ -8,8 +8,6 @@ import type { Facts } from "../rows.ts";
 import { keyOf, SHELF } from "../setup.ts";
 import type { Part } from "./part.ts";
 
-const POLL_SECONDS = 3;
-
 const grantSchema = z.object({
   lease_id: z.string(),
   attempt: z.number(),
@@ -73,9 +71,9 @@ async function serve(part: Part, agent: string, slot: number): Promise<void> {
       {
         as: `agent:${agent}`,
         path: `/v1/agents/${agent}/leases`,
-        holdSeconds: POLL_SECONDS,
+        holdSeconds: part.setup.pollSeconds,
         body: {
-          wait_seconds: POLL_SECONDS,
+          wait_seconds: part.setup.pollSeconds,
           max: part.random.chance(0.2) ? 3 : 1,
           lease_seconds: leaseSeconds,
           worker_id: `${proc}.${slot}`,
