@@ -164,19 +164,31 @@ function throughTable(text: string, names: ReadonlySet<string>): string {
  * Not in `transition`, which would capture too many locals.
  */
 function inlined(text: string): string {
+  const uses = countWords(text);
   const functions = text.split("\nend\n").map((block) => block.slice(block.lastIndexOf("\nfunction ") + 1));
   const transition = functions.find((one) => one.startsWith("function transition("));
+  const bodies = new Map<string, string>();
   for (const whole of functions) {
-    const [, name = ""] = /^function (\w+)\(\)\n/.exec(whole) ?? [];
-    const call = `${name}()`;
-    const words = whole.split(/\W+/);
-    const uses = text.split(/\W+/).filter((word) => word === name).length - 1;
-    if (name === "" || uses !== 1 || words.includes("return") || transition?.includes(call)) continue;
-    const body = whole.slice(whole.indexOf("\n"));
-    const others = text.replace(`${whole}\nend\n`, () => "");
-    return inlined(others.replaceAll(/(?<![\w.])\w+\(\)/g, (one) => (one === call ? `do${body}\nend` : one)));
+    const [, name] = /^function (\w+)\(\)\n/.exec(whole) ?? [];
+    if (name === undefined || uses.get(name) !== 2 || transition?.includes(`${name}()`)) continue;
+    if (!whole.split(/\W+/).includes("return")) bodies.set(name, whole.slice(whole.indexOf("\n")));
   }
-  return text;
+  const withoutCalls = (part: string): string =>
+    part.replaceAll(/(?<![\w.])(\w+)\(\)/g, (call, name: string) => {
+      const body = bodies.get(name);
+      return body === undefined ? call : `do${withoutCalls(body)}\nend`;
+    });
+  const rest = functions.reduce((all, whole) => {
+    const [, name = ""] = /^function (\w+)\(\)\n/.exec(whole) ?? [];
+    return bodies.has(name) ? all.replace(`${whole}\nend\n`, () => "") : all;
+  }, text);
+  return withoutCalls(rest);
+}
+
+function countWords(text: string): Map<string, number> {
+  const uses = new Map<string, number>();
+  for (const [word] of text.matchAll(/\w+/g)) uses.set(word, (uses.get(word) ?? 0) + 1);
+  return uses;
 }
 
 /** A Lua function captures at most 60 locals; the state and the ticket functions are 40 of them. */
@@ -194,8 +206,7 @@ function body(): string {
   const rareNames = new Set(definedIn(rare));
   const all = [tables(), ...filesIn(PARTS).map((file) => partOf(file))].join("\n");
   const text = inlined(throughTable(all, rareNames));
-  const uses = new Map<string, number>();
-  for (const [word] of text.matchAll(/\w+/g)) uses.set(word, (uses.get(word) ?? 0) + 1);
+  const uses = countWords(text);
   const usesOf = (name: string) => uses.get(name) ?? 0;
   const names = definedIn(text)
     .filter((name) => name !== "transition")
@@ -214,9 +225,11 @@ end
 define()`;
 }
 
+const BODY = withNumbers(body());
+
 /** With a second key, the agent's, the last argument is the command of a taker. */
 export const assemble = (flags = ""): string => `#!lua${flags}
 ${TICKET_LUA}
 local time_ms = redis_ms()
-${withNumbers(body())}
+${BODY}
 return (transition(KEYS[1], ARGV, KEYS[2] and { KEYS[2], ARGV[#ARGV] } or nil))`;
