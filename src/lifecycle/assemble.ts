@@ -194,14 +194,20 @@ function countWords(text: string): Map<string, number> {
 /** A Lua function captures at most 60 locals; the state and the ticket functions are 40 of them. */
 const OUTSIDE = 18;
 
+/** The locals that a text declares at its top level, in order. */
+const localsIn = (text: string): string[] =>
+  [...text.matchAll(/^local (?:function )?(\w+(?:, \w+)*)/gm)].flatMap(([, names = ""]) => names.split(", "));
+
 /**
  * Wraps the tables and the parts in one function, `define`. Redis runs the whole text at every call, so every function
  * costs at each:
  * - Few moves need the parts in rare/: they are defined when one of their functions is called for the first time.
  * - A local that `define` captures is cheap to capture again; for a local of its own, Lua walks a list from the last
  *   declared one. So the state and the most used functions are declared outside, and the others in the order of their use.
+ * - That list is sorted, so a new local is captured fast if all others were declared before it: `define` begins with a
+ *   branch that never runs, and names what it captures in the order of declaration.
  */
-function body(): string {
+function script(): string {
   const rare = [rareTables(), ...filesIn(RARE_PARTS).map((file) => partOf(file, RARE_PARTS))].join("\n");
   const rareNames = new Set(definedIn(rare));
   const all = [tables(), ...filesIn(PARTS).map((file) => partOf(file))].join("\n");
@@ -212,9 +218,18 @@ function body(): string {
     .filter((name) => name !== "transition")
     .sort((a, b) => usesOf(a) - usesOf(b));
   const outside = ["transition", "rare", ...names.splice(-OUTSIDE)];
-  return `${partOf("state.lua")}
+  const state = partOf("state.lua");
+  const calls = new Set([...`${text}${rare}`.matchAll(/\w+(?=\()/g)].map(([name]) => name));
+  const captured = [
+    ...localsIn(TICKET_LUA).filter((name) => calls.has(name)),
+    ...["time_ms", ...localsIn(state), ...outside],
+  ];
+  return withNumbers(`${TICKET_LUA}
+local time_ms = redis_ms()
+${state}
 local ${outside.join(", ")}
 local function define()
+if false then local _ = ${captured.join(", ")} end
 local ${names.join(", ")}
 ${text}
 rare = setmetatable({}, { __index = function(_, name)
@@ -222,14 +237,12 @@ ${throughTable(rare, rareNames)}
 return rawget(rare, name)
 end })
 end
-define()`;
+define()`);
 }
 
-const BODY = withNumbers(body());
+const SCRIPT = script();
 
 /** With a second key, the agent's, the last argument is the command of a taker. */
 export const assemble = (flags = ""): string => `#!lua${flags}
-${TICKET_LUA}
-local time_ms = redis_ms()
-${BODY}
+${SCRIPT}
 return (transition(KEYS[1], ARGV, KEYS[2] and { KEYS[2], ARGV[#ARGV] } or nil))`;
