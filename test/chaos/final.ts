@@ -60,9 +60,7 @@ export async function endRun(stage: Stage, say: (line: string) => void): Promise
     child.dismiss();
     child.send("finish");
   }
-  await until(() => stage.workers.every(({ child }) => child.isGone()), { timeoutMs: 15_000 }).catch(
-    () => undefined,
-  );
+  await until(() => stage.workers.every(({ child }) => child.isGone())).catch(() => undefined);
   return {
     ...assemble(rowsOf(stage)),
     ...{ fsync: stage.options.fsync, stored, finals, waiting, dump: last },

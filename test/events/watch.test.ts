@@ -42,7 +42,7 @@ async function setup() {
     const batch = redis.pipeline();
     for (let n = 0; n < count; n += 1) batch.xadd(STREAM, "*", ...entryFields({ more }));
     await batch.exec();
-    await until(() => seen === expected, { timeoutMs: 10_000, what: "the feed" });
+    await until(() => seen === expected, { what: "the feed" });
   };
   /** A reader that has caught up and then stops reading. */
   const openStuck = async (after: string) => {

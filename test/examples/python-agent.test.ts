@@ -66,8 +66,7 @@ function startAgent(url: string, token: string, args: readonly string[]) {
   return {
     log: () => text,
     lines: () => text.split("\n").slice(0, -1),
-    heard: (words: string) =>
-      until(() => text.includes(words), { timeoutMs: 15_000, what: `'${words}' in its log` }),
+    heard: (words: string) => until(() => text.includes(words), { what: `'${words}' in its log` }),
     kill: (signal: NodeJS.Signals) => child.kill(signal),
     exit: async () => {
       await closed;

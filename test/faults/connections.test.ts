@@ -38,7 +38,7 @@ test("1 000 parked polls need no more Redis connections than one", async () => {
   expect(withOne).toEqual(["errand:blocking", "errand:bulk", "errand:commands", "errand:subscriber"]);
 
   for (const name of names.slice(1)) polls.push(poll(name));
-  await until(() => waiting() === POLLERS, { timeoutMs: 20_000 });
+  await until(() => waiting() === POLLERS);
   expect(await connections(db)).toEqual(withOne);
 
   // They are parked: a delegation reaches its poll at once.

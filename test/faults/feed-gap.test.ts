@@ -37,9 +37,9 @@ test.each(Object.entries(MEANWHILE))(
     for (let n = 0; n < MISSED; n += 1) await delegate();
     await happens(broker.redis);
     await proxy.heal();
-    await until(() => receivedIds().length >= sent.length, { timeoutMs: 10_000, what: "what was missed" });
+    await until(() => receivedIds().length >= sent.length, { what: "what was missed" });
     await delegate();
-    await until(() => receivedIds().length >= sent.length, { timeoutMs: 10_000, what: "what came after" });
+    await until(() => receivedIds().length >= sent.length, { what: "what came after" });
     expect(receivedIds()).toEqual(sent);
   },
 );

@@ -69,7 +69,7 @@ test("2 000 submits over 200 keys through two gateways, killed and restarted: 20
       }
       return handed.length >= KEYS;
     },
-    { timeoutMs: 20_000, what: "the last delegation" },
+    { what: "the last delegation" },
   );
   expect(handed.sort()).toEqual([...ids.values()].sort());
   for (const id of handed) checkHistory(await eventsOf(api, id), "finished");

@@ -62,7 +62,7 @@ test.each(["always", "everysec"] as const)(
     const load = Promise.all(names.flatMap((_, n) => [delegate(n), work(n)]));
     for (let kills = 0; kills < KILLS; kills += 1) {
       const size = matched.size;
-      await until(() => matched.size > size + BETWEEN_KILLS, { timeoutMs: 20_000, what: "load" });
+      await until(() => matched.size > size + BETWEEN_KILLS, { what: "load" });
       const pid = own.embedded.pid();
       own.signal("SIGKILL");
       await until(() => own.embedded.pid() !== undefined && own.embedded.pid() !== pid, {
@@ -70,7 +70,7 @@ test.each(["always", "everysec"] as const)(
       });
     }
     const size = matched.size;
-    await until(() => matched.size > size + BETWEEN_KILLS, { timeoutMs: 20_000, what: "load" });
+    await until(() => matched.size > size + BETWEEN_KILLS, { what: "load" });
     enough = true;
     await load;
 
@@ -93,7 +93,6 @@ test.each(["always", "everysec"] as const)(
     const stored = (await own.redis.xrange("{errand:0}:feed:caller:alice", "-", "+")).map(([id]) => id);
     for (const subscriber of subscribers) {
       await until(() => subscriber.events.length >= stored.length, {
-        timeoutMs: 10_000,
         what: "the last event",
       });
       expect(subscriber.events.map(({ data }) => data.id)).toEqual(stored);

@@ -42,7 +42,7 @@ test("1 000 delegations to 50 agents while 20 worker processes are killed: all e
     ids.push(body.id);
     if (n % (DELEGATIONS / KILLS) === DELEGATIONS / KILLS - 1) {
       // Killed while leases are held, so that some leases lose their worker.
-      await until(async () => (await working()) > 0 || (await allDone(api, ids)), { timeoutMs: 10_000 });
+      await until(async () => (await working()) > 0 || (await allDone(api, ids)));
       const index = killed % WORKERS;
       workers[index]?.kill("SIGKILL");
       workers[index] = worker(index);

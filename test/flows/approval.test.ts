@@ -31,7 +31,6 @@ function play(role: string, ...args: readonly string[]): Part {
   const reported = async (name: string) =>
     (
       await until(() => reports.find((one) => one[name] !== undefined), {
-        timeoutMs: 15_000,
         what: `${role}: ${name}`,
       })
     )[name];

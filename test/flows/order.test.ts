@@ -74,7 +74,7 @@ test.each(["fails", "crashes"])(
         await gateway.sweep.tick();
         return isOver();
       },
-      { timeoutMs: 20_000, what: "the end of the poison task" },
+      { what: "the end of the poison task" },
     );
     expect(seen.filter((task) => task === "poison")).toHaveLength(4);
     // Between its first and second attempt all others had their turn.

@@ -348,7 +348,6 @@ test("killed before any command between the event and its call: the event is sti
     await gateway.broker.outbound.recover(0);
     const heir = await another();
     await until(() => received.some((one) => seqOf(one) === seq), {
-      timeoutMs: 20_000,
       what: `the end, after a death before command ${n}`,
     });
     await heir.gateway.close();

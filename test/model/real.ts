@@ -166,7 +166,7 @@ export class Real {
           .filter((one) => one.path === path)
           .map(({ headers }) => String(headers["webhook-id"]).slice(head.length));
       const seqs = () => ids().map((one) => Number(one.split("_")[0]));
-      if (last === null) await until(() => seqs().includes(version), { timeoutMs: 20_000 });
+      if (last === null) await until(() => seqs().includes(version));
       const shown = seqs();
       expect(new Set(ids()).size).toBe(shown.length);
       const end = last === null ? version : (shown.at(-1) ?? from - 1);

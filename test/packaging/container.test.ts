@@ -98,12 +98,12 @@ test("the image's steps produce a gateway that is healthy with compose's Redis a
   gateway.stderr.on("data", (chunk) => {
     said += chunk;
   });
-  await until(() => said.includes("errand is ready at") || gateway.exitCode !== null, { timeoutMs: 20_000 });
+  await until(() => said.includes("errand is ready at") || gateway.exitCode !== null);
   // Neither refused, nor a cause of warnings.
   expect(said).not.toContain('"Redis: ');
   expect(healthy()).toBe(0);
   await stop();
-  await until(() => healthy() === 1, { timeoutMs: 20_000 });
+  await until(() => healthy() === 1);
   gateway.kill("SIGTERM");
   expect(await closed).toEqual([0, null]);
 }, 240_000);

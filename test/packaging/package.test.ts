@@ -67,7 +67,7 @@ test(
     broker.stderr.on("data", (chunk) => {
       said += chunk;
     });
-    await until(() => said.includes("errand is ready at") || broker.exitCode !== null, { timeoutMs: 30_000 });
+    await until(() => said.includes("errand is ready at") || broker.exitCode !== null);
     const url = /errand is ready at (\S+)/.exec(said)?.[1] ?? said;
 
     writeFileSync(join(folder, "app.mjs"), SCRIPT);

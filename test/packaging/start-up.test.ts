@@ -47,9 +47,7 @@ test("too many connections do not end the broker: it serves again when some are 
     child.kill("SIGTERM");
     await exited;
   });
-  const url = await until(() => /ready at (\S+)/.exec(stderr)?.[1] ?? child.exitCode !== null, {
-    timeoutMs: 20_000,
-  });
+  const url = await until(() => /ready at (\S+)/.exec(stderr)?.[1] ?? child.exitCode !== null);
   if (typeof url !== "string") throw new Error(`it did not start: ${stderr}`);
   const port = Number(new URL(url).port);
   const sockets: Socket[] = Array.from({ length: 700 }, () => {
@@ -80,7 +78,7 @@ test("the start prints the variables that the CLI needs in another shell, and th
   const dataDir = join(freshDir(), "data");
   const named = errand(freshDir(), ["serve"], { ...redis, ERRAND_PORT: "0", ERRAND_DATA_DIR: dataDir });
   const needed = () => /to use the CLI in another shell, set (\w+)=(\S+)\n/.exec(named.stderr());
-  const [, name = "", value = ""] = await until(needed, { timeoutMs: 20_000, what: "the start" });
+  const [, name = "", value = ""] = await until(needed, { what: "the start" });
   expect([name, value]).toEqual(["ERRAND_DATA_DIR", dataDir]);
   const list = errand(freshDir(), ["agent", "list"], { [name]: value });
   expect([await list.ended(), list.stderr()]).toEqual([0, ""]);
@@ -88,7 +86,6 @@ test("the start prints the variables that the CLI needs in another shell, and th
   const token = { ERRAND_OPERATOR_TOKEN: "operator-token-for-tests" };
   const own = errand(freshDir(), ["serve"], { ...redis, ...token, ERRAND_PORT: "0" });
   await until(() => own.stderr().includes("to use the CLI in another shell, set ERRAND_TOKEN\n"), {
-    timeoutMs: 20_000,
     what: "the start",
   });
   expect(own.stderr()).not.toContain("operator-token");

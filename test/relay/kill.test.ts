@@ -14,7 +14,6 @@ async function startRelayedServer(options: A2aServerOptions) {
   const relay = async () => {
     const run = start(["relay", "--agent", "remote", "--to", server.url, "--lease", "2"]);
     await until(() => run.stderr().includes("relaying for remote"), {
-      timeoutMs: 30_000,
       what: run.stderr(),
     });
     return run;

@@ -33,7 +33,7 @@ export function subscribe(urls: readonly string[], token: string): Subscriber {
   };
   const run = async () => {
     for (;;) {
-      const stream = await until(open, { timeoutMs: 30_000, what: "a stream" });
+      const stream = await until(open, { what: "a stream" });
       if (stream === "stopped") return;
       current = stream;
       if (stopped) stream.close();

@@ -6,7 +6,7 @@ export async function until<T>(
   probe: () => T | Promise<T>,
   options: { readonly timeoutMs?: number; readonly what?: string } = {},
 ): Promise<NonNullable<T>> {
-  const { timeoutMs = 20_000, what = "the condition" } = options;
+  const { timeoutMs = 50_000, what = "the condition" } = options;
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     let cause: unknown;

@@ -113,7 +113,7 @@ describe("a command that asks", () => {
     await worker("smith", ...sh(script));
     const { id } = (await api.delegate("smith", { task: "forge\n" })).body;
     const asks = (state: string) =>
-      until(async () => (await api.get(id)).body.state === state, { timeoutMs: 15_000, what: state });
+      until(async () => (await api.get(id)).body.state === state, { what: state });
     await asks("input_required");
     const shown = await run(["get", id]);
     expect(shown.stdout).toMatch(/^asks +Which\? \(main \| \{"tag":7\}\)$/m);
@@ -156,7 +156,7 @@ describe("a command that asks", () => {
     const script =
       'echo up >&2; until [ "$(grep -c text "$ERRAND_MESSAGES_FILE")" = 2 ]; do sleep 0.1; done; cat "$ERRAND_MESSAGES_FILE"; echo "$ERRAND_MESSAGES_FILE"';
     await worker("scribe", ...sh(script));
-    await until(async () => (await api.get(id)).body.progress?.message === "up", { timeoutMs: 15_000 });
+    await until(async () => (await api.get(id)).body.progress?.message === "up");
     const said = await run(["message", id, "-", "--json"], { input: "and short" });
     expect(lines(delegationSchema, said.stdout)).toMatchObject([{ id, state: "working" }]);
     const [first, second, path] = (await api.get(id, "?wait_seconds=30")).body.reply.parts[0].text.split(
@@ -293,7 +293,7 @@ describe("at a terminal", () => {
     const setting = await setup();
     const id = await asking(setting, { text: "Which branch?" });
     const { child, closed, screen } = atTerminal(setting, id);
-    await until(() => screen().includes("or text): "), { timeoutMs: 15_000, what: "the prompt" });
+    await until(() => screen().includes("or text): "), { what: "the prompt" });
     child.stdin.write("main\n");
     await closed;
     expect(child.exitCode).toBe(0);
@@ -307,7 +307,6 @@ describe("at a terminal", () => {
     const id = await asking(setting, { kind: "auth", text: "Your token?" });
     const stopped = atTerminal(setting, id);
     await until(() => stopped.screen().includes("(hidden text): "), {
-      timeoutMs: 15_000,
       what: "the prompt",
     });
     stopped.child.stdin.write("half\u0003");
@@ -316,7 +315,7 @@ describe("at a terminal", () => {
     expect((await setting.api.get(id)).body.state).toBe("auth_required");
 
     const { child, closed, screen } = atTerminal(setting, id);
-    await until(() => screen().includes("(hidden text): "), { timeoutMs: 15_000, what: "the prompt" });
+    await until(() => screen().includes("(hidden text): "), { what: "the prompt" });
     child.stdin.write("s3cret-typo\u007f\u007f\u007f\u007f\u007f\r");
     await closed;
     expect([child.exitCode, screen()]).toEqual([0, expect.stringContaining(`answered ${id}`)]);

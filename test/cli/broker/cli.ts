@@ -29,7 +29,7 @@ export async function setup(options: Parameters<typeof startBroker>[0] = {}) {
   const worker = async (agent: string, ...words: string[]) => {
     const options = words.includes("--") ? words : ["--", ...words];
     const started = start(["work", "--agent", agent, ...options]);
-    await until(() => started.stderr().includes(`working for ${agent}`), { timeoutMs: 15_000, what: agent });
+    await until(() => started.stderr().includes(`working for ${agent}`), { what: agent });
     return started;
   };
   return { url, gateway, clock, dir, api: client(url), start, run, worker };

@@ -235,7 +235,7 @@ test("delegate --callback: the end is POSTed to the URL, signed", async () => {
   expect(made).toMatchObject({ code: 0, stderr: "" });
   const [lease] = (await api.lease("scout")).body.leases;
   await api.reply(lease.lease_id);
-  await until(() => received.length === 1, { timeoutMs: 15_000, what: "the callback" });
+  await until(() => received.length === 1, { what: "the callback" });
   const [{ headers, body } = { headers: {}, body: "" }] = received;
   const names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
   const signed = Object.fromEntries(names.map((name) => [name, String(headers[name])]));

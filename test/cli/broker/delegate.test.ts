@@ -133,7 +133,7 @@ describe("--wait and --watch", () => {
     expect([timeout.code, timeout.stdout]).toEqual([124, ""]);
     expect(timeout.stderr).toMatch(/'errand get dlg_\w+ --wait' waits again/);
     const stopped = start(["delegate", "scout", "y", "--watch"]);
-    await until(() => stopped.stderr().includes("DELEGATION_SENT"), { timeoutMs: 15_000 });
+    await until(() => stopped.stderr().includes("DELEGATION_SENT"));
     stopped.child.kill("SIGINT");
     expect(await stopped.ended()).toBe(130);
     expect(stopped.stderr()).toMatch(/dlg_\w+ continues\. See 'errand get/);

@@ -205,7 +205,7 @@ describe("watch", () => {
       await api.delegate("scout");
       return shell.exitCode !== null;
     };
-    await until(more, { timeoutMs: 30_000, what: "its end" });
+    await until(more, { what: "its end" });
     await closed;
     expect(stdout).toMatch(/^\S+ {2}DELEGATION_SENT [^\n]+\nstatus 141\n$/);
   });

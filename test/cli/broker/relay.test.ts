@@ -19,7 +19,7 @@ test("relays with credentials from a file, and logs its work but no credentials"
   writeFileSync(join(dir, "token"), `${CREDENTIAL}\n`);
   const args = ["relay", "--agent", "remote", "--to", server.url, "--token-file", "token"];
   const run = start([...args, "--header", "X-Tenant: one"]);
-  await until(() => run.stderr().includes("relaying for remote"), { timeoutMs: 30_000 });
+  await until(() => run.stderr().includes("relaying for remote"));
   const { delegate, ended } = watching(api);
   const id = await delegate("you");
   expect(await ended(id)).toMatchObject({ state: "completed", reply: { parts: [{ text: "hi you" }] } });

@@ -77,14 +77,14 @@ test("a wait without a terminal says once why no worker takes the delegation; wi
   const env = { url, token: OPERATOR };
   const waiting = start(["get", waits[1] ?? "", "--wait"], { env });
   const silent = start(["get", waits[1] ?? "", "--wait", "--json"], { env });
-  await until(() => waiting.stderr() !== "", { timeoutMs: 15_000, what: "the reason" });
+  await until(() => waiting.stderr() !== "", { what: "the reason" });
   expect(waiting.stderr()).toBe(
     `errand: ${waits[1]} is waiting: scout is at its limit of running delegations (max_working 1); 1 queued.\n`,
   );
   await api.reply(lease);
   await api.call("POST", "/v1/agents/scout/pause");
   const paused = start(["get", waits[1] ?? "", "--wait"], { env });
-  await until(() => paused.stderr().includes("scout is paused"), { timeoutMs: 15_000, what: "the reason" });
+  await until(() => paused.stderr().includes("scout is paused"), { what: "the reason" });
   await api.call("POST", "/v1/agents/scout/resume");
   await api.reply(await next());
   expect(await Promise.all([waiting.done, silent.done, paused.done])).toEqual([0, 0, 0]);

@@ -68,7 +68,6 @@ describe("leases", () => {
     const outlived = async ({ delegation: { lease } }: Work) => {
       const first = Date.parse(lease?.expires_at ?? "");
       await until(async () => Date.parse((await delegator.get(id)).lease?.expires_at ?? "") > first + 1500, {
-        timeoutMs: 15_000,
         what: "the lease extended beyond its own length",
       });
       return "done";
@@ -86,7 +85,7 @@ describe("leases", () => {
     let now = 0;
     const together: Handler = async () => {
       now += 1;
-      await until(() => now === 3, { timeoutMs: 15_000, what: "three at once" });
+      await until(() => now === 3, { what: "three at once" });
     };
     scout(together, { concurrency: 3 });
     for (const id of ids) expect((await delegator.wait(id, { timeoutSeconds: 15 })).state).toBe("completed");
@@ -147,7 +146,7 @@ describe("the signal aborts", () => {
       },
       { leaseSeconds: 1, fetch: cutOff, once: true },
     );
-    await until(() => types().includes("lost"), { timeoutMs: 10_000, what: "the loss" });
+    await until(() => types().includes("lost"), { what: "the loss" });
     expect(reason).toMatchObject({ name: "LeaseLostError", reason: "expired" });
     expect(stateThen).toBe("working");
   });

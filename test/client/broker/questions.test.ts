@@ -133,7 +133,7 @@ describe("ask", () => {
     );
     const interrupt = await asked(id);
     expect((await delegator.get(id)).artifacts).toMatchObject([{ parts: [{ text: "first this" }] }]);
-    await until(() => types().includes("parked"), { timeoutMs: 10_000 });
+    await until(() => types().includes("parked"));
     expect(fetch.lost).toHaveLength(2);
     expect(events.find(({ type }) => type === "parked")).toMatchObject({ interruptId: interrupt.id });
     await delegator.approve(id);

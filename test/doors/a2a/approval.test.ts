@@ -7,7 +7,7 @@ import { until } from "../../support/until.ts";
 import { asTask, BINDINGS, collect, sdkClient, sdkMessage, sendParams, stateOf, textOf } from "./support.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-const PATIENT = { timeoutMs: 20_000 };
+const PATIENT = { timeoutMs: 50_000 };
 
 /** The example agent that asks for approval. */
 async function releaser() {

@@ -18,7 +18,7 @@ import {
   stateOf,
 } from "./support.ts";
 
-const PATIENT = { timeoutMs: 20_000 };
+const PATIENT = { timeoutMs: 50_000 };
 
 test("streams on two gateways get the same events in the same order", async () => {
   const { url, agent, caller, another } = await startA2aBroker();

@@ -49,9 +49,9 @@ describe.each(BINDINGS)("%s", (binding) => {
     }
     // In the form of 0.3, these small parts are more than twice as large.
     await sendParts(agent, lease, "many", 6);
-    await until(() => stream.events.length === 11, { timeoutMs: 20_000 });
+    await until(() => stream.events.length === 11);
     const snapshot = collect(client.resubscribeTask({ tenant: "", id }));
-    await until(() => snapshot.events.length > 0 || !snapshot.isOpen(), { timeoutMs: 20_000 });
+    await until(() => snapshot.events.length > 0 || !snapshot.isOpen());
     await agent.reply(lease, { text: "done" });
     await Promise.all([stream.ended, snapshot.ended]);
     expect(snapshot.lines().at(-1)).toBe("COMPLETED done");
@@ -72,7 +72,7 @@ test("a reference leads to the whole task", async () => {
   const { lease, id } = await leaseOf(agent);
   await sendParts(agent, lease, "a", 5);
   const snapshot = collect(client.resubscribeTask({ tenant: "", id }));
-  await until(() => snapshot.events.length > 0, { timeoutMs: 20_000 });
+  await until(() => snapshot.events.length > 0);
   const { payload } = snapshot.events[0] ?? {};
   const part = payload?.$case === "task" ? payload.value.artifacts[0]?.parts[0]?.content : undefined;
   if (part?.$case !== "url") throw new Error("no reference");

@@ -8,6 +8,7 @@ import { connect, Socket } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Tokens } from "../../../src/engine/access/tokens.ts";
 import { as, client, startBroker } from "../../support/broker.ts";
+import { allowStalls } from "../../support/stalls.ts";
 import { until } from "../../support/until.ts";
 
 async function setup() {
@@ -65,6 +66,7 @@ function open(port: number, token: string) {
 test.each(["application/json", "text/event-stream"])(
   "a wait for %s that begins while the gateway stops ends at once",
   async (accept) => {
+    const withStalls = allowStalls();
     const { gateway, broker, scout } = await setup();
     const { agents } = broker;
     const since = agents.since.bind(agents);
@@ -83,7 +85,7 @@ test.each(["application/json", "text/event-stream"])(
     const closed = gateway.close();
     go();
     await closed;
-    expect(performance.now() - stoppedAt).toBeLessThan(2_000);
+    expect(performance.now() - stoppedAt).toBeLessThan(withStalls(2_000));
     // Including the last chunk of a stream.
     expect(answers()[0]).toMatch(
       accept === "application/json" ? /^200 .*"events":\[\]/s : /^200 .*\r\n0\r\n\r\n$/s,
@@ -139,6 +141,7 @@ test.each(["leaves", "is revoked"])(
 );
 
 test("requests that waited on a connection leave no listeners there", async () => {
+  const withStalls = allowStalls();
   const { gateway, broker, api, scout } = await setup();
   const sockets = new Set<Socket>();
   const onStart = (message: unknown) => {
@@ -185,7 +188,7 @@ test("requests that waited on a connection leave no listeners there", async () =
   // The close does not wait for an idle connection.
   const stoppedAt = performance.now();
   await gateway.close();
-  expect(performance.now() - stoppedAt).toBeLessThan(3_000);
+  expect(performance.now() - stoppedAt).toBeLessThan(withStalls(3_000));
 });
 
 test("a malformed host is refused with a problem", async () => {

@@ -46,7 +46,7 @@ test("unread responses of a caller are bounded; beyond that connections are clos
   const alice = await as(url, "caller:alice");
   for (let n = 0; n < READERS; n += 1) asking("/v1/delegations", alice.token);
   const most = Math.floor(LIMITS.unread_bytes.value / (RECORDS * MIB));
-  await until(async () => (await cut()) >= READERS - most, { timeoutMs: 30_000 });
+  await until(async () => (await cut()) >= READERS - most);
   // Clients that read are served meanwhile, for this caller and others.
   expect((await alice.call("GET", "/v1/delegations")).body.delegations).toHaveLength(RECORDS);
   expect((await api.call("GET", "/v1/delegations")).body.delegations).toHaveLength(RECORDS);
@@ -55,7 +55,7 @@ test("unread responses of a caller are bounded; beyond that connections are clos
     clock.offset_ms += LIMITS.stalled_seconds.value * 1000;
     return unread() === 0;
   };
-  await until(closed, { timeoutMs: 30_000, what: "all of them closed" });
+  await until(closed, { what: "all of them closed" });
   expect((await api.call("GET", "/v1/agents/scout")).status).toBe(200);
 }, 120_000);
 
@@ -65,10 +65,10 @@ test("a connection that is not read is closed, also without a token and for smal
   for (let n = 0; n < LIMITS.pipelined.value - 1; n += 1) {
     socket.write(`GET ${n % 2 === 0 ? "/docs" : "/openapi.json"} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   }
-  await until(() => unread() > 0, { timeoutMs: 30_000 });
+  await until(() => unread() > 0);
   const closed = () => {
     clock.offset_ms += LIMITS.stalled_seconds.value * 1000;
     return unread() === 0;
   };
-  await until(closed, { timeoutMs: 30_000 });
+  await until(closed);
 }, 120_000);

@@ -256,7 +256,7 @@ test("a reader that does not read is disconnected, and resumes by its cursor wit
     token: alice.token,
     lastEventId: seen.at(-1)?.id ?? "",
   });
-  await until(() => seen.length + rest.events.length >= EVENTS, { timeoutMs: 20_000 });
+  await until(() => seen.length + rest.events.length >= EVENTS);
   rest.close();
   const all = [...seen.map(({ seq }) => seq), ...rest.events.map(({ data }) => data.seq)];
   expect(all).toEqual(Array.from({ length: EVENTS }, (_, n) => n));

@@ -68,9 +68,9 @@ test("the extension's client follows a delegation from working through a questio
   });
   const first = await lease();
   await scout.heartbeat(first, { progress: { message: "mixing", done: 1, total: 3 } });
-  await until(() => seen.includes("working: scout: 1/3 mixing"), { what: "progress", timeoutMs: 15_000 });
+  await until(() => seen.includes("working: scout: 1/3 mixing"), { what: "progress" });
   await scout.interrupt(first, { text: "Which colour?", request_id: "colour" });
-  await until(() => asked.length > 0, { what: "the question", timeoutMs: 15_000 });
+  await until(() => asked.length > 0, { what: "the question" });
   const { body } = await scout.lease("scout", { wait_seconds: 20 });
   const [second] = body.leases;
   expect(second.request.params.message.parts).toEqual([{ text: "blue" }]);

@@ -83,14 +83,13 @@ describe.each(ERAS)("a client of the %s era", (era) => {
       { onprogress: ({ message = "" }) => messages.push(message) },
     );
     // No poll waits yet; a waiting one would lease the task before any progress is sent.
-    await until(() => messages.length > 0, { what: "progress", timeoutMs: 10_000 });
+    await until(() => messages.length > 0, { what: "progress" });
     const { body } = await scout.lease("scout");
     const { lease_id } = body.leases[0];
     expect(body.leases[0].request.params.message.parts).toEqual([{ text: "look" }]);
     await scout.heartbeat(lease_id, { progress: { message: "half of it", done: 1, total: 2 } });
     await until(() => messages.includes("scout: 1/2 half of it"), {
       what: "the progress",
-      timeoutMs: 10_000,
     });
     await scout.reply(lease_id, { text: "seen" });
     const { data, text, isError } = toolOutput(await called);
