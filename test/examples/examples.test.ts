@@ -10,7 +10,7 @@ import { errand, freshDir } from "../support/program.ts";
 import { until } from "../support/until.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const PATIENT = { timeoutMs: 20_000 };
+const PATIENT = { timeoutMs: 50_000 };
 
 interface Example {
   readonly child: ChildProcess;
@@ -73,7 +73,7 @@ test("echo repeats the task, and exits when asked to", async () => {
   const { url, agent, delegator } = await setup("echo");
   const echo = example("echo.ts", [], url, agent.token);
   const { id } = await delegator.delegate({ target: "echo", task: "is anybody there?" });
-  const { state, reply } = await delegator.wait(id, { timeoutSeconds: 20 });
+  const { state, reply } = await delegator.wait(id, { timeoutSeconds: 50 });
   expect([state, reply && textOf(reply)]).toEqual(["completed", "is anybody there?"]);
   echo.child.kill("SIGTERM");
   expect(await echo.ended).toBe(0);
@@ -89,12 +89,12 @@ describe("shell", () => {
         delegator.delegate({ target: "shell", task }),
       ),
     );
-    expect(await delegator.wait(good?.id ?? "", { timeoutSeconds: 20 })).toMatchObject({
+    expect(await delegator.wait(good?.id ?? "", { timeoutSeconds: 50 })).toMatchObject({
       state: "completed",
       artifacts: [{ artifactId: "stdout", parts: [{ text: "one\n" }, { text: "two\n" }] }],
       reply: { parts: [{ text: "2 lines" }] },
     });
-    expect(await delegator.wait(bad?.id ?? "", { timeoutSeconds: 20 })).toMatchObject({
+    expect(await delegator.wait(bad?.id ?? "", { timeoutSeconds: 50 })).toMatchObject({
       state: "failed",
       error: { code: "command_failed", message: "no such thing" },
     });
@@ -133,7 +133,7 @@ test("an A2A server that knows nothing of the broker asks and deploys, through t
     ["deny", "rejected", "not deployed"],
   ] as const) {
     const { id } = await delegator.delegate({ target: "deployer", task: "v1.4.0" });
-    const asks = await delegator.wait(id, { timeoutSeconds: 20 });
+    const asks = await delegator.wait(id, { timeoutSeconds: 50 });
     expect(asks.interrupt?.requests[0]?.message.parts).toEqual([{ text: "Deploy v1.4.0?" }]);
     await caller.answer(id, asks.interrupt?.id ?? "", { decision });
     const done = await until(async () => {
@@ -153,7 +153,7 @@ test("release asks, an approver answers, and another process continues with the 
   );
   const ids = [good?.id ?? "", bad?.id ?? ""];
   for (const id of ids) {
-    expect((await delegator.wait(id, { timeoutSeconds: 20 })).state).toBe("input_required");
+    expect((await delegator.wait(id, { timeoutSeconds: 50 })).state).toBe("input_required");
   }
   before.child.kill("SIGTERM");
   expect(await before.ended).toBe(0);
@@ -166,7 +166,7 @@ test("release asks, an approver answers, and another process continues with the 
   const [released, denied] = await Promise.all(
     ids.map(async (id) => {
       await until(async () => (await delegator.get(id)).interrupt === null, PATIENT);
-      return delegator.wait(id, { timeoutSeconds: 20 });
+      return delegator.wait(id, { timeoutSeconds: 50 });
     }),
   );
   expect([released?.state, released?.reply && textOf(released.reply)]).toEqual([

@@ -397,7 +397,7 @@ describe("the agent in Python", () => {
     await waiting.heard("the broker is away");
     // Away long enough for several retries.
     await until(() => proxy.to("/leases").filter(({ status }) => status === undefined).length > 3, {
-      timeoutMs: 15_000,
+      timeoutMs: 50_000,
     });
     await another({ port: gateway.port });
     expect(await ended(id)).toMatchObject({ state: "completed", attempt: 1 });

@@ -345,5 +345,5 @@ test("SIGTERM while Redis is away ends a gateway at once if no request is in pro
   const startedAt = performance.now();
   await until(async () => (await notReady()) && performance.now() - startedAt > 1_000);
   behind.child.kill("SIGTERM");
-  await until(() => !behind.isAlive(), { timeoutMs: 5_000, what: "its end" });
+  await until(() => !behind.isAlive(), { what: "its end" });
 });

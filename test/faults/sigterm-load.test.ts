@@ -158,6 +158,6 @@ test("a connection that was used before the stop gets a shutting_down answer", a
   expect((await parked).body).toEqual({ leases: [] });
   heard = "";
   socket.write(ask);
-  await until(() => heard.includes("shutting_down"), { timeoutMs: 1_000, what: "an answer" });
+  await until(() => heard.includes("shutting_down"), { what: "an answer" });
   expect(heard).toMatch(/^connection: close\r$/im);
 }, 120_000);

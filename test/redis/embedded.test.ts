@@ -163,7 +163,7 @@ describe.each(Object.keys(SETTINGS))("with %s", (setting) => {
     const pid = Number(String(line));
     expect(await dead(pid)).toBe(false);
     parent.kill("SIGKILL");
-    await until(() => dead(pid), { timeoutMs: 1_000, what: "the end of Redis" });
+    await until(() => dead(pid), { what: "the end of Redis" });
     // The next start is not blocked by its remains.
     expect((await start({ binary })).adopted).toBe(false);
   });

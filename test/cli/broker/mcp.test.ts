@@ -76,7 +76,7 @@ describe.each(CLIENTS)("$name", ({ connect }) => {
     expect(body.leases[0].request.params.message.parts).toEqual([{ text: task }]);
     const { lease_id } = body.leases[0];
     await scout.heartbeat(lease_id, { progress: { message: "half of it", done: 1, total: 2 } });
-    await until(() => notes.includes("scout: 1/2 half of it"), { what: "the progress", timeoutMs: 20_000 });
+    await until(() => notes.includes("scout: 1/2 half of it"), { what: "the progress", timeoutMs: 50_000 });
     await scout.reply(lease_id, { text: "seen\u2028there" });
     expect(toolOutput(await calling).data).toMatchObject({
       state: "completed",
@@ -95,7 +95,7 @@ describe.each(CLIENTS)("$name", ({ connect }) => {
       (await alice.call("GET", "/v1/delegations")).body.delegations.map(
         ({ state }: { state: string }) => state,
       );
-    await until(async () => (await states()).includes("canceled"), { what: "the cancel", timeoutMs: 20_000 });
+    await until(async () => (await states()).includes("canceled"), { what: "the cancel", timeoutMs: 50_000 });
     expect((await call({ name: "broker_health", arguments: {} })).isError ?? false).toBe(false);
   });
 });
@@ -291,7 +291,7 @@ test("pings reach the client and its responses the broker; a lease of a client t
   send({ id: "poll", method: "tools/call", params: poll });
   await until(() => messages.some(({ method }) => method === "ping"), {
     what: "the ping",
-    timeoutMs: 20_000,
+    timeoutMs: 50_000,
   });
   await until(async () => (await alice.get(id)).body.state === "working", { what: "the lease" });
   child.stdin.end();

@@ -161,11 +161,11 @@ describe("results", () => {
     const follow = start(["results", "--follow"]);
     const json = start(["results", "--follow", "--json"]);
     await until(() => follow.stdout().includes(failed) && json.stdout().includes("cursor"), {
-      timeoutMs: 15_000,
+      timeoutMs: 50_000,
     });
     await api.reply(lease, { text: "dug" });
     await until(() => follow.stdout().includes(working) && json.stdout().split('{"cursor"').length > 2, {
-      timeoutMs: 15_000,
+      timeoutMs: 50_000,
     });
     for (const one of [follow, json]) one.child.kill("SIGINT");
     expect([await follow.ended(), await json.ended()]).toEqual([130, 130]);

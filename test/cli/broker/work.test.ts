@@ -51,7 +51,7 @@ describe("options", () => {
         const { body } = await api.get(id);
         return body.progress?.message === "up" && body;
       },
-      { timeoutMs: 15_000 },
+      { timeoutMs: 50_000 },
     );
     expect(lease.worker_id).toBe("me");
     const left = Date.parse(lease.expires_at) - Date.now();

@@ -219,7 +219,7 @@ describe("a delegation made by a handler", () => {
       ];
     });
     await until(async () => child !== "" && (await operator.get(child)).state === "working", {
-      timeoutMs: 10_000,
+      timeoutMs: 50_000,
     });
     await delegator.cancel(id);
     await until(() => at.scout !== "" && at.smith !== "" && Array.isArray(refused));

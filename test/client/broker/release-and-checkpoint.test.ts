@@ -24,7 +24,7 @@ async function setup(handler: Handler) {
         const { body } = await api.get(id);
         return body.finished_at !== null && body;
       },
-      { timeoutMs: 20_000 },
+      { timeoutMs: 50_000 },
     );
   return { api, id, events, ended };
 }

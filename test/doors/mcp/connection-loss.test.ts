@@ -77,7 +77,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     socket.write(await pollOf(era, url));
     const working = async () => (await api.call("GET", "/v1/agents/scout")).body.counts.working;
     // A poll is limited to about 8 MiB, and each lease contains its task twice.
-    await until(async () => (await working()) >= 4, { what: "the leases", timeoutMs: 10_000 });
+    await until(async () => (await working()) >= 4, { what: "the leases", timeoutMs: 50_000 });
     socket.resetAndDestroy();
     await until(async () => (await working()) === 0, { what: "the leases' end" });
     const { leases } = (await api.lease("scout", { max: 8 })).body;
