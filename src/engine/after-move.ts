@@ -1,6 +1,6 @@
 /**
- * Runs after a move: announces or removes tickets, starts pending deliveries, and wakes polls. Limit: a crash here
- * loses all of it, but not the move; the sweep repairs the rest.
+ * Runs after a move: announces or removes tickets, starts pending deliveries, and wakes polls. leases/handoff.ts says
+ * how a ticket reaches a poll. Limit: a crash here loses all of it, but not the move; the sweep repairs the rest.
  */
 import type { Moved } from "../lifecycle/outcome.ts";
 import { MOVES, type Move } from "../lifecycle/states.ts";
@@ -32,7 +32,7 @@ export function notifyReceivers(broker: Broker, id: string, { pending_events, ev
   if (pending_events && event_id !== undefined) void broker.deliverPending(id, { pending_events });
 }
 
-/** Moves that end a delegation without its agent. */
+/** Moves that end a delegation without a reply from its agent. */
 const ENDS_WITHOUT_AGENT: readonly string[] = ["cancel", "expire", "exhaust", "give_up"];
 
 /** `announced`: a poll took the ticket already, or polls were woken for it. */

@@ -1,6 +1,6 @@
 /**
- * The stored record as the gateways read and show it. Stored JSON is spliced into the answer as it is, not parsed.
- * Limit: it trusts what the script wrote.
+ * Reads a stored record, and shows it as JSON. fields.ts lists its fields. Stored JSON is spliced into the answer as it
+ * is, not parsed. Limit: it trusts what the script wrote.
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";

@@ -1,4 +1,7 @@
-/** Every timer of a delegation, as data. The script and the docs are generated from it. */
+/**
+ * Every timer of a delegation, as data. The script and the docs are generated from it. Limit: the timers of a gateway,
+ * which decide nothing about a delegation, are in the files that need them; ARCHITECTURE.md lists them.
+ */
 import { type State, TERMINAL_STATES } from "../schema/delegation.ts";
 import type { ErrorCode } from "../schema/errors.ts";
 import type { NumberField } from "./fields.ts";
@@ -15,7 +18,7 @@ export const CONDITIONS = {
 export type Condition = keyof typeof CONDITIONS;
 
 export interface Timer {
-  /** The record's field with the instant; `now`: the time of the look. */
+  /** The record's field with the instant; `now`: the time at which the sweep looks. */
   readonly at: NumberField | "now";
   /** Added to it: the retention time, or the pause before another try. */
   readonly plus?: "retention" | "pause";

@@ -1,6 +1,6 @@
 /**
  * Parked polls: the polls of an agent that wait for work, and the fetches that wakes start for them. Limit: one
- * process; `engine/leases/handoff.ts` passes on the wakes of other gateways.
+ * process; engine/leases/handoff.ts passes on the wakes of other gateways, and explains how work reaches a poll.
  *
  * A wake that arrives during a fetch must not be lost: wakes are counted, a fetch uses one up when it starts, and when
  * it ends empty another starts as long as one is left.
@@ -99,7 +99,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
     });
   }
 
-  /** Something new may be in the agent's queue: one ticket, or (`drain`) any number of them. */
+  /** Call it when something new may be in the agent's queue: one ticket, or (`drain`) any number of them. */
   wake(name: string, drain = true): void {
     const agent = this.#agents.get(name);
     if (!agent) return;
