@@ -70,7 +70,7 @@ function noOpenQuestion(id: string, state: string) {
     code: "interrupt_not_open",
     category: "PROTOCOL",
     detail: `${id} has no open question: it is ${state}`,
-    recovery: "Get the delegation: its question may be answered or expired.",
+    recovery: "Get the delegation: its question may have been answered, or may have expired.",
   });
 }
 

@@ -36,7 +36,7 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
         "The last chunk of this artifact has the same chunk_id but another body.",
         {
           ...about,
-          recovery: "Give each chunk a new chunk_id, and repeat a chunk unchanged.",
+          recovery: "Give each chunk a new chunk_id; to repeat a chunk, send it unchanged.",
         },
       );
     case "interrupt":

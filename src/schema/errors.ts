@@ -160,9 +160,9 @@ export const ERRORS = {
     "PROTOCOL",
     409,
     "A limit is reached",
-    "Do not retry; details.limit names the limit. Put the rest into the reply, or delegate it separately.",
+    "Do not retry; details.limit names the limit. Put the rest of the output into the reply, or delegate the rest of the work.",
     false,
-    "Do not retry. Put the rest into the reply, or delegate it separately.",
+    "Do not retry. Put the rest of the output into the reply, or delegate the rest of the work.",
   ),
   payload_too_large: row(
     "PROTOCOL",

@@ -25,7 +25,7 @@ interface AnswerOptions extends GlobalOptions {
   readonly answers?: string;
 }
 
-const HOW_TO_PASS = "Pass the answer as words, or with --text, --decision, --data or --answers.";
+const HOW_TO_PASS = "Pass the answer as an argument, or with --text, --decision, --data or --answers.";
 
 const ABOUT = `
 With only the id, on a terminal, it shows the question and prompts for the answer. A credential is hidden while you type
@@ -41,7 +41,7 @@ export function addAnswer(program: Command, { host }: Cli): void {
     .description("answer a delegation's question; the delegation then resumes ahead of new work")
     .argument("<id>", "the delegation, dlg_…", delegationId)
     .argument("[text...]", "the answer; '-' reads it from stdin")
-    .option("--text <text>", "the answer, instead of words")
+    .option("--text <text>", "the answer, instead of the text argument")
     .addOption(new Option("--decision <decision>", "answer with a decision").choices(decisionSchema.options))
     .option("--data <json>", "JSON data for the agent", json)
     .option("--answers <path>", "answers to several requests, as a JSON file; '-' reads stdin")
@@ -91,7 +91,7 @@ async function answerFrom(
   const { decision, data, answers } = options;
   const joined = words.length > 0 ? words.join(" ") : undefined;
   if (joined !== undefined && options.text !== undefined)
-    throw usageError("the answer is given twice: as words and with --text");
+    throw usageError("the answer is given twice: as an argument and with --text");
   const text = joined === "-" ? (await textFrom(host, "-")).trimEnd() : (joined ?? options.text);
   const isGiven = [text, decision, data].some((one) => one !== undefined);
   if (answers !== undefined) {

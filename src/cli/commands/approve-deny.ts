@@ -15,8 +15,8 @@ import { print, printJson } from "../show/output.ts";
 import type { Decision } from "../show/questions.ts";
 
 const ABOUT = `
-A question that needs more than a yes or no is refused: several requests at once, other options, data or a credential.
-Use 'errand answer' for those.
+This command answers only questions for which a yes or no is enough. It refuses a question that has several requests,
+offers other options, asks for a credential, or asks for data while --data is not given: use 'errand answer' for those.
 
 With several ids, or with --all, it shows each question and asks for confirmation. Without a terminal, or with --json,
 --yes is required. A refused id does not stop the others, but makes the exit code nonzero. --all skips questions that

@@ -60,7 +60,7 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
     .option("--watch", "like --wait, and print every event on stderr as it happens (with --json: on stdout)")
     .option("--timeout <seconds>", "stop waiting after this time, with exit code 124", positive)
     .option("--priority <n>", "0 to 9, higher first (default 5)", wholeBetween(0, 9))
-    .option("--context <id>", "the conversation that it belongs to", valid(contextIdSchema))
+    .option("--context <id>", "the conversation that the delegation belongs to", valid(contextIdSchema))
     .option("--delay <seconds>", "do not start before this time has passed", positive)
     .option("--ttl <seconds>", "fail it unless it finishes within this time (default: 7 days)", positive)
     .option("--start-within <seconds>", "fail it unless a worker takes it within this time", positive)
@@ -72,7 +72,7 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
     .option("--parent <id>", "the delegation that this one is part of", valid(delegationIdSchema))
     .option(
       "--callback <url>",
-      "send a POST to this URL when it asks a question and when it ends",
+      "send a POST to this URL when the delegation asks a question and when it ends",
       callbackUrl,
     )
     .option("--callback-secret <secrets...>", "whsec_… to sign callbacks with; pass several to rotate them")

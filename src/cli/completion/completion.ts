@@ -6,6 +6,7 @@ import { commandSpecs } from "./command-specs.ts";
 import { SHELLS, type Shell, scriptFor } from "./scripts.ts";
 
 const ABOUT = `
+Install it with one of these:
   bash: errand completion bash > ~/.local/share/bash-completion/completions/errand
   zsh:  errand completion zsh > "\${fpath[1]}/_errand"
   fish: errand completion fish > ~/.config/fish/completions/errand.fish`;

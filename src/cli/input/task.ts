@@ -1,6 +1,6 @@
 /**
- * Reads the task of `errand delegate` or the text of `errand message`: from words, a file, stdin, or an A2A Message in a
- * JSON file. The broker checks the size.
+ * Reads the task of `errand delegate` or the text of `errand message`: from arguments, a file, stdin, or an A2A Message
+ * in a JSON file. The broker checks the size.
  */
 import { readFile } from "node:fs/promises";
 import { messageInputSchema } from "../../schema/a2a.ts";
@@ -23,13 +23,17 @@ export async function readTask(
   sources: Sources,
   what = "task",
 ): Promise<WorkInput> {
-  const remedy = `Pass the ${what} as words, with --file, or on stdin.`;
+  const remedy = `Pass the ${what} as an argument, with --file, or on stdin.`;
   const checked = (text: string, source: string) => {
     if (text.trim() === "") throw usageError(`${source} is empty`, remedy);
     return text;
   };
   const { file, messageFile } = sources;
-  const given = [words.length > 0 && "as words", file && "with --file", messageFile && "with --message-file"];
+  const given = [
+    words.length > 0 && "as an argument",
+    file && "with --file",
+    messageFile && "with --message-file",
+  ];
   const [first, second] = given.filter((one) => typeof one === "string");
   if (second) throw usageError(`the ${what} is given twice: ${first} and ${second}`);
   if (messageFile !== undefined)

@@ -45,7 +45,11 @@ export function addRelay(program: Command, { host }: Cli): void {
     .command("relay")
     .description("act as an agent: pass each delegation to an A2A server")
     .requiredOption("--agent <name>", "the agent to work for; created if it does not exist", agentName)
-    .requiredOption("--to <url>", "the A2A server's URL, or its agent card's if it ends in .json", remoteUrl)
+    .requiredOption(
+      "--to <url>",
+      "the URL of the A2A server, or of its agent card (which ends in .json)",
+      remoteUrl,
+    )
     .option(
       "--header <name: value>",
       "an HTTP header for each request to the server; may be repeated",

@@ -20,7 +20,7 @@ export const RECOVERIES: Partial<Record<ErrorCode, string>> = {
     "Call check_task_status for the question that is open now, and answer it by its interrupt_id.",
   wrong_state: "Call check_task_status and act on its state.",
   limit_reached:
-    "Do not retry: waiting does not help. Put the rest into complete_task, or delegate it separately with delegate_task.",
+    "Do not retry: waiting does not help. Put the rest of the output into complete_task, or delegate the rest of the work with delegate_task.",
   payload_too_large: "Send less, or store the content somewhere and send its URL.",
   idempotency_conflict: "Omit idempotency_key, or use a new one for different work.",
   delegation_loop:

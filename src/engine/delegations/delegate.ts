@@ -1,4 +1,7 @@
-/** Accepts a delegation. It is accepted once the script has written it; the sweep replaces a lost ticket. */
+/**
+ * Accepts a delegation. It is accepted once the script has written it; the sweep replaces a lost ticket.
+ * engine/leases/handoff.ts explains how accepted work reaches a worker's poll.
+ */
 import { randomUUID } from "node:crypto";
 import type { Ancestor } from "../../lifecycle/fields.ts";
 import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
@@ -62,7 +65,7 @@ function requireFuture(
     "invalid_request",
     "The deadline has passed, or is before the delegation may start.",
     {
-      details: { issues: [{ path: "deadline", reason: "must be later than now, not_before and the delay" }] },
+      details: { issues: [{ path: "deadline", reason: "must be in the future, after the earliest start" }] },
     },
   );
 }

@@ -38,7 +38,7 @@ export async function ancestorsOf(
   if (principal.kind === "agent" && isAbove) {
     throw new ErrandError(
       "delegation_loop",
-      `Agent '${target}' delegates this, or works on one of its ancestors.`,
+      `Agent '${target}' cannot get this delegation: it is the delegator or works on an ancestor.`,
       {
         details: { target, ancestors: ancestors.map(([id]) => id) },
       },
@@ -47,7 +47,7 @@ export async function ancestorsOf(
   return ancestors;
 }
 
-/** From now on a cancel of the parent reaches the child, even before it exists. */
+/** Adds a child to its parent: from now on a cancel of the parent reaches the child, even before the child exists. */
 export async function addChild(broker: Broker, parentId: string, childId: string): Promise<void> {
   const { outcome } = await broker.writer.move({
     move: "adopt",

@@ -226,7 +226,7 @@ describe("an answer", () => {
     const silent = await run(["answer", id]);
     expect([silent.code, silent.stderr]).toEqual([
       64,
-      "errand: no answer given, and no terminal to prompt on. Pass the answer as words, or with --text, --decision, --data or " +
+      "errand: no answer given, and no terminal to prompt on. Pass the answer as an argument, or with --text, --decision, --data or " +
         "--answers. See 'errand answer --help'.\n",
     ]);
     expect((await api.get(id)).body.state).toBe("input_required");

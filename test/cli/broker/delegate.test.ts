@@ -150,7 +150,7 @@ describe("errors, worded for the CLI", () => {
     [["delegate", "Scout", "x"], {}, 64, "an agent name is"],
     [["delegate", "scout", "--message-file", "-"], { input: "{}" }, 64, "is not an A2A Message: parts"],
     [["delegate", "scout", "--message-file", "-"], { input: "{" }, 64, "is not JSON"],
-    [["delegate", "scout", "x", "--file", "f"], {}, 64, "given twice: as words and with --file"],
+    [["delegate", "scout", "x", "--file", "f"], {}, 64, "given twice: as an argument and with --file"],
   ] as const)("%j", async (args, setting, code, said) => {
     const { api, run } = await setup();
     await api.agent("scout");
