@@ -8,7 +8,7 @@ type Parsed<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: z.ZodError };
 
-/** A round may reveal unknown keys deeper in the value; more rounds than levels would be a loop. */
+/** Each round may reveal unknown keys deeper in the value. The limit prevents an endless loop. */
 const ROUNDS = 8;
 
 /** Takes ownership of `value`: unknown keys are deleted in place. */

@@ -126,7 +126,7 @@ export interface PushAgentService {
   publishChange(agent: string): Promise<void>;
   /** Call it when another gateway published such a change. */
   reload(): void;
-  /** Queues the cancel of the task on the agent's server, because its delegation ended without the agent. */
+  /** Queues the cancel of the task on the agent's server, because its delegation ended without a reply. */
   queueTaskCancel(agent: string, delegation_id: string): Promise<void>;
   /** Tries that cancel once. Resolves to null when it is done, or to the delay of the next try, ms. */
   cancelTaskOf(delegation_id: string, stopping: AbortSignal): Promise<number | null>;

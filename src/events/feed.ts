@@ -46,9 +46,9 @@ export class Feed {
   /** Delegation id → its newest delivered event, in two generations; a full newer one replaces the older one. */
   #newest = new Map<string, string>();
   #newestBefore = new Map<string, string>();
-  /** By shard, the feed's position when `#newest` was begun. */
+  /** By shard, the feed's position when the map `#newest` was started. */
   #newestSince: string[] = [];
-  /** By shard, the feed's position when `#newestBefore` was begun: later events are all remembered. */
+  /** The same for `#newestBefore`: every delegation with a later event is in one of the two maps. */
   #rememberedSince: string[] = [];
   #batch = BATCH;
   #stopWaiting: () => void = () => {};

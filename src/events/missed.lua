@@ -1,9 +1,10 @@
 -- is_missed(key, position, oldest): whether entries after the position were trimmed.
--- They were if the position is not the start, no entry up to it is left, later entries were added, and the stream lost
--- entries. Erased events do not count as lost: the hash `:erased` has their number for each stream. Its field `:whole` has
--- the oldest entry at the last erasure, and how many were trimmed by then: until more are trimmed, a position at or after
--- that entry has missed none. For a position older than the retention time every loss counts, because erased events could
--- hide trimmed ones.
+-- None were if the position is the start, if an entry up to the position is left, or if no entry was added after it.
+-- Otherwise the lost entries decide, which are those that were added and are no longer there:
+-- - If the position is older than `oldest` (the retention time), one lost entry is enough.
+-- - Otherwise erased entries do not count. The hash `:erased` has their number for each stream. Its field
+--   `<stream>:whole` has the oldest entry at the last erasure, and how many entries had been trimmed by then: until more
+--   are trimmed, a position at or after that entry has missed none.
 local function info(key)
   local found = {}
   if redis.call('EXISTS', key) == 0 then return found end

@@ -18,7 +18,7 @@ export type Watched =
   /** All stored events were returned; the next ones are live. */
   | { readonly caught_up: true; readonly positions: Positions };
 
-/** Events that are buffered for a slow reader. */
+/** The most events that are buffered for a slow reader. */
 const MAX_BUFFERED = LIMITS.buffered_events.value;
 const MAX_BUFFERED_CHARS = 4 * 1024 * 1024;
 

@@ -31,7 +31,7 @@ export type Verdict =
 
 export interface RetryOptions {
   readonly signal?: AbortSignal | undefined;
-  /** The call is repeated until then, by `performance.now()`, and never longer than the lease is trusted. */
+  /** Returns the time, by `performance.now()`, until which the call is repeated, if the lease is trusted that long. */
   readonly until?: (() => number) | undefined;
 }
 
@@ -55,7 +55,7 @@ export class LeaseHolder {
   readonly #handler = new AbortController();
   readonly #heartbeats = new AbortController();
   readonly #progress: ProgressThrottle;
-  /** Until then, by the local clock, no other worker can have the lease; counted from when a heartbeat was sent. */
+  /** No other worker can have the lease before this local time, which is counted from the sending of a heartbeat. */
   #trustedUntil: number;
   #lost: LostReason | null = null;
   /** The handler is done: its signal no longer matters. */
@@ -115,7 +115,7 @@ export class LeaseHolder {
     return this.#lost === null;
   }
 
-  /** Sends heartbeats until {@link close} or the loss. They are held, so a cancel arrives within milliseconds. */
+  /** Sends heartbeats until {@link close} or the loss. The broker holds them, so a cancel arrives in milliseconds. */
   async keepAlive(): Promise<void> {
     const holdSeconds = Math.min(LONGEST_HOLD_SECONDS, this.#leaseMs / 3000);
     await this.#pause(FIRST_HOLD_AFTER_MS);
@@ -167,7 +167,7 @@ export class LeaseHolder {
     if (!this.#settled) this.#abort(reason);
   }
 
-  /** The handler is done. Resolves once progress in flight has arrived; progress that waits is dropped. */
+  /** Call it when the handler is done. Resolves once progress in flight has arrived; waiting progress is dropped. */
   async handlerDone(): Promise<void> {
     this.#settled = true;
     this.followUps.end();
@@ -175,8 +175,8 @@ export class LeaseHolder {
   }
 
   /**
-   * Sends no further heartbeat. The reply or release that ended the lease answers a held one, so its connection stays
-   * usable; `now` cuts it.
+   * Sends no further heartbeat. The broker answers a held one when the reply or release ends the lease, so its
+   * connection stays usable; `now` cuts it.
    */
   close(now = false): void {
     this.#closed = true;
@@ -228,12 +228,12 @@ export class LeaseHolder {
     }
   }
 
-  /** True if a follow-up was delivered that the broker does not know of; until it does, it holds no heartbeat. */
+  /** True if the newest delivered follow-up is not acknowledged yet; until it is, the broker holds no heartbeat. */
   #hasNewlyDelivered(): boolean {
     return this.followUps.seen !== this.#acknowledged;
   }
 
-  /** The delay before the next try, ms; short enough for the lease even in a long outage. */
+  /** The delay before the next try, ms; at most a sixth of the lease, so that several tries fit into it. */
   #retryMs(verdict: Verdict, failures: number): number {
     const retryAfterMs = verdict.kind === "retry" ? verdict.retryAfterMs : undefined;
     return Math.min(backoffMs(failures, retryAfterMs, this.#transport.longestRetryMs), this.#leaseMs / 6);

@@ -30,7 +30,7 @@ function mapFunction(name: string, entries: readonly (readonly [string, unknown]
 /** A lease's end is stored as a letter. */
 const LETTERS = LEASE_LOST_REASONS.map((reason, index) => [reason, "ABCDEFGH".charAt(index)] as const);
 
-/** What rare/guards.lua checks. */
+/** The guards that rare/guards.lua checks. */
 const RARE_GUARDS: ReadonlySet<string> = new Set(
   [...partOf("guards.lua", RARE_PARTS).matchAll(/\bneeds_(\w+)/g)].map(([, guard = ""]) => guard),
 );
@@ -242,7 +242,10 @@ define()`);
 
 const SCRIPT = script();
 
-/** With a second key, the agent's, the last argument is the command of a taker. */
+/**
+ * The whole script. For a taker (a poll that takes a ticket in the same step), the second key is its agent's, and the
+ * last argument its command.
+ */
 export const assemble = (flags = ""): string => `#!lua${flags}
 ${SCRIPT}
 return (transition(KEYS[1], ARGV, KEYS[2] and { KEYS[2], ARGV[#ARGV] } or nil))`;

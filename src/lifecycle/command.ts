@@ -33,7 +33,7 @@ export interface Command {
   readonly shows?: "artifact" | "artifacts" | undefined;
   /** Bytes of the bodies among `fields`; those of messages and artifacts are counted separately. */
   readonly bytes?: number;
-  /** Fields to set in the record: text by name, JSON where the field is JSON. */
+  /** The record's fields to set, by name; a value is text, and JSON for a field of type `json`. */
   readonly fields?: Readonly<Record<string, string | undefined>>;
   /** Return the record as it is after the move (or the refusal). */
   readonly read?: boolean;
@@ -50,7 +50,7 @@ export interface Taker {
   readonly confirm_ms?: number | undefined;
 }
 
-/** What every command carries besides its own. */
+/** The values that every command carries besides its own. */
 export interface Terms {
   readonly clock: Clock;
   /** How long finished work is kept. */
@@ -62,7 +62,7 @@ type Head = Record<string, unknown>;
 /** The command of a taker: its delegation is that of the first ticket. */
 export const TAKE = { move: "lease", read: true } as const;
 
-/** Moves that may end in a delay with jitter; a failure may become a retry. */
+/** Moves that may queue the work after a delay with jitter: `fail` may become a retry, and `due` any move. */
 const JITTERED: ReadonlySet<string> = new Set([
   ...MOVE_NAMES.filter((name) => {
     const { delay }: Move = MOVES[name];
@@ -110,6 +110,6 @@ function encodeHead({ move, read = false }: Omit<Command, "id">, head: Head, ter
   head.retention_ms = terms.retention_ms;
   if (JITTERED.has(move)) head.random = Math.random();
   head.read = read;
-  // Replaces half characters, because the script's JSON decoder fails on them.
+  // Replaces lone surrogates, because the script's JSON decoder fails on them.
   return wellFormedJson(JSON.stringify(head));
 }

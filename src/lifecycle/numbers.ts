@@ -13,9 +13,9 @@ export const NUMBERS = {
   follow_ms: 5_000,
   /** How long the id of a deleted record is refused to a late submit. */
   deleted_ms: 600_000,
-  /** Releases without a pause; further ones back off. */
+  /** After releases beyond this number, the work waits for the agent's backoff. */
   free_releases: 10,
-  /** Failed hand-offs without a pause; further ones back off. */
+  /** After failed hand-offs beyond this number, the work waits for the agent's backoff. */
   free_handoffs: 100,
   delegation_bytes: LIMITS.delegation_bytes.value,
   delegation_events: LIMITS.delegation_events.value,
@@ -23,12 +23,12 @@ export const NUMBERS = {
   children: LIMITS.children.value,
   progress_per_second: LIMITS.progress_per_second.value,
   pushes: LIMITS.pushes.value,
-  /** Bytes of a delegation besides its bodies; its first `kept_events` included. Measured: docs/operations.md, Sizing. */
+  /** Bytes of a delegation without bodies, with its first `kept_events` events; see docs/operations.md, Sizing. */
   kept_bytes: 10_240,
   kept_events: 4,
   /** Bytes of each further event besides its text. */
   kept_event_bytes: 1_024,
-  /** Bytes of an idempotency key that outlives its delegation, and how long after the submit it is kept at least. */
+  /** Bytes of an idempotency key that outlives its delegation, and how long after the submit it is kept, at least. */
   key_bytes: 320,
   idempotency_ms: LIMITS.idempotency_hours.value * 3_600_000,
   /** Copies of an event's text: in its delegation's stream and two feeds; a message is in the history as well. */

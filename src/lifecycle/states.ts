@@ -63,8 +63,8 @@ export interface Move {
   readonly removes_old_ticket?: true;
   /**
    * When the new ticket is ready. Absent: at once. `asked`: after the delay of the request. `backoff`: after the
-   * agent's backoff. `release`, `handoff`: after a backoff once there were many of them. `unchanged`: at the same time as
-   * the old ticket.
+   * agent's backoff. `release`: after the delay of the request. `handoff`: at once. After many releases or failed
+   * hand-offs, these two wait at least for the agent's backoff. `unchanged`: at the same time as the old ticket.
    */
   readonly delay?: "asked" | "backoff" | "release" | "handoff" | "unchanged";
   /** The delegation is queued before new work of its priority. */

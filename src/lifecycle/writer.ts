@@ -12,7 +12,7 @@ import { type StoredDelegation, storedFromLines, toFields } from "./record.ts";
 import { growingScript, inFlightScript } from "./script.ts";
 import { MOVES, type Move } from "./states.ts";
 
-/** The message without the id before it, if there is one; see lua/rare/message.lua. */
+/** The message of a stored follow-up. Its id comes before it, except in older records; see lua/rare/message.lua. */
 const followUpIn = (text: string): string =>
   text.startsWith("{") ? text : text.slice(text.indexOf("\n") + 1);
 
@@ -21,7 +21,8 @@ const rowOf = ({ move }: Pick<Command, "move">): Partial<Move> =>
 const memoryOf = (command: Pick<Command, "move">): Move["memory"] => rowOf(command).memory;
 
 /**
- * True if the command is accepted even when memory is short: its bodies are small. (`delegate` checks new work before.)
+ * Whether the command is accepted when memory is short: new work, which `delegate` has checked, and a small command
+ * whose move has no `memory` in states.ts.
  */
 function isAllowedAtCeiling(command: Command): boolean {
   const memory = memoryOf(command);
@@ -112,7 +113,7 @@ export class Writer {
     }
   }
 
-  /** Settles when every move that this process has in flight is answered and observed. */
+  /** Settles when the delegation's move that this process has in flight is answered; undefined if there is none. */
   underWay(id: string): Promise<unknown> | undefined {
     return this.#underWay.get(id);
   }

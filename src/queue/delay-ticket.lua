@@ -1,5 +1,5 @@
--- Puts a popped job back for later. KEYS: the queue · ARGV: job id, lock token, delay ms
--- Returns 0, or BullMQ's code of what is wrong.
+-- Delays a popped job. KEYS: the queue · ARGV: job id, lock token, delay ms
+-- Returns 0, or BullMQ's error code.
 local queue = KEYS[1]
 local function k(name) return queue .. ':' .. name end
 return bull_moveToDelayed({ k('marker'), k('active'), k('prioritized'), k('delayed'), k(ARGV[1]), k('events'), k('meta'),

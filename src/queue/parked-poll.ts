@@ -69,7 +69,7 @@ export class ParkedPoll<T, Terms, Taken, Agent> implements AbortListener {
     poll.signal.addEventListener("abort", this);
   }
 
-  /** The time is up, or the signal aborted. */
+  /** Called when the time is up or the signal aborts. */
   handleEvent(): void {
     this.left = true;
     this.#leave(this.#agent, this);

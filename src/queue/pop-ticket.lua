@@ -1,5 +1,6 @@
 -- KEYS: the queue · ARGV: lock token, lock ms
--- Returns the first job's id and data; or false and when the next job is due (0: none is). Then Redis' time.
+-- Returns the first job's id and data, or false and the time at which the next job is due (0: there is none). The third
+-- value is Redis' time.
 local queue = KEYS[1]
 local function k(name) return queue .. ':' .. name end
 local now = redis_ms()

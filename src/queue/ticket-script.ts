@@ -11,7 +11,7 @@ import { TIME_LUA } from "../redis/time.ts";
 
 const require = createRequire(import.meta.url);
 
-/** One of BullMQ's scripts as a Lua function; the number is that of its keys. */
+/** One of BullMQ's scripts as a Lua function. Its number of keys is part of its file's name. */
 function bull(name: string, keys: number): string {
   const file: unknown = require(`bullmq/dist/cjs/scripts/${name}-${keys}.js`);
   const { content } = z.record(z.string(), z.object({ content: z.string() })).parse(file)[name] ?? {};
@@ -28,7 +28,7 @@ export const TICKET_LUA = [
   readLua("./tickets.lua", import.meta.url),
 ].join("\n");
 
-/** KEYS: the queue · ARGV: delegation, ticket, priority, 1 when returned, delay ms, push or ''. */
+/** KEYS: the queue · ARGV: delegation, ticket, priority, 1 for returned work, delay in ms, JSON of a push or ''. */
 export const addTicketScript = new Script(`#!lua flags=allow-oom
 ${TICKET_LUA}
 if not ticket_offer(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1', tonumber(ARGV[5]),

@@ -70,8 +70,8 @@ local function ticket_offer(queue, id, ticket, priority, returned, delay, at, pu
   return made
 end
 
--- True if the first job is the first of `prioritized`: the queue is plain, and no job without a priority or delayed job
--- that is due may come before.
+-- True if the next job is the first of `prioritized`: the queue is plain, has no job without a priority, and has no
+-- delayed job that is due.
 local function is_by_priority(queue, at)
   if not is_plain(queue) or redis.call('EXISTS', queue .. ':wait') == 1 then return false end
   local delayed = redis.call('ZRANGE', queue .. ':delayed', 0, 0, 'WITHSCORES')[2]

@@ -166,7 +166,7 @@ export class Tickets {
     return Number(score) / DELAYED_UNIT > now;
   }
 
-  /** Tickets that were popped at least so long ago, and not consumed. */
+  /** The tickets that were popped more than `olderThanMs` ago and are not consumed. */
   async popped(agent: string, olderThanMs: number): Promise<TicketData[]> {
     const [jobs, now] = await Promise.all([this.#of(agent).queue.getJobs(["active"]), timeOf(this.#redis)]);
     const before = now - olderThanMs;

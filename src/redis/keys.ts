@@ -72,9 +72,9 @@ export interface ShardKeys {
   /** STREAM: the newest events of the shard; the live feed of the gateways. */
   readonly events: string;
   /**
-   * HASH: for each stream of `events` and `feed`, how many events were erased from it; with `:whole` added to the
-   * stream's name, its oldest entry at that time, and how many events had been trimmed by then (events/missed.lua).
-   * Written by the script.
+   * HASH: two fields for each stream of `events` and `feed`, written by the script. `<stream>` counts the events that
+   * were erased from it. `<stream>:whole` has the oldest entry at the last erasure, and how many events had been trimmed
+   * by then (events/missed.lua).
    */
   readonly erased: string;
   /** STREAM: the events of one principal, trimmed by age. */
@@ -100,7 +100,7 @@ export interface ShardKeys {
   readonly workers: (agent: string) => string;
   /** SET: the names of this shard's push agents. */
   readonly pushAgents: string;
-  /** HASH push agent → since when its server cannot be reached, ms. */
+  /** HASH push agent → the time, ms, since which its server cannot be reached. */
   readonly unreached: string;
   /** HASH agent → when it was last seen, ms. */
   readonly seen: string;

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
 
-/** The text of a `.lua` file in the directory of the module that names it. */
+/** The text of a `.lua` file; its path is relative to `module`, the `import.meta.url` of the caller. */
 export const readLua = (file: string, module: string): string => readFileSync(new URL(file, module), "utf8");
 
 export class Script {

@@ -8,7 +8,7 @@ import { Redis } from "ioredis";
 type Command = Parameters<Redis["sendCommand"]>[0];
 type Stream = Parameters<Redis["sendCommand"]>[1];
 
-/** The limit passes after so many checks without an answer. */
+/** After this many checks without an answer, the time limit has passed. */
 const CHECKS = 8;
 
 export class TimedRedis extends Redis {

@@ -128,7 +128,7 @@ class Run {
     return this.#send(session, message);
   }
 
-  /** The task has its answer. */
+  /** Follows a task that has its answer. */
   async #continue(session: Session, task: string): Promise<RelayOutcome> {
     await this.#checkpoints.change({ turn: this.#checkpoints.answerCount, sending: false });
     return this.#follow(session, task);

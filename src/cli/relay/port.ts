@@ -39,7 +39,7 @@ export function toPort(work: Work, say: (line: string) => void): RelayPort {
   };
 }
 
-/** After an expired lease, either another relay may continue the task, or the delegation has ended by its deadline. */
+/** Whether the delegation has ended. If its lease expired, its deadline has passed or another relay may continue. */
 async function isOver({ signal, delegation, delegator }: Work): Promise<boolean> {
   const reason: unknown = signal.reason;
   if (!(reason instanceof LeaseLostError)) return false;

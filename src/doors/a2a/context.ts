@@ -54,12 +54,12 @@ export class A2AContext {
     this.#reserved = this.request.openScope("streams");
   }
 
-  /** For a request that fails before its stream starts. */
+  /** Releases the reservation of a request that fails before its stream starts. */
   releaseStream(): void {
     this.#reserved?.release();
   }
 
-  /** The reader of this request's stream. */
+  /** The parts of the request that its stream needs, with the reserved scope. */
   reader(): Reader {
     const { request } = this;
     const { broker, requestId } = request;

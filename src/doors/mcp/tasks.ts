@@ -67,7 +67,7 @@ const toTask = (broker: Broker, delegation: Delegation) => ({
   pollIntervalMs: pollIntervalMs(delegation),
 });
 
-/** The delegation must be stored: from now on the client may ask for its id. */
+/** Call it only for a stored delegation: the client may ask for it at once. */
 export const toTaskHandle = (broker: Broker, delegation: Delegation): TaskHandle => ({
   resultType: "task",
   content: [],

@@ -26,7 +26,7 @@ const TOKEN = new RegExp(`^${PREFIX}[0-9a-z]{${ID_LENGTH + SECRET_LENGTH}}$`);
 const CACHE_MS = 1_000;
 const CACHE_MAX = 10_000;
 const REVOKED_KEPT_MS = 120_000;
-/** Expired tokens that one creation deletes. */
+/** The most expired tokens that one creation deletes. */
 const EXPIRED_BATCH = 100;
 const RECHECK_MS = 200;
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -34,7 +34,7 @@ const OPERATOR = toPrincipal("operator");
 
 /**
  * KEYS: tokens, expiring, audit · ARGV: id, JSON, expires at or empty, the limit of tokens, then the audit entry ·
- * 1 created, 0 too many.
+ * Returns 1 when it was created, 0 when there are too many.
  */
 const createScript = new Script(`#!lua flags=allow-oom
 ${AUDIT_LUA}

@@ -66,7 +66,7 @@ export class PresenceTracker {
     ]);
   }
 
-  /** The agent polled, left a poll, or used a lease; only a poll names its worker. */
+  /** Call it when the agent polled, ended a poll, or used a lease; only a poll names its worker. */
   seen(agent: string, worker_id?: string): void {
     this.#dirty.add(agent);
     if (worker_id !== undefined) this.#workers.add(agent, worker_id);

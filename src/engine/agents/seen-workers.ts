@@ -15,7 +15,10 @@ const MAX_BUFFERED = 10_000;
 /** How many agents' workers one script writes, so that it does not block Redis for long. */
 const AGENTS_AT_ONCE = 500;
 
-/** KEYS: workers of agents · ARGV: most, kept ms; then for each key the number of its values, and the values: times, ids. */
+/**
+ * KEYS: workers of agents · ARGV: how many are kept, and for how long (ms); then for each key the number of its values,
+ * and the values: times, ids.
+ */
 const seenScript = new Script(`#!lua
 local at = 3
 for _, key in ipairs(KEYS) do

@@ -42,13 +42,13 @@ const putScript = new Script(`#!lua flags=allow-oom
 ${TIME_LUA}
 ${readLua("./put.lua", import.meta.url)}`);
 
-/** KEYS: agent · ARGV: field, value · writes only to an agent that exists. */
+/** KEYS: agent · ARGV: field, value · Writes only to an agent that exists. */
 const setScript = new Script(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return 1`);
 
-/** KEYS: agent, then the live sets · ARGV: force · 1 when its deletion has begun, 0 when it is busy. */
+/** KEYS: agent, then the live sets · ARGV: force · Returns 1 when its deletion has begun, 0 when it is busy. */
 const closeScript = new Script(`#!lua flags=allow-oom
 if ARGV[1] ~= '1' and not redis.call('HGET', KEYS[1], 'deleting') then
   for i = 2, #KEYS do if redis.call('ZCARD', KEYS[i]) > 0 then return 0 end end
@@ -79,7 +79,7 @@ export const toStored = (name: string, fields: Fields): StoredAgent => ({
 /** In every round, the change of at least one caller succeeds. */
 const MAX_ROUNDS = 100;
 
-/** KEYS: names of deleted agents · ARGV: name, clock offset, kept for, ms, how many at most. */
+/** KEYS: names of deleted agents · ARGV: name, clock offset, how long names are kept (ms), how many at most. */
 const deletedScript = new Script(`#!lua flags=allow-oom
 ${TIME_LUA}
 local now = redis_ms() + ARGV[2]
@@ -197,7 +197,7 @@ export class AgentStore {
     return sets.flat();
   }
 
-  /** Stores since when a push agent's server cannot be reached, ms; null when it can. */
+  /** Stores the time, ms, since which a push agent's server cannot be reached; null: it can be reached. */
   async setUnreached(name: string, at: number | null): Promise<void> {
     const key = this.#shards.ofAgent(name).unreached;
     if (at === null) await this.#redis.hdel(key, name);

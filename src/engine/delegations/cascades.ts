@@ -10,14 +10,17 @@ import { cancelMove } from "./cancel.ts";
 
 const CASCADES_AT_ONCE = 4;
 const CHILDREN_AT_ONCE = 16;
-/** Cascades running or waiting at this gateway; the sweep runs the rest. */
+/** The most cascades that run or wait at this gateway; the sweep runs the rest. */
 const MAX_CASCADES = 1_000;
 /** A cascade that ran for this long extends its claim, well before the sweep would take it over. */
 const EXTEND_AFTER_MS = 1_500;
 /** Longer than any submit takes. */
 const TOMBSTONE_MS = 3_600_000;
 
-/** KEYS: the record, its tombstone · ARGV: ttl in ms · 1 when the record exists; otherwise it can no longer be created. */
+/**
+ * KEYS: the record, its tombstone · ARGV: ttl in ms · Returns 1 when the record exists; otherwise 0, and then it can no
+ * longer be created.
+ */
 const tombstoneScript = new Script(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 1 then return 1 end
 redis.call('SET', KEYS[2], 1, 'PX', ARGV[1])

@@ -29,13 +29,13 @@ const SLACK_MS = 86_400_000;
 const GONE_MS = 60_000;
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** KEYS[1] the key · ARGV: expected text, new text, ttl in ms · 1 when it was replaced. */
+/** KEYS[1] the key · ARGV: expected text, new text, ttl in ms · Returns 1 when it was replaced. */
 const exchangeScript = new Script(`#!lua flags=allow-oom
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`);
 
-/** KEYS[1] the key · ARGV: expected text · 1 when it was deleted. */
+/** KEYS[1] the key · ARGV: expected text · Returns 1 when it was deleted. */
 const dropScript = new Script(`#!lua flags=allow-oom
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`);
@@ -46,7 +46,7 @@ local hash, id = string.match(redis.call('GET', KEYS[1]) or '', '^(%S+) (%S+)')
 if id == ARGV[1] then redis.call('SET', KEYS[1], hash .. ' ' .. id .. ' gone ' .. ARGV[2], 'PX', ARGV[3]) end
 return 1`);
 
-/** KEYS[1] the record's key · ARGV: how long the id stays void, ms · 0 when there is a record. */
+/** KEYS[1] the record's key · ARGV: how long the id stays void, ms · Returns 0 when there is a record. */
 const voidScript = new Script(`#!lua flags=allow-oom
 if redis.call('HEXISTS', KEYS[1], 'state') == 1 then return 0 end
 redis.call('HSET', KEYS[1], 'voided', 1)

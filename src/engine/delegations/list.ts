@@ -29,7 +29,7 @@ export interface ListQuery {
   readonly limit: number;
 }
 
-/** Records read for one page. */
+/** The most records that are read for one page. */
 const SCAN = 1_000;
 const BATCH = 100;
 
@@ -50,16 +50,16 @@ function startOf({ cursor, until }: ListQuery): Position {
   });
 }
 
-/** When a page's last record was created, ms. */
+/** The instant in a page's cursor: the creation time of its last record, ms. */
 export const instantOf = (cursor: string): number => startOf({ cursor, limit: 1 }).at;
 
 /** The indexes that a page scans, and how far. */
 interface Plan {
   readonly indexes: readonly string[];
   readonly shards: readonly ShardKeys[];
-  /** Older records are not scanned, ms. */
+  /** Records that were created before this time, ms, are not scanned. */
   readonly oldest: number;
-  /** Records read at most. */
+  /** The most records to read. */
   readonly most: number;
 }
 
@@ -71,9 +71,9 @@ function narrowest(query: ListQuery): string | undefined {
 }
 
 /**
- * Chooses the narrowest index that contains the answer. A cursor shows where the scan of its page ended. So that it
- * shows nothing of others' work, an index that contains some is scanned to its end or, if it is too long, replaced by
- * the caller's own index.
+ * Chooses the narrowest index that contains the answer. A cursor reveals where the scan of its page ended, and must not
+ * reveal work of others. An index with work of others is therefore scanned to its end or, if it is too long, replaced
+ * by the caller's own indexes.
  */
 export async function toPlan(broker: Broker, principal: Principal, query: ListQuery): Promise<Plan> {
   const narrow = narrowest(query);
@@ -155,7 +155,7 @@ export function list(broker: Broker, principal: Principal, query: ListQuery): Pr
 export interface ListPage {
   readonly records: StoredDelegation[];
   readonly next_cursor: string | null;
-  /** When the oldest record read was created, ms; null when all were read. */
+  /** The creation time, ms, of the oldest record that was read; null when all were read. */
   readonly scanned_to: number | null;
 }
 

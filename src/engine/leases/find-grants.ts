@@ -5,7 +5,7 @@ import { Script } from "../../redis/script.ts";
 import type { Shards } from "../../redis/shards.ts";
 import type { Grant, LeaseRef } from "./in-doubt.ts";
 
-/** Leases that one run of the script reads. */
+/** The most leases that one run of the script reads. */
 const PAGE = 1_000;
 /** A gateway's clock and Redis' may differ by this much. */
 const SLACK_MS = 60_000;

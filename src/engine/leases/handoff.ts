@@ -212,7 +212,7 @@ export class Handoff {
     this.wakeHere(agent, false);
   }
 
-  /** The feed delivered an event. */
+  /** Called for each event that the feed delivers. */
   #receive(entry: Entry): void {
     if (!hasTicket(entry) || this.#announced.delete(entry.id)) return;
     if (entry.type === SENT && this.#matched.delete(entry.delegation_id)) return;

@@ -7,7 +7,7 @@ import type { TicketData, TicketOrder } from "../../queue/tickets.ts";
 import { isUnavailable } from "../../redis/errors.ts";
 
 const EVERY_MS = 500;
-/** After an outage, Redis may still execute a command that it received before. */
+/** How long a search continues: after an outage, Redis may still execute a command that it received before. */
 const SEARCHED_FOR_MS = 5_000;
 
 /** The sweep resolves the cases beyond these limits. */
@@ -33,7 +33,7 @@ export interface Grant {
   readonly nonce: string;
   /** When the gateway stopped waiting for the answer, ms. */
   readonly at: number;
-  /** Until when it is searched for, ms; set by the first search that Redis answers. */
+  /** The time, ms, at which the search for it ends; set by the first search that Redis answers. */
   readonly until?: number;
 }
 
@@ -133,7 +133,7 @@ export class InDoubt {
     }
   }
 
-  /** Returns the leases that no poll received. False when Redis did not answer. */
+  /** Finds the leases that no poll received, and returns them to the queue. False when Redis did not answer. */
   async #search(agent: string, grants: readonly Grant[]): Promise<boolean> {
     try {
       for (const lease of await this.#options.findGrants(agent, grants)) await this.returnLease(lease);
@@ -145,7 +145,7 @@ export class InDoubt {
     }
   }
 
-  /** Redis answered a search for these grants: they are searched for until {@link SEARCHED_FOR_MS} later. */
+  /** Call it when Redis answered a search for these grants: the search ends {@link SEARCHED_FOR_MS} after the first. */
   searched(agent: string, grants: readonly Grant[]): void {
     const now = Date.now();
     const done = new Set(grants);

@@ -1,4 +1,4 @@
-/** Leases work to a worker: its poll waits, and the script turns the first ticket of the queue into a lease. */
+/** Grants leases to a worker: its poll waits, and the script turns the first ticket of the queue into a lease. */
 import { leaseJson } from "../../lifecycle/lease-payload.ts";
 import type { PollSignal } from "../../queue/parked-poll.ts";
 import { leaseIdOf } from "../../redis/shards.ts";
@@ -57,7 +57,7 @@ function toLease(broker: Broker, { record, outcome }: Granted): GrantedLease {
   return { delegation_id: id, fence, json: leaseJson(record, leaseIdOf(id, fence), outcome.secrets) };
 }
 
-/** Returns the leases of a client that left before the response was sent; no attempt is spent. */
+/** Returns leases to the queue, because their client left before the response was sent; no attempt is spent. */
 export async function returnLeases(broker: Broker, leases: readonly LeaseRef[]): Promise<void> {
   for (const lease of leases) await broker.handoff.inDoubt.returnLease(lease);
 }

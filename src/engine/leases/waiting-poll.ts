@@ -48,7 +48,7 @@ export class WaitingPoll implements PollTerms, Poll<Found, PollTerms, Result> {
     return found;
   }
 
-  /** A further lease, if there is one now. */
+  /** Takes a lease if work is queued now; null otherwise. */
   async more(): Promise<Granted | null> {
     const { found } = await this.fetch();
     return found === "blocked" ? null : found;

@@ -26,7 +26,7 @@ export async function queueCallbacks(broker: Broker, id: string): Promise<void> 
   for (const seq of tooOld) await broker.outbound.remove({ delegation_id: id, ticket: seq });
 }
 
-/** True when so many newer calls are queued that this question was answered long ago. */
+/** True when there are too many newer calls. This call is then for a question that was answered long ago. */
 const isTooOld = ({ notify }: ReadDelegation, seq: number): boolean =>
   [...notify.keys()].filter((one) => one > seq).length >= MAX_QUEUED;
 

@@ -9,7 +9,7 @@ import { Agent, fetch, request, type Response as UndiciResponse } from "undici";
 import { ErrandError } from "../../schema/errors.ts";
 
 const TIMEOUT_MS = 15_000;
-/** Bytes of a response that are read before the connection is closed. */
+/** The most bytes of a response that are read; then the connection is closed. */
 const MAX_ANSWER_BYTES = 65_536;
 
 /** Blocked although they count as public: IPv4 inside IPv6, and the address of Azure's own services. */

@@ -3,9 +3,9 @@
  * gateways call a host side by side.
  */
 
-/** Calls to one host that run at once. */
+/** The most calls to one host that run at once. */
 const PER_HOST = 5;
-/** Calls for one delegator that run at once, to all hosts together. */
+/** The most calls for one delegator that run at once, to all hosts together. */
 const PER_DELEGATOR = 10;
 const SOONEST_MS = 10;
 const LATEST_MS = 60_000;

@@ -21,7 +21,7 @@ import { formatWake, PUSH_AGENTS_CHANGED } from "../leases/wake-message.ts";
 import { EgressRefusedError } from "../outbound/egress.ts";
 import { PushAgentLease } from "./lease.ts";
 
-/** Leases of one agent that one gateway holds at a time. */
+/** The most leases of one agent that one gateway holds at a time. */
 const AT_ONCE = 32;
 const PAUSE_MS = 1_000;
 /** How often the list of push agents is read again: a gateway may die before it publishes a change. */
@@ -100,7 +100,7 @@ export class PushAgentRunner implements PushAgentService {
     await bus.publish(shards.ofAgent(agent).wake, formatWake({ gateway, agent: PUSH_AGENTS_CHANGED }));
   }
 
-  /** Another gateway published a change. Wakes for new push agents may have come before it. */
+  /** Call it when another gateway published a change. Wakes for new push agents may have come before it. */
   reload(): void {
     const before = this.#names;
     const work = this.#load().then(() =>
@@ -133,7 +133,7 @@ export class PushAgentRunner implements PushAgentService {
     void this.#track(this.#work(agent, loop));
   }
 
-  /** A delegation ended without its agent's reply: queues the cancel of the server's task. */
+  /** Call it when a delegation ended without its agent's reply: queues the cancel of the server's task. */
   async queueTaskCancel(agent: string, delegation_id: string): Promise<void> {
     if (!this.#names.has(agent)) return;
     const broker = this.#broker();
@@ -187,7 +187,7 @@ export class PushAgentRunner implements PushAgentService {
     return tracked;
   }
 
-  /** Leases work until there is none. */
+  /** Leases the agent's delegations and starts a run for each, until its queue is empty. */
   async #work(agent: string, loop: Loop): Promise<void> {
     const { signal } = this.#stopping;
     const runs = new Set<Promise<void>>();

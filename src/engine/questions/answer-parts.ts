@@ -16,8 +16,8 @@ import { interruptNotOpen, notFound } from "../errors.ts";
 import { answer } from "./answer.ts";
 
 /**
- * KEYS: the parts, the record · ARGV: ttl in ms, the question's id, then request_id, answer … · all parts, as HGETALL
- * returns them. A closed question gets no parts, because they were erased with it.
+ * KEYS: the parts, the record · ARGV: ttl in ms, the question's id, then request_id, answer … · Returns all parts,
+ * as HGETALL does. A closed question gets no parts, because they were erased with it.
  */
 const keepScript = new Script(`#!lua
 if redis.call('HGET', KEYS[2], 'interrupt_id') ~= ARGV[2] then return {} end
@@ -33,7 +33,7 @@ function keysOf(broker: Broker, id: string): ShardKeys {
   return keys;
 }
 
-/** The ids of the requests that are answered, while others of the question are not. */
+/** The ids of the requests that are answered already, while the question waits for the other answers. */
 export async function answeredParts(
   broker: Broker,
   id: string,

@@ -20,7 +20,7 @@ import type { Log } from "../../telemetry/log.ts";
 import { type Principal, requireOperator } from "../access/access.ts";
 
 const KEPT_MS = LIMITS.audit_days.value * 86_400_000;
-/** Entries that are read for one page of a filtered list. */
+/** The most entries that are read for one page of a filtered list. */
 const SCAN = 1_000;
 
 /** The operator's entries have a stream of their own, so that others cannot push them out. */

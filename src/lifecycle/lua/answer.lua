@@ -1,6 +1,6 @@
 -- Builds the script's answer: the outcome, and the record if the command asks for it.
 
--- [outcome JSON, the shown fields one a line or '', history chunks, artifacts as a flat array, unseen follow-ups]
+-- [outcome JSON, the shown fields, one per line, or '', history chunks, artifacts as a flat array, unseen follow-ups]
 function answer(outcome, unread)
   outcome.now, outcome.state, outcome.version = now, record.state, record.version
   outcome.target, outcome.ticket, outcome.fence = record.target, record.ticket, record.fence

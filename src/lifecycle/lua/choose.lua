@@ -1,4 +1,4 @@
--- Chooses the delegation and the move: that of the command, that of a timer, or the one that replaces it by the table.
+-- Chooses the delegation and the move: the command's, a timer's, or the one by which the table replaces it.
 -- A function that returns an answer ends the script without a move.
 
 function start(first_key, given)
@@ -37,7 +37,8 @@ function apply_table()
   if rule.retry_as and cmd.retryable and left then replace_by(rule.retry_as) end
   spends, full = rule.spends, record.state and reached_limit()
   if full and rule.worn_out then
-    -- Every return of a lease writes events, so beyond the limit it costs an attempt.
+    -- Returned work can be leased and returned again, with more events each time. Beyond the limit a return costs an
+    -- attempt, so that this ends.
     spends = left
     if not left then
       failure = 'attempts_exhausted'

@@ -28,14 +28,14 @@ function compose_event()
   local more = table.concat(members, ',')
   event = event_text(more, refs and cmd.shows and
     digits(ref_bytes) .. ' ["' .. cmd.shows .. '",' .. table.concat(refs, ',') .. ']' or nil)
-  -- Bodies count as bodies. Grants do not count: the moves that end leases bound them.
+  -- Bodies are counted in `bytes`. Grants do not count: the moves that end their leases do, which bounds both.
   local counted = #more - #argv[3] - (cmd.bytes or 0)
   if rule.event == 'DELEGATION_STATUS' and rule.lease ~= 'grant' and counted > 0 then
     put('event_bytes', (record.event_bytes or 0) + counted)
   end
 end
 
--- Publishes the event before the record is written, which keeps the id of its newest event.
+-- Publishes the event before the record is written, because the record stores the id of its newest event.
 function publish_event()
   local ok, id = pcall(publish, event)
   if ok then

@@ -1,17 +1,18 @@
 -- The one writer: moves a delegation and leaves its event, or refuses. Never both, never half. assemble.ts puts the parts
 -- together: the order of functions does not matter, and LIMITS.* is replaced by its number. Redis runs the whole text at
--- every call and defines every function anew, so the parts in rare/ are defined when they are first called, and tables are
--- functions that build only what a call needs.
+-- every call and defines every function again, so the parts in rare/ are defined when they are first called, and tables
+-- are functions that build only what a call needs.
 --
 -- first    the record's key; every other key is derived under the same tag. With `take`: the agent's key
--- given[1] the command, JSON: move, id, base, clock (ms added to Redis' time), read, and the move's parameters. A lease
---          with `take` is for the first ticket in the target's queue, and names no `id` and `ticket`
+-- given[1] the command, JSON: move, id, base, clock (ms added to Redis' time), read, and the move's parameters. With
+--          `take`, it leases the first ticket in the target's queue, and has no `id` and `ticket`
 -- given[2] JSON members for the event, without braces ('' for none)
 -- given[3] JSON messages for the record's history, comma separated ('' for none)
--- given[4…] cmd.fields pairs of field and value, to store in the record; then for each of cmd.chunks ({id, append}) the
---          JSON of its artifact. The event shows the artifacts as its member cmd.shows
+-- given[4…] cmd.fields is the number of pairs of field and value to store in the record; then the JSON of an artifact
+--          for each of cmd.chunks ({id, append}). The event shows the artifacts as its member cmd.shows
 -- taker    [agent's key, command JSON] of a `take` for a parked poll, when the move may make a ticket that is ready
--- made     {id, record, direct} of the delegation that was just moved: saves the taker a read; direct: see serve
+-- made     only for a taker: {id, record, direct} of the delegation that was just moved, which saves a read; `serve`
+--          explains `direct`
 -- Returns  see answer.lua; then the taker's answer
 function transition(first, given, taker, made)
   start(first, given)

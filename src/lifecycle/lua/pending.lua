@@ -10,7 +10,6 @@ function pending_events()
   end
 end
 
--- Notes what the move leaves to deliver.
 -- Adds the move's event to the pending deliveries.
 function add_pending()
   calls_back = record.callbacks ~= 2 and (ends or rule.status == 'interrupted')

@@ -1,6 +1,6 @@
 -- Shares: the bytes that each delegator's delegations keep in this shard, bounded by the command's `most`.
 
--- Adds to what a delegator keeps; returns the sum.
+-- Adds bytes to the share of a delegator; returns its new total.
 function add_kept(delegator, bytes)
   local total = redis.call('HINCRBY', base .. ':kept', delegator, digits(bytes))
   if total <= 0 then redis.call('HDEL', base .. ':kept', delegator) end

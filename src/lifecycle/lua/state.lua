@@ -1,7 +1,7 @@
 -- The variables of the current move, which the parts share. A poll's take runs after the move that made its ticket and
 -- overwrites them, so main.lua saves the ones that it still needs.
 
--- The command and what comes with it; see main.lua.
+-- The decoded command, and the arguments that it came with; see main.lua.
 local cmd, argv
 -- The prefix of the shard's keys, and the record's key.
 local base, key

@@ -1,7 +1,7 @@
 -- Writes fields of the record and members of the event.
 
--- Sets a field of the record; '' clears it. A field that the record does not have is not cleared; `interrupt` is not
--- among the fields that were read.
+-- Sets a field of the record; '' clears it. Clearing a field that the record does not have does nothing. `interrupt` is
+-- always cleared, because it is not among the fields that were read.
 function put(name, value)
   if value == '' and record[name] == nil and name ~= 'interrupt' then return end
   local n = #set

@@ -5,7 +5,7 @@ import type { StoredAgent } from "../../../engine/agents/store.ts";
 import type { Broker } from "../../../engine/broker.ts";
 import { EXTENSION } from "../extensions.ts";
 
-/** Texts for agents that have none; a card's codec would omit an empty member. */
+/** Texts for the cards of agents that have none, because the codec would omit an empty member. */
 const DEFAULTS = {
   description: (name: string) => `The agent ${name}.`,
   skill: (name: string, description: string) => ({

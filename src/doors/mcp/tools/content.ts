@@ -37,7 +37,7 @@ export class ByteBudget {
     return shown.length < text.length ? { text: shown, truncated: true } : { text };
   }
 
-  /** Spends the value's size if it fits; returns whether it did. */
+  /** Spends the value's size if there are enough bytes left; returns whether there were. */
   spendIfFits(value: unknown): boolean {
     const size = Buffer.byteLength(JSON.stringify(value) ?? "");
     if (size > this.#left) return false;

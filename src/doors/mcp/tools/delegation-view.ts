@@ -19,7 +19,7 @@ export const delegationIdInput = delegationIdSchema.describe(
   "The delegation_id, as returned when delegating.",
 );
 
-/** Bytes of a reply with its artifacts, or of a question, in a view. */
+/** The most bytes of a reply with its artifacts, or of a question, in a view. */
 export const VIEW_BYTES = { single: 16_384, list: 400, full: 262_144 } as const;
 const ERROR_BYTES = 4_096;
 

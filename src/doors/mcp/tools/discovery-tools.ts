@@ -14,9 +14,9 @@ import { READERS } from "./visibility.ts";
 const MAX_AGENTS = 50;
 /** Agents read at a time. */
 const PAGE_SIZE = 100;
-/** Agents scanned in one call. */
+/** The most agents scanned in one call. */
 const MAX_SCANNED = 1_000;
-/** Bytes of descriptions and skills in one output, shared by its agents. */
+/** The most bytes of descriptions and skills in one output, shared by its agents. */
 const PROFILE_BYTES = 32_768;
 const NAME_BYTES = 128;
 

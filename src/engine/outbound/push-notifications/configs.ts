@@ -56,7 +56,7 @@ export const pushParams = (push: StoredPushConfig): { push: string; push_config:
   push_config: JSON.stringify(push),
 });
 
-/** Removes the credentials, unless the delegator reads it. */
+/** The config without its credentials, which only the delegator may read. */
 function shown(
   principal: Principal,
   record: StoredDelegation,

@@ -13,8 +13,8 @@ import type { Broker } from "../../broker.ts";
 import { httpCall, type OutboundCall } from "../http-call.ts";
 import { advance, ensureJobs, type NextEvent, saveState } from "./delivery-state.ts";
 
-/** How long one job may run before others get their turn. Together with one more call it stays within a ticket's lock. */
-const TURN_MS = 10_000;
+/** How long a job may run before other jobs run. Together with one more call it stays within a ticket's lock. */
+const RUN_MS = 10_000;
 
 /** Queues a job for each config that has undelivered events and no job yet. */
 export async function queuePushes(broker: Broker, delegation_id: string): Promise<void> {
@@ -23,14 +23,14 @@ export async function queuePushes(broker: Broker, delegation_id: string): Promis
   }
 }
 
-/** One turn of a job. Returns null when no event is left, or the delay before the next turn, ms. */
+/** Runs a job. Returns null when no event is left, or the delay before the job runs again, ms. */
 export async function deliverPush(
   broker: Broker,
   { delegation_id, ticket: job }: TicketData,
   push: string,
   stopping: AbortSignal,
 ): Promise<number | null> {
-  const endsAt = performance.now() + TURN_MS;
+  const endsAt = performance.now() + RUN_MS;
   const isOver = () => stopping.aborted || performance.now() > endsAt;
   let accepted: string | null = null;
   for (;;) {
@@ -56,9 +56,9 @@ export async function deliverPush(
 interface Again {
   /** How many updates of the event were accepted. */
   readonly part: number;
-  /** Since when its calls fail, ms; absent: none failed. */
+  /** When its calls began to fail, ms; absent: none failed. */
   readonly failing?: number;
-  /** The delay before the next turn, ms; null: the delivery is given up. */
+  /** The delay before the job runs again, ms; null: the delivery is given up. */
   readonly wait: number | null;
 }
 

@@ -119,7 +119,7 @@ export async function advance(
 export interface DeliveryState {
   readonly since?: number | undefined;
   readonly part?: number | undefined;
-  /** The delivery is given up. */
+  /** `over`: the delivery is given up. */
   readonly job?: "over" | undefined;
 }
 
