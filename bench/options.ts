@@ -6,20 +6,20 @@ export const HELP = `npm run bench -- [options]      (npm run -s bench -- --json
 
 Figures go to standard output, progress to standard error.
 
-  --json              one JSON object a line: {name, value, unit, min, max, rounds, ...}
-  --only NAMES        only these, comma separated: scenarios (${Object.keys(SCENARIOS).join(", ")}) or figures
-  --quick             small numbers: a minute, as a check that it works; not for figures
-  --rounds N          rounds, interleaved; the median is reported                    (5)
+  --json              print one JSON object per line: {name, value, unit, min, max, rounds, ...}
+  --only NAMES        run only these, separated by commas: scenarios (${Object.keys(SCENARIOS).join(", ")}) or figures
+  --quick             use small numbers: takes a minute and checks that everything works, but gives no useful figures
+  --rounds N          number of rounds, interleaved; the median is reported          (5)
   --seconds S         length of each measured round                                  (4)
-  --lanes N           callers at once, and polls at once                             (50)
-  --bytes N           of a task, and of a reply                                      (1024)
+  --lanes N           number of concurrent callers, and of concurrent polls          (50)
+  --bytes N           size of a task, and of a reply                                 (1024)
   --pollers A,B       idle polls beside the load of the wake-up figures              (1000,5000)
   --streams N         idle event streams                                             (2000)
-  --crowd N           polls, and as many streams, at one gateway that is killed      (5000)
+  --crowd N           polls at the gateway that is killed, and as many streams       (5000)
   --agents N          agents that the load is spread over                            (10000)
   --kept N            finished delegations that are stored                           (1000000)
   --profile FILE      write a CPU profile of the gateway under the cycle load, and print where its time goes
-  --help
+  --help              print this help
 
 ERRAND_BENCH_DIRECT=off serves every request through Hono, to measure src/doors/http/direct.ts.
 `;

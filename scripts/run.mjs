@@ -44,9 +44,9 @@ Sends valid, almost valid and hostile requests to every API. A failure prints th
 seed and path that send it again.
 
   --runs N   number of requests          (20000)
-  --seed N   which requests              (random; printed)
-  --path P   only the request that failed, as printed
-  --help`;
+  --seed N   chooses the requests        (random; printed)
+  --path P   send only the request that failed, as printed
+  --help     print this help`;
 
 const TASKS = {
   async start(args) {

@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 
 const HELP = `node scripts/sample-texts.mjs [options]
 
-  --seed N      choose others: the same seed prints the same texts (default 1)
+  --seed N      choose the texts by this number; the same number chooses the same texts (default 1)
   --comments N  how many comments (default 50)
   --errors N    how many error texts (default 50)
   --match TEXT  only from files whose path contains TEXT

@@ -57,25 +57,25 @@ export const DEFAULTS: Options = {
 };
 
 export const FLAGS = {
-  seed: { value: "N", range: [0, 2 ** 32], help: "default: from the clock; printed" },
+  seed: { value: "N", range: [0, 2 ** 32], help: "seed of the run (default: from the clock, and printed)" },
   minutes: { value: "M", range: [0.05, 600], help: `how long faults are injected (${DEFAULTS.minutes})` },
   fsync: { value: "F", help: `always or everysec (${DEFAULTS.fsync})` },
-  shards: { value: "N", range: [1, 256], help: `key shards (${DEFAULTS.shards})` },
-  gateways: { value: "N", range: [1, 8], help: `(${DEFAULTS.gateways})` },
+  shards: { value: "N", range: [1, 256], help: `number of shards (${DEFAULTS.shards})` },
+  gateways: { value: "N", range: [1, 8], help: `gateway processes (${DEFAULTS.gateways})` },
   delegators: {
     value: "N",
     range: [1, 16],
-    help: `processes with two callers each (${DEFAULTS.delegators})`,
+    help: `delegator processes, with two callers each (${DEFAULTS.delegators})`,
   },
   agents: { value: "N", range: [1, 16], help: `worker processes over plain HTTP (${DEFAULTS.agents})` },
-  subscribers: { value: "N", range: [1, 16], help: `processes (${DEFAULTS.subscribers})` },
+  subscribers: { value: "N", range: [1, 16], help: `subscriber processes (${DEFAULTS.subscribers})` },
   rate: { value: "R", range: [0.1, 1_000], help: `delegations a second (${DEFAULTS.rate})` },
   lease: { value: "S", range: [1, 60], help: `seconds of a lease (${DEFAULTS.leaseSeconds})` },
   every: { value: "S", range: [0.2, 600], help: `seconds between two faults, roughly (${DEFAULTS.every})` },
-  faults: { value: "A,B", help: `only these: ${FAULT_NAMES.join(", ")}` },
+  faults: { value: "A,B", help: `inject only these, separated by commas: ${FAULT_NAMES.join(", ")}` },
   defect: {
     value: "NAME",
-    help: "break the broker so that the rule of that name must find it; all: every rule",
+    help: "run a broker with the defect that the rule of this name must find; all: one run per rule",
   },
   report: {
     value: "FILE",

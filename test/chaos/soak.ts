@@ -11,16 +11,16 @@ import { Stage } from "./stage.ts";
 import { quantile } from "./summary.ts";
 
 const FLAGS = {
-  minutes: { value: "M", range: [0.05, 6_000], help: "how long, warm-up included (45)" },
+  minutes: { value: "M", range: [0.05, 6_000], help: "how long the run takes, warm-up included (45)" },
   rate: { value: "R", range: [0.1, 1_000], help: "delegations a second (100)" },
-  gateways: { value: "N", range: [1, 8], help: "(2)" },
+  gateways: { value: "N", range: [1, 8], help: "gateway processes (2)" },
   retention: { value: "S", range: [1, 86_400], help: "seconds that finished work is kept (60)" },
   warmup: {
     value: "M",
     range: [0, 6_000],
     help: "minutes that do not count (a fifth of all, at least 3 retentions)",
   },
-  report: { value: "FILE", help: "a Markdown file; its samples are written beside it as .json" },
+  report: { value: "FILE", help: "write the report to this Markdown file, the samples beside it as .json" },
 } as const satisfies Record<string, Flag>;
 
 const HELP = `npm run soak -- [options]\n\n${helpOf(FLAGS)}`;
