@@ -59,7 +59,7 @@ export async function waitFor({
       if (line) void updateLine(line, quiet, id, background.signal);
       else if (!json) void noteWhyQueued(host, quiet, id, background.signal);
       const seen = onEvent ? forwardEvents(onEvent, quiet, id, background.signal) : Promise.resolve();
-      // A failure to print events ends the wait, because the reader has gone. The end of the events does not end it.
+      // A failure to print events ends the wait, because the reader has gone. If only the events end, the wait continues.
       const failed = seen.then(() => new Promise<never>(() => undefined));
       const ended = await Promise.race([delegator.wait(id, { timeoutSeconds, signal }), failed]);
       const late = sleep(EVENTS_MS, background.signal).catch(() => undefined);

@@ -104,7 +104,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     context?: ServerCallContext,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const record = await this.#keepThrown(async () => {
-      // Reserved before the work is accepted: after a later refusal it would run without its stream.
+      // Reserved before the work is accepted, so that accepted work is never refused its stream.
       this.#context.reserveStream();
       return this.#send(params, context);
     }).catch((error: unknown) => {
