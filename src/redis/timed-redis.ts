@@ -8,12 +8,10 @@ import { Redis } from "ioredis";
 type Command = Parameters<Redis["sendCommand"]>[0];
 type Stream = Parameters<Redis["sendCommand"]>[1];
 
-/** After this many checks without an answer, the time limit has passed. */
+/** Checks within the limit. The first one may come right after the command, so the limit passes with one more. */
 const CHECKS = 8;
 
 export class TimedRedis extends Redis {
-  /** The last command that was sent. Redis answers in order, so it is the last to be answered. */
-  #last: Command | undefined;
   /** Commands that found no connection, each with the number of the check before it. */
   #unsent: { readonly command: Command; readonly check: number }[] = [];
   #check = 0;
@@ -21,8 +19,8 @@ export class TimedRedis extends Redis {
   #bytesRead = 0;
 
   /**
-   * From now on, a connection is closed when a command waits and no byte arrives for `ms`. A command that finds no
-   * connection fails after the same time, unless `maxRetriesPerRequest` lets it wait.
+   * From now on, a connection is closed when a command or the handshake waits and no byte arrives for `ms`. A command
+   * that finds no connection fails after the same time, unless `maxRetriesPerRequest` lets it wait.
    */
   limitSilence(ms: number): this {
     const timer = setInterval(() => this.#tick(ms), ms / CHECKS).unref();
@@ -31,25 +29,33 @@ export class TimedRedis extends Redis {
   }
 
   override sendCommand(command: Command, stream?: Stream): unknown {
-    this.#last = command;
-    if (this.status !== "ready" && this.options.maxRetriesPerRequest === 0) {
+    const promise = super.sendCommand(command, stream);
+    const isSent = this.commandQueue.peekBack()?.command === command;
+    if (!isSent && this.options.maxRetriesPerRequest === 0) {
       this.#unsent.push({ command, check: this.#check });
     }
-    return super.sendCommand(command, stream);
+    return promise;
   }
 
   #tick(ms: number): void {
     this.#check += 1;
+    this.#silentChecks = this.#isSilent() ? this.#silentChecks + 1 : 0;
+    if (this.#silentChecks > CHECKS) {
+      this.#silentChecks = 0;
+      this.stream.destroy(new Error(`Socket timeout: Redis did not answer within ${ms} ms`));
+    }
     this.#failUnsent();
+  }
+
+  /** Whether an answer is awaited and no byte has arrived since the last check. */
+  #isSilent(): boolean {
     // Undefined before the first connection.
     const bytesRead = this.stream?.bytesRead ?? 0;
-    const isConnected = this.status === "ready" || this.status === "connect";
-    const isSilent = isConnected && this.#last?.isSettled === false && bytesRead === this.#bytesRead;
+    const isUnchanged = bytesRead === this.#bytesRead;
     this.#bytesRead = bytesRead;
-    this.#silentChecks = isSilent ? this.#silentChecks + 1 : 0;
-    if (this.#silentChecks < CHECKS) return;
-    this.#silentChecks = 0;
-    this.stream.destroy(new Error(`Socket timeout: Redis did not answer within ${ms} ms`));
+    const isConnected = this.status === "ready" || this.status === "connect";
+    // The queue holds what was sent and not answered, with the handshake and commands that have already failed.
+    return isConnected && this.commandQueue.length > 0 && isUnchanged;
   }
 
   #failUnsent(): void {

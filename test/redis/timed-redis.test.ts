@@ -1,4 +1,5 @@
 /** Real Redis behind a link that fails; the limit is short, so that nothing waits long. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { connect } from "../../src/redis/connect.ts";
 import { openBadLink } from "../support/bad-link.ts";
@@ -6,10 +7,10 @@ import { until } from "../support/until.ts";
 
 const LIMIT_MS = 80;
 
-async function connectThroughLink() {
+async function connectThroughLink(limitMs = LIMIT_MS) {
   const link = await openBadLink(inject("redisSocket"));
   onTestFinished(link.close);
-  const redis = connect({ url: `redis://127.0.0.1:${link.port}` }, "commands", undefined, LIMIT_MS);
+  const redis = connect({ url: `redis://127.0.0.1:${link.port}` }, "commands", undefined, limitMs);
   onTestFinished(() => redis.disconnect());
   let closed = 0;
   redis.on("close", () => {
@@ -37,6 +38,35 @@ test("a Redis that does not answer is reconnected to, and the command fails", as
   expect(closed()).toBe(1);
   await link.heal();
   await until(async () => (await redis.ping().catch(() => null)) === "PONG");
+});
+
+test("Redis has the whole limit to answer, whenever the command is sent", async () => {
+  const limitMs = 400;
+  const times = [0, 10, 20, 30, 40].map(async (laterMs) => {
+    const { link, redis } = await connectThroughLink(limitMs);
+    await redis.ping();
+    await link.fault("swallow-answers");
+    // Longer than a check, so that the answer to the ping before does not count.
+    await sleep(100 + laterMs);
+    const sentAt = performance.now();
+    await expect(redis.ping()).rejects.toThrow();
+    return performance.now() - sentAt;
+  });
+  // The clock of timers counts whole milliseconds.
+  expect(Math.min(...(await Promise.all(times)))).toBeGreaterThan(limitMs - 5);
+});
+
+test("a handshake that Redis does not answer is given up as soon as a command", async () => {
+  const { link, redis } = await connectThroughLink(600);
+  await redis.ping();
+  await link.fault("swallow-answers");
+  const closedAt: number[] = [];
+  redis.on("close", () => closedAt.push(performance.now()));
+  const sentAt = performance.now();
+  await expect(redis.ping()).rejects.toThrow();
+  await until(() => closedAt.length === 2);
+  const [first = 0, second = 0] = closedAt;
+  expect(second - first).toBeLessThan(2 * (first - sentAt));
 });
 
 test("a connection without commands may be silent", async () => {
