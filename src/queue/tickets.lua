@@ -26,13 +26,17 @@ local function ticket_id(id, ticket, push) return id .. (push and '.p' or '.') .
 local function keep_few_events(queue) redis.call('HSETNX', queue .. ':meta', 'opts.maxLenEvents', 1) end
 
 -- A plain queue is not paused and has no rate and no concurrency.
-local known_plain
+local known_plain, keeps_few
 local function is_plain(queue, adding)
-  if known_plain == queue then return true end
-  local meta = redis.call('HMGET', queue .. ':meta', 'paused', 'concurrency', 'max', 'opts.maxLenEvents')
-  if meta[1] or meta[2] or meta[3] then return false end
-  if adding and not meta[4] then keep_few_events(queue) end
-  known_plain = queue
+  if known_plain ~= queue then
+    local meta = redis.call('HMGET', queue .. ':meta', 'paused', 'concurrency', 'max', 'opts.maxLenEvents')
+    if meta[1] or meta[2] or meta[3] then return false end
+    known_plain, keeps_few = queue, meta[4]
+  end
+  if adding and not keeps_few then
+    keep_few_events(queue)
+    keeps_few = true
+  end
   return true
 end
 

@@ -123,6 +123,22 @@ test("if the queue refuses the ticket, none is taken and the move is returned as
   expect([taken, record?.state]).toEqual([undefined, "submitted"]);
 });
 
+test("if the poll does not take the new work, and the queue refuses its ticket, the move is not ticketed", async () => {
+  const { submit, agents, redis } = await takingDesk();
+  await redis.set("{errand:0}:q:scout:pc", "no number");
+  await agents.setPaused("scout", true);
+  const { outcome, record, taken } = await submit();
+  expect(outcome).toMatchObject({ kind: "ok", ticketed: false });
+  expect([taken, record?.state]).toEqual([undefined, "submitted"]);
+});
+
+test("BullMQ trims the events of a queue whose first ticket had a taker", async () => {
+  const { submit, agents, redis } = await takingDesk();
+  await agents.setPaused("scout", true);
+  await submit();
+  expect(await redis.hget("{errand:0}:q:scout:meta", "opts.maxLenEvents")).toBe("1");
+});
+
 test("a failure of the take undoes nothing of the move, and the move is answered", async () => {
   const { submit, redis, read, ticketOf } = await takingDesk();
   await redis.set("{errand:0}:live:scout:working", "not a sorted set");

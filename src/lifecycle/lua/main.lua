@@ -123,7 +123,10 @@ function serve(taker, reply, direct)
   -- When the poll took this very delegation, its answer has the newer record.
   if ok and cmd.id == id and taken[2] ~= '' then return reply end
   cmd, key, record = its_cmd, its_key, its_record
-  if direct then offer_ticket() end
+  if direct and not offer_ticket() then
+    -- The queue refuses it, so the gateway adds it, as after a move without a taker.
+    reply[1], reply[6] = string.gsub(reply[1], '"ticketed":true', '"ticketed":false'), nil
+  end
   if read then read_into(reply) end
   return reply
 end
