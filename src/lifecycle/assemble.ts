@@ -160,11 +160,11 @@ function throughTable(text: string, names: ReadonlySet<string>): string {
 }
 
 /**
- * Puts the body of a function in place of its call, if it has no parameters, returns nothing and is called in one place.
- * Not in `transition`, which would capture too many locals.
+ * Puts the body of a function in place of its call, if it has no parameters, returns nothing and is called in one place
+ * (`rare` counts as well). Not in `transition`, which would capture too many locals.
  */
-function inlined(text: string): string {
-  const uses = countWords(text);
+function inlined(text: string, rare: string): string {
+  const uses = countWords(`${text}\n${rare}`);
   const functions = text.split("\nend\n").map((block) => block.slice(block.lastIndexOf("\nfunction ") + 1));
   const transition = functions.find((one) => one.startsWith("function transition("));
   const bodies = new Map<string, string>();
@@ -211,7 +211,7 @@ function script(): string {
   const rare = [rareTables(), ...filesIn(RARE_PARTS).map((file) => partOf(file, RARE_PARTS))].join("\n");
   const rareNames = new Set(definedIn(rare));
   const all = [tables(), ...filesIn(PARTS).map((file) => partOf(file))].join("\n");
-  const text = inlined(throughTable(all, rareNames));
+  const text = inlined(throughTable(all, rareNames), rare);
   const uses = countWords(text);
   const usesOf = (name: string) => uses.get(name) ?? 0;
   const names = definedIn(text)
