@@ -146,9 +146,9 @@ export const DEFECTS: Record<RuleName, Defect> = {
     what: "loses tickets, and does not look for them",
     changes: [
       {
-        file: `${LUA}/main.lua`,
-        find: /ticketed = offer_ticket\(/,
-        replace: "ticketed = move == 'submit' or offer_ticket(",
+        file: `${LUA}/ticket.lua`,
+        find: /return ticket_offer\(/,
+        replace: "return move == 'submit' or ticket_offer(",
       },
       { file: "lifecycle/timers.js", find: /does: "check"/, replace: "does: null" },
     ],
