@@ -178,23 +178,23 @@ describe("the agent in Python", () => {
     "keeps a lease that is shorter than the work, whatever the broker's clock says",
     async () => {
       const { proxy, start, delegate, ended, clock } = await setup({
-        spec: { limits: { lease_seconds: 2 } },
+        spec: { limits: { lease_seconds: 4 } },
         options: { sweepEveryMs: 50 },
       });
       clock.offset_ms = -86_400_000;
       const id = await delegate("one line");
-      start("--pause", "5");
+      start("--pause", "8");
       expect(await ended(id)).toMatchObject({ state: "completed", attempt: 1 });
       const beats = proxy.to("/heartbeat").filter(({ body }) => body.wait_seconds > 0);
       expect(beats.length).toBeGreaterThan(5);
-      for (const { body } of beats) expect(body.wait_seconds).toBeLessThanOrEqual(2 / 3);
+      for (const { body } of beats) expect(body.wait_seconds).toBeLessThanOrEqual(4 / 3);
       expect(proxy.calls.filter(({ path, left }) => left && !path.endsWith("/leases"))).toEqual([]);
     },
   );
 
   conforms([5, 12], "sends plain heartbeats while the broker refuses held ones", async () => {
     const { proxy, start, delegate, ended } = await setup({
-      spec: { limits: { lease_seconds: 2 } },
+      spec: { limits: { lease_seconds: 4 } },
       options: { sweepEveryMs: 50 },
     });
     const id = await delegate("one line");
@@ -202,7 +202,7 @@ describe("the agent in Python", () => {
       path.endsWith("/heartbeat") && body.wait_seconds > 0
         ? { status: 429, headers: { "retry-after": "5" }, body: { code: "quota_exceeded" } }
         : undefined;
-    start("--pause", "4");
+    start("--pause", "8");
     expect(await ended(id)).toMatchObject({ state: "completed", attempt: 1 });
   });
 
