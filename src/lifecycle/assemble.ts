@@ -224,7 +224,7 @@ function script(): string {
     .sort((a, b) => usesOf(a) - usesOf(b));
   const outside = ["transition", "rare", ...names.splice(-OUTSIDE)];
   const state = partOf("state.lua");
-  const calls = new Set([...`${text}${rare}`.matchAll(/\w+(?=\()/g)].map(([name]) => name));
+  const calls = new Set([...`${text}${rare}`.matchAll(/(?<!\w)\w+(?=\()/g)].map(([name]) => name));
   const captured = [
     ...localsIn(TICKET_LUA).filter((name) => calls.has(name)),
     ...["time_ms", ...localsIn(state), ...outside],
