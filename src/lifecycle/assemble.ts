@@ -173,21 +173,20 @@ function inlined(text: string, rare: string): string {
   const functions = text.split("\nend\n").map((block) => block.slice(block.lastIndexOf("\nfunction ") + 1));
   const transition = functions.find((one) => one.startsWith("function transition("));
   const bodies = new Map<string, string>();
+  let rest = text;
   for (const whole of functions) {
     const [, name] = /^function (\w+)\(\)\n/.exec(whole) ?? [];
     if (name === undefined || uses.get(name) !== 2 || transition?.includes(`${name}()`)) continue;
-    if (!whole.split(/\W+/).includes("return")) bodies.set(name, whole.slice(whole.indexOf("\n")));
+    if (whole.split(/\W+/).includes("return")) continue;
+    bodies.set(name, whole.slice(whole.indexOf("\n")));
+    rest = rest.replace(`${whole}\nend\n`, () => "");
   }
-  const withoutCalls = (part: string): string =>
+  const withBodies = (part: string): string =>
     part.replaceAll(/(?<![\w.])(\w+)\(\)/g, (call, name: string) => {
       const body = bodies.get(name);
-      return body === undefined ? call : `do${withoutCalls(body)}\nend`;
+      return body === undefined ? call : `do${withBodies(body)}\nend`;
     });
-  const rest = functions.reduce((all, whole) => {
-    const [, name = ""] = /^function (\w+)\(\)\n/.exec(whole) ?? [];
-    return bodies.has(name) ? all.replace(`${whole}\nend\n`, () => "") : all;
-  }, text);
-  return withoutCalls(rest);
+  return withBodies(rest);
 }
 
 function countWords(text: string): Map<string, number> {
