@@ -1,6 +1,6 @@
 /**
- * What the script answers: an outcome, and the record where the command asks for it. The outcomes are a closed set; a
- * refusal is an outcome, never an exception.
+ * The script's answers: an outcome, and the record if the command asks for it. The outcomes are a closed set; a refusal
+ * is an outcome, never an exception.
  */
 import { z } from "zod";
 import { stateSchema } from "../schema/delegation.ts";

@@ -1,6 +1,6 @@
 /**
- * The relay's checkpoint: its only state besides the delegation and the remote task. With it, any process can continue
- * where another was killed.
+ * The relay's checkpoint: its only state besides the delegation and the remote task. With it, another process can continue
+ * after one was killed.
  */
 import * as z from "zod";
 import type { Message } from "../schema/a2a.ts";

@@ -1,6 +1,6 @@
 /**
- * Explains why a delegation is in its state: its last worker, why it waits, how the last attempt ended. Limit: the events
- * of a delegation with more than 300 of them are not read.
+ * Explains why a delegation is in its state: its last worker, why it waits, how the last attempt ended. Limit: if a
+ * delegation has more than 300 events, they are not read.
  */
 import { z } from "zod";
 import { Admin } from "../../client/admin.ts";

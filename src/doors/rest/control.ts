@@ -1,6 +1,6 @@
 /**
- * Requests about existing delegations: cancel, answer, message, redrive, and cancel and redrive in bulk. The engine decides
- * who may send them.
+ * Requests about existing delegations: cancel, answer, message, redrive, and cancel and redrive in bulk. The engine
+ * checks the caller's permission.
  */
 import { z } from "zod";
 import { type Bulk, cancelMany, redriveMany } from "../../engine/delegations/bulk.ts";

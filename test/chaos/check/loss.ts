@@ -1,7 +1,7 @@
 /**
- * What Redis may lose: only with `appendfsync everysec`, and only when it is killed, the writes that it acknowledged
- * before the previous write was on its way to the file. Limit: uses the time at which an answer arrived, which is
- * later than when it was given.
+ * Decides which violations are losses as documented. With `appendfsync everysec`, a killed Redis may lose writes that it
+ * acknowledged before it wrote the previous ones to the file. With `always`, it may lose none. Limit: uses the time at
+ * which an answer arrived, which is later than when it was given.
  */
 import type { History } from "../history.ts";
 import type { Violation } from "./facts.ts";

@@ -58,7 +58,7 @@ export function leak({ history }: Facts): Violation[] {
   });
 }
 
-/** No gateway ends by itself, and a gateway that is told to end exits cleanly. */
+/** No gateway ends by itself, and each exits cleanly after SIGTERM. */
 export function died({ history }: Facts): Violation[] {
   return history.deaths.map((what) => ({ rule: "died", id: "", what }));
 }

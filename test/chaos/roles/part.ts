@@ -74,13 +74,13 @@ export class Part {
     process.send?.("idle");
   }
 
-  /** Ends early if the process is told to end. */
+  /** Ends early if the process must end. */
   async sleep(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.finish }).catch(() => undefined);
   }
 
   /**
-   * Runs work that ends after this time, or when the process is told to end. (Node 20 may collect an AbortSignal.any
+   * Runs work that ends after this time, or when the process must end. (Node 20 may collect an AbortSignal.any
    * that waits for a timeout, and then it never aborts.)
    */
   async within(ms: number, work: (signal: AbortSignal) => Promise<void>): Promise<void> {

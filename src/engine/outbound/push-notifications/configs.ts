@@ -1,6 +1,6 @@
 /**
- * Creates, reads and deletes the push notification configs of a delegation, for its delegator and the operator. Others
- * who may see the delegation get `forbidden`, all others `not_found`.
+ * Creates, reads and deletes the push notification configs of a delegation, for its delegator and the operator. Another
+ * principal gets `forbidden` if it may see the delegation, and otherwise `not_found`.
  */
 import { createHash } from "node:crypto";
 import type { StoredDelegation } from "../../../lifecycle/record.ts";
