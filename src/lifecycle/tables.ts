@@ -1,0 +1,130 @@
+/**
+ * The part of the script that is generated from the tables: readers of the record, the event's text, the rows of
+ * states.ts, the timers, defaults and names. Each is a function, so that a call builds only what it needs.
+ */
+import { toLua } from "../redis/script.ts";
+import { agentRequestSchema } from "../schema/agent.ts";
+import { LIVE_STATES, type State, TERMINAL_STATES } from "../schema/delegation.ts";
+import { LEASE_LOST_REASONS } from "../schema/lease.ts";
+import { EVENT_LINES, FIELD_NAMES, FIELDS, READ_NAMES } from "./fields.ts";
+import { agentNumbers, failure, NUMBERS } from "./numbers.ts";
+import { MOVE_NAMES, MOVES, type Move } from "./states.ts";
+import { type Condition, TIMERS, type Timer } from "./timers.ts";
+
+/** Generates a function that maps strings. It compares them one by one: a table would be built at every call. */
+function mapFunction(name: string, entries: readonly (readonly [string, unknown])[]): string {
+  const lines = entries.map(([key, value]) => `  if key == ${toLua(key)} then return ${toLua(value)} end`);
+  return [`function ${name}(key)`, ...lines, "  return nil", "end"].join("\n");
+}
+
+/** A lease's end is stored as a letter. */
+const LETTERS = LEASE_LOST_REASONS.map((reason, index) => [reason, "ABCDEFGH".charAt(index)] as const);
+
+/** A row of the table as the script uses it: `needs_<guard>` for each guard, `to` as one word. */
+function row(
+  { by: _by, memory: _memory, removes_old_ticket: _removes, doc: _doc, ...effects }: Move,
+  rareGuards: ReadonlySet<string>,
+) {
+  const { from, to, requires, lease_lost_reason, ...rest } = effects;
+  const [first, second] = to;
+  return {
+    ...rest,
+    from: Object.fromEntries(from.map((state) => [state, true])),
+    to: second === undefined ? first : "asked",
+    lease_lost_reason: LETTERS.find(([reason]) => reason === lease_lost_reason)?.[1],
+    ...Object.fromEntries(requires.map((guard) => [`needs_${guard}`, true])),
+    ...(requires.some((guard) => rareGuards.has(guard)) && { needs_rare: true }),
+  };
+}
+
+const quotedNames = (names: readonly string[]) => names.map((name) => `'${name}'`).join(", ");
+const isNumber = (name: keyof typeof FIELDS) => /number|instant/.test(FIELDS[name].type);
+
+function readers(): string {
+  const names = FIELD_NAMES.filter((name) => "script" in FIELDS[name]);
+  const members = names.map((name, index) => {
+    const value = `v[${index + 1}]`;
+    return `${name} = ${isNumber(name) ? `tonumber(${value} or '')` : `${value} ~= '' and ${value} or nil`}`;
+  });
+  return `function read_record(key)
+  local v = redis.call('HMGET', key, ${quotedNames(names)})
+  local record = { ${members.join(", ")} }
+  record.ends = record.ends or ''
+  return record
+end
+function shown(key)
+  local v = redis.call('HMGET', key, ${quotedNames(READ_NAMES)})
+  for i = 1, ${READ_NAMES.length} do v[i] = v[i] or '' end
+  return table.concat(v, '\\n')
+end
+function event_text(more, refs)
+  return table.concat({ ${Object.values(EVENT_LINES)
+    .map(({ lua }) => lua)
+    .join(", ")} }, '\\n')
+end`;
+}
+
+const CONDITIONS: Record<Condition, string> = {
+  pending: "not record.unpublished and has_pending()",
+  unpublished: "record.unpublished",
+  never_leased: "record.fence == 0",
+  attempts_left: "record.attempt < record.max_attempts",
+  attempts_spent: "record.attempt >= record.max_attempts",
+};
+
+/** The test for these states with the fewest comparisons; undefined: it is always true. */
+function inStates(states: readonly State[]): string | undefined {
+  const live = states.filter((state) => LIVE_STATES.some((one) => one === state)).length;
+  if (states.length === LIVE_STATES.length + TERMINAL_STATES.length) return undefined;
+  if (live === 0) return "ended";
+  if (live === LIVE_STATES.length) return "not ended";
+  const tests = states.map((state) => `state == '${state}'`);
+  return tests.length === 1 ? tests[0] : `(${tests.join(" or ")})`;
+}
+
+function timers(): string {
+  const lines = TIMERS.map(({ at, in: states, if: condition, does, code, plus }: Timer) => {
+    const tests = [inStates(states), condition && CONDITIONS[condition]].filter((test) => test !== undefined);
+    const field = at === "now" ? "now" : `record.${at}`;
+    const pause = plus && { retention: " + cmd.retention_ms", pause: ` + ${NUMBERS.follow_ms}` }[plus];
+    const call = `timer(${field}${pause ?? ""}, ${toLua(does)}, ${toLua(code)})`;
+    return `  if ${tests.join(" and ")} then ${call} end`;
+  });
+  return `function look_at_timers()
+  soonest, due, due_code = nil, nil, nil
+  local state, ended = record.state, is_terminal(record.state)
+${lines.join("\n")}
+end`;
+}
+
+/** What each move needs. `rareGuards`: the guards that rare/guards.lua checks. */
+export function tables(rareGuards: ReadonlySet<string>): string {
+  return [
+    readers(),
+    timers(),
+    mapFunction(
+      "row",
+      MOVE_NAMES.map((name) => [name, row(MOVES[name], rareGuards)]),
+    ),
+    mapFunction(
+      "is_terminal",
+      TERMINAL_STATES.map((state) => [state, true]),
+    ),
+    mapFunction("agent_default", Object.entries(agentNumbers(agentRequestSchema.parse({})))),
+  ].join("\n");
+}
+
+/** What few moves need. */
+export function rareTables(): string {
+  const codes = ["attempts_exhausted", "deadline_exceeded", "interrupt_expired", "not_picked_up"] as const;
+  return [
+    mapFunction(
+      "lost_reason",
+      LETTERS.map(([reason, letter]) => [letter, reason]),
+    ),
+    mapFunction(
+      "failure_json",
+      codes.map((code) => [code, JSON.stringify(failure(code))]),
+    ),
+  ].join("\n");
+}
