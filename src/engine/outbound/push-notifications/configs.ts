@@ -93,19 +93,6 @@ export async function createPushConfig(
   return shown(principal, record, push);
 }
 
-/** Throws `not_found` when the delegation has no config with that id. */
-export async function getPushConfig(
-  broker: Broker,
-  principal: Principal,
-  id: string,
-  push: string,
-): Promise<PushConfig> {
-  const record = await readOwned(broker, principal, id);
-  const found = (await configs(broker, id)).find((one) => one.id === push);
-  if (!found) throw new ErrandError("not_found", `Delegation ${id} has no push config with that id.`);
-  return shown(principal, record, found);
-}
-
 export interface PushConfigPage {
   readonly pushes: readonly PushConfig[];
   /** Cursor of the next page; null: there is none. */
