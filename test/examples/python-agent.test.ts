@@ -422,7 +422,7 @@ describe("the agent in Python", () => {
     expect(proxy.calls).toHaveLength(1);
   });
 
-  conforms([15], "releases its work when it is told to stop", async () => {
+  conforms([15], "releases its work when it stops", async () => {
     const { proxy, start, delegate, admin } = await setup();
     const id = await delegate("one line");
     const agent = start("--pause", SLOW);
@@ -436,7 +436,7 @@ describe("the agent in Python", () => {
     await second.heard(`${id} completed`);
   });
 
-  conforms([15], "closes its poll when it is told to stop", async () => {
+  conforms([15], "closes its poll when it stops", async () => {
     const { gateway, start } = await setup();
     const agent = start();
     await until(() => gateway.broker.handoff.polls.waiting("scout") === 1, { what: "a parked poll" });

@@ -298,7 +298,7 @@ test("messages that a server sent while its stream was reopened are not missed (
   expect(done.artifacts[0].parts).toEqual([{ text: "one " }, { text: "two" }]);
 });
 
-test("a relay that is told to stop while the server hangs returns its work at once", async () => {
+test("a relay that stops while the server hangs returns its work at once", async () => {
   const { createServer } = await import("node:http");
   let asked = 0;
   const silent = createServer(() => {

@@ -126,7 +126,7 @@ test("killed while a question is open, and again between the answer and its ackn
   expect(server.tasks()).toHaveLength(1);
 });
 
-test("a relay that is told to stop returns its work, and the next relay continues", async () => {
+test("a relay that stops returns its work, and the next relay continues", async () => {
   let go = () => {};
   const { server, relay, delegate, ended, api } = await startRelayedServer({
     async turn(turn) {

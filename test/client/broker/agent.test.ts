@@ -67,12 +67,12 @@ describe("leases", () => {
     const id = await send("long");
     const outlived = async ({ delegation: { lease } }: Work) => {
       const first = Date.parse(lease?.expires_at ?? "");
-      await until(async () => Date.parse((await delegator.get(id)).lease?.expires_at ?? "") > first + 1500, {
+      await until(async () => Date.parse((await delegator.get(id)).lease?.expires_at ?? "") > first + 3_000, {
         what: "the lease extended beyond its own length",
       });
       return "done";
     };
-    scout(outlived, { leaseSeconds: 1 });
+    scout(outlived, { leaseSeconds: 3 });
     expect(await delegator.wait(id, { timeoutSeconds: 19 })).toMatchObject({
       state: "completed",
       attempt: 1,
@@ -144,7 +144,7 @@ describe("the signal aborts", () => {
         reason = await untilAborted(work).catch((error: unknown) => error);
         stateThen = (await delegator.get(id)).state;
       },
-      { leaseSeconds: 1, fetch: cutOff, once: true },
+      { leaseSeconds: 3, fetch: cutOff, once: true },
     );
     await until(() => types().includes("lost"), { what: "the loss" });
     expect(reason).toMatchObject({ name: "LeaseLostError", reason: "expired" });
