@@ -27,7 +27,7 @@ export const principalPatternSchema = z
     "a pattern is '*', a principal, or a kind with a star, for example 'caller:*'",
   );
 
-/** ISO 8601 with milliseconds, UTC. */
+/** ISO 8601. The broker writes UTC with milliseconds; a caller may give any offset. */
 export const instantSchema = z.iso.datetime({ offset: true });
 
 /** A later instant plus a duration could need a five-digit year. */
