@@ -13,7 +13,7 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 # `docker exec CONTAINER errand …` is the CLI, as the operator.
-RUN install -d -o node -g node -m 0700 /data && ln -s /app/dist/main.js /usr/local/bin/errand
+RUN install -d -o node -g node -m 0700 /data && ln -s /app/dist/errand.js /usr/local/bin/errand
 USER node
 VOLUME /data
 EXPOSE 4180
@@ -21,4 +21,4 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ERRAND_PORT}/readyz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # Runs as PID 1: it handles SIGTERM itself and, without an embedded Redis, has no children to reap.
 # --max-semi-space-size: docs/operations.md says why.
-CMD ["node", "--max-semi-space-size=32", "dist/main.js", "serve"]
+CMD ["node", "--max-semi-space-size=32", "dist/errand.js", "serve"]

@@ -23,7 +23,7 @@ Runs a broker, an agent and six delegations, and stops them all.
 }
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const MAIN = join(ROOT, "dist", "main.js");
+const MAIN = join(ROOT, "dist", "errand.js");
 const AGENT = "librarian";
 const CALLER = "caller:demo";
 /** The agent pauses this long for each file, so that progress is visible. */
@@ -106,7 +106,7 @@ async function run(dataDir: string, started: Started[], ending: AbortController)
     void child.exited.then(() => ending.abort(new Error(`the ${name} ended by itself`)));
   };
 
-  if (!existsSync(MAIN)) throw new Error("dist/main.js is missing: run 'npm run build' first");
+  if (!existsSync(MAIN)) throw new Error("dist/errand.js is missing: run 'npm run build' first");
   start("broker", BROKER_STOP_MS, [MAIN, "serve"], {
     ERRAND_PORT: "0",
     ERRAND_DATA_DIR: dataDir,

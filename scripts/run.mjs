@@ -15,7 +15,7 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const DIST = join(ROOT, "dist");
 /** npm does not pack files whose names start like this. */
 const STAMP = join(DIST, "._stamp");
-const MAIN = join(DIST, "main.js");
+const MAIN = join(DIST, "errand.js");
 
 const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [args...])
 
@@ -33,7 +33,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   limits  drive bounds to their limit and measure memory: [--write] [NAME ...]; --write updates docs/reliability.md
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
-  build   compile src to dist
+  build   compile src to dist, and bundle the program
 
 Each installs the dependencies and builds first, if they are missing or out of date.
 `;
@@ -195,7 +195,9 @@ async function build() {
       fs.mkdirSync(dirname(target), { recursive: true });
       fs.copyFileSync(file, target);
     }
-    if (fs.existsSync(MAIN)) fs.chmodSync(MAIN, 0o755);
+    const { bundle } = await import("./bundle.mjs");
+    await bundle();
+    fs.chmodSync(MAIN, 0o755);
     fs.writeFileSync(STAMP, stamp);
   });
 }
@@ -211,8 +213,8 @@ function built() {
 /** Of every input of the build. */
 function fingerprint() {
   const hash = createHash("sha256");
-  const settings = ["package-lock.json", "tsconfig.json", "tsconfig.build.json"].map((name) =>
-    join(ROOT, name),
+  const settings = ["package-lock.json", "tsconfig.json", "tsconfig.build.json", "scripts/bundle.mjs"].map(
+    (name) => join(ROOT, name),
   );
   for (const file of [...files(join(ROOT, "src")), ...settings]) {
     const { mtimeMs, size } = fs.statSync(file);

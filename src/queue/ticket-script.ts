@@ -9,11 +9,11 @@ import { z } from "zod";
 import { readLua, Script } from "../redis/script.ts";
 import { TIME_LUA } from "../redis/time.ts";
 
-const require = createRequire(import.meta.url);
+const requireFile = createRequire(import.meta.url);
 
 /** One of BullMQ's scripts as a Lua function. Its number of keys is part of its file's name. */
 function bull(name: string, keys: number): string {
-  const file: unknown = require(`bullmq/dist/cjs/scripts/${name}-${keys}.js`);
+  const file: unknown = requireFile(`bullmq/dist/cjs/scripts/${name}-${keys}.js`);
   const { content } = z.record(z.string(), z.object({ content: z.string() })).parse(file)[name] ?? {};
   if (content === undefined) throw new TypeError(`BullMQ has no script ${name}`);
   return `local function bull_${name}(KEYS, ARGV)\n${content}\nend`;

@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 beforeAll(() => {
-  if (!existsSync(join(ROOT, "dist", "main.js"))) {
+  if (!existsSync(join(ROOT, "dist", "errand.js"))) {
     throw new Error(
       "dist is missing: the demo runs the built broker; 'npm test' builds it, or 'npm run build'",
     );

@@ -121,6 +121,7 @@ test(
     const { tarball, paths } = await pack(freshDir());
     const shapes = [
       /^dist\/(?:[a-z0-9-]+\/)*[a-z0-9-]+\.(?:js|d\.ts|lua|css)$/,
+      /^dist\/(?:errand-[A-Z0-9]{8}\.js|licenses\.txt)$/,
       /^docs\/[a-z0-9-]+\.(?:md|json)$/,
       /^deploy\/[a-z.-]+$/,
       /^examples\/(?:[a-zA-Z0-9-]+\.(?:md|ts)|python\/[a-z]+\.py)$/,
@@ -129,10 +130,11 @@ test(
     expect(paths.filter((path) => !shapes.some((shape) => shape.test(path)))).toEqual([]);
     expect(paths.filter((path) => /test|\.env|token$|npmrc|\.tgz$/.test(path))).toEqual([]);
     for (const needed of [
+      "dist/licenses.txt",
       "README.md",
       "LICENSE",
       "CHANGELOG.md",
-      "dist/main.js",
+      "dist/errand.js",
       "dist/index.d.ts",
       "docs/operations.md",
     ])
@@ -143,8 +145,15 @@ test(
     const text = paths.map((path) => readFileSync(join(unpacked, "package", path), "utf8")).join("\n");
     // No path of the packing machine, no credential, no reference to a missing file.
     expect(text).not.toContain(ROOT.slice(0, -1));
-    expect(text).not.toMatch(/errand_[0-9a-z]{40,}|whsec_[A-Za-z0-9+/]{24,}|-----BEGIN|_authToken/);
-    expect(text).not.toMatch(/sourceMappingURL/);
+    expect(text).not.toMatch(
+      /errand_[0-9a-z]{40,}|whsec_[A-Za-z0-9+/]{24,}|-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/]{20}|_authToken=/,
+    );
+    expect(text).not.toMatch(/^\/\/# sourceMappingURL/m);
+    // The bundle has copies of the dependencies, which their licences allow if the text is there.
+    const licenses = readFileSync(join(unpacked, "package/dist/licenses.txt"), "utf8");
+    for (const name of ["bullmq", "ioredis", "zod"]) {
+      expect(licenses).toMatch(new RegExp(`^${name} [0-9.]+ \\(MIT\\)\n\n.*MIT`, "ms"));
+    }
     const manifest = JSON.parse(readFileSync(join(unpacked, "package/package.json"), "utf8"));
     expect(manifest.engines.node).toBe(">=20.19");
     for (const path of Object.values<string>(manifest.bin)) expect(paths).toContain(path);

@@ -27,7 +27,7 @@ test("with an external Redis the data directory is private, too", async () => {
 test("too many connections do not end the broker: it serves again when some are closed", async () => {
   const cwd = freshDir();
   const { socket } = await startServer();
-  const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+  const main = fileURLToPath(new URL("../../dist/errand.js", import.meta.url));
   const clean = Object.entries(process.env).filter(([name]) => !name.startsWith("ERRAND_"));
   const child = spawn("sh", ["-c", 'ulimit -n 500; exec "$0" "$@"', process.execPath, main, "serve"], {
     cwd,

@@ -15,7 +15,7 @@ import { freshDir } from "./program.ts";
 import type { Rpc } from "./tasks-client.ts";
 import { until } from "./until.ts";
 
-const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../dist/errand.js", import.meta.url));
 
 export interface Broker {
   readonly url: string;

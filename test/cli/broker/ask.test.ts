@@ -12,7 +12,7 @@ import { until } from "../../support/until.ts";
 import { run as runHere } from "../fake-host.ts";
 import { lines, problemIn, setup } from "./cli.ts";
 
-const MAIN = fileURLToPath(new URL("../../../dist/main.js", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../../dist/errand.js", import.meta.url));
 const sh = (script: string) => ["sh", "-c", script];
 
 type Setting = Awaited<ReturnType<typeof setup>>;

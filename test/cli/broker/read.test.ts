@@ -11,7 +11,7 @@ import { until } from "../../support/until.ts";
 import { lines, problemIn, setup } from "./cli.ts";
 
 const UNKNOWN = `dlg_0_${"0".repeat(26)}`;
-const MAIN = fileURLToPath(new URL("../../../dist/main.js", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../../dist/errand.js", import.meta.url));
 
 /** Delegations to `scout` in different states, oldest first. */
 async function withEnds() {

@@ -1,0 +1,66 @@
+/**
+ * Bundles the program with its dependencies: `dist/errand.js` loads a few files instead of about a thousand, so each
+ * command starts in about half the time. The library stays as the compiler wrote it, with its dependencies outside.
+ */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const SRC = join(ROOT, "src");
+
+/** Some dependencies are CommonJS and call `require` for Node's own modules. */
+const BANNER = `import { createRequire as createBundleRequire } from "node:module";
+const require = createBundleRequire(import.meta.url);`;
+
+/** A module of `src` finds the files beside it although its code is in a file of the bundle, directly in `dist`. */
+const ownUrl = {
+  name: "own-url",
+  setup({ onLoad }) {
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const place = relative(SRC, path).replace(/\.ts$/, ".js");
+      if (place.startsWith("..")) return undefined;
+      const url = `new URL(${JSON.stringify(`./${place}`)}, import.meta.url).href`;
+      return { contents: readFileSync(path, "utf8").replaceAll("import.meta.url", url), loader: "ts" };
+    });
+  },
+};
+
+export async function bundle() {
+  const { metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: { errand: "src/main.ts" },
+    outdir: "dist",
+    chunkNames: "errand-[hash]",
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node20.19",
+    banner: { js: BANNER },
+    plugins: [ownUrl],
+    metafile: true,
+    logLevel: "warning",
+  });
+  writeFileSync(join(ROOT, "dist/licenses.txt"), licenses(Object.keys(metafile.inputs)));
+}
+
+/** The licences of the packages of which the bundle has copies. */
+function licenses(inputs) {
+  const folders = new Set();
+  for (const input of inputs) {
+    const [folder] = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input) ?? [];
+    if (folder !== undefined) folders.add(folder);
+  }
+  return [...folders]
+    .sort()
+    .map((folder) => {
+      const path = join(ROOT, folder);
+      const { name, version, license } = JSON.parse(readFileSync(join(path, "package.json"), "utf8"));
+      const files = readdirSync(path).filter((file) => /^licen[cs]e/i.test(file));
+      const texts = files.map((file) => readFileSync(join(path, file), "utf8").trim());
+      return [`${name} ${version} (${license})`, ...texts].join("\n\n");
+    })
+    .join("\n\n---\n\n");
+}
