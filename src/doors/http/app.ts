@@ -16,7 +16,7 @@ import type { Document } from "../openapi/types.ts";
 import { agentRoutes } from "../rest/agents.ts";
 import { auditRoutes } from "../rest/audit.ts";
 import { batchRoutes } from "../rest/batch.ts";
-import { controlRoutes } from "../rest/control.ts";
+import { delegationActionRoutes } from "../rest/delegation-actions.ts";
 import { delegationRoutes } from "../rest/delegations.ts";
 import { eventRoutes } from "../rest/events.ts";
 import { leaseRoutes } from "../rest/leases.ts";
@@ -39,7 +39,7 @@ export const ROUTES: readonly Route[] = [
   ...agentRoutes,
   ...delegationRoutes,
   ...batchRoutes,
-  ...controlRoutes,
+  ...delegationActionRoutes,
   ...eventRoutes,
   ...leaseRoutes,
   ...replyRoutes,

@@ -1,4 +1,5 @@
 /** `errand agent` and `errand token` as processes against a real gateway. */
+
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -119,4 +120,18 @@ test("a token is created, works, is listed without its secret, and is revoked", 
   const forbidden = await run(["token", "list"], { token: caller });
   expect(forbidden.code).toBe(77);
   expect(forbidden.stderr).toContain("'errand doctor' shows whose token you use");
+});
+
+test("a paused agent gets no work until it is resumed", async () => {
+  const { api, run, url } = await setup();
+  await api.agent("scout");
+  const { id } = (await api.delegate("scout")).body;
+  expect(await run(["agent", "pause", "scout"])).toEqual({ code: 0, stdout: "paused scout\n", stderr: "" });
+  expect((await run(["agent", "get", "scout"])).stdout).toContain("'errand agent resume scout'");
+  expect((await api.lease("scout", { wait_seconds: 0 })).body.leases).toEqual([]);
+  const resumed = await run(["agent", "resume", "scout", "--json"]);
+  expect(lines(agentSchema, resumed.stdout)).toMatchObject([{ name: "scout", paused: false }]);
+  expect((await api.lease("scout")).body.leases).toMatchObject([{ delegation: { id } }]);
+  const { token } = await as(url, "caller:bob");
+  expect((await run(["agent", "pause", "scout"], { token })).code).toBe(77);
 });

@@ -1,11 +1,15 @@
 /** `errand delegate` as a process against a real gateway. */
+
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { acceptedDelegationSchema, delegationSchema } from "../../../src/schema/delegation.ts";
 import { streamEventSchema } from "../../../src/schema/event.ts";
+import { startReceiver } from "../../support/receiver.ts";
 import { until } from "../../support/until.ts";
+import { run as runHere } from "../fake-host.ts";
 import { lines, problemIn, setup } from "./cli.ts";
 
 describe("the task", () => {
@@ -181,4 +185,36 @@ describe("errors, worded for the CLI", () => {
       expect(performance.now() - startedAt).toBeLessThan(30_000);
     }
   });
+});
+
+test("delegate --callback: the end is POSTed to the URL, signed", async () => {
+  const { api, run } = await setup({ callbackAllow: ["127.0.0.1"] });
+  await api.agent("scout");
+  const { url, received } = await startReceiver();
+  const secrets = [1, 2].map((byte) => `whsec_${Buffer.alloc(32, byte).toString("base64")}`);
+  const how = ["--callback", url, "--callback-secret", ...secrets, "--callback-token", "let-me-in"];
+  const made = await run(["delegate", "scout", "x", ...how]);
+  expect(made).toMatchObject({ code: 0, stderr: "" });
+  const [lease] = (await api.lease("scout")).body.leases;
+  await api.reply(lease.lease_id);
+  await until(() => received.length === 1, { what: "the callback" });
+  const [{ headers, body } = { headers: {}, body: "" }] = received;
+  const names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
+  const signed = Object.fromEntries(names.map((name) => [name, String(headers[name])]));
+  for (const secret of secrets) {
+    expect(new Webhook(secret).verify(body, signed)).toMatchObject({
+      type: "DELEGATION_COMPLETE",
+      delegation_id: made.stdout.trim(),
+    });
+  }
+  expect(headers.authorization).toBe("Bearer let-me-in");
+  for (const [args, said] of [
+    [["--callback", "ftp://x"], "--callback <url>"],
+    [["--callback-token", "t"], "require --callback"],
+    [["--callback", url, "--callback-secret", "short"], "--callback-secret: expected whsec_"],
+  ] as const) {
+    const { code, stderr } = await runHere(["delegate", "scout", "x", ...args]);
+    expect([code, stderr]).toEqual([64, expect.stringContaining(said)]);
+    expect(stderr).not.toContain("short");
+  }
 });

@@ -1,4 +1,4 @@
-/** `errand get`, `list`, `results`, `watch`, `cancel` as processes against a real gateway. */
+/** `errand get`, `list`, `results` and `watch` as processes against a real gateway. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -208,34 +208,5 @@ describe("watch", () => {
     await until(more, { what: "its end" });
     await closed;
     expect(stdout).toMatch(/^\S+ {2}DELEGATION_SENT [^\n]+\nstatus 141\n$/);
-  });
-});
-
-describe("cancel", () => {
-  test("prints the new state, or why it cannot cancel", async () => {
-    const { run, api, done, working } = await withEnds();
-    const result = await run(["cancel", working, "--reason", "no longer wanted"]);
-    expect(result).toEqual({ code: 0, stdout: `canceled ${working}\n`, stderr: "" });
-    expect((await api.get(working)).body.error.message).toContain("no longer wanted");
-    const again = await run(["cancel", working, "--json"]);
-    expect(lines(delegationSchema, again.stdout)).toMatchObject([{ state: "canceled" }]);
-    const late = await run(["cancel", done]);
-    expect([late.code, late.stdout]).toEqual([64, ""]);
-    expect(late.stderr).toContain(`'errand get ${done}'`);
-  });
-
-  test("cancels the children, too, but not with --no-cascade", async () => {
-    const { run, api } = await setup();
-    await api.agent("scout");
-    const family = async () => {
-      const parent = String((await api.delegate("scout")).body.id);
-      return { parent, child: String((await api.delegate("scout", { parent_id: parent })).body.id) };
-    };
-    const left = await family();
-    expect((await run(["cancel", left.parent, "--no-cascade"])).code).toBe(0);
-    expect((await api.get(left.child)).body.state).toBe("submitted");
-    const taken = await family();
-    expect((await run(["cancel", taken.parent])).code).toBe(0);
-    await until(async () => (await api.get(taken.child)).body.state === "canceled");
   });
 });

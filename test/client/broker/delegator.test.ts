@@ -83,6 +83,29 @@ describe("delegating", () => {
       details: { issues: [expect.objectContaining({ path: "priority" })] },
     });
   });
+
+  test("takes times as options, instants as dates", async () => {
+    const { delegator } = await setup();
+    const deadline = new Date(Date.now() + 7_200_000);
+    const notBefore = new Date(Date.now() + 3_600_000);
+    const later = await delegator.delegate(
+      { target: "scout", task: "x", deadline: "2001-01-01T00:00:00.000Z" },
+      { notBefore, deadline, startWithinSeconds: 60 },
+    );
+    expect([later.not_before_at, later.deadline_at]).toEqual([
+      notBefore.toISOString(),
+      deadline.toISOString(),
+    ]);
+    const soon = await delegator.delegate(
+      { target: "scout", task: "x" },
+      { delaySeconds: 60, ttlSeconds: 60 },
+    );
+    const span = Date.parse(soon.deadline_at) - Date.parse(soon.created_at);
+    expect(span).toBeGreaterThanOrEqual(119_990);
+    await expect(
+      delegator.delegate({ target: "scout", task: "x" }, { notBefore, delaySeconds: 1 }),
+    ).rejects.toMatchObject({ code: "invalid_request" });
+  });
 });
 
 describe("waiting", () => {

@@ -1,21 +1,18 @@
-/** The calls of a delegator on live delegations, one or many, with a real broker. */
+/** The delegator's actions on its delegations, with a real broker: answer, message, redrive, cancel in bulk. */
 import { describe, expect, test } from "vitest";
-import { Admin, Delegator } from "../../../src/index.ts";
+import { Delegator } from "../../../src/index.ts";
 import { as, OPERATOR, startBroker } from "../../support/broker.ts";
 import { losingAnswers } from "../lossy-fetch.ts";
 
-/** A broker with the agents scout and smith, a caller, and the operator. */
+/** A broker with the agent scout, a caller, and the operator. */
 async function setup() {
   const broker = await startBroker();
   const { url } = broker;
   const scout = await as(url, "agent:scout");
   await scout.agent("scout", { backoff: { initial_ms: 0 } });
-  const smith = await as(url, "agent:smith");
-  await smith.agent("smith");
   const alice = await as(url, "caller:alice");
   const delegator = new Delegator({ url, token: alice.token });
   const operator = new Delegator({ url, token: OPERATOR });
-  const admin = new Admin({ url, token: OPERATOR });
   const next = async () => (await scout.lease("scout")).body.leases[0];
   /** Delegates, leases and asks a question. */
   const asked = async (question: Record<string, unknown> = { text: "Go on?" }) => {
@@ -24,7 +21,7 @@ async function setup() {
     const { interrupt_id } = (await scout.interrupt(lease_id, question)).body;
     return { id, interruptId: String(interrupt_id) };
   };
-  return { ...broker, scout, smith, alice, delegator, operator, admin, next, asked };
+  return { ...broker, scout, alice, delegator, operator, next, asked };
 }
 
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -50,7 +47,7 @@ describe("a question", () => {
 
   test("that is not open, or has several requests, is refused with an explanation", async () => {
     const { delegator, asked } = await setup();
-    const { id } = await delegator.delegate({ target: "smith", task: "x" });
+    const { id } = await delegator.delegate({ target: "scout", task: "x", priority: 0 });
     await expect(delegator.approve(id)).rejects.toMatchObject({
       code: "interrupt_not_open",
       message: `${id} has no open question: it is submitted`,
@@ -143,94 +140,4 @@ describe("a failed delegation", () => {
     const canceled = await all(operator.cancelMany({ target: "scout" }));
     expect(canceled.map(({ state }) => state)).toEqual(Array(45).fill("canceled"));
   });
-});
-
-describe("many at once", () => {
-  test("are each accepted or refused individually, in order, over more than one request", async () => {
-    const { delegator } = await setup();
-    const inputs = Array.from({ length: 120 }, (_, n) => ({
-      target: n === 110 ? "nobody" : "scout",
-      task: n < 6 ? "x".repeat(250_000) : String(n),
-      ...(n === 7 && { priority: 12 }),
-    }));
-    const results = await delegator.delegateMany(inputs);
-    expect(results).toHaveLength(120);
-    const codes = results.flatMap(({ error }, at) => (error ? [[at, error.code]] : []));
-    expect(codes).toEqual([
-      [7, "invalid_request"],
-      [110, "agent_unknown"],
-    ]);
-    expect(results[119]?.delegation?.task_preview).toBe("119");
-    expect((await all(delegator.list({}, { pageSize: 100 }))).length).toBe(118);
-  });
-
-  test("are accepted once although a response got lost, and a full queue says when to retry", async () => {
-    const { url, alice, scout, delegator } = await setup();
-    await scout.agent("scout", { limits: { max_waiting: 2 } });
-    const fetch = losingAnswers((call) => call.endsWith("/batch"), 2);
-    const unlucky = new Delegator({ url, token: alice.token, fetch });
-    const [a, b, c] = await unlucky.delegateMany(["a", "b", "c"].map((task) => ({ target: "scout", task })));
-    expect(fetch.lost).toHaveLength(2);
-    expect((await all(delegator.list())).map(({ id }) => id).sort()).toEqual(
-      [a?.delegation?.id, b?.delegation?.id].sort(),
-    );
-    expect(c?.error).toMatchObject({ code: "queue_full", retryable: true });
-    expect(c?.error?.retryAfterMs).toBeGreaterThan(0);
-  });
-
-  test("that cannot be sent at all each report the reason", async () => {
-    const { url } = await setup();
-    const stranger = new Delegator({ url, token: "errand_wrong" });
-    const results = await stranger.delegateMany([
-      { target: "scout", task: "a" },
-      { target: "scout", task: "b" },
-    ]);
-    expect(results.map(({ error }) => error?.code)).toEqual(["unauthenticated", "unauthenticated"]);
-  });
-});
-
-test("a tree is walked level by level, the oldest first, as far as the principal may see", async () => {
-  const { url, delegator, operator, scout, smith } = await setup();
-  const lead = new Delegator({ url, token: scout.token });
-  const maker = new Delegator({ url, token: smith.token });
-  await operator.cancel((await delegator.delegate({ target: "smith", task: "not of it" })).id);
-  const root = await delegator.delegate({ target: "scout", task: "root" });
-  const a = await lead.delegate({ target: "smith", task: "a" }, { parentId: root.id });
-  const b = await lead.delegate({ target: "smith", task: "b", parent_id: root.id });
-  await operator.delegate({ target: "smith", task: "aa" }, { parentId: a.id });
-  await operator.delegate({ target: "smith", task: "ba" }, { parentId: b.id });
-  await operator.delegate({ target: "smith", task: "bb" }, { parentId: b.id });
-  const walked = (from: Delegator, id: string) =>
-    all(from.tree(id, { pageSize: 1 })).then((found) =>
-      found.map(({ delegation, depth }) => `${depth} ${delegation.task_preview}`),
-    );
-  expect(await walked(operator, root.id)).toEqual(["0 root", "1 a", "1 b", "2 aa", "2 ba", "2 bb"]);
-  expect(await walked(delegator, root.id)).toEqual(["0 root"]);
-  expect(await walked(maker, b.id)).toEqual(["0 b", "1 ba", "1 bb"]);
-});
-
-test("times are passed as options, instants as dates", async () => {
-  const { delegator } = await setup();
-  const deadline = new Date(Date.now() + 7_200_000);
-  const notBefore = new Date(Date.now() + 3_600_000);
-  const later = await delegator.delegate(
-    { target: "scout", task: "x", deadline: "2001-01-01T00:00:00.000Z" },
-    { notBefore, deadline, startWithinSeconds: 60 },
-  );
-  expect([later.not_before_at, later.deadline_at]).toEqual([notBefore.toISOString(), deadline.toISOString()]);
-  const soon = await delegator.delegate({ target: "scout", task: "x" }, { delaySeconds: 60, ttlSeconds: 60 });
-  const span = Date.parse(soon.deadline_at) - Date.parse(soon.created_at);
-  expect(span).toBeGreaterThanOrEqual(119_990);
-  await expect(
-    delegator.delegate({ target: "scout", task: "x" }, { notBefore, delaySeconds: 1 }),
-  ).rejects.toMatchObject({ code: "invalid_request" });
-});
-
-test("a paused agent gets no work until it is resumed", async () => {
-  const { admin, delegator, scout, next } = await setup();
-  expect((await admin.pauseAgent("scout")).paused).toBe(true);
-  const { id } = await delegator.delegate({ target: "scout", task: "x" });
-  expect((await scout.lease("scout", { wait_seconds: 0.2 })).body.leases).toEqual([]);
-  expect((await admin.resumeAgent("scout")).paused).toBe(false);
-  expect((await next()).delegation.id).toBe(id);
 });

@@ -31,7 +31,7 @@ function bulkText({ records, ...rest }: Bulk): string {
   return `{"delegations":[${delegations}],${JSON.stringify(rest).slice(1)}`;
 }
 
-export const controlRoutes: readonly Route[] = [
+export const delegationActionRoutes: readonly Route[] = [
   route({
     method: "POST",
     path: "/v1/delegations/{id}/cancel",

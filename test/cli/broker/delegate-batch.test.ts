@@ -1,0 +1,87 @@
+/** `errand delegate --batch` against a real gateway. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { delegationSchema } from "../../../src/schema/delegation.ts";
+import { problemSchema } from "../../../src/schema/problem.ts";
+import { run as runHere } from "../fake-host.ts";
+import { lines, setup } from "./cli.ts";
+
+describe("delegate --batch", () => {
+  const one = z.strictObject({ line: z.int(), delegation: delegationSchema });
+  const other = z.strictObject({ line: z.int(), error: problemSchema });
+
+  test("handles each line on its own; the most serious error sets the exit code", async () => {
+    const { api, run, dir } = await setup();
+    await api.agent("scout");
+    await api.agent("other");
+    const batch = [
+      { task: "one" },
+      { target: "other", task: "two", priority: 1 },
+      { target: "nobody", task: "three" },
+      { message: { parts: [{ data: 4 }] }, idempotency_key: "mine" },
+      { task: "five", prioriti: 1 },
+    ].map((line) => JSON.stringify(line));
+    writeFileSync(
+      join(dir, "tasks.jsonl"),
+      `${[...batch.slice(0, 2), "", ...batch.slice(2), "{"].join("\n")}\n`,
+    );
+    const which = ["delegate", "scout", "--batch", "tasks.jsonl", "--priority", "7"];
+    const mixed = await run(which);
+    expect(mixed.code).toBe(78);
+    const ids = mixed.stdout.split("\n").slice(0, -1);
+    const made = await Promise.all(ids.map(async (id) => (await api.get(id)).body));
+    expect(made).toMatchObject([
+      { target: "scout", task_preview: "one", priority: 7 },
+      { target: "other", task_preview: "two", priority: 1 },
+      { target: "scout", message: { parts: [{ data: 4 }] }, priority: 7 },
+    ]);
+    const said = mixed.stderr.split("\n");
+    expect(said[0]).toMatch(/^errand: line 4: .*nobody.* Check the name with 'errand agent list'/);
+    expect(said[1]).toMatch(/^errand: line 6: .*prioriti.* Correct the line/);
+    expect(said[2]).toMatch(/^errand: line 7: not valid JSON/);
+    expect(said.slice(3)).toEqual(["errand: 3 of 6 lines were refused.", ""]);
+
+    const json = await run([...which, "--json"]);
+    expect([json.code, json.stderr]).toEqual([78, ""]);
+    const outcomes = lines(z.union([one, other]), json.stdout);
+    expect(outcomes.map(({ line }) => line)).toEqual([1, 2, 4, 5, 6, 7]);
+    expect(outcomes.map((line) => ("error" in line ? line.error.code : "ok"))).toEqual([
+      "ok",
+      "ok",
+      "agent_unknown",
+      "ok",
+      "invalid_request",
+      "invalid_json",
+    ]);
+    expect(outcomes[3]).toMatchObject({ delegation: { id: ids[2] } });
+  });
+
+  test("from stdin, more than fits one request; the same key returns the same delegations", async () => {
+    const { api, run } = await setup();
+    await api.agent("scout");
+    const input = Array.from({ length: 250 }, (_, n) =>
+      JSON.stringify({ target: "scout", task: `t${n}` }),
+    ).join("\n");
+    const args = ["delegate", "--batch", "-", "--idempotency-key", "nightly"];
+    const first = await run(args, { input });
+    expect([first.code, first.stderr]).toEqual([0, ""]);
+    expect(new Set(first.stdout.trim().split("\n")).size).toBe(250);
+    expect((await run(args, { input })).stdout).toBe(first.stdout);
+    expect((await api.call("GET", "/v1/agents/scout")).body.counts.waiting).toBe(250);
+  });
+
+  test("exits with 75 if the broker is unavailable; with a task or a wait it is a usage error", async () => {
+    const { run, gateway } = await setup();
+    await gateway.close();
+    const away = await run(["delegate", "scout", "--batch", "-"], { input: '{"task": "x"}' });
+    expect([away.code, away.stdout]).toEqual([75, ""]);
+    for (const more of [["x"], ["--wait"], ["--file", "f"]]) {
+      const { code, stderr } = await runHere(["delegate", "scout", "--batch", "-", ...more], { stdin: "" });
+      expect([code, stderr]).toEqual([64, expect.stringContaining("--batch cannot be combined with a task")]);
+    }
+    const none = await runHere(["delegate"]);
+    expect(none.stderr).toContain("missing required argument 'agent'");
+  });
+});

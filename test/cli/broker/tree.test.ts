@@ -1,0 +1,103 @@
+/** Trees of delegations: `errand delegate --parent` and `errand list --tree`, against a real gateway. */
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { delegationSchema } from "../../../src/schema/delegation.ts";
+import { as, client } from "../../support/broker.ts";
+import { run as runHere } from "../fake-host.ts";
+import { lines, setup } from "./cli.ts";
+
+type Setting = Awaited<ReturnType<typeof setup>>;
+
+describe("a tree", () => {
+  /** root: a, b; a: c, e; e: d. */
+  async function grown({ api, run, url }: Setting) {
+    for (const name of ["lead", "a", "b", "c", "d", "e"]) await api.agent(name);
+    const caller = await as(url, "caller:bob");
+    const root = (await client(url, caller.token).delegate("lead", { task: "all of it" })).body.id;
+    const under = async (parent: string, agent: string) => {
+      const made = await run(["delegate", agent, `part ${agent}`, "--parent", parent]);
+      expect([made.code, made.stderr]).toEqual([0, ""]);
+      return made.stdout.trim();
+    };
+    const a = await under(root, "a");
+    const b = await under(root, "b");
+    const c = await under(a, "c");
+    const e = await under(a, "e");
+    const d = await under(e, "d");
+    return { root, a, b, c, d, e };
+  }
+
+  test("is drawn from its root, or printed as objects with their depth", async () => {
+    const setting = await setup();
+    const { run, api } = setting;
+    const { root, a, b, c, d, e } = await grown(setting);
+    await api.cancel(b);
+    const state = (text: string) => text.padEnd("input_required".length);
+    expect(await run(["list", "--tree", root])).toEqual({
+      code: 0,
+      stderr: "",
+      stdout: `${[
+        `${root}  ${state("submitted")}  lead  all of it`,
+        `├─ ${a}  ${state("submitted")}  a  part a`,
+        `│  ├─ ${c}  ${state("submitted")}  c  part c`,
+        `│  └─ ${e}  ${state("submitted")}  e  part e`,
+        `│     └─ ${d}  ${state("submitted")}  d  part d`,
+        `└─ ${b}  ${state("canceled")}  b  part b`,
+      ].join("\n")}\n`,
+    });
+    const json = await run(["list", "--tree", root, "--json"]);
+    const shape = delegationSchema.extend({ depth: z.int().min(0) });
+    expect(lines(shape, json.stdout).map(({ id, depth }) => [id, depth])).toEqual([
+      [root, 0],
+      [a, 1],
+      [b, 1],
+      [c, 2],
+      [e, 2],
+      [d, 3],
+    ]);
+    expect((await run(["get", c])).stdout).toMatch(new RegExp(`^parent +${a}$`, "m"));
+    const unknown = await run(["list", "--tree", "dlg_0_00000000000000000000000000"]);
+    expect(unknown.code).toBe(1);
+  });
+
+  test("of each listed delegation, none twice", async () => {
+    const setting = await setup();
+    const { run } = setting;
+    const { root, a, b, c, d, e } = await grown(setting);
+    const alone = (await run(["delegate", "lead", "alone"])).stdout.trim();
+    const ids = (stdout: string) => [...stdout.matchAll(/dlg_\w+/g)].map(([id]) => id);
+    expect(ids((await run(["list", "--tree"])).stdout)).toEqual([root, a, c, e, d, b, alone]);
+    expect(ids((await run(["list", "--tree", "--target", "a"])).stdout)).toEqual([a, c, e, d]);
+    // Even if the list does not find those in between.
+    await run(["cancel", a, "--no-cascade"]);
+    const live = await run(["list", "--tree", "--state", "submitted", "--json"]);
+    expect(lines(z.looseObject({ id: z.string() }), live.stdout).map(({ id }) => id)).toEqual([
+      root,
+      a,
+      b,
+      c,
+      e,
+      d,
+      alone,
+    ]);
+    const some = await run(["list", "--tree", "--limit", "1"]);
+    expect(ids(some.stdout)).toEqual([alone]);
+    expect(some.stderr).toMatch(/more results: --cursor/);
+  });
+
+  test("grows only below live delegations", async () => {
+    const setting = await setup();
+    const { run, api } = setting;
+    const { root } = await grown(setting);
+    await api.cancel(root);
+    const late = await run(["delegate", "b", "late", "--parent", root, "--json"]);
+    expect([late.code, late.stdout]).toEqual([64, ""]);
+    const wrong = await run(["delegate", "b", "late", "--parent", "root"]);
+    expect(wrong.stderr).toContain("not a delegation id");
+  });
+
+  test("cannot be filtered", async () => {
+    const { code, stderr } = await runHere(["list", "--tree", "dlg_1", "--state", "failed"]);
+    expect([code, stderr]).toEqual([64, expect.stringContaining("cannot be combined with filters")]);
+  });
+});
