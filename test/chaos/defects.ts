@@ -37,7 +37,7 @@ const defect = (
 export const DEFECTS: Record<RuleName, Defect> = {
   lost: defect(
     "deletes finished delegations after 1.5 s",
-    "lifecycle/assemble.js",
+    "lifecycle/tables.js",
     /" \+ cmd\.retention_ms"/,
     '" + 1500"',
   ),
