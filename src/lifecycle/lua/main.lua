@@ -29,7 +29,7 @@ function transition(first, given, taker, made)
   local ok, direct = pcall(ticket_is_first, queue(), time_ms)
   direct = ok and direct
   if not direct and not offer_ticket() then return success_answer(false) end
-  return serve(taker, success_answer(true, true), direct)
+  return serve(taker, describe(success_outcome(true)), direct)
 end
 
 function refuse()
@@ -115,18 +115,19 @@ end
 
 -- A parked poll takes the first ticket of the queue in the same step: this one, or an older one. An error there undoes
 -- nothing: the ticket is in the queue. `direct`: this one is the first, so it is added only if the poll does not get it.
-function serve(taker, reply, direct)
+function serve(taker, outcome, direct)
   local id, read, its_key, its_record, its_cmd = cmd.id, cmd.read, key, record, cmd
   local made = { id = id, record = record, direct = direct }
   local ok, taken = pcall(transition, taker[1], { taker[2], '', '' }, nil, made)
-  if ok then reply[6] = taken end
+  if not ok then taken = nil end
   -- When the poll took this very delegation, its answer has the newer record.
-  if ok and cmd.id == id and taken[2] ~= '' then return reply end
-  cmd, key, record = its_cmd, its_key, its_record
-  if direct and not offer_ticket() then
-    -- The queue refuses it, so the gateway adds it, as after a move without a taker.
-    reply[1], reply[6] = string.gsub(reply[1], '"ticketed":true', '"ticketed":false'), nil
+  local is_taken = ok and cmd.id == id and taken[2] ~= ''
+  if not is_taken then
+    cmd, key, record = its_cmd, its_key, its_record
+    -- If the queue refuses the ticket, the gateway adds it, as after a move without a taker.
+    if direct and not offer_ticket() then outcome.ticketed, taken = false, nil end
   end
-  if read then read_into(reply) end
+  local reply = { cjson.encode(outcome), '', {}, {}, {}, taken }
+  if read and not is_taken then read_into(reply) end
   return reply
 end
