@@ -132,7 +132,13 @@ export class Handoff {
     this.#matched.add(command.id);
     const moving = this.#options.writer.move(command, taker);
     const taking = moving.then(
-      ({ taken }) => taken ?? null,
+      ({ outcome, taken }) => {
+        // A ticket is ready, and its take failed: perhaps after the lease was written.
+        if (!taken && outcome.kind === "ok" && (outcome.ready_at ?? 0) <= outcome.now) {
+          this.inDoubt.grant(taker.agent, taker.nonce);
+        }
+        return taken ?? null;
+      },
       (error: unknown) => {
         // A script that Redis refuses for lack of memory has done nothing.
         if (!isOutOfMemory(error)) this.inDoubt.grant(taker.agent, taker.nonce);

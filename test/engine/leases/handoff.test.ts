@@ -276,3 +276,24 @@ test("a poll matched with a submit that Redis did not receive does not fail, and
   const { body } = await api.delegate("scout");
   expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
 });
+
+test("a lease whose grant failed after it was written is returned, no attempt spent", async () => {
+  const { api, redis, park } = await setup();
+  await api.call("POST", "/v1/agents/scout/pause");
+  const { body: older } = await api.delegate("scout");
+  await api.call("POST", `/v1/delegations/${older.id}/messages`, { text: "and this" });
+  // Taking it writes the lease, and then cannot read the history.
+  const history = `{errand:0}:d:${older.id}:history`;
+  await redis.rename(history, "aside");
+  await redis.set(history, "no list");
+  const { answer } = await park();
+  // No wake, so the poll does not fetch by itself.
+  await redis.hdel("{errand:0}:agent:scout", "paused");
+  const { status, body: newer } = await api.delegate("scout");
+  expect([status, newer.state]).toEqual([202, "submitted"]);
+  const stream = `{errand:0}:d:${older.id}:events`;
+  await until(async () => JSON.stringify(await redis.xrange(stream, "-", "+")).includes("released"));
+  await redis.rename("aside", history);
+  const got = [...leasesOf(await answer), ...leasesOf(await api.lease("scout"))];
+  expect(got.map(({ attempt, delegation }) => [attempt, delegation?.id])).toContainEqual([1, older.id]);
+});
