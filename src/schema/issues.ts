@@ -1,9 +1,10 @@
 /**
  * The issues of an invalid value, in the same form everywhere: each has a path and a reason; unknown fields are named.
- * Limit: only the first 50 are listed, because a hostile body can have a million.
+ * Limit: only the first 50 are listed, because a hostile body can have a million; long names are cut.
  */
 import type * as z from "zod";
 import { ErrandError } from "./errors.ts";
+import { shownName } from "./text.ts";
 
 export interface Issue {
   readonly path: string;
@@ -34,9 +35,9 @@ export function issuesOf({ issues: found }: z.ZodError, { where, whole, under = 
   const issues = found
     .slice(0, MAX_ISSUES)
     .flatMap((issue) => {
-      const path = [...(under === "" ? [] : [under]), ...issue.path.map(String)];
+      const path = [...(under === "" ? [] : [under]), ...issue.path.map((name) => shownName(String(name)))];
       if (issue.code !== "unrecognized_keys") return [{ path: path.join("."), reason: issue.message }];
-      return issue.keys.map((key) => ({ path: [...path, key].join("."), reason: unknown }));
+      return issue.keys.map((key) => ({ path: [...path, shownName(key)].join("."), reason: unknown }));
     })
     .slice(0, MAX_ISSUES);
   const [first] = issues;

@@ -13,6 +13,12 @@ export function truncate(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, max).replace(SURROGATE_AT_END, "");
 }
 
+const SHOWN_NAME = 100;
+
+/** A member's name as paths in errors show it: a request chooses the name, and an error repeats it in up to 50 paths. */
+export const shownName = (name: string): string =>
+  name.length <= SHOWN_NAME ? name.toWellFormed() : `${truncate(name, SHOWN_NAME).toWellFormed()}…`;
+
 /** Matches an escaped surrogate, and the same text after an escaped backslash. */
 const ESCAPED_SURROGATE = /\\u[dD][89a-fA-F]/;
 
@@ -33,7 +39,7 @@ export function wellFormed(value: unknown): unknown {
 export const wellFormedJson = (json: string): string =>
   mayHaveLoneSurrogates(json) ? JSON.stringify(wellFormed(JSON.parse(json))) : json;
 
-/** The paths of lone surrogates in a JSON value, at most `max`. */
+/** The paths of lone surrogates in a JSON value, at most `max`; long names are cut. */
 export function loneSurrogatePaths(value: unknown, max: number): string[] {
   const found: string[] = [];
   const visit = (one: unknown, path: string): void => {
@@ -42,7 +48,7 @@ export function loneSurrogatePaths(value: unknown, max: number): string[] {
       if (!one.isWellFormed()) found.push(path);
     } else if (typeof one === "object" && one !== null) {
       for (const [name, member] of Object.entries(one)) {
-        const inner = path === "" ? name.toWellFormed() : `${path}.${name.toWellFormed()}`;
+        const inner = path === "" ? shownName(name) : `${path}.${shownName(name)}`;
         if (!name.isWellFormed() && found.length < max) found.push(inner);
         visit(member, inner);
       }

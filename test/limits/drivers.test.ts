@@ -34,6 +34,7 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   request_seconds: ["test/doors/http/slow-senders.test.ts", "requestMs"],
   progress_per_second: ["test/doors/rest/limits.test.ts", "LIMITS.progress_per_second"],
   session_seconds: ["test/doors/mcp/transport.test.ts", "expires after the idle time, not before"],
+  session_bytes: ["test/doors/mcp/transport.test.ts", "LIMITS.session_bytes"],
   gateway_unread_bytes: ["test/doors/http/inflow.test.ts", "maxTotal"],
   stalled_seconds: ["test/doors/http/slow-readers.test.ts", "LIMITS.stalled_seconds"],
   reads: ["test/engine/access/read-limiter.test.ts", "LIMITS.reads"],

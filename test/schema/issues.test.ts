@@ -1,6 +1,8 @@
 /** The wording of the issues of an invalid value, which is the same in every part of the program. */
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { parseBody } from "../../src/doors/http/body.ts";
+import { ErrandError } from "../../src/schema/errors.ts";
 import { invalidRequest, issuesOf } from "../../src/schema/issues.ts";
 
 const schema = z.strictObject({ name: z.string(), limits: z.strictObject({ n: z.int() }).optional() });
@@ -35,4 +37,30 @@ test("a hostile value has a bounded number of issues, and the others are counted
   const { error } = schema.safeParse({ name: 1, ...many });
   const refused = error && invalidRequest(error, { where: "body", whole: "The body" });
   expect(refused?.context.details).toMatchObject({ issues_omitted: 2_951 });
+});
+
+const LONG = "n".repeat(1_000_000);
+
+test("a long name is cut in the paths, which repeat it", () => {
+  const { text, issues } = problemsOf({ name: "a", [LONG]: 1 }, { whole: "it" });
+  expect(issues).toEqual([{ path: `${"n".repeat(100)}…`, reason: "unknown field" }]);
+  expect(text).toBe(`${"n".repeat(100)}…: unknown field`);
+  const record = z.record(z.string(), z.strictObject({}));
+  const { error } = record.safeParse({ [LONG]: Object.fromEntries([..."abcdefgh"].map((key) => [key, 1])) });
+  expect(JSON.stringify(error && issuesOf(error, { whole: "it" })).length).toBeLessThan(2_000);
+});
+
+test("a refused body with a long name before many half characters gets a short answer", () => {
+  const body = JSON.stringify({ [LONG]: Array.from({ length: 60 }, () => "\ud83d") });
+  let refused: unknown;
+  try {
+    parseBody(Buffer.from(body), "application/json");
+  } catch (error) {
+    refused = error;
+  }
+  if (!(refused instanceof ErrandError)) throw new Error("it was accepted");
+  expect(refused.context.details).toMatchObject({
+    issues: { length: 50, 0: { path: `${"n".repeat(100)}….0` } },
+  });
+  expect(JSON.stringify([refused.message, refused.context]).length).toBeLessThan(20_000);
 });

@@ -2,6 +2,7 @@
 import { request as httpRequest } from "node:http";
 import { describe, expect, test } from "vitest";
 import type { GatewayOptions } from "../../../src/app.ts";
+import { LIMITS } from "../../../src/schema/limits.ts";
 import { as, OPERATOR, startBroker } from "../../support/broker.ts";
 import {
   type Era,
@@ -207,6 +208,21 @@ describe("a session", () => {
     expect((await list(alice.token, other)).status).toBe(404);
     expect((await (await open(other, alice.token)).list()).status).toBe(200);
     expect((await list()).status).toBe(200);
+  });
+
+  test("is not opened by a large request, which it would keep", async () => {
+    const { url, alice } = await start();
+    const request = (name: string) => {
+      const params = { ...INITIALIZE.params, clientInfo: { name, version: "1" } };
+      return { ...INITIALIZE, params };
+    };
+    const overhead = JSON.stringify(request("")).length;
+    const initialize = (bytes: number) => postMcp(url, alice.token, request("n".repeat(bytes - overhead)));
+    const most = LIMITS.session_bytes.value;
+    expect((await initialize(most)).status).toBe(200);
+    const refused = await initialize(most + 1);
+    expect([refused.status, refused.body.error.data.code]).toEqual([413, "payload_too_large"]);
+    expect(refused.headers.get("mcp-session-id")).toBeNull();
   });
 
   test("expires after the idle time, not before", async () => {

@@ -77,6 +77,7 @@ export class Sessions {
   }
 
   async #open(request: AuthenticatedRequest, sdkRequest: Request, parsedBody: unknown): Promise<Response> {
+    requireSmall(parsedBody);
     this.#evictOldest(request);
     const id = `mcp_${randomId(32)}`;
     const token = request.watchToken(() => this.#close(id));
@@ -165,4 +166,11 @@ export class Sessions {
     clearInterval(timer);
     for (const id of [...this.#sessions.keys()]) this.#close(id);
   }
+}
+
+/** The session keeps what the client says of itself. */
+function requireSmall(handshake: unknown): void {
+  const most = LIMITS.session_bytes.value;
+  if (Buffer.byteLength(JSON.stringify(handshake)) <= most) return;
+  throw new ErrandError("payload_too_large", `The initialize request exceeds ${most} bytes.`);
 }
