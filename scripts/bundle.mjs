@@ -14,7 +14,10 @@ const SRC = join(ROOT, "src");
 const BANNER = `import { createRequire as createBundleRequire } from "node:module";
 const require = createBundleRequire(import.meta.url);`;
 
-/** A module of `src` finds the files beside it although its code is in a file of the bundle, directly in `dist`. */
+/**
+ * Modules of `src` read files beside them by `import.meta.url`. In the bundle, that is the URL of a file directly in
+ * `dist`, so it is replaced by the module's own URL.
+ */
 const ownUrl = {
   name: "own-url",
   setup({ onLoad }) {

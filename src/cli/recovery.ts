@@ -16,7 +16,7 @@ const LOCAL: Readonly<Record<string, string>> = {
 export function recoveryFor({ code, recovery }: { code: string; recovery: string }): string {
   const local = LOCAL[code];
   if (local !== undefined) return local;
-  // Agents have their own codes, and may use those of the table with another meaning.
+  // An agent may use a code of the table with another meaning, so the recovery must match, too.
   for (const row of [isErrorCode(code) ? ERRORS[code] : undefined, ERRORS.agent_error]) {
     if (row?.recovery === recovery) return row.cli ?? recovery;
   }

@@ -92,7 +92,7 @@ export class Feed {
   async stop(): Promise<void> {
     this.#running = false;
     this.#redis.disconnect();
-    // `disconnect` does not settle a read that waits to be sent again.
+    // `disconnect` does not end a read that waits for a new connection; this does.
     this.#stopWaiting();
     await this.#done;
   }

@@ -1,10 +1,10 @@
 -- is_missed(key, position, oldest): whether entries after the position were trimmed.
--- None were if the position is the start, if an entry up to the position is left, or if no entry was added after it.
--- Otherwise the lost entries decide, which are those that were added and are no longer there:
--- - If the position is older than `oldest` (the retention time), one lost entry is enough.
--- - Otherwise erased entries do not count. The hash `:erased` has their number for each stream. Its field
---   `<stream>:whole` has the oldest entry at the last erasure, and how many entries had been trimmed by then: until more
---   are trimmed, a position at or after that entry has missed none.
+-- It is false if the position is the start, if an entry up to the position is left, or if no entry was added after it.
+-- Otherwise it depends on how many of the stream's entries are gone:
+-- - If the position is older than `oldest` (the retention time), one is enough.
+-- - Otherwise only trimmed entries count, not erased ones. The hash `:erased` stores how many were erased from each
+--   stream. Its field `<stream>:whole` describes the stream at its last erasure: its oldest entry, and how many entries
+--   had been trimmed. While that number stays the same, a position at or after that entry has missed nothing.
 local function info(key)
   local found = {}
   if redis.call('EXISTS', key) == 0 then return found end

@@ -124,7 +124,7 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
   };
   try {
     const streams = indexes.map((shard) => streamOf(shards, shard, source));
-    // A delegation's own events are shown as long as its record is kept.
+    // The events of a delegation have no age limit: they are shown as long as its record exists.
     const keptMs = source.kind === "delegation" ? undefined : options.keptMs;
     const expires = source.kind === "principal";
     const found = await Promise.all(

@@ -9,7 +9,7 @@ import { rareTables, tables } from "./tables.ts";
 
 const PARTS = new URL("./lua/", import.meta.url);
 const RARE_PARTS = new URL("rare/", PARTS);
-/** Without comments, so that their words do not count as uses. */
+/** The text of a part, without comments, so that {@link countWords} counts only code. */
 const partOf = (file: string, folder = PARTS): string =>
   readFileSync(new URL(file, folder), "utf8")
     .split("\n")
@@ -41,8 +41,8 @@ function throughTable(text: string, names: ReadonlySet<string>): string {
 }
 
 /**
- * Puts the body of a function in place of its call, if it has no parameters, returns nothing and is called in one place
- * (`rare` counts as well). Not in `transition`, which would capture too many locals.
+ * Inlines each function that has no parameters, returns nothing and is called in only one place of `text` and `rare`.
+ * Calls in `transition` stay: with their bodies it would capture too many locals.
  */
 function inlined(text: string, rare: string): string {
   const uses = countWords(`${text}\n${rare}`);
@@ -71,7 +71,10 @@ function countWords(text: string): Map<string, number> {
   return uses;
 }
 
-/** A Lua function captures at most 60 locals; the state and the ticket functions are 40 of them. */
+/**
+ * How many functions are declared outside `define`. A Lua function captures at most 60 locals, and `define` captures 40
+ * others: the state and the ticket functions.
+ */
 const OUTSIDE = 18;
 
 /** The locals that a text declares at its top level, in order. */
@@ -79,13 +82,14 @@ const localsIn = (text: string): string[] =>
   [...text.matchAll(/^local (?:function )?(\w+(?:, \w+)*)/gm)].flatMap(([, names = ""]) => names.split(", "));
 
 /**
- * Wraps the tables and the parts in one function, `define`. Redis runs the whole text at every call, so every function
- * costs at each:
- * - Few moves need the parts in rare/: they are defined when one of their functions is called for the first time.
- * - A local that `define` captures is cheap to capture again; for a local of its own, Lua walks a list from the last
- *   declared one. So the state and the most used functions are declared outside, and the others in the order of their use.
- * - That list is sorted, so a new local is captured fast if all others were declared before it: `define` begins with a
- *   branch that never runs, and names what it captures in the order of declaration.
+ * Wraps the tables and the parts in one function, `define`. Redis runs the whole text at every call, so each call
+ * defines every function again, which must be cheap:
+ * - Few moves need the parts in rare/. They are defined when one of their functions is first called.
+ * - Each function captures the locals that it names. This is cheap for locals declared outside `define`. To capture a
+ *   local of `define` itself, Lua walks a list that begins with the last declared one. So the state and the most used
+ *   functions are declared outside, and the others are declared with the most used ones last.
+ * - `define` itself captures the locals outside, through a list of the same kind. This is fast in the order of their
+ *   declaration, so `define` begins with a branch that never runs and names them in that order.
  */
 function script(): string {
   const rare = [rareTables(), ...filesIn(RARE_PARTS).map((file) => partOf(file, RARE_PARTS))].join("\n");
@@ -126,8 +130,8 @@ define()`);
 const SCRIPT = script();
 
 /**
- * The whole script. For a taker (a poll that takes a ticket in the same step), the second key is its agent's, and the
- * last argument its command.
+ * The whole script. If a parked poll takes a ticket in the same step, the second key is that of the poll's agent, and
+ * the last argument is the poll's command.
  */
 export const assemble = (flags = ""): string => `#!lua${flags}
 ${SCRIPT}

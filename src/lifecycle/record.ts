@@ -40,7 +40,7 @@ export interface Lists {
   readonly artifacts: ReadonlyMap<string, string>;
 }
 
-/** The artifacts in the order of their places, each joined from its chunks. */
+/** The artifacts in order, each joined from its chunks. A chunk's name is `<place of the artifact>:<number>`. */
 function artifactsJson(stored: ReadonlyMap<string, string>): string {
   const places: string[][] = [];
   for (const [name, json] of stored) {

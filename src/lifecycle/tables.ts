@@ -17,10 +17,10 @@ function mapFunction(name: string, entries: readonly (readonly [string, unknown]
   return [`function ${name}(key)`, ...lines, "  return nil", "end"].join("\n");
 }
 
-/** A lease's end is stored as a letter. */
-const LETTERS = LEASE_LOST_REASONS.map((reason, index) => [reason, "ABCDEFGH".charAt(index)] as const);
+/** The record stores the reason why a lease ended as one letter. */
+const REASON_LETTERS = LEASE_LOST_REASONS.map((reason, index) => [reason, "ABCDEFGH".charAt(index)] as const);
 
-/** A row of the table as the script uses it: `needs_<guard>` for each guard, `to` as one word. */
+/** A row of the table as the script uses it: `needs_<guard>` for each guard; `to`: a state, or `asked` for two. */
 function row(
   { by: _by, memory: _memory, removes_old_ticket: _removes, doc: _doc, ...effects }: Move,
   rareGuards: ReadonlySet<string>,
@@ -31,7 +31,7 @@ function row(
     ...rest,
     from: Object.fromEntries(from.map((state) => [state, true])),
     to: second === undefined ? first : "asked",
-    lease_lost_reason: LETTERS.find(([reason]) => reason === lease_lost_reason)?.[1],
+    lease_lost_reason: REASON_LETTERS.find(([reason]) => reason === lease_lost_reason)?.[1],
     ...Object.fromEntries(requires.map((guard) => [`needs_${guard}`, true])),
     ...(requires.some((guard) => rareGuards.has(guard)) && { needs_rare: true }),
   };
@@ -97,7 +97,7 @@ ${lines.join("\n")}
 end`;
 }
 
-/** What each move needs. `rareGuards`: the guards that rare/guards.lua checks. */
+/** The functions that are defined at each call. `rareGuards`: the guards that rare/guards.lua checks. */
 export function tables(rareGuards: ReadonlySet<string>): string {
   return [
     readers(),
@@ -114,13 +114,13 @@ export function tables(rareGuards: ReadonlySet<string>): string {
   ].join("\n");
 }
 
-/** What few moves need. */
+/** The functions that few moves need. */
 export function rareTables(): string {
   const codes = ["attempts_exhausted", "deadline_exceeded", "interrupt_expired", "not_picked_up"] as const;
   return [
     mapFunction(
       "lost_reason",
-      LETTERS.map(([reason, letter]) => [letter, reason]),
+      REASON_LETTERS.map(([reason, letter]) => [letter, reason]),
     ),
     mapFunction(
       "failure_json",

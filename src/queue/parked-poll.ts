@@ -20,12 +20,12 @@ export interface AbortListener {
   handleEvent(): void;
 }
 
-/** One poll. `Taken` is the result of taking a ticket, by this poll or in its name. */
+/** One poll. `Taken` is the result of taking a ticket, by this poll or by a match for it. */
 export interface Poll<T, Terms = never, Taken = never> {
   readonly signal: PollSignal;
-  /** Takes from the queue; `first` is the result of the first attempt, if a match made it in the poll's name. */
+  /** Fetches from the queue. `first`: a match has made the first attempt for this poll, with this result. */
   fetch(first?: Taken): Promise<Fetched<T>>;
-  /** The terms on which a match takes a ticket in this poll's name. A poll without terms is not matched. */
+  /** The terms on which a match takes a ticket for this poll. A poll without terms is not matched. */
   readonly terms?: Terms;
   /** Absent: only the signal ends the poll. */
   readonly wait_ms?: number;

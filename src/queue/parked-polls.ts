@@ -10,7 +10,7 @@ import { type Leave, type Parked, ParkedPoll, type Poll } from "./parked-poll.ts
 /** A parked poll that was chosen for the caller's ticket. */
 export interface Match<Terms, Taken> {
   readonly terms: Terms;
-  /** Must be called at once. The promise resolves to the result of taking a ticket, or to null: the poll stays parked. */
+  /** Call it at once. `taken` resolves to the result of taking a ticket, or to null if none was: the poll stays parked. */
   readonly settle: (taken: Promise<Taken | null>) => void;
 }
 
@@ -37,6 +37,7 @@ interface Agent<Terms, Taken> {
   emptyIn: number;
   /** When the oldest unused wake came, ms; 0 for none. */
   wokenAt: number;
+  /** The timer for the next delayed ticket. */
   due: { at: number; timer: NodeJS.Timeout } | null;
   /** When it is woken next in case a wake was lost, ms. */
   recheckAt: number;
@@ -105,7 +106,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
     if (!agent) return;
     agent.drain ||= drain;
     const most = agent.idle.size + 2 * agent.fetching;
-    // One fetch for each wake finds every ticket. With more wakes than polls to fetch, some tickets stay in the queue.
+    // If each wake leads to a fetch, no ticket stays in the queue. Wakes above `most` lead to none, so one may stay.
     if (drain || agent.wakes >= most) agent.generation += 1;
     agent.wakes = Math.min(agent.wakes + 1, most);
     agent.wokenAt ||= performance.now();
@@ -128,7 +129,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
     for (const poll of agent.idle) {
       const { terms } = poll;
       if (terms === undefined) continue;
-      this.#take(agent, poll);
+      this.#markFetching(agent, poll);
       const matchedAt = performance.now();
       return { terms, settle: (taken) => this.#fetch(name, agent, poll, matchedAt, taken) };
     }
@@ -159,7 +160,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
         recheckAt: this.#nextRecheck(),
       };
       this.#agents.set(name, agent);
-      // One timer for all agents, because there may be thousands.
+      // One timer for all agents, because there may be thousands; each time it wakes the few that are due.
       this.#rechecks ??= setInterval(() => this.#recheck(), this.#recheckMs / 30).unref();
     }
     return agent;
@@ -171,12 +172,12 @@ export class ParkedPolls<Terms = never, Taken = never> {
       agent.wakes -= 1;
       const { wokenAt } = agent;
       agent.wokenAt = 0;
-      this.#take(agent, poll);
+      this.#markFetching(agent, poll);
       this.#fetch(name, agent, poll, wokenAt);
     }
   }
 
-  #take(agent: Agent<Terms, Taken>, poll: Parked<Terms, Taken>): void {
+  #markFetching(agent: Agent<Terms, Taken>, poll: Parked<Terms, Taken>): void {
     agent.fetching += 1;
     agent.idle.delete(poll);
   }

@@ -9,6 +9,6 @@ local found = bull_moveToActive({ k('wait'), k('active'), k('prioritized'), k('e
   k('delayed'), k('paused'), k('meta'), k('pc'), k('marker') }, { k(''), now, options })
 local job = found[2]
 if job ~= 0 then return { job, redis.call('HGET', k(job), 'data'), now } end
--- The queue has a rate limit, which ends at that time.
+-- The queue has reached its rate limit, which ends after found[3] ms.
 if found[3] > 0 then return { false, now + found[3], now } end
 return { false, found[4], now }

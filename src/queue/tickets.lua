@@ -96,7 +96,7 @@ function ticket_take(queue, at)
       k('delayed'), k('paused'), k('meta'), k('pc'), k('marker') }, { k(''), at, cmsgpack.pack({ token = '0' }) })
     job = found[2]
     if job == 0 then
-      -- The queue has a rate limit, which ends at that time.
+      -- The queue has reached its rate limit, which ends after found[3] ms.
       if found[3] > 0 then return nil, at + found[3] end
       return nil, found[4] ~= 0 and found[4] or nil
     end

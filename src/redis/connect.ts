@@ -21,7 +21,7 @@ export type Role = "commands" | "bulk" | "blocking" | "subscriber";
 
 /** How long Redis may leave a command unanswered. */
 const SILENCE_MS = 2_000;
-/** A blocking read asks Redis to wait for less, and the subscriber sends pings more often. */
+/** Longer than a blocking read waits in Redis, and longer than the pause between the subscriber's pings. */
 const BLOCKING_SILENCE_MS = 2_500;
 
 type Options = Omit<RedisOptions, "replyMapping">;

@@ -86,5 +86,5 @@ async function socketPath(root: string, runtimeDir: string | undefined): Promise
     }
     return join(directory, "redis.sock");
   }
-  throw new Error(`${near} is too long for a socket; choose a shorter ERRAND_DATA_DIR.`);
+  throw new Error(`${near} is too long for the path of a socket; choose a shorter ERRAND_DATA_DIR.`);
 }

@@ -174,7 +174,7 @@ async function download(aptGet: string, work: string): Promise<string | undefine
   await mkdir(join(lists, "partial"), { recursive: true });
   await mkdir(join(cache, "archives", "partial"), { recursive: true });
   const config = join(work, "apt.conf");
-  // Skips the system's hooks, which clean its caches and wake its daemons. They need a file: -o cannot clear a list.
+  // Removes the system's hooks, which clean its caches and wake its daemons. Only a file can: -o cannot clear a list.
   const hooks = ["Pre-Invoke", "Post-Invoke", "Post-Invoke-Success"];
   await writeFile(config, hooks.map((hook) => `#clear APT::Update::${hook};\n`).join(""));
   const settings = [

@@ -27,7 +27,7 @@ export interface FilterOptions extends GlobalOptions {
 export function addFilterOptions(command: Command, withErrorCode: boolean): Command {
   command.option(
     "--target <agent>",
-    "act on many: this agent's delegations, newest first (operator only)",
+    "instead of an id: many delegations of this agent, newest first (operator only)",
     agentName,
   );
   if (withErrorCode) {

@@ -128,7 +128,10 @@ function addPut(agent: Command, { host }: Cli): void {
     .option("--max-waiting <n>", "maximum number of queued delegations", wholeBetween(1, 10_000_000))
     .option("--interrupt-ttl <seconds>", "how long its questions stay open (default 86400)", positive)
     .option("--push-to <url>", "push its work to this A2A server (default: workers poll for it)")
-    .option("--file <path>", "read settings from a JSON file; null resets one, and options override the file")
+    .option(
+      "--file <path>",
+      "read settings from a JSON file, where null resets a setting; options override the file",
+    )
     .option(
       "--reset <settings...>",
       "reset these settings to their defaults, for example accepts_from limits.max_working",

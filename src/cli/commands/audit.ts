@@ -44,7 +44,7 @@ export function addAudit(program: Command, { host }: Cli): void {
   program
     .command("audit")
     .description(
-      "list changes to tokens and agents, erased delegations and bulk operations, newest first (operator only)",
+      "list the audit log, newest first: changes to tokens and agents, erasures and bulk operations (operator only)",
     )
     .addOption(new Option("--action <action>", "only this action").choices(auditActionSchema.options))
     .option("--subject <id>", "only this agent, token id or delegation id")

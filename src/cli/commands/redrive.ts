@@ -10,7 +10,7 @@ export function addRedrive(program: Command, cli: Cli): void {
   const { host } = cli;
   const command = program
     .command("redrive")
-    .description("delegate failed work again; prints the new id, and the same id if run again")
+    .description("delegate failed work again and print the new id; a repeat prints the same id")
     .argument("[id]", "the failed delegation, dlg_…", delegationId);
   addFilterOptions(command, true)
     .addHelpText(

@@ -17,7 +17,7 @@ are available and as which principal they act. A client that speaks HTTP can con
 shows both configurations.
 
 While the broker is unavailable, each call fails with an error that says so, and the next call tries again. Log lines go
-to stderr. The second example lists the tools with the MCP inspector, without a client.`;
+to stderr. The second example lists the tools with the MCP inspector.`;
 
 export function addMcp(program: Command, { host }: Cli): void {
   program

@@ -28,10 +28,10 @@ decides the reply: 0 completes the delegation with its stdout, 75 requests anoth
 other fails the delegation with the last lines of stderr. If the delegation is canceled, the command gets SIGTERM, and
 SIGKILL after 5 s. Ctrl-C returns the work to the queue.
 
-To ask a question, print it to stdout and exit with 79. For more than a text, make the last line JSON such as
-{"interrupt": {"text": "Which?", "options": ["a", "b"]}}, with the fields of POST /v1/leases/{id}/interrupt: kind, text,
-message, request_id, options, schema, requests, expires_in_seconds. After the answer, the command runs again from the
-start, with the same stdin. ERRAND_DECISION is then approve or deny if the newest answer is a decision, and
+To ask a question, print it to stdout and exit with 79. To ask for more than a text, print JSON as the last line, for
+example {"interrupt": {"text": "Which?", "options": ["a", "b"]}}. Its fields are those of POST
+/v1/leases/{id}/interrupt: kind, text, message, request_id, options, schema, requests, expires_in_seconds. After the
+answer, the command runs again from the start, with the same stdin. ERRAND_DECISION is then approve or deny if the newest answer is a decision, and
 ERRAND_ANSWER is its text (up to 32 KiB) if it has one. Otherwise they are unset, so a plain deny sets no ERRAND_ANSWER.
 ERRAND_ANSWERS_FILE names a JSON file with all answers so far:
 {"<request_id>": {"text"?, "decision"?, "data"?, "by", "at", "message"}}. Follow-up messages are appended to the file

@@ -72,7 +72,7 @@ export interface HttpApp {
   readonly direct: DirectHandler;
   /** The response to a request with a malformed Host or URL, for which the app cannot be called. */
   readonly toErrorResponse: (error: unknown) => Response;
-  /** Bytes of large request bodies in progress: of one principal, or of all. */
+  /** Bytes of the large request bodies that are in progress: of one principal, or of all if none is given. */
   readonly requestBytes: (principal?: string) => number;
   /** The number of a principal's requests that run, and of those that wait for their turn. */
   readonly inProgress: ConcurrencyLimiter["of"];

@@ -98,7 +98,7 @@ export const isBehind = (position: Position, { at, id }: Position): boolean =>
 const newestFirst = (a: Position, b: Position): number =>
   b.at - a.at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 
-/** The next positions behind `after` in all indexes and shards, each once. */
+/** The next positions after `after`, newest first, merged from all indexes and shards without duplicates. */
 export async function scan(broker: Broker, plan: Plan, after: Position): Promise<Position[]> {
   const max = after.at === Number.POSITIVE_INFINITY ? "+inf" : after.at;
   const found = new Map<string, Position>();

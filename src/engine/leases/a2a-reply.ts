@@ -1,7 +1,7 @@
 /**
- * Replies of agents that speak only A2A: matched by the lease, fenced as usual, or by the delegation alone.
- * Limit: without a lease id a reply matches only while the delegation's first lease is live; a later lease could belong
- * to another worker.
+ * Replies of agents that speak only A2A. A reply names its lease, and is fenced like any other, or only its delegation.
+ * Limit: a reply without a lease id matches only while the delegation's first lease is live, because a later lease
+ * could belong to another worker.
  */
 
 import { failure } from "../../lifecycle/numbers.ts";

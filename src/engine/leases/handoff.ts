@@ -71,10 +71,11 @@ const MAX_REMEMBERED = 10_000;
 
 const SENT = "DELEGATION_SENT";
 const moves: readonly Move[] = Object.values(MOVES);
-const STATUSES: ReadonlySet<string | undefined> = new Set(
+/** The statuses of events whose move makes a ticket, besides the submit's. */
+const TICKET_STATUSES: ReadonlySet<string | undefined> = new Set(
   moves.flatMap(({ queue, status }) => (queue === "ticket" && status !== undefined ? [status] : [])),
 );
-const hasTicket = (entry: Entry): boolean => entry.type === SENT || STATUSES.has(entry.status);
+const hasTicket = (entry: Entry): boolean => entry.type === SENT || TICKET_STATUSES.has(entry.status);
 
 const ms = (seconds: number | undefined): number | undefined =>
   seconds === undefined ? undefined : Math.round(seconds * 1000);
@@ -95,7 +96,7 @@ export class Handoff {
   readonly #waiters: LocalWaiters;
   /** Events of tickets that this gateway announced before the feed delivered them. */
   readonly #announced = new BoundedSet<string>(MAX_REMEMBERED);
-  /** Delegations being submitted with a match. */
+  /** Delegations that are being submitted with a match: `#receive` wakes no poll for them, and deletes them here. */
   readonly #matched = new BoundedSet<string>(MAX_REMEMBERED);
 
   constructor(options: HandoffOptions) {
@@ -147,7 +148,7 @@ export class Handoff {
     );
     settle(
       taking.then((taken) => {
-        // The poll stays parked. If the feed delivered the event already, the match prevented a wake, so wake one now.
+        // The poll stays parked. If `#receive` has skipped the event because of this match, no poll was woken yet.
         if (taken === null && !this.#matched.delete(command.id)) this.wakeHere(taker.agent, false);
         return taken;
       }),

@@ -22,7 +22,7 @@ export interface Until {
 }
 
 export interface Waiter {
-  /** True when the record was the newest as the wait began, so it need not be read again. */
+  /** True if the record was up to date when the wait began; then it need not be read again. */
   isCurrent(record: StoredDelegation): boolean;
   /** Resolves when the wait ends: to the changed record if a move of this gateway returned it. */
   done(): Promise<StoredDelegation | undefined>;

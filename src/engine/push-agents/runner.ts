@@ -100,7 +100,7 @@ export class PushAgentRunner implements PushAgentService {
     await bus.publish(shards.ofAgent(agent).wake, formatWake({ gateway, agent: PUSH_AGENTS_CHANGED }));
   }
 
-  /** Call it when another gateway published a change. Wakes for new push agents may have come before it. */
+  /** Call it when another gateway published a change. It wakes new push agents, because earlier wakes were ignored. */
   reload(): void {
     const before = this.#names;
     const work = this.#load().then(() =>
