@@ -5,7 +5,7 @@ export interface Fetched<T> {
   readonly found: T | null;
   /** When the next delayed ticket is due, ms; absent when none is known. */
   readonly next_due_at?: number | null;
-  /** The agent gets no work now (paused, or at capacity). Fetching again is useless until a wake with `drain`. */
+  /** The agent gets no work now (paused, or at capacity). Fetching again is useless until the next wake. */
   readonly blocked?: boolean;
 }
 
@@ -29,8 +29,6 @@ export interface Poll<T, Terms = never, Taken = never> {
   readonly terms?: Terms;
   /** Absent: only the signal ends the poll. */
   readonly wait_ms?: number;
-  /** Do not fetch before the next wake: the agent was just seen to be blocked. */
-  readonly afterWake?: boolean;
 }
 
 /** A parked poll without the type of what its fetches find. */
@@ -38,6 +36,9 @@ export type Parked<Terms, Taken> = Pick<
   ParkedPoll<unknown, Terms, Taken, unknown>,
   "terms" | "left" | "fetch" | "end" | "fail"
 >;
+
+/** Called once, with what was found; null when nothing was. */
+export type Settle<T> = (found: T | null | Promise<T | null>) => void;
 
 /** Called when the poll's caller stops waiting; `agent` is what the poll was made with. */
 export type Leave<Terms, Taken, Agent> = (agent: Agent, poll: Parked<Terms, Taken>) => void;
@@ -47,8 +48,7 @@ export class ParkedPoll<T, Terms, Taken, Agent> implements AbortListener {
   readonly #poll: Poll<T, Terms, Taken>;
   readonly #agent: Agent;
   readonly #leave: Leave<Terms, Taken, Agent>;
-  readonly #resolve: (found: T | null) => void;
-  readonly #reject: (error: unknown) => void;
+  readonly #settle: Settle<T>;
   readonly #timer: NodeJS.Timeout | undefined;
   /** Its caller has stopped waiting. */
   left = false;
@@ -57,14 +57,12 @@ export class ParkedPoll<T, Terms, Taken, Agent> implements AbortListener {
     poll: Poll<T, Terms, Taken>,
     agent: Agent,
     leave: Leave<Terms, Taken, Agent>,
-    resolve: (found: T | null) => void,
-    reject: (error: unknown) => void,
+    settle: Settle<T>,
   ) {
     this.#poll = poll;
     this.#agent = agent;
     this.#leave = leave;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.#settle = settle;
     this.#timer = poll.wait_ms === undefined ? undefined : setTimeout(timeUp, poll.wait_ms, this);
     poll.signal.addEventListener("abort", this);
   }
@@ -84,18 +82,18 @@ export class ParkedPoll<T, Terms, Taken, Agent> implements AbortListener {
     const fetched = await this.#poll.fetch(first);
     if (fetched.found === null) return { ...fetched, found: null };
     this.#over();
-    this.#resolve(fetched.found);
+    this.#settle(fetched.found);
     return { ...fetched, found: true };
   }
 
   end(): void {
     this.#over();
-    this.#resolve(null);
+    this.#settle(null);
   }
 
   fail(error: unknown): void {
     this.#over();
-    this.#reject(error);
+    this.#settle(Promise.reject(error));
   }
 
   #over(): void {

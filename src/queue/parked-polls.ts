@@ -5,7 +5,7 @@
  * A wake that arrives during a fetch must not be lost: wakes are counted, a fetch uses one up when it starts, and when
  * it ends empty another starts as long as one is left.
  */
-import { type Leave, type Parked, ParkedPoll, type Poll } from "./parked-poll.ts";
+import { type Leave, type Parked, ParkedPoll, type Poll, type Settle } from "./parked-poll.ts";
 
 /** A parked poll that was chosen for the caller's ticket. */
 export interface Match<Terms, Taken> {
@@ -17,6 +17,8 @@ export interface Match<Terms, Taken> {
 export interface ParkedPollsOptions {
   /** A fetch failed; whether it took something is not known. */
   readonly onError: (error: unknown, agent: string) => void;
+  /** Called when a fetch finds the agent blocked; its poll waits for the next wake. */
+  readonly onBlocked?: (agent: string) => void;
   /** Called with the time from a poll's wake to finding something, ms. */
   readonly onWoken?: (ms: number) => void;
   /** Each agent with parked polls is woken this often, jittered, in case a wake was lost. */
@@ -89,15 +91,21 @@ export class ParkedPolls<Terms = never, Taken = never> {
    * although its signal has aborted.
    */
   park<T>(name: string, poll: Poll<T, Terms, Taken>): Promise<T | null> {
-    if (poll.signal.aborted) return Promise.resolve(null);
+    return new Promise((settle) => this.add(name, poll, settle));
+  }
+
+  /** Like {@link park}, for a caller with a promise of its own: thousands of them would take memory. */
+  add<T>(name: string, poll: Poll<T, Terms, Taken>, settle: Settle<T>): void {
+    if (poll.signal.aborted) {
+      settle(null);
+      return;
+    }
     const agent = this.#agent(name);
-    return new Promise((resolve, reject) => {
-      // Parked before the fetch, so that a ticket that comes in between finds it.
-      agent.idle.add(new ParkedPoll(poll, agent, this.#leave, resolve, reject));
-      // If the queue is known to be empty, this poll needs no fetch.
-      if (isEmpty(agent)) this.#startFetches(name, agent);
-      else if (!poll.afterWake) this.wake(name, false);
-    });
+    // Parked before the fetch, so that a ticket that comes in between finds it.
+    agent.idle.add(new ParkedPoll(poll, agent, this.#leave, settle));
+    // If the queue is known to be empty, this poll needs no fetch.
+    if (isEmpty(agent)) this.#startFetches(name, agent);
+    else this.wake(name, false);
   }
 
   /** Call it when something new may be in the agent's queue: one ticket, or (`drain`) any number of them. */
@@ -213,11 +221,14 @@ export class ParkedPolls<Terms = never, Taken = never> {
       }
       const { found, next_due_at, blocked = false } = await poll.fetch(first);
       const isCurrent = agent.generation === generation;
-      if (isCurrent && (blocked || !found)) agent.drain = false;
-      if (found) {
-        if (wokenAt > 0 && !blocked) this.#options.onWoken?.(performance.now() - wokenAt);
-        // Usually every ticket has its own wake; only a drain must fetch again.
-        if (agent.drain) this.#fetchAgain(agent);
+      if (isCurrent && !found) agent.drain = false;
+      if (found && wokenAt > 0) this.#options.onWoken?.(performance.now() - wokenAt);
+      // Usually every ticket has its own wake; only a drain must fetch again.
+      if ((found || blocked) && agent.drain) this.#fetchAgain(agent);
+      if (found) return;
+      if (blocked) {
+        this.#park(agent, poll);
+        this.#options.onBlocked?.(name);
         return;
       }
       if (isCurrent) agent.emptyIn = agent.wakes === 0 ? generation : UNKNOWN;

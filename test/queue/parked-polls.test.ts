@@ -227,21 +227,17 @@ test("a fetch that began before a drain does not end the drain", async () => {
 });
 
 test("a drain fetches once from the queue of a blocked agent, whatever the number of polls", async () => {
-  const polls = new ParkedPolls({ onError: () => {} });
+  let blocked = 0;
+  const polls = new ParkedPolls({ onError: () => {}, onBlocked: () => (blocked += 1) });
   const leaving = new AbortController();
   const { signal } = leaving;
   let fetches = 0;
   const fetch = async (): Promise<Fetched<string>> => {
     fetches += 1;
     await new Promise((resolve) => setImmediate(resolve));
-    return { found: "blocked", blocked: true };
+    return { found: null, blocked: true };
   };
-  const poll = async () => {
-    let found: string | null = null;
-    do found = await polls.park<string>("scout", { signal, fetch, afterWake: found !== null });
-    while (found !== null);
-  };
-  const waiting = [poll(), poll(), poll()];
+  const waiting = [1, 2, 3].map(() => polls.park("scout", { signal, fetch }));
   const turns = async (count: number) => {
     for (let n = 0; n < count; n += 1) await new Promise((resolve) => setImmediate(resolve));
   };
@@ -250,6 +246,8 @@ test("a drain fetches once from the queue of a blocked agent, whatever the numbe
   polls.wake("scout");
   await turns(50);
   expect(fetches).toBe(4);
+  expect(blocked).toBe(4);
+  expect(polls.waiting("scout")).toBe(3);
   leaving.abort();
-  await Promise.all(waiting);
+  expect(await Promise.all(waiting)).toEqual([null, null, null]);
 });

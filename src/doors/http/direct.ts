@@ -75,7 +75,7 @@ class DirectRequest implements IncomingRequest {
   serve(params: unknown, query: string): void {
     this.#admit(params, query)
       // The promise is not returned: one that waits for another would take as much memory again.
-      .then(({ request, raw }) => void this.#run(request, raw))
+      .then(({ request, raw }) => this.#run(request, raw))
       .catch((error: unknown) => this.#refuse(error));
   }
 
@@ -85,14 +85,17 @@ class DirectRequest implements IncomingRequest {
     return this.#pipeline.admit(this, params, query === "" ? NO_QUERY : queriesOf(query), this.#route);
   }
 
-  #run(request: AuthenticatedRequest, raw: RawInput): Promise<void> {
+  #run(request: AuthenticatedRequest, raw: RawInput): void {
     this.#authenticated = request;
-    return this.#pipeline
-      .inTurn(request, () => this.#route.run(request, raw))
-      .then(
-        (response) => this.#send(() => this.#plain(response)),
-        (error: unknown) => this.#refuse(error),
-      );
+    this.#answer(this.#pipeline.inTurn(request, () => this.#route.run(request, raw)));
+  }
+
+  /** Not a part of {@link #run}: its callbacks would retain `raw`. */
+  #answer(running: ReturnType<Route["run"]>): void {
+    running.then(
+      (response) => this.#send(() => this.#plain(response)),
+      (error: unknown) => this.#refuse(error),
+    );
   }
 
   #refuse(error: unknown): void {

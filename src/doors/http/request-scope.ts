@@ -31,7 +31,8 @@ export class RequestScope implements PollSignal {
   readonly #outgoing: IncomingRequest["outgoing"];
   readonly #hooks: ShutdownHooks;
   readonly #token: TokenWatch;
-  readonly #end = () => this.#abort();
+  /** Bound, because an arrow function would also retain a context. */
+  readonly #end = this.#abort.bind(this);
   #controller: AbortController | undefined;
   #listener: AbortListener | undefined;
   #released = false;

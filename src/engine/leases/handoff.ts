@@ -63,9 +63,6 @@ export interface Granted {
   readonly outcome: Moved;
 }
 
-/** `blocked`: the agent is paused or at capacity. */
-export type Found = Granted | "blocked";
-
 /** Limit of remembered events and submits; dropping one costs a needless fetch. */
 const MAX_REMEMBERED = 10_000;
 
@@ -101,7 +98,7 @@ export class Handoff {
 
   constructor(options: HandoffOptions) {
     this.#options = options;
-    this.polls = new ParkedPolls(options.polls);
+    this.polls = new ParkedPolls({ ...options.polls, onBlocked: (agent) => this.#wakeIfUnblocked(agent) });
     this.#waiters = new LocalWaiters(options);
     this.inDoubt = new InDoubt({ ...options, offer: (offer) => this.#add(offer, true) });
   }
@@ -157,7 +154,7 @@ export class Handoff {
   }
 
   /** Takes tickets until one is granted or there is none left; stale tickets are consumed on the way. */
-  async fetch(terms: PollTerms, first?: Result): Promise<Fetched<Found>> {
+  async fetch(terms: PollTerms, first?: Result): Promise<Fetched<Granted>> {
     for (let result = first; ; result = undefined) {
       const { outcome, record } = result ?? (await this.#take(takerOf(terms)));
       if (outcome.kind === "empty") {
@@ -167,7 +164,7 @@ export class Handoff {
         const left = next_due_at - (now - this.#options.clock.offset_ms);
         return { found: null, next_due_at: Date.now() + left };
       }
-      if (outcome.kind === "blocked") return { found: "blocked", blocked: true };
+      if (outcome.kind === "blocked") return { found: null, blocked: true };
       if (outcome.kind === "ok" && record) return { found: { record, outcome } };
     }
   }
@@ -180,7 +177,7 @@ export class Handoff {
   }
 
   /** Wakes the agent's polls unless it is still blocked: if it was unblocked before they parked, nothing else does. */
-  wakeIfUnblocked(agent: string): void {
+  #wakeIfUnblocked(agent: string): void {
     this.#options.isBlocked(agent).then(
       (isBlocked) => isBlocked || this.wake(agent),
       (error: unknown) =>

@@ -18,23 +18,38 @@ export interface GrantedLease extends LeaseRef {
 
 /**
  * Waits up to `wait_seconds` for work; empty when there was none, or when `signal` aborted (the client left, the token
- * was revoked, the gateway stops).
+ * was revoked, the gateway stops). (Not async, and with one promise for all steps: a parked poll would retain a frame,
+ * and a promise for each.)
  */
-export async function lease(
+export function lease(
   broker: Broker,
   principal: Principal,
   agent: string,
   request: LeaseRequest,
   signal: PollSignal,
 ): Promise<GrantedLease[]> {
-  requireAgent(principal, agent, "work for it");
-  await broker.agents.get(agent);
-  broker.presence.seen(agent, request.worker_id ?? agent);
-  const poll = new WaitingPoll(broker.handoff, agent, request, signal);
+  return new Promise((resolve, reject) => {
+    requireAgent(principal, agent, "work for it");
+    const begin = () => {
+      broker.presence.seen(agent, request.worker_id ?? agent);
+      const poll = new WaitingPoll(broker.handoff, agent, request, signal);
+      poll.wait((first) => resolve(collect(broker, poll, first)));
+    };
+    broker.agents.get(agent).then(begin).catch(reject);
+  });
+}
+
+/** Takes further leases after the first, up to `max`. */
+async function collect(
+  broker: Broker,
+  poll: WaitingPoll,
+  first: Granted | null | Promise<Granted | null>,
+): Promise<GrantedLease[]> {
+  const { agent, request, signal } = poll;
   const granted: GrantedLease[] = [];
   try {
     let size = 0;
-    for (let next = await poll.wait(); next !== null; next = await poll.more()) {
+    for (let next = await first; next !== null; next = await poll.more()) {
       const one = toLease(broker, next);
       granted.push(one);
       size += one.json.length;

@@ -1,10 +1,21 @@
 /** direct.ts and Hono give the same responses to the same odd requests. */
 import { once } from "node:events";
+import { createServer } from "node:http";
 import { connect } from "node:net";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { createHttpApp } from "../../../src/doors/http/app.ts";
+import { createDirectHandler } from "../../../src/doors/http/direct.ts";
 import { listen } from "../../../src/doors/http/listener.ts";
+import { Pipeline } from "../../../src/doors/http/pipeline.ts";
+import type { RawInput, Route } from "../../../src/doors/http/route.ts";
+import { noContent } from "../../../src/doors/http/text-response.ts";
 import { client, OPERATOR, startBroker } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+
+setFlagsFromString("--expose-gc");
+const gc: () => void = runInNewContext("gc");
 
 const AUTH = `Authorization: Bearer ${OPERATOR}`;
 const HOST = "Host: localhost";
@@ -158,3 +169,48 @@ test("odd requests are answered and counted alike", async () => {
   }
   expect(differ).toEqual({});
 }, 120_000);
+
+test("a request that waits does not retain its input", async () => {
+  const { gateway } = await startBroker();
+  let input: WeakRef<RawInput> | undefined;
+  let answer = () => {};
+  const route: Route = {
+    method: "POST",
+    path: "/wait",
+    summary: "Responds when the test says so.",
+    schemas: {},
+    responses: {},
+    run(request, raw) {
+      input = new WeakRef(raw);
+      // As a request does that begins to wait.
+      request.endTurn();
+      return new Promise((resolve) => {
+        answer = () => resolve(noContent());
+      });
+    },
+  };
+  const pipeline = new Pipeline({
+    broker: gateway.broker,
+    host: "127.0.0.1",
+    maxBodyBytes: 1_000,
+    allowedOrigins: [],
+    stopping: new AbortController().signal,
+  });
+  const direct = createDirectHandler(pipeline, [route]);
+  const server = createServer((request, response) => void direct(request, response)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const socket = connect(typeof address === "object" && address ? address.port : 0, "127.0.0.1");
+  onTestFinished(() => {
+    socket.destroy();
+    server.close();
+  });
+  socket.write(post("/wait", '{"text":"large"}'));
+  await until(() => input !== undefined);
+  await until(() => {
+    gc();
+    return input?.deref() === undefined;
+  });
+  const [answered] = await Promise.all([once(socket, "data"), answer()]);
+  expect(String(answered)).toMatch(/^HTTP\/1.1 204 /);
+});

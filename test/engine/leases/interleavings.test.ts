@@ -6,7 +6,7 @@
  */
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Handoff, type HandoffOptions } from "../../../src/engine/leases/handoff.ts";
+import { type Granted, Handoff, type HandoffOptions } from "../../../src/engine/leases/handoff.ts";
 import type { LeaseRef, Offer } from "../../../src/engine/leases/in-doubt.ts";
 import { WaitingPoll } from "../../../src/engine/leases/waiting-poll.ts";
 import { toEntry } from "../../../src/events/entry.ts";
@@ -284,7 +284,9 @@ class Walk {
     const leaving = new AbortController();
     this.polls.add(leaving);
     const poll = new WaitingPoll(handoff, AGENT, REQUEST, leaving.signal);
-    const granted = await poll.wait().catch(() => "failed" as const);
+    const granted = await new Promise<Granted | null>((settle) => poll.wait(settle)).catch(
+      () => "failed" as const,
+    );
     this.polls.delete(leaving);
     if (granted === "failed") return;
     if (granted === null) {
