@@ -1,6 +1,6 @@
 /**
  * The agent in Python with a real gateway. Each test names the numbers of the conformance list in
- * docs/agent-protocol.md that it covers.
+ * docs/agent-protocol.md that it covers. One file, because the last test checks that the others cover the whole list.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";

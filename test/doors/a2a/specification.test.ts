@@ -1,6 +1,7 @@
 /**
  * The A2A specification's (1.0) requirements for a server; each test names its section. Operations of the SDK's client
- * are in operations.test.ts, errors in malformed.test.ts, cards in card.test.ts.
+ * are in operations.test.ts, errors in malformed.test.ts, cards in card.test.ts. One file, in the order of the sections,
+ * so that a missing requirement is easy to find.
  */
 import { expect, test } from "vitest";
 import { as, request } from "../../support/broker.ts";

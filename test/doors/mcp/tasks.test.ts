@@ -1,4 +1,7 @@
-/** The Tasks extension: a delegation as a task, through the extension's client and on the wire. */
+/**
+ * The Tasks extension: a delegation as a task, through the extension's client and on the wire. One subject: each test
+ * calls the extension's methods on one task, from its creation through questions to its end.
+ */
 import { expect, onTestFinished, test } from "vitest";
 import { as, startBroker } from "../../support/broker.ts";
 import { callModern, MODERN, mcpClient, requestModern, TASKS_CAPABILITY } from "../../support/mcp.ts";

@@ -2,7 +2,8 @@
  * Random walks through the hand-off: answers that are late, out of order or lost; late wakes; submits that match a
  * poll; drains; blocked agents; polls that leave; one or two gateways on one queue. The hand-off is the real one;
  * Redis, the feed and pub/sub are models, because only the order of events is under test. fast-check's scheduler
- * chooses that order, and shrinks it when a walk fails. Limit: time advances only to the next thing that is due.
+ * chooses that order, and shrinks it when a walk fails. One file, because only this walk uses the models. Limit: time
+ * advances only to the next thing that is due.
  */
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
