@@ -4,6 +4,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { LIMITS } from "../../src/schema/limits.ts";
 import { client, startBroker } from "../support/broker.ts";
 import { startRelaying, watching } from "../support/relaying.ts";
 
@@ -15,6 +16,7 @@ type Json = ReturnType<typeof JSON.parse>;
 async function setup(
   answer: (body: Json, outgoing: ServerResponse, incoming: IncomingMessage) => void,
   streaming = true,
+  delivery: "relay" | "push" = "relay",
 ) {
   const elsewhere: string[] = [];
   const server = createServer((incoming, outgoing) => {
@@ -47,10 +49,15 @@ async function setup(
   });
   const address = server.address();
   const port = typeof address === "object" ? address?.port : 0;
-  const { url } = await startBroker();
+  const { url } = await startBroker({ callbackAllow: ["127.0.0.1"] });
   const api = client(url);
-  await api.agent("remote", { limits: { max_attempts: 1 } });
-  const relayed = startRelaying(url, "remote", `http://127.0.0.1:${port}`);
+  const to = `http://127.0.0.1:${port}`;
+  const limits = { max_attempts: 1 };
+  await api.agent(
+    "remote",
+    delivery === "push" ? { limits, delivery: { mode: "push", url: to } } : { limits },
+  );
+  const relayed = delivery === "relay" ? startRelaying(url, "remote", to) : { notes: [], events: [] };
   return { api, relayed, elsewhere, ...watching(api) };
 }
 
@@ -123,6 +130,18 @@ test.each<[string, (body: Json, outgoing: ServerResponse) => void, string]>([
     expect(elsewhere).toEqual([]);
   }
 });
+
+test.each(["relay", "push"] as const)(
+  "an answer that the broker refuses fails the delegation: %s",
+  async (by) => {
+    const parts = Array.from({ length: LIMITS.parts.value + 1 }, () => ({ text: "a" }));
+    const message = { messageId: "m", role: "ROLE_AGENT", parts };
+    const { delegate, ended } = await setup((body, out) => result(out, body, { message }), false, by);
+    const { state, error } = await ended(await delegate("x"));
+    expect([state, error.code]).toEqual(["failed", "invalid_request"]);
+    expect(error.message).toContain("message.parts: ");
+  },
+);
 
 test("updates after the end are ignored, and a stream that ends early is followed by a read of the task", async () => {
   let looks = 0;

@@ -2,14 +2,17 @@
  * One lease that a gateway holds for a push agent, and the relay's port to it: heartbeats, progress, artifacts and the
  * reply, by the same verbs as requests. Lone surrogates in the agent's output become U+FFFD.
  */
+import type * as z from "zod";
 import { LeaseHolder, type LeaseTransport, type Verdict } from "../../lease-holder/lease-holder.ts";
 import { LeaseLostError, toLostReason } from "../../lease-holder/lost.ts";
+import { classify } from "../../redis/errors.ts";
 import { randomId } from "../../redis/shards.ts";
 import type { RelayOutcome, RelayPort } from "../../relay/port.ts";
 import { artifactSchema, type Message } from "../../schema/a2a.ts";
 import { isTerminal } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { interruptRequestSchema } from "../../schema/interrupt.ts";
+import { invalidRequest } from "../../schema/issues.ts";
 import { type Lease, replyRequestSchema } from "../../schema/lease.ts";
 import { wellFormed } from "../../schema/text.ts";
 import { onAbort } from "../../util/timing.ts";
@@ -68,8 +71,7 @@ export class PushAgentLease {
       // Saved even while the gateway stops, so that the next one continues with the same task.
       saveCheckpoint: (checkpoint) => holder.saveCheckpoint(checkpoint, this.#deadline()),
       progress: (message) => holder.progress({ message: message.toWellFormed() }),
-      artifact: (chunk) =>
-        this.#artifact({ ...chunk, artifact: artifactSchema.parse(wellFormed(chunk.artifact)) }),
+      artifact: (chunk) => this.#artifact({ ...chunk, artifact: accepted(artifactSchema, chunk.artifact) }),
       onMessage: (listener) => void holder.followUps.listen(listener),
       note: (what) => this.#broker.log.info({ delegation_id: id, agent: this.#agent }, what),
     };
@@ -130,7 +132,7 @@ export class PushAgentLease {
       case "reply":
         return this.#reply(outcome.reply);
       case "ask": {
-        const asked = interruptRequestSchema.parse(wellFormed(outcome.interrupt));
+        const asked = accepted(interruptRequestSchema, outcome.interrupt);
         await ask(broker, this.#principal, lease_id, asked);
         return;
       }
@@ -156,7 +158,7 @@ export class PushAgentLease {
   }
 
   async #reply(body: unknown): Promise<void> {
-    const request = replyRequestSchema.parse(wellFormed(body));
+    const request = accepted(replyRequestSchema, body);
     await reply(this.#broker, this.#principal, this.#lease.lease_id, request);
   }
 
@@ -188,14 +190,22 @@ export class PushAgentLease {
   }
 }
 
-/** An error that is no `ErrandError` means that Redis cannot be reached. */
+/** Throws `invalid_request` for output that no request may have either. */
+function accepted<T extends z.ZodType>(schema: T, output: unknown): z.output<T> {
+  const { data, error } = schema.safeParse(wellFormed(output));
+  if (error) throw invalidRequest(error, { whole: "the agent's output" });
+  return data;
+}
+
+/** Only calls that Redis did not serve are repeated: any other error would come every time. */
 function judge(error: unknown): Verdict {
   if (isCode(error, "lease_unknown")) return { kind: "lost", reason: "unknown" };
   if (isCode(error, "lease_lost"))
     return { kind: "lost", reason: toLostReason(error.context.details?.reason) };
   const isTransient =
-    !(error instanceof ErrandError) ||
-    ["redis_unavailable", "overloaded", "rate_limited"].includes(error.code);
+    error instanceof ErrandError
+      ? ["redis_unavailable", "overloaded", "rate_limited"].includes(error.code)
+      : classify(error) !== null;
   return { kind: isTransient ? "retry" : "refused" };
 }
 
