@@ -33,11 +33,17 @@ function withNumbers(text: string): string {
 const definedIn = (text: string): string[] =>
   [...text.matchAll(/^function (\w+)/gm)].map(([, name = ""]) => name);
 
-/** Definitions and calls of these functions go through the table `rare`. */
+/** Makes definitions and calls of these functions, and uses as argument of `pcall`, go through the table `rare`. */
 function throughTable(text: string, names: ReadonlySet<string>): string {
-  return text.replaceAll(/(?<![\w.])\w+(?=\()|(?<=\bpcall\()\w+/g, (word) =>
-    names.has(word) ? `rare.${word}` : word,
-  );
+  // The words are at the odd places.
+  const pieces = text.split(/(\w+)/);
+  const isUsed = (at: number): boolean => {
+    const [before = "", after = ""] = [pieces[at - 1], pieces[at + 1]];
+    return (after.startsWith("(") && !before.endsWith(".")) || (before === "(" && pieces[at - 2] === "pcall");
+  };
+  return pieces
+    .map((piece, at) => (at % 2 === 1 && names.has(piece) && isUsed(at) ? `rare.${piece}` : piece))
+    .join("");
 }
 
 /**
