@@ -128,6 +128,6 @@ export interface PushAgentService {
   reload(): void;
   /** Queues the cancel of the task on the agent's server, because its delegation ended without a reply. */
   queueTaskCancel(agent: string, delegation_id: string): Promise<void>;
-  /** Tries that cancel once. Resolves to null when it is done, or to the delay of the next try, ms. */
+  /** Makes one attempt at a queued cancel. Resolves to null when it is done, or to the delay of the next attempt, ms. */
   cancelTaskOf(delegation_id: string, stopping: AbortSignal): Promise<number | null>;
 }

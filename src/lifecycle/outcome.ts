@@ -47,7 +47,7 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
     progress_dropped: z.literal(true).optional(),
     /** Its children must be canceled, in the name of this principal. */
     cascade: z.string().optional(),
-    /** When the sweep takes over the pending deliveries, unless the claim is extended. */
+    /** When the gateway's claim on the pending deliveries ends, unless it is extended; then the sweep makes them. */
     claimed_until: z.number().optional(),
     pending_events: pending_events.optional(),
     /** With a lease: the answers to `auth` questions, as the script stores them; only for the holder. */
@@ -112,8 +112,8 @@ export type Moved = Extract<Outcome, { kind: "ok" }>;
 export interface Result {
   readonly outcome: Outcome;
   /**
-   * The record, if the command asked for it and it exists. If the taker took the ticket of this move, the record is as it
-   * is after the lease.
+   * The record, if the command asked for it and it exists. If the taker leased this very delegation, it is the record
+   * after the lease.
    */
   readonly record: StoredDelegation | null;
   /** JSON texts of the follow-ups that the holder has not seen, oldest first; only with moves that extend its lease. */

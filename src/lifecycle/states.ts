@@ -59,12 +59,12 @@ export interface Move {
   readonly status?: string;
   /** What happens in the agent's queue: it gets a new ticket, or the lease consumes one. */
   readonly queue?: "ticket" | "consume_ticket";
-  /** Its last ticket may still be in the queue, or a process that died took it but not the lease: it is removed. */
+  /** Removes the old ticket, which may still be in the queue, or was taken by a process that died before the lease. */
   readonly removes_old_ticket?: true;
   /**
    * When the new ticket is ready. Absent: at once. `asked`: after the delay of the request. `backoff`: after the
-   * agent's backoff. `release`: after the delay of the request. `handoff`: at once. After many releases or failed
-   * hand-offs, these two wait at least for the agent's backoff. `unchanged`: at the same time as the old ticket.
+   * agent's backoff. `release`: after the delay of the request; `handoff`: at once; after many releases or failed
+   * hand-offs, both wait at least for the agent's backoff. `unchanged`: at the same time as the old ticket.
    */
   readonly delay?: "asked" | "backoff" | "release" | "handoff" | "unchanged";
   /** The delegation is queued before new work of its priority. */

@@ -54,7 +54,7 @@ export class TimedRedis extends Redis {
     const isUnchanged = bytesRead === this.#bytesRead;
     this.#bytesRead = bytesRead;
     const isConnected = this.status === "ready" || this.status === "connect";
-    // The queue holds what was sent and not answered, with the handshake and commands that have already failed.
+    // The queue has every command that was sent but not answered, also those of the handshake and failed ones.
     return isConnected && this.commandQueue.length > 0 && isUnchanged;
   }
 

@@ -44,8 +44,8 @@ export const leaseIdSchema = z
   .regex(/^lse_[0-9a-z]{1,3}_[0-9a-z]{26}_[0-9]{1,9}$/, "not a lease id");
 
 /**
- * A list whose length is checked before most of its items are: a megabyte can hold hundreds of thousands of invalid
- * items, and each costs microseconds.
+ * A list of which at most `max` + 1 items are checked. A megabyte can hold hundreds of thousands of invalid items, and
+ * each check costs microseconds.
  */
 export const boundedArray = <T extends z.ZodType>(item: T, min: number, max: number) =>
   z.preprocess(

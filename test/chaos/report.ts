@@ -36,7 +36,7 @@ export function screen({ options, summary, verdict, found, kept }: Run): string 
       "submit accepted",
       `p50 ${summary.accepted_ms.p50} ms, p99 ${summary.accepted_ms.p99} ms, max ${summary.accepted_ms.max} ms`,
     ),
-    line("longest without answer", `${summary.unanswered_ms} ms`),
+    line("longest wait of a submit", `${summary.unanswered_ms} ms`),
     line("accepted after a fault", `p50 ${summary.recovered_ms.p50} ms, max ${summary.recovered_ms.max} ms`),
     ...(fsync === "everysec"
       ? [
@@ -58,7 +58,7 @@ const BEGIN = "<!-- chaos:begin -->";
 const END = "<!-- chaos:end -->";
 
 const HEAD = [
-  "| seed | min | fsync | shards | gateways | delegations | events | seen | leases | faults | submit p50 / p99 ms | longest without answer | accepted after a Redis fault, p50 / max ms | lost | result |",
+  "| seed | min | fsync | shards | gateways | delegations | events | seen by readers | leases | faults | submit p50 / p99 ms | longest wait of a submit | accepted after a Redis fault, p50 / max ms | lost | result |",
   "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
 ];
 

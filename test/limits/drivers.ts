@@ -99,7 +99,7 @@ export const DRIVERS: Partial<Record<LimitName, Driver>> = {
     },
   },
   request_bytes: {
-    what: "64 requests of 1 MiB, sent by half; 32 have room",
+    what: "64 requests of 1 MiB, of which half is sent; 32 have room",
     async drive({ gateway, caller, send }) {
       const head = request("POST", "/v1/delegations", caller, "x".repeat(MIB)).slice(0, -MIB / 2);
       for (let n = 0; n < 64; n += 1) send(head);
@@ -172,7 +172,7 @@ export const DRIVERS: Partial<Record<LimitName, Driver>> = {
     },
   },
   reads_waiting: {
-    what: "1 000 lists at once, read",
+    what: "1 000 lists at once, all read",
     async drive({ gateway, caller, send }) {
       for (const socket of times(1_000, () => send(request("GET", "/v1/delegations?limit=5", caller)))) {
         socket.resume();

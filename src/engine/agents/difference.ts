@@ -31,7 +31,7 @@ export function differenceOf(before: AgentSpec, after: AgentSpec): Difference {
   };
 }
 
-/** Longest value in the audit log, characters of JSON; of a longer one the log has only the path. */
+/** The longest value in the audit log, in characters of JSON. A longer value is left out; the log has its path. */
 const VALUE_MAX = 200;
 
 /** The difference, with as many values as fit into an entry of the audit log. */

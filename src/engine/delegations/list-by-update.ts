@@ -44,7 +44,7 @@ const formatPosition = ({ at, id }: Position): string =>
 
 const changedAt = ({ updated_at, id }: RecordSummary): Position => ({ at: updated_at, id });
 
-/** `total` counts the matches in the stretch: all matches, if there are at most 1 000 records to read. */
+/** `total` is the number of matches in the stretch, so it is exact if the index has at most 1 000 records. */
 export function listByUpdate(
   broker: Broker,
   principal: Principal,

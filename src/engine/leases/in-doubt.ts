@@ -140,12 +140,12 @@ export class InDoubt {
       return true;
     } catch (error) {
       this.#options.warn(error, "leases in doubt not searched yet");
-      // Any other error would come every time.
+      // Only an outage ends by itself; any other error would recur, so the search is not repeated.
       return !isUnavailable(error);
     }
   }
 
-  /** Call it when Redis answered a search for these grants: the search ends {@link SEARCHED_FOR_MS} after the first. */
+  /** Call it when Redis answered a search for these grants. Each is dropped {@link SEARCHED_FOR_MS} later. */
   searched(agent: string, grants: readonly Grant[]): void {
     const now = Date.now();
     const done = new Set(grants);

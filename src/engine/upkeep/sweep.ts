@@ -18,7 +18,7 @@ ${readLua("./take-due.lua", import.meta.url)}`);
 const BATCH = 100;
 /** How long a gateway has for the due records that it took; then another may take them. */
 const TAKEN_MS = 2_000;
-/** Limits the bytes of the shard's stream, whose events the script limits. Live readers need only the last seconds. */
+/** The limit of the shard's stream in bytes; the script limits its length. Live readers need only the last seconds. */
 const LIVE_BYTES = LIMITS.live_bytes.value;
 
 export class Sweep {

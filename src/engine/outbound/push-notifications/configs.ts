@@ -88,7 +88,7 @@ export async function createPushConfig(
     params: { ...pushParams(push), most },
   });
   if (outcome.kind !== "ok") throw refusal(outcome, id);
-  // A finished delegation has no next event, which would start the delivery.
+  // The next event starts the delivery; a finished delegation has none, so it is started here.
   if (isTerminal(outcome.state)) await queuePushes(broker, id);
   return shown(principal, record, push);
 }
