@@ -27,11 +27,13 @@ export async function pack(folder: string): Promise<{ tarball: string; paths: re
   return { tarball: join(folder, filename), paths: files.map(({ path }) => path) };
 }
 
-/** A folder with only the files that `npm install <tarball>` puts there. */
+/** A folder with an empty package.json, and what `npm install <tarball>` puts beside it. */
 export async function installElsewhere(): Promise<string> {
   const parent = freshDir();
   const folder = join(parent, "app");
   mkdirSync(folder);
+  // Without it, npm installs into the nearest folder above that has one.
+  writeFileSync(join(folder, "package.json"), "{}");
   writeFileSync(join(parent, "npmrc"), "");
   const [{ tarball }, registry] = await Promise.all([pack(parent), startRegistry()]);
   const settings = [
