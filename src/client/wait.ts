@@ -1,4 +1,4 @@
-/** Waits for a delegation's result or question, by one held request after another. */
+/** Waits for a delegation's result or question: sends long-poll requests, one after the other. */
 import { type Delegation, LIVE_STATES } from "../schema/delegation.ts";
 import { pauseIfEarly, TimeLimit } from "../util/timing.ts";
 import type { GetOptions, WaitOptions } from "./delegator-options.ts";

@@ -19,7 +19,7 @@ export class OutputTooLargeError extends Error {
 interface Tracked {
   artifact: Artifact;
   bytes: number;
-  /** How many of its parts the broker has; "none" if the whole artifact must replace that of the broker. */
+  /** How many of its parts the broker has; "none": the next call replaces the whole artifact. */
   sent: number | "none";
   lastChunk: boolean;
 }

@@ -39,7 +39,7 @@ export function toPort(work: Work, say: (line: string) => void): RelayPort {
   };
 }
 
-/** Whether the delegation has ended. If its lease expired, its deadline has passed or another relay may continue. */
+/** Whether the delegation has ended. An expired lease does not say: another relay may continue the work. */
 async function isOver({ signal, delegation, delegator }: Work): Promise<boolean> {
   const reason: unknown = signal.reason;
   if (!(reason instanceof LeaseLostError)) return false;

@@ -31,7 +31,7 @@ interface WithParts {
 const isNullData = (part: unknown): boolean =>
   typeof part === "object" && part !== null && "data" in part && part.data === null;
 
-/** The decoded message or artifact, with the null data that the codec dropped from `from`. */
+/** Puts back the parts whose data is null, which the codec drops; `from` is the JSON that was decoded. */
 function withNullData<T extends { parts: Part[] }>(decoded: T, from: WithParts): T {
   for (const [at, part] of decoded.parts.entries()) {
     if (part.content === undefined && isNullData(from.parts[at]))

@@ -1,7 +1,7 @@
 /** Absolute URLs of the broker's resources, built from its public URL. */
 import { withoutTrailingSlashes } from "../../schema/text.ts";
 
-/** The A2A server of an agent; with a trailing slash, so that the path of its card resolves under it. */
+/** The A2A server of an agent. It ends in a slash, so that clients resolve the card's relative path below it. */
 export const a2aUrl = (publicUrl: string, agent: string): string =>
   `${withoutTrailingSlashes(publicUrl)}/a2a/${agent}/`;
 

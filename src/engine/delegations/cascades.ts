@@ -127,7 +127,7 @@ export class Cascades implements CascadeService {
     if (outcome.kind === "state" || outcome.kind === "missing") return;
     if (outcome.kind !== "ok") throw refusal(outcome, child);
     const { cascade, claimed_until } = outcome;
-    // Not awaited here, because it needs a slot of its own.
+    // Not awaited here: it waits for a slot of its own, and this cascade still occupies one.
     if (cascade !== undefined) descendants.push(broker.deliverPending(child, { cascade, claimed_until }));
     await afterMove(broker, child, { ...outcome, cascade: undefined });
   }

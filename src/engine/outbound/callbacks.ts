@@ -21,7 +21,7 @@ export async function queueCallbacks(broker: Broker, id: string): Promise<void> 
   const seqs = [...record.notify.keys()].sort((a, b) => a - b);
   const added = seqs.filter((seq) => seq > record.notified_seq);
   for (const seq of added.slice(-MAX_QUEUED)) await broker.outbound.add({ delegation_id: id, ticket: seq });
-  // One old call for each new one. If a gateway dies in between, `deliver` gives up the rest.
+  // Removes as many old calls as were added. If the gateway dies first, `deliverCallback` gives them up.
   const tooOld = added.length === 0 ? [] : seqs.slice(0, -MAX_QUEUED).slice(-added.length);
   for (const seq of tooOld) await broker.outbound.remove({ delegation_id: id, ticket: seq });
 }
