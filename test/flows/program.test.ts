@@ -1,3 +1,4 @@
+/** The program as a user runs it: `serve`, `work`, `delegate` and `watch` as processes. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

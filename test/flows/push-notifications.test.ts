@@ -1,3 +1,4 @@
+/** Push notifications of A2A: every event of a delegation, in order, to each of its configs, whatever fails. */
 import { expect, test, vi } from "vitest";
 import { toPrincipal } from "../../src/engine/access/access.ts";
 import { delegate } from "../../src/engine/delegations/delegate.ts";

@@ -1,3 +1,4 @@
+/** Questions, answers and follow-ups, from the agent to the delegator and back. */
 import { expect, test, vi } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
 import { dump } from "../support/dump.ts";

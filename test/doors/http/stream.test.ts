@@ -1,3 +1,4 @@
+/** Event streams as HTTP: comments while idle, positions, and readers that are slow or do not read. */
 import { get, type IncomingMessage } from "node:http";
 import { createParser } from "eventsource-parser";
 import { describe, expect, onTestFinished, test, vi } from "vitest";

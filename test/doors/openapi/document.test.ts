@@ -1,3 +1,4 @@
+/** The OpenAPI document: valid, complete, and the same as what a broker accepts and answers. */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";

@@ -1,3 +1,4 @@
+/** Events of one delegation and of everything, as streams and as JSON pages: snapshots, cursors, filters, resets. */
 import { describe, expect, test } from "vitest";
 import { as, client, startBroker } from "../../support/broker.ts";
 import { entryFields } from "../../support/entry.ts";

@@ -1,3 +1,4 @@
+/** Idempotency keys: one key makes one delegation, and a refused submit leaves none. */
 import type { Redis } from "ioredis";
 import { describe, expect, test, vi } from "vitest";
 import type { Gateway, GatewayOptions } from "../../../src/app.ts";

@@ -1,3 +1,4 @@
+/** Lists of delegations: their order, pages and filters, and what each principal sees. */
 import { describe, expect, test, vi } from "vitest";
 import type { Gateway } from "../../../src/app.ts";
 import { as, client, startBroker } from "../../support/broker.ts";
@@ -182,107 +183,6 @@ test("a cursor that is none is refused", async () => {
   const { alice } = await setup();
   expect((await alice.call("GET", "/v1/delegations?cursor=x")).body.code).toBe("invalid_request");
   expect((await alice.call("GET", "/v1/results?after=x")).body.code).toBe("invalid_request");
-});
-
-describe("the inbox", () => {
-  test("has the caller's finished delegations with replies, each once after its cursor", async () => {
-    const { alice, bob, finish } = await setup();
-    const a1 = (await alice.delegate("scout")).body.id;
-    await bob.delegate("scout");
-    await alice.delegate("other");
-    await finish("scout", { text: "one" });
-    await finish("scout", { text: "two" });
-    const first = (await alice.call("GET", "/v1/results")).body;
-    expect(first.results).toMatchObject([
-      { id: a1, state: "completed", reply: { parts: [{ text: "one" }] } },
-    ]);
-    const empty = (await alice.call("GET", `/v1/results?after=${first.cursor}`)).body;
-    expect(empty.results).toEqual([]);
-    const waiting = alice.call("GET", `/v1/results?after=${empty.cursor}&wait_seconds=10`);
-    const a3 = await finish("other", { state: "rejected", text: "not mine" });
-    const next = (await waiting).body;
-    expect(next.results).toMatchObject([{ id: a3, state: "rejected", error: { code: "rejected" } }]);
-    expect((await alice.call("GET", `/v1/results?after=${next.cursor}`)).body.results).toEqual([]);
-  });
-
-  test("has a delegation that asked, was answered and finished once, in its current state", async () => {
-    const { admin, alice } = await setup();
-    const { id } = (await alice.delegate("scout")).body;
-    const lease = (await admin.lease("scout")).body.leases[0].lease_id;
-    const { interrupt_id } = (await admin.interrupt(lease, { text: "which?" })).body;
-    const asked = (await alice.call("GET", "/v1/results")).body;
-    expect(asked.results).toMatchObject([{ id, state: "input_required" }]);
-    await alice.answer(id, interrupt_id, { text: "this" });
-    await admin.reply((await admin.lease("scout")).body.leases[0].lease_id);
-    const { results, cursor } = (await alice.call("GET", "/v1/results")).body;
-    expect(results).toMatchObject([{ id, state: "completed" }]);
-    expect(results).toHaveLength(1);
-    const later = (await alice.call("GET", `/v1/results?after=${asked.cursor}`)).body;
-    expect(later.results).toMatchObject([{ id, state: "completed" }]);
-    expect((await alice.call("GET", `/v1/results?after=${cursor}`)).body.results).toEqual([]);
-  });
-
-  test("exists for an agent that delegates too, apart from the work it does", async () => {
-    const { url, admin, finish } = await setup();
-    const scout = await as(url, "agent:scout");
-    await admin.delegate("scout");
-    await finish("scout");
-    const mine = (await scout.delegate("other")).body.id;
-    await finish("other");
-    const { results } = (await scout.call("GET", "/v1/results")).body;
-    expect(results.map(({ id }: { id: string }) => id)).toEqual([mine]);
-  });
-});
-
-describe("artifacts", () => {
-  test("arrive in chunks: streamed as chunks, complete in the delegation", async () => {
-    const { admin, alice } = await setup();
-    const { id } = (await alice.delegate("scout")).body;
-    const lease = (await admin.lease("scout")).body.leases[0].lease_id;
-    const send = (artifactId: string, text: string, more = {}) =>
-      admin.call("POST", `/v1/leases/${lease}/artifacts`, {
-        artifact: { artifactId, name: artifactId, parts: [{ text }] },
-        ...more,
-      });
-    await send("report", "a");
-    await send("log", "x");
-    await send("report", "b", { append: true });
-    await send("log", "y");
-    expect((await send("report", "c", { append: true, last_chunk: true })).status).toBe(200);
-    await admin.reply(lease, {
-      artifacts: [{ artifactId: "final", parts: [{ data: { n: 1, empty: [] } }] }],
-    });
-    const { artifacts } = (await alice.get(id)).body;
-    expect(artifacts).toEqual([
-      { artifactId: "report", name: "report", parts: [{ text: "a" }, { text: "b" }, { text: "c" }] },
-      { artifactId: "log", name: "log", parts: [{ text: "y" }] },
-      { artifactId: "final", parts: [{ data: { n: 1, empty: [] } }] },
-    ]);
-    const { events } = (await alice.events(id)).body;
-    const streamed = events.filter((event: { status?: string }) => event.status === "artifact");
-    expect(streamed).toHaveLength(5);
-    expect(streamed[4]).toMatchObject({
-      append: true,
-      last_chunk: true,
-      artifact: { parts: [{ text: "c" }] },
-    });
-  });
-
-  test("count against the limit of a delegation: 413, and the lease stays", async () => {
-    const { admin, alice } = await setup({ maxBodyBytes: 4_194_304 });
-    const { id } = (await alice.delegate("scout")).body;
-    const lease = (await admin.lease("scout")).body.leases[0].lease_id;
-    const send = (artifactId: string, size: number) =>
-      admin.call("POST", `/v1/leases/${lease}/artifacts`, {
-        artifact: { artifactId, parts: [{ text: "x".repeat(size) }] },
-      });
-    expect((await send("a", 2_000_000)).status).toBe(200);
-    expect(await send("b", 2_000_000)).toMatchObject({ status: 413, body: { code: "payload_too_large" } });
-    expect((await admin.reply(lease, { text: "x".repeat(2_000_000) })).status).toBe(413);
-    expect((await admin.reply(lease, { text: "small" })).status).toBe(200);
-    expect((await alice.get(id)).body.artifacts).toHaveLength(1);
-    expect((await alice.delegate("scout", { task: "x".repeat(3_200_000) })).status).toBe(413);
-  });
 });
 
 test("a finished delegation is deleted after the retention time, with its entries in lists", async () => {

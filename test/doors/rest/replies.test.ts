@@ -1,3 +1,7 @@
+/**
+ * Replies in A2A's form, over HTTP: which lease or delegation they match, and what they change. a2a-reply.test.ts has
+ * the meaning of each body.
+ */
 import { describe, expect, test } from "vitest";
 import { A2A_STATES } from "../../../src/schema/a2a-task.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
