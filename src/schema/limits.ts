@@ -162,7 +162,7 @@ export const LIMITS = {
   request_bytes: limit(
     32 * MIB,
     "bytes",
-    "in request bodies above 64 KiB of one principal at one gateway; each counts from its first byte until the response is sent",
+    "in request bodies above 4 KiB of one principal at one gateway; each counts from its first byte until the response is sent",
     "quota_exceeded",
   ),
   gateway_request_bytes: limit(

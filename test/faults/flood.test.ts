@@ -48,6 +48,18 @@ test("a flood of submits: a bounded number goes before another principal's reque
   await until(() => gateway.inProgress("caller:alice").running === 0);
 });
 
+test("a body is parsed when its turn comes, because a parsed one takes more memory", async () => {
+  const { gateway, url, alice, open, reached } = await setup();
+  await client(url).agent("scout");
+  const flood = Array.from({ length: MOST }, () => alice.delegate("scout"));
+  await until(() => reached() === MOST);
+  const malformed = alice.call("POST", "/v1/delegations", "no JSON");
+  await until(() => gateway.inProgress("caller:alice").waiting === 1, { timeoutMs: 10_000 });
+  open();
+  expect((await malformed).body.code).toBe("invalid_json");
+  await Promise.all(flood);
+});
+
 test("requests that wait do not count against their principal", async () => {
   const { gateway, url, alice } = await setup();
   await client(url).agent("scout");

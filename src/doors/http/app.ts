@@ -181,8 +181,8 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
 
   async function serve(c: Context<Env>, route: Route): Promise<Response> {
     c.set("route", route.path);
-    const { request, raw } = await pipeline.admit(requestOf(c), c.req.param(), c.req.queries(), route);
-    return pipeline.inWholeTurn(request, async () => deliver(c, await route.run(request, raw), request));
+    const { request, input } = await pipeline.admit(requestOf(c), c.req.param(), c.req.queries(), route);
+    return pipeline.inWholeTurn(request, async () => deliver(c, await route.run(request, input()), request));
   }
 
   async function serveMount(c: Context<Env>, { path, handle }: Mount): Promise<Response> {

@@ -75,7 +75,7 @@ class DirectRequest implements IncomingRequest {
   serve(params: unknown, query: string): void {
     this.#admit(params, query)
       // The promise is not returned: one that waits for another would take as much memory again.
-      .then(({ request, raw }) => this.#run(request, raw))
+      .then(({ request, input }) => this.#run(request, input))
       .catch((error: unknown) => this.#refuse(error));
   }
 
@@ -85,12 +85,12 @@ class DirectRequest implements IncomingRequest {
     return this.#pipeline.admit(this, params, query === "" ? NO_QUERY : queriesOf(query), this.#route);
   }
 
-  #run(request: AuthenticatedRequest, raw: RawInput): void {
+  #run(request: AuthenticatedRequest, input: () => RawInput): void {
     this.#authenticated = request;
-    this.#answer(this.#pipeline.inTurn(request, () => this.#route.run(request, raw)));
+    this.#answer(this.#pipeline.inTurn(request, () => this.#route.run(request, input())));
   }
 
-  /** Not a part of {@link #run}: its callbacks would retain `raw`. */
+  /** Not a part of {@link #run}: its callbacks would retain `input`. */
   #answer(running: ReturnType<Route["run"]>): void {
     running.then(
       (response) => this.#send(() => this.#plain(response)),

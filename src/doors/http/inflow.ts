@@ -1,11 +1,10 @@
 /**
  * Bounds the bytes of request bodies in memory, per principal and in total. A body counts from its first byte until the
- * response is sent, because a waiting request may still use it. Limit: small bodies are not counted; the number of
+ * response is sent, because a waiting request may still use it. Limit: the smallest bodies are not counted; the number of
  * connections is bounded.
  */
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import { CHUNK_BYTES } from "./outflow.ts";
 import { OwnedBytes } from "./owned-bytes.ts";
 import { NOT_EXECUTED } from "./problem.ts";
 
@@ -15,6 +14,9 @@ export interface InflowLimits {
 }
 
 const RETRY_AFTER_SECONDS = 5;
+
+/** A body up to this size is not counted. With 20 000 connections, those could take 80 MiB. */
+export const UNCOUNTED_BYTES = 4 * 1024;
 
 export class Inflow {
   readonly #limits: InflowLimits;
@@ -39,7 +41,7 @@ export class Inflow {
     let isReleased = false;
     return {
       grow: (to) => {
-        if (isReleased || to <= CHUNK_BYTES || to <= counted) return;
+        if (isReleased || to <= UNCOUNTED_BYTES || to <= counted) return;
         this.#requireRoom(owner, to - counted);
         this.#bytes.add(owner, to - counted);
         counted = to;

@@ -10,9 +10,9 @@ import { AuthenticatedRequest } from "./authenticated-request.ts";
 import { parseBody, readBody } from "./body.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
-import { Inflow } from "./inflow.ts";
+import { Inflow, UNCOUNTED_BYTES } from "./inflow.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
-import { CHUNK_BYTES, Outflow } from "./outflow.ts";
+import { Outflow } from "./outflow.ts";
 import { toErrandError } from "./problem.ts";
 import type { RawInput, Route } from "./route.ts";
 import { ShutdownHooks } from "./shutdown-hooks.ts";
@@ -89,7 +89,7 @@ export class Pipeline {
     let isWatched = false;
     return readBody(incoming, this.#options.maxBodyBytes, (bytes) => {
       body.grow(bytes);
-      if (isWatched || bytes <= CHUNK_BYTES) return;
+      if (isWatched || bytes <= UNCOUNTED_BYTES) return;
       isWatched = true;
       if (!outgoing || outgoing.destroyed) return body.release();
       const { socket } = incoming;
@@ -104,16 +104,19 @@ export class Pipeline {
     });
   }
 
-  /** For a route of the table: authenticates the request and parses its body. */
+  /**
+   * For a route of the table: authenticates the request. Call `input` in its turn: a parsed body may take twenty times the
+   * memory, and any number of requests may wait for their turns.
+   */
   async admit(
     incoming: IncomingRequest,
     params: unknown,
     queries: Readonly<Record<string, readonly string[]>>,
     { notes }: Pick<Route, "notes">,
-  ): Promise<{ readonly request: AuthenticatedRequest; readonly raw: RawInput }> {
+  ): Promise<{ readonly request: AuthenticatedRequest; readonly input: () => RawInput }> {
     const { request, bytes } = await this.authenticate(incoming);
-    const body = parseBody(bytes, incoming.header("content-type"), notes);
-    return { request, raw: { params, query: single(queries), body } };
+    const body = () => parseBody(bytes, incoming.header("content-type"), notes);
+    return { request, input: () => ({ params, query: single(queries), body: body() }) };
   }
 
   /**

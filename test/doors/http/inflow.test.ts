@@ -25,6 +25,13 @@ test("large bodies in progress are bounded for one principal and for all; small 
   inflow.body("c").grow(BIG);
 });
 
+test("middle-sized bodies count, because thousands of them would fill the memory", () => {
+  const inflow = new Inflow({ maxPerOwner: 10_000, maxTotal: BIG });
+  inflow.body("a").grow(5_000);
+  inflow.body("a").grow(5_000);
+  expect(() => inflow.body("a").grow(5_000)).toThrow(expect.objectContaining({ code: "quota_exceeded" }));
+});
+
 test("streams wait for room beyond maxTotal, but each principal always has room for one frame", async () => {
   const outflow = new Outflow({ now: () => 0, onCut: () => {}, maxPerOwner: 2 * BIG, maxTotal: 3 * BIG });
   const cut = vi.fn();
