@@ -1,14 +1,16 @@
 /**
  * The file `gateway.json` in the data directory. With it, a gateway announces its URL to the CLI on this machine, and to
- * other gateways that start on the same data directory. The first of them owns the file.
+ * other gateways that start on the same data directory. The first of them owns the file; when it is gone, one of the
+ * others takes the file over.
  */
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Log } from "./telemetry/log.ts";
 
 const FILE = "gateway.json";
-const RETRY_MS = 1_000;
+/** How often a gateway checks whether the file names a gateway that runs. */
+const CHECK_MS = 1_000;
 const announcementSchema = z
   .string()
   .transform((text, ctx) => {
@@ -21,38 +23,57 @@ const announcementSchema = z
     }
   })
   .pipe(z.object({ url: z.string(), port: z.number(), pid: z.number().int().positive() }));
-type Announcement = z.output<typeof announcementSchema>;
+export type Announcement = z.output<typeof announcementSchema>;
 
-/** Writes the file. With too many open files, it retries until the signal aborts. */
+export interface Announced {
+  /** Whether the file named this gateway when {@link announce} returned. */
+  readonly isFound: boolean;
+  /** The gateway that the file named instead. */
+  readonly other: Announcement | null;
+  /** Removes the file, unless another gateway owns it. */
+  readonly withdraw: () => Promise<void>;
+}
+
+/** Writes the file now, or as soon as the gateway that owns it is gone. With too many open files, it retries. */
 export async function announce(
   dataDir: string,
   { url, port }: { readonly url: string; readonly port: number },
   log: Log,
-  stop: AbortSignal,
-): Promise<void> {
-  const write = async () => {
-    // While the first gateway runs, the file stays its own.
-    if (await findRunningGateway(dataDir)) return;
-    const text = `${JSON.stringify({ url, port, pid: process.pid })}\n`;
-    await writeFile(join(dataDir, FILE), text, { mode: 0o600 });
+): Promise<Announced> {
+  const path = join(dataDir, FILE);
+  const text = `${JSON.stringify({ url, port, pid: process.pid })}\n`;
+  /** Returns the other gateway that owns the file. */
+  const claim = async (): Promise<Announcement | null> => {
+    const other = await findRunningGateway(dataDir);
+    if (other !== null || (await readFile(path, "utf8").catch(() => "")) === text) return other;
+    // Renamed, so that no reader sees half a file.
+    const draft = `${path}.${process.pid}`;
+    await writeFile(draft, text, { mode: 0o600 });
+    await rename(draft, path);
+    return null;
   };
+  let isFound = false;
+  let other: Announcement | null = null;
   try {
-    await write();
+    other = await claim();
+    isFound = other === null;
   } catch (error) {
     if (!isTooManyFiles(error)) throw error;
     // Thousands of clients may have connected already. Serve them, and retry the file later.
     log.warn(
       "too many open files: raise the limit (LimitNOFILE, ulimit -n) above the number of expected connections",
     );
-    const timer = setInterval(() => {
-      if (stop.aborted) clearInterval(timer);
-      else
-        write().then(
-          () => clearInterval(timer),
-          () => undefined,
-        );
-    }, RETRY_MS).unref();
   }
+  let checking: Promise<unknown> = Promise.resolve();
+  const timer = setInterval(() => {
+    checking = claim().catch(() => undefined);
+  }, CHECK_MS).unref();
+  const withdraw = async () => {
+    clearInterval(timer);
+    await checking;
+    if ((await readFile(path, "utf8").catch(() => "")) === text) await rm(path, { force: true });
+  };
+  return { isFound, other, withdraw };
 }
 
 const isTooManyFiles = (error: unknown): boolean =>
@@ -69,11 +90,4 @@ export async function findRunningGateway(dataDir: string): Promise<Announcement 
   } catch {
     return null;
   }
-}
-
-/** Removes the file, unless another gateway owns it. */
-export async function removeAnnouncement(dataDir: string): Promise<void> {
-  const path = join(dataDir, FILE);
-  const text = await readFile(path, "utf8").catch(() => "");
-  if (text.includes(`"pid":${process.pid}}`)) await rm(path, { force: true });
 }

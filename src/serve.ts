@@ -6,14 +6,14 @@ import { chmod, link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { announce, findRunningGateway, removeAnnouncement } from "./announcement.ts";
+import { type Announced, announce, findRunningGateway } from "./announcement.ts";
 import { type Gateway, LayoutError, startGateway, urlOf } from "./app.ts";
 import { type Config, ConfigError, EXIT_CONFIG, readConfig } from "./config.ts";
 import { checkServer } from "./redis/check.ts";
 import { connect, type RedisTarget, reasonOf } from "./redis/connect.ts";
 import { type EmbeddedRedis, startEmbedded } from "./redis/embedded.ts";
-import { secureDataDir } from "./redis/embedded-home.ts";
-import { findRedisServer } from "./redis/find-server.ts";
+import { DataDirError, secureDataDir } from "./redis/embedded-home.ts";
+import { findRedisServer, RedisBinaryError } from "./redis/find-server.ts";
 import { randomId } from "./redis/shards.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 
@@ -70,6 +70,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
 
 async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: AbortSignal): Promise<void> {
   const dataDir = resolve(config.ERRAND_DATA_DIR ?? ".errand");
+  await checkDataDir(dataDir);
   await checkAddress(config, dataDir);
   const storage = await openStorage(config, env, dataDir, log);
   let stoppedAt = Date.now();
@@ -77,17 +78,18 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
     const operatorToken = config.ERRAND_OPERATOR_TOKEN ?? (await operatorTokenIn(dataDir));
     const gateway = await start(config, storage, operatorToken, dataDir, log);
     const url = urlOf(config.ERRAND_HOST, gateway.port);
-    await announce(dataDir, { url, port: gateway.port }, log, stop);
+    const announced = await announce(dataDir, { url, port: gateway.port }, log);
     say(`errand is ready at ${url}`);
     if (config.ERRAND_OPERATOR_TOKEN === undefined) {
       say(`the operator token is in ${join(dataDir, "operator-token")}`);
     }
-    say(howClientsConnect(config, dataDir));
+    say(howClientsConnect(config, dataDir, url, announced));
     if (!stop.aborted) await new Promise((done) => stop.addEventListener("abort", done, { once: true }));
     say("errand is stopping");
     stoppedAt = Date.now();
+    // First, so that the CLI finds another gateway, if there is one, while this one stops.
+    await announced.withdraw();
     await within(gateway.close(), STOP_MS, log);
-    await removeAnnouncement(dataDir);
   } finally {
     // Redis ends with this process anyway. It gets the rest of the ten seconds for a clean stop.
     const left = Math.max(500, STOP_MS + 1_500 - (Date.now() - stoppedAt));
@@ -96,13 +98,35 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
 }
 
 /** A line for the user. The CLI in another shell searches for `.errand`, but for no data directory of another name. */
-function howClientsConnect(config: Config, dataDir: string): string {
+function howClientsConnect(
+  { ERRAND_OPERATOR_TOKEN: ownToken }: Config,
+  dataDir: string,
+  url: string,
+  { isFound, other }: Announced,
+): string {
+  if (!isFound) {
+    // The CLI sends the operator token only to the gateway that it finds in the data directory.
+    const token = ownToken === undefined ? `="$(cat '${join(dataDir, "operator-token")}')"` : "";
+    const variables = `set ERRAND_URL=${url} and ERRAND_TOKEN${token}`;
+    if (other === null) return `to use the CLI in another shell, ${variables}`;
+    return `the CLI here uses the broker at ${other.url}, and this one when that one stops; to use this one now, ${variables}`;
+  }
   const variables = [
     ...(dataDir === resolve(".errand") ? [] : [`ERRAND_DATA_DIR=${dataDir}`]),
-    ...(config.ERRAND_OPERATOR_TOKEN === undefined ? [] : ["ERRAND_TOKEN"]),
+    ...(ownToken === undefined ? [] : ["ERRAND_TOKEN"]),
   ];
   if (variables.length === 0) return `the CLI finds this broker and its token in ${resolve(".")} and below`;
   return `to use the CLI in another shell, set ${variables.join(" and ")}`;
+}
+
+async function checkDataDir(dataDir: string): Promise<void> {
+  try {
+    await secureDataDir(dataDir);
+  } catch (error) {
+    if (error instanceof DataDirError) throw new StartError(error.message, EXIT_CONFIG);
+    const why = error instanceof Error ? error.message : String(error);
+    throw new StartError(`the data directory ${dataDir} cannot be prepared: ${why}`, EXIT_TRANSPORT);
+  }
 }
 
 async function openStorage(
@@ -113,14 +137,6 @@ async function openStorage(
 ): Promise<Storage> {
   if (config.ERRAND_REDIS_URL !== undefined) {
     const target = { url: config.ERRAND_REDIS_URL };
-    try {
-      await secureDataDir(dataDir);
-    } catch (error) {
-      throw new StartError(
-        `ERRAND_DATA_DIR: ${error instanceof Error ? error.message : "not usable"}`,
-        EXIT_CONFIG,
-      );
-    }
     await checkExternal(target, log);
     return { target, embedded: null };
   }
@@ -140,7 +156,8 @@ async function openStorage(
     });
     return { target: { socket: embedded.socket, password: embedded.password }, embedded };
   } catch (error) {
-    throw new StartError(error instanceof Error ? error.message : String(error), EXIT_TRANSPORT);
+    const exitCode = error instanceof RedisBinaryError ? EXIT_CONFIG : EXIT_TRANSPORT;
+    throw new StartError(error instanceof Error ? error.message : String(error), exitCode);
   }
 }
 

@@ -3,9 +3,28 @@
  * Limit: one user per directory; a directory of another user is refused.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { chmod, link, lstat, mkdir, open, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
+import {
+  access,
+  chmod,
+  constants,
+  link,
+  lstat,
+  mkdir,
+  open,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { makeFolder } from "../util/make-folder.ts";
+
+const BAD_PATH = [
+  ...["EACCES", "EPERM", "EROFS", "EEXIST", "ENOENT", "ENOTDIR"],
+  ...["ELOOP", "ENAMETOOLONG", "EINVAL"],
+];
 
 export type EmbeddedHome = {
   readonly data: string;
@@ -15,17 +34,52 @@ export type EmbeddedHome = {
   readonly password: string;
 };
 
+/** The data directory cannot be used as it is: a mistake in the configuration. */
+export class DataDirError extends Error {
+  override readonly name = "DataDirError";
+
+  constructor(problem: string) {
+    super(`the data directory ${problem}; choose another with --data-dir or ERRAND_DATA_DIR`);
+  }
+}
+
 /** Makes the data directory private to this user, because it holds the operator's token. Returns its real path. */
 export async function secureDataDir(dataDir: string): Promise<string> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const root = await realpath(dataDir);
-  const { uid, mode } = await stat(root);
-  if (uid !== process.getuid?.()) {
-    throw new Error(`${root} belongs to another user; choose another ERRAND_DATA_DIR.`);
+  try {
+    await makeFolder(dataDir, 0o700);
+    const root = await realpath(dataDir);
+    const stats = await stat(root);
+    if (!stats.isDirectory()) throw new DataDirError(`${dataDir} is not a folder`);
+    if (stats.uid !== process.getuid?.()) throw new DataDirError(`${root} belongs to another user`);
+    if ((stats.mode & 0o077) !== 0) await chmod(root, 0o700);
+    await access(root, constants.W_OK | constants.X_OK);
+    await writeFile(join(root, ".gitignore"), "*\n", { flag: "wx" }).catch(() => undefined);
+    return root;
+  } catch (error) {
+    throw (await explained(error, dataDir)) ?? error;
   }
-  if ((mode & 0o077) !== 0) await chmod(root, 0o700);
-  await writeFile(join(root, ".gitignore"), "*\n", { flag: "wx" }).catch(() => undefined);
-  return root;
+}
+
+/** What is wrong with the path, for an error of the file system. Undefined for a full disk, say, and for our own errors. */
+async function explained(error: unknown, dataDir: string): Promise<DataDirError | undefined> {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (!BAD_PATH.includes(code)) return undefined;
+  for (let path = dataDir; ; path = dirname(path)) {
+    const found = await lstat(path).catch(() => null);
+    if (found !== null) {
+      const isFolder = await stat(path).then(
+        (target) => target.isDirectory(),
+        () => null,
+      );
+      if (isFolder === null && found.isSymbolicLink())
+        return new DataDirError(`${path} is a symbolic link to a folder that does not exist`);
+      if (isFolder === false) return new DataDirError(`${path} is not a folder`);
+      if (path === dataDir) return new DataDirError(`${path} is not writable (${code})`);
+      break;
+    }
+    if (dirname(path) === path) break;
+  }
+  return new DataDirError(`${dataDir} cannot be created (${code})`);
 }
 
 export const logfileIn = (dataDir: string): string => join(dataDir, "redis", "redis.log");
@@ -33,7 +87,7 @@ export const logfileIn = (dataDir: string): string => join(dataDir, "redis", "re
 export async function prepareHome(dataDir: string, runtimeDir: string | undefined): Promise<EmbeddedHome> {
   const root = await secureDataDir(dataDir);
   const data = join(root, "redis");
-  await mkdir(data, { recursive: true, mode: 0o700 });
+  await makeFolder(data, 0o700);
   return {
     data,
     lock: join(root, "lock"),

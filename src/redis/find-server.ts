@@ -16,6 +16,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { makeFolder } from "../util/make-folder.ts";
 
 export type RedisServerBinary = {
   readonly command: string;
@@ -39,6 +40,11 @@ const REMEDIES =
   "Install redis-server (7.0 or newer) or valkey-server (7.2 or newer), or name such a binary in ERRAND_REDIS_BIN, " +
   "or use a Redis that runs elsewhere through ERRAND_REDIS_URL.";
 
+/** ERRAND_REDIS_BIN names no usable server: a mistake in the configuration. */
+export class RedisBinaryError extends Error {
+  override readonly name = "RedisBinaryError";
+}
+
 export async function findRedisServer(options: FindOptions): Promise<RedisServerBinary> {
   const env = { PATH: options.path };
   if (options.configured !== undefined) {
@@ -47,7 +53,7 @@ export async function findRedisServer(options: FindOptions): Promise<RedisServer
       : await onPath(options.configured, options.path);
     const found = await verify(command, env);
     if (typeof found !== "string") return found;
-    throw new Error(`ERRAND_REDIS_BIN: ${command}: ${found}. ${REMEDIES}`);
+    throw new RedisBinaryError(`ERRAND_REDIS_BIN: ${command}: ${found}. ${REMEDIES}`);
   }
 
   const tried: string[] = [];
@@ -137,7 +143,7 @@ async function unpackDebian(options: FindOptions): Promise<RedisServerBinary | s
 
   const root = cachedRoot(options);
   options.announce(`No Redis server here: fetching Debian's, once, into ${root} (some seconds) ...`);
-  await mkdir(options.cacheDir, { recursive: true, mode: 0o700 });
+  await makeFolder(options.cacheDir, 0o700);
   await removeLeftovers(options.cacheDir);
   const work = await mkdtemp(join(options.cacheDir, "unpack-"));
   try {

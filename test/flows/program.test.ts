@@ -122,11 +122,19 @@ describe("start and stop", () => {
     expect((await again.lease("scout", { max: 32 })).body.leases).toHaveLength(32);
   }, 120_000);
 
-  test("a second broker on the same data directory shares its Redis, and outlives the first", async () => {
+  test("a second broker on the same data directory shares its Redis, outlives the first, and is then found", async () => {
     const dir = freshDir();
     const first = await serveIn(dir);
+    await until(() =>
+      first.stderr().includes(`the CLI finds this broker and its token in ${dir} and below\n`),
+    );
     const second = await serveIn(dir);
     expect(redisOf(dir)).toHaveLength(1);
+    // The CLI still uses the first, so the second says how to reach it now.
+    const toUse = /to use this one now, set ERRAND_URL=(\S+) and ERRAND_TOKEN="\$\(cat '(.+)'\)"\n/;
+    const [, url = "", tokenFile = ""] = await until(() => toUse.exec(second.stderr()));
+    expect(second.stderr()).toContain(`the CLI here uses the broker at ${first.url}, `);
+    expect([url, readFileSync(tokenFile, "utf8").trim()]).toEqual([second.url, second.token]);
     await client(first.url, first.token).agent("scout");
     const { id } = (await client(second.url, second.token).delegate("scout")).body;
     expect((await client(first.url, first.token).get(id)).status).toBe(200);
@@ -134,8 +142,18 @@ describe("start and stop", () => {
     expect(await first.ended()).toBe(0);
     await until(async () => (await request(second.url, "GET", "/readyz", { token: null })).status === 200);
     expect((await client(second.url, second.token).get(id)).body.state).toBe("submitted");
-    second.child.kill("SIGTERM");
-    expect(await second.ended()).toBe(0);
+    const announced = join(dir, ".errand", "gateway.json");
+    await until(() => existsSync(announced) && readFileSync(announced, "utf8").includes(second.url));
+    const get = errand(dir, ["get", id, "--json"]);
+    expect([await get.ended(), get.stdout()]).toEqual([0, expect.stringContaining(id)]);
+
+    const third = await serveIn(dir);
+    // A killed gateway cannot remove its entry.
+    second.child.kill("SIGKILL");
+    await until(() => readFileSync(announced, "utf8").includes(third.url));
+    third.child.kill("SIGTERM");
+    expect(await third.ended()).toBe(0);
+    expect(existsSync(announced)).toBe(false);
   }, 120_000);
 
   test("a killed Redis is restarted; until then the answer is 503 with a recovery", async () => {

@@ -1,7 +1,7 @@
 /** The start of the built program: what it checks, prints and writes. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, statSync } from "node:fs";
+import { chmodSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -90,3 +90,42 @@ test("the start prints the variables that the CLI needs in another shell, and th
   });
   expect(own.stderr()).not.toContain("operator-token");
 }, 90_000);
+
+test("an unusable data directory or server binary is a configuration problem, with a next step", async () => {
+  const cwd = freshDir();
+  writeFileSync(join(cwd, "file"), "");
+  symlinkSync(join(cwd, "missing"), join(cwd, "dangling"));
+  const { socket } = await startServer();
+  const external = { ERRAND_REDIS_URL: `unix:${socket}` };
+  const choose = "choose another with --data-dir or ERRAND_DATA_DIR";
+  const cases: [string, Record<string, string>, string][] = [
+    ["file", {}, `${join(cwd, "file")} is not a folder`],
+    ["file", external, `${join(cwd, "file")} is not a folder`],
+    ["file/deeper", {}, `${join(cwd, "file")} is not a folder`],
+    ["dangling", {}, `${join(cwd, "dangling")} is a symbolic link to a folder that does not exist`],
+    // Node's own recursive mkdir never returns for this one.
+    ["/proc/foo", {}, "/proc/foo cannot be created (ENOENT)"],
+  ];
+  for (const [dataDir, env, problem] of cases) {
+    const run = errand(cwd, ["serve", "--data-dir", dataDir], { ERRAND_PORT: "0", ...env });
+    expect([await run.ended(), run.stderr()]).toEqual([
+      78,
+      `errand: the data directory ${problem}; ${choose}\n`,
+    ]);
+  }
+  const binary = errand(cwd, ["serve"], { ERRAND_PORT: "0", ERRAND_REDIS_BIN: "/nowhere/redis" });
+  expect(await binary.ended()).toBe(78);
+  expect(binary.stderr()).toMatch(/^errand: ERRAND_REDIS_BIN: \/nowhere\/redis: .*Install redis-server/);
+}, 60_000);
+
+test.skipIf(process.getuid?.() === 0)(
+  "a data directory that is not writable is named",
+  async () => {
+    const cwd = freshDir();
+    mkdirSync(join(cwd, "data"), { mode: 0o500 });
+    const run = errand(cwd, ["serve", "--data-dir", "data"], { ERRAND_PORT: "0" });
+    expect(await run.ended()).toBe(78);
+    expect(run.stderr()).toContain(`the data directory ${join(cwd, "data")} is not writable`);
+  },
+  30_000,
+);
