@@ -60,10 +60,41 @@ function licenses(inputs) {
     .sort()
     .map((folder) => {
       const path = join(ROOT, folder);
-      const { name, version, license } = JSON.parse(readFileSync(join(path, "package.json"), "utf8"));
+      const manifest = JSON.parse(readFileSync(join(path, "package.json"), "utf8"));
+      const { name, version, license } = manifest;
       const files = readdirSync(path).filter((file) => /^licen[cs]e/i.test(file));
       const texts = files.map((file) => readFileSync(join(path, file), "utf8").trim());
+      if (texts.length === 0) texts.push(textOf(manifest));
       return [`${name} ${version} (${license})`, ...texts].join("\n\n");
     })
     .join("\n\n---\n\n");
 }
+
+/** The licence of a package that names it and has no file of it. */
+function textOf({ name, license, author }) {
+  if (license !== "MIT" || typeof author !== "string")
+    throw new Error(`${name}: the text of its licence is missing`);
+  return MIT.replace("HOLDER", author);
+}
+
+const MIT = `MIT License
+
+Copyright (c) HOLDER
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.`;

@@ -154,6 +154,7 @@ test(
     for (const name of ["bullmq", "ioredis", "zod"]) {
       expect(licenses).toMatch(new RegExp(`^${name} [0-9.]+ \\(MIT\\)\n\n.*MIT`, "ms"));
     }
+    for (const license of licenses.split("\n\n---\n\n")) expect(license.length, license).toBeGreaterThan(100);
     const manifest = JSON.parse(readFileSync(join(unpacked, "package/package.json"), "utf8"));
     expect(manifest.engines.node).toBe(">=20.19");
     for (const path of Object.values<string>(manifest.bin)) expect(paths).toContain(path);
