@@ -19,7 +19,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { makeFolder } from "../util/make-folder.ts";
+import { makeFolder } from "./make-folder.ts";
 
 const BAD_PATH = [
   ...["EACCES", "EPERM", "EROFS", "EEXIST", "ENOENT", "ENOTDIR"],

@@ -16,7 +16,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
-import { makeFolder } from "../util/make-folder.ts";
+import { makeFolder } from "./make-folder.ts";
 
 export type RedisServerBinary = {
   readonly command: string;
