@@ -183,7 +183,7 @@ test("work whose ticket the queue refused is not reported as taken, and is lease
 test("work for a poll whose client left meanwhile goes to the next, no attempt spent", async () => {
   const { api, gateway, park } = await setup();
   const leaver = new AbortController();
-  const parking = vi.spyOn(gateway.broker.handoff.polls, "park");
+  const parking = vi.spyOn(gateway.broker.handoff.polls, "add");
   const { answer } = await park({ signal: leaver.signal });
   const hasLeft = () => parking.mock.calls[0]?.[1].signal.aborted;
   atSubmit(gateway, () => {
