@@ -73,10 +73,9 @@ test("a round with an unexpected error does not prevent the next one", async () 
   await until(() => log.some((line) => line.includes("cases in doubt not resolved yet")), {
     what: "the failure",
   });
-  const wake = vi.spyOn(broker.handoff.polls, "wake");
-  inDoubt.offer({ agent: "scout", data: { delegation_id: "dlg_0_b", ticket: 1 }, order });
-  await until(() => wake.mock.calls.length > 0, { what: "the next round" });
-  expect(await broker.tickets.find("scout", { delegation_id: "dlg_0_b", ticket: 1 })).toBe("queued");
+  const data = { delegation_id: "dlg_0_b", ticket: 1 };
+  inDoubt.offer({ agent: "scout", data, order });
+  await until(async () => (await broker.tickets.find("scout", data)) === "queued", { what: "the next round" });
 });
 
 test("returns that wait for Redis are bounded", async () => {
@@ -117,5 +116,6 @@ test("polls of an agent whose deletion was cut short wait without fetching again
   const take = vi.spyOn(broker.writer, "take");
   await broker.agents.beginDeletion("scout", true);
   expect((await api.lease("scout", { wait_seconds: 1 })).body.leases).toEqual([]);
-  expect(take.mock.calls.length).toBeLessThan(4);
+  // A loop would make hundreds. A few wakes of other causes are possible on a busy machine.
+  expect(take.mock.calls.length).toBeLessThan(20);
 });
