@@ -6,6 +6,7 @@
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
 import { LIMITS } from "../schema/limits.ts";
+import type { AbortListener, StopSignal } from "../util/stop-signal.ts";
 import type { Bodies } from "./bodies.ts";
 import type { Positions } from "./cursor.ts";
 import { compareIds, type Entry, sizeOf, toEntry } from "./entry.ts";
@@ -34,7 +35,7 @@ export interface Watch {
   readonly keptMs: number;
   /** The positions to start after, one for each shard of {@link shardsOf}. */
   readonly after: Positions;
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
 }
 
 /** The shards that a source is read from. */
@@ -55,7 +56,7 @@ export async function currentPositions(redis: Redis, shards: Shards): Promise<Po
   return Promise.all(shards.all.map(async (keys) => (await edges(redis, keys.events)).last));
 }
 
-class EventBuffer {
+class EventBuffer implements AbortListener {
   readonly #load: (entry: Entry) => Entry | Promise<Entry>;
   readonly #entries: { readonly size: number; readonly loaded: Entry | Promise<Entry> }[] = [];
   #chars = 0;
@@ -73,6 +74,11 @@ class EventBuffer {
     // Loaded now, because the bodies may be replaced soon.
     if (!this.ended) this.#entries.push({ size, loaded: this.#load(entry) });
     this.#wake?.();
+  }
+
+  /** Called when the reader leaves. */
+  handleEvent(): void {
+    this.end();
   }
 
   end(): void {
@@ -115,9 +121,11 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
   const positions = [...options.after];
   const load = (entry: Entry) => (wants(entry) ? bodies.load(entry) : entry);
   const buffer = new EventBuffer(load);
-  const end = () => buffer.end();
-  const unsubscribe = feed.subscribe(source, { push: (entry) => buffer.push(entry), gap: end });
-  signal.addEventListener("abort", end, { once: true });
+  const unsubscribe = feed.subscribe(source, {
+    push: (entry) => buffer.push(entry),
+    gap: () => buffer.end(),
+  });
+  signal.addEventListener("abort", buffer);
   const advance = (entry: Entry): Watched => {
     positions[indexes.indexOf(entry.shard)] = entry.id;
     return { entry, positions: [...positions] };
@@ -155,6 +163,6 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
     }
   } finally {
     unsubscribe();
-    signal.removeEventListener("abort", end);
+    signal.removeEventListener("abort", buffer);
   }
 }

@@ -1,4 +1,5 @@
 /** One parked poll: it ends when a fetch finds something, when its time is up, or when its caller leaves. */
+import type { AbortListener, StopSignal } from "../util/stop-signal.ts";
 
 /** The result of one fetch from the queue. */
 export interface Fetched<T> {
@@ -9,20 +10,9 @@ export interface Fetched<T> {
   readonly blocked?: boolean;
 }
 
-/** The part of AbortSignal that a poll needs; a real one costs about 1 kB. */
-export interface PollSignal {
-  readonly aborted: boolean;
-  addEventListener(type: "abort", listener: AbortListener): void;
-  removeEventListener(type: "abort", listener: AbortListener): void;
-}
-
-export interface AbortListener {
-  handleEvent(): void;
-}
-
 /** One poll. `Taken` is the result of taking a ticket, by this poll or by a match for it. */
 export interface Poll<T, Terms = never, Taken = never> {
-  readonly signal: PollSignal;
+  readonly signal: StopSignal;
   /** Fetches from the queue. `first`: a match has made the first attempt for this poll, with this result. */
   fetch(first?: Taken): Promise<Fetched<T>>;
   /** The terms on which a match takes a ticket for this poll. A poll without terms is not matched. */

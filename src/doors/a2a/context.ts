@@ -1,6 +1,7 @@
 /** One A2A request: the caller, the agent, and the signal that ends its stream. */
 import { ErrandError } from "../../schema/errors.ts";
 import { AGENT_NAME } from "../../schema/values.ts";
+import type { StopSignal } from "../../util/stop-signal.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { a2aUrl } from "../http/links.ts";
 import type { Reader } from "../http/stream.ts";
@@ -44,9 +45,9 @@ export class A2AContext {
   }
 
   /** Ends the stream when this signal aborts. */
-  endOn(signal: AbortSignal): void {
+  endOn(signal: StopSignal): void {
     if (signal.aborted) this.#readerGone.abort();
-    else signal.addEventListener("abort", () => this.#readerGone.abort(), { once: true });
+    else signal.addEventListener("abort", { handleEvent: () => this.#readerGone.abort() });
   }
 
   /** Throws when the caller is at its stream limit; to be called before work is accepted. */

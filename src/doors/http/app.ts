@@ -32,6 +32,7 @@ import { PREFLIGHT_HEADERS } from "./origin.ts";
 import { bearerOf, Pipeline, type PipelineOptions } from "./pipeline.ts";
 import { problemResponse } from "./problem.ts";
 import type { Route } from "./route.ts";
+import type { EventStream } from "./stream.ts";
 import { TextResponse, withText } from "./text-response.ts";
 
 export const ROUTES: readonly Route[] = [
@@ -167,13 +168,12 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
 
   function deliver(
     c: Context<Env>,
-    response: TextResponse | Response,
+    response: TextResponse | EventStream | Response,
     authenticated?: AuthenticatedRequest,
   ): Response {
-    if (!(response instanceof TextResponse)) return response;
+    if (response instanceof Response) return response;
     const request = requestOf(c);
-    if (!request.outgoing || request.incoming?.method === "HEAD")
-      return new Response(response.text, response);
+    if (!request.outgoing || request.incoming?.method === "HEAD") return withoutStream(response);
     pipeline.write(response, request, c.get("foreign"), authenticated);
     c.set("sent", response.status);
     return RESPONSE_ALREADY_SENT;
@@ -235,4 +235,11 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
 function headerOf(c: Context<Env>, name: string): string | undefined {
   const { incoming } = c.env;
   return incoming ? incomingHeader(incoming, name) : c.req.header(name);
+}
+
+/** The response to a HEAD, or without a connection. */
+function withoutStream(response: TextResponse | EventStream): Response {
+  if (response instanceof TextResponse) return new Response(response.text, response);
+  response.discard();
+  return new Response(null, response);
 }

@@ -1,7 +1,7 @@
 /**
  * Serves the routes of the table on Node's own objects, without the cost of Hono's and the web's objects per request,
- * which a parked poll would also retain. Hono's router finds the route. Limit: streams, preflights, HEAD, escaped paths
- * and unknown paths are left to the Hono app, which serves the same routes.
+ * which a parked poll or a stream would also retain. Hono's router finds the route. Limit: preflights, HEAD, escaped paths,
+ * unusual hosts and unknown paths are left to the Hono app, which serves the same routes.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { TrieRouter } from "hono/router/trie-router";
@@ -10,23 +10,24 @@ import type { IncomingRequest } from "./incoming-request.ts";
 import type { Pipeline } from "./pipeline.ts";
 import { problemText } from "./problem.ts";
 import type { RawInput, Route } from "./route.ts";
+import type { EventStream } from "./stream.ts";
 import type { TextResponse } from "./text-response.ts";
 
 const NO_QUERY = {};
 /** A URL that the web's parser would change: escapes, fragments, dot segments, backslashes. */
 const NOT_PLAIN = /[%#\\]|\/\./;
+const PLAIN_HOST = /^[\w.:[\]-]*$/;
 
 /** Returns false, with nothing done, for a request that it does not serve. */
 export type DirectHandler = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
 
 export function createDirectHandler(pipeline: Pipeline, routes: readonly Route[]): DirectHandler {
   const router = new TrieRouter<Route>();
-  for (const route of routes) {
-    if (!route.notes?.streams) router.add(route.method, honoPath(route), route);
-  }
+  for (const route of routes) router.add(route.method, honoPath(route), route);
   return (incoming, outgoing) => {
     const { method = "", url = "" } = incoming;
     if (method === "HEAD" || method === "OPTIONS" || NOT_PLAIN.test(url)) return false;
+    if (!PLAIN_HOST.test(incoming.headers.host ?? "")) return false;
     const cut = url.indexOf("?");
     const path = cut === -1 ? url : url.slice(0, cut);
     const [[route, params] = []] = router.match(method, path)[0];
@@ -93,7 +94,7 @@ class DirectRequest implements IncomingRequest {
   /** Not a part of {@link #run}: its callbacks would retain `input`. */
   #answer(running: ReturnType<Route["run"]>): void {
     running.then(
-      (response) => this.#send(() => this.#plain(response)),
+      (response) => this.#send(() => response),
       (error: unknown) => this.#refuse(error),
     );
   }
@@ -102,17 +103,12 @@ class DirectRequest implements IncomingRequest {
     this.#send(() => this.#problem(error));
   }
 
-  #plain(response: TextResponse | Response): TextResponse {
-    if (!(response instanceof Response)) return response;
-    return this.#problem(new TypeError(`${this.#route.path} responds with a stream`));
-  }
-
   #problem(error: unknown): TextResponse {
     return problemText(this.#pipeline.toError(error, this.requestId, this.method), this.requestId);
   }
 
   /** Closes the connection if the response cannot be written: the client cannot be informed. */
-  #send(make: () => TextResponse): void {
+  #send(make: () => TextResponse | EventStream): void {
     this.#authenticated?.endTurn();
     try {
       const response = make();

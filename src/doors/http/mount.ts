@@ -4,6 +4,7 @@
  */
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
+import type { EventStream } from "./stream.ts";
 import type { TextResponse } from "./text-response.ts";
 
 /** An incoming request, with the parts of its URL. */
@@ -24,5 +25,5 @@ export interface Mount {
   readonly methods: readonly string[];
   /** In Hono's syntax; the metrics use it as the route's label. */
   readonly path: string;
-  readonly handle: (request: MountedRequest) => Promise<TextResponse | Response>;
+  readonly handle: (request: MountedRequest) => Promise<TextResponse | EventStream | Response>;
 }

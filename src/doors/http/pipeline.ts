@@ -16,6 +16,8 @@ import { Outflow } from "./outflow.ts";
 import { toErrandError } from "./problem.ts";
 import type { RawInput, Route } from "./route.ts";
 import { ShutdownHooks } from "./shutdown-hooks.ts";
+import { EventStream } from "./stream.ts";
+import { StreamTicker } from "./stream-ticker.ts";
 import type { TextResponse } from "./text-response.ts";
 
 export interface PipelineOptions {
@@ -38,6 +40,7 @@ export class Pipeline {
   readonly outflow: Outflow;
   readonly #options: PipelineOptions;
   readonly #hooks = new ShutdownHooks();
+  readonly #ticker = new StreamTicker();
 
   constructor(options: PipelineOptions) {
     this.#options = options;
@@ -156,16 +159,21 @@ export class Pipeline {
     };
   }
 
-  /** Writes a response. A large one counts as unread by its caller, or by the address if there is no caller. */
+  /** Writes a response, or begins to. A large one counts as unread by its caller, or by the address if there is no caller. */
   write(
-    response: TextResponse,
+    response: TextResponse | EventStream,
     { outgoing, requestId }: IncomingRequest,
     foreign: string | undefined,
     request?: AuthenticatedRequest,
   ): void {
     if (!outgoing) return;
+    const headers = this.headers(requestId, foreign);
+    if (response instanceof EventStream) {
+      response.writeTo(outgoing, headers, this.#ticker);
+      return;
+    }
     const owner = () => request?.principal.text ?? `address ${outgoing.req.socket.remoteAddress}`;
-    response.writeTo(outgoing, this.headers(requestId, foreign), this.outflow, owner);
+    response.writeTo(outgoing, headers, this.outflow, owner);
   }
 
   toError(error: unknown, requestId: string, method: string): ErrandError {

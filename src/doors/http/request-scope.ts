@@ -7,8 +7,8 @@ import type { Principal } from "../../engine/access/access.ts";
 import type { Quota } from "../../engine/access/quotas.ts";
 import type { TokenWatch } from "../../engine/access/tokens.ts";
 import type { Broker } from "../../engine/broker.ts";
-import type { AbortListener, PollSignal } from "../../queue/parked-poll.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import type { AbortListener, StopSignal } from "../../util/stop-signal.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import type { ShutdownHooks } from "./shutdown-hooks.ts";
 
@@ -25,7 +25,7 @@ interface Owner {
 }
 
 /** A parked poll uses the scope itself as its signal; an AbortSignal is created only for code that needs one. */
-export class RequestScope implements PollSignal {
+export class RequestScope implements StopSignal {
   readonly #owner: Owner;
   readonly #quota: Quota | null;
   readonly #outgoing: IncomingRequest["outgoing"];
@@ -35,6 +35,8 @@ export class RequestScope implements PollSignal {
   readonly #end = this.#abort.bind(this);
   #controller: AbortController | undefined;
   #listener: AbortListener | undefined;
+  /** Further listeners; there are few. */
+  #others: readonly AbortListener[] = [];
   #released = false;
   aborted = false;
 
@@ -68,15 +70,14 @@ export class RequestScope implements PollSignal {
     return this.#controller.signal;
   }
 
-  addEventListener(type: "abort", listener: AbortListener): void {
-    // There is rarely more than one.
-    if (this.#listener) this.signal.addEventListener(type, listener);
+  addEventListener(_type: "abort", listener: AbortListener): void {
+    if (this.#listener) this.#others = [...this.#others, listener];
     else this.#listener = listener;
   }
 
-  removeEventListener(type: "abort", listener: AbortListener): void {
+  removeEventListener(_type: "abort", listener: AbortListener): void {
     if (this.#listener === listener) this.#listener = undefined;
-    else this.#controller?.signal.removeEventListener(type, listener);
+    else this.#others = this.#others.filter((other) => other !== listener);
   }
 
   throwIfRevoked(): void {
@@ -100,6 +101,7 @@ export class RequestScope implements PollSignal {
     if (this.aborted) return;
     this.aborted = true;
     this.#listener?.handleEvent();
+    for (const listener of this.#others) listener.handleEvent();
     this.#controller?.abort(ENDED);
   }
 }

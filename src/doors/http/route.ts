@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { invalidRequest } from "../../schema/issues.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
+import type { EventStream } from "./stream.ts";
 import type { TextResponse } from "./text-response.ts";
 
 export interface Input<P, Q, B> {
@@ -51,7 +52,10 @@ interface Spec<P, Q, B> {
   /** Success responses by status; errors come from the error table. */
   readonly responses: Readonly<Record<number, z.ZodType | null>>;
   readonly notes?: Notes;
-  readonly handle: (request: AuthenticatedRequest, input: Input<P, Q, B>) => Promise<TextResponse | Response>;
+  readonly handle: (
+    request: AuthenticatedRequest,
+    input: Input<P, Q, B>,
+  ) => Promise<TextResponse | EventStream>;
 }
 
 export interface Route {
@@ -62,7 +66,7 @@ export interface Route {
   readonly responses: Readonly<Record<number, z.ZodType | null>>;
   readonly notes?: Notes;
   /** Throws synchronously for invalid input. */
-  readonly run: (request: AuthenticatedRequest, raw: RawInput) => Promise<TextResponse | Response>;
+  readonly run: (request: AuthenticatedRequest, raw: RawInput) => Promise<TextResponse | EventStream>;
 }
 
 const none = z.strictObject({});

@@ -1,20 +1,27 @@
 /**
- * Server-sent events: writes an async iterator of frames at the reader's pace. Limit: a reader that stalls is
- * disconnected, and resumes by its cursor; it never grows the gateway's memory.
+ * Server-sent events: writes an async iterator of frames at the reader's pace, to Node's own response: a web stream takes
+ * several times the memory. Limit: a reader that stalls is disconnected, and resumes by its cursor; it never grows the
+ * gateway's memory.
  */
-
+import type { Writable } from "node:stream";
 import type { Quota } from "../../engine/access/quotas.ts";
 import type { Broker } from "../../engine/broker.ts";
 import type { SubscribedEvent } from "../../engine/events/subscribe.ts";
 import { formatCursor } from "../../events/cursor.ts";
 import { toEventJson } from "../../events/entry.ts";
+import type { AbortListener, StopSignal } from "../../util/stop-signal.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import { CHUNK_BYTES } from "./outflow.ts";
 import type { RequestScope } from "./request-scope.ts";
+import type { StreamTicker, Ticking } from "./stream-ticker.ts";
 
 const COMMENT_MS = 15_000;
 const STALLED_MS = 30_000;
-const encoder = new TextEncoder();
+const HEADERS = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-store",
+  "x-accel-buffering": "no",
+};
 
 export interface Frame {
   /** The cursor to resume from; absent if the stream cannot be resumed. */
@@ -46,12 +53,17 @@ export async function* toFrames(events: AsyncIterable<SubscribedEvent>): AsyncGe
   }
 }
 
-type StreamScope = Pick<RequestScope, "signal" | "release">;
+type StreamScope = StopSignal & Pick<RequestScope, "release">;
 
 /** The part of an {@link AuthenticatedRequest} that a stream needs. */
 export type Reader = Pick<AuthenticatedRequest, "cut" | "requestId" | "reserve"> & {
   readonly openScope: (quota: Quota) => StreamScope;
   readonly broker: Pick<Broker, "log" | "metrics">;
+};
+
+/** The part of Node's response that a stream needs. */
+type Outgoing = Pick<Writable, "destroyed" | "end" | "once" | "write" | "writableNeedDrain"> & {
+  writeHead(status: number, headers: Readonly<Record<string, string>>): unknown;
 };
 
 /** JSON has no raw line breaks, and types and cursors are ours, so a frame cannot be forged. */
@@ -60,168 +72,119 @@ function encode({ id, type, json }: Frame): string {
   return `${head}data: ${json}\n\n`;
 }
 
+type Open = (signal: StopSignal) => AsyncIterable<Frame | Reached>;
+
 /**
- * `open` gets the signal that ends the stream. It is called at the first read: the response to a HEAD has no body, so
- * nothing would close what `open` returns. The quota is acquired at once, while an error status can still be
- * sent, and released at the latest with the connection.
+ * A response that is a stream: frames at the reader's pace, comments during silence. One object, because there may be
+ * thousands.
  */
-export function sse(reader: Reader, open: (signal: AbortSignal) => AsyncIterable<Frame | Reached>): Response {
-  const scope = reader.openScope("streams");
-  scope.signal.addEventListener("abort", () => scope.release(), { once: true });
-  if (scope.signal.aborted) scope.release();
-  let pump: Pump | undefined;
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        if (!pump) {
-          pump = new Pump(reader, scope, open);
-          // Readers that lose their streams at the same moment must not reconnect at the same moment.
-          controller.enqueue(encoder.encode(`retry: ${1_000 + Math.floor(Math.random() * 4_000)}\n\n`));
-          return;
-        }
-        const bytes = await pump.next();
-        if (pump.canceled) return;
-        if (bytes === null) controller.close();
-        else controller.enqueue(bytes);
-      },
-      cancel: () => (pump ? pump.cancel() : scope.release()),
-    },
-    { highWaterMark: 0 },
-  );
-  return new Response(body, {
-    headers: {
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-store",
-      "x-accel-buffering": "no",
-    },
-  });
-}
-
-type Step = { readonly frame: Frame } | { readonly failed: unknown } | "end";
-
-/** One open stream: frames at the reader's pace, comments during silence, a watchdog for readers that stall. */
-class Pump {
+export class EventStream implements AbortListener, Ticking {
+  readonly status = 200;
+  readonly headers: Readonly<Record<string, string>>;
   readonly #reader: Reader;
-  readonly #frames: AsyncIterator<Frame | Reached>;
   readonly #scope: StreamScope;
-  readonly #gone = new AbortController();
-  readonly #watchdog: NodeJS.Timeout;
-  /** The rest of the current frame. */
-  #unsent = new Uint8Array();
-  /** The next step, if it has arrived. */
-  #step: Step | undefined;
-  #onStep: () => void = () => {};
+  readonly #open: Open;
+  /** Set while the stream is open. */
+  #outgoing: Outgoing | undefined;
+  #ticker: StreamTicker | undefined;
+  /** Continues a write that waits for the reader. */
+  #resume: (() => void) | undefined;
   #reached: string | null = null;
-  #wroteAt = Date.now();
-  #pulling = false;
-  #closed = false;
-  /** Releases the reservation of the current frame. */
-  #release: () => void = () => {};
-  canceled = false;
-
-  constructor(
-    reader: Reader,
-    scope: StreamScope,
-    open: (signal: AbortSignal) => AsyncIterable<Frame | Reached>,
-  ) {
-    this.#reader = reader;
-    this.#scope = scope;
-    scope.signal.addEventListener("abort", () => this.#gone.abort(), { once: true });
-    if (scope.signal.aborted) this.#gone.abort();
-    this.#frames = open(this.#gone.signal)[Symbol.asyncIterator]();
-    this.#ask();
-    this.#watchdog = setInterval(() => {
-      if (!this.#pulling && Date.now() - this.#wroteAt > STALLED_MS) reader.cut();
-    }, COMMENT_MS).unref();
-    reader.broker.metrics.streams.inc();
-  }
+  #wroteAt = 0;
 
   /**
-   * The next bytes of a frame or comment; null at the end. A large frame is sent in pieces, because the progress of a
-   * slow reader within one write is invisible.
+   * `more` are further headers. `open` gets the signal that ends the stream, and is called when the stream is written. The quota is acquired at once,
+   * while an error status can still be sent, and released at the latest with the connection.
    */
-  async next(): Promise<Uint8Array | null> {
-    if (this.#unsent.length === 0) {
-      const text = await this.#text();
-      if (text === null) return null;
-      this.#unsent = encoder.encode(text);
-    }
-    const piece = this.#unsent.subarray(0, CHUNK_BYTES);
-    this.#unsent = this.#unsent.subarray(CHUNK_BYTES);
-    this.#wroteAt = Date.now();
-    return piece;
+  constructor(reader: Reader, open: Open, more?: Readonly<Record<string, string>>) {
+    this.headers = more ? { ...HEADERS, ...more } : HEADERS;
+    this.#reader = reader;
+    this.#open = open;
+    this.#scope = reader.openScope("streams");
+    this.#scope.addEventListener("abort", this);
+    if (this.#scope.aborted) this.#scope.release();
   }
 
-  async #text(): Promise<string | null> {
-    this.#pulling = true;
-    this.#release();
+  /** For a response without a body. */
+  discard(): void {
+    this.#scope.release();
+  }
+
+  /** `common` are the headers of every response. */
+  writeTo(outgoing: Outgoing, common: Readonly<Record<string, string>>, ticker: StreamTicker): void {
+    if (outgoing.destroyed) {
+      this.discard();
+      return;
+    }
+    this.#outgoing = outgoing;
+    this.#ticker = ticker;
+    outgoing.writeHead(this.status, { ...common, ...this.headers });
+    ticker.add(this);
+    this.#reader.broker.metrics.streams.inc();
+    void this.#run(outgoing);
+  }
+
+  /** Called when the reader left, the token ended or the gateway stops. The frames end, too. */
+  handleEvent(): void {
+    this.#scope.release();
+    // Otherwise the reader still gets the rest of its frame.
+    if (this.#outgoing?.destroyed) this.#close();
+  }
+
+  tick(now: number): void {
+    if (!this.#outgoing) return;
+    const silentMs = now - this.#wroteAt;
+    if (this.#outgoing.writableNeedDrain) {
+      if (silentMs > STALLED_MS) this.#reader.cut();
+    } else if (silentMs >= COMMENT_MS) {
+      this.#wroteAt = now;
+      this.#outgoing.write(this.#comment());
+    }
+  }
+
+  async #run(outgoing: Outgoing): Promise<void> {
     try {
-      const step = await this.#take();
-      if (step === undefined) return this.#comment();
-      if (step === "end") {
-        this.#close();
-        return null;
+      // Readers that lose their streams at the same moment must not reconnect at the same moment.
+      await this.#write(outgoing, `retry: ${1_000 + Math.floor(Math.random() * 4_000)}\n\n`);
+      for await (const one of this.#open(this.#scope)) {
+        if (!this.#outgoing) return;
+        if ("reached" in one) this.#reached = one.reached;
+        else await this.#send(outgoing, one);
       }
-      if ("failed" in step) throw step.failed;
-      this.#reached = null;
-      const release = await this.#reader.reserve(step.frame.json.length);
-      if (this.#closed) release();
-      else this.#release = release;
-      this.#ask();
-      return encode(step.frame);
     } catch (error) {
-      this.#close();
-      if (!this.canceled) {
+      if (this.#outgoing) {
         this.#reader.broker.log.warn(
           { request_id: this.#reader.requestId, err: error instanceof Error ? error.message : "unknown" },
           "stream ended early; the reader resumes by its cursor",
         );
       }
-      return null;
     } finally {
-      this.#pulling = false;
+      this.#close();
+      if (!outgoing.destroyed) outgoing.end();
     }
   }
 
-  async cancel(): Promise<void> {
-    this.canceled = true;
-    this.#close();
-    await this.#frames.return?.();
+  async #send(outgoing: Outgoing, frame: Frame): Promise<void> {
+    this.#reached = null;
+    const release = await this.#reader.reserve(frame.json.length);
+    try {
+      await this.#write(outgoing, encode(frame));
+    } finally {
+      release();
+    }
   }
 
-  #ask(): void {
-    const arrive = (step: Step) => {
-      this.#step = step;
-      this.#onStep();
-    };
-    this.#frames.next().then(
-      ({ done, value }) => {
-        if (done) return arrive("end");
-        if (!("reached" in value)) return arrive({ frame: value });
-        this.#reached = value.reached;
-        this.#ask();
-      },
-      (failed: unknown) => arrive({ failed }),
-    );
-  }
-
-  /**
-   * The next step, or undefined after {@link COMMENT_MS} without one. (Promise.race against a long-lived promise would add
-   * a reaction to it each time.)
-   */
-  async #take(): Promise<Step | undefined> {
-    if (this.#step === undefined) {
+  /** A large frame is written in pieces, because the progress of a slow reader within one write is invisible. */
+  async #write(outgoing: Outgoing, text: string): Promise<void> {
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length && this.#outgoing; at += CHUNK_BYTES) {
+      this.#wroteAt = Date.now();
+      if (outgoing.write(bytes.subarray(at, at + CHUNK_BYTES))) continue;
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, COMMENT_MS);
-        this.#onStep = () => {
-          clearTimeout(timer);
-          resolve();
-        };
+        this.#resume = resolve;
+        outgoing.once("drain", resolve);
       });
     }
-    const step = this.#step;
-    this.#step = undefined;
-    return step;
   }
 
   /** A comment with the position reached, if any: a block without data is no event, but updates the Last-Event-ID. */
@@ -232,12 +195,11 @@ class Pump {
   }
 
   #close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    clearInterval(this.#watchdog);
-    this.#release();
+    if (!this.#outgoing) return;
+    this.#outgoing = undefined;
+    this.#ticker?.delete(this);
     this.#scope.release();
-    this.#gone.abort();
     this.#reader.broker.metrics.streams.dec();
+    this.#resume?.();
   }
 }

@@ -1,6 +1,6 @@
 /**
  * A response whose text is ready. It is written to Node's socket, without the cost of a web Response. Limit: no streams;
- * they use a web Response.
+ * stream.ts writes those.
  */
 import type { ServerResponse } from "node:http";
 import { CHUNK_BYTES, type Outflow } from "./outflow.ts";

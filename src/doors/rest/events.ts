@@ -20,9 +20,10 @@ import {
   pageQuery,
   principalSchema,
 } from "../../schema/values.ts";
+import type { StopSignal } from "../../util/stop-signal.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { type Route, route } from "../http/route.ts";
-import { type Frame, sse, toFrame, toFrames } from "../http/stream.ts";
+import { EventStream, type Frame, toFrame, toFrames } from "../http/stream.ts";
 import { jsonText, noContent } from "../http/text-response.ts";
 
 /** Streams unless the client asks for JSON: `curl` and `EventSource` expect that. */
@@ -73,8 +74,8 @@ export const eventRoutes: readonly Route[] = [
       const given = cursorOf(request, after);
       const positions: Positions =
         given === undefined ? await now(broker) : parseCursor(given, broker.shards.count);
-      const open = (signal: AbortSignal) => subscribedEvents(broker, subscription, positions, signal);
-      if (wantsStream(request)) return sse(request, (signal) => toFrames(open(signal)));
+      const open = (signal: StopSignal) => subscribedEvents(broker, subscription, positions, signal);
+      if (wantsStream(request)) return new EventStream(request, (signal) => toFrames(open(signal)));
       const turn = () => broker.readLimiter.acquire(request.principal);
       const page = await request.withScope(wait_seconds, ({ signal }) =>
         collectPage(open, { wait_seconds, limit, signal, turn }, toFrame, sizeOf),
@@ -99,12 +100,12 @@ export const eventRoutes: readonly Route[] = [
       const first = given === undefined ? [snapshot(record)] : [];
       if (first.length > 0 && record.finished) {
         return wantsStream(request)
-          ? sse(request, () => only(first))
+          ? new EventStream(request, () => only(first))
           : jsonText(200, pageText(first, [from]));
       }
-      const open = (signal: AbortSignal) => delegationEvents(broker, record, from, signal);
+      const open = (signal: StopSignal) => delegationEvents(broker, record, from, signal);
       if (wantsStream(request)) {
-        return sse(request, async function* (signal) {
+        return new EventStream(request, async function* (signal) {
           yield* first;
           yield* toFrames(open(signal));
         });

@@ -1,6 +1,6 @@
 /** Reads one delegation, or waits for it. Limit: when a waiting client leaves, only the wait ends, not the work. */
 import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
-import type { PollSignal } from "../../queue/parked-poll.ts";
+import type { StopSignal } from "../../util/stop-signal.ts";
 import { canSee, type Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { notFound } from "../errors.ts";
@@ -22,7 +22,7 @@ export interface WaitOptions {
   readonly after_version?: number | undefined;
   /** The record as just read or written; saves a read if it cannot have changed since. */
   readonly known?: StoredDelegation | undefined;
-  readonly signal: PollSignal;
+  readonly signal: StopSignal;
 }
 
 /** Returns the delegation when it is finished or asks a question, or as it is when the time is up. */

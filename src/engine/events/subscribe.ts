@@ -8,6 +8,7 @@ import type { Source } from "../../events/feed.ts";
 import { currentPositions, type Watched, watch } from "../../events/watch.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
+import type { StopSignal } from "../../util/stop-signal.ts";
 import { type Principal, seesAll } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { read } from "../delegations/read.ts";
@@ -75,7 +76,7 @@ export async function* subscribedEvents(
   broker: Broker,
   subscription: Subscription,
   after: Positions,
-  signal: AbortSignal,
+  signal: StopSignal,
 ): AsyncGenerator<SubscribedEvent, void, undefined> {
   const { bulk: redis, shards, feed, bodies, retentionMs: keptMs } = broker;
   const { source, filter } = subscription;
@@ -103,7 +104,7 @@ export interface CollectOptions {
  * page, or drops it; `sizeOf` returns the bytes of an item.
  */
 export async function collectPage<T>(
-  events: (signal: AbortSignal) => AsyncIterable<SubscribedEvent>,
+  events: (signal: StopSignal) => AsyncIterable<SubscribedEvent>,
   options: CollectOptions,
   take: (event: SubscribedEvent) => T | undefined,
   sizeOf: (item: T) => number = () => 0,
@@ -149,7 +150,7 @@ export async function* delegationEvents(
   broker: Broker,
   record: StoredDelegation,
   after: string,
-  signal: AbortSignal,
+  signal: StopSignal,
 ): AsyncGenerator<Watched, void, undefined> {
   const { redis, shards, feed, bodies, retentionMs: keptMs } = broker;
   const source: Source = { kind: "delegation", id: record.id };

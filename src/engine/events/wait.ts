@@ -4,7 +4,7 @@
  */
 import type { Entry } from "../../events/entry.ts";
 import type { Feed } from "../../events/feed.ts";
-import type { AbortListener, PollSignal } from "../../queue/parked-poll.ts";
+import type { AbortListener, StopSignal } from "../../util/stop-signal.ts";
 
 export interface Waiting {
   /** Resolves on the event, at the deadline, when the signal aborts, or on `stop`. */
@@ -15,7 +15,7 @@ export interface Waiting {
 export function waitUntil(
   feed: Pick<Feed, "subscribe">,
   id: string,
-  options: { readonly wait_seconds: number; readonly signal: PollSignal },
+  options: { readonly wait_seconds: number; readonly signal: StopSignal },
   matches: (entry: Entry) => boolean,
 ): Waiting {
   let stop = () => {};

@@ -2,10 +2,10 @@
 import { z } from "zod";
 import type { Entry } from "../../events/entry.ts";
 import type { Outcome } from "../../lifecycle/outcome.ts";
-import type { PollSignal } from "../../queue/parked-poll.ts";
 import { type Message, messageSchema } from "../../schema/a2a.ts";
 import type { heartbeatRequestSchema } from "../../schema/lease.ts";
 import { toInstant } from "../../schema/values.ts";
+import type { StopSignal } from "../../util/stop-signal.ts";
 import type { Principal } from "../access/access.ts";
 import { notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
@@ -36,7 +36,7 @@ export async function heartbeat(
   principal: Principal,
   leaseId: string,
   request: Heartbeat,
-  signal: PollSignal,
+  signal: StopSignal,
 ): Promise<HeartbeatResult> {
   const { id, params } = holderOf(principal, leaseId);
   const { seen } = request;

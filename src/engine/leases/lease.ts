@@ -1,8 +1,8 @@
 /** Grants leases to a worker: its poll waits, and the script turns the first ticket of the queue into a lease. */
 import { leaseJson } from "../../lifecycle/lease-payload.ts";
-import type { PollSignal } from "../../queue/parked-poll.ts";
 import { leaseIdOf } from "../../redis/shards.ts";
 import type { LeaseRequest } from "../../schema/lease.ts";
+import type { StopSignal } from "../../util/stop-signal.ts";
 import { type Principal, requireAgent } from "../access/access.ts";
 import { afterMove, notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
@@ -26,7 +26,7 @@ export function lease(
   principal: Principal,
   agent: string,
   request: LeaseRequest,
-  signal: PollSignal,
+  signal: StopSignal,
 ): Promise<GrantedLease[]> {
   return new Promise((resolve, reject) => {
     requireAgent(principal, agent, "work for it");

@@ -6,13 +6,13 @@ import type { Entry } from "../../events/entry.ts";
 import type { Feed } from "../../events/feed.ts";
 import type { StoredDelegation } from "../../lifecycle/record.ts";
 import type { Writer } from "../../lifecycle/writer.ts";
-import type { PollSignal } from "../../queue/parked-poll.ts";
 import type { Shards } from "../../redis/shards.ts";
+import type { StopSignal } from "../../util/stop-signal.ts";
 import { waitUntil } from "../events/wait.ts";
 
 export interface WaitOptions {
   readonly wait_seconds: number;
-  readonly signal: PollSignal;
+  readonly signal: StopSignal;
 }
 
 /** The change that ends the wait: a test for records, and one for events. */

@@ -1,19 +1,20 @@
 /** One poll of an agent's worker: waits for leases until its time is up. */
 import type { Result } from "../../lifecycle/outcome.ts";
-import type { Fetched, Poll, PollSignal, Settle } from "../../queue/parked-poll.ts";
+import type { Fetched, Poll, Settle } from "../../queue/parked-poll.ts";
 import type { LeaseRequest } from "../../schema/lease.ts";
+import type { StopSignal } from "../../util/stop-signal.ts";
 import type { Granted, Handoff, PollTerms } from "./handoff.ts";
 
 /** One object is the poll and its terms, because there may be thousands. */
 export class WaitingPoll implements PollTerms, Poll<Granted, PollTerms, Result> {
   readonly agent: string;
   readonly request: LeaseRequest;
-  readonly signal: PollSignal;
+  readonly signal: StopSignal;
   readonly #handoff: Handoff;
   /** By `performance.now()`. */
   readonly #until: number;
 
-  constructor(handoff: Handoff, agent: string, request: LeaseRequest, signal: PollSignal) {
+  constructor(handoff: Handoff, agent: string, request: LeaseRequest, signal: StopSignal) {
     this.#handoff = handoff;
     this.agent = agent;
     this.request = request;

@@ -30,6 +30,8 @@ async function setup() {
   // Requests read one agent and poll for another, because a poll changes the presence.
   await api.agent("idle");
   await api.agent("scout");
+  const finished = (await api.delegate("idle")).body.id;
+  await api.call("POST", `/v1/delegations/${finished}/cancel`, {});
   const { broker } = gateway;
   const options = {
     broker,
@@ -45,7 +47,7 @@ async function setup() {
     apps.map((app) => listen(app, { host: "127.0.0.1", port: 0, now: () => 0 })),
   );
   onTestFinished(async () => void (await Promise.all(listeners.map((listener) => listener.close(0)))));
-  return { broker, ports: listeners.map(({ port }) => port) };
+  return { api, broker, finished, ports: listeners.map(({ port }) => port) };
 }
 
 /** Everything received until the server closes. */
@@ -67,6 +69,7 @@ async function sendBytes(port: number, bytes: string): Promise<string> {
 function comparable(text: string): string {
   return text
     .replaceAll(/req_\w{16}/g, "<id>")
+    .replaceAll(/retry: \d{4}/g, "retry: <ms>")
     .replaceAll("HTTP/1.1 ", "\r\n\r\nHTTP/1.1 ")
     .split("\r\n\r\n")
     .map((part) => {
@@ -98,6 +101,7 @@ const REQUESTS: Record<string, string> = {
   ),
   "an allowed origin": get(ONE, "Origin: https://ops.example", CLOSE),
   "a foreign origin": get(ONE, "Origin: https://evil.example", CLOSE),
+  "a malformed host": head(`GET ${ONE} HTTP/1.1`, "Host: local host", AUTH, CLOSE),
   "a foreign host": head(`GET ${ONE} HTTP/1.1`, "Host: evil.example", AUTH, CLOSE),
   "an error for an allowed origin": get("/v1/agents/nobody", "Origin: https://ops.example", CLOSE),
   "no token": head(`GET ${ONE} HTTP/1.1`, HOST, CLOSE),
@@ -150,12 +154,49 @@ const REQUESTS: Record<string, string> = {
   "one after the other": get(ONE) + post(LEASES, NOW) + get("/v1/agents/nobody") + get(ONE, CLOSE),
 };
 
+const ORIGIN = "Origin: https://ops.example";
+const SSE = "Accept: text/event-stream";
+
+/** Requests for the events of a finished delegation. */
+function streamRequests(id: string): Record<string, string> {
+  const path = `/v1/delegations/${id}/events`;
+  return {
+    "a stream": get(path, SSE, CLOSE),
+    "a stream without Accept": get(path, CLOSE),
+    "a stream that stays connected": get(path, SSE) + get(ONE, CLOSE),
+    "a stream after another request": get(ONE) + get(path, SSE, CLOSE),
+    "a replay": get(`${path}?after=0`, SSE, CLOSE),
+    "a replay by header": get(path, SSE, "Last-Event-ID: 0", CLOSE),
+    "a broken cursor": get(path, SSE, "Last-Event-ID: x", CLOSE),
+    "a stream for an allowed origin": get(path, SSE, ORIGIN, CLOSE),
+    "a stream for a foreign origin": get(path, SSE, "Origin: https://evil.example", CLOSE),
+    "a stream at a malformed host": head(`GET ${path} HTTP/1.1`, "Host: local host", AUTH, SSE, CLOSE),
+    "a stream without a token": head(`GET ${path} HTTP/1.1`, HOST, SSE, CLOSE),
+    "a stream by HTTP/1.0": head(`GET ${path} HTTP/1.0`, HOST, AUTH, SSE),
+    "a stream by HEAD": head(`HEAD ${path} HTTP/1.1`, HOST, AUTH, SSE, CLOSE),
+    "a live stream by HEAD": head("HEAD /v1/events HTTP/1.1", HOST, AUTH, SSE, CLOSE),
+    "a preflight of a stream": head(
+      `OPTIONS ${path} HTTP/1.1`,
+      HOST,
+      ORIGIN,
+      "Access-Control-Request-Method: GET",
+      CLOSE,
+    ),
+    "events as JSON": get(`${path}?after=0`, "Accept: application/json", CLOSE),
+    "no stream of an unknown delegation": get(
+      "/v1/delegations/dlg_0_00000000000000000000000000/events",
+      CLOSE,
+    ),
+    "an unknown filter": get("/v1/events?colour=red", SSE, CLOSE),
+  };
+}
+
 test("odd requests are answered and counted alike", async () => {
-  const { ports, broker } = await setup();
+  const { ports, broker, finished } = await setup();
   const differ: Record<string, unknown> = {};
   const counts = async () =>
     (await broker.metrics.text()).split("\n").filter((line) => /^errand_http_requests/.test(line));
-  for (const [name, bytes] of Object.entries(REQUESTS)) {
+  for (const [name, bytes] of Object.entries({ ...REQUESTS, ...streamRequests(finished) })) {
     const answers: string[] = [];
     for (const port of ports) {
       const before = await counts();
@@ -169,6 +210,29 @@ test("odd requests are answered and counted alike", async () => {
   }
   expect(differ).toEqual({});
 }, 120_000);
+
+test("live streams are alike", async () => {
+  const { ports, broker, api } = await setup();
+  const open = async () => Number(/^errand_event_streams (\d+)/m.exec(await broker.metrics.text())?.[1]);
+  const texts = ports.map(() => "");
+  const sockets = ports.map((port, at) => {
+    const socket = connect(port, "127.0.0.1").setEncoding("latin1");
+    onTestFinished(() => void socket.destroy());
+    socket.on("data", (chunk) => {
+      texts[at] += String(chunk);
+    });
+    socket.write(get("/v1/events", SSE, ORIGIN));
+    return socket;
+  });
+  await until(async () => (await open()) === 2 && texts.every((text) => text.includes("retry:")));
+  const { id } = (await api.delegate("scout", { task: "€".repeat(30_000) })).body;
+  await api.call("POST", `/v1/delegations/${id}/cancel`, {});
+  await until(() => texts.every((text) => text.includes("event: DELEGATION_FAILED")));
+  for (const socket of sockets) socket.destroy();
+  await until(async () => (await open()) === 0);
+  expect(texts[0]).toContain("HTTP/1.1 200 OK");
+  expect(comparable(texts[0] ?? "")).toBe(comparable(texts[1] ?? ""));
+});
 
 test("a request that waits does not retain its input", async () => {
   const { gateway } = await startBroker();

@@ -1,10 +1,19 @@
 /** Event streams as HTTP: comments while idle, positions, and readers that are slow or do not read. */
 import { get, type IncomingMessage } from "node:http";
+import { Writable } from "node:stream";
 import { createParser } from "eventsource-parser";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { type Frame, type Reached, type Reader, sse, toFrames } from "../../../src/doors/http/stream.ts";
+import {
+  EventStream,
+  type Frame,
+  type Reached,
+  type Reader,
+  toFrames,
+} from "../../../src/doors/http/stream.ts";
+import { StreamTicker } from "../../../src/doors/http/stream-ticker.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { Metrics } from "../../../src/telemetry/metrics.ts";
+import type { StopSignal } from "../../../src/util/stop-signal.ts";
 import { as, startBroker } from "../../support/broker.ts";
 import { entryFields } from "../../support/entry.ts";
 import { openStream } from "../../support/sse.ts";
@@ -17,6 +26,39 @@ const LONG_MS = 60_000;
 /** As long as a reader may stall. */
 const SHORT_MS = 25_000;
 
+/** A response whose reader takes one chunk after the other, when the test says so. */
+class SlowResponse extends Writable {
+  #chunks: Buffer[] = [];
+  #took = () => {};
+  #arrived = () => {};
+
+  constructor() {
+    super({ highWaterMark: 1 });
+  }
+
+  writeHead(): this {
+    return this;
+  }
+
+  override _write(chunk: Buffer, _encoding: string, took: () => void): void {
+    this.#chunks.push(chunk);
+    this.#took = took;
+    this.#arrived();
+  }
+
+  /** The next chunk; waits for it. */
+  async take(): Promise<Uint8Array> {
+    if (this.#chunks.length === 0) {
+      await new Promise<void>((resolve) => {
+        this.#arrived = resolve;
+      });
+    }
+    const chunk = this.#chunks.shift();
+    this.#took();
+    return chunk ?? new Uint8Array();
+  }
+}
+
 describe("an idle stream, its time moved by the test", () => {
   /** The reader of a stream without events until `send`. */
   function open() {
@@ -26,48 +68,46 @@ describe("an idle stream, its time moved by the test", () => {
     });
     const cut = vi.fn();
     let send = (_frame: Frame | Reached) => {};
-    /** The number of callbacks waiting for the next event. */
-    let listened = 0;
+    /** How often the next event was asked for. */
+    let asked = 0;
+    const gone = new AbortController();
     const reader: Reader = {
       requestId: "req_1",
       broker: { log: createLog("silent", () => {}), metrics: new Metrics() },
-      openScope: () => ({
-        signal: new AbortController().signal,
-        release: () => {},
-        throwIfRevoked: () => {},
-      }),
+      openScope: () => Object.assign(gone.signal, { release: () => {} }),
       cut,
       reserve: async () => () => {},
     };
-    const generate = async function* (signal: AbortSignal) {
+    const generate = async function* (signal: StopSignal) {
       while (!signal.aborted) {
         const frame = await new Promise<Frame | Reached | null>((resolve) => {
           send = resolve;
-          signal.addEventListener("abort", () => resolve(null), { once: true });
+          signal.addEventListener("abort", { handleEvent: () => resolve(null) });
         });
         if (frame) yield frame;
       }
     };
-    const frames = (signal: AbortSignal) => {
+    const frames = (signal: StopSignal) => {
       const generator = generate(signal);
       const next = () => {
-        const coming = generator.next();
-        vi.spyOn(coming, "then").mockImplementation((done, failed) => {
-          listened += 1;
-          return Promise.prototype.then.call(coming, done, failed);
-        });
-        return coming;
+        asked += 1;
+        return generator.next();
       };
       return { [Symbol.asyncIterator]: () => ({ next, return: () => generator.return() }) };
     };
-    const body = sse(reader, frames).body?.getReader();
-    const bytes = async () => (await body?.read())?.value ?? new Uint8Array();
+    const response = new SlowResponse();
+    new EventStream(reader, frames).writeTo(response, {}, new StreamTicker());
+    const bytes = () => response.take();
     const read = async () => new TextDecoder().decode(await bytes());
+    const close = () => {
+      response.destroy();
+      gone.abort();
+    };
     const tell = async (frame: Frame | Reached) => {
       send(frame);
       await vi.advanceTimersByTimeAsync(0);
     };
-    return { read, bytes, cut, send: tell, listened: () => listened, close: () => body?.cancel() };
+    return { read, bytes, cut, send: tell, asked: () => asked, close };
   }
 
   test("sends a comment every 15 s after the last write", async () => {
@@ -94,7 +134,7 @@ describe("an idle stream, its time moved by the test", () => {
     next();
     await vi.advanceTimersByTimeAsync(COMMENT_MS - 1);
     expect(came).toBeNull();
-    await close();
+    close();
   });
 
   test("a comment carries a position without an event, once, and none after an event", async () => {
@@ -116,19 +156,19 @@ describe("an idle stream, its time moved by the test", () => {
     await send({ id: "5-0", type: "X", json: "{}" });
     expect(await text).toBe("id: 5-0\nevent: X\ndata: {}\n\n");
     expect(await comment()).toMatch(/^:[^\n]*\n\n$/);
-    await close();
+    close();
   });
 
   test("leaves nothing behind with a comment", async () => {
-    const { read, listened, close } = open();
+    const { read, asked, close } = open();
     await read();
     for (let round = 0; round < 20; round += 1) {
       const comment = read();
       await vi.advanceTimersByTimeAsync(COMMENT_MS);
       await comment;
     }
-    expect(listened()).toBe(1);
-    await close();
+    expect(asked()).toBe(1);
+    close();
   });
 
   test("a reader that waits or pauses stays connected; one that does not read for long is disconnected", async () => {
@@ -143,7 +183,7 @@ describe("an idle stream, its time moved by the test", () => {
     expect(cut).not.toHaveBeenCalled();
     await vi.advanceTimersByTimeAsync(LONG_MS);
     expect(cut).toHaveBeenCalled();
-    await close();
+    close();
   });
 
   test("a slow reader of a large event is not cut while it reads, and is cut within the event once it stops", async () => {
@@ -166,11 +206,11 @@ describe("an idle stream, its time moved by the test", () => {
     const reader = await slow(Number.POSITIVE_INFINITY);
     expect(reader.text).toBe(`id: 1-0\nevent: X\ndata: ${json}\n\n`);
     expect(reader.cut).not.toHaveBeenCalled();
-    await reader.close();
+    reader.close();
     const stopped = await slow(100_000);
     await vi.advanceTimersByTimeAsync(LONG_MS);
     expect(stopped.cut).toHaveBeenCalled();
-    await stopped.close();
+    stopped.close();
   });
 });
 

@@ -3,6 +3,7 @@ import { toPrincipal } from "../../../src/engine/access/access.ts";
 import { readWhenReady } from "../../../src/engine/delegations/read.ts";
 import { collectPage, type SubscribedEvent } from "../../../src/engine/events/subscribe.ts";
 import { toEntry } from "../../../src/events/entry.ts";
+import type { StopSignal } from "../../../src/util/stop-signal.ts";
 import { client, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
@@ -17,11 +18,11 @@ describe("a page for a long-poll", () => {
   const CAUGHT_UP: SubscribedEvent = { caught_up: true, positions: ["1-0"] };
 
   /** Yields these entries, then nothing until the reader leaves. */
-  async function* quiet(events: readonly SubscribedEvent[], signal: AbortSignal) {
+  async function* quiet(events: readonly SubscribedEvent[], signal: StopSignal) {
     yield* events;
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
-      else signal.addEventListener("abort", () => resolve(), { once: true });
+      else signal.addEventListener("abort", { handleEvent: resolve });
     });
   }
   const turn = async () => () => {};

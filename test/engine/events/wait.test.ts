@@ -1,11 +1,11 @@
 /** A wait for an event of one delegation, and that nothing of it remains. read.test.ts tests the waiting reads. */
 import { expect, test } from "vitest";
 import { waitUntil } from "../../../src/engine/events/wait.ts";
-import type { AbortListener, PollSignal } from "../../../src/queue/parked-poll.ts";
+import type { AbortListener, StopSignal } from "../../../src/util/stop-signal.ts";
 import { startBroker } from "../../support/broker.ts";
 
 /** Takes the place of a request. */
-class Caller implements PollSignal {
+class Caller implements StopSignal {
   readonly listeners = new Set<AbortListener>();
   aborted = false;
 
@@ -21,7 +21,7 @@ class Caller implements PollSignal {
   }
 }
 
-async function waiting(signal: PollSignal, wait_seconds = 60) {
+async function waiting(signal: StopSignal, wait_seconds = 60) {
   const { broker } = (await startBroker()).gateway;
   return waitUntil(broker.feed, "dlg_0_a", { wait_seconds, signal }, () => true);
 }

@@ -4,6 +4,7 @@ import { ErrandError } from "../../../schema/errors.ts";
 import type { Log } from "../../../telemetry/log.ts";
 import { parseBody } from "../../http/body.ts";
 import type { MountedRequest } from "../../http/mount.ts";
+import type { EventStream } from "../../http/stream.ts";
 import { json, noContent, type TextResponse } from "../../http/text-response.ts";
 import type { CardSigner } from "../cards/signing.ts";
 import { A2AContext } from "../context.ts";
@@ -20,7 +21,7 @@ export async function rest(
   incoming: MountedRequest,
   signer: CardSigner | null,
   log: Log,
-): Promise<TextResponse | Response> {
+): Promise<TextResponse | EventStream> {
   const versionInputs = [incoming.header("a2a-version"), incoming.query["A2A-Version"]?.[0]] as const;
   const version: Version = errorVersion(...versionInputs);
   const refuse = (error: unknown) => {

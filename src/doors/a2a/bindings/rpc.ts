@@ -8,6 +8,7 @@ import { JsonRpcTransportHandler, ServerCallContext } from "@a2a-js/sdk/server";
 import { z } from "zod";
 import { parseBody } from "../../http/body.ts";
 import type { MountedRequest } from "../../http/mount.ts";
+import type { EventStream } from "../../http/stream.ts";
 import { json, type TextResponse } from "../../http/text-response.ts";
 import type { CardSigner } from "../cards/signing.ts";
 import { A2AContext } from "../context.ts";
@@ -70,7 +71,7 @@ export async function rpc(
   incoming: MountedRequest,
   signer: CardSigner | null,
   log: Parameters<typeof toFailure>[1],
-): Promise<TextResponse | Response> {
+): Promise<TextResponse | EventStream> {
   let id: Id = null;
   const refuse = (error: unknown): { body: Json; http: number; headers: Record<string, string> } => {
     const { requestId } = incoming;

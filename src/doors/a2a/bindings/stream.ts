@@ -2,7 +2,8 @@
  * An SDK generator as an SSE response. An error before the first event is thrown, so that the response has its status; a
  * later error is the stream's last event.
  */
-import { type Frame, sse } from "../../http/stream.ts";
+import type { StopSignal } from "../../../util/stop-signal.ts";
+import { EventStream, type Frame } from "../../http/stream.ts";
 import type { A2AContext } from "../context.ts";
 
 export async function streamResponse(
@@ -10,10 +11,10 @@ export async function streamResponse(
   events: AsyncGenerator<object>,
   headers: Readonly<Record<string, string>>,
   errorFrame: (error: unknown) => Frame,
-): Promise<Response> {
+): Promise<EventStream> {
   const first = await events.next();
   // The generator subscribes only at its second step, so a body that nobody reads leaks nothing.
-  const response = sse(context.reader(), async function* (signal) {
+  const open = async function* (signal: StopSignal) {
     context.endOn(signal);
     try {
       for (let step = first; !step.done; step = await events.next())
@@ -23,7 +24,6 @@ export async function streamResponse(
     } finally {
       await events.return(undefined);
     }
-  });
-  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
-  return response;
+  };
+  return new EventStream(context.reader(), open, headers);
 }
