@@ -72,12 +72,12 @@ const JITTERED: ReadonlySet<string> = new Set([
   "due",
 ]);
 
-/** JSON members, without braces. */
-function members(event: Command["event"]): string {
+/** JSON members, without braces. A member whose text is also a field's is left out: the script shows the field. */
+function members({ event, fields }: Pick<Command, "event" | "fields">): string {
   let text = "";
   for (const name in event) {
     const json = event[name];
-    if (json !== undefined) text += `${text === "" ? "" : ","}"${name}":${json}`;
+    if (json !== undefined && json !== fields?.[name]) text += `${text === "" ? "" : ","}"${name}":${json}`;
   }
   return text;
 }
@@ -89,11 +89,14 @@ export function encode(command: Command, { base }: Pick<ShardKeys, "base">, term
     head.chunks = chunks.map(({ artifact, append = false }) => ({ id: artifact.artifactId, append }));
     head.shows = shows;
   }
-  const args = ["", members(command.event), history?.join(",") ?? ""];
+  const args = ["", members(command), history?.join(",") ?? ""];
+  const others: string[] = [];
   for (const name in command.fields) {
     const value = command.fields[name];
-    if (value !== undefined) args.push(name, value);
+    if (value !== undefined) (command.event?.[name] === value ? args : others).push(name, value);
   }
+  head.shown = (args.length - 3) / 2;
+  args.push(...others);
   head.fields = (args.length - 3) / 2;
   args[0] = encodeHead(command, head, terms);
   for (const { artifact } of chunks ?? []) args.push(JSON.stringify(artifact));
@@ -102,7 +105,11 @@ export function encode(command: Command, { base }: Pick<ShardKeys, "base">, term
 
 export function encodeTake(taker: Taker, { base }: Pick<ShardKeys, "base">, terms: Terms): string {
   const { agent, ...params } = taker;
-  return encodeHead(TAKE, { ...params, move: TAKE.move, take: true, target: agent, base, fields: 0 }, terms);
+  return encodeHead(
+    TAKE,
+    { ...params, move: TAKE.move, take: true, target: agent, base, fields: 0, shown: 0 },
+    terms,
+  );
 }
 
 function encodeHead({ move, read = false }: Omit<Command, "id">, head: Head, terms: Terms): string {

@@ -125,7 +125,7 @@ export interface Result {
 /** Outcome, record, history, artifacts, unseen follow-ups; then the answer of the taker, if there was one. */
 export type Reply = readonly [
   json: string,
-  record: string,
+  record: readonly string[],
   history: readonly string[],
   artifacts: readonly string[],
   unseen: readonly string[],
@@ -137,7 +137,6 @@ export type Reply = readonly [
  */
 export function isReply(answer: unknown): answer is Reply {
   if (!Array.isArray(answer)) return false;
-  const [json, record, ...lists]: unknown[] = answer;
-  const texts = typeof json === "string" && typeof record === "string";
-  return texts && (lists.length === 3 || lists.length === 4) && lists.every(Array.isArray);
+  const [json, ...lists]: unknown[] = answer;
+  return typeof json === "string" && (lists.length === 4 || lists.length === 5) && lists.every(Array.isArray);
 }

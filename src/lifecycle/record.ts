@@ -156,9 +156,11 @@ export function toFields(flat: readonly string[]): Map<string, string> {
   return fields;
 }
 
-/** A record from the text that the script returns: the fields {@link READ_NAMES}, one per line. */
-export const storedFromLines = (id: string, lines: string, lists: Lists): StoredDelegation =>
-  new Stored(id, lines.split("\n"), lists);
+/** A record as the script returns it: the fields {@link READ_NAMES}, the short ones as lines of the first text. */
+export function storedFromTexts(id: string, texts: readonly string[], lists: Lists): StoredDelegation {
+  const [lines = "", ...bodies] = texts;
+  return new Stored(id, [...lines.split("\n"), ...bodies], lists);
+}
 
 /** KEYS: the record, its history, its artifacts. One script, so that all three are of the same moment. */
 const readScript = new Script(`#!lua flags=no-writes

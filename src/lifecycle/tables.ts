@@ -6,7 +6,7 @@ import { toLua } from "../redis/script.ts";
 import { agentRequestSchema } from "../schema/agent.ts";
 import { LIVE_STATES, type State, TERMINAL_STATES } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
-import { EVENT_LINES, FIELD_NAMES, FIELDS, READ_NAMES } from "./fields.ts";
+import { EVENT_LINES, FIELD_NAMES, FIELDS, READ_LINES, READ_NAMES } from "./fields.ts";
 import { agentNumbers, failure, NUMBERS } from "./numbers.ts";
 import { MOVE_NAMES, MOVES, type Move } from "./states.ts";
 import { type Condition, TIMERS, type Timer } from "./timers.ts";
@@ -46,6 +46,7 @@ function readers(): string {
     const value = `v[${index + 1}]`;
     return `${name} = ${isNumber(name) ? `tonumber(${value} or '')` : `${value} ~= '' and ${value} or nil`}`;
   });
+  const { refs: _refs, ...lines } = EVENT_LINES;
   return `function read_record(key)
   local v = redis.call('HMGET', key, ${quotedNames(names)})
   local record = { ${members.join(", ")} }
@@ -55,10 +56,10 @@ end
 function shown(key)
   local v = redis.call('HMGET', key, ${quotedNames(READ_NAMES)})
   for i = 1, ${READ_NAMES.length} do v[i] = v[i] or '' end
-  return table.concat(v, '\\n')
+  return { table.concat(v, '\\n', 1, ${READ_LINES}), unpack(v, ${READ_LINES + 1}, ${READ_NAMES.length}) }
 end
-function event_text(more, refs)
-  return table.concat({ ${Object.values(EVENT_LINES)
+function event_text(more)
+  return table.concat({ ${Object.values(lines)
     .map(({ lua }) => lua)
     .join(", ")} }, '\\n')
 end`;

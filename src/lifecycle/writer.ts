@@ -8,7 +8,7 @@ import type { Shards } from "../redis/shards.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { type Clock, type Command, encode, encodeTake, TAKE, type Taker, type Terms } from "./command.ts";
 import { isReply, type Moved, type Outcome, outcomeSchema, type Result } from "./outcome.ts";
-import { type StoredDelegation, storedFromLines, toFields } from "./record.ts";
+import { type StoredDelegation, storedFromTexts, toFields } from "./record.ts";
 import { growingScript, inFlightScript } from "./script.ts";
 import { MOVES, type Move } from "./states.ts";
 
@@ -140,7 +140,7 @@ export class Writer {
     const id = outcome.id ?? command.id;
     const stored =
       record.length > 0 && id !== undefined
-        ? storedFromLines(id, record, { history, artifacts: toFields(artifacts) })
+        ? storedFromTexts(id, record, { history, artifacts: toFields(artifacts) })
         : null;
     this.#observe(command, outcome, stored);
     if (!taken) return { outcome, record: stored, unseen: unseen.map(followUpIn) };

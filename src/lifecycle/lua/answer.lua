@@ -1,22 +1,10 @@
 -- Builds the script's answer: the outcome, and the record if the command asks for it.
 
--- [outcome JSON, the shown fields, one per line, or '', history chunks, artifacts as a flat array, unseen follow-ups]
-function answer(outcome)
-  local reply = { cjson.encode(describe(outcome)), '', {}, {}, {} }
+-- [outcome JSON, the shown fields or {}, history chunks, artifacts as a flat array, unseen follow-ups]
+function answer(json)
+  local reply = { json, {}, {}, {}, {} }
   if cmd.read and record.state then read_into(reply) end
-  if outcome.kind == 'ok' and rule.lease == 'extend' and (record.unseen or 0) > 0 then
-    reply[5] = redis.call('LRANGE', key .. ':unseen', 0, -1)
-  end
   return reply
-end
-
--- Adds the values of the record that every outcome has.
-function describe(outcome)
-  outcome.now, outcome.state, outcome.version = now, record.state, record.version
-  outcome.target, outcome.ticket, outcome.fence = record.target, record.ticket, record.fence
-  outcome.attempt, outcome.created_at = record.attempt, record.created_at
-  if cmd.take then outcome.id = cmd.id end
-  return outcome
 end
 
 function read_into(reply)
@@ -25,17 +13,45 @@ function read_into(reply)
   if record.artifact_bytes then reply[4] = redis.call('HGETALL', key .. ':artifacts') end
 end
 
--- The answer of a move that was made.
-function success_answer(ticketed) return answer(success_outcome(ticketed)) end
+-- The answer of a refusal, or of a delegation that does not exist.
+function refusal_answer(outcome)
+  outcome.now, outcome.state, outcome.version = now, record.state, record.version
+  outcome.target, outcome.ticket, outcome.fence = record.target, record.ticket, record.fence
+  outcome.attempt, outcome.created_at = record.attempt, record.created_at
+  if cmd.take then outcome.id = cmd.id end
+  return answer(cjson.encode(outcome))
+end
 
-function success_outcome(ticketed)
-  local outcome = { kind = 'ok', move = move, event_id = event_id, ready_at = record.ready_at,
-    priority = record.priority, ticketed = ticketed, returned = record.returned == 1, old_ticket = old_ticket,
-    lease_expires_at = record.lease_expires_at, cascade = record.cascade,
-    claimed_until = record.cascade and record.follow_at, pending_events = pending_events(),
-    progress_dropped = dropped and true }
-  if rule.lease == 'grant' and record.secret_bytes then
-    outcome.secrets = redis.call('HGETALL', key .. ':secrets')
+-- The answer of a move that was made.
+function success_answer(ticketed)
+  local reply = answer(success_json(ending(ticketed)))
+  if rule.lease == 'extend' and (record.unseen or 0) > 0 then
+    reply[5] = redis.call('LRANGE', key .. ':unseen', 0, -1)
   end
-  return outcome
+  return reply
+end
+
+-- `ticketed`: whether the queue has its new ticket; nil: it has none.
+function ending(ticketed)
+  if ticketed == nil then return '}' end
+  return ticketed and ',"ticketed":true}' or ',"ticketed":false}'
+end
+
+-- The outcome's JSON. Names and ids need no escapes, and cjson takes three times as long, so it gets only what is rarely
+-- there.
+function success_json(last)
+  local rest = {}
+  if record.cascade then rest.cascade, rest.claimed_until = record.cascade, record.follow_at end
+  rest.pending_events = pending_events()
+  if rule.lease == 'grant' and record.secret_bytes then rest.secrets = redis.call('HGETALL', key .. ':secrets') end
+  return '{"kind":"ok","move":"' .. move .. '","now":' .. digits(now) .. ',"state":"' .. record.state ..
+    '","version":' .. digits(record.version) .. ',"target":"' .. record.target .. '","ticket":' .. digits(record.ticket) ..
+    ',"fence":' .. digits(record.fence) .. ',"attempt":' .. digits(record.attempt) ..
+    ',"created_at":' .. digits(record.created_at) .. ',"ready_at":' .. digits(record.ready_at) ..
+    ',"priority":' .. digits(record.priority) .. (record.returned == 1 and ',"returned":true' or '') ..
+    (cmd.take and ',"id":"' .. cmd.id .. '"' or '') .. (event_id and ',"event_id":"' .. event_id .. '"' or '') ..
+    (old_ticket and ',"old_ticket":' .. digits(old_ticket) or '') ..
+    (record.lease_expires_at and ',"lease_expires_at":' .. digits(record.lease_expires_at) or '') ..
+    (dropped and ',"progress_dropped":true' or '') ..
+    (next(rest) and ',' .. string.sub(cjson.encode(rest), 2, -2) or '') .. last
 end

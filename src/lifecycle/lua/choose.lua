@@ -20,13 +20,13 @@ function find_record(made)
   end
   record = {}
   local nothing = cmd.take and take_ticket(made)
-  if nothing then return answer(nothing) end
+  if nothing then return refusal_answer(nothing) end
   record = made and made.id == cmd.id and made.record or read_record(key)
   if not record.state then
     redis.call('ZREM', base .. ':due', cmd.id)
-    return answer({ kind = 'missing' })
+    return refusal_answer({ kind = 'missing' })
   end
-  if move == 'erase' and not is_terminal(record.state) then return answer({ kind = 'state' }) end
+  if move == 'erase' and not is_terminal(record.state) then return refusal_answer({ kind = 'state' }) end
   if record.unpublished then pcall(publish_late) end
 end
 

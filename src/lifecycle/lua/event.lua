@@ -26,10 +26,17 @@ end
 function compose_event()
   put('version', record.version + 1)
   local more = table.concat(members, ',')
-  event = event_text(more, refs and cmd.shows and
-    digits(ref_bytes) .. ' ["' .. cmd.shows .. '",' .. table.concat(refs, ',') .. ']' or nil)
+  event = event_text(more)
+  local start = #event - #more
+  -- Appended last: Lua takes about 12 instructions for each byte of a new text, and these may be long.
+  for i = 4, 2 + 2 * cmd.shown, 2 do
+    event = event .. (#event > start and ',"' or '"') .. argv[i] .. '":' .. argv[i + 1]
+  end
   -- Bodies are counted in `bytes`. Grants do not count: the moves that end their leases do, which bounds both.
-  local counted = #more - #argv[3] - (cmd.bytes or 0)
+  local counted = #event - start - #argv[3] - (cmd.bytes or 0)
+  if refs and cmd.shows then
+    event = event .. '\n' .. digits(ref_bytes) .. ' ["' .. cmd.shows .. '",' .. table.concat(refs, ',') .. ']'
+  end
   if rule.event == 'DELEGATION_STATUS' and rule.lease ~= 'grant' and counted > 0 then
     put('event_bytes', (record.event_bytes or 0) + counted)
   end

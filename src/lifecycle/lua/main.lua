@@ -8,8 +8,9 @@
 --          `take`, it leases the first ticket in the target's queue, and has no `id` and `ticket`
 -- given[2] JSON members for the event, without braces ('' for none)
 -- given[3] JSON messages for the record's history, comma separated ('' for none)
--- given[4…] cmd.fields is the number of pairs of field and value to store in the record; then the JSON of an artifact
---          for each of cmd.chunks ({id, append}). The event shows the artifacts as its member cmd.shows
+-- given[4…] cmd.fields is the number of pairs of field and value to store in the record; the first cmd.shown of them are
+--          members of the event, too. Then the JSON of an artifact for each of cmd.chunks ({id, append}); the event
+--          shows the artifacts as its member cmd.shows
 -- taker    [agent's key, command JSON] of a `take` for a parked poll, when the move may make a ticket that is ready
 -- made     only for a taker: {id, record, direct} of the delegation that was just moved, which saves a read; `serve`
 --          explains `direct`
@@ -29,7 +30,7 @@ function transition(first, given, taker, made)
   local ok, direct = pcall(ticket_is_first, queue(), time_ms)
   direct = ok and direct
   if not direct and not offer_ticket() then return success_answer(false) end
-  return serve(taker, describe(success_outcome(true)), direct)
+  return serve(taker, success_json(''), direct)
 end
 
 function refuse()
@@ -43,7 +44,7 @@ function refuse()
   end
   -- The ticket was taken before it was ready, so it is returned.
   if refusal.kind == 'not_ready' and cmd.take then offer_ticket() end
-  return answer(refusal)
+  return refusal_answer(refusal)
 end
 
 -- Collects the changes of the record and the members of the event.
@@ -115,19 +116,20 @@ end
 
 -- A parked poll takes the first ticket of the queue in the same step: this one, or an older one. An error there undoes
 -- nothing: the ticket is in the queue. `direct`: this one is the first, so it is added only if the poll does not get it.
-function serve(taker, outcome, direct)
+function serve(taker, json, direct)
   local id, read, its_key, its_record, its_cmd = cmd.id, cmd.read, key, record, cmd
   local made = { id = id, record = record, direct = direct }
   local ok, taken = pcall(transition, taker[1], { taker[2], '', '' }, nil, made)
   if not ok then taken = nil end
   -- When the poll took this very delegation, its answer has the newer record.
-  local is_taken = ok and cmd.id == id and taken[2] ~= ''
+  local is_taken = ok and cmd.id == id and #taken[2] > 0
+  local ticketed = true
   if not is_taken then
     cmd, key, record = its_cmd, its_key, its_record
     -- If the queue refuses the ticket, the gateway adds it, as after a move without a taker.
-    if direct and not offer_ticket() then outcome.ticketed, taken = false, nil end
+    if direct and not offer_ticket() then ticketed, taken = false, nil end
   end
-  local reply = { cjson.encode(outcome), '', {}, {}, {}, taken }
+  local reply = { json .. ending(ticketed), {}, {}, {}, {}, taken }
   if read and not is_taken then read_into(reply) end
   return reply
 end

@@ -5,7 +5,7 @@ function claim_pending()
   record.follow_at = now + LIMITS.follow_ms
   redis.call('HSET', key, 'follow_at', record.follow_at)
   schedule()
-  return answer({ kind = 'pending', cascade = record.cascade, claimed_until = record.follow_at,
+  return refusal_answer({ kind = 'pending', cascade = record.cascade, claimed_until = record.follow_at,
     pending_events = pending_events() })
 end
 

@@ -2,7 +2,7 @@
 
 function remove()
   local idempotency = redis.call('HGET', key, 'idempotency')
-  if idempotency and not cmd.key_retired then return answer({ kind = 'retire_key', idempotency = idempotency }) end
+  if idempotency and not cmd.key_retired then return refusal_answer({ kind = 'retire_key', idempotency = idempotency }) end
   if move == 'erase' then
     erase_events()
     -- The delegation that it redrove stays redriven.
@@ -20,7 +20,7 @@ function remove()
     redis.call('PEXPIRE', key, LIMITS.deleted_ms)
     if now < record.created_at + LIMITS.idempotency_ms then keys_kept(record.delegator, LIMITS.key_bytes) end
   end
-  return answer({ kind = 'removed' })
+  return refusal_answer({ kind = 'removed' })
 end
 
 -- Deletes its events from the streams that outlive it, and counts them, so that readers do not take them for trimmed.
