@@ -68,8 +68,9 @@ function atSubmit(
 }
 
 test("a parked poll gets new work by one script; no other poll fetches, and the delegator is told that it is working", async () => {
+  // A round of the sweep would be a script, too.
   const own = await startOwnRedis();
-  const { api, gateway, park } = await setup({ redis: own.target });
+  const { api, gateway, park } = await setup({ redis: own.target, sweepEveryMs: 600_000 });
   const polls = [await park({ worker_id: "w1" }), await park({ worker_id: "w2" })];
   // Loads the scripts.
   await api.delegate("scout");

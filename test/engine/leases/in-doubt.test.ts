@@ -75,7 +75,9 @@ test("a round with an unexpected error does not prevent the next one", async () 
   });
   const data = { delegation_id: "dlg_0_b", ticket: 1 };
   inDoubt.offer({ agent: "scout", data, order });
-  await until(async () => (await broker.tickets.find("scout", data)) === "queued", { what: "the next round" });
+  await until(async () => (await broker.tickets.find("scout", data)) === "queued", {
+    what: "the next round",
+  });
 });
 
 test("returns that wait for Redis are bounded", async () => {
