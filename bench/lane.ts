@@ -3,15 +3,11 @@
  * the driver. Limit: POST only, ASCII bodies, answers with a content-length (the gateway's JSON always has one).
  */
 import { connect, type Socket } from "node:net";
-
-export interface Answer {
-  readonly status: number;
-  readonly body: string;
-}
+import type { Answer, LoadClient } from "./clients.ts";
 
 const HEAD_END = "\r\n\r\n";
 
-export class Lane {
+export class Lane implements LoadClient {
   readonly #socket: Socket;
   readonly #head: string;
   #text = "";
@@ -44,8 +40,7 @@ export class Lane {
     });
   }
 
-  /** `headers` are complete lines, each with its line break. */
-  post(path: string, body: string, headers = ""): Promise<Answer> {
+  post(path: string, body: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#closed) {
         reject(new Error("the connection is closed"));
@@ -53,7 +48,9 @@ export class Lane {
       }
       this.#resolve = resolve;
       this.#reject = reject;
-      this.#socket.write(`POST ${path}${this.#head}${body.length}\r\n${headers}\r\n${body}`, "latin1");
+      let more = "";
+      for (const name in headers) more += `${name}: ${headers[name]}\r\n`;
+      this.#socket.write(`POST ${path}${this.#head}${body.length}\r\n${more}\r\n${body}`, "latin1");
     });
   }
 

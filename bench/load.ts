@@ -3,8 +3,8 @@
  * Limit: the counters of the four are read within a few milliseconds of each other, not at one instant.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { type ClientName, openClient } from "./clients.ts";
 import type { Gateway, Poll } from "./gateway.ts";
-import { Lane } from "./lane.ts";
 import { taskFiller, taskJson, WAIT } from "./payload.ts";
 import { Remote } from "./remote.ts";
 import type { RedisUsage, Stage } from "./stage.ts";
@@ -90,17 +90,21 @@ export class ErrandLoad {
     return new ErrandLoad(stage, gateway, await gateway.token("caller:bench"), polls);
   }
 
-  /** `wait`: callers wait for the reply, not only for the 202. `during` is called within the window. */
+  /**
+   * `wait`: callers wait for the reply, not only for the 202. `client` is `bare` by default. `during` is called within
+   * the window.
+   */
   async window(
-    shape: Shape & { readonly wait: boolean },
+    shape: Shape & { readonly wait: boolean; readonly client?: ClientName },
     times: Times,
     during?: () => Promise<void>,
   ): Promise<Window> {
     const { url } = this.#gateway;
     const agents = [...new Set(this.#polls.map(({ agent }) => agent))];
-    await this.#worker.tell("start", { url, polls: this.#polls, bytes: shape.bytes });
+    const { client = "bare", bytes } = shape;
+    await this.#worker.tell("start", { client, url, polls: this.#polls, bytes });
     await this.#gateway.parked(this.#polls.length, this.#worker);
-    await this.#submitter.tell("start", { url, token: this.#caller, agents, ...shape });
+    await this.#submitter.tell("start", { client, url, token: this.#caller, agents, ...shape });
     const window = await watch([this.#submitter, this.#worker], this.#stage, this.#gateway, times, during);
     await this.#submitter.tell("stop");
     await this.#gateway.parked(this.#polls.length, this.#worker);
@@ -114,8 +118,8 @@ export class ErrandLoad {
     const { url } = this.#gateway;
     const [poll] = this.#polls;
     if (!poll) throw new Error("there is no agent");
-    await this.#worker.tell("start", { url, polls: [poll], bytes });
-    const lane = new Lane(url, this.#caller);
+    await this.#worker.tell("start", { client: "bare", url, polls: [poll], bytes });
+    const lane = openClient("bare", url, this.#caller);
     const { body } = await lane.post("/v1/delegations", taskJson(poll.agent, taskFiller(bytes)), WAIT);
     lane.close();
     await this.#gateway.parked(1, this.#worker);

@@ -1,5 +1,6 @@
 /** The command line of the benchmarks. Limit: numbers are not checked for sense. */
 import { parseArgs } from "node:util";
+import { CLIENTS, type ClientName } from "./clients.ts";
 import { SCENARIOS, type Scenario } from "./figures.ts";
 
 export const HELP = `npm run bench -- [options]      (npm run -s bench -- --json for clean JSON)
@@ -13,6 +14,7 @@ Figures go to standard output, progress to standard error.
   --seconds S         length of each measured round                                  (4)
   --lanes N           number of concurrent callers, and of concurrent polls          (50)
   --bytes N           size of a task, and of a reply                                 (1024)
+  --clients A,B       HTTP clients of the cycle: ${CLIENTS.join(", ")}                   (all)
   --pollers A,B       idle polls beside the load of the wake-up figures              (1000,5000)
   --streams N         idle event streams                                             (2000)
   --crowd N           polls at the gateway that is killed, and as many streams       (5000)
@@ -32,6 +34,7 @@ export interface Options {
   readonly warmup: number;
   readonly lanes: number;
   readonly bytes: number;
+  readonly clients: readonly ClientName[];
   readonly pollers: readonly number[];
   readonly streams: number;
   readonly crowd: number;
@@ -78,6 +81,7 @@ export function readOptions(args: readonly string[]): Options | null {
         seconds: text,
         lanes: text,
         bytes: text,
+        clients: text,
         pollers: text,
         streams: text,
         crowd: text,
@@ -101,6 +105,11 @@ export function readOptions(args: readonly string[]): Options | null {
   const only = given.only?.split(",").map((name) => name.trim()) ?? Object.keys(SCENARIOS);
   const known = new Set<string>([...Object.keys(SCENARIOS), ...Object.values(SCENARIOS).flat()]);
   for (const name of only) if (!known.has(name)) throw new UsageError(`--only: there is no '${name}'`);
+  const clients = given.clients?.split(",").map((name) => {
+    const client = CLIENTS.find((one) => one === name.trim());
+    if (!client) throw new UsageError(`--clients: there is no '${name}'`);
+    return client;
+  });
   const seconds = number("seconds", given.seconds, 0.1);
   return {
     json: given.json,
@@ -110,6 +119,7 @@ export function readOptions(args: readonly string[]): Options | null {
     warmup: Math.min(1.5, seconds),
     lanes: number("lanes", given.lanes),
     bytes: number("bytes", given.bytes, 64),
+    clients: clients ?? CLIENTS,
     pollers: given.pollers.split(",").map((count) => number("pollers", count)),
     streams: number("streams", given.streams),
     crowd: number("crowd", given.crowd),

@@ -4,8 +4,8 @@
  */
 import { clock } from "./tally.ts";
 
-/** A header line: the caller waits for the reply. */
-export const WAIT = "prefer: wait=60\r\n";
+/** The caller waits for the reply. */
+export const WAIT = { prefer: "wait=60" };
 const STAMP_WIDTH = 18;
 
 export const filler = (bytes: number): string =>

@@ -4,12 +4,13 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { Lane } from "../lane.ts";
+import { CLIENTS, type LoadClient, openClient } from "../clients.ts";
 import { taskFiller, taskJson, WAIT } from "../payload.ts";
 import { serve } from "../remote.ts";
 import { clock, Tallier } from "../tally.ts";
 
 const loadSchema = z.object({
+  client: z.enum(CLIENTS),
   url: z.string(),
   token: z.string(),
   /** Each delegation goes to a random one. */
@@ -30,14 +31,14 @@ let running: Promise<unknown> = Promise.resolve();
 class Submitter {
   readonly #load: Load;
   readonly #filler: string;
-  readonly #headers: string;
-  readonly #free: Lane[] = [];
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #free: LoadClient[] = [];
 
   constructor(load: Load) {
     this.#load = load;
     this.#filler = taskFiller(load.bytes);
-    this.#headers = load.wait ? WAIT : "";
-    for (let i = 0; i < load.lanes; i += 1) this.#free.push(new Lane(load.url, load.token));
+    this.#headers = load.wait ? WAIT : {};
+    for (let i = 0; i < load.lanes; i += 1) this.#free.push(openClient(load.client, load.url, load.token));
   }
 
   async run(): Promise<void> {
@@ -52,11 +53,11 @@ class Submitter {
     }
   }
 
-  async #loop(lane: Lane): Promise<void> {
+  async #loop(lane: LoadClient): Promise<void> {
     while (!stopping) await this.#one(lane, clock());
   }
 
-  async #one(lane: Lane, since: number): Promise<void> {
+  async #one(lane: LoadClient, since: number): Promise<void> {
     const { agents, wait } = this.#load;
     const agent = agents[agents.length === 1 ? 0 : Math.floor(Math.random() * agents.length)] ?? "";
     const { status, body } = await lane.post("/v1/delegations", taskJson(agent, this.#filler), this.#headers);

@@ -3,12 +3,13 @@
  * round trip. Limit: one load at a time; stopping it cuts the parked polls.
  */
 import { z } from "zod";
-import { Lane } from "../lane.ts";
+import { CLIENTS, type LoadClient, openClient } from "../clients.ts";
 import { ageIn, filler } from "../payload.ts";
 import { serve } from "../remote.ts";
 import { Tallier } from "../tally.ts";
 
 const loadSchema = z.object({
+  client: z.enum(CLIENTS),
   url: z.string(),
   /** One poll each. */
   polls: z.array(z.object({ agent: z.string(), token: z.string() })),
@@ -22,10 +23,10 @@ const LEASES = '"leases":[';
 const LEASE_ID = '{"lease_id":"';
 
 const tallier = new Tallier();
-let lanes: Lane[] = [];
+let lanes: LoadClient[] = [];
 let stopping = false;
 
-async function work(lane: Lane, agent: string, reply: string): Promise<void> {
+async function work(lane: LoadClient, agent: string, reply: string): Promise<void> {
   const pollPath = `/v1/agents/${agent}/leases`;
   let path = pollPath;
   for (;;) {
@@ -45,13 +46,13 @@ async function work(lane: Lane, agent: string, reply: string): Promise<void> {
 
 serve({
   async start(args) {
-    const { url, polls, bytes } = loadSchema.parse(args);
+    const { client, url, polls, bytes } = loadSchema.parse(args);
     const reply = `{"state":"completed","text":"${filler(bytes)}","next":${POLL}}`;
     stopping = false;
     // No more at once than the default backlog of a listening socket.
     for (let at = 0; at < polls.length; at += AT_ONCE) {
       const some = polls.slice(at, at + AT_ONCE).map(({ agent, token }) => {
-        const lane = new Lane(url, token);
+        const lane = openClient(client, url, token);
         work(lane, agent, reply).catch((error: unknown) => stopping || tallier.fail(error));
         return lane;
       });

@@ -1,4 +1,4 @@
-/** The latency of a cycle without load: a hundred a second. Limit: one agent, one gateway. */
+/** The latency of a cycle without load: a hundred a second, with the first HTTP client. Limit: one agent, one gateway. */
 import { type Figure, figure } from "../figures.ts";
 import { Gateway } from "../gateway.ts";
 import { BullLoad, ErrandLoad } from "../load.ts";
@@ -17,7 +17,8 @@ export async function paced(stage: Stage, options: Options, say: (line: string) 
     Array.from({ length: options.lanes }, () => agent),
   );
   const bull = new BullLoad(stage);
-  const shape = { lanes: options.lanes, bytes: options.bytes, rate: RATE, wait: true };
+  const [client = "bare"] = options.clients;
+  const shape = { client, lanes: options.lanes, bytes: options.bytes, rate: RATE, wait: true };
   const p50: Record<Fsync, { errand: number[]; bull: number[] }> = {
     always: { errand: [], bull: [] },
     everysec: { errand: [], bull: [] },
@@ -43,7 +44,7 @@ export async function paced(stage: Stage, options: Options, say: (line: string) 
     await stage.redis.flushall("ASYNC");
   }
   return FSYNCS.flatMap((fsync) => [
-    figure("cycle_p50_ms_at_100_per_s", "ms", p50[fsync].errand, { fsync }),
+    figure("cycle_p50_ms_at_100_per_s", "ms", p50[fsync].errand, { fsync, client }),
     figure("bullmq_direct_p50_ms_at_100_per_s", "ms", p50[fsync].bull, { fsync }),
   ]);
 }
