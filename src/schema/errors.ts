@@ -108,7 +108,7 @@ export const ERRORS = {
     "PROTOCOL",
     404,
     "The resource does not exist",
-    "Check the method and the path against the API description.",
+    "Check the method and the path against the API description: /docs for people, /openapi.json for tools.",
     false,
     "Check the id and the broker's URL.",
   ),

@@ -173,7 +173,11 @@ test("a parent must be visible and live", async () => {
   const bob = await as(url, "caller:bob");
   expect((await bob.delegate("scout", { parent_id: root.id })).body.code).toBe("delegation_not_found");
   await agent("lead").reply(root.lease);
-  expect((await alice.delegate("scout", { parent_id: root.id })).body.code).toBe("already_finished");
+  expect((await alice.delegate("scout", { parent_id: root.id })).body).toMatchObject({
+    code: "already_finished",
+    detail: `The parent ${root.id} is completed, and takes no more children.`,
+    recovery: "Delegate without a parent, or under one that is not finished.",
+  });
   const all = (await api.call("GET", "/v1/delegations")).body.delegations;
   expect(all).toHaveLength(1);
 });

@@ -82,9 +82,12 @@ function fromBrokerError(error: ErrandError, requestId: string): Failure {
   const { code } = error;
   const { status, recovery, retryable } = ERRORS[code];
   const { retry_after_seconds, details, delegation_id } = error.context;
+  const violations = violationsOf(details?.issues);
+  const own = error.context.recovery;
   const metadata = {
     code,
-    recovery: error.context.recovery ?? recovery,
+    // A2A has no details.issues.
+    recovery: own ?? (violations.length > 0 ? "Correct the fields named in fieldViolations." : recovery),
     retryable: String(retryable),
     request_id: requestId,
     ...(delegation_id !== undefined && { taskId: delegation_id }),
@@ -97,7 +100,6 @@ function fromBrokerError(error: ErrandError, requestId: string): Failure {
   };
   // Codes without an entry appear only on delegations, so they never get here.
   const name = A2A_ERRORS[code] ?? "INTERNAL";
-  const violations = violationsOf(details?.issues);
   if (isSdkName(name)) {
     const failure = fromSdkError(new SDK_ERRORS[name](error.message), requestId, metadata);
     return { ...failure, headers, details: [...failure.details, ...violations] };

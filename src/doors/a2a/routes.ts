@@ -27,3 +27,11 @@ export function a2aRoutes(broker: Broker, signer: CardSigner | null): readonly M
     },
   ];
 }
+
+/** The addresses of the agent whose A2A server was called by a path that does not exist; undefined for other paths. */
+export function a2aAddresses(path: string): string | undefined {
+  const [, agent] = /^\/a2a\/([^/]+)(?:\/|$)/.exec(path) ?? [];
+  if (agent === undefined) return undefined;
+  const base = `/a2a/${agent}`;
+  return `Read the agent card at ${base}/.well-known/agent-card.json. JSON-RPC is POST ${base}/rpc, HTTP+JSON is below ${base}/rest/.`;
+}

@@ -7,7 +7,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
 import { ErrandError } from "../../schema/errors.ts";
 import type { CardSigner } from "../a2a/cards/signing.ts";
-import { a2aRoutes } from "../a2a/routes.ts";
+import { a2aAddresses, a2aRoutes } from "../a2a/routes.ts";
 import { mcpRoutes } from "../mcp/routes.ts";
 import type { McpTestExtension } from "../mcp/server.ts";
 import { docsPage } from "../openapi/docs-page.ts";
@@ -119,7 +119,12 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     c.res = new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
   });
   app.onError(fail);
-  app.notFound((c) => fail(new ErrandError("not_found", `There is no ${c.req.method} ${c.req.path}.`), c));
+  app.notFound((c) => {
+    const { method, path } = c.req;
+    const recovery = a2aAddresses(path);
+    const context = recovery === undefined ? {} : { recovery };
+    return fail(new ErrandError("not_found", `There is no ${method} ${path}.`, context), c);
+  });
 
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.get("/readyz", async (c) => {

@@ -123,11 +123,30 @@ export function parseJson(text: string): unknown {
   try {
     return parse(text, { protoAction: "error", constructorAction: "error" });
   } catch {
-    throw new ErrandError(
+    throw notJson(text);
+  }
+}
+
+/** Why the text was refused. V8 gives the position of most syntax errors; the rest of its message may quote the body. */
+function notJson(text: string): ErrandError {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "";
+    const [, at] = /\bat position (\d+)/.exec(reason) ?? [];
+    const where = /end of JSON input/.test(reason)
+      ? "it ends too early"
+      : at === undefined
+        ? undefined
+        : `see character ${Number(at) + 1}`;
+    return new ErrandError(
       "invalid_json",
-      "The body is not well-formed JSON, or has a member named __proto__ or constructor.",
+      `The body is not well-formed JSON${where === undefined ? "" : `: ${where}`}.`,
     );
   }
+  return new ErrandError("invalid_json", "The body has a member named __proto__ or constructor.", {
+    recovery: "Rename or remove that member.",
+  });
 }
 
 /** Counts brackets outside strings: a deep body must not reach a recursive parser. */

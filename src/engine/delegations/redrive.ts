@@ -40,6 +40,7 @@ export async function redriveRecord(broker: Broker, failed: StoredDelegation): P
       {
         delegation_id: failed.id,
         delegation_valid: !failed.finished,
+        ...(failed.finished && { recovery: "Delegate its task again with POST /v1/delegations." }),
       },
     );
   }

@@ -3,12 +3,13 @@
  * child before the child exists. If the gateway dies before the submit, the entry stays, and costs a cancel one look-up.
  */
 import type { Ancestor } from "../../lifecycle/fields.ts";
+import { isTerminal, type State } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Principal } from "../access/access.ts";
 import { warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
-import { refusal, wrongState } from "../errors.ts";
+import { refusal } from "../errors.ts";
 import { read } from "./read.ts";
 
 /** The ancestors of a new delegation; throws for a parent that is unknown or finished, for loops, and beyond the depth. */
@@ -21,7 +22,7 @@ export async function ancestorsOf(
   const ancestors: Ancestor[] = [];
   if (parentId !== undefined) {
     const parent = await read(broker, principal, parentId);
-    if (parent.finished) throw wrongState(parentId, parent.state);
+    if (parent.finished) throw finishedParent(parentId, parent.state);
     ancestors.push(...parent.ancestors, [parent.id, parent.target]);
   }
   if (ancestors.length >= LIMITS.tree_depth.value) {
@@ -47,6 +48,13 @@ export async function ancestorsOf(
   return ancestors;
 }
 
+const finishedParent = (id: string, state: State): ErrandError =>
+  new ErrandError("already_finished", `The parent ${id} is ${state}, and takes no more children.`, {
+    delegation_id: id,
+    delegation_valid: false,
+    recovery: "Delegate without a parent, or under one that is not finished.",
+  });
+
 /** Adds a child to its parent: from now on a cancel of the parent reaches the child, even before the child exists. */
 export async function addChild(broker: Broker, parentId: string, childId: string): Promise<void> {
   const { outcome } = await broker.writer.move({
@@ -54,6 +62,7 @@ export async function addChild(broker: Broker, parentId: string, childId: string
     id: parentId,
     params: { child_id: childId },
   });
+  if (outcome.kind === "state" && isTerminal(outcome.state)) throw finishedParent(parentId, outcome.state);
   if (outcome.kind !== "ok") throw refusal(outcome, parentId);
 }
 

@@ -34,7 +34,7 @@ describe("JSON-RPC", () => {
       expect(answer.body.error.data[0]).toMatchObject({
         "@type": ERROR_INFO,
         reason: expect.stringMatching(/^[A-Z_]+$/),
-        metadata: { request_id: expect.stringMatching(/^req_/) },
+        metadata: { request_id: expect.stringMatching(/^req_/), recovery: expect.stringMatching(/^\w.+\.$/) },
       });
       return [answer.body.error.code, answer.body.id];
     };
@@ -69,6 +69,8 @@ describe("JSON-RPC", () => {
         domain: "a2a-protocol.org",
       });
       expect(violations.fieldViolations[0].field).toBe(field);
+      // A2A has no details.issues.
+      expect(info.metadata.recovery).toBe("Correct the fields named in fieldViolations.");
     }
   });
 

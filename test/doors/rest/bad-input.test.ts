@@ -72,6 +72,33 @@ const BAD: [
   ["a foreign origin", { body: "{}", headers: { origin: "https://evil.example" } }, 403, "forbidden"],
 ];
 
+test("broken JSON is refused with its position, and a forbidden member by its name", async () => {
+  const { api } = await setup();
+  const refused = async (body: string) => {
+    const answer = await api.call("POST", "/v1/delegations", body);
+    expect([answer.status, answer.body.code]).toEqual([400, "invalid_json"]);
+    return answer.body.detail;
+  };
+  expect(await refused('{"target": "scout",}')).toBe("The body is not well-formed JSON: see character 20.");
+  expect(await refused('{"target":')).toBe("The body is not well-formed JSON: it ends too early.");
+  expect(await refused('{"__proto__": 1}')).toBe("The body has a member named __proto__ or constructor.");
+});
+
+test("an unknown path names the addresses that exist", async () => {
+  const { api, url } = await setup();
+  const recoveryOf = async (path: string) => (await api.call("GET", path)).body.recovery;
+  const general = await recoveryOf("/v1/nothing");
+  for (const address of ["/docs", "/openapi.json"]) {
+    expect(general).toContain(address);
+    expect((await fetch(`${url}${address}`)).status).toBe(200);
+  }
+  for (const path of ["/a2a/scout", "/a2a/scout/", "/a2a/scout/v1/message:send"]) {
+    expect(await recoveryOf(path)).toBe(
+      "Read the agent card at /a2a/scout/.well-known/agent-card.json. JSON-RPC is POST /a2a/scout/rpc, HTTP+JSON is below /a2a/scout/rest/.",
+    );
+  }
+});
+
 describe("a bad request is refused with a stable code and leaves no data", () => {
   test.each(BAD)("%s", async (_name, { body, headers = {} }, status, code) => {
     const { url, redis } = await setup();

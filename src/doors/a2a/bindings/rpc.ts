@@ -48,8 +48,18 @@ class EnvelopeError extends Error {
     this.code = code;
   }
 
+  get isMethod(): boolean {
+    return this.code === A2A_ERROR_CODE.METHOD_NOT_FOUND;
+  }
+
   get reason(): string {
-    return this.code === A2A_ERROR_CODE.METHOD_NOT_FOUND ? "METHOD_NOT_FOUND" : "INVALID_REQUEST";
+    return this.isMethod ? "METHOD_NOT_FOUND" : "INVALID_REQUEST";
+  }
+
+  get recovery(): string {
+    return this.isMethod
+      ? "Send a method of the A2A specification, and its version in the A2A-Version header (1.0 or 0.3)."
+      : 'Send one object such as {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {}}.';
   }
 }
 
@@ -81,7 +91,7 @@ export async function rpc(
         ? {
             code: error.code,
             message: error.message,
-            data: [errorInfo(error.reason, { request_id: requestId })],
+            data: [errorInfo(error.reason, { recovery: error.recovery, request_id: requestId })],
           }
         : failed && rpcError(failed);
     return {
