@@ -141,12 +141,23 @@ function memoryCheck({ used_memory_bytes: used, maxmemory_bytes: max }: RedisSta
   return { check, status: "fail", detail, remedy, category: "TRANSPORT" };
 }
 
+/** What doctor itself must not answer with "run doctor", or with an HTTP header. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  unreachable: "Start a broker with 'errand serve', or correct --url or ERRAND_URL.",
+  connection_lost: "Check that the broker's process runs, and read its log; then run this again.",
+  no_answer:
+    "Check that the broker's process runs and is not suspended, and read its log; then run this again.",
+  redis_unavailable:
+    "Check that the broker's Redis runs, is not suspended and has free disk space; the broker's log and Redis' log have the reason.",
+  shutting_down: "Start the broker again with 'errand serve'.",
+};
+
 function failed(check: Check["check"], error: ErrandApiError): Check {
   return {
     check,
     status: "fail",
     detail: error.message,
-    remedy: recoveryFor(error),
+    remedy: REMEDIES[error.code] ?? recoveryFor(error),
     category: error.category,
   };
 }

@@ -18,6 +18,7 @@ import {
   parseMessage,
   toErrorMessage,
   versionOf,
+  withTokenRecovery,
 } from "./wire.ts";
 
 export interface BridgeOptions {
@@ -155,7 +156,9 @@ export class Bridge {
         if (isAnswer && request.method === "initialize") this.#keepSession(request, response, part);
         // The broker's refusal of a malformed request has no id.
         const lacksId = isAnswer && part.id !== request.id;
-        await send(lacksId ? JSON.stringify({ ...part, id: request.id }) : text.replace(/\r?\n/g, " "));
+        const refused = response.status === 401 ? withTokenRecovery(part) : undefined;
+        const changed = refused ?? (lacksId ? part : undefined);
+        await send(changed ? JSON.stringify({ ...changed, id: request.id }) : text.replace(/\r?\n/g, " "));
         isAnswered ||= isAnswer;
       }
       if (!isAnswered) throw connectionError(url, new Error("it ended without a response"), true);

@@ -111,6 +111,20 @@ const RECOVERIES: Readonly<Record<string, string>> = {
   no_answer: CHECK_FIRST,
 };
 
+const TOKEN_RECOVERY =
+  "No tool can fix this. Tell the user to set ERRAND_TOKEN in the env of this server in the MCP client's configuration, to a token that is neither revoked nor expired ('errand token create' creates one).";
+const refusedSchema = z.looseObject({
+  error: z.looseObject({ data: z.looseObject({ code: z.literal("unauthenticated") }) }),
+});
+
+/** The broker's refusal of the token with a recovery for a client on stdio, which sends no headers; else undefined. */
+export function withTokenRecovery(message: Message): Message | undefined {
+  const { data: refused } = refusedSchema.safeParse(message);
+  if (refused === undefined) return undefined;
+  const { error } = refused;
+  return { ...message, error: { ...error, data: { ...error.data, recovery: TOKEN_RECOVERY } } };
+}
+
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 const INTERNAL_ERROR = -32603;

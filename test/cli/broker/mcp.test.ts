@@ -211,6 +211,11 @@ test("a wrong token is reported to the client with the request's id, and on stde
   const { ask, stderr } = mcpLines({ url, token: "not-a-token-canary" });
   const { error } = await ask({ id: 7, method: "tools/list", params: { _meta: modernMeta() } });
   expect(error).toMatchObject({ code: 401, data: { code: "unauthenticated" } });
+  // A client on stdio sends no headers.
+  expect(JSON.stringify(error)).not.toContain("Authorization");
+  expect(error).toMatchObject({
+    data: { recovery: expect.stringContaining("set ERRAND_TOKEN in the env of this server") },
+  });
   await until(() => stderr().includes("check ERRAND_TOKEN"));
   expect(stderr()).not.toContain("canary");
 });

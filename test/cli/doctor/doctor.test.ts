@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { clockCheck, redisChecks, versionCheck } from "../../../src/cli/doctor/broker.ts";
 import { type Check, checkSchema } from "../../../src/cli/doctor/check.ts";
 import { nodeCheck, redisHereChecks } from "../../../src/cli/doctor/local.ts";
+import { ERRORS } from "../../../src/schema/errors.ts";
 import { stubBroker } from "../../client/stub-broker.ts";
 import { as } from "../../support/broker.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
@@ -118,6 +119,25 @@ describe("with a broker", () => {
     const { code, checks } = await doctor(freshDir(), ["--url", stub.url, "--token", "x"]);
     expect([code, checks.broker?.status]).toEqual([78, "fail"]);
   });
+});
+
+test("a fix is for the user of the terminal, and does not refer to doctor again", async () => {
+  const away = await stubBroker((request, answer) => {
+    if (request.path === "/healthz") answer.json({ status: "ok" });
+    else
+      answer.problem(503, "redis_unavailable", "TRANSPORT", {
+        retry_after: 1,
+        recovery: ERRORS.overloaded.recovery,
+      });
+  });
+  const gone = await stubBroker(() => undefined);
+  await gone.close();
+  const suspended = await doctor(freshDir(), ["--url", away.url, "--token", "x"]);
+  expect(suspended.checks.redis?.remedy).toContain("Check that the broker's Redis runs, is not suspended");
+  const down = await doctor(freshDir(), ["--url", gone.url, "--token", "x"]);
+  expect(down.checks.broker?.remedy).toBe(
+    "Start a broker with 'errand serve', or correct --url or ERRAND_URL.",
+  );
 });
 
 describe("checks", () => {
