@@ -164,6 +164,11 @@ of the protocol, or the google.rpc status, of the last column.
 ${table(["category", "CLI exit", "when"], categories)}
 
 ${table(["code", "HTTP", "category", "retryable", "what", "what to do", "with the CLI", "over A2A"], codes)}
+
+An agent may fail a delegation with a code of its own, in snake_case. \`errand work\` uses \`command_failed\` (UPSTREAM):
+the command ended with a status other than 0 or 79, could not be started, or asked an invalid question. Its
+\`error.message\` is the end of the command's stderr. The error is retryable if the status is 75.
+\`errand list --error-code command_failed\` lists these delegations.
 `;
 }
 

@@ -1,6 +1,7 @@
 /**
  * Runs one `errand` command and returns its exit code. `main.ts` ends the process.
  */
+import type { Command } from "commander";
 import { delegationIdSchema } from "../schema/values.ts";
 import { toFailure } from "./failure.ts";
 import type { CliHost } from "./host.ts";
@@ -32,13 +33,38 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
   // The failed write reports a closed pipe. Without a listener, the event would end the process.
   for (const stream of [host.stdout, host.stderr]) stream.on("error", () => undefined);
   try {
-    await program.parseAsync(argv, { from: "user" });
+    await program.parseAsync(withoutHelpCommand(program, argv), { from: "user" });
     return exitCode;
   } catch (thrown) {
     const { exitCode: code, error } = toFailure(thrown, command, id);
     if (error) await printError(host, error, wantsJson(argv)).catch(() => undefined);
     return code;
   }
+}
+
+/**
+ * Turns `help agent put` into `agent put --help`: commander's own help command knows only one level. An unknown command
+ * stays one, and is refused.
+ */
+function withoutHelpCommand(program: Command, argv: readonly string[]): string[] {
+  const at = argv.indexOf("help");
+  const isHelp = at >= 0 && commandAt(program, argv.slice(0, at))?.commands.length;
+  if (!isHelp) return [...argv];
+  const path = argv.slice(0, at);
+  for (const word of argv.slice(at + 1).filter((one) => !one.startsWith("-"))) {
+    const { commands = [] } = commandAt(program, path) ?? {};
+    if (commands.length === 0) break;
+    path.push(word);
+    if (!commands.some((command) => command.name() === word)) return path;
+  }
+  return [...path, "--help"];
+}
+
+function commandAt(program: Command, path: readonly string[]): Command | undefined {
+  return path.reduce<Command | undefined>(
+    (found, word) => found?.commands.find((command) => command.name() === word),
+    program,
+  );
 }
 
 /** Also works if the options could not be parsed. Arguments after `--` belong to the command of `errand work`. */

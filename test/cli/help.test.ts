@@ -27,6 +27,30 @@ describe.each(everyCommand(program).map((command) => [pathOf(command), command] 
   },
 );
 
+test("help and docs promise what holds, and use values that exist", async () => {
+  const help = async (...argv: string[]) => flat((await run([...argv, "--help"])).stdout);
+  const delegate = await help("delegate");
+  expect(delegate).toContain("If the broker cannot be reached, the command fails at once.");
+  expect(await help("token", "revoke")).toMatch(/errand token revoke [0-9a-z]{10} ?$/);
+  for (const command of ["work", "list", "redrive"]) expect(await help(command)).toContain("command_failed");
+  const errors = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
+  expect(errors).toContain("`command_failed`");
+});
+
+test("help COMMAND prints the help of a subcommand, too, and refuses an unknown one", async () => {
+  for (const path of [["agent", "put"], ["delegate"], ["agent"], []]) {
+    const { stdout } = await run([...path, "--help"]);
+    expect(await run(["help", ...path])).toEqual({ code: 0, stdout, stderr: "" });
+  }
+  expect((await run(["agent", "help", "put"])).stdout).toContain("Usage: errand agent put");
+  // Nothing runs.
+  expect((await run(["help", "delegate", "scout", "x"])).stdout).toContain("Usage: errand delegate");
+  const unknown = await run(["help", "frob"]);
+  expect([unknown.code, unknown.stdout]).toEqual([64, ""]);
+  expect(unknown.stderr).toContain("unknown command 'frob'");
+  expect((await run(["help", "agent", "frob"])).stderr).toContain("unknown command 'frob'");
+});
+
 test("a usage error names the command's help, and suggests a correction", async () => {
   for (const [argv, said] of [
     [

@@ -31,7 +31,11 @@ export function addFilterOptions(command: Command, withErrorCode: boolean): Comm
     agentName,
   );
   if (withErrorCode) {
-    command.option("--error-code <code>", "with --target: only those that ended with this error", errorCode);
+    command.option(
+      "--error-code <code>",
+      "with --target: only those that ended with this error, such as attempts_exhausted or command_failed ('errand work')",
+      errorCode,
+    );
   }
   return command
     .option(
@@ -64,13 +68,13 @@ export function filterOf(id: string | undefined, options: FilterOptions): BulkFi
   };
 }
 
-/** Prints each delegation as it arrives, then their number. */
+/** Prints each delegation as it arrives, then their number. Returns the number. */
 export async function runBulk(
   { host, end }: Cli,
   { json, limit }: FilterOptions,
   run: (bulkOptions: BulkOptions) => AsyncIterable<Delegation>,
   { line, done }: { readonly line: (one: Delegation) => string; readonly done: string },
-): Promise<void> {
+): Promise<number> {
   let count = 0;
   const onRefused = (one: BulkRefused) => {
     end(EXIT_REFUSED);
@@ -87,4 +91,5 @@ export async function runBulk(
   } finally {
     if (!json) await note(host, `${count} ${done}.`).catch(() => undefined);
   }
+  return count;
 }

@@ -42,7 +42,8 @@ export function addCancel(program: Command, cli: Cli): void {
       const delegator = new Delegator(await connect(host, options));
       if (many) {
         const words = { line, done: "canceled" };
-        return runBulk(cli, options, (bulkOptions) => delegator.cancelMany(many, bulkOptions), words);
+        await runBulk(cli, options, (bulkOptions) => delegator.cancelMany(many, bulkOptions), words);
+        return;
       }
       // Older brokers refuse the field, so the default is not sent.
       const delegation = await delegator.cancel(id ?? "", reason, cascade ? {} : { cascade });

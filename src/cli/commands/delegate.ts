@@ -18,6 +18,7 @@ import { readTask, textFrom } from "../input/task.ts";
 import { eventLine } from "../show/event-line.ts";
 import { note, painter, print, printJson, write } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
+import { withSuggestion } from "../similar-agent.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
 
 interface DelegateOptions extends GlobalOptions {
@@ -42,8 +43,9 @@ interface DelegateOptions extends GlobalOptions {
 }
 
 const ABOUT = `
-Each request carries an Idempotency-Key and is retried while the broker is unavailable, so the task is accepted only
-once.
+Each request carries an Idempotency-Key, so the task is accepted only once, even if a request is repeated. If the broker
+cannot be reached, the command fails at once. A broker that was reached and becomes unavailable is retried for up to a
+minute.
 
 With --batch, each line of the file is the body of POST /v1/delegations as JSON, with an optional idempotency_key. The
 agent and the options are the defaults for each line. Each line is accepted or refused on its own: ids go to stdout,
@@ -130,13 +132,13 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   const key = options.idempotencyKey ?? crypto.randomUUID();
   const accepted = await new Delegator(connection)
     .delegate({ target, ...work, ...fields }, { idempotencyKey: key })
-    .catch((error: unknown) => {
-      throw withKey(error, key);
+    .catch(async (error: unknown) => {
+      throw withKey(await withSuggestion(error, target, connection), key);
     });
   const { id, presence } = accepted;
   if (!waits) {
     await (options.json ? printJson(host, accepted) : print(host, id));
-    if (presence && presence.state !== "online" && host.isTty.stderr)
+    if (presence && presence.state !== "online" && !options.json)
       await note(host, `no worker is polling ${target}; the delegation is queued.`);
     return;
   }

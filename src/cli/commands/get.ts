@@ -1,6 +1,7 @@
 /** `errand get`: shows a delegation or its reply, now or when it finishes. Limit: only text parts of the reply. */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
+import type { ConnectionOptions } from "../../client/http.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
@@ -11,7 +12,7 @@ import { historyRows } from "../show/history.ts";
 import { oneLine, print, printJson, progressText, table } from "../show/output.ts";
 import { howToAnswer, requestLine } from "../show/questions.ts";
 import { printReply } from "../show/reply.ts";
-import { stateRows } from "../show/state-details.ts";
+import { sendersOf, stateRows } from "../show/state-details.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
 
 interface GetOptions extends GlobalOptions {
@@ -51,7 +52,7 @@ export function addGet(program: Command, { host }: Cli): void {
         ? await waitFor({ host, connection, id, timeoutSeconds: options.timeout, json: options.json })
         : await new Delegator(connection).get(id);
       if (options.history && options.reply) throw usageError("give either --history or --reply");
-      if (options.history) await printHistory(host, delegation, options.json);
+      if (options.history) await printHistory(host, connection, delegation, options.json);
       else if (options.json) await printJson(host, delegation);
       else if (options.reply) await printReply(host, delegation);
       else await print(host, describe(delegation, await stateRows(connection, delegation)));
@@ -60,10 +61,19 @@ export function addGet(program: Command, { host }: Cli): void {
 }
 
 /** With --json, one complete message per line. */
-async function printHistory(host: CliHost, { history }: Delegation, json = false): Promise<void> {
+async function printHistory(
+  host: CliHost,
+  connection: ConnectionOptions,
+  delegation: Delegation,
+  json = false,
+): Promise<void> {
+  const { history } = delegation;
   if (json) for (const message of history) await printJson(host, message);
   else if (history.length === 0) await print(host, "no follow-ups, questions or answers yet");
-  else await print(host, table(historyRows(history, Number.POSITIVE_INFINITY)));
+  else {
+    const senders = await sendersOf(connection, delegation);
+    await print(host, table(historyRows(history, Number.POSITIVE_INFINITY, senders)));
+  }
 }
 
 function describe(delegation: Delegation, stateDetails: readonly (readonly [string, string])[]): string {

@@ -4,13 +4,20 @@ import { z } from "zod";
 import { Delegator } from "../../client/delegator.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import { Pages } from "../../client/pages.ts";
-import { type Delegation, LIVE_STATES, type State, TERMINAL_STATES } from "../../schema/delegation.ts";
+import {
+  type Delegation,
+  type DelegationFilter,
+  LIVE_STATES,
+  type State,
+  TERMINAL_STATES,
+} from "../../schema/delegation.ts";
 import { contextIdSchema, principalSchema } from "../../schema/values.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, delegationId, errorCode, valid, wholeBetween } from "../input/arguments.ts";
 import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
+import { noteKnownCodes } from "../show/known-codes.ts";
 import { note, oneLine, painter, print, printJson, table } from "../show/output.ts";
 import { questionText } from "../show/questions.ts";
 import { printTree } from "../show/tree.ts";
@@ -79,7 +86,7 @@ export function addList(program: Command, { host }: Cli): void {
     .option("-q, --query <text>", "only with this text in the first 100 bytes of the task, ignoring case")
     .option(
       "--error-code <code>",
-      "only delegations that ended with this error, for example attempts_exhausted",
+      "only those that ended with this error: attempts_exhausted, command_failed ('errand work'), or any other of docs/errors.md",
       errorCode,
     )
     .option(
@@ -120,10 +127,14 @@ export function addList(program: Command, { host }: Cli): void {
     });
 }
 
+function filterOf(options: ListOptions): DelegationFilter {
+  const { target, delegator, context, state, since, until, query: q, errorCode: error_code } = options;
+  return { target, delegator, context_id: context, state, since, until, q, error_code };
+}
+
 /** The pages of a list, up to the limit. */
 async function* pagesOf(connection: ConnectionOptions, options: ListOptions, signal: AbortSignal) {
-  const { target, delegator, context, state, since, until, query: q, errorCode: error_code } = options;
-  const filter = { target, delegator, context_id: context, state, since, until, q, error_code };
+  const filter = filterOf(options);
   const pages = new Pages(connection);
   let wanted = options.all ? Number.POSITIVE_INFINITY : (options.limit ?? DEFAULT_LIMIT);
   let cursor: string | null | undefined = options.cursor;
@@ -139,6 +150,7 @@ async function* pagesOf(connection: ConnectionOptions, options: ListOptions, sig
 async function printList(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
   let cursor: string | null = null;
   let isFirst = true;
+  let count = 0;
   const { bold } = painter(host, "stdout");
   await interruptible(async (signal) => {
     for await (const { delegations, next_cursor } of pagesOf(connection, options, signal)) {
@@ -148,10 +160,15 @@ async function printList(host: CliHost, connection: ConnectionOptions, options: 
         await print(host, [...(isFirst ? [bold(head)] : []), ...rows].join("\n"));
       }
       isFirst = false;
+      count += delegations.length;
       cursor = next_cursor;
     }
   });
   await noteMore(host, cursor, options.json);
+  const { errorCode, json } = options;
+  if (errorCode === undefined || count > 0 || cursor !== null || json) return;
+  const { error_code: _none, ...filter } = filterOf(options);
+  await noteKnownCodes(host, connection, errorCode, filter);
 }
 
 /** Prints the tree of each listed delegation, the oldest first. A delegation that an earlier tree contains is skipped. */

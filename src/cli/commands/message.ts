@@ -25,6 +25,6 @@ export function addMessage(program: Command, { host }: Cli): void {
       const delegation = await new Delegator(await connect(host, options)).message(id, message);
       await (options.json
         ? printJson(host, delegation)
-        : print(host, `${delegation.state} ${delegation.id}`));
+        : print(host, `sent to ${delegation.id} (${delegation.state})`));
     });
 }

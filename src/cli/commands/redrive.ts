@@ -1,10 +1,33 @@
 /** `errand redrive`: delegates failed work again, as new delegations. */
 import type { Command } from "commander";
+import type { BulkOptions } from "../../client/bulk.ts";
 import { Delegator } from "../../client/delegator.ts";
+import { ErrandApiError } from "../../client/errors.ts";
+import { textOf } from "../../schema/a2a.ts";
+import { isTerminal } from "../../schema/delegation.ts";
 import { addFilterOptions, type FilterOptions, filterOf, runBulk } from "../bulk/by-filter.ts";
 import { type Cli, connect, examples } from "../context.ts";
+import { CliError } from "../failure.ts";
 import { delegationId } from "../input/arguments.ts";
-import { print, printJson } from "../show/output.ts";
+import { noteKnownCodes } from "../show/known-codes.ts";
+import { oneLine, print, printJson } from "../show/output.ts";
+
+/** How much of a task the suggested command repeats. */
+const TASK_MAX = 200;
+
+/** A finished delegation that has not failed cannot be redriven; says how to delegate its task again. */
+function explain(delegator: Delegator, id: string): (error: unknown) => Promise<never> {
+  return async (error) => {
+    if (!(error instanceof ErrandApiError) || error.code !== "wrong_state") throw error;
+    const found = await delegator.get(id).catch(() => undefined);
+    if (found === undefined || !isTerminal(found.state)) throw error;
+    const task = textOf(found.message);
+    const isShort = task !== "" && task.length <= TASK_MAX && !/[\n\r]/.test(task);
+    const given = isShort ? `'${oneLine(task).replaceAll("'", "'\\''")}'` : "--file <path>";
+    const recovery = `To do its task again, run: errand delegate ${found.target} ${given}`;
+    throw new CliError({ ...error.problem, recovery }, { cause: error });
+  };
+}
 
 export function addRedrive(program: Command, cli: Cli): void {
   const { host } = cli;
@@ -24,12 +47,18 @@ export function addRedrive(program: Command, cli: Cli): void {
     .action(async (id: string | undefined, _options: unknown, acting: Command) => {
       const options = acting.optsWithGlobals<FilterOptions>();
       const many = filterOf(id, options);
-      const delegator = new Delegator(await connect(host, options));
+      const connection = await connect(host, options);
+      const delegator = new Delegator(connection);
       if (many) {
         const words = { line: (one: { id: string }) => one.id, done: "redriven" };
-        return runBulk(cli, options, (bulkOptions) => delegator.redriveMany(many, bulkOptions), words);
+        const run = (bulkOptions: BulkOptions) => delegator.redriveMany(many, bulkOptions);
+        const count = await runBulk(cli, options, run, words);
+        const { target, error_code, before: until } = many;
+        if (count === 0 && error_code !== undefined && !options.json)
+          await noteKnownCodes(host, connection, error_code, { target, until, state: "failed" });
+        return;
       }
-      const created = await delegator.redrive(id ?? "");
+      const created = await delegator.redrive(id ?? "").catch(explain(delegator, id ?? ""));
       await (options.json ? printJson(host, created) : print(host, created.id));
     });
 }

@@ -68,7 +68,7 @@ function addRevoke(token: Command, { host }: Cli): void {
     .command("revoke")
     .description("revoke a token; its open streams and polls end within a second")
     .argument("<id>", "the token's id, from 'errand token list'")
-    .addHelpText("after", examples("errand token revoke tok_…"))
+    .addHelpText("after", examples("errand token revoke 5rqd0w8h1v"))
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       await new Admin(await connect(host, options)).revokeToken(id);

@@ -40,15 +40,24 @@ export function addWatch(program: Command, { host }: Cli): void {
       const connection = await connect(host, options);
       let isNoted = false;
       const onRetry = () => {
-        if (!isNoted && !json)
-          void note(host, "the broker is unavailable; watching resumes when it is back.");
+        if (isNoted || json) return;
         isNoted = true;
+        void note(host, "the broker is unavailable; watching resumes when it is back.");
+      };
+      /** The stream opens again before it has an event. */
+      const watching: typeof fetch = async (input, init) => {
+        const response = await fetch(input, init);
+        if (isNoted && response.ok) {
+          isNoted = false;
+          void note(host, "the broker is back; watching.");
+        }
+        return response;
       };
       const paint = painter(host, "stdout");
       const what = id ?? { target, delegator, context_id: context, types };
       await interruptible(async (signal) => {
-        for await (const event of new Delegator({ ...connection, onRetry }).watch(what, { after, signal })) {
-          isNoted = false;
+        const delegator = new Delegator({ ...connection, onRetry, fetch: watching });
+        for await (const event of delegator.watch(what, { after, signal })) {
           await (json ? printJson(host, event) : print(host, eventLine(event, paint)));
         }
       });

@@ -71,6 +71,9 @@ async function show(host: CliHost, request: Request, place: string): Promise<voi
   await write(host.stderr, `\n${all.join("\n")}\n`);
 }
 
+const YES_OR_NO = /^(?:y|yes|yep|ok|okay|approved|n|no|nope|denied)[.!]?$/i;
+const isDecision = (option: unknown): boolean => decisionSchema.safeParse(option).success;
+
 async function answerTo(
   host: CliHost,
   request: Request,
@@ -80,6 +83,8 @@ async function answerTo(
   const { options = [] } = request;
   const numbers = options.length > 0 ? `1 to ${options.length}, or ` : "";
   const prompt = isSecret ? `${numbers}hidden text` : `${numbers || "'approve', 'deny', or "}text`;
+  const mayDecide = !isSecret && (options.length === 0 || options.some(isDecision));
+  let doubtful: string | undefined;
   for (;;) {
     await write(host.stderr, `answer (${prompt}): `);
     const { done, value } = await lines.next();
@@ -88,7 +93,13 @@ async function answerTo(
       throw usageError("no answer was given", "Nothing was sent.");
     }
     const line = value.trim();
-    if (line !== "") return toBody(line, request);
+    if (line === "") continue;
+    if (!mayDecide || !YES_OR_NO.test(line) || options.includes(line) || line === doubtful)
+      return toBody(line, request);
+    // Neither sent as text by mistake, nor taken for a decision that was not meant.
+    doubtful = line;
+    const hint = `'${line}' is not a decision. Type approve or deny; or '${line}' again, to send it as text.`;
+    await write(host.stderr, `${hint}\n`);
   }
 }
 

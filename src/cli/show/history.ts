@@ -9,6 +9,16 @@ function kindOf({ role, metadata }: Message): Kind {
   return metadata?.interrupt_id === undefined ? "follow-up" : "answer";
 }
 
+/** Who sent a message and when, by its messageId. An answer contains both itself. */
+export type Senders = ReadonlyMap<string, { readonly by?: string | undefined; readonly at: string }>;
+
+/** `by approver:ann at 2026-…`, without the parts that are unknown. */
+function headOf(by: unknown, at: unknown): string {
+  const who = typeof by === "string" ? `by ${oneLine(by)}` : "";
+  const when = typeof at === "string" ? `at ${oneLine(at)}` : "";
+  return [who, when].filter(Boolean).join(" ");
+}
+
 /** `by approver:ann at 2026-…: approve, "but gently"`, without the parts that are unknown. */
 function answerText({ parts, metadata = {} }: Message, max: number): string {
   const { decision, by, at, redacted } = metadata;
@@ -22,16 +32,20 @@ function answerText({ parts, metadata = {} }: Message, max: number): string {
     ...data,
     ...(redacted === true ? ["(secret)"] : []),
   ];
-  const who = typeof by === "string" ? `by ${oneLine(by)}` : "";
-  const when = typeof at === "string" ? `at ${oneLine(at)}` : "";
-  const head = [who, when].filter(Boolean).join(" ");
-  return [head, texts.join(", ")].filter(Boolean).join(": ");
+  return [headOf(by, at), texts.join(", ")].filter(Boolean).join(": ");
 }
 
 /** One row per message, oldest first: its kind and its text. */
-export function historyRows(history: readonly Message[], max: number): [Kind, string][] {
+export function historyRows(
+  history: readonly Message[],
+  max: number,
+  senders: Senders = new Map(),
+): [Kind, string][] {
   return history.map((message) => {
     const kind = kindOf(message);
-    return [kind, kind === "answer" ? answerText(message, max) : oneLine(textOf(message), max)];
+    if (kind === "answer") return [kind, answerText(message, max)];
+    const { by, at } = senders.get(message.messageId ?? "") ?? {};
+    const text = oneLine(textOf(message), max);
+    return [kind, at === undefined ? text : `${headOf(by, at)}: "${text}"`];
   });
 }

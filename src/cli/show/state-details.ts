@@ -10,6 +10,7 @@ import { Pages } from "../../client/pages.ts";
 import type { Agent } from "../../schema/agent.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
+import type { Senders } from "./history.ts";
 import { durationText, oneLine } from "./output.ts";
 
 const MAX_EVENTS = 300;
@@ -21,6 +22,12 @@ const eventFieldsSchema = z.object({
   retry_at: optional(z.string()),
   error: optional(z.object({ code: z.string(), message: z.string() })),
   reason: optional(z.string()),
+  at: optional(z.string()),
+  by: optional(z.string()),
+  message: optional(z.object({ messageId: z.string() })),
+  interrupt: optional(
+    z.object({ requests: z.array(z.object({ message: z.object({ messageId: z.string() }) })) }),
+  ),
 });
 type EventFields = z.infer<typeof eventFieldsSchema>;
 
@@ -43,6 +50,18 @@ export async function stateRows(
   if (why !== undefined) rows.push(["waiting", why]);
   if (finished_at) rows.push(["took", durationText(Date.parse(finished_at) - Date.parse(created_at))]);
   return rows;
+}
+
+/** Who asked each question and sent each follow-up, and when. Empty if the events are not read. */
+export async function sendersOf(connection: ConnectionOptions, delegation: Delegation): Promise<Senders> {
+  const senders = new Map<string, { by?: string | undefined; at: string }>();
+  for (const { at, by, message, interrupt } of await eventsOf(connection, delegation)) {
+    if (at === undefined) continue;
+    if (message) senders.set(message.messageId, { by, at });
+    for (const request of interrupt?.requests ?? [])
+      senders.set(request.message.messageId, { by: delegation.target, at });
+  }
+  return senders;
 }
 
 /** Statuses of events that end an attempt but not the delegation. */

@@ -25,8 +25,8 @@ const ABOUT = `
 The command gets the task on stdin. Its environment has ERRAND_TASK (the task, up to 32 KiB), ERRAND_DELEGATION_ID,
 ERRAND_LEASE_ID, ERRAND_ATTEMPT and ERRAND_CONTEXT_ID. Each line that it prints is reported as progress. Its exit status
 decides the reply: 0 completes the delegation with its stdout, 75 requests another attempt, 79 asks a question, and any
-other fails the delegation with the last lines of stderr. If the delegation is canceled, the command gets SIGTERM, and
-SIGKILL after 5 s. Ctrl-C returns the work to the queue.
+other fails the delegation with the error command_failed and the last lines of stderr. If the delegation is canceled,
+the command gets SIGTERM, and SIGKILL after 5 s. Ctrl-C returns the work to the queue.
 
 To ask a question, print it to stdout and exit with 79. To ask for more than a text, print JSON as the last line, for
 example {"interrupt": {"text": "Which?", "options": ["a", "b"]}}. Its fields are those of POST

@@ -68,6 +68,11 @@ test("approval in the shell: the agent asks, a list shows it, an approver approv
   const [answer] = await answered(setting, id);
   expect(answer.metadata).toMatchObject({ decision: "approve" });
   checkHistory(await eventsOf(api, id), "finished");
+  expect((await run(["message", id, "thanks"])).code).toBe(64);
+  const history = await run(["get", id, "--history"]);
+  const at = "at 20\\S+Z: ";
+  expect(history.stdout).toMatch(new RegExp(`^question +by deployer ${at}"Deploy\\?"$`, "m"));
+  expect(history.stdout).toMatch(new RegExp(`^answer +by approver:ann ${at}approve, "but gently"$`, "m"));
   const watched = await run(["watch", id, "--after", "0"]);
   expect(watched.stdout).toContain('interrupted "Deploy?"');
   expect(watched.stdout).toContain("answered by approver:ann");
@@ -152,7 +157,7 @@ describe("a command that asks", () => {
     const { api, run, worker } = await setup();
     await api.agent("scribe");
     const { id } = (await api.delegate("scribe", { task: "write" })).body;
-    expect((await run(["message", id, "in", "French"])).stdout).toBe(`submitted ${id}\n`);
+    expect((await run(["message", id, "in", "French"])).stdout).toBe(`sent to ${id} (submitted)\n`);
     const script =
       'echo up >&2; until [ "$(grep -c text "$ERRAND_MESSAGES_FILE")" = 2 ]; do sleep 0.1; done; cat "$ERRAND_MESSAGES_FILE"; echo "$ERRAND_MESSAGES_FILE"';
     await worker("scribe", ...sh(script));
@@ -272,6 +277,25 @@ describe("at a terminal", () => {
     expect(byRequest.ok.metadata.decision).toBe("approve");
     expect(byRequest.size.parts).toMatchObject([{ data: 17 }]);
     expect(byRequest.why.parts).toEqual([{ text: "because" }]);
+  });
+
+  test("yes or no is not a decision, and is sent as text only when it is repeated", async () => {
+    const setting = await setup();
+    const env = { url: setting.url, token: "operator-token-for-tests" };
+    const type = async (stdin: string) => {
+      const id = await asking(setting, { text: "Deploy?" });
+      const tty = { stdin: true, stderr: true };
+      const ended = await runHere(["answer", id], { env, tty, childEnv: { NO_COLOR: "1" }, stdin });
+      expect(ended.code).toBe(0);
+      expect(ended.stderr).toContain(
+        "is not a decision. Type approve or deny; or 'yes' again, to send it as text.\n",
+      );
+      const [answer] = await answered(setting, id);
+      return [answer.metadata.decision, answer.parts];
+    };
+    expect(await type("yes\napprove\n")).toEqual(["approve", []]);
+    expect(await type("yes\ndeny\n")).toEqual(["deny", []]);
+    expect(await type("yes\nyes\n")).toEqual([undefined, [{ text: "yes" }]]);
   });
 
   test("the end of the input sends nothing", async () => {

@@ -93,6 +93,12 @@ describe("redrive", () => {
     expect(lines(delegationSchema, again.stdout)).toMatchObject([{ id, redrive_of: old }]);
     const live = await run(["redrive", id, "--json"]);
     expect([live.code, problemIn(live.stderr).code]).toEqual([64, "wrong_state"]);
+    await api.cancel(id);
+    const canceled = await run(["redrive", id]);
+    expect([canceled.code, canceled.stderr]).toEqual([
+      64,
+      `errand: Delegation ${id} is canceled; only a failed one can be redriven. To do its task again, run: errand delegate scout 'broken'\n`,
+    ]);
   });
 
   test("of many: by error code, time and number", async () => {
@@ -117,6 +123,20 @@ describe("redrive", () => {
     const { token } = await as(setting.url, "caller:bob");
     const forbidden = await run(["redrive", "--target", "scout", "--all"], { token });
     expect([forbidden.code, forbidden.stdout]).toEqual([77, ""]);
+  });
+
+  test("and list name the error codes that exist if none matches", async () => {
+    const setting = await setup();
+    const { run } = setting;
+    await failed(setting, "scout", "lost", "command_failed");
+    const said =
+      "errand: none ended with comand_failed; errors of the newest failures: command_failed, lost.\n";
+    const which = ["--target", "scout", "--error-code", "comand_failed", "--all"];
+    const listed = await run(["list", ...which]);
+    expect([listed.code, listed.stderr]).toEqual([0, said]);
+    const redriven = await run(["redrive", ...which]);
+    expect([redriven.code, redriven.stderr]).toEqual([0, `errand: 0 redriven.\n${said}`]);
+    expect((await run(["list", ...which, "--json"])).stderr).toBe("");
   });
 
   test("is suggested when a wait ends because all attempts failed", async () => {

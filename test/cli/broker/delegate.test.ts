@@ -12,6 +12,8 @@ import { until } from "../../support/until.ts";
 import { run as runHere } from "../fake-host.ts";
 import { lines, problemIn, setup } from "./cli.ts";
 
+const NOBODY_POLLS = "errand: no worker is polling scout; the delegation is queued.\n";
+
 describe("the task", () => {
   test("words with all options; prints the id, or one JSON object", async () => {
     const { api, run } = await setup();
@@ -30,7 +32,7 @@ describe("the task", () => {
     ];
     const meta = ["--meta", "a=1", "--meta", "b=x=y"];
     const made = await run(["delegate", "scout", "two", "words", ...options, ...meta]);
-    expect(made).toMatchObject({ code: 0, stderr: "" });
+    expect([made.code, made.stderr]).toEqual([0, NOBODY_POLLS]);
     const { body } = await api.get(made.stdout.trim());
     expect(body).toMatchObject({
       task_preview: "two words",
@@ -61,7 +63,7 @@ describe("the task", () => {
         ["delegate", "scout", ...args],
         input === undefined ? {} : { input },
       );
-      expect(stderr).toBe("");
+      expect(stderr).toBe(NOBODY_POLLS);
       return (await api.get(stdout.trim())).body.message;
     };
     expect((await delegated(["--file", "task.md"])).parts).toEqual([{ text: "# läne\n" }]);
@@ -194,7 +196,7 @@ test("delegate --callback: the end is POSTed to the URL, signed", async () => {
   const secrets = [1, 2].map((byte) => `whsec_${Buffer.alloc(32, byte).toString("base64")}`);
   const how = ["--callback", url, "--callback-secret", ...secrets, "--callback-token", "let-me-in"];
   const made = await run(["delegate", "scout", "x", ...how]);
-  expect(made).toMatchObject({ code: 0, stderr: "" });
+  expect([made.code, made.stderr]).toEqual([0, NOBODY_POLLS]);
   const [lease] = (await api.lease("scout")).body.leases;
   await api.reply(lease.lease_id);
   await until(() => received.length === 1, { what: "the callback" });

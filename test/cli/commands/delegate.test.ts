@@ -43,16 +43,28 @@ describe("delegate", () => {
       ["delegate", "scout", "how", "many", "--priority", "9", "--context", "c", "--idempotency-key", "k"],
       { env },
     );
-    expect(done).toEqual({ code: 0, stdout: `${ID}\n`, stderr: "" });
+    expect([done.code, done.stdout]).toEqual([0, `${ID}\n`]);
     expect(stub.seen[0]?.body).toEqual({ target: "scout", task: "how many", priority: 9, context_id: "c" });
     expect(stub.seen[0]?.headers["idempotency-key"]).toBe("k");
   });
 
-  test("on a terminal it says that no worker is polling", async () => {
+  test("says on stderr that no worker is polling, but not with --json", async () => {
     const { env } = await brokerEnding(() => undefined);
-    const { stdout, stderr } = await run(["delegate", "scout", "x"], { env, tty: { stderr: true } });
+    const { stdout, stderr } = await run(["delegate", "scout", "x"], { env });
     expect(stdout).toBe(`${ID}\n`);
-    expect(stderr).toContain("no worker is polling scout");
+    expect(stderr).toBe("errand: no worker is polling scout; the delegation is queued.\n");
+    expect((await run(["delegate", "scout", "x", "--json"], { env })).stderr).toBe("");
+  });
+
+  test("suggests the agent that a misspelled name is most similar to", async () => {
+    const stub = await stubBroker((request, answer) => {
+      if (request.method === "POST") answer.problem(404, "agent_unknown", "CONFIG");
+      else answer.json({ agents: [{ ...AGENT, name: "scott" }, AGENT], next_cursor: null });
+    });
+    const env = { url: stub.url, token: "t" };
+    const { code, stderr } = await run(["delegate", "scuot", "x"], { env });
+    expect([code, stderr]).toEqual([78, expect.stringContaining(" Did you mean scout? ")]);
+    expect((await run(["delegate", "builder", "x"], { env })).stderr).not.toContain("Did you mean");
   });
 
   test.each([
@@ -280,11 +292,23 @@ describe("a broker that becomes unavailable", () => {
       env: { url: stub.url, token: "t" },
     });
     expect([code, stdout]).toEqual([0, `${ID}\n`]);
-    expect(stderr).toMatch(/^errand: the connection to \S+ was lost \(\S+\); retrying for up to 60 s\.\n$/);
+    expect(stderr).toMatch(/^errand: the connection to \S+ was lost \(\S+\); retrying for up to 60 s\.\n/);
     const keys = stub.seen.map(({ headers }) => headers["idempotency-key"]);
     expect(keys).toHaveLength(3);
     expect(new Set(keys).size).toBe(1);
     expect(keys[0]).toMatch(/^[\w-]{36}$/);
+  });
+
+  test("watch says when it is gone and when it is back", async () => {
+    const stub = await stubBroker((_request, answer) => {
+      if (stub.seen.length === 1) answer.problem(503, "shutting_down", "TRANSPORT");
+      else answer.events([frame(eventLike(2, "DELEGATION_COMPLETE"))]);
+    });
+    const { code, stderr } = await run(["watch", ID], { env: { url: stub.url, token: "t" } });
+    expect([code, stderr]).toEqual([
+      0,
+      "errand: the broker is unavailable; watching resumes when it is back.\nerrand: the broker is back; watching.\n",
+    ]);
   });
 
   test("and if the outcome is unknown, the error shows the idempotency key", async () => {
