@@ -67,7 +67,7 @@ const settled = (gateway: Gateway): Promise<Usage> => gateway.usage({ gc: true }
 const holdPolls: Hold = async (gateway, count) => {
   const polls = await gateway.agents(count, "idle");
   const worker = new Remote("worker");
-  await worker.tell("start", { url: gateway.url, polls, bytes: 64 });
+  await worker.tell("start", { client: "bare", url: gateway.url, polls, bytes: 64 });
   await gateway.parked(count, worker);
   return async () => {
     await worker.tell("stop");
