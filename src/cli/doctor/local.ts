@@ -1,6 +1,6 @@
 /** The checks of `errand doctor` on this machine. Limit: file permissions are not checked on Windows. */
 import { constants } from "node:fs";
-import { access, stat } from "node:fs/promises";
+import { access, lstat, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { platform, versions } from "node:process";
 import type { Found } from "../discover.ts";
@@ -41,6 +41,10 @@ export async function dataDirCheck({ local, url }: Found, dataDir: string): Prom
   const check = "data_dir";
   if (!local) {
     if (url !== undefined) return { check, status: "skip", detail: "not needed: the broker's URL is given" };
+    if (await lstat(dataDir).catch(() => null)) {
+      const remedy = "Set ERRAND_DATA_DIR to another directory.";
+      return { check, status: "fail", detail: `${dataDir} is not a folder`, remedy, category: "CONFIG" };
+    }
     return { check, status: "ok", detail: `${dataDir} does not exist yet; 'errand serve' creates it` };
   }
   const { folder } = local;

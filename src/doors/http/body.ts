@@ -127,22 +127,22 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** From the message of a syntax error: the place, or at least the character. */
+function whereIn(reason: string): string {
+  if (/end of JSON input/.test(reason)) return ": it ends too early";
+  const [, at] = /\bat position (\d+)/.exec(reason) ?? [];
+  if (at !== undefined) return `: see character ${Number(at) + 1}`;
+  const [, unexpected] = /^Unexpected token '?([!-~])'?,/.exec(reason) ?? [];
+  return unexpected === undefined ? "" : `: unexpected '${unexpected}' outside a string`;
+}
+
 /** Why the text was refused. V8 gives the position of most syntax errors; the rest of its message may quote the body. */
 function notJson(text: string): ErrandError {
   try {
     JSON.parse(text);
   } catch (error) {
     const reason = error instanceof Error ? error.message : "";
-    const [, at] = /\bat position (\d+)/.exec(reason) ?? [];
-    const where = /end of JSON input/.test(reason)
-      ? "it ends too early"
-      : at === undefined
-        ? undefined
-        : `see character ${Number(at) + 1}`;
-    return new ErrandError(
-      "invalid_json",
-      `The body is not well-formed JSON${where === undefined ? "" : `: ${where}`}.`,
-    );
+    return new ErrandError("invalid_json", `The body is not well-formed JSON${whereIn(reason)}.`);
   }
   return new ErrandError("invalid_json", "The body has a member named __proto__ or constructor.", {
     recovery: "Rename or remove that member.",

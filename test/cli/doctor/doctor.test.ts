@@ -1,5 +1,5 @@
 /** `errand doctor`, with and without a broker. */
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { clockCheck, redisChecks, versionCheck } from "../../../src/cli/doctor/broker.ts";
@@ -65,6 +65,17 @@ describe("without a broker", () => {
     expect(checks.data_dir?.remedy).toContain(`chmod go= ${join(dir, ".errand")}`);
     expect(checks.redis?.detail).toContain("127.0.0.1:1: it does not respond");
     expect(JSON.stringify(checks)).not.toContain("hush");
+  });
+
+  test("a data directory that is a file, or a link to nothing, is a configuration problem", async () => {
+    const dir = freshDir();
+    writeFileSync(join(dir, "file"), "");
+    symlinkSync(join(dir, "missing"), join(dir, "link"));
+    for (const name of ["file", "link"]) {
+      const { code, checks } = await doctor(dir, [], { ERRAND_DATA_DIR: join(dir, name) });
+      expect(code).toBe(78);
+      expect(checks.data_dir).toMatchObject({ status: "fail", detail: `${join(dir, name)} is not a folder` });
+    }
   });
 
   test("the settings of an external Redis are checked", async () => {

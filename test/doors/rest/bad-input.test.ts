@@ -80,6 +80,9 @@ test("broken JSON is refused with its position, and a forbidden member by its na
     return answer.body.detail;
   };
   expect(await refused('{"target": "scout",}')).toBe("The body is not well-formed JSON: see character 20.");
+  expect(await refused('{"target": scout}')).toBe(
+    "The body is not well-formed JSON: unexpected 's' outside a string.",
+  );
   expect(await refused('{"target":')).toBe("The body is not well-formed JSON: it ends too early.");
   expect(await refused('{"__proto__": 1}')).toBe("The body has a member named __proto__ or constructor.");
 });
