@@ -18,7 +18,7 @@ function remove()
     -- A retry that read the key before it was retired may still submit under this id.
     redis.call('HSET', key, 'deleted', 1)
     redis.call('PEXPIRE', key, LIMITS.deleted_ms)
-    if now < record.created_at + LIMITS.idempotency_ms then keys_kept(record.delegator, LIMITS.key_bytes) end
+    if now < record.created_at + LIMITS.idempotency_ms then add_key_kept(record.delegator) end
   end
   return refusal_answer({ kind = 'removed' })
 end
@@ -54,4 +54,12 @@ function store_oldest(stream)
   local known = redis.call('HGET', erased, stream .. ':whole') or ''
   if string.match(known, '^%S+ (%S+)$') == digits(trimmed) then return end
   redis.call('HSET', erased, stream .. ':whole', oldest[1] .. ' ' .. digits(trimmed))
+end
+
+-- Counts an idempotency key that outlives its delegation. See share.lua.
+function add_key_kept(delegator)
+  local name, newer, older = base .. ':kept:keys', read_keys_kept(delegator)
+  redis.call('HSET', name, delegator, table.concat({ digits(math.floor(now / LIMITS.idempotency_ms)),
+    digits(newer + LIMITS.key_bytes), digits(older) }, ' '))
+  redis.call('PEXPIRE', name, 2 * LIMITS.idempotency_ms)
 end
