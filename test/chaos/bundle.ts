@@ -1,4 +1,4 @@
-/** Bundles the programs of the harness's processes, so that each starts quickly. Gateways run the build in dist. */
+/** Bundles the programs of the harness's processes, so that each starts quickly. Gateways run the program in dist. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";

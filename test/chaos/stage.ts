@@ -89,10 +89,10 @@ export class Stage {
     await this.#workers(bundles.role);
   }
 
-  /** The build, or a copy of it with a defect. */
+  /** The program, or a copy of the build with a defect: that runs unbundled, because defects change single modules. */
   #build(): string {
     const { defect } = this.options;
-    if (defect === null) return join(ROOT, "dist/main.js");
+    if (defect === null) return join(ROOT, "dist/errand.js");
     if (!isDefect(defect))
       throw new Error(`${defect} is no defect; known are ${Object.keys(DEFECTS).join(", ")}.`);
     const copy = join(this.directory, "broken");
