@@ -3,7 +3,7 @@
  * sessions. Limit: a look-up is cached for a second; revocations reach the other gateways by message.
  */
 
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash as digest, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import type { Bus } from "../../redis/bus.ts";
 import type { Redis } from "../../redis/connect.ts";
@@ -77,7 +77,7 @@ function toCached(token_id: string, json: string | null, until: number): CachedT
   return { identity: { principal, token_id, expires_at }, hash, until };
 }
 
-const hashOf = (token: string): string => createHash("sha256").update(token).digest("hex");
+const hashOf = (token: string): string => digest("sha256", token, "hex");
 const sameHash = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
 /** Watches the token of an open stream, parked poll or session. */
