@@ -174,6 +174,8 @@ test("release asks, an approver answers, and another process continues with the 
     "released v1.4.0",
   ]);
   expect([denied?.state, denied?.error?.message]).toEqual(["rejected", "not released: not this one"]);
+  // It prints a line after its answer is sent; by then the work may have ended.
+  await until(() => answering.out().includes("denied"), PATIENT);
   expect(answering.out().trimEnd().split("\n").sort()).toEqual([
     "approved: Release v1.4.0?",
     "denied: Release v2.0.0?",
