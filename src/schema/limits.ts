@@ -174,7 +174,7 @@ export const LIMITS = {
   requests: limit(
     256,
     "requests",
-    "in progress at one gateway for one principal, without those that wait or stream; further ones queue, and are refused after about 5 s",
+    "in progress at one gateway for one principal, without those that wait or stream; one with a large body counts as one more for each 16 KiB; further ones queue, and are refused after about 5 s",
     "overloaded",
   ),
   unread_bytes: limit(

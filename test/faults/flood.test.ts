@@ -3,7 +3,7 @@
  * times.
  */
 import { expect, onTestFinished, test, vi } from "vitest";
-import { ConcurrencyLimiter } from "../../src/doors/http/concurrency-limiter.ts";
+import { ConcurrencyLimiter, weightOf } from "../../src/doors/http/concurrency-limiter.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { callModern, openSession, sendMcp } from "../support/mcp.ts";
@@ -132,4 +132,42 @@ test("a request that waited too long for its turn is refused, and the next one i
   expect(turns.of("a")).toEqual({ running: 1, waiting: 0 });
   turns.end("a");
   expect(turns.of("a")).toEqual({ running: 0, waiting: 0 });
+});
+
+test("a request with a large body takes the place of several, and a heavier one than the limit runs alone", async () => {
+  expect([0, 16_383, 16_384, 1_000_000].map(weightOf)).toEqual([1, 1, 2, 62]);
+  const turns = new ConcurrencyLimiter(() => 0, 10);
+  const began: string[] = [];
+  const begin = (name: string, weight: number) => {
+    const turn = turns.begin("a", weight);
+    if (turn === null) began.push(name);
+    else void turn.then(() => began.push(name));
+  };
+  begin("large", 8);
+  begin("small", 2);
+  begin("huge", 50);
+  // It does not overtake the one that waits.
+  begin("last", 1);
+  expect(turns.of("a")).toEqual({ running: 10, waiting: 2 });
+  turns.end("a", 8);
+  expect(turns.of("a")).toEqual({ running: 2, waiting: 2 });
+  turns.end("a", 2);
+  expect(turns.of("a")).toEqual({ running: 50, waiting: 1 });
+  turns.end("a", 50);
+  await until(() => began.length === 4);
+  expect(began).toEqual(["large", "small", "huge", "last"]);
+});
+
+test("the bodies of one principal that are parsed at once are bounded", async () => {
+  const { gateway, url, alice, open, reached } = await setup();
+  await client(url).agent("scout");
+  const task = "x".repeat(50_000);
+  const flood = Array.from({ length: 80 }, () => alice.delegate("scout", { task }));
+  // Each counts as four.
+  await until(() => reached() === MOST / 4 && gateway.inProgress("caller:alice").waiting === 16, {
+    timeoutMs: 30_000,
+  });
+  expect(gateway.inProgress("caller:alice").running).toBe(MOST);
+  open();
+  for (const { status } of await Promise.all(flood)) expect(status).toBe(202);
 });

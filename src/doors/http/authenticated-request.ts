@@ -34,6 +34,9 @@ export class AuthenticatedRequest {
     return this.#request.requestId;
   }
 
+  /** The size of its body; set once the body has arrived. */
+  bodyBytes = 0;
+
   /** Called once, when the request no longer counts as in progress: its response is ready, or it starts to wait. */
   onTurnEnd: (() => void) | null = null;
 

@@ -1,7 +1,8 @@
 /**
  * Limits the requests in progress of each principal; further ones queue. The event loop and the connection to Redis serve
- * in order, so a flood of one principal's requests would delay all others. Limit: requests that wait or stream are not
- * counted; they have their own quotas.
+ * in order, so a flood of one principal's requests would delay all others. A request with a large body counts as several,
+ * because a parsed body may take twenty times the memory. Limit: requests that wait or stream are not counted; they have
+ * their own quotas.
  */
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
@@ -10,13 +11,21 @@ import { NOT_EXECUTED } from "./problem.ts";
 /** A request that queued for longer is refused: Redis is unavailable, or the principal sends too much. */
 const MAX_WAIT_MS = 5_000;
 
+/** A request counts as one more for each of these bytes in its body. */
+const BYTES_EACH = 16 * 1024;
+
+/** As how many requests one with a body of this size counts. */
+export const weightOf = (bytes: number): number => 1 + Math.floor(bytes / BYTES_EACH);
+
 interface Waiter {
+  readonly weight: number;
   readonly since: number;
   readonly begin: () => void;
   readonly refuse: (error: ErrandError) => void;
 }
 
 interface Queue {
+  /** The weights of the requests that run. */
   running: number;
   waiting: Set<Waiter> | null;
 }
@@ -31,7 +40,7 @@ export class ConcurrencyLimiter {
     this.#most = most;
   }
 
-  /** The number of this principal's requests that run, and of those that wait for their turn. */
+  /** The weight of this principal's requests that run, and the number of those that wait for their turn. */
   of(principal: string): { readonly running: number; readonly waiting: number } {
     const queue = this.#queues.get(principal);
     return { running: queue?.running ?? 0, waiting: queue?.waiting?.size ?? 0 };
@@ -39,32 +48,36 @@ export class ConcurrencyLimiter {
 
   /**
    * Returns null if the request may run now; otherwise a promise that resolves when its turn comes, and rejects if it is
-   * refused. Call {@link end} after a request that ran.
+   * refused. A request that is heavier than the limit runs alone. Call {@link end} after a request that ran.
    */
-  begin(principal: string): Promise<void> | null {
+  begin(principal: string, weight = 1): Promise<void> | null {
     let queue = this.#queues.get(principal);
     if (!queue) {
       queue = { running: 0, waiting: null };
       this.#queues.set(principal, queue);
     }
-    if (queue.running < this.#most) {
-      queue.running += 1;
+    if (!queue.waiting?.size && this.#hasRoom(queue, weight)) {
+      queue.running += weight;
       return null;
     }
     queue.waiting ??= new Set();
     const { waiting } = queue;
-    return new Promise((begin, refuse) => waiting.add({ since: this.#now(), begin, refuse }));
+    return new Promise((begin, refuse) => waiting.add({ weight, since: this.#now(), begin, refuse }));
   }
 
-  end(principal: string): void {
+  /** `weight` as it was given to {@link begin}. */
+  end(principal: string, weight = 1): void {
     const queue = this.#queues.get(principal);
     if (!queue) return;
+    queue.running -= weight;
     for (const waiter of queue.waiting ?? []) {
+      const isLate = this.#now() - waiter.since > MAX_WAIT_MS;
+      if (!isLate && !this.#hasRoom(queue, waiter.weight)) return;
       queue.waiting?.delete(waiter);
-      if (this.#now() - waiter.since <= MAX_WAIT_MS) {
-        // `running` stays the same: the waiter takes the place of the request that ended.
+      if (!isLate) {
+        queue.running += waiter.weight;
         waiter.begin();
-        return;
+        continue;
       }
       waiter.refuse(
         new ErrandError(
@@ -77,7 +90,10 @@ export class ConcurrencyLimiter {
         ),
       );
     }
-    queue.running -= 1;
     if (queue.running === 0) this.#queues.delete(principal);
+  }
+
+  #hasRoom({ running }: Queue, weight: number): boolean {
+    return running === 0 || running + weight <= this.#most;
   }
 }

@@ -8,7 +8,7 @@ import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { AuthenticatedRequest } from "./authenticated-request.ts";
 import { parseBody, readBody } from "./body.ts";
-import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
+import { ConcurrencyLimiter, weightOf } from "./concurrency-limiter.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { Inflow, UNCOUNTED_BYTES } from "./inflow.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
@@ -76,10 +76,9 @@ export class Pipeline {
     this.#requireRunning();
     const isLate = performance.now() - askedAt > PROMPT_BODY_MS;
     const identity = isLate ? await broker.tokens.identify(token) : first;
-    return {
-      request: new AuthenticatedRequest(broker, incoming, identity, this.#hooks, this.outflow),
-      bytes,
-    };
+    const request = new AuthenticatedRequest(broker, incoming, identity, this.#hooks, this.outflow);
+    request.bodyBytes = bytes.length;
+    return { request, bytes };
   }
 
   /** A large body counts for its principal until the response is sent: a waiting request may still use it. */
@@ -128,9 +127,10 @@ export class Pipeline {
    */
   inTurn<T>(request: AuthenticatedRequest, work: () => Promise<T>): Promise<T> {
     const { text } = request.principal;
-    const turn = this.limiter.begin(text);
+    const weight = weightOf(request.bodyBytes);
+    const turn = this.limiter.begin(text, weight);
     const start = () => {
-      request.onTurnEnd = () => this.limiter.end(text);
+      request.onTurnEnd = () => this.limiter.end(text, weight);
       return work();
     };
     return turn === null ? start() : turn.then(start);
