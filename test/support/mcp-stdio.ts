@@ -3,7 +3,6 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -68,7 +67,13 @@ export function mcpLines(broker: Partial<Broker>) {
   });
   // Untyped: each test states what it expects on the wire.
   const messages: ReturnType<typeof JSON.parse>[] = [];
-  createInterface(child.stdout).on("line", (line) => messages.push(JSON.parse(line)));
+  // Not readline, which may break lines at U+2028.
+  let rest = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) messages.push(JSON.parse(line));
+  });
   let lastId = 0;
   const write = (line: string) => child.stdin.write(`${line}\n`);
   const answerTo = (id: unknown) =>
