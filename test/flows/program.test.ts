@@ -165,6 +165,9 @@ describe("start and stop", () => {
     const { id } = (await api.delegate("scout")).body;
     expect((await api.lease("scout")).body.leases).toHaveLength(1);
     const stream = await openStream(`${url}/v1/events`, { token });
+    // The stream has made its first read when it shows an event.
+    await api.message(id, "go on");
+    await until(() => stream.events.some(({ data }) => data.status === "message"));
     execFileSync("pkill", ["-9", "-f", join(dir, ".errand", "redis.sock")]);
     await until(async () => (await request(url, "GET", "/readyz", { token: null })).status === 200);
     expect((await api.get(id)).body.state).toBe("working");

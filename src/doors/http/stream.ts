@@ -93,13 +93,15 @@ export class EventStream implements AbortListener, Ticking {
   #wroteAt = 0;
 
   /**
-   * `more` are further headers. `open` gets the signal that ends the stream, and is called when the stream is written. The quota is acquired at once,
-   * while an error status can still be sent, and released at the latest with the connection.
+   * `open` gets the signal that ends the stream, and is called when the stream is written. `more` are further headers;
+   * `from` is the cursor at which the stream begins. The quota is acquired at once, while an error status can still be
+   * sent, and released at the latest with the connection.
    */
-  constructor(reader: Reader, open: Open, more?: Readonly<Record<string, string>>) {
+  constructor(reader: Reader, open: Open, more?: Readonly<Record<string, string>>, from?: string) {
     this.headers = more ? { ...HEADERS, ...more } : HEADERS;
     this.#reader = reader;
     this.#open = open;
+    this.#reached = from ?? null;
     this.#scope = reader.openScope("streams");
     this.#scope.addEventListener("abort", this);
     if (this.#scope.aborted) this.#scope.release();
@@ -144,8 +146,10 @@ export class EventStream implements AbortListener, Ticking {
 
   async #run(outgoing: Outgoing): Promise<void> {
     try {
-      // Readers that lose their streams at the same moment must not reconnect at the same moment.
-      await this.#write(outgoing, `retry: ${1_000 + Math.floor(Math.random() * 4_000)}\n\n`);
+      // Readers that lose their streams at the same moment must not reconnect at the same moment. A stream that is lost
+      // before its first frame is resumed where it began.
+      const retry = `retry: ${1_000 + Math.floor(Math.random() * 4_000)}\n`;
+      await this.#write(outgoing, retry + this.#position());
       for await (const one of this.#open(this.#scope)) {
         if (!this.#outgoing) return;
         if ("reached" in one) this.#reached = one.reached;
@@ -187,11 +191,15 @@ export class EventStream implements AbortListener, Ticking {
     }
   }
 
-  /** A comment with the position reached, if any: a block without data is no event, but updates the Last-Event-ID. */
   #comment(): string {
+    return `: still here\n${this.#position()}`;
+  }
+
+  /** The end of a block, with the position reached, if any: a block without data is no event, but sets the Last-Event-ID. */
+  #position(): string {
     const reached = this.#reached;
     this.#reached = null;
-    return reached === null ? ": still here\n\n" : `: still here\nid: ${reached}\n\n`;
+    return reached === null ? "\n" : `id: ${reached}\n\n`;
   }
 
   #close(): void {

@@ -75,7 +75,10 @@ export const eventRoutes: readonly Route[] = [
       const positions: Positions =
         given === undefined ? await now(broker) : parseCursor(given, broker.shards.count);
       const open = (signal: StopSignal) => subscribedEvents(broker, subscription, positions, signal);
-      if (wantsStream(request)) return new EventStream(request, (signal) => toFrames(open(signal)));
+      if (wantsStream(request)) {
+        const frames = (signal: StopSignal) => toFrames(open(signal));
+        return new EventStream(request, frames, undefined, formatCursor(positions));
+      }
       const turn = () => broker.readLimiter.acquire(request.principal);
       const page = await request.withScope(wait_seconds, ({ signal }) =>
         collectPage(open, { wait_seconds, limit, signal, turn }, toFrame, sizeOf),

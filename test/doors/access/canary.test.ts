@@ -286,7 +286,7 @@ describe("an exception inside the broker", () => {
     const response = await fetch(`${url}/v1/events?after=0`, {
       headers: { authorization: `Bearer ${alice.token}` },
     });
-    expect(await response.text()).toMatch(/^retry: \d+\n\n$/);
+    expect(await response.text()).toMatch(/^retry: \d+\n(?:id: [\d.-]+\n)?\n$/);
     const id = response.headers.get("x-request-id") ?? "none";
     await until(() => log.some((line) => line.includes(id) && line.includes(CANARY)));
   });

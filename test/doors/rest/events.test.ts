@@ -1,6 +1,6 @@
 /** Events of one delegation and of everything, as streams and as JSON pages: snapshots, cursors, filters, resets. */
 import { describe, expect, test } from "vitest";
-import { as, client, startBroker } from "../../support/broker.ts";
+import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { entryFields } from "../../support/entry.ts";
 import { openStream } from "../../support/sse.ts";
 import { until } from "../../support/until.ts";
@@ -229,6 +229,23 @@ describe("the stream of everything", () => {
       const { cursor: moved } = await poll;
       expect(written.indexOf(moved)).toBeGreaterThan(written.length / 2);
     });
+  });
+
+  test("a stream that is lost before its first event is resumed where it began", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const controller = new AbortController();
+    const headers = { accept: "text/event-stream", authorization: `Bearer ${OPERATOR}` };
+    const response = await fetch(`${url}/v1/events`, { headers, signal: controller.signal });
+    const first = await response.body?.pipeThrough(new TextDecoderStream()).getReader().read();
+    const cursor = /^retry: \d+\nid: (\S+)\n\n$/.exec(first?.value ?? "")?.[1];
+    controller.abort();
+    const { id } = (await api.delegate("scout")).body;
+    const resumed = await openStream(`${url}/v1/events`, { lastEventId: cursor ?? expect.unreachable() });
+    await resumed.has("DELEGATION_SENT");
+    expect(resumed.events[0]?.data.delegation_id).toBe(id);
+    resumed.close();
   });
 
   test("without a cursor it starts now, and a JSON answer carries that cursor", async () => {
