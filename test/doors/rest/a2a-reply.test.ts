@@ -1,5 +1,5 @@
 /**
- * What a body in A2A's form means: a reply, progress, a question or a cancel, in every version and envelope.
+ * Bodies in A2A's form, in every version and envelope: each is a reply, progress, a question or a cancel.
  * a2a-reply-address.test.ts has the ids, a2a-reply-malformed.test.ts the refused bodies.
  */
 import { Message, Role, TaskState } from "@a2a-js/sdk";

@@ -1,23 +1,10 @@
 /** Lists of delegations: their order, pages and filters, and what each principal sees. */
 import { describe, expect, test, vi } from "vitest";
 import type { Gateway } from "../../../src/app.ts";
-import { as, client, startBroker } from "../../support/broker.ts";
+import { as, type client } from "../../support/broker.ts";
+import { setup } from "./two-callers.ts";
 
 const JSON_ONLY = { accept: "application/json" };
-
-async function setup(options = {}) {
-  const broker = await startBroker(options);
-  const admin = client(broker.url);
-  for (const name of ["scout", "other"]) await admin.agent(name);
-  const alice = await as(broker.url, "caller:alice");
-  const bob = await as(broker.url, "caller:bob");
-  const finish = async (agent: string, reply: Record<string, unknown> = {}) => {
-    const { leases } = (await admin.lease(agent)).body;
-    await admin.reply(leases[0].lease_id, reply);
-    return String(leases[0].delegation.id);
-  };
-  return { ...broker, admin, alice, bob, finish };
-}
 
 /** Submits this many delegations of a delegator through the writer, for each agent in turn. */
 async function submit(

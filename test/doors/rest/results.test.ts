@@ -1,20 +1,7 @@
 /** The inbox: a delegator's results, each once after its cursor. */
 import { describe, expect, test } from "vitest";
-import { as, client, startBroker } from "../../support/broker.ts";
-
-async function setup(options = {}) {
-  const broker = await startBroker(options);
-  const admin = client(broker.url);
-  for (const name of ["scout", "other"]) await admin.agent(name);
-  const alice = await as(broker.url, "caller:alice");
-  const bob = await as(broker.url, "caller:bob");
-  const finish = async (agent: string, reply: Record<string, unknown> = {}) => {
-    const { leases } = (await admin.lease(agent)).body;
-    await admin.reply(leases[0].lease_id, reply);
-    return String(leases[0].delegation.id);
-  };
-  return { ...broker, admin, alice, bob, finish };
-}
+import { as } from "../../support/broker.ts";
+import { setup } from "./two-callers.ts";
 
 describe("the inbox", () => {
   test("has the caller's finished delegations with replies, each once after its cursor", async () => {
