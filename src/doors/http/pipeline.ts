@@ -117,8 +117,12 @@ export class Pipeline {
     { notes }: Pick<Route, "notes">,
   ): Promise<{ readonly request: AuthenticatedRequest; readonly input: () => RawInput }> {
     const { request, bytes } = await this.authenticate(incoming);
-    const body = () => parseBody(bytes, incoming.header("content-type"), notes);
-    return { request, input: () => ({ params, query: single(queries), body: body() }) };
+    const input = () => ({
+      params,
+      query: single(queries),
+      body: parseBody(bytes, incoming.header("content-type"), notes),
+    });
+    return { request, input };
   }
 
   /**

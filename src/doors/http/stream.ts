@@ -93,12 +93,16 @@ export class EventStream implements AbortListener, Ticking {
   #wroteAt = 0;
 
   /**
-   * `open` gets the signal that ends the stream, and is called when the stream is written. `more` are further headers;
-   * `from` is the cursor at which the stream begins. The quota is acquired at once, while an error status can still be
+   * `open` gets the signal that ends the stream, and is called when the stream is written. `from` is the
+   * cursor at which the stream begins, sent before the first frame. The quota is acquired at once, while an error status can still be
    * sent, and released at the latest with the connection.
    */
-  constructor(reader: Reader, open: Open, more?: Readonly<Record<string, string>>, from?: string) {
-    this.headers = more ? { ...HEADERS, ...more } : HEADERS;
+  constructor(
+    reader: Reader,
+    open: Open,
+    { headers, from }: { headers?: Readonly<Record<string, string>>; from?: string } = {},
+  ) {
+    this.headers = headers ? { ...HEADERS, ...headers } : HEADERS;
     this.#reader = reader;
     this.#open = open;
     this.#reached = from ?? null;

@@ -77,7 +77,7 @@ export const eventRoutes: readonly Route[] = [
       const open = (signal: StopSignal) => subscribedEvents(broker, subscription, positions, signal);
       if (wantsStream(request)) {
         const frames = (signal: StopSignal) => toFrames(open(signal));
-        return new EventStream(request, frames, undefined, formatCursor(positions));
+        return new EventStream(request, frames, { from: formatCursor(positions) });
       }
       const turn = () => broker.readLimiter.acquire(request.principal);
       const page = await request.withScope(wait_seconds, ({ signal }) =>

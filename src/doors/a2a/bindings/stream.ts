@@ -25,5 +25,5 @@ export async function streamResponse(
       await events.return(undefined);
     }
   };
-  return new EventStream(context.reader(), open, headers);
+  return new EventStream(context.reader(), open, { headers });
 }
