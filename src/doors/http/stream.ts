@@ -93,8 +93,8 @@ export class EventStream implements AbortListener, Ticking {
   #wroteAt = 0;
 
   /**
-   * `open` gets the signal that ends the stream, and is called when the stream is written. `from` is the
-   * cursor at which the stream begins, sent before the first frame. The quota is acquired at once, while an error status can still be
+   * `open` gets the signal that ends the stream, and is called when the stream is written. `from` is the cursor at which
+   * the stream begins, sent before the first frame. The quota is acquired at once, while an error status can still be
    * sent, and released at the latest with the connection.
    */
   constructor(
