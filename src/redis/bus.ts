@@ -1,6 +1,7 @@
 /**
  * Pub/sub between gateways: fast hints that may be lost, so each user of the bus needs a second way to notice. `onGap`
- * runs when messages may have been missed.
+ * runs when messages may have been missed. Redis shares its channels between all databases, so a channel's name ends in
+ * the database's number, unless that is 0.
  */
 import type { Redis } from "./connect.ts";
 
@@ -9,11 +10,14 @@ export class Bus {
   readonly #commands: Redis;
   readonly #handlers = new Map<string, (message: string) => void>();
   readonly #onGap: (() => void)[] = [];
+  readonly #suffix: string;
   #connectedOnce = false;
 
   constructor(subscriber: Redis, commands: Redis) {
     this.#subscriber = subscriber;
     this.#commands = commands;
+    const { db = 0 } = commands.options;
+    this.#suffix = db === 0 ? "" : `@${db}`;
     subscriber.on("message", (channel: string, message: string) => this.#handlers.get(channel)?.(message));
     subscriber.on("ready", () => {
       if (this.#connectedOnce) this.#resume().catch(() => {});
@@ -28,8 +32,9 @@ export class Bus {
   }
 
   async subscribe(channel: string, handler: (message: string) => void): Promise<void> {
-    this.#handlers.set(channel, handler);
-    await this.#subscriber.subscribe(channel);
+    const name = channel + this.#suffix;
+    this.#handlers.set(name, handler);
+    await this.#subscriber.subscribe(name);
   }
 
   onGap(handler: () => void): void {
@@ -37,6 +42,6 @@ export class Bus {
   }
 
   publish(channel: string, message: string): Promise<number> {
-    return this.#commands.publish(channel, message);
+    return this.#commands.publish(channel + this.#suffix, message);
   }
 }

@@ -4,7 +4,7 @@
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import { isTerminal } from "../../src/schema/delegation.ts";
-import type { Item, Refusal } from "./item.ts";
+import type { AskedQuestion, Item, Refusal } from "./item.ts";
 import { count, MAX_DEPTH, type Model, THIRD, UNIT } from "./model.ts";
 import { compare, judge, MAX_ATTEMPTS } from "./real.ts";
 import { hasItems, type Pick, pickItem, type Step, step } from "./step.ts";
@@ -119,6 +119,12 @@ const SHAPES = {
   wrong: { answers: { "not asked": { text: "yes" } } },
 } as const;
 
+/** A secret is erased when the delegation ends; from then on, an answer is a repeat only if the same principal sends it. */
+function isRepeated({ state }: Item, { answer }: AskedQuestion, text: string, by: string): boolean {
+  if (answer?.text !== text) return false;
+  return answer.by === by || !(answer.isSecret && isTerminal(state));
+}
+
 const answer = step<{
   via: number;
   pick: Pick;
@@ -142,7 +148,8 @@ const answer = step<{
     const control = model.mayControl(by, item);
     const isOpen = question !== undefined && open?.question === question;
     const isShort = args.shape === "wrong" || (args.shape !== "all" && question?.requests.length !== 1);
-    const isSpent = !isOpen && (question === undefined || question.answer !== text);
+    const isRepeat = question !== undefined && isRepeated(item, question, text, by);
+    const isSpent = !isOpen && !isRepeat;
     const wrong: Refusal | null = isOpen && isShort ? { code: "invalid_request" } : null;
     const refusal = control ?? wrong ?? (isSpent ? ({ code: "interrupt_not_open" } as const) : null);
     judge(await real.call(args.via, by, "POST", `/v1/delegations/${item.id}/answer`, body), refusal);
@@ -150,7 +157,7 @@ const answer = step<{
       expect(model.mayMove("answer", item)).toBeNull();
       model.move("answer", item);
       item.history += question.requests.length;
-      question.answer = text;
+      question.answer = { text, by, isSecret: question.kind === "auth" && args.shape !== "decision" };
     }
     await real.check(item);
   },

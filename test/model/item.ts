@@ -30,8 +30,8 @@ export interface AskedQuestion {
   readonly requests: readonly string[];
   /** The request body that asked it. */
   readonly body: string;
-  /** The request body that answered it; null: it is open. */
-  answer: string | null;
+  /** The request body that answered it, who sent it, and whether it had a secret; null: it is open. */
+  answer: { readonly text: string; readonly by: string; readonly isSecret: boolean } | null;
 }
 
 export interface ModelPush {
