@@ -146,7 +146,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     background: new Set(),
   };
   metrics.onScrape(() => {
-    metrics.parkedPolls.set(handoff.polls.parked());
+    metrics.parkedPolls.set(handoff.polls.countAll());
     return queueDepths(broker);
   });
   const sweep = new Sweep(broker, options.sweepEveryMs);

@@ -48,7 +48,7 @@ serve({
     if (z.object({ gc: z.boolean() }).parse(args).gc) for (let i = 0; i < 3; i += 1) globalThis.gc?.();
     const { user, system } = process.cpuUsage();
     const { rss, heapUsed, external } = process.memoryUsage();
-    const parked = gateway?.broker.handoff.polls.parked() ?? 0;
+    const parked = gateway?.broker.handoff.polls.countAll() ?? 0;
     const streams = (await gateway?.broker.metrics.streams.get())?.values[0]?.value ?? 0;
     const remade = (await gateway?.broker.metrics.ticketsRemade.get())?.values[0]?.value ?? 0;
     return { cpu_us: user + system, rss, heap: heapUsed + external, parked, streams, remade };

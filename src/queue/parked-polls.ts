@@ -47,8 +47,8 @@ interface Agent<Terms, Taken> {
 
 const UNKNOWN = -1;
 
-const isEmpty = ({ generation, emptyIn }: Pick<Agent<unknown, unknown>, "generation" | "emptyIn">): boolean =>
-  emptyIn === generation;
+const isKnownEmpty = (agent: Pick<Agent<unknown, unknown>, "generation" | "emptyIn">): boolean =>
+  agent.emptyIn === agent.generation;
 
 const hasNoPolls = ({ idle, fetching }: Pick<Agent<unknown, unknown>, "idle" | "fetching">): boolean =>
   idle.size === 0 && fetching === 0;
@@ -67,14 +67,14 @@ export class ParkedPolls<Terms = never, Taken = never> {
     this.#recheckMs = options.recheckMs ?? 30_000;
   }
 
-  /** Parked polls of an agent at this gateway. */
-  waiting(name: string): number {
+  /** The number of an agent's parked polls, including those that are fetching. */
+  count(name: string): number {
     const agent = this.#agents.get(name);
     return agent ? agent.idle.size + agent.fetching : 0;
   }
 
-  /** Parked polls of all agents at this gateway. */
-  parked(): number {
+  /** The same for all agents. */
+  countAll(): number {
     let polls = 0;
     for (const { idle, fetching } of this.#agents.values()) polls += idle.size + fetching;
     return polls;
@@ -104,7 +104,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
     // Parked before the fetch, so that a ticket that comes in between finds it.
     agent.idle.add(new ParkedPoll(poll, agent, this.#leave, settle));
     // If the queue is known to be empty, this poll needs no fetch.
-    if (isEmpty(agent)) this.#startFetches(name, agent);
+    if (isKnownEmpty(agent)) this.#startFetches(name, agent);
     else this.wake(name, false);
   }
 
@@ -113,10 +113,10 @@ export class ParkedPolls<Terms = never, Taken = never> {
     const agent = this.#agents.get(name);
     if (!agent) return;
     agent.drain ||= drain;
-    const most = agent.idle.size + 2 * agent.fetching;
-    // If each wake leads to a fetch, no ticket stays in the queue. Wakes above `most` lead to none, so one may stay.
-    if (drain || agent.wakes >= most) agent.generation += 1;
-    agent.wakes = Math.min(agent.wakes + 1, most);
+    const maxWakes = agent.idle.size + 2 * agent.fetching;
+    // If each wake leads to a fetch, no ticket stays in the queue. A wake above `maxWakes` leads to none, so one may stay.
+    if (drain || agent.wakes >= maxWakes) agent.generation += 1;
+    agent.wakes = Math.min(agent.wakes + 1, maxWakes);
     agent.wokenAt ||= performance.now();
     this.#startFetches(name, agent);
     this.#removeIfUnused(name, agent);
@@ -289,7 +289,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
   #removeIfUnused(name: string, agent: Agent<Terms, Taken>): void {
     if (!hasNoPolls(agent) || this.#agents.get(name) !== agent) return;
     // A known empty queue is remembered for a while: the next poll, usually milliseconds away, parks without a fetch.
-    if (isEmpty(agent) && agent.recheckAt > performance.now()) return;
+    if (isKnownEmpty(agent) && agent.recheckAt > performance.now()) return;
     if (agent.due) clearTimeout(agent.due.timer);
     this.#agents.delete(name);
     if (this.#agents.size > 0 || !this.#rechecks) return;

@@ -393,7 +393,7 @@ describe("the agent in Python", () => {
     const id = await delegate("one line");
     await until(() => proxy.to("/artifacts").length === 1, { what: "work" });
     const waiting = start();
-    await until(() => gateway.broker.handoff.polls.waiting("scout") === 1, { what: "a parked poll" });
+    await until(() => gateway.broker.handoff.polls.count("scout") === 1, { what: "a parked poll" });
     await gateway.close();
     await waiting.heard("the broker is away");
     // Away long enough for several retries.
@@ -416,7 +416,7 @@ describe("the agent in Python", () => {
   conforms([14], "ends when its token is revoked", async () => {
     const { gateway, proxy, start, admin, tokenId } = await setup();
     const agent = start();
-    await until(() => gateway.broker.handoff.polls.waiting("scout") === 1, { what: "a parked poll" });
+    await until(() => gateway.broker.handoff.polls.count("scout") === 1, { what: "a parked poll" });
     await admin.call("DELETE", `/v1/tokens/${tokenId}`);
     expect(await agent.exit()).toBe(1);
     expect(agent.log()).toMatch(/^401 unauthenticated: /);
@@ -440,14 +440,14 @@ describe("the agent in Python", () => {
   conforms([15], "closes its poll when it stops", async () => {
     const { gateway, start } = await setup();
     const agent = start();
-    await until(() => gateway.broker.handoff.polls.waiting("scout") === 1, { what: "a parked poll" });
+    await until(() => gateway.broker.handoff.polls.count("scout") === 1, { what: "a parked poll" });
     const toldAt = performance.now();
     agent.kill("SIGTERM");
     expect(await agent.exit()).toBe(0);
     // Sooner than the poll ends, and than the grace period for work.
     expect(performance.now() - toldAt).toBeLessThan(8_000);
     expect(agent.log()).toBe("");
-    await until(() => gateway.broker.handoff.polls.waiting("scout") === 0, { what: "the poll to end" });
+    await until(() => gateway.broker.handoff.polls.count("scout") === 0, { what: "the poll to end" });
   });
 });
 

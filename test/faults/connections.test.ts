@@ -30,7 +30,7 @@ test("1 000 parked polls need no more Redis connections than one", async () => {
       body: '{"wait_seconds":60}',
       signal: leave.signal,
     }).catch(() => null);
-  const waiting = () => names.reduce((sum, name) => sum + gateway.broker.handoff.polls.waiting(name), 0);
+  const waiting = () => names.reduce((sum, name) => sum + gateway.broker.handoff.polls.count(name), 0);
 
   const polls = [poll("agent-0")];
   await until(() => waiting() === 1);

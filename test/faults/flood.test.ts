@@ -74,7 +74,7 @@ test("requests that wait do not count against their principal", async () => {
       signal: controller.signal,
     }).catch(() => null),
   );
-  await until(() => gateway.broker.handoff.polls.parked() === MOST + 10);
+  await until(() => gateway.broker.handoff.polls.countAll() === MOST + 10);
   expect(gateway.inProgress("agent:scout").running).toBe(0);
   expect((await scout.call("GET", "/v1/agents/scout")).status).toBe(200);
   controller.abort();

@@ -44,7 +44,7 @@ test("a poll cut while idle, then work, 200 times: the next poll has it within 1
   const api = client(url);
   const cuts = ["destroy", "resetAndDestroy", "end"] as const;
   const round = async (agent: string, n: number) => {
-    const waiting = () => gateway.broker.handoff.polls.waiting(agent);
+    const waiting = () => gateway.broker.handoff.polls.count(agent);
     const socket = rawPoll(gateway.port, agent);
     await until(() => waiting() === 1);
     socket[cuts[n % cuts.length] ?? "destroy"]();
@@ -84,7 +84,7 @@ test("a poller stopped as the work arrives, 200 times: the next has it within th
     const took: number[] = [];
     for (const _ of numbered(ROUNDS / PROCESSES / AGENTS)) {
       child.send("poll");
-      await until(() => agents.every((agent) => gateway.broker.handoff.polls.waiting(agent) === 1));
+      await until(() => agents.every((agent) => gateway.broker.handoff.polls.count(agent) === 1));
       child.kill("SIGSTOP");
       const made = agents.map(async (agent) => {
         const { id } = (await api.delegate(agent)).body;

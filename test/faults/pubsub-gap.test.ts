@@ -20,7 +20,7 @@ async function setup() {
   const disconnected = gateway.broker;
   const reconnect = () => cutConnection(broker, "subscriber");
   const parked = () =>
-    until(() => disconnected.handoff.polls.waiting("scout") === 1, { what: "a parked poll" });
+    until(() => disconnected.handoff.polls.count("scout") === 1, { what: "a parked poll" });
   return { api, url, disconnected, unheard, parked, reconnect, direct: broker.url };
 }
 

@@ -50,7 +50,7 @@ test("200 parked polls send Redis no commands, and delayed work wakes them on ti
     const not_before = new Date(due + n * 50).toISOString();
     expect((await api.delegate(target, { not_before })).body.not_before_at).toBe(not_before);
   }
-  await until(() => brokers.reduce((sum, { handoff }) => sum + handoff.polls.parked(), 0) === 200);
+  await until(() => brokers.reduce((sum, { handoff }) => sum + handoff.polls.countAll(), 0) === 200);
 
   // The first fetch of every poll is over.
   await until(async () => {

@@ -115,7 +115,7 @@ test("many polls and many tickets: each ticket is taken once, and every poll get
   expect(got.map((popped) => popped?.ticket).sort((a = 0, b = 0) => a - b)).toEqual(
     Array.from({ length: 100 }, (_, n) => n + 1),
   );
-  expect(polls.waiting("scout")).toBe(0);
+  expect(polls.count("scout")).toBe(0);
 });
 
 test("an aborted poll leaves no data", async () => {
@@ -193,10 +193,10 @@ test("a poll whose time is up ends, and leaves no data", async () => {
 test("if the last fetch found nothing, the next poll parks without a fetch, until a wake", async () => {
   const { park, add, pops, polls } = await setup();
   const first = park();
-  await until(() => pops() === 1 && polls.waiting("scout") === 1);
+  await until(() => pops() === 1 && polls.count("scout") === 1);
   const second = park();
   const third = park();
-  expect(polls.waiting("scout")).toBe(3);
+  expect(polls.count("scout")).toBe(3);
   await add(1);
   await add(2);
   await add(3);
@@ -247,7 +247,7 @@ test("a drain fetches once from the queue of a blocked agent, whatever the numbe
   await turns(50);
   expect(fetches).toBe(4);
   expect(blocked).toBe(4);
-  expect(polls.waiting("scout")).toBe(3);
+  expect(polls.count("scout")).toBe(3);
   leaving.abort();
   expect(await Promise.all(waiting)).toEqual([null, null, null]);
 });

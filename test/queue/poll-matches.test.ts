@@ -32,7 +32,7 @@ async function parkedPolls(names: readonly (string | undefined)[]) {
     for (const leaver of leavers.values()) leaver.abort();
     for (const answer of answers) answer({ found: null });
     await turns();
-    expect(polls.parked()).toBe(0);
+    expect(polls.countAll()).toBe(0);
     expect([...polls.agents()]).toEqual([]);
   });
   return { polls, answers, park, got, leave: (name: string) => leavers.get(name)?.abort() };
@@ -47,11 +47,11 @@ test("the poll that has waited longest is matched, and ends with what was taken 
   const { polls, answers, got } = await parkedPolls(["first", "second"]);
   const matched = polls.match("scout");
   expect(matched?.terms).toBe("first");
-  expect(polls.waiting("scout")).toBe(2);
+  expect(polls.count("scout")).toBe(2);
   matched?.settle(Promise.resolve({ found: 1 }));
   expect(await got.get("first")).toBe(1);
   await turns();
-  expect(polls.waiting("scout")).toBe(1);
+  expect(polls.count("scout")).toBe(1);
   expect(answers).toEqual([]);
 });
 
@@ -107,7 +107,7 @@ test("a poll whose match took nothing keeps waiting without a fetch, and uses a 
   const { polls, answers, got } = await parkedPolls(["first"]);
   polls.match("scout")?.settle(nothing);
   await turns();
-  expect([polls.waiting("scout"), answers.length]).toEqual([1, 0]);
+  expect([polls.count("scout"), answers.length]).toEqual([1, 0]);
   const matched = polls.match("scout");
   polls.wake("scout", false);
   await turns();
@@ -123,7 +123,7 @@ test("a matched poll that leaves ends when its match is settled, with the result
     const { polls, got, leave } = await parkedPolls(["first"]);
     const matched = polls.match("scout");
     leave("first");
-    expect(polls.waiting("scout")).toBe(1);
+    expect(polls.count("scout")).toBe(1);
     matched?.settle(Promise.resolve(taken));
     expect(await got.get("first")).toBe(taken?.found ?? null);
     await turns();

@@ -254,7 +254,7 @@ test("the broker does not call an idle push agent, nor an agent that was changed
     turn: (turn) => turn.message("hi"),
   });
   expect(await ended(await delegate("x"))).toMatchObject({ state: "completed" });
-  await until(() => gateway.broker.handoff.polls.parked() === 0, SLOW);
+  await until(() => gateway.broker.handoff.polls.countAll() === 0, SLOW);
   expect(await redis.smembers("{errand:0}:push_agents")).toEqual(["remote"]);
   await api.agent("remote", {});
   const { body } = await api.delegate("remote", { task: "polled" });

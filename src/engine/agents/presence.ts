@@ -26,7 +26,7 @@ const CACHE_MAX = 10_000;
 export class PresenceTracker {
   readonly #redis: Redis;
   readonly #shards: Shards;
-  readonly #polls: Pick<ParkedPolls, "waiting">;
+  readonly #polls: Pick<ParkedPolls, "count">;
   readonly #gateway: string;
   readonly #log: Log;
   readonly #isPushed: (agent: string) => boolean;
@@ -39,7 +39,7 @@ export class PresenceTracker {
   constructor(
     redis: Redis,
     shards: Shards,
-    polls: Pick<ParkedPolls, "waiting">,
+    polls: Pick<ParkedPolls, "count">,
     gateway: string,
     log: Log,
     isPushed: (agent: string) => boolean,
@@ -105,7 +105,7 @@ export class PresenceTracker {
   }
 
   #toPolled(agent: string, lastSeen: number, elsewhere: number): Presence {
-    const pollers = elsewhere + this.#polls.waiting(agent);
+    const pollers = elsewhere + this.#polls.count(agent);
     const at = this.#dirty.has(agent) ? Date.now() : lastSeen;
     const age = Date.now() - at;
     const state = pollers > 0 || age < ONLINE_MS ? "online" : age < STALE_MS ? "stale" : "offline";
@@ -163,7 +163,7 @@ export class PresenceTracker {
       const fields = seen.get(key) ?? {};
       fields[name] = now;
       seen.set(key, fields);
-      pollers[name] = this.#polls.waiting(name);
+      pollers[name] = this.#polls.count(name);
     }
     await Promise.all([
       ...[...seen].map(([key, fields]) => this.#set(key, fields)),

@@ -34,9 +34,7 @@ test("when a poll already waits, the stream begins with the task as WORKING", as
   const take = vi.spyOn(writer, "take");
   const leased = leaseOf(agent);
   // The poll found nothing and is parked.
-  await until(
-    () => take.mock.settledResults[0]?.type === "fulfilled" && handoff.polls.waiting("scout") === 1,
-  );
+  await until(() => take.mock.settledResults[0]?.type === "fulfilled" && handoff.polls.count("scout") === 1);
   const stream = await collectFromStart(client.sendMessageStream(sendParams(sdkMessage("count"))));
   await agent.reply((await leased).lease, { text: "done" });
   await stream.ended;

@@ -40,7 +40,7 @@ describe("tokens", () => {
       body: { wait_seconds: 30 },
     });
     const stream = await openStream(`${second.url}/v1/events`, { token: scout.token });
-    await until(() => second.gateway.broker.handoff.polls.waiting("scout") === 1);
+    await until(() => second.gateway.broker.handoff.polls.count("scout") === 1);
     const revokedAt = Date.now();
     expect((await admin.call("DELETE", `/v1/tokens/${scout.tokenId}`)).status).toBe(204);
     expect(await poll).toMatchObject({ status: 401, body: { code: "unauthenticated" } });

@@ -54,9 +54,9 @@ test("a pipelined request waits for the one before it, and is granted nothing ea
   // The work goes to a poll whose client is connected.
   const [other] = (await api.lease("scout")).body.leases;
   expect(other.delegation.id).toBe(second);
-  expect(gateway.broker.handoff.polls.parked()).toBe(0);
+  expect(gateway.broker.handoff.polls.countAll()).toBe(0);
   await api.reply(held.lease_id);
-  await until(() => gateway.broker.handoff.polls.parked() === 1);
+  await until(() => gateway.broker.handoff.polls.countAll() === 1);
   expect(text()).not.toContain('"name":"scout"');
   const third = (await api.delegate("scout")).body.id;
   await until(() => text().includes('"name":"scout"'));

@@ -111,7 +111,7 @@ test("a lease is returned when the token of its poll was revoked while the next 
 test("an interrupted revocation still ends the streams and polls of the token", async () => {
   const { url, broker, api, scout } = await setup();
   const poll = client(url, scout.token).lease("scout", { wait_seconds: 30 });
-  await until(() => broker.handoff.polls.parked() === 1);
+  await until(() => broker.handoff.polls.countAll() === 1);
   vi.spyOn(broker.redis, "zrem").mockRejectedValueOnce(new Error("Command timed out"));
   await api.call("DELETE", `/v1/tokens/${scout.tokenId}`);
   expect((await poll).status).toBe(401);
@@ -175,7 +175,7 @@ test("requests that waited on a connection leave no listeners there", async () =
   send("GET", "/v1/events?wait_seconds=0.2", undefined, "Accept: application/json");
   send("POST", `/v1/leases/${lease.lease_id}/heartbeat`, { wait_seconds: 0.2 });
   // Pipelined requests are served in order.
-  await until(() => broker.handoff.polls.parked() === 1);
+  await until(() => broker.handoff.polls.countAll() === 1);
   for (let n = 0; n < 20; n += 1) await api.delegate("scout");
   await until(() => answers().length === 26);
   expect(answers().every((answer) => answer.startsWith("200"))).toBe(true);
@@ -212,5 +212,5 @@ test("a client that disconnects is noticed even behind an unread body", async ()
   await until(() => socket.writableLength === 0);
   socket.destroy();
   await until(() => released() === 1);
-  expect(broker.handoff.polls.parked()).toBe(0);
+  expect(broker.handoff.polls.countAll()).toBe(0);
 });

@@ -23,7 +23,7 @@ test("a poll whose connection is cut takes no work: the next poll gets it, as at
   const { url, gateway } = await startBroker();
   const api = client(url);
   await api.agent("scout");
-  const waiting = () => gateway.broker.handoff.polls.waiting("scout");
+  const waiting = () => gateway.broker.handoff.polls.count("scout");
   for (let round = 0; round < 50; round += 1) {
     const socket = rawPoll(gateway.port, "scout");
     await until(() => waiting() === 1);
@@ -154,7 +154,7 @@ test("work delegated at one gateway wakes a poll that is parked at another", asy
   await api.agent("scout");
   for (let round = 0; round < 10; round += 1) {
     const poll = client(second.url).lease("scout", { wait_seconds: 20 });
-    await until(() => second.gateway.broker.handoff.polls.waiting("scout") === 1);
+    await until(() => second.gateway.broker.handoff.polls.count("scout") === 1);
     const sentAt = Date.now();
     const { id } = (await api.delegate("scout")).body;
     expect((await poll).body.leases[0].delegation.id).toBe(id);

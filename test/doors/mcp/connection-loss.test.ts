@@ -45,7 +45,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     const { url, gateway } = await startBroker();
     const api = client(url);
     await api.agent("scout");
-    const waiting = () => gateway.broker.handoff.polls.waiting("scout");
+    const waiting = () => gateway.broker.handoff.polls.count("scout");
     for (let round = 0; round < 24; round += 1) {
       // In a new session: in the same one, a late answer to the cut poll could be taken for the next poll's.
       const request = await pollOf(era, url);

@@ -14,7 +14,7 @@ async function setup(pingMs: number) {
   const attemptOf = async (id: string): Promise<number> => (await alice.get(id)).body.attempt;
   const stateOf = async (id: string): Promise<string> => (await alice.get(id)).body.state;
   const parked = () =>
-    until(() => broker.gateway.broker.handoff.polls.waiting("scout") === 1, { what: "the poll" });
+    until(() => broker.gateway.broker.handoff.polls.count("scout") === 1, { what: "the poll" });
   /** Advances the clock and runs the sweep. */
   const pass = async (seconds: number) => {
     broker.clock.offset_ms += seconds * 1000;

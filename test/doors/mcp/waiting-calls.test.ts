@@ -89,7 +89,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     const polling = worker
       .callTool({ name: "poll_inbox", arguments: { wait_seconds: 50 } })
       .then((result) => JSON.stringify(result), String);
-    await until(() => gateway.broker.handoff.polls.waiting("scout") === 1);
+    await until(() => gateway.broker.handoff.polls.count("scout") === 1);
     await gateway.broker.tokens.revoke(poller.tokenId);
     expect(await polling).not.toContain("lease_id");
     await scout.reply(body.leases[0].lease_id);
@@ -107,7 +107,7 @@ describe.each(ERAS)("in the %s era", (era) => {
     const gathering = client.callTool({ name: "wait_for_results", arguments: { wait_seconds: 50 } });
     await until(
       () =>
-        gateway.broker.handoff.polls.waiting("scout") === 1 &&
+        gateway.broker.handoff.polls.count("scout") === 1 &&
         gateway.broker.quotas.inUse(ALICE, "polls") === 2,
     );
     const from = performance.now();
@@ -127,10 +127,10 @@ describe.each(ERAS)("in the %s era", (era) => {
       { name: "poll_inbox", arguments: { wait_seconds: 50 } },
       { signal: leave.signal },
     );
-    await until(() => gateway.broker.handoff.polls.waiting("scout") === 1);
+    await until(() => gateway.broker.handoff.polls.count("scout") === 1);
     leave.abort();
     await expect(polling).rejects.toThrow();
-    await until(() => gateway.broker.handoff.polls.waiting("scout") === 0, { what: "the end of the poll" });
+    await until(() => gateway.broker.handoff.polls.count("scout") === 0, { what: "the end of the poll" });
     const { body } = await alice.delegate("scout");
     expect(await stateOf(body.id)).toBe("submitted");
     const taken = await scout.lease("scout");

@@ -88,7 +88,7 @@ test("the polls of each principal are bounded separately; a poll that ends makes
   const scout = await as(url, "agent:scout");
   const alice = await as(url, "caller:alice");
   const parked = scout.lease("scout", { wait_seconds: 60 });
-  await until(() => gateway.broker.handoff.polls.parked() === 1);
+  await until(() => gateway.broker.handoff.polls.countAll() === 1);
 
   const refused = await scout.lease("scout", { wait_seconds: 60 });
   expect([refused.status, refused.body.code, refused.body.details]).toEqual([
@@ -121,7 +121,7 @@ test("a reply with `next` beyond the quota is refused, and changes nothing", asy
   await api.delegate("scout");
   const lease = (await scout.lease("scout")).body.leases[0].lease_id;
   const parked = scout.lease("scout", { wait_seconds: 60 });
-  await until(() => gateway.broker.handoff.polls.parked() === 1);
+  await until(() => gateway.broker.handoff.polls.countAll() === 1);
   const before = await dump(redis);
   const refused = await scout.reply(lease, { next: { wait_seconds: 5 } });
   expect([refused.status, refused.body.code]).toEqual([429, "quota_exceeded"]);

@@ -25,12 +25,12 @@ interface Parking {
 /** Parks a poll after a fetch has found the queue empty; `answer` is the poll's answer. */
 async function park({ broker }: Gateway, url: string, { worker_id = "w", signal }: Parking = {}) {
   const { polls } = broker.handoff;
-  const before = polls.waiting("scout");
+  const before = polls.count("scout");
   const body = { wait_seconds: 15, worker_id };
   const answer = request(url, "POST", "/v1/agents/scout/leases", { body, ...(signal && { signal }) });
   // The test that awaits it sees its failure.
   answer.catch(() => {});
-  await until(() => polls.waiting("scout") > before);
+  await until(() => polls.count("scout") > before);
   // A poll that is still fetching is not matched.
   await until(() => {
     const matches = [];
@@ -94,7 +94,7 @@ test("a parked poll gets new work by one script; no other poll fetches, and the 
   expect(lease).toMatchObject({ attempt: 1, delegation: { id: body.id, version: 2 } });
   const { presence: _, ...told } = body;
   expect((await api.get(body.id)).body).toEqual(told);
-  expect(gateway.broker.handoff.polls.waiting("scout")).toBe(1);
+  expect(gateway.broker.handoff.polls.count("scout")).toBe(1);
 });
 
 test("each gateway gives new work to a poll of its own; without polls it leaves the work to other gateways", async () => {
@@ -205,7 +205,7 @@ test("work for a poll whose token was revoked meanwhile goes to the next, no att
     token: token.token,
     body: { wait_seconds: 15 },
   });
-  await until(() => gateway.broker.handoff.polls.waiting("scout") === 1);
+  await until(() => gateway.broker.handoff.polls.count("scout") === 1);
   await until(() => {
     const match = gateway.broker.handoff.polls.match("scout");
     match?.settle(Promise.resolve(null));

@@ -387,7 +387,7 @@ async function check(walk: Walk): Promise<void> {
   vi.advanceTimersByTime(1_000);
   await walk.rest();
   const { polls, ready, delayed, leases, received } = walk;
-  const parked = walk.gateways.map(({ handoff }) => handoff.polls.parked());
+  const parked = walk.gateways.map(({ handoff }) => handoff.polls.countAll());
   const waiting = ready.length + delayed.length;
   expect(waiting > 0 && polls.size > 0, `${parked} polls parked while ${waiting} tickets wait`).toBe(false);
   expect(walk.dropped, "polls that ended without a reason").toBe(0);
