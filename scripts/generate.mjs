@@ -45,7 +45,7 @@ function lifecycle() {
       move.event_only && "stores nothing that comes with it",
       move.retry_as && `${code(move.retry_as)} while attempts are left`,
       move.degrades_to && `beyond its quota: ${code(move.degrades_to)}`,
-      move.worn_out && `beyond the event limit: spends an attempt, or ${code(move.worn_out)}`,
+      move.gives_up_as && `beyond the event limit: spends an attempt, or ${code(move.gives_up_as)}`,
     ]
       .filter(Boolean)
       .join(", ") || "–",

@@ -98,14 +98,14 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
       });
     }
     case "share": {
-      const { kept, most } = outcome;
+      const { kept, max_kept } = outcome;
       const text = (bytes: number) => bytes.toLocaleString("en");
       return new ErrandError(
         "quota_exceeded",
-        `The delegator's delegations keep ${text(kept)} bytes; the limit is ${text(most)}.`,
+        `The delegator's delegations keep ${text(kept)} bytes; the limit is ${text(max_kept)}.`,
         {
           retry_after_seconds: 60,
-          details: { quota: "kept_bytes", kept_bytes: kept, limit_bytes: most },
+          details: { quota: "kept_bytes", kept_bytes: kept, limit_bytes: max_kept },
           recovery:
             "Delete finished delegations, wait until the retention time deletes them, or ask the operator to raise ERRAND_DELEGATOR_PERCENT or maxmemory.",
         },

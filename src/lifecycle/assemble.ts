@@ -78,10 +78,10 @@ function countWords(text: string): Map<string, number> {
 }
 
 /**
- * How many functions are declared outside `define`. A Lua function captures at most 60 locals, and `define` captures 40
- * others: the state and the ticket functions.
+ * How many functions are declared outside `define`: the most used ones. A Lua function captures at most 60 locals, and
+ * `define` captures 40 others: the state and the ticket functions.
  */
-const OUTSIDE = 18;
+const OUTER_FUNCTIONS = 18;
 
 /** The locals that a text declares at its top level, in order. */
 const localsIn = (text: string): string[] =>
@@ -110,7 +110,7 @@ function script(): string {
   const names = definedIn(text)
     .filter((name) => name !== "transition")
     .sort((a, b) => usesOf(a) - usesOf(b));
-  const outside = ["transition", "rare", ...names.splice(-OUTSIDE)];
+  const outside = ["transition", "rare", ...names.splice(-OUTER_FUNCTIONS)];
   const state = partOf("state.lua");
   const calls = new Set([...`${text}${rare}`.matchAll(/(?<!\w)\w+(?=\()/g)].map(([name]) => name));
   const captured = [

@@ -50,8 +50,8 @@ export interface Taker {
   readonly confirm_ms?: number | undefined;
 }
 
-/** The values that every command carries besides its own. */
-export interface Terms {
+/** The parameters that every command has. */
+export interface CommonParams {
   readonly clock: Clock;
   /** How long finished work is kept. */
   readonly retention_ms: number;
@@ -82,7 +82,7 @@ function members({ event, fields }: Pick<Command, "event" | "fields">): string {
   return text;
 }
 
-export function encode(command: Command, { base }: Pick<ShardKeys, "base">, terms: Terms): string[] {
+export function encode(command: Command, { base }: Pick<ShardKeys, "base">, common: CommonParams): string[] {
   const { params, move, id, bytes, artifacts: chunks, history, shows } = command;
   const head: Head = { ...params, move, id, base, bytes };
   if (chunks && chunks.length > 0) {
@@ -95,26 +95,26 @@ export function encode(command: Command, { base }: Pick<ShardKeys, "base">, term
     const value = command.fields[name];
     if (value !== undefined) (command.event?.[name] === value ? args : others).push(name, value);
   }
-  head.shown = (args.length - 3) / 2;
+  head.in_event = (args.length - 3) / 2;
   args.push(...others);
   head.fields = (args.length - 3) / 2;
-  args[0] = encodeHead(command, head, terms);
+  args[0] = encodeHead(command, head, common);
   for (const { artifact } of chunks ?? []) args.push(JSON.stringify(artifact));
   return args;
 }
 
-export function encodeTake(taker: Taker, { base }: Pick<ShardKeys, "base">, terms: Terms): string {
+export function encodeTake(taker: Taker, { base }: Pick<ShardKeys, "base">, common: CommonParams): string {
   const { agent, ...params } = taker;
   return encodeHead(
     TAKE,
-    { ...params, move: TAKE.move, take: true, target: agent, base, fields: 0, shown: 0 },
-    terms,
+    { ...params, move: TAKE.move, take: true, target: agent, base, fields: 0, in_event: 0 },
+    common,
   );
 }
 
-function encodeHead({ move, read = false }: Omit<Command, "id">, head: Head, terms: Terms): string {
-  head.clock = terms.clock.offset_ms;
-  head.retention_ms = terms.retention_ms;
+function encodeHead({ move, read = false }: Omit<Command, "id">, head: Head, common: CommonParams): string {
+  head.clock = common.clock.offset_ms;
+  head.retention_ms = common.retention_ms;
   if (JITTERED.has(move)) head.random = Math.random();
   head.read = read;
   // Replaces lone surrogates, because the script's JSON decoder fails on them.

@@ -33,8 +33,8 @@ export const NUMBERS = {
   idempotency_ms: LIMITS.idempotency_hours.value * 3_600_000,
   /** Copies of an event's text: in its delegation's stream and two feeds; a message is in the history as well. */
   event_copies: 4,
-  /** How much longer than the retention time a feed may be kept. */
-  feed_spare_ms: 60_000,
+  /** A feed is kept for the retention time of its newest event, and up to this much longer. */
+  feed_extra_ms: 60_000,
   /** Events that the shard's own stream keeps for live subscribers. */
   live_events: LIMITS.live_events.value,
 } as const;

@@ -56,8 +56,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   base.extend({ kind: z.literal("missing") }),
   base.extend({ kind: z.literal("no_agent") }),
   base.extend({ kind: z.literal("full") }),
-  /** The delegator's delegations in this shard keep `kept` bytes; with this one they would keep more than `most`. */
-  base.extend({ kind: z.literal("share"), kept: z.number(), most: z.number() }),
+  /** The delegator's delegations in this shard keep `kept` bytes; with this one they would keep more than `max_kept`. */
+  base.extend({ kind: z.literal("share"), kept: z.number(), max_kept: z.number() }),
   live.extend({ kind: z.literal("exists") }),
   live.extend({ kind: z.literal("state") }),
   live.extend({ kind: z.literal("lease"), reason: z.enum(LEASE_LOST_REASONS).optional() }),

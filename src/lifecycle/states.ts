@@ -8,11 +8,11 @@ import type { EventType } from "../schema/event.ts";
 import type { LeaseLostReason } from "../schema/lease.ts";
 
 /**
- * The actors of moves: `door` a request at any API · `delegator`, `approver`, `operator` these principals · `agent` the
- * holder of the lease, or an operator in its place · `gateway` the broker by itself · `sweep` timers that have passed
- * (timers.ts), and repairs.
+ * The actors of moves: `anyone` any principal that may delegate · `delegator`, `approver`, `operator` these principals
+ * · `agent` the holder of the lease, or an operator in its place · `gateway` a gateway of its own accord · `sweep` the
+ * sweep, for timers that have passed (timers.ts) and for repairs.
  */
-type Actor = "door" | "delegator" | "approver" | "operator" | "agent" | "gateway" | "sweep";
+type Actor = "anyone" | "delegator" | "approver" | "operator" | "agent" | "gateway" | "sweep";
 
 /** Conditions of moves besides the state; lua/guards.lua and lua/limits.lua check them. */
 export const GUARDS = {
@@ -80,7 +80,7 @@ export interface Move {
   /** Beyond the `quota`, this move, which writes no event, replaces it. */
   readonly degrades_to?: "heartbeat";
   /** Beyond the event limit, the move costs an attempt; if none is left, this move replaces it. */
-  readonly worn_out?: "give_up";
+  readonly gives_up_as?: "give_up";
   /**
    * Whether it needs memory: `new` work is refused from 75 % of maxmemory, a move that `grows` a delegation from 90 %.
    * Absent: it ends, frees, returns or leases work, and is always accepted.
@@ -97,14 +97,14 @@ export const MOVES = {
   submit: {
     from: [],
     to: ["submitted"],
-    by: ["door"],
+    by: ["anyone"],
     lease: "none",
     requires: ["unused", "agent", "parent", "room"],
     event: "DELEGATION_SENT",
     queue: "ticket",
     delay: "asked",
     memory: "new",
-    doc: "An API accepted it; from here on it cannot be lost.",
+    doc: "The broker accepted it; from here on it cannot be lost.",
   },
   message: {
     from: ["submitted", "working"],
@@ -197,7 +197,7 @@ export const MOVES = {
     delay: "release",
     returned: true,
     drops_artifacts: "all",
-    worn_out: "give_up",
+    gives_up_as: "give_up",
     doc: "The holder returns it unfinished. Below the event limit this costs no attempt.",
   },
   unconfirm: {
@@ -213,7 +213,7 @@ export const MOVES = {
     delay: "handoff",
     returned: true,
     drops_artifacts: "own",
-    worn_out: "give_up",
+    gives_up_as: "give_up",
     removes_old_ticket: true,
     doc: "The lease never reached its holder. Below the event limit this costs no attempt.",
   },
@@ -336,7 +336,7 @@ export const MOVES = {
   adopt: {
     from: LIVE,
     to: [],
-    by: ["door"],
+    by: ["anyone"],
     lease: "none",
     requires: ["child_slot"],
     event: null,

@@ -53,7 +53,7 @@ function readers(): string {
   record.ends = record.ends or ''
   return record
 end
-function shown(key)
+function gateway_fields(key)
   local v = redis.call('HMGET', key, ${quotedNames(READ_NAMES)})
   for i = 1, ${READ_NAMES.length} do v[i] = v[i] or '' end
   return { table.concat(v, '\\n', 1, ${READ_LINES}), unpack(v, ${READ_LINES + 1}, ${READ_NAMES.length}) }

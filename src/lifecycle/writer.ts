@@ -6,7 +6,15 @@ import type { Redis } from "../redis/connect.ts";
 import { isOutOfMemory } from "../redis/errors.ts";
 import type { Shards } from "../redis/shards.ts";
 import { LIMITS } from "../schema/limits.ts";
-import { type Clock, type Command, encode, encodeTake, TAKE, type Taker, type Terms } from "./command.ts";
+import {
+  type Clock,
+  type Command,
+  type CommonParams,
+  encode,
+  encodeTake,
+  TAKE,
+  type Taker,
+} from "./command.ts";
 import { isReply, type Moved, type Outcome, outcomeSchema, type Result } from "./outcome.ts";
 import { type StoredDelegation, storedFromTexts, toFields } from "./record.ts";
 import { growingScript, inFlightScript } from "./script.ts";
@@ -45,7 +53,7 @@ export type Observe = (command: CommandOrTake, outcome: Outcome, record: StoredD
 export class Writer {
   readonly #redis: Redis;
   readonly #shards: Shards;
-  readonly #terms: Terms;
+  readonly #common: CommonParams;
   readonly #observe: Observe;
   readonly #ceiling: Ceiling;
   readonly #underWay = new Map<string, Promise<Result>>();
@@ -61,7 +69,7 @@ export class Writer {
   ) {
     this.#redis = redis;
     this.#shards = shards;
-    this.#terms = { clock, retention_ms: retentionMs };
+    this.#common = { clock, retention_ms: retentionMs };
     this.#observe = observe;
     this.#ceiling = ceiling;
   }
@@ -99,10 +107,10 @@ export class Writer {
     const shard = this.#shards.ofId(command.id);
     if (!shard) return { outcome: { kind: "missing", now: 0 }, record: null, unseen: [] };
     const keys = [shard.delegation(command.id)];
-    const args = encode(command, shard, this.#terms);
+    const args = encode(command, shard, this.#common);
     if (taker) {
       keys.push(shard.agent(taker.agent));
-      args.push(encodeTake(taker, shard, this.#terms));
+      args.push(encodeTake(taker, shard, this.#common));
     }
     const moving = this.#run(keys, args, command);
     this.#underWay.set(command.id, moving);
@@ -124,7 +132,7 @@ export class Writer {
    */
   async take(taker: Taker): Promise<Result> {
     const shard = this.#shards.ofAgent(taker.agent);
-    const args = [encodeTake(taker, shard, this.#terms), "", ""];
+    const args = [encodeTake(taker, shard, this.#common), "", ""];
     return this.#run([shard.agent(taker.agent)], args, TAKE);
   }
 

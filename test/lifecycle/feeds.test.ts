@@ -24,7 +24,7 @@ test.each(FEEDS)(
   },
 );
 
-const SPARE_MS = 60_000;
+const EXTRA_MS = 60_000;
 
 test.each(FEEDS)(
   "%s is deleted as a whole one retention time after its last event, or up to a minute later",
@@ -33,14 +33,14 @@ test.each(FEEDS)(
     const left = () => redis.pttl(feed);
     const id = await inState("submitted");
     expect(await left()).toBeGreaterThan(RETENTION_MS);
-    expect(await left()).toBeLessThanOrEqual(RETENTION_MS + SPARE_MS);
-    // Soon after the first event, whose spare time still covers this one.
-    clock.offset_ms = SPARE_MS - 1_000;
+    expect(await left()).toBeLessThanOrEqual(RETENTION_MS + EXTRA_MS);
+    // Within the extra time of the submit, an event does not renew the expiry.
+    clock.offset_ms = EXTRA_MS - 1_000;
     await redis.pexpire(feed, RETENTION_MS + 500_000);
     await move("lease", id);
-    expect(await left()).toBeGreaterThan(RETENTION_MS + SPARE_MS);
-    // Later, the spare time is used up, so the event renews the expiry.
-    clock.offset_ms = SPARE_MS;
+    expect(await left()).toBeGreaterThan(RETENTION_MS + EXTRA_MS);
+    // After the extra time, an event renews the expiry.
+    clock.offset_ms = EXTRA_MS;
     await redis.pexpire(feed, 1_000);
     await move("complete", id);
     expect(await left()).toBeGreaterThan(RETENTION_MS);

@@ -14,7 +14,7 @@ const BY_TIME: Partial<Record<MoveName, { after_ms: number; attempts: number }>>
 };
 
 /** Moves that replace another one beyond the event limit, with this `max_attempts`. */
-const WORN_OUT: Partial<Record<MoveName, number>> = { give_up: 1 };
+const GIVES_UP: Partial<Record<MoveName, number>> = { give_up: 1 };
 
 describe.each(MOVE_NAMES)("%s", (name) => {
   const move: Move = MOVES[name];
@@ -22,7 +22,7 @@ describe.each(MOVE_NAMES)("%s", (name) => {
   test.each(stateSchema.options)("from %s", async (state) => {
     const lifecycle = await openLifecycle();
     const timed = BY_TIME[name];
-    const max_attempts = timed?.attempts ?? WORN_OUT[name];
+    const max_attempts = timed?.attempts ?? GIVES_UP[name];
     const id = await lifecycle.inState(state, max_attempts === undefined ? {} : { max_attempts });
     const before = await lifecycle.read(id);
     lifecycle.clock.offset_ms = timed?.after_ms ?? 0;

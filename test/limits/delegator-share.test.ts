@@ -99,11 +99,11 @@ test("the count agrees with the records, and a delegator without delegations has
   expect(await redis.exists("{errand:0}:kept")).toBe(0);
 });
 
-async function limited(limit: { most: number }) {
+async function limited(limit: { max: number }) {
   const broker = await startBroker();
   await client(broker.url).agent("scout");
   vi.spyOn(broker.gateway.broker.memory, "maxKeptBytes").mockImplementation(({ kind }) =>
-    kind === "operator" ? undefined : limit.most,
+    kind === "operator" ? undefined : limit.max,
   );
   return { ...broker, api: client(broker.url), alice: await as(broker.url, "caller:alice") };
 }
@@ -111,18 +111,18 @@ async function limited(limit: { most: number }) {
 const REFUSED = { status: 429, body: { code: "quota_exceeded", details: { quota: "kept_bytes" } } };
 
 test("beyond its share a delegator cannot add follow-ups and push configs either; its agent's output is accepted", async () => {
-  const limit = { most: 20_000 };
+  const limit = { max: 20_000 };
   const { redis, api, alice } = await limited(limit);
   const { id } = (await alice.delegate("scout")).body;
   const [{ lease_id }] = (await api.lease("scout")).body.leases;
   const kept = async () => (await keptIn(redis)).counted["caller:alice"] ?? 0;
   expect((await alice.message(id, "short")).status).toBe(202);
   expect(await alice.message(id, "m".repeat(4_000))).toMatchObject(REFUSED);
-  limit.most = (await kept()) + 100;
+  limit.max = (await kept()) + 100;
   const push = { id: "p", url: "https://example.com/", token: "t".repeat(100) };
   const path = `/a2a/scout/rest/tasks/${id}/pushNotificationConfigs?A2A-Version=1.0`;
   expect((await alice.call("POST", path, push)).status).toBe(429);
-  expect(await kept()).toBe(limit.most - 100);
+  expect(await kept()).toBe(limit.max - 100);
   // The operator may still send a follow-up, and the agent may send its output.
   expect((await api.message(id, "m".repeat(4_000))).status).toBe(202);
   const artifact = { artifactId: "a", parts: [{ text: "x".repeat(50_000) }] };
@@ -131,7 +131,7 @@ test("beyond its share a delegator cannot add follow-ups and push configs either
 });
 
 test("idempotency keys that outlive their delegations count until they are deleted", async () => {
-  const { redis, alice, clock } = await limited({ most: 20_000 });
+  const { redis, alice, clock } = await limited({ max: 20_000 });
   let n = 0;
   const round = async () => {
     n += 1;

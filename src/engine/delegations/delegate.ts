@@ -226,7 +226,7 @@ async function create(
       deadline_at: instant(request.deadline),
       start_within_ms: milliseconds(request.start_within_seconds),
       redrive_of: options.redriveOf,
-      most: broker.memory.maxKeptBytes(principal),
+      max_kept: broker.memory.maxKeptBytes(principal),
       ...(options.push && pushParams(options.push(id))),
     },
     event: { task_preview, priority: String(request.priority) },

@@ -30,7 +30,7 @@ export async function message(
     params: {
       message_id: followUp.messageId,
       message_hash: bodyHash(followUp),
-      most: principal.text === known.delegator ? broker.memory.maxKeptBytes(principal) : undefined,
+      max_kept: principal.text === known.delegator ? broker.memory.maxKeptBytes(principal) : undefined,
     },
     event: { message: json, by: JSON.stringify(principal.text) },
     history: [json],

@@ -48,8 +48,8 @@ export class MemoryGuard {
 
   /** Limit of the bytes that this principal's delegations may keep in one shard; undefined: no limit. */
   maxKeptBytes({ kind }: Pick<Principal, "kind">): number | undefined {
-    const most = Math.floor(this.#maxBytes * this.#delegatorShare);
-    return kind === "operator" || most === 0 || !Number.isFinite(most) ? undefined : most;
+    const max = Math.floor(this.#maxBytes * this.#delegatorShare);
+    return kind === "operator" || max === 0 || !Number.isFinite(max) ? undefined : max;
   }
 
   isReached(): boolean {

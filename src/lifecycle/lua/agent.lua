@@ -1,6 +1,7 @@
 -- The target agent: its settings, its queue, and whether it may get work.
 
--- Numbers of its settings. The names of one call are read with one command. A deleted agent has the defaults.
+-- Its settings with these names, which are numbers; false: not set. They are read with one command, unless the first
+-- is known. A deleted agent has the defaults.
 function settings(name, ...)
   local agent = record.target or cmd.target
   local known = known_settings[agent] or {}

@@ -1,14 +1,15 @@
 -- Builds the script's answer: the outcome, and the record if the command asks for it.
 
--- [outcome JSON, the shown fields or {}, history chunks, artifacts as a flat array, unseen follow-ups]
+-- [outcome JSON, the fields that gateways read or {}, history chunks, artifacts as a flat array, unseen follow-ups]
 function answer(json)
   local reply = { json, {}, {}, {}, {} }
-  if cmd.read and record.state then read_into(reply) end
+  if cmd.read and record.state then add_record(reply) end
   return reply
 end
 
-function read_into(reply)
-  reply[2] = shown(key)
+-- Adds the record to a reply.
+function add_record(reply)
+  reply[2] = gateway_fields(key)
   if record.spoken then reply[3] = redis.call('LRANGE', key .. ':history', 0, -1) end
   if record.artifact_bytes then reply[4] = redis.call('HGETALL', key .. ':artifacts') end
 end
@@ -24,22 +25,22 @@ end
 
 -- The answer of a move that was made.
 function success_answer(ticketed)
-  local reply = answer(success_json(ending(ticketed)))
+  local reply = answer(success_json(json_tail(ticketed)))
   if rule.lease == 'extend' and (record.unseen or 0) > 0 then
     reply[5] = redis.call('LRANGE', key .. ':unseen', 0, -1)
   end
   return reply
 end
 
--- `ticketed`: whether the queue has its new ticket; nil: it has none.
-function ending(ticketed)
+-- The end of a successful outcome's JSON. `ticketed`: whether the new ticket is in the queue; nil: there is no new one.
+function json_tail(ticketed)
   if ticketed == nil then return '}' end
   return ticketed and ',"ticketed":true}' or ',"ticketed":false}'
 end
 
--- The outcome's JSON. Names and ids need no escapes, and cjson takes three times as long, so it gets only what is rarely
--- there.
-function success_json(last)
+-- A successful outcome's JSON. It is concatenated, because names and ids need no escapes and cjson takes three times as
+-- long; cjson encodes only the members that are rarely there.
+function success_json(tail)
   local rest = {}
   if record.cascade then rest.cascade, rest.claimed_until = record.cascade, record.follow_at end
   rest.pending_events = pending_events()
@@ -53,5 +54,5 @@ function success_json(last)
     (old_ticket and ',"old_ticket":' .. digits(old_ticket) or '') ..
     (record.lease_expires_at and ',"lease_expires_at":' .. digits(record.lease_expires_at) or '') ..
     (dropped and ',"progress_dropped":true' or '') ..
-    (next(rest) and ',' .. string.sub(cjson.encode(rest), 2, -2) or '') .. last
+    (next(rest) and ',' .. string.sub(cjson.encode(rest), 2, -2) or '') .. tail
 end

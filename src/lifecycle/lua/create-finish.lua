@@ -28,7 +28,7 @@ function set_deadlines(delay)
 end
 
 function finish()
-  -- Events are added to the share once, at the end, so that progress stays cheap. `kept_bytes` includes the first ones.
+  -- Events are counted in the share once, here, so that progress stays cheap. `kept_bytes` covers the first ones.
   keeps = keeps + LIMITS.event_copies * (record.event_bytes or 0) +
     LIMITS.kept_event_bytes * math.max(0, record.version + 1 - LIMITS.kept_events)
   put('finished_at', now)

@@ -9,8 +9,8 @@ end
 -- Appends an event to the other streams. `at` is the time of its move; without `at`, it is published late.
 function copy(text, id, at)
   redis.call('XADD', key .. ':events', id, 'e', text)
-  -- An event soon after the submit does not renew the feed's expiry: the submit's spare time covers it.
-  local renew = cmd.move == 'submit' or not at or at - record.created_at >= LIMITS.feed_spare_ms
+  -- A submit sets the expiry `feed_extra_ms` later than it needs, so events within that time need not renew it.
+  local renew = cmd.move == 'submit' or not at or at - record.created_at >= LIMITS.feed_extra_ms
   copy_to_feed(record.delegator, text, id, renew)
   if record.delegator ~= 'agent:' .. record.target then copy_to_feed('agent:' .. record.target, text, id, renew) end
 end
@@ -19,7 +19,7 @@ function copy_to_feed(principal, text, id, renew)
   local feed = base .. ':feed:' .. principal
   if not renew and redis.call('XADD', feed, 'NOMKSTREAM', id, 'e', text) then return end
   redis.call('XADD', feed, 'MINID', '~', digits(math.max(0, time_ms - cmd.retention_ms)), id, 'e', text)
-  redis.call('PEXPIRE', feed, digits(cmd.retention_ms + LIMITS.feed_spare_ms))
+  redis.call('PEXPIRE', feed, digits(cmd.retention_ms + LIMITS.feed_extra_ms))
 end
 
 -- Writes the event's text, and counts it against the delegation's limits.
@@ -29,7 +29,7 @@ function compose_event()
   event = event_text(more)
   local start = #event - #more
   -- Appended last: Lua takes about 12 instructions for each byte of a new text, and these may be long.
-  for i = 4, 2 + 2 * cmd.shown, 2 do
+  for i = 4, 2 + 2 * cmd.in_event, 2 do
     event = event .. (#event > start and ',"' or '"') .. argv[i] .. '":' .. argv[i + 1]
   end
   -- Bodies are counted in `bytes`. Grants do not count: the moves that end their leases do, which bounds both.

@@ -1,5 +1,6 @@
 -- Guards: each returns a refusal, or nothing. They change nothing. Their order decides which refusal the caller gets
--- when several apply. A refusal with `alive` still extends the lease, because its holder made the call.
+-- when several apply. A refusal with `extends_lease` still extends the lease, because the call shows that the holder is
+-- alive.
 
 -- For a submit: nothing is stored under its id, and its target accepts work.
 function guard_submit()
@@ -10,7 +11,7 @@ function guard_submit()
   end
   -- A mark in place of the record says why none may be created; see engine/delegations/idempotency.ts.
   if taken_key then return { kind = redis.call('HEXISTS', key, 'voided') == 1 and 'voided' or 'deleted' } end
-  -- The last three settings are read for a take in the same script.
+  -- The last three are for a `take` in the same call, so that one command reads them all.
   local agent = settings('created_at', 'deleting', 'max_attempts', 'max_waiting', 'paused', 'max_working', 'lease_ms')
   if rule.needs_agent and (not agent.created_at or agent.deleting) then return { kind = 'no_agent' } end
   if rule.needs_parent and cmd.parent_id and redis.call('EXISTS', base .. ':tombstone:' .. cmd.id) == 1 then
@@ -21,8 +22,8 @@ function guard_submit()
   end
 end
 
--- The caller holds the newest lease. A move that needs no holder, such as a cancel, is also fenced if its caller names a
--- lease.
+-- The caller holds the newest lease. A move that needs no holder, such as a cancel, is also fenced if its caller names
+-- a lease.
 function guard_holder()
   local fenced = rule.needs_holder or (cmd.fence ~= nil and cmd.move ~= 'due')
   if not fenced then return nil end

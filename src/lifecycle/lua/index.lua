@@ -1,6 +1,6 @@
 -- The sets by which delegations are found.
 
--- The lists, newest first.
+-- The keys of the lists that it is in.
 function lists()
   local names = { 'all', 'target:' .. record.target, 'delegator:' .. record.delegator,
     'context:' .. record.context_id }
@@ -14,7 +14,7 @@ function index()
   schedule()
   local to = record.state
   if from and from ~= to then redis.call('ZREM', live_set(from), cmd.id) end
-  if from ~= to and not ends then
+  if from ~= to and not finishes then
     redis.call('ZADD', live_set(to), digits(to == 'submitted' and record.ready_at or now), cmd.id)
   end
 end

@@ -39,7 +39,7 @@ function drop_lease()
   end
 end
 
--- After a refusal: nothing moves, but the holder has shown that it is alive.
+-- Extends the lease after a refusal with `extends_lease`.
 function keep_lease()
   record.lease_expires_at, record.confirm_by = now + record.lease_ms, nil
   redis.call('HSET', key, 'lease_expires_at', record.lease_expires_at, 'confirm_by', '')

@@ -2,9 +2,11 @@
 
 -- Limits the number and the bytes of its events, and the updates within one second.
 function guard_events()
-  if rule.needs_quota and full then return { kind = 'limit', limit = full, alive = rule.lease == 'extend' } end
+  if rule.needs_quota and event_limit then
+    return { kind = 'limit', limit = event_limit, extends_lease = rule.lease == 'extend' }
+  end
   if rule.needs_pace and in_pace() and record.pace_count >= LIMITS.progress_per_second then
-    return { kind = 'pace', alive = true }
+    return { kind = 'pace', extends_lease = true }
   end
 end
 

@@ -1,23 +1,26 @@
--- The one writer: moves a delegation and leaves its event, or refuses. Never both, never half. assemble.ts puts the parts
--- together: the order of functions does not matter, and LIMITS.* is replaced by its number. Redis runs the whole text at
--- every call and defines every function again, so the parts in rare/ are defined when they are first called, and tables
--- are functions that build only what a call needs.
+-- The only writer of records. A call makes one move: it changes the record and publishes the event, or it refuses.
 --
--- first    the record's key; every other key is derived under the same tag. With `take`: the agent's key
--- given[1] the command, JSON: move, id, base, clock (ms added to Redis' time), read, and the move's parameters. With
---          `take`, it leases the first ticket in the target's queue, and has no `id` and `ticket`
--- given[2] JSON members for the event, without braces ('' for none)
--- given[3] JSON messages for the record's history, comma separated ('' for none)
--- given[4…] cmd.fields is the number of pairs of field and value to store in the record; the first cmd.shown of them are
---          members of the event, too. Then the JSON of an artifact for each of cmd.chunks ({id, append}); the event
---          shows the artifacts as its member cmd.shows
--- taker    [agent's key, command JSON] of a `take` for a parked poll, when the move may make a ticket that is ready
--- made     only for a taker: {id, record, direct} of the delegation that was just moved, which saves a read; `serve`
---          explains `direct`
--- Returns  see answer.lua; then the taker's answer
-function transition(first, given, taker, made)
-  start(first, given)
-  local reply = find_record(made) or ((move == 'due' or move == 'erase') and choose_due_move())
+-- assemble.ts joins the parts into one script; the order of functions does not matter, and LIMITS.* becomes a number.
+-- Redis runs the whole text at every call, so each call defines every function again. To keep that cheap, the parts in
+-- rare/ are defined when one of their functions is first called, and tables are functions that build only what a call
+-- needs.
+--
+-- first_key  the record's key; with `take`, the agent's. Every other key begins with cmd.base
+-- args[1]    the command `cmd`, JSON: move, id, base (the prefix of the shard's keys), clock (ms added to Redis' time),
+--            read (whether to return the record), and the move's parameters. With `take`, it leases the first ticket in
+--            the target's queue, and has no `id` and `ticket`
+-- args[2]    members for the event: JSON without braces, '' for none
+-- args[3]    messages for the history: JSON, comma separated, '' for none
+-- args[4…]   cmd.fields pairs of field and value to store in the record; the first cmd.in_event of them are also
+--            members of the event. Then an artifact's JSON for each of cmd.chunks ({id, append}); cmd.shows is the name of the
+--            event's member that has the artifacts
+-- taker      [agent's key, command JSON] of a `take` for a parked poll; runs if the move makes a ticket that is ready
+-- moved      only with a taker's command: {id, record, is_first} of the delegation that was just moved, which saves a
+--            read. `is_first`: its ticket was not added to the queue, because it would be the first
+-- Returns    an array, see answer.lua; with a taker, its last element is the taker's answer
+function transition(first_key, args, taker, moved)
+  start(first_key, args)
+  local reply = find_record(moved) or ((move == 'due' or move == 'erase') and choose_due_move())
   if reply then return reply end
   apply_table()
   reply = refuse()
@@ -27,22 +30,22 @@ function transition(first, given, taker, made)
   write()
   if rule.queue ~= 'ticket' then return success_answer() end
   if not taker or record.ready_at > now then return success_answer(offer_ticket()) end
-  local ok, direct = pcall(ticket_is_first, queue(), time_ms)
-  direct = ok and direct
-  if not direct and not offer_ticket() then return success_answer(false) end
-  return serve(taker, success_json(''), direct)
+  local ok, is_first = pcall(ticket_is_first, queue(), time_ms)
+  is_first = ok and is_first
+  if not is_first and not offer_ticket() then return success_answer(false) end
+  return take_for_poll(taker, success_json(''), is_first)
 end
 
 function refuse()
   local refusal = guard_submit() or guard_holder() or (rule.needs_interrupt and guard_question()) or guard_state() or
-    (rule.needs_rare and (guard_repeat() or guard_sets())) or (chunks and guard_artifacts()) or guard_events() or
+    (rule.needs_rare and (guard_repeat() or guard_slots())) or (chunks and guard_artifacts()) or guard_events() or
     guard_size() or guard_share()
   if not refusal then return nil end
-  if refusal.alive then
+  if refusal.extends_lease then
     keep_lease()
-    refusal.alive, refusal.lease_expires_at = nil, record.lease_expires_at
+    refusal.extends_lease, refusal.lease_expires_at = nil, record.lease_expires_at
   end
-  -- The ticket was taken before it was ready, so it is returned.
+  -- A `take` removed the ticket from the queue before it was ready, so it is put back.
   if refusal.kind == 'not_ready' and cmd.take then offer_ticket() end
   return refusal_answer(refusal)
 end
@@ -53,7 +56,7 @@ function change()
   set, members = {}, { argv[2] ~= '' and argv[2] or nil }
   if move == 'submit' then create() end
   local to = rule.to == 'asked' and cmd.to or rule.to or from
-  ends = from ~= to and is_terminal(to)
+  finishes = from ~= to and is_terminal(to)
   if from ~= to then put('state', to) end
   if rule.event then put('updated_at', now) end
   local added = #history + bodies + growth
@@ -68,11 +71,11 @@ function change()
   if spends then put('attempt', record.attempt + 1) end
   if rule.to == 'asked' or record.interrupt_id and from ~= record.state then change_question() end
   if rule.queue == 'ticket' then number_ticket() end
-  if ends then finish() end
+  if finishes then finish() end
   if record.callbacks and rule.event then add_pending() end
 end
 
--- Changes that are special to one move.
+-- Changes that only one move makes.
 function change_own()
   if move == 'adopt' then
     redis.call('SADD', key .. ':children', cmd.child_id)
@@ -114,22 +117,24 @@ function write()
   if event then copy_event() end
 end
 
--- A parked poll takes the first ticket of the queue in the same step: this one, or an older one. An error there undoes
--- nothing: the ticket is in the queue. `direct`: this one is the first, so it is added only if the poll does not get it.
-function serve(taker, json, direct)
-  local id, read, its_key, its_record, its_cmd = cmd.id, cmd.read, key, record, cmd
-  local made = { id = id, record = record, direct = direct }
-  local ok, taken = pcall(transition, taker[1], { taker[2], '', '' }, nil, made)
+-- Runs the `take` of a parked poll after the move that made a ticket. It takes the first ticket of the queue: the new
+-- one, or an older one. `is_first`: the new one is the first; it is added to the queue only if the poll does not get
+-- it. An error in the `take` leaves the move as it is.
+function take_for_poll(taker, json, is_first)
+  -- The `take` overwrites these variables.
+  local id, read, moved_key, moved_record, moved_cmd = cmd.id, cmd.read, key, record, cmd
+  local moved = { id = id, record = record, is_first = is_first }
+  local ok, taken = pcall(transition, taker[1], { taker[2], '', '' }, nil, moved)
   if not ok then taken = nil end
-  -- When the poll took this very delegation, its answer has the newer record.
+  -- If the poll took this very delegation, its answer has the newer record.
   local is_taken = ok and cmd.id == id and #taken[2] > 0
   local ticketed = true
   if not is_taken then
-    cmd, key, record = its_cmd, its_key, its_record
+    cmd, key, record = moved_cmd, moved_key, moved_record
     -- If the queue refuses the ticket, the gateway adds it, as after a move without a taker.
-    if direct and not offer_ticket() then ticketed, taken = false, nil end
+    if is_first and not offer_ticket() then ticketed, taken = false, nil end
   end
-  local reply = { json .. ending(ticketed), {}, {}, {}, {}, taken }
-  if read and not is_taken then read_into(reply) end
+  local reply = { json .. json_tail(ticketed), {}, {}, {}, {}, taken }
+  if read and not is_taken then add_record(reply) end
   return reply
 end

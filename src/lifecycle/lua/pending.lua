@@ -12,7 +12,7 @@ end
 
 -- Adds the move's event to the pending deliveries.
 function add_pending()
-  calls_back = record.callbacks ~= 2 and (ends or rule.status == 'interrupted')
+  calls_back = record.callbacks ~= 2 and (finishes or rule.status == 'interrupted')
   if calls_back or record.callbacks ~= 1 then
     put('notify_seq', record.version + 1)
     put('follow_at', now + LIMITS.follow_ms)

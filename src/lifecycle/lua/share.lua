@@ -1,4 +1,4 @@
--- Shares: the bytes that each delegator's delegations keep in this shard, bounded by the command's `most`.
+-- Shares: the bytes that each delegator's delegations keep in this shard, limited by the command's `max_kept`.
 
 -- Adds bytes to the share of a delegator.
 function add_kept(delegator, bytes)
@@ -6,8 +6,8 @@ function add_kept(delegator, bytes)
   if total <= 0 then redis.call('HDEL', base .. ':kept', delegator) end
 end
 
--- Bytes of a delegator's idempotency keys that outlive its delegations: of today, and of the day before. Older keys have
--- expired.
+-- Bytes of a delegator's idempotency keys that outlive their delegations: those of today, and those of yesterday. Older
+-- keys have expired.
 function read_keys_kept(delegator)
   local known = redis.call('HGET', base .. ':kept:keys', delegator) or ''
   local at, newer, older = string.match(known, '^(%d+) (%d+) (%d+)$')
@@ -26,15 +26,15 @@ function guard_share()
     -- A message is in its delegation's history and in three streams.
     keeps = growth + LIMITS.event_copies * #history + (move == 'interrupt' and LIMITS.event_copies or 1) * bodies
   end
-  if not cmd.most or not (is_new or record.kept) then return nil end
+  if not cmd.max_kept or not (is_new or record.kept) then return nil end
   local delegator = record.delegator or cmd.delegator
   local total = tonumber(redis.call('HGET', base .. ':kept', delegator) or 0)
   if is_new then
     local newer, older = read_keys_kept(delegator)
     total = total + newer + older
   end
-  if total + keeps + (is_new and 0 or config) <= cmd.most then return nil end
-  return { kind = 'share', kept = total, most = cmd.most }
+  if total + keeps + (is_new and 0 or config) <= cmd.max_kept then return nil end
+  return { kind = 'share', kept = total, max_kept = cmd.max_kept }
 end
 
 -- Adds the move's bytes to the record and to its delegator's share.

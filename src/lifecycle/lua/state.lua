@@ -1,5 +1,5 @@
--- The variables of the current move, which the parts share. A poll's take runs after the move that made its ticket and
--- overwrites them, so main.lua saves the ones that it still needs.
+-- The variables of the current move, which the parts share. The `take` of a parked poll runs after the move that made
+-- its ticket and overwrites them, so `take_for_poll` saves the ones that it still needs.
 
 -- The decoded command, and the arguments that it came with; see main.lua.
 local cmd, argv
@@ -9,12 +9,12 @@ local base, key
 local now
 -- The record's fields by name. `put` keeps them in step with what is about to be written.
 local record
--- A submit's key already exists.
+-- Whether a submit's key already exists.
 local taken_key
--- The move that is made, its row of the table, and the code of the error that it fails with.
+-- The move, its row of the table, and the code of the error that the delegation fails with.
 local move, rule, failure
 -- The event limit that the delegation has reached; nil: none.
-local full
+local event_limit
 -- Whether the move costs an attempt; the field that is dropped because the move was replaced.
 local spends, dropped
 -- The command's messages and chunks, and the bytes of the bodies among its fields.
@@ -23,8 +23,8 @@ local history, chunks, bodies
 local artifacts, growth
 -- Bytes that the move adds to its delegator's share.
 local keeps
--- State and ticket before the move; whether it ends the delegation.
-local from, old_ticket, ends
+-- State and ticket before the move; whether it finishes the delegation.
+local from, old_ticket, finishes
 -- The fields to write: name, value, …; and the event's status and JSON members.
 local set, status, members
 -- The references to the artifacts' chunks that the event shows, and the bytes of their bodies.
@@ -33,5 +33,5 @@ local refs, ref_bytes
 local event, event_id, calls_back
 -- The timers; see timers.lua.
 local soonest, due, due_code
--- Settings that were read, by agent: one script may make two moves.
+-- Settings that were read, by agent. They also serve a second move in the same call.
 local known_settings = {}

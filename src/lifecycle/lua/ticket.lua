@@ -1,13 +1,13 @@
 -- Tickets: hints in the agent's queue. Only a record's newest ticket counts.
 
--- Takes the first ticket of the queue, or returns why there is none. A stale ticket is removed as well. `made` may have a
--- ticket that was not added to the queue, because it would be the first.
-function take_ticket(made)
+-- Takes the first ticket of the queue, or returns a refusal. A stale ticket is removed, too. The new ticket of `moved`
+-- may be the first without being in the queue; see main.lua.
+function take_ticket(moved)
   local why = blocked()
   if why then return { kind = 'blocked', why = why } end
   local id, ticket
-  if made and made.direct then
-    id, ticket = made.id, made.record.ticket
+  if moved and moved.is_first then
+    id, ticket = moved.id, moved.record.ticket
   else
     id, ticket = ticket_take(queue(), time_ms)
   end

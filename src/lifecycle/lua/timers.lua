@@ -1,5 +1,5 @@
--- The timers of a delegation. Code that is generated from TIMERS in timers.ts calls `timer` for each that runs. If several
--- have passed, the first one decides.
+-- The timers of a delegation. `look_at_timers`, which is generated from timers.ts, calls `timer` for each that runs. If
+-- several have passed, the first one decides.
 
 -- Takes a timer into account: `soonest` is when the next one is due, `due` the action of the first that has passed.
 function timer(at, what, code)

@@ -81,11 +81,11 @@ export async function createPushConfig(
 ): Promise<PushConfig> {
   const record = await readOwned(broker, principal, id);
   const push = pushConfigMaker(broker, input, version, path)(id);
-  const most = broker.memory.maxKeptBytes(principal);
+  const max_kept = broker.memory.maxKeptBytes(principal);
   const { outcome } = await broker.writer.move({
     move: "push",
     id,
-    params: { ...pushParams(push), most },
+    params: { ...pushParams(push), max_kept },
   });
   if (outcome.kind !== "ok") throw refusal(outcome, id);
   // The next event starts the delivery; a finished delegation has none, so it is started here.

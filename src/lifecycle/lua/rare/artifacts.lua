@@ -18,7 +18,7 @@ function guard_artifacts()
   if not cmd.chunk_id then return nil end
   local name, named = chunk_name(), artifacts[chunks[1].id].named or ''
   if string.sub(named, 1, #name) ~= name then return nil end
-  return { kind = named == name .. cmd.chunk_hash and 'duplicate' or 'chunk', alive = true }
+  return { kind = named == name .. cmd.chunk_hash and 'duplicate' or 'chunk', extends_lease = true }
 end
 
 function read_artifact(id)

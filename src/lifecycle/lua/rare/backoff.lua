@@ -12,7 +12,7 @@ function backoff_delay()
   end
 end
 
--- The agent's backoff of this round, or the delay that is asked for, if that is longer. Rounds below 0 are free.
+-- The agent's backoff for this round, or the requested delay if that is longer. Rounds below 0 have no backoff.
 function backoff(asked, round)
   if round < 0 then return asked end
   local b = settings('backoff_initial_ms', 'backoff_factor', 'backoff_max_ms', 'backoff_jitter')

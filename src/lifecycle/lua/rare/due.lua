@@ -18,7 +18,8 @@ function choose_due_move()
   if record.state == 'working' then cmd.fence = record.fence end
 end
 
--- Schedules the sweep's next check of the ticket: after as long as it has waited, so that a long wait costs few checks.
+-- Schedules the sweep's next check of the ticket. The pause is as long as the wait so far, which makes
+-- checks rare.
 function check_later()
   local waited = math.max(LIMITS.check_ms, now - record.ready_at)
   record.check_at = now + math.min(LIMITS.check_max_ms, waited)

@@ -1,4 +1,4 @@
--- Guards that few moves need: the assembler marks them with `needs_rare`. See guards.lua.
+-- Guards that few moves need; the rows of those moves have `needs_rare`. See guards.lua.
 
 -- Recognizes repeated commands, so that nothing is done twice.
 function guard_repeat()
@@ -10,11 +10,12 @@ function guard_repeat()
     return { kind = 'taken_over' }
   elseif rule.needs_unanswered then
     local answers = answers_to(cmd.interrupt_id)
-    if answers then return { kind = 'answered', answers = answers, alive = true } end
+    if answers then return { kind = 'answered', answers = answers, extends_lease = true } end
   end
 end
 
-function guard_sets()
+-- Limits its push configs and its children.
+function guard_slots()
   if rule.needs_push_slot and redis.call('HEXISTS', key .. ':pushes', cmd.push) == 0 and
     redis.call('HLEN', key .. ':pushes') >= LIMITS.pushes then
     return { kind = 'limit', limit = 'pushes' }

@@ -9,8 +9,8 @@ function store_push()
   if move ~= 'submit' then keeps = keeps + push_bytes - (record.push_bytes or 0) end
   put('push_bytes', push_bytes)
   put('callbacks', record.callbacks and bit.bor(record.callbacks, 2) or 2)
-  -- A new config starts with the next event, or with the last one of a delegation that has ended; one that replaces
-  -- another continues where that was.
+  -- A config that replaces another continues at the other's position. A new one gets the events from now on; if the
+  -- delegation has finished, it gets the last event.
   local pushed = key .. ':pushed'
   local job = redis.call('HGET', pushed, 'job:' .. cmd.push)
   if job ~= 'over' and redis.call('HEXISTS', pushed, 'at:' .. cmd.push) == 1 then return end

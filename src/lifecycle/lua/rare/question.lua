@@ -1,6 +1,6 @@
 -- Questions and their answers. The answer to an `auth` question is a secret: it is stored apart, and erased at the end.
 
--- A question that is not open is refused in every state; the same answer again changes nothing.
+-- Refuses an answer unless its question is open; the same answer again is a `duplicate`.
 function guard_question()
   if record.interrupt_id == cmd.interrupt_id and not cmd.only_repeat then return nil end
   local hash = redis.call('HGET', key, 'answer_hash:' .. cmd.interrupt_id)
