@@ -6,7 +6,7 @@ import { z } from "zod";
 import { type Message, messageSchema } from "../schema/a2a.ts";
 import { givenAnswersSchema } from "../schema/interrupt.ts";
 import { toInstant } from "../schema/values.ts";
-import { type StoredDelegation, toFields } from "./record.ts";
+import { type StoredDelegation, toFields } from "./stored-delegation.ts";
 
 const historySchema = z.array(messageSchema);
 

@@ -5,8 +5,8 @@
 import { z } from "zod";
 import { stateSchema } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
-import type { StoredDelegation } from "./record.ts";
 import { MOVE_NAMES } from "./states.ts";
+import type { StoredDelegation } from "./stored-delegation.ts";
 
 const base = z.object({
   now: z.number(),

@@ -16,9 +16,9 @@ import {
   type Taker,
 } from "./command.ts";
 import { isReply, type Moved, type Outcome, outcomeSchema, type Result } from "./outcome.ts";
-import { type StoredDelegation, storedFromTexts, toFields } from "./record.ts";
 import { growingScript, inFlightScript } from "./script.ts";
 import { MOVES, type Move } from "./states.ts";
+import { type StoredDelegation, storedFromTexts, toFields } from "./stored-delegation.ts";
 
 /** The message of a stored follow-up. Its id comes before it, except in older records; see lua/rare/message.lua. */
 const followUpIn = (text: string): string =>

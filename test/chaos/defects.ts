@@ -138,7 +138,7 @@ export const DEFECTS: Record<RuleName, Defect> = {
   ),
   mismatch: defect(
     "shows something else at each gateway",
-    "lifecycle/record.js",
+    "lifecycle/stored-delegation.js",
     /this\.task_preview(?=})/,
     "JSON.stringify(String(process.pid))",
   ),

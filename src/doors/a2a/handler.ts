@@ -35,7 +35,7 @@ import {
   deletePushConfig,
   listPushConfigs,
 } from "../../engine/outbound/push-notifications/configs.ts";
-import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { truncate } from "../../schema/text.ts";

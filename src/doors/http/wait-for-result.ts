@@ -1,7 +1,7 @@
 /** Waits for the result of a delegation that was just accepted. */
 import { warn } from "../../engine/after-move.ts";
 import { readWhenReady } from "../../engine/delegations/read.ts";
-import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { RequestScope } from "./request-scope.ts";

@@ -11,7 +11,7 @@ import {
   subscribedEvents,
 } from "../../engine/events/subscribe.ts";
 import { formatCursor, type Positions, parseCursor } from "../../events/cursor.ts";
-import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { EVENT_TYPES, eventPageSchema } from "../../schema/event.ts";
 import {
   agentNameSchema,

@@ -2,7 +2,7 @@
  * Redrives or cancels many delegations of an agent, newest first. Limit: each call reads a bounded number; the caller
  * continues with `next_before`.
  */
-import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
+import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { isOutOfMemory, isUnavailable } from "../../redis/errors.ts";
 import { LIVE_STATES, type State } from "../../schema/delegation.ts";
 import { ERRORS, ErrandError, type ErrorCode } from "../../schema/errors.ts";

@@ -5,7 +5,7 @@
 
 import { failure } from "../../lifecycle/numbers.ts";
 import type { Result } from "../../lifecycle/outcome.ts";
-import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
+import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { type Principal, requireControl } from "../access/access.ts";
 import { afterMove } from "../after-move.ts";

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Ancestor } from "../../lifecycle/fields.ts";
-import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
+import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { isOutOfMemory } from "../../redis/errors.ts";
 import { randomId } from "../../redis/shards.ts";
 import { textOf } from "../../schema/a2a.ts";

@@ -11,7 +11,7 @@
  * - `gone <created at>`: the delegation's record was deleted.
  */
 import { hash as digest } from "node:crypto";
-import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { isOutOfMemory } from "../../redis/errors.ts";
 import { keys } from "../../redis/keys.ts";

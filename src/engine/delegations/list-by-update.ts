@@ -4,7 +4,7 @@
  * record that changes between two pages moves to the front.
  */
 
-import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type RecordSummary, readSummaries } from "../../lifecycle/summary.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { Principal } from "../access/access.ts";

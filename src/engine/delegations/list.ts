@@ -3,7 +3,7 @@
  * conditions, so a page may be short or empty although there is a next one.
  */
 
-import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type RecordSummary, readSummaries } from "../../lifecycle/summary.ts";
 import type { ShardKeys } from "../../redis/keys.ts";
 import { delegationErrorSchema, type State } from "../../schema/delegation.ts";

@@ -1,6 +1,6 @@
 /** The parsed form of JSON that a record stores. */
 import type { z } from "zod";
-import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type Delegation, delegationSchema, interruptSchema } from "../../schema/delegation.ts";
 
 export const toDelegation = ({ json }: Pick<StoredDelegation, "json">): Delegation =>

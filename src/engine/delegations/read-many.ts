@@ -1,5 +1,5 @@
 /** Reads many whole records for one response, a few at a time. Limit: the first is always read, however large it is. */
-import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
+import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { RecordSummary } from "../../lifecycle/summary.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Broker } from "../broker.ts";

@@ -1,5 +1,5 @@
 /** Reads one delegation, or waits for it. Limit: when a waiting client leaves, only the wait ends, not the work. */
-import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
+import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
 import { canSee, type Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";

@@ -2,7 +2,7 @@
  * Delegates failed work again, once for each failure. Limit: the new delegation queues behind waiting work, and may be
  * refused like any other; a later call then retries with the same id.
  */
-import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
+import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { messageInputSchema } from "../../schema/a2a.ts";
 import { delegateRequestSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";

@@ -4,7 +4,7 @@
  */
 import type { Positions } from "../../events/cursor.ts";
 import type { Entry } from "../../events/entry.ts";
-import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { readSummaries } from "../../lifecycle/summary.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";

@@ -6,7 +6,7 @@ import { isStart, type Positions } from "../../events/cursor.ts";
 import { compareIds, type Entry } from "../../events/entry.ts";
 import type { Source } from "../../events/feed.ts";
 import { currentPositions, type Watched, watch } from "../../events/watch.ts";
-import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
 import { type Principal, seesAll } from "../access/access.ts";

@@ -6,7 +6,7 @@
 
 import { failure } from "../../lifecycle/numbers.ts";
 import type { Outcome } from "../../lifecycle/outcome.ts";
-import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { leaseIdOf, parseLeaseId } from "../../redis/shards.ts";
 import { type Artifact, type Message, textOf, withoutLease } from "../../schema/a2a.ts";
 import { isTerminal } from "../../schema/delegation.ts";

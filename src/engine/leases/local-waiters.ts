@@ -4,7 +4,7 @@
  */
 import type { Entry } from "../../events/entry.ts";
 import type { Feed } from "../../events/feed.ts";
-import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { Writer } from "../../lifecycle/writer.ts";
 import type { Shards } from "../../redis/shards.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";

@@ -5,8 +5,8 @@
 import { randomUUID } from "node:crypto";
 import { failure } from "../../lifecycle/numbers.ts";
 import type { Result } from "../../lifecycle/outcome.ts";
-import type { StoredDelegation } from "../../lifecycle/record.ts";
 import type { MoveName } from "../../lifecycle/states.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { textOf, withoutLease } from "../../schema/a2a.ts";
 import type { DelegationError } from "../../schema/delegation.ts";
 import { isErrorCode } from "../../schema/errors.ts";

@@ -5,7 +5,7 @@
  */
 import { Webhook } from "standardwebhooks";
 import { toEntry, toEventJson } from "../../events/entry.ts";
-import { type ReadDelegation, readRecord } from "../../lifecycle/record.ts";
+import { type ReadDelegation, readRecord } from "../../lifecycle/stored-delegation.ts";
 import type { TicketData } from "../../queue/tickets.ts";
 import { callbackSchema } from "../../schema/callback.ts";
 import { LIMITS } from "../../schema/limits.ts";

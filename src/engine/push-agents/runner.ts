@@ -4,7 +4,7 @@
  */
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readRecord } from "../../lifecycle/record.ts";
+import { readRecord } from "../../lifecycle/stored-delegation.ts";
 import { cancelOrphanedTask } from "../../relay/orphaned-task.ts";
 import type { RelayOutcome } from "../../relay/port.ts";
 import { relay } from "../../relay/relay.ts";

@@ -3,7 +3,7 @@
  * first answer to a request counts; they are deleted with the question, or by age.
  */
 import { z } from "zod";
-import { type StoredDelegation, toFields } from "../../lifecycle/record.ts";
+import { type StoredDelegation, toFields } from "../../lifecycle/stored-delegation.ts";
 import type { ShardKeys } from "../../redis/keys.ts";
 import { Script } from "../../redis/script.ts";
 import { ErrandError } from "../../schema/errors.ts";

@@ -4,7 +4,7 @@
  * Limit: all requests of a question are answered at once.
  */
 import { randomBytes } from "node:crypto";
-import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type Message, textOf } from "../../schema/a2a.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AnswerInput, AnswerRequest, GivenAnswer } from "../../schema/interrupt.ts";

@@ -1,7 +1,7 @@
 /** Asks a question: the lease ends, and the delegation waits for the answer. Limit: it fails when the question expires. */
 import { createHash, randomUUID } from "node:crypto";
 import type { Outcome } from "../../lifecycle/outcome.ts";
-import { readRecord, type StoredDelegation } from "../../lifecycle/record.ts";
+import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { leaseIdOf } from "../../redis/shards.ts";
 import { type Artifact, type Message, withoutLease } from "../../schema/a2a.ts";
 import { ErrandError } from "../../schema/errors.ts";

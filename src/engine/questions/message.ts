@@ -2,7 +2,7 @@
  * Sends a follow-up to queued or running work. It is added to the history, and heartbeats return it until the holder
  * acknowledges it. Idempotent by messageId and content.
  */
-import type { StoredDelegation } from "../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { MessageRequest } from "../../schema/interrupt.ts";
 import { type Principal, requireControl } from "../access/access.ts";
 import { notifyReceivers } from "../after-move.ts";

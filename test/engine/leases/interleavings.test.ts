@@ -14,8 +14,8 @@ import { toEntry } from "../../../src/events/entry.ts";
 import type { Sink } from "../../../src/events/feed.ts";
 import type { Command, Taker } from "../../../src/lifecycle/command.ts";
 import type { Moved, Result } from "../../../src/lifecycle/outcome.ts";
-import { storedFromTexts } from "../../../src/lifecycle/record.ts";
 import type { MoveName } from "../../../src/lifecycle/states.ts";
+import { storedFromTexts } from "../../../src/lifecycle/stored-delegation.ts";
 import { Shards } from "../../../src/redis/shards.ts";
 import { entryFields } from "../../support/entry.ts";
 

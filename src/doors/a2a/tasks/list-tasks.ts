@@ -2,7 +2,7 @@
 import type { ListTasksRequest } from "@a2a-js/sdk";
 import { taskStateToJSON } from "@a2a-js/sdk";
 import { listByUpdate } from "../../../engine/delegations/list-by-update.ts";
-import type { StoredDelegation } from "../../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { fromA2aState } from "../../../schema/a2a-task.ts";
 import type { A2AContext } from "../context.ts";
 

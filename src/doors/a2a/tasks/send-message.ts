@@ -9,7 +9,7 @@ import { notFound } from "../../../engine/errors.ts";
 import { createPushConfig, pushConfigMaker } from "../../../engine/outbound/push-notifications/configs.ts";
 import { answer } from "../../../engine/questions/answer.ts";
 import { message as followUp } from "../../../engine/questions/message.ts";
-import type { StoredDelegation } from "../../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { type MessageInput, messageInputSchema } from "../../../schema/a2a.ts";
 import { delegateRequestSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";

@@ -8,7 +8,7 @@ import { type Delegated, delegate } from "../../../engine/delegations/delegate.t
 import { toDelegation } from "../../../engine/delegations/parse.ts";
 import { read } from "../../../engine/delegations/read.ts";
 import { answeredParts, answerPart } from "../../../engine/questions/answer-parts.ts";
-import type { StoredDelegation } from "../../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { delegateRequestSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { agentNameSchema, contextIdSchema, delegationIdSchema } from "../../../schema/values.ts";

@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { toDelegation } from "../../../engine/delegations/parse.ts";
 import { preview } from "../../../engine/delegations/preview.ts";
-import type { StoredDelegation } from "../../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { textOf } from "../../../schema/a2a.ts";
 import { type Delegation, isTerminal, progressSchema } from "../../../schema/delegation.ts";
 import { isErrorCode } from "../../../schema/errors.ts";

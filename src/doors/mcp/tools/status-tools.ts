@@ -6,7 +6,7 @@ import { toDelegation } from "../../../engine/delegations/parse.ts";
 import { readWhenReady } from "../../../engine/delegations/read.ts";
 import { results } from "../../../engine/delegations/results.ts";
 import { formatCursor, parseCursor } from "../../../events/cursor.ts";
-import type { StoredDelegation } from "../../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { delegationFilterSchema, stateSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { toInstant } from "../../../schema/values.ts";

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { toDelegation } from "../../../engine/delegations/parse.ts";
 import { isSettled, readWhenReady } from "../../../engine/delegations/read.ts";
-import type { StoredDelegation } from "../../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import type { McpContext } from "../context.ts";
 import { progressLine } from "./delegation-view.ts";
 

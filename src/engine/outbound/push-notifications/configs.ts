@@ -3,7 +3,7 @@
  * principal gets `forbidden` if it may see the delegation, and otherwise `not_found`.
  */
 import { createHash } from "node:crypto";
-import type { StoredDelegation } from "../../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { isTerminal } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import type {

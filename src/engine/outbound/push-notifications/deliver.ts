@@ -5,7 +5,7 @@
 import { withoutBodies } from "../../../events/bodies.ts";
 import { compareIds, type Entry, toEntry } from "../../../events/entry.ts";
 import { readPage } from "../../../events/stored.ts";
-import { readRecord } from "../../../lifecycle/record.ts";
+import { readRecord } from "../../../lifecycle/stored-delegation.ts";
 import type { TicketData } from "../../../queue/tickets.ts";
 import { timeOf } from "../../../redis/time.ts";
 import type { StoredPushConfig } from "../../../schema/push-config.ts";

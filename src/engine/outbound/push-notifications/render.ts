@@ -1,6 +1,6 @@
 /** The types of the renderer of push notifications, which is in `doors/a2a`. */
 import type { Entry } from "../../../events/entry.ts";
-import type { StoredDelegation } from "../../../lifecycle/record.ts";
+import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import type { PushVersion } from "../../../schema/push-config.ts";
 
 export interface RenderedPush {

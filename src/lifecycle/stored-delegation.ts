@@ -1,6 +1,6 @@
 /**
- * Reads a stored record, and shows it as JSON. fields.ts lists its fields. Stored JSON is spliced into the answer as it
- * is, not parsed. Limit: it trusts what the script wrote.
+ * A delegation as the gateways read it from its record: its fields (fields.ts lists them), its history, and its JSON.
+ * Stored JSON is copied into that JSON without parsing it. Limit: it trusts what the script wrote.
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";

@@ -1,8 +1,8 @@
 import { createConnection, createServer } from "node:net";
 import { Redis } from "ioredis";
 import { expect, inject, onTestFinished, test } from "vitest";
-import { readRecord } from "../../src/lifecycle/record.ts";
 import type { MoveName } from "../../src/lifecycle/states.ts";
+import { readRecord } from "../../src/lifecycle/stored-delegation.ts";
 import { openLifecycle } from "../support/lifecycle.ts";
 
 /** A connection to Redis that delivers a few bytes at a time, so that other work runs in between. */
