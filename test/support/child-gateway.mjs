@@ -1,7 +1,6 @@
 /**
  * A gateway in its own process, to be killed. It sends its port, then accepts `{arm: n}`: the process ends by SIGKILL
- * just before its n-th command to Redis from then on. It runs the build, which starts in half the CPU time of the
- * sources. gateway-process.ts starts it.
+ * just before its n-th command to Redis from then on. It runs the build; gateway-process.ts bundles and starts it.
  */
 import { Redis } from "ioredis";
 import { startGateway } from "../../dist/app.js";

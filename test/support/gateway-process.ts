@@ -1,10 +1,11 @@
-/** Starts gateways as processes and kills them. Limit: needs a build; each takes about half a second to start. */
+/** Starts gateways as processes and kills them. Limit: needs a build. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
+import { pathToFileURL } from "node:url";
 import { inject, onTestFinished } from "vitest";
 import type { RedisTarget } from "../../src/redis/connect.ts";
 import { OPERATOR } from "./broker.ts";
+import { bundled } from "./bundled.ts";
 
 export interface GatewayProcess {
   readonly url: string;
@@ -16,7 +17,8 @@ export interface GatewayProcess {
   readonly kill: () => Promise<void>;
 }
 
-const WRONG_CLOCK = new URL("../chaos/preload.ts", import.meta.url).href;
+const PROGRAM = new URL("./child-gateway.mjs", import.meta.url);
+const WRONG_CLOCK = new URL("../chaos/preload.ts", import.meta.url);
 
 export async function startGatewayProcess(
   db: number,
@@ -33,15 +35,12 @@ export async function startGatewayProcess(
   const { sweepEveryMs = 0, port = 0, logLevel = "warn", callbackAllow, clockMs } = options;
   const { redis = { socket: inject("redisSocket"), db } } = options;
   const settings = { redis, operatorToken: OPERATOR, sweepEveryMs, port, logLevel, callbackAllow };
-  const child = fork(
-    fileURLToPath(new URL("./child-gateway.mjs", import.meta.url)),
-    [JSON.stringify(settings)],
-    {
-      execArgv: clockMs === undefined ? [] : ["--import", "tsx", "--import", WRONG_CLOCK],
-      stdio: ["ignore", "inherit", "inherit", "ipc"],
-      env: { ...process.env, ...(clockMs !== undefined && { CHAOS_CLOCK_MS: String(clockMs) }) },
-    },
-  );
+  const preload = clockMs === undefined ? null : pathToFileURL(await bundled(WRONG_CLOCK)).href;
+  const child = fork(await bundled(PROGRAM), [JSON.stringify(settings)], {
+    execArgv: preload === null ? [] : ["--import", preload],
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+    env: { ...process.env, ...(clockMs !== undefined && { CHAOS_CLOCK_MS: String(clockMs) }) },
+  });
   const isAlive = () => child.exitCode === null && child.signalCode === null;
   const kill = async () => {
     if (!isAlive()) return;
