@@ -6,7 +6,7 @@ import { type Logger, pino } from "pino";
 
 export type Log = Logger;
 
-const TOKEN = /errand_[0-9a-z]+/g;
+const TOKEN = /errand_(?:(?:operator|session|code)_)?[0-9a-z]+/g;
 /** A shorter match is no token, but one of our names, such as `errand_moves_total`. */
 const TOKEN_LENGTH = "errand_".length + 20;
 const SECRET = /whsec_[A-Za-z0-9+/=_-]+|(Bearer )[^\s"\\]+/g;

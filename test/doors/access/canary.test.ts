@@ -254,15 +254,17 @@ describe("an exception inside the broker", () => {
     const api = client(url);
     await api.agent("scout");
     const alice = await as(url, "caller:alice");
-    const secrets = [alice.token, "whsec_C2FuYXJpZW52b2dlbA==", "Bearer opaque-but-secret"];
+    const kinds = ["operator", "session", "code"].map((kind) => `errand_${kind}_${alice.token.slice(7)}`);
+    const secrets = [alice.token, ...kinds, "whsec_C2FuYXJpZW52b2dlbA==", "Bearer opaque-but-secret"];
     const thrown = Object.assign(new Error(`the call with ${secrets.join(" and ")} failed`), {
       command: { name: "hset", args: secrets },
     });
     vi.spyOn(gateway.broker.writer, "move").mockRejectedValueOnce(thrown);
     const answer = await api.delegate("scout");
     const line = log.find((one) => one.includes(answer.body.request_id)) ?? "";
-    expect(line).toContain("the call with [redacted] and [redacted] and Bearer [redacted] failed");
-    for (const secret of [alice.token, "whsec_C2", "opaque-but-secret"])
+    const shown = `${"[redacted] and ".repeat(5)}Bearer [redacted]`;
+    expect(line).toContain(`the call with ${shown} failed`);
+    for (const secret of [alice.token.slice(7), "whsec_C2", "opaque-but-secret"])
       expect(log.join("")).not.toContain(secret);
   });
 
