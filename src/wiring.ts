@@ -2,6 +2,8 @@
 import { renderPush } from "./doors/a2a/push/push-notification.ts";
 import { Quotas } from "./engine/access/quotas.ts";
 import { ReadLimiter } from "./engine/access/read-limiter.ts";
+import { Revocations } from "./engine/access/revocations.ts";
+import { Sessions } from "./engine/access/sessions.ts";
 import { Tokens } from "./engine/access/tokens.ts";
 import { inBackground, warn } from "./engine/after-move.ts";
 import { PresenceTracker } from "./engine/agents/presence.ts";
@@ -57,7 +59,7 @@ export interface Engine {
 
 export function wireEngine(options: GatewayOptions, base: Base): Engine {
   const { gateway, connections, redis, publicUrl } = base;
-  const { log, retentionMs } = options;
+  const { log, operatorToken, retentionMs } = options;
   const clock = options.clock ?? { offset_ms: 0 };
   const shards = new Shards(options.shards);
   const metrics = new Metrics();
@@ -75,6 +77,8 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     if (record && outcome.kind === "ok") handoff.moved(record);
   };
   const writer = new Writer(redis, shards, clock, retentionMs, observe, memory);
+  const revocations = new Revocations(bus);
+  const sessions = new Sessions({ redis, clock, revocations, operatorToken, publicUrl });
   const agents = new AgentStore(redis, shards, clock, retentionMs);
   const pushAgents = new PushAgentRunner(() => broker, options.pushAgentWaitSeconds);
   const cascades = new Cascades(() => broker);
@@ -131,7 +135,8 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
 
     pushAgents,
     agents,
-    tokens: new Tokens(redis, bus, options.operatorToken),
+    tokens: new Tokens(redis, revocations, sessions, operatorToken),
+    sessions,
     presence: new PresenceTracker(redis, shards, handoff.polls, gateway, log, (agent) =>
       pushAgents.has(agent),
     ),
@@ -158,7 +163,11 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
   const services: Service[] = [
     { name: "connections", start: nothing, stop: () => connections.close() },
     { name: "wakes", start: () => receiveWakes(broker), stop: nothing },
-    { name: "tokens", start: () => broker.tokens.start(), stop: nothing },
+    {
+      name: "revocations",
+      start: () => revocations.start(broker.tokens, sessions),
+      stop: () => revocations.stop(),
+    },
     { name: "feed", start: () => feed.start(), stop: () => feed.stop() },
     { name: "presence", start: () => broker.presence.start(), stop: () => broker.presence.stop() },
     {

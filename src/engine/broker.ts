@@ -18,6 +18,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Quotas } from "./access/quotas.ts";
 import type { ReadLimiter } from "./access/read-limiter.ts";
+import type { Sessions } from "./access/sessions.ts";
 import type { Tokens } from "./access/tokens.ts";
 import type { PresenceTracker } from "./agents/presence.ts";
 import type { AgentStore } from "./agents/store.ts";
@@ -69,10 +70,11 @@ export interface Work {
   readonly pushAgents: PushAgentService;
 }
 
-/** Agents, tokens, and the limits of each principal. */
+/** Agents, tokens, sessions, and the limits of each principal. */
 export interface Principals {
   readonly agents: AgentStore;
   readonly tokens: Tokens;
+  readonly sessions: Sessions;
   readonly presence: PresenceTracker;
   readonly quotas: Quotas;
   readonly readLimiter: ReadLimiter;

@@ -32,7 +32,7 @@ export class Bus {
   }
 
   async subscribe(channel: string, handler: (message: string) => void): Promise<void> {
-    const name = channel + this.#suffix;
+    const name = this.nameOf(channel);
     this.#handlers.set(name, handler);
     await this.#subscriber.subscribe(name);
   }
@@ -42,6 +42,11 @@ export class Bus {
   }
 
   publish(channel: string, message: string): Promise<number> {
-    return this.#commands.publish(channel + this.#suffix, message);
+    return this.#commands.publish(this.nameOf(channel), message);
+  }
+
+  /** The channel's name in Redis, for scripts that publish. */
+  nameOf(channel: string): string {
+    return channel + this.#suffix;
   }
 }

@@ -5,7 +5,7 @@
  * to its shard. A delegation is in its target's shard, and its id names the shard.
  */
 
-/** The keys outside the shards: tokens, gateways, the layout. */
+/** The keys outside the shards: tokens, sessions, gateways, the layout. */
 const COMMON = "{errand}";
 
 export const keys = {
@@ -29,7 +29,17 @@ export const keys = {
   idempotency: (hash: string) => `errand:idempotency:${hash}`,
   /** STRING: written to prove that this gateway can write; expires. */
   writable: (gateway: string) => `${COMMON}:writable:${gateway}`,
-  /** PUB/SUB: token ids that were revoked. */
+  /** STRING: JSON of a session (engine/access/sessions.ts); expires with it. */
+  session: (id: string) => `${COMMON}:session:${id}`,
+  /** ZSET session id → when it expires, ms; revoked and expired ones are removed later. */
+  sessions: `${COMMON}:sessions`,
+  /** The same for one principal; expires. */
+  sessionsOf: (principal: string) => `${COMMON}:sessions:${principal}`,
+  /** STRING: JSON of the token that the code with this hash signs in with; expires with the code. */
+  sessionCode: (hash: string) => `${COMMON}:session-code:${hash}`,
+  /** ZSET hash → when the code expires, ms; one for each principal, expires. */
+  sessionCodesOf: (principal: string) => `${COMMON}:session-codes:${principal}`,
+  /** PUB/SUB: ids of tokens and sessions that were revoked. */
   revoked: `${COMMON}:revoked`,
 } as const;
 

@@ -1,5 +1,5 @@
 /**
- * The audit log: who changed tokens and agents, erased delegations, or acted in bulk. Limit: no reads, and no single
+ * The audit log: who changed tokens, sessions and agents, erased delegations, or acted in bulk. Limit: no reads, and no single
  * delegations, which have events.
  */
 import * as z from "zod";
@@ -8,6 +8,8 @@ import { instantSchema, principalSchema } from "./values.ts";
 export const auditActionSchema = z.enum([
   "token.create",
   "token.revoke",
+  "session.create",
+  "session.revoke",
   "agent.create",
   "agent.update",
   "agent.pause",
@@ -24,7 +26,7 @@ export const auditEntrySchema = z.strictObject({
   at: instantSchema,
   by: principalSchema,
   action: auditActionSchema,
-  /** The agent, the token's id or the delegation's id. */
+  /** The agent, or the id of the token, session or delegation. */
   subject: z.string(),
   details: z.record(z.string(), z.unknown()),
 });

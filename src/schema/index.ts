@@ -9,6 +9,7 @@ export * from "./errors.ts";
 export * from "./event.ts";
 export * from "./lease.ts";
 export * from "./problem.ts";
+export * from "./session.ts";
 export * from "./status.ts";
 export * from "./token.ts";
 export * from "./values.ts";

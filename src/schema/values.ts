@@ -19,6 +19,7 @@ export const principalSchema = z
   .string()
   .regex(PRINCIPAL, "a principal is 'operator' or agent:|caller:|approver:|viewer:<name>");
 export type Principal = z.infer<typeof principalSchema>;
+export const principalKindSchema = z.enum(["operator", "agent", "caller", "approver", "viewer"]);
 
 export const principalPatternSchema = z
   .string()

@@ -62,6 +62,26 @@ test("a revocation ends polls and streams even if the first look-up after the re
   await stream.ended();
 });
 
+test("a session revoked while pub/sub is down loses its held polls and streams after the reconnect", async () => {
+  const { url, direct, disconnected, parked, reconnect } = await setup();
+  const scout = await as(direct, "agent:scout");
+  const { body: session } = await scout.call("POST", "/v1/sessions");
+  const poll = request(url, "POST", "/v1/agents/scout/leases", {
+    token: session.token,
+    body: { wait_seconds: 15 },
+  });
+  const stream = await openStream(`${url}/v1/events`, { token: session.token });
+  const ofToken = await openStream(`${url}/v1/events`, { token: scout.token });
+  await parked();
+  // As if the message of the revocation had been lost.
+  await disconnected.redis.del(`{errand}:session:${session.id}`);
+  await reconnect();
+  expect(await poll).toMatchObject({ status: 401, body: { code: "unauthenticated" } });
+  await stream.ended();
+  expect(ofToken.isOpen()).toBe(true);
+  ofToken.close();
+});
+
 test("work offered while pub/sub is down reaches the parked poll after the reconnect, and so does later work", async () => {
   const withStalls = allowStalls();
   const { api, url, unheard, parked, reconnect } = await setup();

@@ -21,6 +21,7 @@ import { delegationRoutes } from "../rest/delegations.ts";
 import { eventRoutes } from "../rest/events.ts";
 import { leaseRoutes } from "../rest/leases.ts";
 import { replyRoutes } from "../rest/replies.ts";
+import { sessionRoutes } from "../rest/sessions.ts";
 import { statusRoutes } from "../rest/status.ts";
 import { tokenRoutes } from "../rest/tokens.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
@@ -37,6 +38,7 @@ import { TextResponse, withText } from "./text-response.ts";
 
 export const ROUTES: readonly Route[] = [
   ...tokenRoutes,
+  ...sessionRoutes,
   ...agentRoutes,
   ...delegationRoutes,
   ...batchRoutes,

@@ -1,9 +1,13 @@
-/** A request with its authenticated caller, as handlers receive it. */
+/**
+ * A request with its authenticated caller, as handlers receive it. Limit: where a route allows it, the caller may be
+ * anonymous; everything that needs a principal then throws `unauthenticated`.
+ */
 import { type Principal, toPrincipal } from "../../engine/access/access.ts";
 import type { Quota } from "../../engine/access/quotas.ts";
-import type { Identity, TokenWatch } from "../../engine/access/tokens.ts";
+import type { Identity, TokenWatch } from "../../engine/access/revocations.ts";
 import type { Broker } from "../../engine/broker.ts";
-import type { IncomingRequest } from "./incoming-request.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { addressOf, type IncomingRequest } from "./incoming-request.ts";
 import type { Outflow } from "./outflow.ts";
 import { RequestScope } from "./request-scope.ts";
 import type { ShutdownHooks } from "./shutdown-hooks.ts";
@@ -11,7 +15,8 @@ import type { ShutdownHooks } from "./shutdown-hooks.ts";
 export class AuthenticatedRequest {
   readonly broker: Broker;
   readonly #request: IncomingRequest;
-  readonly #identity: Identity;
+  /** Null for an anonymous caller. */
+  readonly #identity: Identity | null;
   readonly #hooks: ShutdownHooks;
   readonly #outflow: Outflow;
   #principal: Principal | undefined;
@@ -19,7 +24,7 @@ export class AuthenticatedRequest {
   constructor(
     broker: Broker,
     request: IncomingRequest,
-    identity: Identity,
+    identity: Identity | null,
     hooks: ShutdownHooks,
     outflow: Outflow,
   ) {
@@ -56,9 +61,24 @@ export class AuthenticatedRequest {
     return this.#request.header(name);
   }
 
+  get isAnonymous(): boolean {
+    return this.#identity === null;
+  }
+
+  /** The token or session of the caller. */
+  get identity(): Identity {
+    if (this.#identity === null) throw noToken();
+    return this.#identity;
+  }
+
   get principal(): Principal {
-    this.#principal ??= toPrincipal(this.#identity.principal);
+    this.#principal ??= toPrincipal(this.identity.principal);
     return this.#principal;
+  }
+
+  /** The one that the request counts for: the principal, or the address of an anonymous caller. */
+  get owner(): string {
+    return this.#identity?.principal ?? addressOf(this.#request);
   }
 
   /** For work that waits or streams; the caller releases the scope. Throws `quota_exceeded` when the quota is used up. */
@@ -68,7 +88,7 @@ export class AuthenticatedRequest {
 
   /** For state that outlives the request: calls `onEnd` when the token ends. The caller releases the watch. */
   watchToken(onEnd: () => void): TokenWatch {
-    return this.broker.tokens.watch(this.#identity, onEnd);
+    return this.broker.tokens.watch(this.identity, onEnd);
   }
 
   /**
@@ -143,3 +163,6 @@ export class AuthenticatedRequest {
     this.#request.outgoing?.destroy();
   }
 }
+
+export const noToken = (): ErrandError =>
+  new ErrandError("unauthenticated", "The request has no bearer token.");

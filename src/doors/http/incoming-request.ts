@@ -10,3 +10,7 @@ export interface IncomingRequest {
   readonly incoming: IncomingMessage | undefined;
   readonly outgoing: ServerResponse | undefined;
 }
+
+/** The owner of an anonymous request, for limits. */
+export const addressOf = ({ outgoing }: Pick<IncomingRequest, "outgoing">): string =>
+  `address ${outgoing?.req.socket.remoteAddress}`;

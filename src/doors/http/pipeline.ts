@@ -2,19 +2,19 @@
  * The steps of every request, served by direct.ts or by Hono: check the origin, authenticate the caller, read the body,
  * wait for a turn, write the response with the common headers. Limit: it knows no routes and no formats.
  */
-import type { Identity } from "../../engine/access/tokens.ts";
+import type { Identity } from "../../engine/access/revocations.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { AuthenticatedRequest } from "./authenticated-request.ts";
+import { AuthenticatedRequest, noToken } from "./authenticated-request.ts";
 import { parseBody, readBody } from "./body.ts";
 import { ConcurrencyLimiter, weightOf } from "./concurrency-limiter.ts";
-import type { IncomingRequest } from "./incoming-request.ts";
+import { addressOf, type IncomingRequest } from "./incoming-request.ts";
 import { Inflow, UNCOUNTED_BYTES } from "./inflow.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
 import { Outflow } from "./outflow.ts";
 import { toErrandError } from "./problem.ts";
-import type { RawInput, Route } from "./route.ts";
+import type { Notes, RawInput, Route } from "./route.ts";
 import { ShutdownHooks } from "./shutdown-hooks.ts";
 import { EventStream } from "./stream.ts";
 import { StreamTicker } from "./stream-ticker.ts";
@@ -62,34 +62,39 @@ export class Pipeline {
     return `req_${randomId(16)}`;
   }
 
-  /** Checks the token and reads the body. */
+  /** Checks the token and reads the body. A request without an Authorization header passes only if it may be anonymous. */
   async authenticate(
     incoming: IncomingRequest,
+    { allowsAnonymous }: Notes = {},
   ): Promise<{ readonly request: AuthenticatedRequest; readonly bytes: Uint8Array }> {
     const { broker } = this.#options;
     this.#requireRunning();
-    const token = bearerOf(incoming.header("authorization"));
-    const first = await broker.tokens.identify(token);
+    const authorization = incoming.header("authorization");
+    const isAnonymous = allowsAnonymous === true && authorization === undefined;
+    const identify = async () => (isAnonymous ? null : broker.tokens.identify(bearerOf(authorization)));
+    const first = await identify();
     const askedAt = performance.now();
     const bytes = await this.#read(incoming, first);
     // While a body arrives the gateway may stop, or the token may be revoked.
     this.#requireRunning();
     const isLate = performance.now() - askedAt > PROMPT_BODY_MS;
-    const identity = isLate ? await broker.tokens.identify(token) : first;
+    const identity = isLate ? await identify() : first;
     const request = new AuthenticatedRequest(broker, incoming, identity, this.#hooks, this.outflow);
     request.bodyBytes = bytes.length;
     return { request, bytes };
   }
 
   /** A large body counts for its principal until the response is sent: a waiting request may still use it. */
-  async #read({ method, incoming, outgoing }: IncomingRequest, { principal }: Identity): Promise<Uint8Array> {
+  async #read(request: IncomingRequest, identity: Identity | null): Promise<Uint8Array> {
+    const { method, incoming, outgoing } = request;
     const hasBody = method === "POST" || method === "PUT" || method === "PATCH";
     // An unread body would hide the end of the connection.
     if (!hasBody) incoming?.resume();
     if (!hasBody || !incoming) return new Uint8Array();
-    const body = this.inflow.body(principal);
+    const body = this.inflow.body(identity?.principal ?? addressOf(request));
+    const maxBytes = identity ? this.#options.maxBodyBytes : UNCOUNTED_BYTES;
     let isWatched = false;
-    return readBody(incoming, this.#options.maxBodyBytes, (bytes) => {
+    return readBody(incoming, maxBytes, (bytes) => {
       body.grow(bytes);
       if (isWatched || bytes <= UNCOUNTED_BYTES) return;
       isWatched = true;
@@ -116,7 +121,7 @@ export class Pipeline {
     queries: Readonly<Record<string, readonly string[]>>,
     { notes }: Pick<Route, "notes">,
   ): Promise<{ readonly request: AuthenticatedRequest; readonly input: () => RawInput }> {
-    const { request, bytes } = await this.authenticate(incoming);
+    const { request, bytes } = await this.authenticate(incoming, notes);
     const input = () => ({
       params,
       query: single(queries),
@@ -130,11 +135,11 @@ export class Pipeline {
    * async: a parked poll would retain the frame.)
    */
   inTurn<T>(request: AuthenticatedRequest, work: () => Promise<T>): Promise<T> {
-    const { text } = request.principal;
+    const { owner } = request;
     const weight = weightOf(request.bodyBytes);
-    const turn = this.limiter.begin(text, weight);
+    const turn = this.limiter.begin(owner, weight);
     const start = () => {
-      request.onTurnEnd = () => this.limiter.end(text, weight);
+      request.onTurnEnd = () => this.limiter.end(owner, weight);
       return work();
     };
     return turn === null ? start() : turn.then(start);
@@ -166,17 +171,18 @@ export class Pipeline {
   /** Writes a response, or begins to. A large one counts as unread by its caller, or by the address if there is no caller. */
   write(
     response: TextResponse | EventStream,
-    { outgoing, requestId }: IncomingRequest,
+    incoming: IncomingRequest,
     foreign: string | undefined,
     request?: AuthenticatedRequest,
   ): void {
+    const { outgoing, requestId } = incoming;
     if (!outgoing) return;
     const headers = this.headers(requestId, foreign);
     if (response instanceof EventStream) {
       response.writeTo(outgoing, headers, this.#ticker);
       return;
     }
-    const owner = () => request?.principal.text ?? `address ${outgoing.req.socket.remoteAddress}`;
+    const owner = () => request?.owner ?? addressOf(incoming);
     response.writeTo(outgoing, headers, this.outflow, owner);
   }
 
@@ -207,6 +213,6 @@ function single(query: Readonly<Record<string, readonly string[]>>): Record<stri
 
 export function bearerOf(header: string | undefined): string {
   const token = /^Bearer +(\S+)$/i.exec(header ?? "")?.[1];
-  if (token === undefined) throw new ErrandError("unauthenticated", "The request has no bearer token.");
+  if (token === undefined) throw noToken();
   return token;
 }

@@ -5,7 +5,7 @@
  */
 import type { Principal } from "../../engine/access/access.ts";
 import type { Quota } from "../../engine/access/quotas.ts";
-import type { TokenWatch } from "../../engine/access/tokens.ts";
+import type { TokenWatch } from "../../engine/access/revocations.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AbortListener, StopSignal } from "../../util/stop-signal.ts";

@@ -39,6 +39,8 @@ export interface Notes {
   readonly streams?: true;
   /** Lone surrogates in the body become U+FFFD; other routes refuse them. */
   readonly repairsText?: true;
+  /** A request without an Authorization header reaches the handler; its body may have 4 KiB. */
+  readonly allowsAnonymous?: true;
 }
 
 interface Spec<P, Q, B> {

@@ -45,6 +45,10 @@ const TAGS: Named<{ segments: readonly string[]; description: string }> = {
   Watching: { segments: ["events"], description: "Events as a stream or as pages." },
   Agents: { segments: ["agents"], description: "The agents that work can be delegated to." },
   Tokens: { segments: ["tokens"], description: "The tokens of principals." },
+  Sessions: {
+    segments: ["sessions", "codes"],
+    description: "The sessions of people, and the codes that open one.",
+  },
   Audit: { segments: ["audit"], description: "The log of administrative actions." },
   Status: { segments: ["status"], description: "The state of the broker." },
 };
@@ -146,7 +150,9 @@ export function openapi(routes: readonly Route[], info: Info): Document {
       responses: Object.fromEntries(
         STATUSES.map((status) => [`Problem${status}`, problemSpec(status, registry)]),
       ),
-      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "A token of a principal." } },
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer", description: "A token of a principal, or a session." },
+      },
     },
   };
 }
@@ -190,6 +196,7 @@ function describe(route: Route, registry: SchemaRegistry): Operation {
       },
     }),
     responses: Object.fromEntries([...done, ...refused]),
+    ...(notes.allowsAnonymous && { security: [{ bearer: [] }, {}] }),
   };
 }
 

@@ -34,6 +34,8 @@ export interface Operation {
   readonly parameters?: readonly (Parameter | Ref)[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
   readonly responses: Named<ResponseSpec | Ref>;
+  /** Overrides that of the document. */
+  readonly security?: readonly Named<readonly string[]>[];
 }
 export interface Info {
   readonly title: string;

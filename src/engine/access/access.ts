@@ -1,20 +1,20 @@
 /** Permissions of principals. Limit: for the verbs of a lease, the script checks that the caller is the lease's agent. */
+import type { z } from "zod";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import { principalKindSchema } from "../../schema/values.ts";
 import type { AgentStore } from "../agents/store.ts";
 
 export interface Principal {
   readonly text: string;
-  readonly kind: "operator" | "agent" | "caller" | "approver" | "viewer";
+  readonly kind: z.infer<typeof principalKindSchema>;
   /** Empty for the operator. */
   readonly name: string;
 }
 
-const KINDS = ["operator", "agent", "caller", "approver", "viewer"] as const;
-
 export function toPrincipal(text: string): Principal {
   const [head, name = ""] = text.split(":");
-  const kind = KINDS.find((candidate) => candidate === head);
+  const kind = principalKindSchema.options.find((candidate) => candidate === head);
   if (!kind) throw new TypeError("not a principal");
   return { text, kind, name };
 }

@@ -1,11 +1,8 @@
 /**
- * Creates, checks and revokes bearer tokens. Only a hash is stored. A revocation closes the token's streams, polls and
+ * Creates, checks and revokes bearer tokens. Only a hash is stored. A revocation ends the token's streams, polls and
  * sessions. Limit: a look-up is cached for a second; revocations reach the other gateways by message.
  */
-
-import { hash as digest, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
-import type { Bus } from "../../redis/bus.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
 import { readLua, Script } from "../../redis/script.ts";
@@ -17,20 +14,23 @@ import { toInstant } from "../../schema/values.ts";
 import { BoundedMap } from "../../util/bounded.ts";
 import { AUDIT_LUA, auditArgs } from "../upkeep/audit.ts";
 import { type Principal, toPrincipal } from "./access.ts";
+import type { Identity, Lookup, Revocations, TokenWatch } from "./revocations.ts";
+import { hashOf, ID_LENGTH, SECRET_LENGTH, sameHash } from "./secret.ts";
+import { Sessions } from "./sessions.ts";
 
 const PREFIX = "errand_";
-const ID_LENGTH = 10;
-/** Characters of five bits each: 260 bits. */
-const SECRET_LENGTH = 52;
 const TOKEN = new RegExp(`^${PREFIX}[0-9a-z]{${ID_LENGTH + SECRET_LENGTH}}$`);
 const CACHE_MS = 1_000;
 const CACHE_MAX = 10_000;
-const REVOKED_KEPT_MS = 120_000;
 /** The most expired tokens that one creation deletes. */
 const EXPIRED_BATCH = 100;
-const RECHECK_MS = 200;
-const MAX_TIMER_MS = 2 ** 31 - 1;
 const OPERATOR = toPrincipal("operator");
+const OPERATOR_IDENTITY: Identity = {
+  principal: "operator",
+  token_id: null,
+  session_id: null,
+  expires_at: null,
+};
 
 /**
  * KEYS: tokens, expiring, audit · ARGV: id, JSON, expires at or empty, the limit of tokens, then the audit entry ·
@@ -56,13 +56,6 @@ const storedSchema = z.object({
 });
 type Stored = z.infer<typeof storedSchema>;
 
-export interface Identity {
-  readonly principal: string;
-  /** Null for the configured operator token. */
-  readonly token_id: string | null;
-  readonly expires_at: number | null;
-}
-
 /** A cached look-up, with one identity object for all requests of the token. */
 interface CachedToken {
   /** Null when there is no such token. */
@@ -74,70 +67,21 @@ interface CachedToken {
 function toCached(token_id: string, json: string | null, until: number): CachedToken {
   if (json === null) return { identity: null, hash: "", until };
   const { hash, principal, expires_at } = storedSchema.parse(JSON.parse(json));
-  return { identity: { principal, token_id, expires_at }, hash, until };
+  return { identity: { principal, token_id, session_id: null, expires_at }, hash, until };
 }
 
-const hashOf = (token: string): string => digest("sha256", token, "hex");
-const sameHash = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a), Buffer.from(b));
-
-/** Watches the token of an open stream, parked poll or session. */
-export interface TokenWatch {
-  hasEnded(): boolean;
-  release(): void;
-}
-
-/** For the configured operator token, which does not expire. */
-const ENDLESS: TokenWatch = { hasEnded: () => false, release() {} };
-
-/** A class, because there may be thousands, and closures take more memory. */
-class Watch implements TokenWatch {
-  readonly token_id: string;
-  readonly #watches: Set<Watch>;
-  readonly #onEnd: () => void;
-  readonly #timer: NodeJS.Timeout | null;
-  #ended = false;
-
-  constructor(watches: Set<Watch>, token_id: string, expires_at: number | null, end: () => void) {
-    this.#watches = watches.add(this);
-    this.token_id = token_id;
-    this.#onEnd = end;
-    const left = expires_at === null ? null : Math.min(Math.max(0, expires_at - Date.now()), MAX_TIMER_MS);
-    this.#timer = left === null ? null : setTimeout(() => this.end(), left).unref();
-  }
-
-  end(): void {
-    this.#ended = true;
-    this.#onEnd();
-  }
-
-  hasEnded(): boolean {
-    return this.#ended;
-  }
-
-  release(): void {
-    if (this.#timer) clearTimeout(this.#timer);
-    this.#watches.delete(this);
-  }
-}
-
-export class Tokens {
+export class Tokens implements Lookup {
   readonly #redis: Redis;
-  readonly #bus: Bus;
+  readonly #revocations: Revocations;
+  readonly #sessions: Sessions;
   readonly #operatorHash: string;
   readonly #cache = new BoundedMap<string, CachedToken>(CACHE_MAX);
-  readonly #revokedAt = new Map<string, number>();
-  /** One set for all tokens: a set for each would take more memory, and revocations are rare. */
-  readonly #watches = new Set<Watch>();
 
-  constructor(redis: Redis, bus: Bus, operatorToken: string) {
+  constructor(redis: Redis, revocations: Revocations, sessions: Sessions, operatorToken: string) {
     this.#redis = redis;
-    this.#bus = bus;
+    this.#revocations = revocations;
+    this.#sessions = sessions;
     this.#operatorHash = hashOf(operatorToken);
-  }
-
-  async start(): Promise<void> {
-    await this.#bus.subscribe(keys.revoked, (id) => this.#end(id));
-    this.#bus.onGap(() => this.#recheckWatches());
   }
 
   async create(request: TokenRequest, by: Principal = OPERATOR): Promise<TokenInfo & { token: string }> {
@@ -194,72 +138,64 @@ export class Tokens {
   }
 
   async #revoke(id: string, entry?: ReturnType<typeof auditArgs>): Promise<boolean> {
-    const names = [keys.tokens, keys.expiring, entry?.stream ?? keys.audit];
-    const revoked = await revokeScript.run(this.#redis, names, [id, ...(entry?.args ?? [])]);
-    // Before the message is sent, because sending may fail.
-    this.#end(id);
-    await this.#bus.publish(keys.revoked, id);
+    const revoked = await revokeScript.run(
+      this.#redis,
+      [keys.tokens, keys.expiring, entry?.stream ?? keys.audit, keys.sessions],
+      [id, keys.session(""), keys.sessionsOf(""), ...(entry?.args ?? [])],
+    );
+    await this.#revocations.end(id);
     return revoked === 1;
   }
 
   /**
-   * The identity of a token; throws `unauthenticated` without details. `lastKnown`: while Redis does not answer, a cached
+   * The identity of a token or session; throws `unauthenticated` without details. `lastKnown`: while Redis does not answer, a cached
    * identity still counts, unless its token was revoked.
    */
   async identify(token: string, { lastKnown = false } = {}): Promise<Identity> {
     const hash = hashOf(token);
     if (sameHash(hash, this.#operatorHash)) {
-      return { principal: "operator", token_id: null, expires_at: null };
+      return OPERATOR_IDENTITY;
     }
     if (TOKEN.test(token)) {
       const id = token.slice(PREFIX.length, PREFIX.length + ID_LENGTH);
-      const last = lastKnown ? this.#cache.get(id) : undefined;
-      const { identity, hash: stored } = await this.#find(id).catch((error: unknown) => {
-        if (last) return last;
-        throw error;
-      });
+      const { identity, hash: stored } = await this.#find(id, { lastKnown });
       if (identity && sameHash(hash, stored) && !hasPassed(identity.expires_at)) return identity;
+    } else if (Sessions.isSecret(token)) {
+      const session = await this.#sessions.find(token, { lastKnown });
+      if (session?.token_id === null) return session;
+      // The session's record is deleted with the token; this holds even if it was not.
+      if (session && (await this.#find(session.token_id, { lastKnown })).identity) return session;
     }
     throw new ErrandError("unauthenticated", "The token is unknown, expired or revoked.");
   }
 
-  /** Calls `end` when the token is revoked or expires, at once if it was already; for streams and parked polls. */
-  watch({ token_id, expires_at }: Identity, end: () => void): TokenWatch {
-    if (token_id === null) return ENDLESS;
-    const watch = new Watch(this.#watches, token_id, expires_at, end);
-    // The token was revoked after it was identified.
-    if (this.#revokedAt.has(token_id)) watch.end();
-    return watch;
+  /** Calls `end` when the token or session is revoked or expires, at once if it was already. */
+  watch(identity: Identity, end: () => void): TokenWatch {
+    return this.#revocations.watch(identity, end);
   }
 
-  async #find(id: string): Promise<CachedToken> {
+  forget(id?: string): void {
+    if (id === undefined) this.#cache.clear();
+    else this.#cache.delete(id);
+  }
+
+  async exists(id: string): Promise<boolean> {
+    return (await this.#find(id)).identity !== null;
+  }
+
+  /** `lastKnown`: a cached look-up counts while Redis does not answer. */
+  async #find(id: string, { lastKnown = false } = {}): Promise<CachedToken> {
     const now = Date.now();
     const cached = this.#cache.get(id);
     if (cached && cached.until > now) return cached;
-    const known = toCached(id, await this.#redis.hget(keys.tokens, id), now + CACHE_MS);
-    this.#cache.set(id, known);
-    return known;
-  }
-
-  #end(id: string): void {
-    this.#cache.delete(id);
-    this.#revokedAt.set(id, Date.now());
-    // An older revocation needs no entry: no cached identity is left.
-    for (const [old, at] of this.#revokedAt)
-      if (at < Date.now() - REVOKED_KEPT_MS) this.#revokedAt.delete(old);
-    for (const watch of this.#watches) if (watch.token_id === id) watch.end();
-  }
-
-  /** Retries until every token was checked. */
-  #recheckWatches(): void {
-    this.#cache.clear();
-    const recheck = async () => {
-      const watched = new Set([...this.#watches].map(({ token_id }) => token_id));
-      for (const id of watched) if ((await this.#find(id)).identity === null) this.#end(id);
-    };
-    recheck().catch(() => {
-      if (this.#redis.status !== "end") setTimeout(() => this.#recheckWatches(), RECHECK_MS).unref();
-    });
+    try {
+      const known = toCached(id, await this.#redis.hget(keys.tokens, id), now + CACHE_MS);
+      this.#cache.set(id, known);
+      return known;
+    } catch (error) {
+      if (lastKnown && cached) return cached;
+      throw error;
+    }
   }
 }
 

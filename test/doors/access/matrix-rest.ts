@@ -7,6 +7,10 @@ export const REST = rowsOf(`
 POST /v1/tokens                                403    403    403    403    403      403    ok       401
 GET /v1/tokens                                 403    403    403    403    403      403    ok       401
 DELETE /v1/tokens/:id                          403    403    403    403    403      403    ok       401
+POST /v1/sessions                              ok     ok     ok     ok     ok       ok     ok       401
+POST /v1/sessions/codes                        ok     ok     ok     ok     ok       ok     ok       401
+GET /v1/sessions                               ok     ok     ok     ok     ok       ok     ok       401
+DELETE /v1/sessions/:id                        404    404    404    404    404      404    ok       401
 PUT /v1/agents/:agent                          403    ok     403    403    403      403    ok       401
 PATCH /v1/agents/:agent                        403    ok     403    403    403      403    ok       401
 GET /v1/agents/:agent                          ok     ok     ok     ok     ok       ok     ok       401
@@ -59,6 +63,7 @@ const work = { target: "scout", task: "do it" };
 const NEEDS: Readonly<Record<string, Need>> = {
   "POST /v1/tokens": { body: () => ({ principal: "caller:new" }) },
   "DELETE /v1/tokens/:id": { stage: "spare" },
+  "DELETE /v1/sessions/:id": { stage: "spare" },
   "PUT /v1/agents/:agent": { body: empty },
   "PATCH /v1/agents/:agent": { body: empty },
   "DELETE /v1/agents/:agent": { stage: "spare" },
@@ -108,6 +113,7 @@ export function askOf(row: string, subject: Subject): Ask {
   const { stage, query, body } = NEEDS[row] ?? {};
   const path = pattern
     .replace("/tokens/:id", `/tokens/${subject.spareToken}`)
+    .replace("/sessions/:id", `/sessions/${subject.spareSession}`)
     .replace(":id", subject.id)
     .replace(":lease_id", subject.lease)
     .replace(":agent", stage === "spare" ? "spare" : "scout");

@@ -82,7 +82,7 @@ const WORD_OF_CODE: Readonly<Record<string, Word>> = {
   delegation_loop: "loop",
 };
 
-/** The state of the subject; `spare` adds an agent of that name and a token that nobody uses. */
+/** The state of the subject; `spare` adds an agent of that name, and a token and a session that nobody uses. */
 export type Stage = "spare" | "submitted" | "watched" | "working" | "asking" | "failed";
 
 export interface Subject {
@@ -91,6 +91,7 @@ export interface Subject {
   readonly interrupt: string;
   readonly request: string;
   readonly spareToken: string;
+  readonly spareSession: string;
 }
 
 export interface Ask {
@@ -148,10 +149,12 @@ export async function openWorld() {
     const isLeased = stage === "working" || stage === "asking" || stage === "failed";
     // The high priority puts it before work left over by other rows.
     const { id } = (await alice.delegate("scout", { priority: isLeased ? 9 : 0 })).body;
-    const made: Subject = { id, lease: "", interrupt: "", request: "", spareToken: "" };
+    const made: Subject = { id, lease: "", interrupt: "", request: "", spareToken: "", spareSession: "" };
     if (stage === "spare") {
       await admin.agent("spare");
-      return { ...made, spareToken: (await make("caller:spare")).id };
+      const spare = await as(url, "caller:spare");
+      const session = await spare.call("POST", "/v1/sessions");
+      return { ...made, spareToken: spare.tokenId, spareSession: session.body.id };
     }
     // A push config of alice's.
     if (stage === "watched")

@@ -256,6 +256,11 @@ test("the responses of a broker, on every route, match the document", async () =
   const result = { message: { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "y" }] } };
   await call("POST", "/v1/agents/relay/replies", { jsonrpc: "2.0", id: held.lease_id, result });
 
+  const session = (await call("POST", "/v1/sessions")).body;
+  await call("POST", "/v1/sessions/codes");
+  await call("GET", "/v1/sessions?limit=1");
+  expect((await call("DELETE", `/v1/sessions/${session.id}`)).status).toBe(204);
+
   const [waiting] = (await call("GET", "/v1/delegations?target=scout&state=submitted")).body.delegations;
   await call("DELETE", "/v1/agents/scout");
   await call("POST", `/v1/delegations/${waiting.id}/cancel`, { reason: "enough" });

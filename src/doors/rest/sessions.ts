@@ -1,0 +1,72 @@
+/** Sessions: opened with a token or a code, listed, revoked. Limit: the secret is shown only once. */
+import { z } from "zod";
+import { ErrandError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import {
+  newSessionSchema,
+  sessionCodeSchema,
+  sessionPageSchema,
+  sessionRequestSchema,
+} from "../../schema/session.ts";
+import { queryNumber } from "../../schema/values.ts";
+import { type Route, route } from "../http/route.ts";
+import { json, noContent } from "../http/text-response.ts";
+
+export const sessionRoutes: readonly Route[] = [
+  route({
+    method: "POST",
+    path: "/v1/sessions",
+    summary:
+      "Open a session of 12 hours, with the token of the request, or with a code and no token; its secret is shown only once.",
+    body: sessionRequestSchema,
+    responses: { 201: newSessionSchema },
+    notes: { allowsAnonymous: true },
+    async handle(request, { body: { code } }) {
+      const { sessions } = request.broker;
+      if (code === undefined) return json(201, await sessions.create(request.identity));
+      if (!request.isAnonymous) throw codeAndToken();
+      return json(201, await sessions.redeem(code));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/sessions/codes",
+    summary: "Create a code that opens one session for the token of the request, within ten minutes.",
+    responses: { 201: sessionCodeSchema },
+    async handle(request) {
+      return json(201, await request.broker.sessions.createCode(request.identity));
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/sessions",
+    summary: "List the caller's sessions, or all for the operator; the last to expire is first.",
+    query: z.strictObject({
+      cursor: z.string().min(1).max(128).optional(),
+      limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
+    }),
+    responses: { 200: sessionPageSchema },
+    async handle(request, { query }) {
+      return json(200, await request.broker.sessions.list(request.identity, query));
+    },
+  }),
+  route({
+    method: "DELETE",
+    path: "/v1/sessions/{id}",
+    summary: "Revoke a session; its streams and waiting requests end. To sign out, revoke the own session.",
+    params: z.strictObject({ id: z.string() }),
+    responses: { 204: null },
+    async handle(request, { params: { id } }) {
+      if (!(await request.broker.sessions.revoke(id, request.principal))) {
+        throw new ErrandError("not_found", `There is no session '${id}'.`);
+      }
+      return noContent();
+    },
+  }),
+];
+
+const codeAndToken = (): ErrandError =>
+  new ErrandError("invalid_request", "code: a request with a code may have no Authorization header.", {
+    details: { issues: [{ path: "code", reason: "is sent without an Authorization header" }] },
+    recovery: "Send either the code in the body or the token in the Authorization header.",
+  });

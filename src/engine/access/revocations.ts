@@ -1,0 +1,142 @@
+/**
+ * Ends what tokens and sessions keep open when they are revoked or expire: streams, parked polls, MCP sessions.
+ * Limit: the other gateways learn of a revocation by message; after a gap in the messages, everything open is checked.
+ */
+import type { Bus } from "../../redis/bus.ts";
+import { keys } from "../../redis/keys.ts";
+
+const KEPT_MS = 120_000;
+const RECHECK_MS = 200;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** The caller of a request. Requests of one token or session share one object. */
+export interface Identity {
+  readonly principal: string;
+  /** Null for the configured operator token. */
+  readonly token_id: string | null;
+  /** Null for a request with the token itself. */
+  readonly session_id: string | null;
+  readonly expires_at: number | null;
+}
+
+/** Watches the token, and the session, of an open stream, parked poll or MCP session. */
+export interface TokenWatch {
+  hasEnded(): boolean;
+  release(): void;
+}
+
+/** For the configured operator token, which does not expire. */
+const ENDLESS: TokenWatch = { hasEnded: () => false, release() {} };
+
+/** A class, because there may be thousands, and closures take more memory. */
+class Watch implements TokenWatch {
+  readonly identity: Identity;
+  readonly #watches: Set<Watch>;
+  readonly #onEnd: () => void;
+  readonly #timer: NodeJS.Timeout | null;
+  #ended = false;
+
+  constructor(watches: Set<Watch>, identity: Identity, end: () => void) {
+    this.#watches = watches.add(this);
+    this.identity = identity;
+    this.#onEnd = end;
+    const { expires_at } = identity;
+    const left = expires_at === null ? null : Math.min(Math.max(0, expires_at - Date.now()), MAX_TIMER_MS);
+    this.#timer = left === null ? null : setTimeout(() => this.end(), left).unref();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#onEnd();
+  }
+
+  hasEnded(): boolean {
+    return this.#ended;
+  }
+
+  release(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#watches.delete(this);
+  }
+}
+
+/** Where tokens or sessions are looked up. */
+export interface Lookup {
+  /** Drops the cached look-up of an id, or all of them. */
+  forget(id?: string): void;
+  exists(id: string): Promise<boolean>;
+}
+
+export class Revocations {
+  readonly #bus: Bus;
+  readonly #revokedAt = new Map<string, number>();
+  /** One set for all tokens: a set for each would take more memory, and revocations are rare. */
+  readonly #watches = new Set<Watch>();
+  #tokens: Lookup | undefined;
+  #sessions: Lookup | undefined;
+  #isStopped = false;
+
+  constructor(bus: Bus) {
+    this.#bus = bus;
+  }
+
+  async start(tokens: Lookup, sessions: Lookup): Promise<void> {
+    this.#tokens = tokens;
+    this.#sessions = sessions;
+    await this.#bus.subscribe(keys.revoked, (id) => this.endHere(id));
+    this.#bus.onGap(() => this.#recheck());
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** The channel of revocations, for scripts that publish one. */
+  get channel(): string {
+    return this.#bus.nameOf(keys.revoked);
+  }
+
+  /** Calls `end` when the token or session is revoked or expires, at once if it was already. */
+  watch(identity: Identity, end: () => void): TokenWatch {
+    const { token_id, session_id } = identity;
+    if (token_id === null && session_id === null) return ENDLESS;
+    const watch = new Watch(this.#watches, identity, end);
+    // Revoked after it was identified.
+    if ([token_id, session_id].some((id) => id !== null && this.#revokedAt.has(id))) watch.end();
+    return watch;
+  }
+
+  /** Ends the token or session at every gateway. */
+  async end(id: string): Promise<void> {
+    // Before the message is sent, because sending may fail.
+    this.endHere(id);
+    await this.#bus.publish(keys.revoked, id);
+  }
+
+  endHere(id: string): void {
+    this.#tokens?.forget(id);
+    this.#sessions?.forget(id);
+    this.#revokedAt.set(id, Date.now());
+    // An older revocation needs no entry: no cached identity is left.
+    for (const [old, at] of this.#revokedAt) if (at < Date.now() - KEPT_MS) this.#revokedAt.delete(old);
+    for (const watch of this.#watches) {
+      if (watch.identity.token_id === id || watch.identity.session_id === id) watch.end();
+    }
+  }
+
+  /** Looks up all that is watched; retries until everything was checked. */
+  #recheck(): void {
+    this.#tokens?.forget();
+    this.#sessions?.forget();
+    const check = async (lookup: Lookup | undefined, of: (identity: Identity) => string | null) => {
+      const ids = new Set([...this.#watches].map(({ identity }) => of(identity)));
+      for (const id of ids) if (id !== null && lookup && !(await lookup.exists(id))) this.endHere(id);
+    };
+    Promise.all([
+      check(this.#tokens, ({ token_id }) => token_id),
+      check(this.#sessions, ({ session_id }) => session_id),
+    ]).catch(() => {
+      if (!this.#isStopped) setTimeout(() => this.#recheck(), RECHECK_MS).unref();
+    });
+  }
+}
