@@ -1,4 +1,4 @@
-/** `errand agent` and `errand token` as processes against a real gateway. */
+/** `errand agent` and `errand token` against a real gateway. */
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ test("an agent is created, shown, listed and deleted", async () => {
   const { run, api, dir } = await setup();
   const spec = { description: "from a file", limits: { max_attempts: 7, lease_seconds: 5 } };
   writeFileSync(join(dir, "agent.json"), JSON.stringify(spec));
-  const put = await run(["agent", "put", "scout", "--file", "agent.json", "--lease", "30"]);
+  const put = await run(["agent", "put", "scout", "--file", join(dir, "agent.json"), "--lease", "30"]);
   expect(put).toMatchObject({ code: 0, stderr: "" });
   expect(put.stdout).toMatch(/^description +from a file$/m);
   expect(put.stdout).toMatch(/^lease +30 s, at most 7 attempts$/m);

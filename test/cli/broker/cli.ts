@@ -1,12 +1,18 @@
-/** The real program against a real gateway. Needs a build, like test/support/program.ts. */
+/**
+ * The CLI against a real gateway: one command in this process, or the program where signals and children are the point.
+ * The program needs a build, like test/support/program.ts.
+ */
+import { join } from "node:path";
 import { vi } from "vitest";
 import type { z } from "zod";
+import { cliEnvironment } from "../../../src/config.ts";
 import { problemSchema } from "../../../src/schema/problem.ts";
 import { client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { errand, freshDir } from "../../support/program.ts";
 import { until } from "../../support/until.ts";
+import { run as runHere } from "../fake-host.ts";
 
-// A test starts a dozen processes on a machine that may be busy.
+// A test may start several processes on a machine that is busy.
 vi.setConfig({ testTimeout: 90_000 });
 
 interface Setting {
@@ -18,14 +24,21 @@ interface Setting {
 export async function setup(options: Parameters<typeof startBroker>[0] = {}) {
   const { url, gateway, clock } = await startBroker(options);
   const dir = freshDir();
+  /** As a process in `dir`. */
   const start = (args: readonly string[], { token = OPERATOR, input, env = {} }: Setting = {}) =>
     errand(dir, args, { ERRAND_URL: url, ERRAND_TOKEN: token, ...env }, input);
-  const run = async (args: readonly string[], setting: Setting = {}) => {
-    const started = start(args, setting);
-    const code = await started.ended();
-    return { code, stdout: started.stdout(), stderr: started.stderr() };
-  };
-  /** Starts `errand work` with this command. */
+  /** In this process, whose working directory is not `dir`. */
+  const run = (args: readonly string[], { token = OPERATOR, input = "", env = {} }: Setting = {}) =>
+    runHere([...args], {
+      ...cliEnvironment({
+        PATH: process.env.PATH,
+        ...{ ERRAND_URL: url, ERRAND_TOKEN: token, ERRAND_DATA_DIR: join(dir, ".errand") },
+        ...env,
+      }),
+      stdin: Buffer.from(input),
+      tty: { stdin: false },
+    });
+  /** Starts `errand work` with this command, as a process in `dir`. */
   const worker = async (agent: string, ...words: string[]) => {
     const options = words.includes("--") ? words : ["--", ...words];
     const started = start(["work", "--agent", agent, ...options]);

@@ -27,7 +27,7 @@ describe("delegate --batch", () => {
       join(dir, "tasks.jsonl"),
       `${[...batch.slice(0, 2), "", ...batch.slice(2), "{"].join("\n")}\n`,
     );
-    const which = ["delegate", "scout", "--batch", "tasks.jsonl", "--priority", "7"];
+    const which = ["delegate", "scout", "--batch", join(dir, "tasks.jsonl"), "--priority", "7"];
     const mixed = await run(which);
     expect(mixed.code).toBe(78);
     const ids = mixed.stdout.split("\n").slice(0, -1);

@@ -1,4 +1,4 @@
-/** `errand delegate` as a process against a real gateway. */
+/** `errand delegate` against a real gateway. */
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -66,10 +66,10 @@ describe("the task", () => {
       expect(stderr).toBe(NOBODY_POLLS);
       return (await api.get(stdout.trim())).body.message;
     };
-    expect((await delegated(["--file", "task.md"])).parts).toEqual([{ text: "# läne\n" }]);
+    expect((await delegated(["--file", join(dir, "task.md")])).parts).toEqual([{ text: "# läne\n" }]);
     expect((await delegated(["-"], "from a pipe\n")).parts).toEqual([{ text: "from a pipe\n" }]);
     expect((await delegated([], "unasked\n")).parts).toEqual([{ text: "unasked\n" }]);
-    const message = await delegated(["--message-file", "message.json"]);
+    const message = await delegated(["--message-file", join(dir, "message.json")]);
     expect(message).toMatchObject({ messageId: "m-1", extensions: ["urn:x"], parts });
     expect((await delegated(["--message-file", "-"], JSON.stringify({ parts }))).parts).toEqual(parts);
   });

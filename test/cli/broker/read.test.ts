@@ -1,4 +1,4 @@
-/** `errand get`, `list`, `results` and `watch` as processes against a real gateway. */
+/** `errand get`, `list`, `results` and `watch` against a real gateway. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";

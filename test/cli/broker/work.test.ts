@@ -1,4 +1,4 @@
-/** `errand work` as a process against a real gateway: concurrency, leases, large and binary output, failed starts. */
+/** `errand work` against a real gateway: concurrency, leases, large and binary output, failed starts. */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
