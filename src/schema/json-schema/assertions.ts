@@ -1,0 +1,232 @@
+/** What each keyword of JSON Schema 2020-12 asserts. Limit: no reason contains the value, which may be a secret. */
+import { shownName, truncate } from "../text.ts";
+import { isObject, isType, type Members, type Type } from "./keywords.ts";
+import type { Assertion, Place, Run } from "./run.ts";
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const membersOf = (value: unknown): Members => (isObject(value) ? value : {});
+const within = (place: Place, name: string | number): Place => ({ within: place, name });
+
+const MAX_SHOWN = 200;
+/** Values of a question, for a reason. */
+export const shownValues = (values: readonly unknown[]): string => {
+  const text = values
+    .slice(0, MAX_SHOWN)
+    .map((one) => JSON.stringify(one))
+    .join(", ");
+  return text.length > MAX_SHOWN ? `${truncate(text, MAX_SHOWN)}…` : text;
+};
+
+const NAMES: Readonly<Record<Type, string>> = {
+  null: "null",
+  boolean: "true or false",
+  object: "an object",
+  array: "a list",
+  number: "a number",
+  integer: "a whole number",
+  string: "a string",
+};
+
+function isOfType(value: unknown, type: unknown): boolean {
+  switch (type) {
+    case "null":
+      return value === null;
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return isObject(value);
+    case "integer":
+      return Number.isInteger(value);
+    default:
+      return typeof value === type;
+  }
+}
+const typesOf = (type: unknown): readonly unknown[] => (Array.isArray(type) ? type : [type]);
+const hasType = (value: unknown, type: unknown): boolean => typesOf(type).some((one) => isOfType(value, one));
+
+/** Above this, the quotient of two numbers has no digits left that could say whether it is whole. */
+const ROUNDING = 2 ** -50;
+
+/** Tolerates the rounding of binary fractions: 19.99 is a multiple of 0.01. */
+function isMultiple(value: number, of: number): boolean {
+  const quotient = value / of;
+  return Math.abs(quotient - Math.round(quotient)) <= Math.abs(quotient) * ROUNDING;
+}
+
+/** An assertion on numbers. */
+const numeric =
+  (isGood: (value: number, by: number) => boolean, reason: string): Assertion =>
+  (run, { by, value, place }) =>
+    typeof value !== "number" || isGood(value, Number(by)) || run.refuse(place, `must be ${reason} ${by}`);
+
+const counted = (count: number, unit: string) => `${count} ${unit}${count === 1 ? "" : "s"}`;
+
+/** An assertion on the size of a value; `sizeOf` is undefined for a value of another type. */
+function sized(
+  sizeOf: (run: Run, value: unknown) => number | undefined,
+  unit: string,
+): readonly [most: Assertion, least: Assertion] {
+  return [
+    (run, { by, value, place }) => {
+      const size = sizeOf(run, value);
+      const most = Number(by);
+      return size === undefined || size <= most || run.refuse(place, `at most ${counted(most, unit)}`);
+    },
+    (run, { by, value, place }) => {
+      const size = sizeOf(run, value);
+      const least = Number(by);
+      return size === undefined || size >= least || run.refuse(place, `at least ${counted(least, unit)}`);
+    },
+  ];
+}
+
+/** In code points, not in UTF-16 units. */
+function lengthOf(run: Run, value: unknown): number | undefined {
+  if (typeof value !== "string") return undefined;
+  run.spendOn(value);
+  let length = 0;
+  for (const _character of value) length += 1;
+  return length;
+}
+
+const [maxLength, minLength] = sized(lengthOf, "character");
+const [maxItems, minItems] = sized(
+  (_run, value) => (Array.isArray(value) ? value.length : undefined),
+  "item",
+);
+const [maxProperties, minProperties] = sized(
+  (run, value) => (isObject(value) ? run.namesOf(value).length : undefined),
+  "member",
+);
+
+/** Reports what the value lacks for the only alternative of its type, as for "a string or null". */
+function refuseAlternatives(
+  run: Run,
+  alternatives: readonly unknown[],
+  value: unknown,
+  place: Place,
+  name: string,
+): boolean {
+  const likely = alternatives.filter(
+    (one) => !("type" in membersOf(one)) || hasType(value, membersOf(one).type),
+  );
+  const [only, second] = likely;
+  if (only !== undefined && second === undefined && !run.isDone) return run.fits(only, value, place);
+  return run.refuse(place, `fits none of the ${alternatives.length} alternatives (${name})`);
+}
+
+function refuseMissing(run: Run, names: unknown, value: Members, place: Place, reason: string): boolean {
+  return run.all(
+    listOf(names),
+    (name) => Object.hasOwn(value, String(name)) || run.refuse(within(place, String(name)), reason),
+  );
+}
+
+/** Applies what `by` has for each member that the value has, too. */
+function presentIn(
+  run: Run,
+  by: unknown,
+  value: Members,
+  isGood: (entry: readonly [name: string, one: unknown]) => boolean,
+): boolean {
+  const known = membersOf(by);
+  return run.all(run.namesOf(known), (name) => !Object.hasOwn(value, name) || isGood([name, known[name]]));
+}
+
+const ASSERTIONS: Readonly<Record<string, Assertion>> = {
+  $ref: (run, { by, value, place }) => run.fits(run.target(String(by)), value, place),
+  allOf: (run, { by, value, place }) => run.all(listOf(by), (one) => run.fits(one, value, place)),
+  anyOf: (run, { by, value, place }) =>
+    listOf(by).some((one) => run.tries(one, value)) ||
+    refuseAlternatives(run, listOf(by), value, place, "anyOf"),
+  oneOf: (run, { by, value, place }) => {
+    const count = listOf(by).filter((one) => run.tries(one, value)).length;
+    if (count === 1) return true;
+    if (count === 0) return refuseAlternatives(run, listOf(by), value, place, "oneOf");
+    return run.refuse(place, `fits ${count} alternatives, and must fit exactly one (oneOf)`);
+  },
+  not: (run, { by, value, place }) =>
+    !run.tries(by, value) || run.refuse(place, "fits what it must not fit (not)"),
+  if: (run, { by, schema, value, place }) => {
+    const branch = run.tries(by, value) ? "then" : "else";
+    return !Object.hasOwn(schema, branch) || run.fits(schema[branch], value, place);
+  },
+  dependentSchemas: (run, { by, value, place }) =>
+    !isObject(value) || presentIn(run, by, value, ([, one]) => run.fits(one, value, place)),
+  prefixItems: (run, { by, value, place }) =>
+    !Array.isArray(value) ||
+    run.all(listOf(by).slice(0, value.length).entries(), ([at, one]) =>
+      run.fits(one, value[at], within(place, at)),
+    ),
+  items: (run, { by, schema, value, place }) => {
+    if (!Array.isArray(value)) return true;
+    const first = listOf(schema.prefixItems).length;
+    return run.all(value.entries(), ([at, item]) => at < first || run.fits(by, item, within(place, at)));
+  },
+  contains: (run, { by, schema, value, place }) => {
+    if (!Array.isArray(value)) return true;
+    const { minContains: least = 1, maxContains: most = Number.POSITIVE_INFINITY } = schema;
+    const count = value.filter((item) => run.tries(by, item)).length;
+    if (count < Number(least))
+      return run.refuse(place, `at least ${counted(Number(least), "item")} must fit contains`);
+    return (
+      count <= Number(most) || run.refuse(place, `at most ${counted(Number(most), "item")} may fit contains`)
+    );
+  },
+  properties: (run, { by, value, place }) =>
+    !isObject(value) ||
+    presentIn(run, by, value, ([name, one]) => run.fits(one, value[name], within(place, name))),
+  additionalProperties: (run, { by, schema, value, place }) => {
+    if (!isObject(value)) return true;
+    const known = membersOf(schema.properties);
+    return run.all(
+      run.namesOf(value),
+      (name) => Object.hasOwn(known, name) || run.fits(by, value[name], within(place, name)),
+    );
+  },
+  propertyNames: (run, { by, value, place }) =>
+    !isObject(value) ||
+    run.all(
+      run.namesOf(value),
+      (name) => run.tries(by, name) || run.refuse(within(place, name), "a member must not have this name"),
+    ),
+  type: (run, { by, value, place }) =>
+    hasType(value, by) ||
+    run.refuse(
+      place,
+      () =>
+        `must be ${typesOf(by)
+          .map((type) => (isType(type) ? NAMES[type] : ""))
+          .join(" or ")}`,
+    ),
+  enum: (run, { by, value, place }) =>
+    listOf(by).some((one) => run.equals(one, value)) ||
+    run.refuse(place, () => `must be one of ${shownValues(listOf(by))}`),
+  const: (run, { by, value, place }) =>
+    run.equals(by, value) || run.refuse(place, () => `must be ${shownValues([by])}`),
+  multipleOf: numeric(isMultiple, "a multiple of"),
+  maximum: numeric((value, by) => value <= by, "at most"),
+  exclusiveMaximum: numeric((value, by) => value < by, "less than"),
+  minimum: numeric((value, by) => value >= by, "at least"),
+  exclusiveMinimum: numeric((value, by) => value > by, "greater than"),
+  maxLength,
+  minLength,
+  maxItems,
+  minItems,
+  maxProperties,
+  minProperties,
+  uniqueItems: (run, { by, value, place }) => {
+    if (by !== true || !Array.isArray(value)) return true;
+    const texts = new Set(value.map((item) => run.textOf(item)));
+    return texts.size === value.length || run.refuse(place, "two items are equal");
+  },
+  required: (run, { by, value, place }) =>
+    !isObject(value) || refuseMissing(run, by, value, place, "missing"),
+  dependentRequired: (run, { by, value, place }) =>
+    !isObject(value) ||
+    presentIn(run, by, value, ([name, names]) =>
+      refuseMissing(run, names, value, place, `missing, required beside ${shownName(name)}`),
+    ),
+};
+
+export const assertions: ReadonlyMap<string, Assertion> = new Map(Object.entries(ASSERTIONS));
