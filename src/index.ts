@@ -36,7 +36,7 @@ export { ErrandApiError } from "./client/errors.ts";
 export type { ConnectionOptions } from "./client/http.ts";
 export type { Result, ResultsOptions } from "./client/inbox.ts";
 export type { OutageEvent } from "./client/outage.ts";
-export type { Answered, AskOptions, Question, QuestionOutcome } from "./client/questions.ts";
+export type { Answered, AskOptions, ProposedAction, Question, QuestionOutcome } from "./client/questions.ts";
 export type { Branch } from "./client/tree.ts";
 export {
   type AgentEvent,
@@ -74,6 +74,5 @@ export type { Category } from "./schema/errors.ts";
 export type { DelegationEvent, EventType, StreamEvent } from "./schema/event.ts";
 export type { AnswerBody } from "./schema/interrupt.ts";
 export type { Problem } from "./schema/problem.ts";
-export type { ListedSession, NewSession, Session, SessionCode } from "./schema/session.ts";
 export type { TokenInfo } from "./schema/token.ts";
 export type { Checkpoint } from "./schema/values.ts";

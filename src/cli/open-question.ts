@@ -2,8 +2,9 @@
 import type { Delegator } from "../client/delegator.ts";
 import { ErrandApiError, localError } from "../client/errors.ts";
 import type { Delegation, Interrupt } from "../schema/delegation.ts";
+import type { Decision } from "../schema/interrupt.ts";
 import { CliError } from "./failure.ts";
-import { type Decision, howToAnswer, whyDecisionIsNotEnough } from "./show/questions.ts";
+import { howToAnswer, whyDecisionIsNotEnough } from "./show/questions.ts";
 
 /** The help text of `--interrupt`. */
 export const INTERRUPT = "answer only this question, int_… (default: the open one)";
@@ -34,6 +35,10 @@ export function noOpenQuestion(delegation: Delegation): CliError {
   return new CliError(isExpired(delegation) ? { ...problem, ...questionExpired(id) } : problem);
 }
 
+/** Whether the broker refused the answer because it does not fit the question. */
+export const isMisfit = (error: unknown): error is ErrandApiError =>
+  error instanceof ErrandApiError && error.status === 400 && error.code === "invalid_request";
+
 const isExpired = ({ error }: Delegation): boolean => error?.code === "interrupt_expired";
 
 const questionExpired = (id: string) => ({
@@ -49,6 +54,15 @@ export function explainRefusal(delegator: Delegator, id: string): (error: unknow
     if (Array.isArray(error.details?.request_ids)) {
       const recovery = `Answer all of them at once with 'errand answer ${id} --answers <path>'.`;
       throw new CliError({ ...problem, recovery }, { cause: error });
+    }
+    const misfits: boolean = isMisfit(error);
+    if (misfits) {
+      const delegation = await delegator.get(id).catch(() => undefined);
+      if (!delegation?.interrupt) throw error;
+      throw new CliError(
+        { ...problem, recovery: `Answer with ${howToAnswer(delegation)}.` },
+        { cause: error },
+      );
     }
     if (error.code !== "interrupt_not_open" && error.code !== "already_finished") throw error;
     const expired = await delegator.get(id).then(isExpired, () => false);

@@ -18,7 +18,7 @@ export interface Answers {
 export interface DecideOptions extends ControlOptions {
   /** The reason or a condition, sent to the agent with the decision. */
   readonly text?: string | undefined;
-  /** Any JSON, for the agent. */
+  /** Any JSON that the question asks for, or, with `edit` and `approve`, the edited arguments of its action. */
   readonly data?: unknown;
   /** The question's id. Default: the open question, which must have a single request. */
   readonly interruptId?: string | undefined;

@@ -1,6 +1,6 @@
 /** The types of a handler's questions and their answers, and their form on the wire. asker.ts sends them. */
 import { type Message, type MessageInput, textOf } from "../schema/a2a.ts";
-import type { InterruptInput } from "../schema/interrupt.ts";
+import type { Action, InterruptInput } from "../schema/interrupt.ts";
 import type { Ordinals } from "./hash.ts";
 
 /** One request of a question. All members are optional; a question may have no text. */
@@ -10,14 +10,32 @@ export interface Question {
   /** An A2A Message, for more than a text. */
   readonly message?: MessageInput | undefined;
   /**
-   * The id by which the handler finds the answer when it runs again. Default: derived from the text, and from how often
-   * the same text was asked before in this run. Set it if the text changes from run to run.
+   * The id by which the handler finds the answer when it runs again. Default: derived from the text and the action, and
+   * from how often the same was asked before in this run. Set it if the text changes from run to run; if the action may
+   * change, too, it must be part of the id.
    */
   readonly requestId?: string | undefined;
-  /** The choices, any JSON each. Answers are not checked against them. */
+  /**
+   * The choices, any JSON each; an answer has one of them: `approve` and `deny` as its decision, another string as its
+   * text, anything else as its data.
+   */
   readonly options?: readonly unknown[] | undefined;
-  /** The JSON Schema that the answer's `data` should fit. Answers are not checked against it. */
+  /**
+   * The JSON Schema (2020-12, without patterns) that the answer's `data` fits. With `options`, an answer has one of them
+   * or such data. With an `action`, it is the schema of edited arguments.
+   */
   readonly schema?: unknown;
+  /** What the handler will do if the decision is `approve`. Without `options`, an answer has a decision. */
+  readonly action?: ProposedAction | undefined;
+  /** With `action`: an answer that approves may have `data`, which replaces the arguments. */
+  readonly edit?: boolean | undefined;
+}
+
+/** An action for which a question asks approval. */
+export interface ProposedAction {
+  readonly name: string;
+  /** Default: `{}`. */
+  readonly arguments?: Readonly<Record<string, unknown>> | undefined;
 }
 
 export interface AskOptions {
@@ -38,7 +56,7 @@ export interface Answered {
   readonly decision: "approve" | "deny" | undefined;
   /** The text of the answer; empty if it has none, for example only a decision. */
   readonly text: string;
-  /** The answer's data, any JSON. */
+  /** The answer's data, any JSON; the edited arguments, if the question proposes an action. */
   readonly data: unknown;
   /** The principal that answered, such as `approver:ann`. */
   readonly by: string | undefined;
@@ -76,8 +94,12 @@ export function toInterrupt(
   ordinals?: Ordinals,
 ): InterruptInput {
   const requests = asked.map((one) => {
-    const { text, message, requestId, options, schema } = typeof one === "string" ? { text: one } : one;
-    const content = () => JSON.stringify([kind, message?.parts ?? text ?? ""]);
+    const { text, message, requestId, options, schema, action, edit } =
+      typeof one === "string" ? { text: one } : one;
+    const proposed: Action | undefined = action && { name: action.name, arguments: { ...action.arguments } };
+    // Another action is another question: the approval of one must not be the answer for the other.
+    const content = () =>
+      JSON.stringify([kind, message?.parts ?? text ?? "", ...(proposed ? [proposed] : [])]);
     const request_id = requestId ?? message?.messageId ?? (ordinals && `ask_${ordinals.name(content())}`);
     return {
       ...(request_id !== undefined && { request_id }),
@@ -85,6 +107,8 @@ export function toInterrupt(
       ...(message !== undefined && { message }),
       ...(options !== undefined && { options: [...options] }),
       ...(schema !== undefined && { schema }),
+      ...(proposed && { action: proposed }),
+      ...(edit !== undefined && { edit }),
     };
   });
   return {

@@ -17,7 +17,7 @@ const partOf = (file: string, folder = PARTS): string =>
     .join("\n");
 const filesIn = (folder: URL): string[] =>
   readdirSync(folder)
-    .filter((file) => file.endsWith(".lua") && file !== "state.lua" && file !== "run.lua")
+    .filter((file) => file.endsWith(".lua") && file !== "state.lua")
     .sort();
 
 function withNumbers(text: string): string {
@@ -135,7 +135,10 @@ define()`);
 
 const SCRIPT = script();
 
-/** The whole script; lua/main.lua describes its arguments. */
+/**
+ * The whole script. If a parked poll takes a ticket in the same step, the second key is that of the poll's agent, and
+ * the last argument is the poll's command.
+ */
 export const assemble = (flags = ""): string => `#!lua${flags}
 ${SCRIPT}
-${partOf("run.lua")}`;
+return (transition(KEYS[1], ARGV, KEYS[2] and { KEYS[2], ARGV[#ARGV] } or nil))`;

@@ -4,6 +4,7 @@ import { artifactSchema, messageInputSchema, messageSchema } from "./a2a.ts";
 import { presenceSchema } from "./agent.ts";
 import { callbackSchema } from "./callback.ts";
 import { categorySchema } from "./errors.ts";
+import { actionSchema } from "./interrupt.ts";
 import { LIMITS } from "./limits.ts";
 import {
   agentNameSchema,
@@ -51,6 +52,10 @@ export const interruptSchema = z.object({
       message: messageSchema,
       options: z.array(z.unknown()).optional(),
       schema: z.unknown().optional(),
+      /** What the agent will do if the answer is `approve`. */
+      action: actionSchema.optional(),
+      /** The answer's `data` may replace the action's arguments. */
+      edit: z.boolean().optional(),
     }),
   ),
   raised_at: instantSchema,

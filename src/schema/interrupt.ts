@@ -1,9 +1,10 @@
 /**
- * Questions, answers, follow-ups and bulk requests. Limit: `options` and `schema` are hints of the agent; answers are
- * not checked against them.
+ * Questions, answers, follow-ups and bulk requests. Limit: whether an answer fits its question is checked by
+ * answer-rules.ts, because it takes both.
  */
 import * as z from "zod";
 import { agentMessageInputSchema, messageInputSchema, messageSchema } from "./a2a.ts";
+import { schemaIssues } from "./json-schema/check-schema.ts";
 import { agentNameSchema, checkpointSchema, delegationIdSchema, instantSchema } from "./values.ts";
 
 const TWO_TEXTS = { error: "give at most one of text and message", path: ["text"] };
@@ -17,14 +18,61 @@ const requestIdSchema = z
   .max(1024)
   .refine((id) => id !== "__proto__", "must not be __proto__: no answer could name it");
 
+export const decisionSchema = z.enum(["approve", "deny"]);
+export type Decision = z.infer<typeof decisionSchema>;
+export const isDecision = (value: unknown): value is Decision => decisionSchema.safeParse(value).success;
+
+export const actionSchema = z.strictObject({
+  name: z.string().min(1).max(256),
+  arguments: z.record(z.string(), z.unknown()).default({}),
+});
+/** What the agent will do if the answer is `approve`. */
+export type Action = z.infer<typeof actionSchema>;
+
+/** A JSON Schema that the broker can enforce. */
+const jsonSchemaSchema = z.unknown().superRefine((schema, context) => {
+  if (schema === undefined) return;
+  for (const { path, reason } of schemaIssues(schema)) {
+    context.addIssue({ code: "custom", message: reason, path: path === "" ? [] : path.split(".") });
+  }
+});
+
 const questionShape = {
   request_id: requestIdSchema.optional(),
   text: z.string().min(1).optional(),
   message: agentMessageInputSchema.optional(),
   options: z.array(z.unknown()).max(100).optional(),
-  schema: z.unknown().optional(),
+  schema: jsonSchemaSchema.optional(),
+  action: actionSchema.optional(),
+  edit: z.boolean().optional(),
 };
-export const questionSchema = z.strictObject(questionShape).refine(hasAtMostOneText, TWO_TEXTS);
+
+const EDITS_NOTHING = { error: "requires an action whose arguments can be edited", path: ["edit"] };
+const editsAction = ({ action, edit }: { action?: unknown; edit?: boolean | undefined }): boolean =>
+  edit !== true || action !== undefined;
+
+const HIDES_DECISION = {
+  error: "beside an action, must be strings, approve and deny among them",
+  path: ["options"],
+};
+/** Text chooses the other options of an action, because `data` is for its arguments. */
+const offersDecision = ({
+  action,
+  options = [],
+}: {
+  action?: unknown;
+  options?: readonly unknown[] | undefined;
+}): boolean =>
+  action === undefined ||
+  options.length === 0 ||
+  (options.every((option) => typeof option === "string") &&
+    decisionSchema.options.every((decision) => options.includes(decision)));
+
+export const questionSchema = z
+  .strictObject(questionShape)
+  .refine(hasAtMostOneText, TWO_TEXTS)
+  .refine(editsAction, EDITS_NOTHING)
+  .refine(offersDecision, HIDES_DECISION);
 export type QuestionInput = z.output<typeof questionSchema>;
 
 /** One question, or several under `requests`; the text is optional. */
@@ -38,10 +86,12 @@ export const interruptRequestSchema = z
     checkpoint: checkpointSchema.nullable().optional(),
   })
   .refine(hasAtMostOneText, TWO_TEXTS)
+  .refine(editsAction, EDITS_NOTHING)
+  .refine(offersDecision, HIDES_DECISION)
   .refine(
-    ({ requests, request_id, text, message, options, schema }) =>
+    ({ requests, request_id, text, message, options, schema, action, edit }) =>
       requests === undefined ||
-      [request_id, text, message, options, schema].every((member) => member === undefined),
+      [request_id, text, message, options, schema, action, edit].every((member) => member === undefined),
     { error: "give the question either at the top or under requests", path: ["requests"] },
   )
   .refine(
@@ -53,8 +103,6 @@ export const interruptRequestSchema = z
   );
 export type InterruptRequest = z.output<typeof interruptRequestSchema>;
 export type InterruptInput = z.input<typeof interruptRequestSchema>;
-
-export const decisionSchema = z.enum(["approve", "deny"]);
 
 /** The answer to one request. */
 export const givenAnswerSchema = z.strictObject({

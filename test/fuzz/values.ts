@@ -50,6 +50,15 @@ const FIXED: Readonly<Record<string, unknown>> = {
   returnImmediately: true,
   blocking: false,
 };
+/** JSON Schemas of questions: random JSON is hardly ever one, and no answer would be checked. */
+const SCHEMAS = [
+  true,
+  { type: "string" },
+  { type: "object", properties: { a: { type: "integer" } }, required: ["a"] },
+  { $defs: { list: { items: { $ref: "#/$defs/list" } } }, anyOf: [{ $ref: "#/$defs/list" }, { const: 1 }] },
+  { $ref: "#" },
+  { pattern: "^(a+)+$" },
+];
 const ALWAYS = new Set([...Object.keys(FIXED), "configuration", "next"]);
 
 const words = fc.string({ unit: fc.constantFrom("a", "Z", "0", " ", "-", "é", "😀", "\n", '"', "\\") });
@@ -88,6 +97,7 @@ function objectOf({ properties = {}, required = [] }: Schema, depth: number): fc
 /** `name` is the name of the member. */
 export function toValue(given: unknown, name = "", depth = 0): fc.Arbitrary<unknown> {
   if (Object.hasOwn(FIXED, name)) return fc.constant(FIXED[name]);
+  if (name === "schema") return fc.oneof(fc.constantFrom<unknown>(...SCHEMAS), fc.jsonValue());
   if (/(?:^|_)url$/i.test(name)) return fc.constantFrom(...URLS);
   const schema = schemaSchema.parse(given === true ? {} : given);
   const usual = Object.hasOwn(USUAL, name) ? USUAL[name] : undefined;

@@ -8,12 +8,13 @@ import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { Pages } from "../../client/pages.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
+import type { Decision } from "../../schema/interrupt.ts";
 import { type Cli, connect, type GlobalOptions } from "../context.ts";
 import { nameDelegation, usageError, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { explainRefusal, questionFor } from "../open-question.ts";
 import { note, oneLine, painter, print, printError, printJson, write } from "../show/output.ts";
-import { type Decision, requestLine, whyDecisionIsNotEnough } from "../show/questions.ts";
+import { requestLine, whyDecisionIsNotEnough } from "../show/questions.ts";
 import { interruptible } from "../signals.ts";
 
 /** The past tense of each decision. */

@@ -1,7 +1,4 @@
-/**
- * `errand answer`: answers a delegation's question. Limit: answers are not checked against the question's options and
- * schema.
- */
+/** `errand answer`: answers a delegation's question. Limit: the broker alone checks whether the answer fits. */
 import { type Command, Option } from "commander";
 import { z } from "zod";
 import type { Answer, Answers } from "../../client/answer.ts";
@@ -12,7 +9,7 @@ import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { delegationId, json } from "../input/arguments.ts";
-import { promptForAnswer } from "../input/prompt.ts";
+import { answerByPrompt } from "../input/prompt.ts";
 import { jsonFrom, textFrom } from "../input/task.ts";
 import { explainRefusal, INTERRUPT, noOpenQuestion } from "../open-question.ts";
 import { print, printJson, write } from "../show/output.ts";
@@ -33,7 +30,10 @@ it. Never pass a credential as an argument, where other processes and the shell 
 prompt, or pass '-' and write it to stdin.
 
 The file of --answers is a JSON object. It maps each request_id to a text, or to an object with decision, text or
-message, and data.`;
+message, and data.
+
+An answer must fit its question, or nothing changes: one of the options, data that fits the schema, a decision for an
+action. The prompt asks again, and says why. With approve, --data replaces the arguments of an action that is editable.`;
 
 export function addAnswer(program: Command, { host }: Cli): void {
   program
@@ -43,7 +43,7 @@ export function addAnswer(program: Command, { host }: Cli): void {
     .argument("[text...]", "the answer; '-' reads it from stdin")
     .option("--text <text>", "the answer, instead of the text argument")
     .addOption(new Option("--decision <decision>", "answer with a decision").choices(decisionSchema.options))
-    .option("--data <json>", "JSON data for the agent", json)
+    .option("--data <json>", "the data that the question asks for, as JSON", json)
     .option("--answers <path>", "answers to several requests, as a JSON file; '-' reads stdin")
     .option("--interrupt <id>", INTERRUPT)
     .addHelpText("after", ABOUT)
@@ -66,12 +66,10 @@ export function addAnswer(program: Command, { host }: Cli): void {
         const { interrupt, target } = delegation;
         if (interrupt === null) throw noOpenQuestion(delegation);
         if (!options.json) await write(host.stderr, `${target} asks (open until ${interrupt.expires_at}):\n`);
-        const answer = await promptForAnswer(host, interrupt);
-        await report(
-          host,
-          options,
-          delegator.answer(id, interrupt.id, answer).catch(explainRefusal(delegator, id)),
+        const answering = answerByPrompt(host, interrupt, (answer) =>
+          delegator.answer(id, interrupt.id, answer),
         );
+        await report(host, options, answering.catch(explainRefusal(delegator, id)));
         return;
       }
       await report(

@@ -4,6 +4,7 @@
  */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
+import type { Decision } from "../../schema/interrupt.ts";
 import { contextIdSchema, principalSchema } from "../../schema/values.ts";
 import { type DecideOptions, decideMany, PAST } from "../bulk/decide.ts";
 import { type Cli, connect, examples } from "../context.ts";
@@ -12,7 +13,6 @@ import type { CliHost } from "../host.ts";
 import { agentName, delegationIds, json, valid } from "../input/arguments.ts";
 import { explainRefusal, INTERRUPT, questionFor } from "../open-question.ts";
 import { print, printJson } from "../show/output.ts";
-import type { Decision } from "../show/questions.ts";
 
 const ABOUT = `
 This command answers only questions for which a yes or no is enough. It refuses a question that has several requests,
@@ -31,6 +31,7 @@ export function addApprove(program: Command, cli: Cli): void {
     cli,
     "approve",
     "answer yes to delegations' questions; they resume ahead of new work",
+    "the data that the question asks for, or other arguments for an action that is editable",
     [
       "errand approve dlg_…",
       'errand approve dlg_… --text "but only on staging"',
@@ -40,11 +41,18 @@ export function addApprove(program: Command, cli: Cli): void {
 }
 
 export function addDeny(program: Command, cli: Cli): void {
-  addDecision(program, cli, "deny", "answer no to delegations' questions; they resume with that answer", [
-    "errand deny dlg_…",
-    'errand deny dlg_… --text "not on a Friday"',
-    "errand deny --all --delegator caller:ci",
-  ]);
+  addDecision(
+    program,
+    cli,
+    "deny",
+    "answer no to delegations' questions; they resume with that answer",
+    "the data that the question asks for",
+    [
+      "errand deny dlg_…",
+      'errand deny dlg_… --text "not on a Friday"',
+      "errand deny --all --delegator caller:ci",
+    ],
+  );
 }
 
 function addDecision(
@@ -52,6 +60,7 @@ function addDecision(
   cli: Cli,
   decision: Decision,
   description: string,
+  data: string,
   lines: readonly string[],
 ): void {
   program
@@ -64,7 +73,7 @@ function addDecision(
     .option("--context <id>", "with --all: only this conversation", valid(contextIdSchema))
     .option("--yes", "do not ask for confirmation")
     .option("--text <text>", "a reason or condition for the agent")
-    .option("--data <json>", "JSON data for the agent", json)
+    .option("--data <json>", data, json)
     .option("--interrupt <id>", INTERRUPT)
     .addHelpText("after", ABOUT)
     .addHelpText("after", examples(...lines))

@@ -111,7 +111,8 @@ function sentence(text: string): string {
   return /[.!?]$/.test(line) ? line : `${line}.`;
 }
 
-function issuesOf({ details }: ErrandApiError): { path: string; reason: string }[] {
+/** The issues of a refused request, for a terminal. */
+export function issuesOf({ details }: ErrandApiError): { path: string; reason: string }[] {
   const issues = details?.issues;
   if (!Array.isArray(issues)) return [];
   return issues.flatMap((issue: unknown) => {

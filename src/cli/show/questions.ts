@@ -1,10 +1,11 @@
 /** A delegation's question as text, and the commands that answer it. */
 import { textOf } from "../../schema/a2a.ts";
+import { isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
+import { type Action, type Decision, isDecision } from "../../schema/interrupt.ts";
 import { oneLine } from "./output.ts";
 
 type Request = Interrupt["requests"][number];
-export type Decision = "approve" | "deny";
 
 /** All requests of a question on one line. */
 export function questionText({ requests }: Interrupt): string {
@@ -18,11 +19,19 @@ export function optionText(option: unknown): string {
 
 const choiceText = (options: readonly unknown[]): string => oneLine(options.map(optionText).join(" | "), 200);
 
-/** A request on one line: `host: Which host? (a | b)`. */
-export function requestLine({ request_id, message, options = [] }: Request, isOne: boolean): string {
+/** A proposed action, whole, because it is what an approval allows: `deploy {"host":"db1"}`. */
+const actionText = ({ name, arguments: given }: Action): string =>
+  oneLine(`${name} ${JSON.stringify(given)}`);
+
+/** A request on one line: `host: Which host? (a | b)`, `May I? [deploy {"host":"db1"}, editable]`. */
+export function requestLine(
+  { request_id, message, options = [], action, edit }: Request,
+  isOne: boolean,
+): string {
   const text = oneLine(textOf(message), 200);
+  const proposed = action ? ` [${actionText(action)}${edit === true ? ", editable" : ""}]` : "";
   const choice = options.length > 0 ? ` (${choiceText(options)})` : "";
-  return (isOne ? "" : `${oneLine(request_id, 64)}: `) + text + choice;
+  return (isOne ? "" : `${oneLine(request_id, 64)}: `) + text + proposed + choice;
 }
 
 /**
@@ -39,12 +48,16 @@ export function whyDecisionIsNotEnough(
     const ids = requests.map(({ request_id }) => oneLine(request_id, 64));
     return `asks ${requests.length} things at once: ${ids.join(", ")}`;
   }
-  const { options = [], schema } = request;
+  const { options = [], action } = request;
   if (options.includes(decision)) return undefined;
-  if (kind === "auth") return "asks for a credential";
-  if (options.length > 0) return `offers ${choiceText(options)}`;
-  return schema === undefined || hasData ? undefined : "asks for data";
+  if (kind === "auth" && action === undefined) return "asks for a credential";
+  if (!offeredDecisions(kind, request).includes(decision)) return `offers ${choiceText(options)}`;
+  return isDecidable(kind, request) || hasData ? undefined : "asks for data";
 }
+
+/** Whether a text may be more than a comment. */
+const takesText = ({ options = [], action }: Request): boolean =>
+  options.length > 0 ? !options.every(isDecision) : action === undefined;
 
 /** The commands that answer the question, as part of a sentence. None of them has a secret as an argument. */
 export function howToAnswer({ id, interrupt }: Pick<Delegation, "id" | "interrupt">): string {
@@ -54,13 +67,15 @@ export function howToAnswer({ id, interrupt }: Pick<Delegation, "id" | "interrup
   const ways: string[] = [];
   if (second !== undefined) ways.push(`${answer}' on a terminal`, `${answer} --answers <path>'`);
   else if (isSecret) ways.push(`${answer}' on a terminal (hidden input)`, `${answer} - < <path>'`);
-  else if (request?.schema !== undefined && !request.options?.length) ways.push(`${answer} --data <json>'`);
-  else ways.push(`${answer} "…"'`);
+  else if (request?.schema !== undefined && !request.options?.length && !request.action) {
+    ways.push(`${answer} --data <json>'`);
+  } else if (request && takesText(request)) ways.push(`${answer} "…"'`);
   for (const decision of ["approve", "deny"] as const) {
     if (interrupt && whyDecisionIsNotEnough(decision, interrupt) === undefined) {
       ways.push(`'errand ${decision} ${id}'`);
     }
   }
+  if (second === undefined && request?.edit === true) ways.push(`'errand approve ${id} --data <arguments>'`);
   const last = ways.pop() ?? "";
   return ways.length === 0 ? last : `${ways.join(", ")} or ${last}`;
 }

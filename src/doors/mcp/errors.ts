@@ -52,6 +52,8 @@ function limitIssues(details: Record<string, unknown> | undefined): Record<strin
 export function toToolError(error: ErrandError, requestId?: string): ToolError {
   const { category, retryable, recovery } = ERRORS[error.code];
   const { delegation_id, delegation_valid, retry_after_seconds } = error.context;
+  // It knows more than the row of its code: what the answer to this question must have.
+  const own = error.code === "invalid_request" ? error.context.recovery : undefined;
   const details = limitIssues(error.context.details);
   return {
     category,
@@ -59,7 +61,7 @@ export function toToolError(error: ErrandError, requestId?: string): ToolError {
     message: preview(error.message, MESSAGE_BYTES),
     retryable,
     ...(delegation_valid !== undefined && { delegation_valid }),
-    recovery: RECOVERIES[error.code] ?? error.context.recovery ?? recovery,
+    recovery: own ?? RECOVERIES[error.code] ?? error.context.recovery ?? recovery,
     ...(retry_after_seconds !== undefined && { retry_after_seconds }),
     ...(details && { details }),
     ...(delegation_id !== undefined && { delegation_id }),

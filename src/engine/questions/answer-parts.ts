@@ -14,6 +14,7 @@ import { openInterrupt } from "../delegations/parse.ts";
 import { read } from "../delegations/read.ts";
 import { interruptNotOpen, notFound } from "../errors.ts";
 import { answer } from "./answer.ts";
+import { requireFitting } from "./fitting.ts";
 
 /**
  * KEYS: the parts, the record · ARGV: ttl in ms, the question's id, then request_id, answer … · Returns all parts,
@@ -55,13 +56,15 @@ export async function answerPart(
   const open = openInterrupt(record);
   if (open?.id !== interrupt_id) throw interruptNotOpen(id);
   const wanted = open.requests.map(({ request_id }) => request_id);
-  const fitting = Object.entries(given.answers).filter(([request_id]) => wanted.includes(request_id));
-  if (wanted.length === 1 && fitting.length === 1) {
-    return answer(broker, principal, id, { interrupt_id, answers: Object.fromEntries(fitting) });
+  const known = Object.entries(given.answers).filter(([request_id]) => wanted.includes(request_id));
+  if (wanted.length === 1 && known.length === 1) {
+    return answer(broker, principal, id, { interrupt_id, answers: Object.fromEntries(known) });
   }
-  if (fitting.length === 0) return record;
+  if (known.length === 0) return record;
+  // A part that does not fit would be kept, and would spoil every complete answer.
+  requireFitting(open, known, false);
   const key = keysOf(broker, id).answerParts(id, interrupt_id);
-  const parts = fitting.flatMap(([request_id, one]) => [request_id, JSON.stringify(one)]);
+  const parts = known.flatMap(([request_id, one]) => [request_id, JSON.stringify(one)]);
   const names = [key, keysOf(broker, id).delegation(id)];
   const kept = toFields(
     partsSchema.parse(

@@ -17,8 +17,12 @@ import { preview } from "../delegations/preview.ts";
 import { read } from "../delegations/read.ts";
 import { refusal } from "../errors.ts";
 import { ANSWER_METADATA, toUserMessage, withoutAnswerMetadata } from "./ask.ts";
+import { requireFitting } from "./fitting.ts";
 
-/** Throws `interrupt_not_open` when the question is not open. Sending the same answer again succeeds. */
+/**
+ * Throws `interrupt_not_open` when the question is not open, and `invalid_request` when the answer does not fit it.
+ * Sending the same answer again succeeds.
+ */
 export async function answer(
   broker: Broker,
   principal: Principal,
@@ -31,6 +35,7 @@ export async function answer(
   const open = openInterrupt(before);
   // For a closed question the script only checks whether this answer closed it.
   const given = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
+  if (open) requireFitting(open, given, request.answers === undefined);
   const by = principal.text;
   // The script replaces the stamp with the time of the move. It is random, so no user text contains it.
   const stamp = randomBytes(16).toString("hex");

@@ -45,11 +45,14 @@ export const interruptIdOf = (delegationId: string, requestIds: readonly string[
 
 /**
  * A request with its id: the agent's request_id, or its message's id, or a hash. The hash includes the number of
- * answered questions, so that the agent can ask with the same words again later.
+ * answered questions, so that the agent can ask with the same words again later, and the proposed action, so that the
+ * approval of one is never the answer for another.
  */
-function toRequest(kind: Kind, { request_id, text, message, options, schema }: QuestionInput, salt: string) {
+function toRequest(kind: Kind, asked: QuestionInput, salt: string) {
+  const { request_id, text, message, options, schema, action, edit } = asked;
   const sent = withoutLease(message ?? { parts: [{ text: text ?? FALLBACK[kind] }] });
-  const id = request_id ?? sent.messageId ?? `req_${hash(salt, JSON.stringify(sent.parts))}`;
+  const content = [JSON.stringify(sent.parts), ...(action ? [bodyHash(action)] : [])];
+  const id = request_id ?? sent.messageId ?? `req_${hash(salt, ...content)}`;
   // Without metadata that would make it look like an answer in the history.
   const metadata = withoutAnswerMetadata(sent.metadata);
   const question: Message = {
@@ -63,6 +66,8 @@ function toRequest(kind: Kind, { request_id, text, message, options, schema }: Q
     message: question,
     ...(options !== undefined && { options }),
     ...(schema !== undefined && { schema }),
+    ...(action !== undefined && { action }),
+    ...(edit !== undefined && { edit }),
   };
 }
 
@@ -110,7 +115,10 @@ export async function askMove(
     },
     fields: { checkpoint: question.checkpoint },
     history: requests.map(({ message }) => JSON.stringify(message)),
-    bytes: requests.reduce((sum, { options, schema }) => sum + bytesOf(options) + bytesOf(schema), 0),
+    bytes: requests.reduce(
+      (sum, { options, schema, action }) => sum + bytesOf(options) + bytesOf(schema) + bytesOf(action),
+      0,
+    ),
     artifacts: artifacts.map((artifact) => ({ artifact })),
     shows: "artifacts",
     read: true,

@@ -244,6 +244,52 @@ describe("an answer", () => {
   });
 });
 
+test("an action is shown whole; an answer that does not fit says how to answer; --data edits its arguments", async () => {
+  const setting = await setup();
+  const { run } = setting;
+  const host = "h".repeat(300);
+  const id = await asking(setting, {
+    text: "Deploy?",
+    action: { name: "deploy", arguments: { host } },
+    edit: true,
+  });
+  const shown = (await run(["get", id])).stdout;
+  expect(shown).toContain(`Deploy? [deploy {"host":"${host}"}, editable]`);
+  const ways = `Answer with 'errand approve ${id}', 'errand deny ${id}' or 'errand approve ${id} --data <arguments>'.`;
+  const refused = await run(["answer", id, "yes"]);
+  expect([refused.code, refused.stderr]).toEqual([
+    64,
+    expect.stringContaining(`decision: missing: must be approve or deny. ${ways}`),
+  ]);
+  const denied = await run(["deny", id, "--data", "{}"]);
+  expect([denied.code, denied.stderr]).toEqual([64, expect.stringContaining("so it requires approve")]);
+  expect((await run(["approve", id, "--data", '{"host": "db2"}'])).code).toBe(0);
+  expect(await answered(setting, id)).toMatchObject([
+    { parts: [{ data: { host: "db2" } }], metadata: { decision: "approve" } },
+  ]);
+});
+
+test("a command asks for approval by its last line, and gets the edited arguments", async () => {
+  const setting = await setup();
+  const { api, run, worker } = setting;
+  const ask = JSON.stringify({
+    interrupt: {
+      request_id: "go",
+      text: "Deploy?",
+      action: { name: "deploy", arguments: { host: "db1" } },
+      edit: true,
+    },
+  });
+  const script = `if [ -z "$ERRAND_DECISION" ]; then echo '${ask}'; exit 79; fi; echo "$ERRAND_DECISION"; cat "$ERRAND_ANSWERS_FILE"`;
+  await worker("deployer", ...sh(script));
+  const { id } = (await api.delegate("deployer", { task: "go" })).body;
+  await until(async () => (await api.get(id)).body.state === "input_required", { what: "the question" });
+  expect((await run(["approve", id, "--data", '{"host": "db2"}'])).code).toBe(0);
+  const { body } = await api.get(`${id}?wait_seconds=30`);
+  expect(body.state).toBe("completed");
+  expect(JSON.stringify(body.reply.parts)).toMatch(/^\[\{"text":"approve\\n.*host.*db2/);
+});
+
 describe("at a terminal", () => {
   test("the question is shown, and each line is an answer", async () => {
     const setting = await setup();
@@ -266,9 +312,10 @@ describe("at a terminal", () => {
     expect(ended).toMatchObject({ code: 0, stdout: `answered ${id}\n` });
     expect(ended.stderr).toMatch(/^asker-\S+ asks \(open until 20/);
     expect(ended.stderr).toContain(
-      '\n1/4 branch\nWhich branch?\nchoose\n  1) main\n  2) {"tag":7}\nanswer (1 to 2, or text): ',
+      '\n1/4 branch\nWhich branch?\nchoose\n  1) main\n  2) {"tag":7}\nanswer (1 to 2): ',
     );
     expect(ended.stderr).toContain('JSON schema: {"type":"number"}');
+    expect(ended.stderr).toContain("answer (JSON): ");
     const said = await answered(setting, id);
     const byRequest = Object.fromEntries(
       said.map((one: { metadata: { request_id: string } }) => [one.metadata.request_id, one]),
@@ -277,6 +324,62 @@ describe("at a terminal", () => {
     expect(byRequest.ok.metadata.decision).toBe("approve");
     expect(byRequest.size.parts).toMatchObject([{ data: 17 }]);
     expect(byRequest.why.parts).toEqual([{ text: "because" }]);
+  });
+
+  test("a refused answer is asked for again, with the reason; the others stay", async () => {
+    const setting = await setup();
+    const id = await asking(setting, {
+      requests: [
+        { request_id: "branch", text: "Which branch?", options: ["main", "next"] },
+        {
+          request_id: "go",
+          text: "Deploy?",
+          action: { name: "deploy", arguments: { host: "db1", dry: false } },
+          edit: true,
+          schema: { properties: { host: { type: "string" } } },
+        },
+        { request_id: "size", text: "How large?", schema: { type: "number" } },
+      ],
+    });
+    const ended = await runHere(["answer", id], {
+      env: { url: setting.url, token: OPERATOR },
+      tty: { stdin: true, stderr: true },
+      childEnv: { NO_COLOR: "1" },
+      // A wrong one for each, a wrong one again for two, and the right ones.
+      stdin: 'Main\n{"host": 7}\nlarge\n1\nmaybe\n3\n{"host": "db2"}\n',
+    });
+    expect(ended).toMatchObject({ code: 0, stdout: `answered ${id}\n` });
+    expect(ended.stderr).toContain('Deploy?\n  action: deploy\n    host: "db1"\n    dry: false\n');
+    expect(ended.stderr).toContain(
+      "answer ('approve', 'deny', or other arguments, as JSON, to approve those): ",
+    );
+    expect(ended.stderr.match(/^not accepted: .*$/gm)).toEqual([
+      'not accepted: answers.branch.text: must be one of "main", "next"',
+      "not accepted: answers.go.data.host: must be a string",
+      "not accepted: answers.size.data: must be a number",
+      "not accepted: answers.go.decision: missing: must be approve or deny",
+    ]);
+    expect(await answered(setting, id)).toMatchObject([
+      { parts: [{ text: "main" }] },
+      { parts: [{ data: { host: "db2" } }], metadata: { decision: "approve" } },
+      { parts: [{ data: 3 }] },
+    ]);
+  });
+
+  test("the end of the input after a refused answer reports the refusal", async () => {
+    const setting = await setup();
+    const id = await asking(setting, { text: "How large?", schema: { type: "number" } });
+    const ended = await runHere(["answer", id], {
+      env: { url: setting.url, token: OPERATOR },
+      tty: { stdin: true, stderr: true },
+      childEnv: { NO_COLOR: "1" },
+      stdin: "large\n",
+    });
+    expect(ended.code).toBe(64);
+    expect(ended.stderr).toContain(
+      `The answer does not fit the question: data: must be a number. Answer with 'errand answer ${id} --data <json>'.`,
+    );
+    expect((await setting.api.get(id)).body.state).toBe("input_required");
   });
 
   test("yes or no is not a decision, and is sent as text only when it is repeated", async () => {

@@ -49,7 +49,10 @@ describe("ask", () => {
     const { events, types } = scout(async (work) => {
       seen.push(["begins", work.history.length, work.answer?.text]);
       try {
-        const branch = await work.ask("Which branch?", { options: ["main", "next"] });
+        const branch = await work.ask("Which branch?", {
+          options: ["main", "next"],
+          schema: { type: "number" },
+        });
         return `on ${branch.text}, ${branch.data}`;
       } catch (error) {
         seen.push(["ends", error instanceof ParkedError, work.signal.reason === error]);

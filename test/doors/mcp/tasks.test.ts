@@ -197,10 +197,8 @@ test("questions are forms with keys unique within the task, answered in parts", 
     params: { message: "Which?", requestedSchema: { properties: { answer: { enum: ["x", "y"] } } } },
   });
   expect(asking.inputRequests[b].params.requestedSchema).toEqual(schema);
-  expect(Object.keys(asking.inputRequests[c].params.requestedSchema.properties)).toEqual([
-    "answer",
-    "decision",
-  ]);
+  expect(Object.keys(asking.inputRequests[c].params.requestedSchema.properties)).toEqual(["json"]);
+  expect(asking.inputRequests[c].params.message).toContain(JSON.stringify(nested));
 
   const accept = (content: unknown) => ({ action: "accept", content });
   const update = (inputResponses: Record<string, unknown>) => ask("tasks/update", { taskId, inputResponses });
@@ -210,7 +208,16 @@ test("questions are forms with keys unique within the task, answered in parts", 
   // The first answer to a request stays.
   await update({ [a]: accept({ answer: "x" }), [c]: { action: "cancel" } });
   expect(Object.keys((await get(taskId)).inputRequests)).toEqual([b, c]);
-  await update({ [b]: accept({ size: 3 }), [c]: { action: "decline" } });
+  // What does not fit is refused, and its question stays open.
+  const unfit = (await update({ [b]: accept({ size: "3" }) })).body.error;
+  expect(unfit.data.details.issues).toEqual([
+    { path: "answers.b.data.size", reason: "must be a whole number" },
+  ]);
+  expect((await update({ [c]: accept({ json: "{" }) })).body.error.data.code).toBe("invalid_request");
+  // A denial does not answer a question for data.
+  await update({ [c]: { action: "decline" } });
+  expect(Object.keys((await get(taskId)).inputRequests)).toEqual([b, c]);
+  await update({ [b]: accept({ size: 3 }), [c]: accept({ json: '{"deep": {"er": 1}}' }) });
   expect((await get(taskId)).status).toBe("working");
 
   const { body } = await scout.lease("scout");
@@ -219,7 +226,7 @@ test("questions are forms with keys unique within the task, answered in parts", 
   expect(answers).toMatchObject([
     { parts: [{ text: "y" }], metadata: { request_id: "a" } },
     { parts: [{ data: { size: 3 } }], metadata: { request_id: "b" } },
-    { metadata: { request_id: "c", decision: "deny" } },
+    { parts: [{ data: { deep: { er: 1 } } }], metadata: { request_id: "c" } },
   ]);
   // The same request_id in another question has another key.
   await scout.interrupt(second.lease_id, {
@@ -231,6 +238,45 @@ test("questions are forms with keys unique within the task, answered in parts", 
   // An answer to a closed question changes nothing.
   expect((await update({ [b]: accept({ size: 9 }) })).body.result).toBeDefined();
   expect((await get(taskId)).status).toBe("input_required");
+});
+
+test("a form shows a proposed action, and options of any type", async () => {
+  const { start, get, ask, scout, lease } = await setup();
+  const { taskId } = await start();
+  const action = { name: "deploy", arguments: { host: "db1" } };
+  const requests = [
+    { request_id: "a", text: "Deploy?", action, edit: true },
+    { request_id: "b", text: "Really?", action, options: ["approve", "deny", "later"] },
+    { request_id: "c", text: "Which?", options: [7, { tag: 1 }] },
+    { request_id: "d", text: "Now?", options: ["approve", "deny"] },
+    { request_id: "e", text: "Destroy?", action },
+  ];
+  await scout.interrupt(await lease(), { requests });
+  const { inputRequests } = await get(taskId);
+  const [a = "", b = "", c = "", d = "", e = ""] = Object.keys(inputRequests);
+  const fieldsOf = (key: string) => inputRequests[key].params.requestedSchema.properties;
+  expect(inputRequests[a].params.message).toBe('Deploy?\n\nAction: deploy {\n  "host": "db1"\n}');
+  expect(Object.keys(fieldsOf(a))).toEqual(["decision", "arguments", "comment"]);
+  expect(fieldsOf(b)).toMatchObject({ decision: { enum: ["approve", "deny", "later"] } });
+  expect(fieldsOf(c)).toMatchObject({ answer: { enum: ["7", '{"tag":1}'] } });
+  const accept = (content: unknown) => ({ action: "accept", content });
+  const inputResponses = {
+    [a]: accept({ decision: "approve", arguments: '{"host": "db2"}', comment: "that one" }),
+    [b]: accept({ decision: "later", comment: "after lunch" }),
+    [c]: accept({ answer: '{"tag":1}' }),
+    [d]: accept({ answer: "deny" }),
+    [e]: { action: "decline" },
+  };
+  const { body } = await ask("tasks/update", { taskId, inputResponses });
+  expect(body.result).toMatchObject({ resultType: "complete" });
+  const { history } = (await scout.lease("scout")).body.leases[0].delegation;
+  expect(history.slice(-5)).toMatchObject([
+    { parts: [{ text: "that one" }, { data: { host: "db2" } }], metadata: { decision: "approve" } },
+    { parts: [{ text: "later" }] },
+    { parts: [{ data: { tag: 1 } }] },
+    { parts: [], metadata: { decision: "deny" } },
+    { parts: [], metadata: { decision: "deny" } },
+  ]);
 });
 
 test("an accepted empty form is not an approval", async () => {

@@ -170,7 +170,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     const asked = await work("request_input", {
       lease_id: first.lease_id,
       question: "Really?",
-      options: ["yes", "no"],
+      options: ["approve", "deny"],
       request_id: "sure",
     });
     expect(asked.data).toMatchObject({ answered: false });
@@ -181,7 +181,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
       state: "input_required",
       question: {
         interrupt_id: asked.data.interrupt_id,
-        requests: [{ request_id: "sure", text: "Really?", options: ["yes", "no"] }],
+        requests: [{ request_id: "sure", text: "Really?", options: ["approve", "deny"] }],
       },
     });
     expect(asking.next).toContain("answer_task");

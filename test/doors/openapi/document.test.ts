@@ -238,12 +238,17 @@ test("the responses of a broker, on every route, match the document", async () =
   await call("POST", `/v1/delegations/${asking}/messages`, { text: "hurry" });
   const [unseen] = (await call("POST", `/v1/leases/${first}/heartbeat`, {})).body.messages;
   await call("POST", `/v1/leases/${first}/heartbeat`, { seen: unseen.messageId });
+  const action = { name: "sail", arguments: { to: ["sea", null] } };
   const requests = [
-    { request_id: "r", text: "Which?", options: ["a", { b: 1 }], schema: { type: "object" } },
+    { request_id: "r", text: "Which?", options: ["approve", { b: 1 }], schema: { type: "object" } },
+    { request_id: "s", text: "May I?", options: ["approve", "deny"], action, edit: true },
   ];
   const raised = (await call("POST", `/v1/leases/${first}/interrupt`, { kind: "input", requests })).body;
   await call("GET", `/v1/delegations/${asking}`);
-  const answers = { r: { decision: "approve", text: "a", data: { b: [null] } } };
+  const answers = {
+    r: { decision: "approve", text: "a", data: { b: [null] } },
+    s: { decision: "approve", data: { to: 7 } },
+  };
   await call("POST", `/v1/delegations/${asking}/answer`, { interrupt_id: raised.interrupt_id, answers });
   const [back] = (await call("POST", "/v1/agents/asker/leases", {})).body.leases;
   const known = await call("POST", `/v1/leases/${back.lease_id}/interrupt`, { kind: "input", requests });

@@ -34,8 +34,8 @@ export const namedInterrupt = (message: MessageInput): string | undefined =>
   textIn(message.metadata, "interrupt_id", "message");
 
 /** A part with nothing but data becomes the answer's `data`. */
-const isPlainData = (part: Part): boolean =>
-  "data" in part && part.mediaType === undefined && part.filename === undefined;
+const isPlainData = ({ mediaType = "application/json", filename, ...part }: Part): boolean =>
+  "data" in part && mediaType === "application/json" && filename === undefined;
 
 /** A part that only repeats the decision; see `nonEmptyParts` in task.ts. */
 const isDecisionAlone = ({ data }: Part, decision: AnswerInput["decision"]): boolean =>

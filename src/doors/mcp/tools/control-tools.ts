@@ -20,7 +20,7 @@ export const controlTools: readonly Tool[] = [
     name: "answer_task",
     title: "Answer a question",
     description:
-      "Answer a delegation's open question (state input_required or auth_required). The agent continues with the answer; call check_task_status with wait_seconds for the result. If there are several requests, pass answers for all of them at once, by request_id. Do not invent answers that only the user can give: ask the user.",
+      "Answer a delegation's open question (state input_required or auth_required). An answer that does not fit is refused: if there are options, give one of them (approve and deny as decision, a text as text); if there is a schema, give data that fits it; if there is an action, give a decision. The agent continues with the answer; call check_task_status with wait_seconds for the result. If there are several requests, pass answers for all of them at once, by request_id. Do not invent answers that only the user can give: ask the user.",
     visibleTo: CONTROLLERS,
     idempotent: true,
     input: {
@@ -28,7 +28,12 @@ export const controlTools: readonly Tool[] = [
       interrupt_id,
       text: z.string().min(1).optional(),
       decision: decisionSchema.optional(),
-      data: z.unknown().optional().describe("The answer as JSON, if the question has a schema."),
+      data: z
+        .unknown()
+        .optional()
+        .describe(
+          "JSON: what the question's schema asks for, an option that is not a text, or, with decision approve and if the question has edit: true, arguments that replace those of its action.",
+        ),
       answers: z
         .record(z.string(), answerSchema)
         .optional()

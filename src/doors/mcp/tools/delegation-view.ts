@@ -9,6 +9,7 @@ import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { textOf } from "../../../schema/a2a.ts";
 import { type Delegation, isTerminal, progressSchema } from "../../../schema/delegation.ts";
 import { isErrorCode } from "../../../schema/errors.ts";
+import { actionSchema } from "../../../schema/interrupt.ts";
 import { delegationIdSchema } from "../../../schema/values.ts";
 import { type ToolError, toolErrorSchema } from "../errors.ts";
 import { RECOVERIES } from "../recoveries.ts";
@@ -33,10 +34,14 @@ const questionSchema = z.object({
     z.object({
       request_id: z.string(),
       text: z.string(),
-      /** Some of the text, the options or the schema is not shown. */
+      /** Some of the text, the options, the schema or the action is not shown. */
       truncated: z.boolean().optional(),
       options: z.array(z.unknown()).optional(),
       schema: z.unknown().optional(),
+      /** What the agent will do if the answer is approve. */
+      action: actionSchema.optional(),
+      /** The answer's data may replace the arguments of the action. */
+      edit: z.boolean().optional(),
     }),
   ),
 });
@@ -73,18 +78,24 @@ function questionView(
 ): z.infer<typeof questionSchema> | undefined {
   if (interrupt === null) return undefined;
   const { id, kind, expires_at, requests } = interrupt;
-  const shown = budget.map(requests, ({ request_id, message, options, schema }) => {
+  const shown = budget.map(requests, ({ request_id, message, options, schema, action, edit }) => {
     budget.spend(request_id);
     const text = budget.cut(textOf(message));
     const hasOptions = options !== undefined && budget.spendIfFits(options);
     const hasSchema = schema !== undefined && budget.spendIfFits(schema);
-    const isWhole = (options === undefined || hasOptions) && (schema === undefined || hasSchema);
+    const hasAction = action !== undefined && budget.spendIfFits(action);
+    const isWhole =
+      (options === undefined || hasOptions) &&
+      (schema === undefined || hasSchema) &&
+      (action === undefined || hasAction);
     return {
       request_id,
       ...text,
       ...(!isWhole && { truncated: true }),
       ...(hasOptions && { options }),
       ...(hasSchema && { schema }),
+      ...(hasAction && { action }),
+      ...(edit !== undefined && { edit }),
     };
   });
   const isCut = shown.length < requests.length || shown.some(({ truncated }) => truncated === true);
@@ -179,9 +190,11 @@ export function viewToText(summary: DelegationView): string {
   if (state === "working" && progress) lines.push(`Progress: ${JSON.stringify(progress)}`);
   if (question) {
     lines.push(`Question (interrupt_id ${question.interrupt_id}, expires ${question.expires_at}):`);
-    for (const { request_id, text, options, truncated } of question.requests) {
+    for (const { request_id, text, options, action, edit, truncated } of question.requests) {
       const choices = options === undefined ? "" : ` Options: ${JSON.stringify(options)}`;
-      lines.push(`- [${request_id}] ${text}${choices}${truncated === true ? " [cut]" : ""}`);
+      const editable = edit === true ? " (editable)" : "";
+      const proposed = action && ` Action: ${action.name} ${JSON.stringify(action.arguments)}${editable}`;
+      lines.push(`- [${request_id}] ${text}${choices}${proposed ?? ""}${truncated === true ? " [cut]" : ""}`);
     }
   }
   if (reply) lines.push("Reply:", ...contentLines(reply));

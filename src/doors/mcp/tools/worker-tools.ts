@@ -12,7 +12,7 @@ import { ask } from "../../../engine/questions/ask.ts";
 import { type Part, textOf } from "../../../schema/a2a.ts";
 import { progressSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
-import { givenAnswerSchema, interruptRequestSchema } from "../../../schema/interrupt.ts";
+import { actionSchema, givenAnswerSchema, interruptRequestSchema } from "../../../schema/interrupt.ts";
 import {
   heartbeatRequestSchema,
   type Lease,
@@ -152,8 +152,22 @@ export const workerTools: readonly Tool[] = [
         .enum(["input", "auth"])
         .default("input")
         .describe("auth: you need a credential. Never ask for a credential as text."),
-      options: z.array(z.string()).min(1).max(100).optional().describe("The possible answers."),
-      schema: z.record(z.string(), z.unknown()).optional().describe("A flat JSON Schema for the answer."),
+      options: z
+        .array(z.string())
+        .min(1)
+        .max(100)
+        .optional()
+        .describe("The only possible answers; approve and deny come as a decision."),
+      schema: z
+        .record(z.string(), z.unknown())
+        .optional()
+        .describe("A flat JSON Schema for the answer, or for the edited arguments of the action."),
+      action: actionSchema
+        .optional()
+        .describe(
+          "What you will do if the answer is approve. Do it with the arguments of the answer's data, if any.",
+        ),
+      edit: z.boolean().optional().describe("The answer may replace the arguments of the action."),
       request_id: z
         .string()
         .min(1)
