@@ -74,5 +74,6 @@ export type { Category } from "./schema/errors.ts";
 export type { DelegationEvent, EventType, StreamEvent } from "./schema/event.ts";
 export type { AnswerBody } from "./schema/interrupt.ts";
 export type { Problem } from "./schema/problem.ts";
+export type { ListedSession, NewSession, Session, SessionCode } from "./schema/session.ts";
 export type { TokenInfo } from "./schema/token.ts";
 export type { Checkpoint } from "./schema/values.ts";

@@ -15,6 +15,7 @@ import { addMessage } from "./commands/message.ts";
 import { addRedrive } from "./commands/redrive.ts";
 import { addResults } from "./commands/results.ts";
 import { addServe } from "./commands/serve.ts";
+import { addSessions } from "./commands/sessions.ts";
 import { addToken } from "./commands/token.ts";
 import { addWatch } from "./commands/watch.ts";
 import { addCompletion } from "./completion/completion.ts";
@@ -44,6 +45,7 @@ const COMMANDS = [
   addMcp,
   addAgent,
   addToken,
+  addSessions,
   addAudit,
   addDoctor,
   addCompletion,

@@ -1,4 +1,4 @@
-/** Manages agents and tokens: for operators, and for agents that set themselves up. */
+/** Manages agents, tokens and sessions: for operators, and for agents that set themselves up. */
 import * as z from "zod";
 import {
   type AgentChange,
@@ -12,6 +12,14 @@ import {
 } from "../schema/agent.ts";
 import { type AuditEntry, type AuditFilter, auditPageSchema } from "../schema/audit.ts";
 import { mergePatch } from "../schema/merge-patch.ts";
+import {
+  type ListedSession,
+  type NewSession,
+  newSessionSchema,
+  type SessionCode,
+  sessionCodeSchema,
+  sessionPageSchema,
+} from "../schema/session.ts";
 import { newTokenSchema, type TokenInfo, tokenSchema } from "../schema/token.ts";
 import { ErrandApiError } from "./errors.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
@@ -37,7 +45,10 @@ export interface PageOptions extends CallOptions {
   readonly pageSize?: number | undefined;
 }
 
-/** Manages agents and tokens. Most methods need the operator's token; an agent may manage itself. */
+/**
+ * Manages agents, tokens and sessions. Most methods need the operator's token; an agent may manage itself, and everybody
+ * their own sessions.
+ */
 export class Admin {
   readonly #http: Http;
 
@@ -165,6 +176,58 @@ export class Admin {
     return (await this.#http.requestWithRetry(tokensSchema, { path: "/v1/tokens", signal })).tokens;
   }
 
+  /**
+   * Opens a session for a person: 12 hours with the rights of this client's token, or with those of the token that
+   * created `code`; no token is sent then. Pass the `token` of the answer, which is shown only once, to other clients.
+   * Never retried: a code works once. Throws `unauthenticated` for a code that is unknown, expired or used.
+   *
+   * @example
+   * ```ts
+   * const { token } = await new Admin({ url }).createSession({ code });
+   * const delegator = new Delegator({ url, token });
+   * ```
+   */
+  createSession(options: CallOptions & { code?: string | undefined } = {}): Promise<NewSession> {
+    const { code, signal } = options;
+    return this.#http.request(newSessionSchema, {
+      method: "POST",
+      path: "/v1/sessions",
+      body: { ...(code !== undefined && { code }) },
+      anonymous: code !== undefined,
+      signal,
+    });
+  }
+
+  /** A code that opens one session with this client's token, within ten minutes; `url` is a link that signs in with it. */
+  createSessionCode({ signal }: CallOptions = {}): Promise<SessionCode> {
+    return this.#http.request(sessionCodeSchema, { method: "POST", path: "/v1/sessions/codes", signal });
+  }
+
+  /** The sessions of this client's principal, for the operator all of them; fetched page by page. */
+  async *sessions(options: PageOptions = {}): AsyncGenerator<ListedSession, void> {
+    const { pageSize, signal } = options;
+    let cursor: string | undefined;
+    do {
+      const query = { cursor, limit: pageSize };
+      const page = await this.#http.requestWithRetry(sessionPageSchema, {
+        path: "/v1/sessions",
+        query,
+        signal,
+      });
+      yield* page.sessions;
+      cursor = page.next_cursor ?? undefined;
+    } while (cursor !== undefined);
+  }
+
+  /** Ends a session within a second, also its open streams and polls. To sign out, revoke the own one. */
+  async revokeSession(id: string, { signal }: CallOptions = {}): Promise<void> {
+    await this.#http.requestWithRetry(z.unknown(), {
+      method: "DELETE",
+      path: route`/v1/sessions/${id}`,
+      signal,
+    });
+  }
+
   /** The audit log, newest first, fetched page by page as the loop asks for it. */
   async *audit(filter: AuditFilter = {}, options: PageOptions = {}): AsyncGenerator<AuditEntry, void> {
     let cursor: string | undefined;
@@ -177,7 +240,7 @@ export class Admin {
     } while (cursor !== undefined);
   }
 
-  /** The token stops working within a second, also in open streams and polls. */
+  /** The token stops working within a second, also in open streams and polls, and its sessions end. */
   async revokeToken(id: string, { signal }: CallOptions = {}): Promise<void> {
     await this.#http.requestWithRetry(z.unknown(), {
       method: "DELETE",

@@ -48,6 +48,8 @@ export interface Call {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
+  /** Sends no token, for a call whose body has a code instead. */
+  readonly anonymous?: boolean;
   /** How long the gateway may delay its answer; the time limit starts after that. */
   readonly holdSeconds?: number;
   /** Default: `holdSeconds` plus 15 s. */
@@ -169,7 +171,7 @@ export class Http {
       if (value !== undefined) url.searchParams.set(key, String(value));
     }
     const { fetch = globalThis.fetch } = this.#options;
-    const token = this.#token;
+    const token = call.anonymous ? undefined : this.#token;
     const response = await this.#reading(limit, () =>
       fetch(url, {
         method: call.method ?? "GET",
@@ -193,7 +195,7 @@ export class Http {
     }
     throw new ErrandApiError(problem.data, {
       retryAfterMs: retryAfterMs(response.headers),
-      hint: this.#hintFor(problem.data.code),
+      hint: call.anonymous ? undefined : this.#hintFor(problem.data.code),
     });
   }
 

@@ -17,7 +17,7 @@ const partOf = (file: string, folder = PARTS): string =>
     .join("\n");
 const filesIn = (folder: URL): string[] =>
   readdirSync(folder)
-    .filter((file) => file.endsWith(".lua") && file !== "state.lua")
+    .filter((file) => file.endsWith(".lua") && file !== "state.lua" && file !== "run.lua")
     .sort();
 
 function withNumbers(text: string): string {
@@ -135,10 +135,7 @@ define()`);
 
 const SCRIPT = script();
 
-/**
- * The whole script. If a parked poll takes a ticket in the same step, the second key is that of the poll's agent, and
- * the last argument is the poll's command.
- */
+/** The whole script; lua/main.lua describes its arguments. */
 export const assemble = (flags = ""): string => `#!lua${flags}
 ${SCRIPT}
-return (transition(KEYS[1], ARGV, KEYS[2] and { KEYS[2], ARGV[#ARGV] } or nil))`;
+${partOf("run.lua")}`;

@@ -4,8 +4,10 @@
  */
 import type { Redis } from "../redis/connect.ts";
 import { isOutOfMemory } from "../redis/errors.ts";
+import type { ShardKeys } from "../redis/keys.ts";
 import type { Shards } from "../redis/shards.ts";
 import { LIMITS } from "../schema/limits.ts";
+import { Batches } from "./batch.ts";
 import {
   type Clock,
   type Command,
@@ -51,7 +53,9 @@ const NO_CEILING: Ceiling = { isReached: () => false };
 export type Observe = (command: CommandOrTake, outcome: Outcome, record: StoredDelegation | null) => void;
 
 export class Writer {
-  readonly #redis: Redis;
+  /** Of the moves that grow a delegation, and of the others. */
+  readonly #growing: Batches;
+  readonly #inFlight: Batches;
   readonly #shards: Shards;
   readonly #common: CommonParams;
   readonly #observe: Observe;
@@ -67,7 +71,8 @@ export class Writer {
     observe: Observe = () => {},
     ceiling: Ceiling = NO_CEILING,
   ) {
-    this.#redis = redis;
+    this.#growing = new Batches(redis, growingScript);
+    this.#inFlight = new Batches(redis, inFlightScript);
     this.#shards = shards;
     this.#common = { clock, retention_ms: retentionMs };
     this.#observe = observe;
@@ -112,7 +117,7 @@ export class Writer {
       keys.push(shard.agent(taker.agent));
       args.push(encodeTake(taker, shard, this.#common));
     }
-    const moving = this.#run(keys, args, command);
+    const moving = this.#run(shard, keys, args, command);
     this.#underWay.set(command.id, moving);
     try {
       return await moving;
@@ -133,12 +138,17 @@ export class Writer {
   async take(taker: Taker): Promise<Result> {
     const shard = this.#shards.ofAgent(taker.agent);
     const args = [encodeTake(taker, shard, this.#common), "", ""];
-    return this.#run([shard.agent(taker.agent)], args, TAKE);
+    return this.#run(shard, [shard.agent(taker.agent)], args, TAKE);
   }
 
-  async #run(keys: readonly string[], args: readonly string[], command: CommandOrTake): Promise<Result> {
-    const script = memoryOf(command) === undefined ? inFlightScript : growingScript;
-    return this.#result(await script.run(this.#redis, keys, args), command);
+  async #run(
+    { base }: Pick<ShardKeys, "base">,
+    keys: readonly string[],
+    args: readonly string[],
+    command: CommandOrTake,
+  ): Promise<Result> {
+    const batches = memoryOf(command) === undefined ? this.#inFlight : this.#growing;
+    return this.#result(await batches.run(base, keys, args), command);
   }
 
   #result(answer: unknown, command: CommandOrTake): Result {

@@ -6,8 +6,10 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { CLIENTS } from "../../bench/clients.ts";
 import { SCENARIOS } from "../../bench/figures.ts";
+import { bundled } from "../support/bundled.ts";
 import { freshDir } from "../support/program.ts";
 
+const GATEWAY = new URL("./gateway.mjs", import.meta.url);
 const MAIN = fileURLToPath(new URL("../../bench/main.ts", import.meta.url));
 const TINY =
   "--rounds 1 --seconds 0.2 --lanes 2 --pollers 2,4 --streams 3 --crowd 4 --agents 3 --kept 40 --bytes 128".split(
@@ -23,7 +25,7 @@ const figureSchema = z.looseObject({
 async function bench(args: readonly string[]) {
   // A temporary directory of its own, to see what remains.
   const directory = freshDir();
-  const env = { ...process.env, TMPDIR: directory };
+  const env = { ...process.env, TMPDIR: directory, ERRAND_BENCH_GATEWAY: await bundled(GATEWAY) };
   const { stdout, stderr } = await promisify(execFile)(
     process.execPath,
     ["--import", "tsx", MAIN, "--json", ...args],

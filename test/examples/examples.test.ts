@@ -1,4 +1,7 @@
-/** The small examples as a reader runs them, against a real broker: what they print and how they end. */
+/**
+ * The small examples against a real broker: what they print and how they end. Limit: a reader runs them with tsx, as
+ * the first test does; the others run a bundle, which starts in a third of the CPU time.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Delegator, textOf } from "../../src/index.ts";
 import { as, startBroker } from "../support/broker.ts";
+import { bundled } from "../support/bundled.ts";
 import { errand, freshDir } from "../support/program.ts";
 import { until } from "../support/until.ts";
 
@@ -18,14 +22,22 @@ interface Example {
   readonly ended: Promise<number | null>;
 }
 
-function example(
+/** The arguments of node for an example. */
+const asReader = (file: string) => ["--import", "tsx", `examples/${file}`];
+const asBundle = async (file: string) => [await bundled(new URL(`../../examples/${file}`, import.meta.url))];
+
+async function example(
   file: string,
   args: readonly string[],
   url: string,
   token: string,
   env: NodeJS.ProcessEnv = {},
-): Example {
-  const child = spawn(process.execPath, ["--import", "tsx", `examples/${file}`, ...args], {
+): Promise<Example> {
+  return start([...(await asBundle(file)), ...args], url, token, env);
+}
+
+function start(args: readonly string[], url: string, token: string, env: NodeJS.ProcessEnv = {}): Example {
+  const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { ...process.env, ERRAND_URL: url, ERRAND_TOKEN: token, ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -65,13 +77,13 @@ test("each prints its usage with --help, before it does anything", async () => {
     expect([file, after !== undefined, text.includes(`usage: ${file}`)]).toEqual([file, true, true]);
     expect(before).not.toMatch(/^(?:await|for|process)|new [A-Z]|connect\(/m);
   }
-  const { ended, out } = example("approver.ts", ["--help"], "http://127.0.0.1:9", "t");
+  const { ended, out } = start([...asReader("approver.ts"), "--help"], "http://127.0.0.1:9", "t");
   expect([await ended, out()]).toEqual([0, expect.stringMatching(/^usage: approver\.ts WORD/)]);
 });
 
 test("echo repeats the task, and exits when asked to", async () => {
   const { url, agent, delegator } = await setup("echo");
-  const echo = example("echo.ts", [], url, agent.token);
+  const echo = await example("echo.ts", [], url, agent.token);
   const { id } = await delegator.delegate({ target: "echo", task: "is anybody there?" });
   const { state, reply } = await delegator.wait(id, { timeoutSeconds: 50 });
   expect([state, reply && textOf(reply)]).toEqual(["completed", "is anybody there?"]);
@@ -83,7 +95,7 @@ test("echo repeats the task, and exits when asked to", async () => {
 describe("shell", () => {
   test("streams the output of a command, and fails with the text of its stderr", async () => {
     const { url, agent, delegator } = await setup("shell");
-    const shell = example("shell.ts", [], url, agent.token);
+    const shell = await example("shell.ts", [], url, agent.token);
     const [good, bad] = await Promise.all(
       ["printf 'one\\ntwo\\n'", "echo no such thing >&2; exit 3"].map((task) =>
         delegator.delegate({ target: "shell", task }),
@@ -110,7 +122,7 @@ describe("shell", () => {
 
   test("kills the command when the delegation is canceled", async () => {
     const { url, agent, delegator } = await setup("shell");
-    const shell = example("shell.ts", [], url, agent.token);
+    const shell = await example("shell.ts", [], url, agent.token);
     const { id } = await delegator.delegate({ target: "shell", task: "echo $$; sleep 600" });
     const pid = await until(async () => {
       const text = (await delegator.get(id)).artifacts[0]?.parts[0]?.text;
@@ -124,7 +136,7 @@ describe("shell", () => {
 
 test("an A2A server that knows nothing of the broker asks and deploys, through the relay", async () => {
   const { url, agent, caller, delegator } = await setup("deployer");
-  const server = example("a2a-server.ts", ["0"], url, "none");
+  const server = await example("a2a-server.ts", ["0"], url, "none");
   const to = await until(() => /an A2A server at (\S+)/.exec(server.out())?.[1], PATIENT);
   const env = { ERRAND_URL: url, ERRAND_TOKEN: agent.token };
   errand(freshDir(), ["relay", "--agent", "deployer", "--to", to], env);
@@ -147,7 +159,7 @@ test("an A2A server that knows nothing of the broker asks and deploys, through t
 test("release asks, an approver answers, and another process continues with the answer", async () => {
   const { url, agent, delegator } = await setup("release");
   const approver = await as(url, "approver:ann");
-  const before = example("release.ts", [], url, agent.token);
+  const before = await example("release.ts", [], url, agent.token);
   const [good, bad] = await Promise.all(
     ["v1.4.0", "v2.0.0"].map((task) => delegator.delegate({ target: "release", task })),
   );
@@ -161,8 +173,8 @@ test("release asks, an approver answers, and another process continues with the 
     ["", "asked about v1.4.0", "asked about v2.0.0", "release is looking for work"].sort(),
   );
 
-  const answering = example("approver.ts", ["v1."], url, approver.token);
-  const after = example("release.ts", [], url, agent.token);
+  const answering = await example("approver.ts", ["v1."], url, approver.token);
+  const after = await example("release.ts", [], url, agent.token);
   const [released, denied] = await Promise.all(
     ids.map(async (id) => {
       await until(async () => (await delegator.get(id)).interrupt === null, PATIENT);
@@ -189,7 +201,7 @@ test("release asks, an approver answers, and another process continues with the 
 
 test("mcp-pair: one agent delegates and answers, the other polls, asks and completes, with tools only", async () => {
   const { url, agent, caller } = await setup("greeter");
-  const pair = example("mcp-pair.ts", ["greeter"], url, caller.token, { AGENT_TOKEN: agent.token });
+  const pair = await example("mcp-pair.ts", ["greeter"], url, caller.token, { AGENT_TOKEN: agent.token });
   expect(await pair.ended, pair.out()).toBe(0);
   expect(pair.out().trimEnd().split("\n").slice(-1)).toEqual(["completed: Bonjour"]);
   expect(pair.out()).toContain("it asks: In which language?");
@@ -209,9 +221,9 @@ test("mcp-pair: one agent delegates and answers, the other polls, asks and compl
 test("fan-out collects the results of all its delegations, failures included, and no others", async () => {
   const { url, agent, caller, delegator } = await setup("shell");
   await delegator.delegate({ target: "shell", task: "echo an earlier errand" });
-  example("shell.ts", [], url, agent.token);
+  await example("shell.ts", [], url, agent.token);
   const tasks = ["echo 1", "seq 3", "exit 1"];
-  const fanOut = example("fan-out.ts", ["shell", ...tasks], url, caller.token);
+  const fanOut = await example("fan-out.ts", ["shell", ...tasks], url, caller.token);
   expect(await fanOut.ended, fanOut.out()).toBe(1);
   const lines = fanOut.out().trimEnd().split("\n");
   expect(lines[0]).toBe("3 sent to shell");
@@ -225,8 +237,8 @@ test("fan-out collects the results of all its delegations, failures included, an
 
 test("an A2A client uses an agent that polls release, after its approval", async () => {
   const { url, agent, caller } = await setup("release");
-  example("release.ts", [], url, agent.token);
-  const approving = example("a2a-client.ts", ["release", "v1.4.0"], url, caller.token);
+  await example("release.ts", [], url, agent.token);
+  const approving = await example("a2a-client.ts", ["release", "v1.4.0"], url, caller.token);
   expect(await approving.ended, approving.out()).toBe(0);
   // Progress just before the reply may be dropped, and the agent may lease the work before the stream opens.
   const lines = approving.out().trimEnd().split("\n");
@@ -238,7 +250,7 @@ test("an A2A client uses an agent that polls release, after its approval", async
     "artifact reply: released v1.4.0",
     "COMPLETED: released v1.4.0",
   ]);
-  const denying = example("a2a-client.ts", ["release", "v2.0.0", "deny"], url, caller.token);
+  const denying = await example("a2a-client.ts", ["release", "v2.0.0", "deny"], url, caller.token);
   expect(await denying.ended, denying.out()).toBe(1);
   expect(denying.out().trimEnd().split("\n").at(-1)).toBe("REJECTED: not released: deny");
 }, 120_000);
@@ -260,7 +272,7 @@ test("watcher prints every event once, and continues where it stopped", async ()
       .map((line) => line.split(" ").slice(2).join(" "));
 
   const first = await send();
-  const before = example("watcher.ts", [file], url, viewer.token);
+  const before = await example("watcher.ts", [file], url, viewer.token);
   await until(() => seen(before, first).length === 1, PATIENT);
   expect(seen(before, first)).toEqual(["1 scout DELEGATION_SENT queued"]);
   // The cursor is stored a moment after the print; a stop in between would repeat the event.
@@ -270,7 +282,7 @@ test("watcher prints every event once, and continues where it stopped", async ()
 
   await work();
   const second = await send();
-  const after = example("watcher.ts", [file], url, viewer.token);
+  const after = await example("watcher.ts", [file], url, viewer.token);
   await until(() => seen(after, second).length === 1, PATIENT);
   expect(seen(after, first)).toEqual([
     "2 scout DELEGATION_STATUS leased",

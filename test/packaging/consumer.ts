@@ -28,14 +28,14 @@ export async function pack(folder: string): Promise<{ tarball: string; paths: re
 }
 
 /** A folder with an empty package.json, and what `npm install <tarball>` puts beside it. */
-export async function installElsewhere(): Promise<string> {
+export async function installElsewhere(tarball: string): Promise<string> {
   const parent = freshDir();
   const folder = join(parent, "app");
   mkdirSync(folder);
   // Without it, npm installs into the nearest folder above that has one.
   writeFileSync(join(folder, "package.json"), "{}");
   writeFileSync(join(parent, "npmrc"), "");
-  const [{ tarball }, registry] = await Promise.all([pack(parent), startRegistry()]);
+  const registry = await startRegistry();
   const settings = [
     `--registry=${registry}`,
     `--cache=${join(parent, "cache")}`,

@@ -64,9 +64,7 @@ test("the image's steps produce a gateway that is healthy with compose's Redis a
   for (const { sources, target } of copies(image)) {
     for (const source of sources) {
       const from = join(app, source.slice("/app/".length));
-      cpSync(from, join(root, target === "./" ? (source.split("/").at(-1) ?? "") : target), {
-        recursive: true,
-      });
+      copyTree(from, join(root, target === "./" ? (source.split("/").at(-1) ?? "") : target));
     }
   }
   expect(existsSync(join(root, "node_modules/typescript"))).toBe(false);
@@ -121,13 +119,17 @@ function buildStage(stage: Stage): string {
       }
     } else if (name === "RUN" && text.startsWith("npm ci")) {
       // No hard links: npm prune writes node_modules/.package-lock.json in place.
-      const modules = join(ROOT, "node_modules");
-      cpSync(modules, join(app, "node_modules"), { recursive: true, verbatimSymlinks: true });
+      copyTree(join(ROOT, "node_modules"), join(app, "node_modules"));
     } else if (name === "RUN") {
       execFileSync("sh", ["-c", text], { cwd: app, env: plainEnv(), stdio: "pipe" });
     }
   }
   return app;
+}
+
+/** Needs half the CPU time of Node's own copy. The target must not exist. */
+function copyTree(from: string, to: string): void {
+  execFileSync("cp", ["-a", from, to]);
 }
 
 async function composeRedis(config: Record<string, string>) {

@@ -8,6 +8,10 @@ import { isTerminal, type State, stateSchema } from "../../src/schema/delegation
 import { type DelegationEvent, eventSchema } from "../../src/schema/event.ts";
 import type { Answer } from "./broker.ts";
 
+const PAGE_EVENTS = 1_000;
+/** The broker ends a page before its number of events only if it is larger than this. */
+const PAGE_CHARS = 100_000;
+
 /** All of a delegation's events, page by page. */
 export async function eventsOf(
   api: { readonly events: (id: string, query: string) => Promise<Pick<Answer, "status" | "body">> },
@@ -15,11 +19,12 @@ export async function eventsOf(
 ): Promise<DelegationEvent[]> {
   const events: DelegationEvent[] = [];
   for (let after = "0"; ; ) {
-    const { status, body } = await api.events(id, `?after=${after}&limit=1000`);
+    const { status, body } = await api.events(id, `?after=${after}&limit=${PAGE_EVENTS}`);
     if (status === 204) return events;
     expect(status).toBe(200);
     if (body.events.length === 0) return events;
     for (const event of body.events) events.push(eventSchema.parse(event));
+    if (body.events.length < PAGE_EVENTS && JSON.stringify(body).length < PAGE_CHARS) return events;
     after = body.cursor;
   }
 }

@@ -1,5 +1,13 @@
-/** Waits for a condition instead of a time. Limit: checks every 10 ms, so it cannot show the order of faster events. */
+/**
+ * Waits for a condition instead of a time. It checks less often the longer it waits, because most probes are requests.
+ * Limit: it checks every 10 to 50 ms, so it cannot show the order of faster events.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
+
+const LEAST_MS = 10;
+const MOST_MS = 50;
+/** Of the time waited so far. */
+const SHARE = 0.1;
 
 /** Resolves with the first result that is not null, undefined or false; a probe that throws is called again. */
 export async function until<T>(
@@ -7,7 +15,7 @@ export async function until<T>(
   options: { readonly timeoutMs?: number; readonly what?: string } = {},
 ): Promise<NonNullable<T>> {
   const { timeoutMs = 50_000, what = "the condition" } = options;
-  const deadline = Date.now() + timeoutMs;
+  const startedAt = Date.now();
   for (;;) {
     let cause: unknown;
     try {
@@ -16,7 +24,8 @@ export async function until<T>(
     } catch (error) {
       cause = error;
     }
-    if (Date.now() > deadline) throw new Error(`${what} did not come true in ${timeoutMs} ms`, { cause });
-    await sleep(10);
+    const waitedMs = Date.now() - startedAt;
+    if (waitedMs > timeoutMs) throw new Error(`${what} did not come true in ${timeoutMs} ms`, { cause });
+    await sleep(Math.min(Math.max(LEAST_MS, waitedMs * SHARE), MOST_MS));
   }
 }

@@ -66,7 +66,7 @@ function addListTokens(token: Command, { host }: Cli): void {
 function addRevoke(token: Command, { host }: Cli): void {
   token
     .command("revoke")
-    .description("revoke a token; its open streams and polls end within a second")
+    .description("revoke a token; its sessions, open streams and polls end within a second")
     .argument("<id>", "the token's id, from 'errand token list'")
     .addHelpText("after", examples("errand token revoke 5rqd0w8h1v"))
     .action(async (id: string, _options: unknown, command: Command) => {

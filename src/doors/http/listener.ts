@@ -6,8 +6,9 @@ import { LIMITS } from "../../schema/limits.ts";
 import type { HttpApp } from "./app.ts";
 import { Connection } from "./connection.ts";
 
-/** How long an idle keep-alive connection stays open once the gateway stops. */
-const IDLE_GRACE_MS = 300;
+/** How long an idle keep-alive connection stays open once the gateway stops: 300 ms without a stall. */
+const TICK_MS = 20;
+const IDLE_GRACE_TICKS = 15;
 
 /** Methods whose bodies are read. */
 const BODIED: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
@@ -108,8 +109,12 @@ export function listen(
     const close = (graceMs: number) =>
       new Promise<void>((done) => {
         // A request that arrives now on an idle connection still gets a response, with `connection: close`.
-        const closingSince = Date.now();
-        const idle = setInterval(() => Date.now() - closingSince > IDLE_GRACE_MS && cut(false), 20);
+        // Counts ticks, not time: after a stall of this process, requests are read before the grace ends.
+        let ticksLeft = IDLE_GRACE_TICKS;
+        const idle = setInterval(() => {
+          ticksLeft -= 1;
+          if (ticksLeft < 0) setImmediate(() => cut(false));
+        }, TICK_MS);
         const late = setTimeout(() => cut(true), graceMs);
         // http.Server's own close also cuts responses that are not flushed yet.
         NetServer.prototype.close.call(server, () => {

@@ -12,7 +12,7 @@ export const auditRoutes: readonly Route[] = [
     method: "GET",
     path: "/v1/audit",
     summary:
-      "The audit log: who changed tokens or agents, erased delegations, or acted in bulk; newest first.",
+      "The audit log: who changed tokens, sessions or agents, erased delegations, or acted in bulk; newest first.",
     query: auditFilterSchema.extend({
       cursor: z.string().min(1).max(128).optional(),
       limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),

@@ -1,4 +1,5 @@
--- The only writer of records. A call makes one move: it changes the record and publishes the event, or it refuses.
+-- The only writer of records. `transition` makes one move: it changes the record and publishes the event, or it refuses.
+-- run.lua calls it for each command of a call.
 --
 -- assemble.ts joins the parts into one script; the order of functions does not matter, and LIMITS.* becomes a number.
 -- Redis runs the whole text at every call, so each call defines every function again. To keep that cheap, the parts in

@@ -14,3 +14,29 @@ test("a paused agent gets no work until it is resumed", async () => {
   expect((await admin.resumeAgent("scout")).paused).toBe(false);
   expect((await scout.lease("scout")).body.leases).toMatchObject([{ delegation: { id } }]);
 });
+
+test("a session is opened with a token or a code, listed and revoked", async () => {
+  const { url } = await startBroker();
+  const { token } = await as(url, "caller:alice");
+  const alice = new Admin({ url, token });
+  const mine = await alice.createSession();
+  const { code } = await alice.createSessionCode();
+  // A token that is not valid any more is not sent with a code.
+  const other = await new Admin({ url, token: "errand_old" }).createSession({ code });
+  const again = new Admin({ url }).createSession({ code });
+  await expect(again).rejects.toMatchObject({
+    code: "unauthenticated",
+    recovery: expect.stringContaining("Request a new code"),
+  });
+  const signedIn = new Admin({ url, token: other.token });
+  const listed: string[] = [];
+  for await (const { id, current } of signedIn.sessions({ pageSize: 1 }))
+    listed.push(`${id} ${current ? "current" : ""}`.trim());
+  expect(listed.sort()).toEqual([mine.id, `${other.id} current`].sort());
+  await signedIn.revokeSession(mine.id);
+  await expect(new Admin({ url, token: mine.token }).createSessionCode()).rejects.toMatchObject({
+    code: "unauthenticated",
+  });
+  await signedIn.revokeSession(other.id);
+  for await (const one of alice.sessions()) throw new Error(`still there: ${one.id}`);
+});

@@ -115,3 +115,25 @@ test("a request leaves nothing behind on a connection that stays open", async ()
   expect(listeners).toHaveLength(6);
   expect(listeners.at(-1)).toBe(listeners[0]);
 });
+
+test("a request that arrives while a stopping gateway is stalled is answered", async () => {
+  const { gateway, open } = await setup();
+  const { socket, send, text } = open();
+  send("GET", "/v1/agents/scout");
+  await until(() => text().includes('"name":"scout"'), { what: "the first response" });
+  const closed = once(socket, "close");
+  const stopped = gateway.close();
+  const stoppedAt = performance.now();
+  // The gateway shares this process. After an immediate, timers run before sockets are read: the idle connection's grace
+  // has ended, and its new request is still unread.
+  setTimeout(() => {
+    setImmediate(() => {
+      send("GET", "/v1/agents/scout");
+      while (performance.now() - stoppedAt < 1_000);
+    });
+  }, 100);
+  await closed;
+  await stopped;
+  expect(text().match(/HTTP\/1\.1 \d+ /g)).toHaveLength(2);
+  expect(text()).toMatch(/connection: close/i);
+});

@@ -1,0 +1,60 @@
+/** `errand sessions`: lists and revokes sessions of people, and creates links that sign in. */
+import type { Command } from "commander";
+import { Admin } from "../../client/admin.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { note, print, printJson, printTable } from "../show/output.ts";
+
+export function addSessions(program: Command, cli: Cli): void {
+  const sessions = program
+    .command("sessions")
+    .description("list and revoke sessions of people, or print a link that signs in")
+    .addHelpText("after", examples("errand sessions list", "errand sessions link"));
+  addListSessions(sessions, cli);
+  addRevokeSession(sessions, cli);
+  addLink(sessions, cli);
+}
+
+function addListSessions(sessions: Command, { host }: Cli): void {
+  sessions
+    .command("list")
+    .description("list your own sessions, or those of everybody (operator only)")
+    .addHelpText("after", examples("errand sessions list", "errand sessions list --json | jq -r .principal"))
+    .action(async (_options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const rows: string[][] = [];
+      for await (const session of new Admin(await connect(host, options)).sessions()) {
+        const { id, principal, token_id, created_at, expires_at } = session;
+        if (options.json) await printJson(host, session);
+        else rows.push([id, principal, token_id ?? "operator's", created_at, expires_at]);
+      }
+      if (options.json) return;
+      await printTable(host, [["ID", "PRINCIPAL", "TOKEN", "CREATED", "EXPIRES"], ...rows]);
+    });
+}
+
+function addRevokeSession(sessions: Command, { host }: Cli): void {
+  sessions
+    .command("revoke")
+    .description("revoke a session; its open streams and polls end within a second")
+    .argument("<id>", "the session's id, from 'errand sessions list'")
+    .addHelpText("after", examples("errand sessions revoke ses_5rqd0w8h1v"))
+    .action(async (id: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      await new Admin(await connect(host, options)).revokeSession(id);
+      await (options.json ? printJson(host, { revoked: id }) : print(host, `revoked ${id}`));
+    });
+}
+
+function addLink(sessions: Command, { host }: Cli): void {
+  sessions
+    .command("link")
+    .description("print a link to the console that signs in once, with the rights of your token")
+    .addHelpText("after", examples("errand sessions link", "errand sessions link --json | jq -r .code"))
+    .action(async (_options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const created = await new Admin(await connect(host, options)).createSessionCode();
+      if (options.json) return printJson(host, created);
+      await print(host, created.url);
+      if (host.isTty.stdout) await note(host, `the link works once, until ${created.expires_at}.`);
+    });
+}

@@ -1,0 +1,83 @@
+/**
+ * Sends the commands that come in one turn of the event loop as one call of the script. A call has a fixed cost, about a
+ * third of a move's, because Redis defines the script's functions again at each call. Limit: all answers of a batch come
+ * together, so a batch is small; each of its commands still succeeds or fails for itself.
+ */
+import type { Redis } from "../redis/connect.ts";
+import type { Script } from "../redis/script.ts";
+
+/** Limits of a batch: commands, and characters of their arguments. A larger command is a batch of its own. */
+const MAX_COMMANDS = 16;
+const MAX_CHARS = 256 * 1024;
+
+interface Waiting {
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+  readonly resolve: (answer: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class Batches {
+  readonly #redis: Redis;
+  readonly #script: Script;
+  /** The commands of this turn, by the shard of their keys: one call of a script has the keys of one shard. */
+  readonly #waiting = new Map<string, Waiting[]>();
+
+  constructor(redis: Redis, script: Script) {
+    this.#redis = redis;
+    this.#script = script;
+  }
+
+  /** Runs one command; `base` is the prefix of its keys. Rejects with the command's own error, or with the call's. */
+  run(base: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      // An immediate runs as soon as all sockets that are readable now have been read.
+      if (this.#waiting.size === 0) setImmediate(() => this.#send());
+      const command = { keys, args, resolve, reject };
+      const others = this.#waiting.get(base);
+      if (others) others.push(command);
+      else this.#waiting.set(base, [command]);
+    });
+  }
+
+  #send(): void {
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const batch of waiting.flatMap(inBatches)) void this.#call(batch);
+  }
+
+  async #call(batch: readonly Waiting[]): Promise<void> {
+    const keys = batch.flatMap((command) => command.keys);
+    const counts = batch.flatMap((command) => [command.keys.length, command.args.length]);
+    const args = batch.flatMap((command) => command.args);
+    try {
+      const answers = await this.#script.run(this.#redis, keys, [batch.length, ...counts, ...args]);
+      if (!Array.isArray(answers)) throw new TypeError("the script answered with something unexpected");
+      for (const [at, { resolve, reject }] of batch.entries()) {
+        const answer: unknown = answers[at];
+        if (answer instanceof Error) reject(answer);
+        else resolve(answer);
+      }
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+}
+
+function inBatches(commands: readonly Waiting[]): Waiting[][] {
+  const batches: Waiting[][] = [];
+  let left = 0;
+  let chars = 0;
+  for (const command of commands) {
+    const more = command.args.reduce((sum, arg) => sum + arg.length, 0);
+    if (left === 0 || chars + more > MAX_CHARS) {
+      batches.push([]);
+      left = MAX_COMMANDS;
+      chars = 0;
+    }
+    batches.at(-1)?.push(command);
+    left -= 1;
+    chars += more;
+  }
+  return batches;
+}

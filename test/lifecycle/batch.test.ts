@@ -1,0 +1,81 @@
+/** Commands of one turn go to Redis together. That each keeps its meaning is tested by the walks of test/model. */
+import { expect, test, vi } from "vitest";
+import { client, startBroker } from "../support/broker.ts";
+
+async function setup(shards = 1) {
+  const { url, gateway, redis } = await startBroker({ shards });
+  const api = client(url);
+  for (const name of ["scout", "coder", "writer", "tester"]) await api.agent(name);
+  const { broker } = gateway;
+  const calls = vi.spyOn(broker.redis, "evalsha");
+  const submit = (target: string, text = "do it") => {
+    const id = broker.shards.newDelegationId(target);
+    const message = JSON.stringify({ messageId: "m", role: "ROLE_USER", parts: [{ text }] });
+    const moved = broker.writer.move({
+      move: "submit",
+      id,
+      params: { target, delegator: "caller:alice", context_id: "ctx_1", priority: 5, ttl_ms: 60_000 },
+      event: { priority: "5" },
+      fields: { message },
+      bytes: message.length,
+    });
+    return { id, moved };
+  };
+  /** How many commands each call of the script had. */
+  const sizes = () => calls.mock.calls.map(([, keys, ...args]) => Number(args[Number(keys)]));
+  return { broker, redis, submit, calls, sizes };
+}
+
+test("the commands of one turn are one call, up to 16", async () => {
+  const { submit, sizes } = await setup();
+  const outcomes = await Promise.all(Array.from({ length: 20 }, () => submit("scout").moved));
+  expect(outcomes.map(({ outcome }) => outcome.kind)).toEqual(Array.from({ length: 20 }, () => "ok"));
+  expect(sizes()).toEqual([16, 4]);
+});
+
+test("large commands are not sent together", async () => {
+  const { submit, sizes } = await setup();
+  const text = "x".repeat(150 * 1024);
+  await Promise.all([submit("scout", text).moved, submit("scout", text).moved, submit("scout").moved]);
+  expect(sizes()).toEqual([1, 2]);
+});
+
+test("commands for different shards are not sent together", async () => {
+  const { broker, submit, sizes } = await setup(2);
+  const targets = ["scout", "coder", "writer", "tester"];
+  const shards = new Set(targets.map((target) => broker.shards.indexOfAgent(target)));
+  expect(shards.size).toBe(2);
+  await Promise.all(targets.map((target) => submit(target).moved));
+  expect(sizes()).toHaveLength(2);
+  expect(sizes().reduce((sum, size) => sum + size, 0)).toBe(4);
+});
+
+test("a command that fails does not affect the others of its call", async () => {
+  const { broker, redis, submit, sizes } = await setup();
+  const broken = broker.shards.newDelegationId("scout");
+  await redis.set(`{errand:0}:d:${broken}`, "not a record");
+  const cancel = (id: string) => broker.writer.move({ move: "cancel", id });
+  const first = submit("scout");
+  await first.moved;
+  const [one, two, three] = await Promise.allSettled([
+    cancel(broken),
+    cancel(first.id),
+    cancel(broker.shards.newDelegationId("scout")),
+  ]);
+  expect(one).toMatchObject({
+    status: "rejected",
+    reason: { message: expect.stringContaining("WRONGTYPE") },
+  });
+  expect(two).toMatchObject({ value: { outcome: { kind: "ok", state: "canceled" } } });
+  expect(three).toMatchObject({ value: { outcome: { kind: "missing" } } });
+  expect(sizes()).toEqual([1, 3]);
+});
+
+test("when the call fails, each of its commands does", async () => {
+  const { broker, submit, calls } = await setup();
+  calls.mockRejectedValueOnce(new Error("Connection is closed."));
+  const results = await Promise.allSettled([submit("scout").moved, submit("scout").moved]);
+  expect(results.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect((await submit("scout").moved).outcome.kind).toBe("ok");
+  expect(broker.writer.underWay("any")).toBeUndefined();
+});
