@@ -238,7 +238,7 @@ export const LIMITS = {
   login_sessions_total: limit(
     10_000,
     "sessions",
-    "of all principals at a time, about 1 KiB each (the operator is not bound by this limit)",
+    "of all principals at a time, about 600 bytes each (the operator is not bound by this limit)",
     "limit_reached",
   ),
   login_hours: limit(12, "hours", "a session lasts, unless its token ends earlier", "unauthenticated"),

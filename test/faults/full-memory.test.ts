@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { as, client, startBroker } from "../support/broker.ts";
+import { as, client, request, startBroker } from "../support/broker.ts";
 import { startServer } from "../support/redis-pair.ts";
 import { until } from "../support/until.ts";
 
@@ -50,6 +50,10 @@ test("at full memory accepted work is found by its key, and the operator can fre
   const made = await api.call("POST", "/v1/tokens", { principal: "caller:new" });
   expect(made.status).toBe(201);
   expect((await client(url, made.body.token).call("GET", "/v1/delegations")).status).toBe(200);
+  const { code } = (await client(url, made.body.token).call("POST", "/v1/sessions/codes")).body;
+  const opened = await request(url, "POST", "/v1/sessions", { token: null, body: { code } });
+  expect(opened.status).toBe(201);
+  expect((await api.call("DELETE", `/v1/sessions/${opened.body.id}`)).status).toBe(204);
   expect((await api.call("DELETE", `/v1/tokens/${tokenId}`)).status).toBe(204);
   expect((await api.call("POST", "/v1/agents/scout/pause")).status).toBeLessThan(300);
   expect((await api.call("GET", "/v1/agents/scout")).body.paused).toBe(true);
