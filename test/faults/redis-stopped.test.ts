@@ -7,11 +7,11 @@ import { retryUntilAnswered } from "../support/retry.ts";
 import { until } from "../support/until.ts";
 
 const LEASES = 50;
-const LEASE_SECONDS = 3;
-const BEAT_MS = (LEASE_SECONDS * 1_000) / 3;
+const LEASE_SECONDS = 4;
+const BEAT_MS = (LEASE_SECONDS * 1_000) / 4;
 const PAUSE_MS = 5_000;
 
-test("Redis stopped for 5 s while 50 leases of 3 s are held: at most one redelivery each, one reply each", async () => {
+test("Redis stopped for 5 s while 50 leases of 4 s are held: at most one redelivery each, one reply each", async () => {
   const own = await startOwnRedis();
   const { url, another } = await startBroker({ redis: own.target, sweepEveryMs: 500 });
   const second = await another({ sweepEveryMs: 500 });

@@ -121,4 +121,4 @@ test("cut 50 times during 2 000 delegations, through two gateways in turn: every
     accept: "application/json",
   });
   expect(rest.body).toEqual({ events: [], cursor: stream.cursor() });
-}, 120_000);
+}, 300_000);

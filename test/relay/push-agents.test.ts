@@ -10,6 +10,7 @@ import { until } from "../support/until.ts";
 vi.setConfig({ testTimeout: 90_000 });
 
 const LOCAL = { callbackAllow: ["127.0.0.1"] };
+const LEASE_SECONDS = 60;
 const never = () => new Promise<void>(() => undefined);
 
 async function setup(options: A2aServerOptions, agent: object = {}) {
@@ -104,10 +105,15 @@ test("a killed gateway leaves its work to another one, which continues the same 
   });
   const there = client(dying.url);
   const delivery = { mode: "push", url: server.url };
-  await there.agent("remote", { delivery, limits: { lease_seconds: 2 }, backoff: { initial_ms: 0 } });
+  await there.agent("remote", {
+    delivery,
+    limits: { lease_seconds: LEASE_SECONDS },
+    backoff: { initial_ms: 0 },
+  });
   const { body } = await there.delegate("remote", { task: "survive" });
   await until(async () => (await there.get(body.id)).body.artifacts.length === 1, SLOW);
   await dying.kill();
+  broker.clock.offset_ms = LEASE_SECONDS * 1_000 + 1;
   const next = await broker.another();
   const here = client(next.url);
   await until(async () => {

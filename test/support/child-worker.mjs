@@ -13,7 +13,7 @@ async function post(path, body) {
 
 async function work(agent) {
   for (;;) {
-    const { status, body } = await post(`/v1/agents/${agent}/leases`, { wait_seconds: 5, lease_seconds: 1 });
+    const { status, body } = await post(`/v1/agents/${agent}/leases`, { wait_seconds: 5, lease_seconds: 3 });
     if (status !== 200) throw new Error(JSON.stringify(body));
     for (const lease of body.leases) {
       const path = `/v1/leases/${lease.lease_id}`;

@@ -13,6 +13,8 @@ import { as, client, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 import { losingAnswers } from "../lossy-fetch.ts";
 
+const PATIENCE_SECONDS = 50;
+
 /** A broker with the agent scout, which retries failed work at once, and a caller. */
 async function setup() {
   const broker = await startBroker();
@@ -42,6 +44,9 @@ function untilAborted({ signal }: Work): Promise<never> {
   });
 }
 
+/** Leases that renew or expire while a test waits. Shorter ones would expire when a busy machine stops this process. */
+const LEASE_SECONDS = 5;
+
 describe("leases", () => {
   test("arrive with the answers to earlier replies: one poll works through a queue", async () => {
     const { delegator, send, scout } = await setup();
@@ -57,7 +62,9 @@ describe("leases", () => {
       return `did ${text}`;
     };
     scout(work, { fetch: counting });
-    const ended = await Promise.all(ids.map((id) => delegator.wait(id, { timeoutSeconds: 15 })));
+    const ended = await Promise.all(
+      ids.map((id) => delegator.wait(id, { timeoutSeconds: PATIENCE_SECONDS })),
+    );
     expect(ended.map(({ reply }) => reply?.parts[0]?.text)).toEqual(["did 1", "did 2", "did 3"]);
     expect(pollsAtLast).toBe(1);
   });
@@ -67,13 +74,17 @@ describe("leases", () => {
     const id = await send("long");
     const outlived = async ({ delegation: { lease } }: Work) => {
       const first = Date.parse(lease?.expires_at ?? "");
-      await until(async () => Date.parse((await delegator.get(id)).lease?.expires_at ?? "") > first + 3_000, {
-        what: "the lease extended beyond its own length",
-      });
+      await until(
+        async () =>
+          Date.parse((await delegator.get(id)).lease?.expires_at ?? "") > first + LEASE_SECONDS * 1_000,
+        {
+          what: "the lease extended beyond its own length",
+        },
+      );
       return "done";
     };
-    scout(outlived, { leaseSeconds: 3 });
-    expect(await delegator.wait(id, { timeoutSeconds: 19 })).toMatchObject({
+    scout(outlived, { leaseSeconds: LEASE_SECONDS });
+    expect(await delegator.wait(id, { timeoutSeconds: PATIENCE_SECONDS })).toMatchObject({
       state: "completed",
       attempt: 1,
     });
@@ -88,7 +99,8 @@ describe("leases", () => {
       await until(() => now === 3, { what: "three at once" });
     };
     scout(together, { concurrency: 3 });
-    for (const id of ids) expect((await delegator.wait(id, { timeoutSeconds: 15 })).state).toBe("completed");
+    for (const id of ids)
+      expect((await delegator.wait(id, { timeoutSeconds: PATIENCE_SECONDS })).state).toBe("completed");
   });
 
   test("with a retryable failure are tried again", async () => {
@@ -99,7 +111,7 @@ describe("leases", () => {
         ? { state: "failed", error: { code: "busy", message: "not now", retryable: true } }
         : `attempt ${attempt}`,
     );
-    const ended = await delegator.wait(id, { timeoutSeconds: 15 });
+    const ended = await delegator.wait(id, { timeoutSeconds: PATIENCE_SECONDS });
     expect(ended).toMatchObject({
       state: "completed",
       attempt: 2,
@@ -144,7 +156,7 @@ describe("the signal aborts", () => {
         reason = await untilAborted(work).catch((error: unknown) => error);
         stateThen = (await delegator.get(id)).state;
       },
-      { leaseSeconds: 3, fetch: cutOff, once: true },
+      { leaseSeconds: LEASE_SECONDS, fetch: cutOff, once: true },
     );
     await until(() => types().includes("lost"), { what: "the loss" });
     expect(reason).toMatchObject({ name: "LeaseLostError", reason: "expired" });
@@ -159,7 +171,7 @@ describe("the signal aborts", () => {
       async (work) => {
         reason = await untilAborted(work).catch((error: unknown) => error);
       },
-      { leaseSeconds: 1 },
+      { leaseSeconds: LEASE_SECONDS },
     );
     await until(() => types().includes("leased"), { what: "the work begun" });
     await client(url).call("DELETE", `/v1/tokens/${token.tokenId}`);
@@ -235,7 +247,7 @@ describe("artifacts", () => {
       );
       return "done";
     });
-    const { artifacts, reply } = await delegator.wait(id, { timeoutSeconds: 15 });
+    const { artifacts, reply } = await delegator.wait(id, { timeoutSeconds: PATIENCE_SECONDS });
     expect(artifacts).toEqual([
       { artifactId: "draft", parts: [{ text: "a" }, { text: "b" }, { text: "c" }] },
       { artifactId: "map", parts: [{ url: "https://maps.example/1" }] },
@@ -263,7 +275,7 @@ describe("artifacts", () => {
       },
       { fetch },
     );
-    const { artifacts, attempt } = await delegator.wait(id, { timeoutSeconds: 15 });
+    const { artifacts, attempt } = await delegator.wait(id, { timeoutSeconds: PATIENCE_SECONDS });
     expect(attempt).toBe(2);
     expect(fetch.lost).toHaveLength(2);
     expect(artifacts).toEqual([{ artifactId: "draft", parts: ["c", "d"].map((text) => ({ text })) }]);
@@ -284,7 +296,7 @@ describe("artifacts", () => {
       },
       { fetch: hasty },
     );
-    const { artifacts } = await delegator.wait(id, { timeoutSeconds: 15 });
+    const { artifacts } = await delegator.wait(id, { timeoutSeconds: PATIENCE_SECONDS });
     expect(artifacts).toEqual([{ artifactId: "draft", parts: ["a", "b", "c"].map((text) => ({ text })) }]);
     expect(sent).toHaveLength(4);
     expect((sent[2] ?? 0) - (sent[1] ?? 0)).toBeGreaterThanOrEqual(990);
@@ -297,7 +309,7 @@ describe("artifacts", () => {
       await artifact(draft("first"));
       await artifact(draft("second"));
     });
-    const { artifacts } = await delegator.wait(id, { timeoutSeconds: 15 });
+    const { artifacts } = await delegator.wait(id, { timeoutSeconds: PATIENCE_SECONDS });
     expect(artifacts).toEqual([draft("second")]);
   });
 
@@ -308,7 +320,7 @@ describe("artifacts", () => {
       const refused = await artifact(draft("x".repeat(2_000_000))).catch((error: unknown) => error);
       return refused instanceof Error && "code" in refused ? String(refused.code) : "taken";
     });
-    const { reply, artifacts } = await delegator.wait(id, { timeoutSeconds: 15 });
+    const { reply, artifacts } = await delegator.wait(id, { timeoutSeconds: PATIENCE_SECONDS });
     expect(reply?.parts).toEqual([{ text: "payload_too_large" }]);
     expect(artifacts).toEqual([]);
   });
