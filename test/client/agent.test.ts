@@ -152,13 +152,13 @@ describe("heartbeats", () => {
           setTimeout(() => answer.json(HEARTBEAT), Number(body.wait_seconds ?? 0) * 1000);
         },
       },
-      leaseLike(1),
+      leaseLike(3),
     );
     const held = () => stub.to("/heartbeat").filter(({ body }) => body.wait_seconds !== undefined);
-    const { agent, events } = agentAt(stub.url, () => until(() => held().length >= 4).then(() => "done"));
+    const { agent, events } = agentAt(stub.url, () => until(() => held().length >= 3).then(() => "done"));
     void agent.run();
     await until(() => events.some(({ type }) => type === "replied"), { what: "a reply" });
-    expect(held()[0]?.body.wait_seconds).toBeCloseTo(0.333, 3);
+    expect(held()[0]?.body.wait_seconds).toBeCloseTo(1, 3);
   });
 
   test("pass a cancel to the handler at once, and no reply is sent", async () => {
@@ -195,7 +195,7 @@ describe("heartbeats", () => {
           else answer.cut();
         },
       },
-      leaseLike(1),
+      leaseLike(3),
     );
     const { agent, events } = agentAt(stub.url, ({ signal }) => {
       return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
@@ -204,7 +204,7 @@ describe("heartbeats", () => {
     void agent.run();
     await until(() => events.some(({ type }) => type === "lost"), { what: "the loss" });
     expect(events.at(-1)).toMatchObject({ type: "lost", reason: "expired" });
-    expect(performance.now() - startedAt).toBeLessThan(withStalls(2000));
+    expect(performance.now() - startedAt).toBeLessThan(withStalls(4000));
     expect(calls).toBeGreaterThan(3);
   });
 

@@ -152,9 +152,9 @@ test("another gateway takes over a call whose gateway died", async () => {
 });
 
 test("the sweep queues a call that its gateway died before queueing, once", async () => {
-  const { api, leased, gateway, clock } = await setup();
+  const { api, leased, gateway, clock, redis } = await setup();
   const { url, received } = await startReceiver();
-  const { lease } = await leased({ url });
+  const { id, lease } = await leased({ url });
   const died = vi.spyOn(gateway.broker.outbound, "add").mockRejectedValueOnce(new Error("died"));
   await api.reply(lease);
   died.mockRestore();
@@ -162,6 +162,8 @@ test("the sweep queues a call that its gateway died before queueing, once", asyn
   clock.offset_ms = 6_000;
   await gateway.sweep.tick();
   await until(() => received.length === 1);
+  // Its answer arrived, too.
+  await until(async () => (await redis.hget(`{errand:0}:d:${id}`, "notified_seq")) === "3");
   const added = vi.spyOn(gateway.broker.outbound, "add");
   clock.offset_ms = 20_000;
   await gateway.sweep.tick();
