@@ -140,7 +140,8 @@ class Work:
 
     def ask(self, request_id, text, **more):
         """The text of the answer, or None if it has none (a bare decision). Without an answer this run ends here, and the
-        answer starts the handler again. more: kind ("input" or "auth"), options, schema, expires_in_seconds."""
+        answer starts the handler again. more: kind ("input" or "auth"), options, schema, action, edit,
+        expires_in_seconds."""
         if request_id not in self.answers:
             body = {"kind": "input", "request_id": request_id, "text": text, **more}
             raised = self.insist(lambda: self.send("interrupt", body))  # a repeat is the same question [17]

@@ -118,6 +118,7 @@ const QUESTIONS = {
   unsaid: {},
   several: { requests: [{ request_id: "r1", text: "Which?" }, { request_id: "r2" }] },
   unnamedToo: { requests: [{ text: "Which?" }, { text: "Which?" }] },
+  approval: { request_id: "r3", text: "May I?", action: { name: "go", arguments: { at: 1 } } },
 } as const satisfies Record<QuestionShape, object>;
 
 /**
@@ -299,7 +300,16 @@ export const agentSteps: readonly [number, fc.Arbitrary<Step>][] = [
       ...base,
       again,
       kind: fc.constantFrom("input", "auth"),
-      shape: fc.constantFrom("named", "named", "otherwise", "unnamed", "unsaid", "several", "unnamedToo"),
+      shape: fc.constantFrom(
+        "named",
+        "named",
+        "otherwise",
+        "unnamed",
+        "unsaid",
+        "several",
+        "unnamedToo",
+        "approval",
+      ),
       expires: rarely(span(2)),
     }).map(interrupt),
   ],

@@ -148,11 +148,13 @@ const answer = step<{
     const control = model.mayControl(by, item);
     const isOpen = question !== undefined && open?.question === question;
     const isShort = args.shape === "wrong" || (args.shape !== "all" && question?.requests.length !== 1);
+    const isMisfit = question?.shape === "approval" && args.shape !== "decision";
     const isRepeat = question !== undefined && isRepeated(item, question, text, by);
     const isSpent = !isOpen && !isRepeat;
-    const wrong: Refusal | null = isOpen && isShort ? { code: "invalid_request" } : null;
+    const wrong: Refusal | null = isOpen && (isShort || isMisfit) ? { code: "invalid_request" } : null;
     const refusal = control ?? wrong ?? (isSpent ? ({ code: "interrupt_not_open" } as const) : null);
     judge(await real.call(args.via, by, "POST", `/v1/delegations/${item.id}/answer`, body), refusal);
+    if (wrong && refusal === wrong && isMisfit) count(model.made, "an answer that does not fit");
     if (!refusal && isOpen) {
       expect(model.mayMove("answer", item)).toBeNull();
       model.move("answer", item);

@@ -18,7 +18,15 @@ export interface ModelAgent {
   paused: boolean;
 }
 
-export type QuestionShape = "named" | "otherwise" | "unnamed" | "unsaid" | "several" | "unnamedToo";
+export type QuestionShape =
+  | "named"
+  | "otherwise"
+  | "unnamed"
+  | "unsaid"
+  | "several"
+  | "unnamedToo"
+  /** It proposes an action, so its answer needs a decision. */
+  | "approval";
 export type ReplyKind = "completed" | "otherwise" | "failed" | "retryable" | "rejected";
 
 export interface AskedQuestion {

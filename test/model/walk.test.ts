@@ -35,6 +35,7 @@ const EVERYWHERE = [
   "agent_busy",
   "asked again",
   "again with the answer",
+  "an answer that does not fit",
   "replied again",
   "made again",
 ];

@@ -62,7 +62,7 @@ export async function answerPart(
   }
   if (known.length === 0) return record;
   // A part that does not fit would be kept, and would spoil every complete answer.
-  requireFitting(open, known, false);
+  requireFitting(id, open, known, false);
   const key = keysOf(broker, id).answerParts(id, interrupt_id);
   const parts = known.flatMap(([request_id, one]) => [request_id, JSON.stringify(one)]);
   const names = [key, keysOf(broker, id).delegation(id)];

@@ -35,7 +35,7 @@ export async function answer(
   const open = openInterrupt(before);
   // For a closed question the script only checks whether this answer closed it.
   const given = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
-  if (open) requireFitting(open, given, request.answers === undefined);
+  if (open) requireFitting(id, open, given, request.answers === undefined);
   const by = principal.text;
   // The script replaces the stamp with the time of the move. It is random, so no user text contains it.
   const stamp = randomBytes(16).toString("hex");

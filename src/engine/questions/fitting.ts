@@ -9,6 +9,7 @@ const MAX_ISSUES = 50;
 
 /** `isSingle`: the body is the answer; otherwise it has the answers under `answers`. */
 export function requireFitting(
+  id: string,
   { kind, requests }: Pick<Interrupt, "kind" | "requests">,
   answers: Iterable<readonly [request_id: string, answer: AnswerInput]>,
   isSingle: boolean,
@@ -30,5 +31,7 @@ export function requireFitting(
       ...(issues.length > MAX_ISSUES && { issues_omitted: issues.length - MAX_ISSUES }),
     },
     recovery: howToFit(first.request),
+    delegation_id: id,
+    delegation_valid: true,
   });
 }
