@@ -39,6 +39,7 @@ export const SCENARIOS = {
   idle: ["poller_bytes", "sse_bytes"],
   crowd: ["crowd_cpu_percent", "crowd_get_p99_ms", "crowd_back_s"],
   fair: ["fair_cycle_p99_ms", "fair_get_p99_ms", "fair_expiry_p99_ms"],
+  replay: ["replay_events_per_s", "replay_get_p99_ms", "replay_grown_mib"],
   agents: ["cycle_ratio_10k_agents"],
   kept: ["cycle_ratio_1m_kept"],
 } as const;

@@ -11,6 +11,7 @@ import { fair } from "./scenarios/fair.ts";
 import { agents, kept } from "./scenarios/growth.ts";
 import { idle } from "./scenarios/idle.ts";
 import { paced } from "./scenarios/paced.ts";
+import { replay } from "./scenarios/replay.ts";
 import { wake } from "./scenarios/wake.ts";
 import { closeStages, Stage } from "./stage.ts";
 
@@ -24,6 +25,7 @@ const RUN: Record<
   idle,
   crowd,
   fair,
+  replay,
   agents,
   kept,
 };

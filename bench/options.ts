@@ -19,6 +19,7 @@ Figures go to standard output, progress to standard error.
   --streams N         idle event streams                                             (2000)
   --crowd N           polls at the gateway that is killed, and as many streams       (5000)
   --agents N          agents that the load is spread over                            (10000)
+  --replayed N        finished delegations of one principal whose events are replayed (100000)
   --kept N            finished delegations that are stored                           (1000000)
   --profile FILE      write a CPU profile of the gateway under the cycle load, and print where its time goes
   --help              print this help
@@ -39,6 +40,7 @@ export interface Options {
   readonly streams: number;
   readonly crowd: number;
   readonly agents: number;
+  readonly replayed: number;
   readonly kept: number;
   readonly profile: string | null;
 }
@@ -50,6 +52,7 @@ const FULL = {
   streams: "2000",
   crowd: "5000",
   agents: "10000",
+  replayed: "100000",
   kept: "1000000",
 };
 const QUICK = {
@@ -59,6 +62,7 @@ const QUICK = {
   streams: "200",
   crowd: "200",
   agents: "500",
+  replayed: "2000",
   kept: "5000",
 };
 
@@ -86,6 +90,7 @@ export function readOptions(args: readonly string[]): Options | null {
         streams: text,
         crowd: text,
         agents: text,
+        replayed: text,
         kept: text,
         profile: text,
       },
@@ -124,6 +129,7 @@ export function readOptions(args: readonly string[]): Options | null {
     streams: number("streams", given.streams),
     crowd: number("crowd", given.crowd),
     agents: number("agents", given.agents),
+    replayed: number("replayed", given.replayed),
     kept: number("kept", given.kept),
     profile: given.profile ?? null,
   };
