@@ -175,9 +175,10 @@ describe("random bodies", () => {
     try {
       action = parseA2aReply(body).action;
     } catch (error) {
-      expect(error).toBeInstanceOf(ErrandError);
-      expect(["invalid_request", "unknown_task_state"]).toContain((error as ErrandError).code);
-      expect(issuesOf(error as ErrandError).length).toBeGreaterThan(0);
+      // Plain conditions: an assertion would take longer than the parser.
+      if (!(error instanceof ErrandError)) throw error;
+      const isKnown = error.code === "invalid_request" || error.code === "unknown_task_state";
+      if (!isKnown || issuesOf(error).length === 0) throw error;
       return;
     }
     // The engine accepts every parsed action.
@@ -195,7 +196,7 @@ describe("random bodies", () => {
       kind === "message",
       (kind === "task" || kind === "status-update") && isDone(result),
     ];
-    expect(proofs).toContain(true);
+    if (!proofs.includes(true)) throw new Error("completed without a Message or a completed state");
   }
 
   test("random JSON", () => {
