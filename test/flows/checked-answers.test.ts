@@ -17,7 +17,8 @@ async function setup() {
     const { leases } = (await scout.lease("scout")).body;
     const raised = await scout.interrupt(leases[0].lease_id, question);
     if (raised.status !== 200) await scout.reply(leases[0].lease_id);
-    return { id: String(id), raised, interrupt_id: String(raised.body.interrupt_id) };
+    const { lease_id } = leases[0];
+    return { id: String(id), lease_id, raised, interrupt_id: String(raised.body.interrupt_id) };
   };
   return { ...broker, scout, alice, asked };
 }
@@ -303,15 +304,18 @@ describe("each rule", () => {
 
   test("an action is shown whole, counts for the size, and tells one question from another", async () => {
     const { alice, asked, scout } = await setup();
-    const { id, interrupt_id } = await asked({ kind: "input", text: "May I?", ...DEPLOY, edit: true });
+    const question = { kind: "input", text: "May I?", ...DEPLOY, edit: true };
+    const { id, lease_id, interrupt_id } = await asked(question);
+    expect((await scout.interrupt(lease_id, question)).body.interrupt_id).toBe(interrupt_id);
+    // With the same words but other arguments, it is another question.
+    const other = { kind: "input", text: "May I?", action: { name: "deploy", arguments: { host: "db9" } } };
+    expect((await scout.interrupt(lease_id, other)).body.code).toBe("lease_lost");
     const shown = { action: DEPLOY.action, edit: true };
     expect((await alice.get(id)).body.interrupt.requests).toMatchObject([shown]);
     const { events } = (await alice.events(id)).body;
     expect(events.at(-1)).toMatchObject({ status: "interrupted", interrupt: { requests: [shown] } });
     await alice.answer(id, interrupt_id, { decision: "approve" });
     const [lease] = (await scout.lease("scout")).body.leases;
-    // With the same words but other arguments, it is not answered by that approval.
-    const other = { kind: "input", text: "May I?", action: { name: "deploy", arguments: { host: "db9" } } };
     const second = (await scout.interrupt(lease.lease_id, other)).body;
     expect([second.interrupt_id === interrupt_id, second.answers]).toEqual([false, undefined]);
     const blob = "x".repeat(900_000);
@@ -423,6 +427,31 @@ test("through the library: a handler asks for approval, and runs what was approv
   await delegator.deny(id, { text: "not that one", interruptId: (await question("db2")) ?? undefined });
   expect((await delegator.wait(id, { timeoutSeconds: 15 })).state).toBe("completed");
   expect(ran.slice(-2)).toEqual([{ host: "db7" }, "not that one"]);
+  await agent.stop(0);
+  await running;
+});
+
+test("through the library: the approval of one action is not the answer for another", async () => {
+  const { url, scout, alice } = await setup();
+  const delegator = new Delegator({ url, token: alice.token });
+  let runs = 0;
+  // As a model does, each run proposes something else.
+  const agent = new Agent({ url, token: scout.token, agent: "scout" }, async (work) => {
+    runs += 1;
+    const proposed = { host: `db${Math.min(runs, 2)}` };
+    const { decision } = await work.ask({ text: "May I?", action: { name: "deploy", arguments: proposed } });
+    return `${decision}: ${proposed.host}`;
+  });
+  const running = agent.run();
+  const { id } = await delegator.delegate({ target: "scout", task: "deploy" });
+  const hosts: unknown[] = [];
+  for (const decide of ["approve", "deny"] as const) {
+    const { interrupt } = await delegator.wait(id, { timeoutSeconds: 15 });
+    hosts.push(interrupt?.requests[0]?.action?.arguments.host);
+    await delegator[decide](id, { interruptId: interrupt?.id });
+  }
+  const { reply } = await delegator.wait(id, { timeoutSeconds: 15 });
+  expect([hosts, reply?.parts]).toEqual([["db1", "db2"], [{ text: "deny: db2" }]]);
   await agent.stop(0);
   await running;
 });
