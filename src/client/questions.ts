@@ -1,6 +1,7 @@
 /** The types of a handler's questions and their answers, and their form on the wire. asker.ts sends them. */
 import { type Message, type MessageInput, textOf } from "../schema/a2a.ts";
-import type { Action, InterruptInput } from "../schema/interrupt.ts";
+import type { Action } from "../schema/delegation.ts";
+import type { InterruptInput } from "../schema/interrupt.ts";
 import type { Ordinals } from "./hash.ts";
 
 /** One request of a question. All members are optional; a question may have no text. */

@@ -4,7 +4,6 @@ import { artifactSchema, messageInputSchema, messageSchema } from "./a2a.ts";
 import { presenceSchema } from "./agent.ts";
 import { callbackSchema } from "./callback.ts";
 import { categorySchema } from "./errors.ts";
-import { actionSchema } from "./interrupt.ts";
 import { LIMITS } from "./limits.ts";
 import {
   agentNameSchema,
@@ -42,6 +41,13 @@ export const progressSchema = z.strictObject({
 });
 /** The progress that an agent reports. */
 export type Progress = z.infer<typeof progressSchema>;
+
+export const actionSchema = z.strictObject({
+  name: z.string().min(1).max(256),
+  arguments: z.record(z.string(), z.unknown()).default({}),
+});
+/** What an agent will do if the answer to its question is `approve`. */
+export type Action = z.infer<typeof actionSchema>;
 
 export const interruptSchema = z.object({
   id: z.string(),

@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 import { agentMessageInputSchema, messageInputSchema, messageSchema } from "./a2a.ts";
+import { actionSchema } from "./delegation.ts";
 import { schemaIssues } from "./json-schema/check-schema.ts";
 import { agentNameSchema, checkpointSchema, delegationIdSchema, instantSchema } from "./values.ts";
 
@@ -21,13 +22,6 @@ const requestIdSchema = z
 export const decisionSchema = z.enum(["approve", "deny"]);
 export type Decision = z.infer<typeof decisionSchema>;
 export const isDecision = (value: unknown): value is Decision => decisionSchema.safeParse(value).success;
-
-export const actionSchema = z.strictObject({
-  name: z.string().min(1).max(256),
-  arguments: z.record(z.string(), z.unknown()).default({}),
-});
-/** What the agent will do if the answer is `approve`. */
-export type Action = z.infer<typeof actionSchema>;
 
 /** A JSON Schema that the broker can enforce. */
 const jsonSchemaSchema = z.unknown().superRefine((schema, context) => {

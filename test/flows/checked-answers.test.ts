@@ -325,6 +325,8 @@ describe("each rule", () => {
       const large = { kind: "input", request_id: `r${at}`, action: { name: "x", arguments: { blob } } };
       expect((await scout.interrupt(next.lease_id, large)).status).toBe(200);
     }
+    const [request] = (await alice.get(id)).body.interrupt.requests;
+    expect(request.message.parts).toEqual([{ text: "May I do this: x?" }]);
     await alice.answer(id, (await alice.get(id)).body.interrupt.id, { decision: "deny" });
     const [last] = (await scout.lease("scout")).body.leases;
     const beyond = { kind: "input", request_id: "r9", action: { name: "x", arguments: { blob } } };

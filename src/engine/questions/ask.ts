@@ -50,7 +50,8 @@ export const interruptIdOf = (delegationId: string, requestIds: readonly string[
  */
 function toRequest(kind: Kind, asked: QuestionInput, salt: string) {
   const { request_id, text, message, options, schema, action, edit } = asked;
-  const sent = withoutLease(message ?? { parts: [{ text: text ?? FALLBACK[kind] }] });
+  const fallback = action ? `May I do this: ${action.name}?` : FALLBACK[kind];
+  const sent = withoutLease(message ?? { parts: [{ text: text ?? fallback }] });
   const content = [JSON.stringify(sent.parts), ...(action ? [bodyHash(action)] : [])];
   const id = request_id ?? sent.messageId ?? `req_${hash(salt, ...content)}`;
   // Without metadata that would make it look like an answer in the history.

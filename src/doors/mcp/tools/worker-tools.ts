@@ -10,9 +10,9 @@ import { release } from "../../../engine/leases/release.ts";
 import { reply } from "../../../engine/leases/reply.ts";
 import { ask } from "../../../engine/questions/ask.ts";
 import { type Part, textOf } from "../../../schema/a2a.ts";
-import { progressSchema } from "../../../schema/delegation.ts";
+import { actionSchema, progressSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
-import { actionSchema, givenAnswerSchema, interruptRequestSchema } from "../../../schema/interrupt.ts";
+import { givenAnswerSchema, interruptRequestSchema } from "../../../schema/interrupt.ts";
 import {
   heartbeatRequestSchema,
   type Lease,
