@@ -88,18 +88,20 @@ function formOf(kind: Interrupt["kind"], question: Question): Form {
   return form(message, { answer: { type: "string", title: "Answer" }, decision });
 }
 
-/** A form for each open request, by key; none when no question is open. */
+/** A form for each open request, by key; none when no question is open. `refusal`: why earlier answers do not fit. */
 export function toInputRequests(
   { interrupt }: Pick<Delegation, "interrupt">,
   answered: ReadonlySet<string> = new Set(),
+  refusal?: string,
 ): InputRequests {
   if (interrupt === null) return {};
   const open = interrupt.requests.filter(({ request_id }) => !answered.has(request_id));
   return Object.fromEntries(
-    open.map((question) => [
-      inputKey(interrupt, question),
-      inputRequired.elicit(formOf(interrupt.kind, question)),
-    ]),
+    open.map((question) => {
+      const asked = formOf(interrupt.kind, question);
+      const message = refusal === undefined ? asked.message : `${refusal}\n\n${asked.message}`;
+      return [inputKey(interrupt, question), inputRequired.elicit({ ...asked, message })];
+    }),
   );
 }
 

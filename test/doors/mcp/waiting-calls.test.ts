@@ -266,13 +266,17 @@ describe("a client of 2026-07-28 with forms and without tasks", () => {
   });
 
   const forms = { capabilities: { elicitation: {} } };
-  async function asking() {
+  async function asking(more: Record<string, unknown> = {}) {
     const here = await setup();
     const { url, alice, scout } = here;
     const args = { agent: "scout", task: "paint", wait_seconds: 20 };
     const called = callModern(url, alice.token, "delegate_task", args, forms);
     const { body } = await scout.lease("scout");
-    await scout.interrupt(body.leases[0].lease_id, { text: "Which colour?", request_id: "colour" });
+    await scout.interrupt(body.leases[0].lease_id, {
+      text: "Which colour?",
+      request_id: "colour",
+      ...more,
+    });
     const { result } = (await called).body;
     expect(result.resultType).toBe("input_required");
     const [key = ""] = Object.keys(result.inputRequests);
@@ -293,6 +297,23 @@ describe("a client of 2026-07-28 with forms and without tasks", () => {
       question: { requests: [{ request_id: "colour" }] },
     });
     expect((await alice.get(result.requestState)).body.state).toBe("input_required");
+  });
+
+  test("gets the form again, with the reason, when its answer does not fit", async () => {
+    const nested = { properties: { rgb: { type: "array", items: { type: "integer" } } } };
+    const { again, alice, result, key } = await asking({ schema: nested });
+    for (const [json, reason] of [
+      ['{"rgb": ["red"]}', "answers.colour.data.rgb.0: must be a whole number"],
+      ["{", "json: is not JSON"],
+    ] as const) {
+      const refused = (await again({ action: "accept", content: { json } })).body.result;
+      expect(refused.resultType).toBe("input_required");
+      expect(refused.inputRequests[key].params.message).toContain(`${reason}\n\nWhich colour?`);
+    }
+    // A denial does not answer a question for data.
+    const declined = toolOutput((await again({ action: "decline" })).body.result);
+    expect(declined.data).toMatchObject({ state: "input_required" });
+    expect((await alice.get(result.requestState)).body.history).toHaveLength(1);
   });
 
   test("continues to wait when another answer came first", async () => {

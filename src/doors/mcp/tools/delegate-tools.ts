@@ -113,12 +113,16 @@ async function show(context: McpContext, record: StoredDelegation, replayed: boo
 }
 
 /** Asks the client to answer the open question; its next call has the answers, and the delegation's id as requestState. */
-async function askClient(broker: Broker, record: StoredDelegation): Promise<InputRequiredResult | undefined> {
+async function askClient(
+  broker: Broker,
+  record: StoredDelegation,
+  refusal: string | undefined,
+): Promise<InputRequiredResult | undefined> {
   const delegation = toDelegation(record);
   const { interrupt } = delegation;
   if (interrupt === null) return undefined;
   const answered = await answeredParts(broker, record.id, interrupt.id);
-  const inputRequests = toInputRequests(delegation, answered);
+  const inputRequests = toInputRequests(delegation, answered, refusal);
   if (Object.keys(inputRequests).length === 0) return undefined;
   return inputRequired({ inputRequests, requestState: record.id });
 }
@@ -127,6 +131,8 @@ interface Resumed {
   readonly record: StoredDelegation;
   /** The user dismissed the form. */
   readonly dismissed: boolean;
+  /** Why the client's answers do not fit the question. */
+  readonly refusal?: string;
 }
 
 /**
@@ -139,16 +145,18 @@ async function resume({ broker, principal, inputResponses }: McpContext, state: 
   const delegation = toDelegation(record);
   const { interrupt } = delegation;
   if (interrupt === null) return { record, dismissed: false };
-  const answers = toAnswers(delegation, inputResponses);
   const dismissed = isDismissed(delegation, inputResponses);
   try {
+    const answers = toAnswers(delegation, inputResponses);
     return {
       record: await answerPart(broker, principal, id, { interrupt_id: interrupt.id, answers }),
       dismissed,
     };
   } catch (error) {
+    if (!(error instanceof ErrandError)) throw error;
+    if (error.code === "invalid_request") return { record, dismissed, refusal: error.message };
     // Another answer came first.
-    if (!(error instanceof ErrandError) || error.code !== "interrupt_not_open") throw error;
+    if (error.code !== "interrupt_not_open") throw error;
     return { record: await read(broker, principal, id), dismissed: false };
   }
 }
@@ -183,7 +191,8 @@ async function delegateAndWait(
     if (hasLeft && cancel_on_disconnect && !record.finished) {
       await cancel(broker, principal, record.id, { reason: "the caller disconnected", cascade: true });
     }
-    const question = context.supportsForms && !hasLeft ? await askClient(broker, record) : undefined;
+    const question =
+      context.supportsForms && !hasLeft ? await askClient(broker, record, resumed?.refusal) : undefined;
     return question ? { result: question } : await show(context, record, replayed);
   } finally {
     scope.release();
