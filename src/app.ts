@@ -25,7 +25,7 @@ export interface Gateway {
   readonly unread: () => number;
   /** Bytes of large request bodies in progress: of one principal, or of all. */
   readonly requestBytes: (principal?: string) => number;
-  /** How many requests of a principal run, and how many wait for their turn. */
+  /** The number of a principal's requests that run, and of those that wait for their turn. */
   readonly inProgress: HttpApp["inProgress"];
   /** Stops within ten seconds: answers polls, closes streams, finishes what is in flight. */
   readonly close: () => Promise<void>;

@@ -1,6 +1,7 @@
 /**
  * Runs a broker until a signal stops it: configuration, Redis (embedded or external), gateway, signals. One gateway per
- * process; gateways share a Redis through ERRAND_REDIS_URL or the data directory.
+ * process; gateways share a Redis through ERRAND_REDIS_URL or the data directory. Start and stop are one sequence, so it is
+ * long.
  */
 import { chmod, link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";

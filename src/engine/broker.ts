@@ -1,6 +1,7 @@
 /**
  * The first argument of every verb: the parts of one gateway, grouped by purpose. wiring.ts creates it; verbs have no
- * state of their own. Limit: no file named here imports `Broker`; a service that does is known here by its interface.
+ * state of their own. Limit: a service that imports `Broker` is declared here as an interface, because imports have no
+ * cycles.
  */
 import type { Bodies } from "../events/bodies.ts";
 import type { Feed } from "../events/feed.ts";

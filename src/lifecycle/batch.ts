@@ -1,7 +1,7 @@
 /**
  * Sends the commands that come in one turn of the event loop as one call of the script. A call has a fixed cost, about a
  * third of a move's, because Redis defines the script's functions again at each call. Limit: all answers of a batch come
- * together, so a batch is small; each of its commands still succeeds or fails for itself.
+ * together, so a batch is small; each of its commands still succeeds or fails on its own.
  */
 import type { Redis } from "../redis/connect.ts";
 import type { Script } from "../redis/script.ts";
@@ -31,7 +31,7 @@ export class Batches {
   /** Runs one command; `base` is the prefix of its keys. Rejects with the command's own error, or with the call's. */
   run(base: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      // An immediate runs as soon as all sockets that are readable now have been read.
+      // An immediate runs after the sockets that are readable now were read, so their commands are in this batch.
       if (this.#waiting.size === 0) setImmediate(() => this.#send());
       const command = { keys, args, resolve, reject };
       const others = this.#waiting.get(base);
@@ -52,7 +52,7 @@ export class Batches {
     const args = batch.flatMap((command) => command.args);
     try {
       const answers = await this.#script.run(this.#redis, keys, [batch.length, ...counts, ...args]);
-      if (!Array.isArray(answers)) throw new TypeError("the script answered with something unexpected");
+      if (!Array.isArray(answers)) throw new TypeError("the script returned no list of answers");
       for (const [at, { resolve, reject }] of batch.entries()) {
         const answer: unknown = answers[at];
         if (answer instanceof Error) reject(answer);

@@ -20,7 +20,7 @@ function mapFunction(name: string, entries: readonly (readonly [string, unknown]
 /** The record stores the reason why a lease ended as one letter. */
 const REASON_LETTERS = LEASE_LOST_REASONS.map((reason, index) => [reason, "ABCDEFGH".charAt(index)] as const);
 
-/** A row of the table as the script uses it: `needs_<guard>` for each guard; `to`: a state, or `asked` for two. */
+/** A row of the table for the script: `needs_<guard>` for each guard; `to` is a state, or `asked` if there are two. */
 function row(
   { by: _by, memory: _memory, removes_old_ticket: _removes, doc: _doc, ...effects }: Move,
   rareGuards: ReadonlySet<string>,

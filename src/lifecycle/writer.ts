@@ -152,7 +152,7 @@ export class Writer {
   }
 
   #result(answer: unknown, command: CommandOrTake): Result {
-    if (!isReply(answer)) throw new TypeError("the script answered with something unexpected");
+    if (!isReply(answer)) throw new TypeError("the script's answer to a command has an unknown form");
     const [json, record, history, artifacts, unseen, taken] = answer;
     const outcome = outcomeSchema.parse(JSON.parse(json));
     const id = outcome.id ?? command.id;

@@ -21,7 +21,7 @@ export interface Poll<T, Terms = never, Taken = never> {
   readonly wait_ms?: number;
 }
 
-/** A parked poll without the type of what its fetches find. */
+/** A parked poll as its callers see it: without the type of what its fetches find. */
 export type Parked<Terms, Taken> = Pick<
   ParkedPoll<unknown, Terms, Taken, unknown>,
   "terms" | "left" | "fetch" | "end" | "fail"

@@ -38,7 +38,7 @@ export const REDIS_ERRORS = {
   /** The password changed, or the server lost its users. */
   NOAUTH: refused(5_000),
   WRONGPASS: refused(5_000),
-  /** The server reads its data after a restart. */
+  /** The server is still loading its data after a restart. */
   LOADING: refused(),
   /** A script, not one of ours, runs for too long. */
   BUSY: refused(),

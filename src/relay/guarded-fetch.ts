@@ -4,7 +4,7 @@
  */
 import { RemoteError, toRemoteError } from "./remote-error.ts";
 
-/** The most bytes of an answer: more than a delegation may have, with room for a task's history. */
+/** The size limit of an answer: above that of a delegation, because a task also has a history. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /** The part of fetch that the relay needs. */

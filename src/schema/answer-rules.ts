@@ -12,8 +12,8 @@
  * | `options` and `schema` | one of the options, or `data` that fits the schema; or both |
  * | `action` | a choice; with approve and `edit`, `data` may replace the arguments, and then fits the schema if there is one |
  *
- * `data` that has no meaning by these rules is refused. An `auth` question always offers approve and deny, alone:
- * a credential can be given elsewhere. What the answer has is passed on as it is; nothing is derived from it.
+ * `data` that has no meaning by these rules is refused. A decision alone always answers an `auth` question, because the
+ * credential may be given elsewhere. The agent gets the answer unchanged; nothing is derived from it.
  */
 import { textOf } from "./a2a.ts";
 import type { Interrupt } from "./delegation.ts";
@@ -77,7 +77,7 @@ function dataIssues(request: Request, { decision, data, message }: AnswerInput):
   const choices = choicesOf(request);
   const isFree = choices.length === 0 && schema === undefined;
   if (isFree) return [];
-  // An agent may read the data of a part as the answer's.
+  // An agent could take the data of a part for the data of the answer.
   const at = message?.parts.findIndex((part) => "data" in part) ?? -1;
   if (at >= 0)
     return [{ path: `message.parts.${at}.data`, reason: "only allowed as the data of the answer" }];
@@ -90,7 +90,9 @@ function dataIssues(request: Request, { decision, data, message }: AnswerInput):
   }
   if (action === undefined && isChoice(choices, data)) {
     const isSecond = decision !== undefined && schema === undefined;
-    return isSecond ? [{ path: "data", reason: "not allowed beside a decision, which is the choice" }] : [];
+    return isSecond
+      ? [{ path: "data", reason: "not allowed, because the decision is already the choice" }]
+      : [];
   }
   if (schema !== undefined) return within("data", validate(schema, data).issues);
   return action === undefined ? [{ path: "data", reason: mustBeOneOf(choices) }] : [];

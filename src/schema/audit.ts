@@ -1,6 +1,6 @@
 /**
- * The audit log: who changed tokens, sessions and agents, erased delegations, or acted in bulk. Limit: no reads, and no single
- * delegations, which have events.
+ * The audit log: who changed tokens, sessions and agents, erased delegations, or acted in bulk. Limit: no reads, and no
+ * single delegations, which have events.
  */
 import * as z from "zod";
 import { instantSchema, principalSchema } from "./values.ts";

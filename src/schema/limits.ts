@@ -1,6 +1,6 @@
 /**
  * The table of limits, with the error code beyond each. The schemas, the script and the docs are derived from it. The
- * limits of one agent (`max_working` and so on) are its settings.
+ * limits of one agent (`max_working` and so on) are its settings. One table, so it is long.
  */
 import type { ErrorCode } from "./errors.ts";
 
@@ -232,7 +232,7 @@ export const LIMITS = {
   login_sessions: limit(
     100,
     "sessions",
-    "of one principal at a time, as `POST /v1/sessions` opens them",
+    "of one principal at a time, opened with `POST /v1/sessions`",
     "limit_reached",
   ),
   login_sessions_total: limit(
@@ -242,12 +242,7 @@ export const LIMITS = {
     "limit_reached",
   ),
   login_hours: limit(12, "hours", "a session lasts, unless its token ends earlier", "unauthenticated"),
-  login_codes: limit(
-    10,
-    "codes",
-    "of one principal that wait to be used; a new one replaces the oldest",
-    null,
-  ),
+  login_codes: limit(10, "codes", "unused, of one principal; a new one replaces the oldest", null),
   login_code_minutes: limit(10, "minutes", "a code may be used, once", "unauthenticated"),
   agent_bytes: limit(64 * KIB, "bytes", "the settings of one agent, as JSON", "invalid_request"),
   workers: limit(

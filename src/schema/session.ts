@@ -23,7 +23,7 @@ export const newSessionSchema = sessionSchema.extend({ token: z.string() });
 /** A session with its secret, `token`, which is sent like a bearer token and shown only once. */
 export type NewSession = z.infer<typeof newSessionSchema>;
 
-/** `current`: the session that asks. */
+/** `current`: the session that sent the request. */
 export const listedSessionSchema = sessionSchema.extend({ current: z.boolean() });
 export type ListedSession = z.infer<typeof listedSessionSchema>;
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const LEAST_MS = 10;
 const MOST_MS = 50;
-/** Of the time waited so far. */
+/** The next pause, in proportion to the time waited so far. */
 const SHARE = 0.1;
 
 /** Resolves with the first result that is not null, undefined or false; a probe that throws is called again. */

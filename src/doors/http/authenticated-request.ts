@@ -76,7 +76,7 @@ export class AuthenticatedRequest {
     return this.#principal;
   }
 
-  /** The one that the request counts for: the principal, or the address of an anonymous caller. */
+  /** Whose limits the request counts against: the principal's, or those of an anonymous caller's address. */
   get owner(): string {
     return this.#identity?.principal ?? addressOf(this.#request);
   }

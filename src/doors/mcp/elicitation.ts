@@ -148,7 +148,7 @@ function toAnswer(
   return decided && { decision: decided };
 }
 
-/** A comment belongs to a decision; another choice is a text itself. */
+/** Only a decision takes a comment: any other choice is the text of the answer itself. */
 function toActionAnswer(question: Question, content: Record<string, unknown>): AnswerInput | undefined {
   const { decision, comment, arguments: edited } = content;
   const choice = toChoice(question, decision);

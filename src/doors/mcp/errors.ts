@@ -52,7 +52,7 @@ function limitIssues(details: Record<string, unknown> | undefined): Record<strin
 export function toToolError(error: ErrandError, requestId?: string): ToolError {
   const { category, retryable, recovery } = ERRORS[error.code];
   const { delegation_id, delegation_valid, retry_after_seconds } = error.context;
-  // It knows more than the row of its code: what the answer to this question must have.
+  // More precise than the recovery for the code: it says what the answer to this question must have.
   const own = error.code === "invalid_request" ? error.context.recovery : undefined;
   const details = limitIssues(error.context.details);
   return {

@@ -53,7 +53,7 @@ export const sessionRoutes: readonly Route[] = [
   route({
     method: "DELETE",
     path: "/v1/sessions/{id}",
-    summary: "Revoke a session; its streams and waiting requests end. To sign out, revoke the own session.",
+    summary: "Revoke a session; its streams and waiting requests end. To sign out, revoke your own session.",
     params: z.strictObject({ id: z.string() }),
     responses: { 204: null },
     async handle(request, { params: { id } }) {
@@ -66,7 +66,7 @@ export const sessionRoutes: readonly Route[] = [
 ];
 
 const codeAndToken = (): ErrandError =>
-  new ErrandError("invalid_request", "code: a request with a code may have no Authorization header.", {
-    details: { issues: [{ path: "code", reason: "is sent without an Authorization header" }] },
+  new ErrandError("invalid_request", "code: must be sent without an Authorization header.", {
+    details: { issues: [{ path: "code", reason: "must be sent without an Authorization header" }] },
     recovery: "Send either the code in the body or the token in the Authorization header.",
   });

@@ -1,3 +1,4 @@
+-- Stores a code that opens one session, and deletes the principal's oldest codes above the limit.
 -- KEYS     tokens, the principal's codes, the code
 -- ARGV     now, hash, JSON, expires at, token id or empty, limit, prefix of the keys of codes
 -- Returns  1 created, 0 the token is revoked

@@ -1,3 +1,4 @@
+-- Stores a session and its audit entry; uses up its code, if a code opens it.
 -- KEYS     tokens, sessions, the principal's sessions, the session, audit, then for a code: the code, the principal's
 --          codes
 -- ARGV     now, session id, JSON, expires at, token id or empty, limit of the principal, limit of all or empty, code's

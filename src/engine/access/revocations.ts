@@ -1,11 +1,12 @@
 /**
- * Ends what tokens and sessions keep open when they are revoked or expire: streams, parked polls, MCP sessions.
- * Limit: the other gateways learn of a revocation by message; after a gap in the messages, everything open is checked.
+ * Closes the streams, parked polls and MCP sessions of a token or session that is revoked or expires. Limit: the other
+ * gateways learn of a revocation by message; after a gap in the messages, each gateway looks up all that it watches.
  */
 import type { Bus } from "../../redis/bus.ts";
 import { keys } from "../../redis/keys.ts";
 
-const KEPT_MS = 120_000;
+/** How long a revocation is remembered, for requests that were identified before it. */
+const REVOKED_KEPT_MS = 120_000;
 const RECHECK_MS = 200;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -113,18 +114,20 @@ export class Revocations {
     await this.#bus.publish(keys.revoked, id);
   }
 
+  /** Ends the token or session at this gateway. */
   endHere(id: string): void {
     this.#tokens?.forget(id);
     this.#sessions?.forget(id);
     this.#revokedAt.set(id, Date.now());
     // An older revocation needs no entry: no cached identity is left.
-    for (const [old, at] of this.#revokedAt) if (at < Date.now() - KEPT_MS) this.#revokedAt.delete(old);
+    for (const [old, at] of this.#revokedAt)
+      if (at < Date.now() - REVOKED_KEPT_MS) this.#revokedAt.delete(old);
     for (const watch of this.#watches) {
       if (watch.identity.token_id === id || watch.identity.session_id === id) watch.end();
     }
   }
 
-  /** Looks up all that is watched; retries until everything was checked. */
+  /** Looks up every watched token and session; retries until all were checked. */
   #recheck(): void {
     this.#tokens?.forget();
     this.#sessions?.forget();

@@ -1,3 +1,4 @@
+-- Deletes a token and its sessions, and adds the audit entry.
 -- KEYS     tokens, expiring, audit, sessions
 -- ARGV     id, prefix of the keys of sessions, prefix of the principals' sessions, then the audit entry or nothing
 -- Returns  1 revoked, 0 no such token

@@ -39,7 +39,7 @@ const revokeScript = script("./revoke-session.lua");
 const holderSchema = z.object({
   principal: z.string(),
   token_id: z.string().nullable(),
-  /** Instead of a token's id: proves that the operator token is still the same. */
+  /** For the operator token, which has no id: its mark, see `#operatorMark`. */
   operator: z.string().nullable(),
   token_expires_at: z.number().nullable(),
 });
@@ -72,7 +72,10 @@ const CODE_RECOVERY = "Request a new code: 'errand sessions link', or POST /v1/s
 
 export class Sessions implements Lookup {
   readonly #options: SessionOptions;
-  /** Recognizes the operator token. Not the hash that a token is compared with, because it is stored. */
+  /**
+   * Shows whether a stored session is of this operator token. A hash of the token's hash: it is stored, so it must not be
+   * the hash that bearer tokens are compared with.
+   */
   readonly #operatorMark: string;
   readonly #cache = new BoundedMap<string, { readonly found: CachedSession | null; readonly until: number }>(
     CACHE_MAX,
@@ -83,7 +86,7 @@ export class Sessions implements Lookup {
     this.#operatorMark = hashOf(hashOf(options.operatorToken));
   }
 
-  /** Opens a session for the token of a request; throws `forbidden` for a session, which would never end otherwise. */
+  /** Opens a session for the token of a request. Throws `forbidden` for a session, which could renew itself forever. */
   create(identity: Identity): Promise<NewSession> {
     return this.#create(this.#holderOf(identity, "open sessions"), null);
   }
@@ -139,7 +142,7 @@ export class Sessions implements Lookup {
     const sessions = found.flatMap((json, index) => {
       const id = rows[index]?.id;
       const stored = json === null || id === undefined ? null : parse(json);
-      // A session of an earlier operator token is no session here.
+      // A session of another operator token is not valid at this gateway.
       if (!stored || id === undefined || !this.#isOfOperator(stored)) return [];
       return [{ ...describe(id, stored), current: id === session_id }];
     });
@@ -147,7 +150,7 @@ export class Sessions implements Lookup {
     return { sessions, next_cursor: isEnd || !last ? null : toCursor(last) };
   }
 
-  /** False when there is no such session, or for other principals than its own and the operator. */
+  /** False if there is no such session, or if `by` is neither its principal nor the operator. */
   async revoke(id: string, by: Principal): Promise<boolean> {
     if (!SESSION_ID.test(id)) return false;
     const { redis, revocations } = this.#options;
@@ -251,7 +254,7 @@ export class Sessions implements Lookup {
     return { principal, token_id, operator, token_expires_at: expires_at };
   }
 
-  /** False for the operator of another operator token. */
+  /** False for a session or code of another operator token. */
   #isOfOperator({ operator }: Holder): boolean {
     return operator === null || sameHash(operator, this.#operatorMark);
   }

@@ -148,8 +148,8 @@ export class Tokens implements Lookup {
   }
 
   /**
-   * The identity of a token or session; throws `unauthenticated` without details. `lastKnown`: while Redis does not answer, a cached
-   * identity still counts, unless its token was revoked.
+   * The identity of a token or session; throws `unauthenticated` without details. `lastKnown`: while Redis does not
+   * answer, a cached identity still counts, unless its token or session was revoked.
    */
   async identify(token: string, { lastKnown = false } = {}): Promise<Identity> {
     const hash = hashOf(token);
@@ -163,7 +163,7 @@ export class Tokens implements Lookup {
     } else if (Sessions.isSecret(token)) {
       const session = await this.#sessions.find(token, { lastKnown });
       if (session?.token_id === null) return session;
-      // The session's record is deleted with the token; this holds even if it was not.
+      // Revoking a token deletes its sessions; this check holds even if one remained.
       if (session && (await this.#find(session.token_id, { lastKnown })).identity) return session;
     }
     throw new ErrandError("unauthenticated", "The token is unknown, expired or revoked.");

@@ -18,8 +18,8 @@ export interface GrantedLease extends LeaseRef {
 
 /**
  * Waits up to `wait_seconds` for work; empty when there was none, or when `signal` aborted (the client left, the token
- * was revoked, the gateway stops). (Not async, and with one promise for all steps: a parked poll would retain a frame,
- * and a promise for each.)
+ * was revoked, the gateway stops). Not async, and with one promise for all steps, because a parked poll would retain a
+ * frame and a promise for each step.
  */
 export function lease(
   broker: Broker,

@@ -1,4 +1,4 @@
--- The end of the script: runs its commands one after another. An error in one ends only that one.
+-- The last part of the script: runs the commands of a call one after another. An error in one ends only that one.
 --
 -- KEYS     of each command: `first_key` of main.lua, then its taker's agent key, if it has a taker
 -- ARGV     the number of commands; for each the number of its keys and of its arguments; then the arguments of all:

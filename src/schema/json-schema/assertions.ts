@@ -8,7 +8,7 @@ const membersOf = (value: unknown): Members => (isObject(value) ? value : {});
 const within = (place: Place, name: string | number): Place => ({ within: place, name });
 
 const MAX_SHOWN = 200;
-/** Values of a question, for a reason. */
+/** The values of a question, as part of a reason. */
 export const shownValues = (values: readonly unknown[]): string => {
   const text = values
     .slice(0, MAX_SHOWN)
@@ -44,7 +44,7 @@ function isOfType(value: unknown, type: unknown): boolean {
 const typesOf = (type: unknown): readonly unknown[] => (Array.isArray(type) ? type : [type]);
 const hasType = (value: unknown, type: unknown): boolean => typesOf(type).some((one) => isOfType(value, one));
 
-/** Above this, the quotient of two numbers has no digits left that could say whether it is whole. */
+/** The largest rounding error of a quotient, in proportion to it. */
 const ROUNDING = 2 ** -50;
 
 /** Tolerates the rounding of binary fractions: 19.99 is a multiple of 0.01. */
@@ -61,21 +61,21 @@ const numeric =
 
 const counted = (count: number, unit: string) => `${count} ${unit}${count === 1 ? "" : "s"}`;
 
-/** An assertion on the size of a value; `sizeOf` is undefined for a value of another type. */
+/** Two assertions on the size of a value; `sizeOf` returns undefined for a value of another type. */
 function sized(
   sizeOf: (run: Run, value: unknown) => number | undefined,
   unit: string,
-): readonly [most: Assertion, least: Assertion] {
+): readonly [max: Assertion, min: Assertion] {
   return [
     (run, { by, value, place }) => {
       const size = sizeOf(run, value);
-      const most = Number(by);
-      return size === undefined || size <= most || run.refuse(place, `at most ${counted(most, unit)}`);
+      const max = Number(by);
+      return size === undefined || size <= max || run.refuse(place, `at most ${counted(max, unit)}`);
     },
     (run, { by, value, place }) => {
       const size = sizeOf(run, value);
-      const least = Number(by);
-      return size === undefined || size >= least || run.refuse(place, `at least ${counted(least, unit)}`);
+      const min = Number(by);
+      return size === undefined || size >= min || run.refuse(place, `at least ${counted(min, unit)}`);
     },
   ];
 }
@@ -99,7 +99,10 @@ const [maxProperties, minProperties] = sized(
   "member",
 );
 
-/** Reports what the value lacks for the only alternative of its type, as for "a string or null". */
+/**
+ * If only one alternative allows the type of the value, as with "an object or null", reports why the value does not fit
+ * that one.
+ */
 function refuseAlternatives(
   run: Run,
   alternatives: readonly unknown[],
@@ -122,7 +125,7 @@ function refuseMissing(run: Run, names: unknown, value: Members, place: Place, r
   );
 }
 
-/** Applies what `by` has for each member that the value has, too. */
+/** Whether the members of `by` whose names the value has, too, are good. */
 function presentIn(
   run: Run,
   by: unknown,

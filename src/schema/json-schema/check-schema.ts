@@ -12,7 +12,7 @@ import { validate } from "./validate.ts";
 const MAX_ISSUES = 50;
 const MAX_BYTES = LIMITS.schema_bytes.value;
 const MAX_DEPTH = LIMITS.schema_depth.value;
-/** Values that a schema with an endless or exploding reference cannot be checked with, whatever it is for. */
+/** If the references of a schema never end or multiply, checking one of these values takes too many steps. */
 const PROBES = [null, {}, []];
 
 /** The issues of the schema, with paths from its root; none if it can be enforced. */
@@ -23,7 +23,7 @@ export function schemaIssues(schema: unknown): readonly Issue[] {
   return isEndless ? [{ path: "", reason: "its references never end, or multiply too often" }] : [];
 }
 
-/** Whether the schema can be enforced: a question of an older version may have any. */
+/** Whether the schema can be enforced. An older version accepted questions with schemas that cannot. */
 export const isEnforceable = (schema: unknown): boolean => formIssues(schema).length === 0;
 
 function formIssues(schema: unknown): readonly Issue[] {
@@ -86,7 +86,7 @@ class SchemaCheck {
   }
 }
 
-/** Why the keyword's value has not its form; undefined if it has. The schemas in it are checked apart. */
+/** Why the keyword's value does not have its form; undefined if it does. Schemas in it are checked separately. */
 function whyMalformed(form: Form, value: unknown): string | undefined {
   const [isGood, reason] = FORM_CHECKS[form];
   return isGood(value) ? undefined : reason;

@@ -1,7 +1,7 @@
 /**
  * The keywords of JSON Schema 2020-12 that the schema of a question may have, and the form of each. Limit: keywords that
  * are not enforced are refused if they restrict an answer; annotations and unknown keywords are ignored, as the
- * specification has it.
+ * specification says.
  */
 
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
@@ -20,6 +20,7 @@ export type Form =
   | "type"
   | "list"
   | "any"
+  /** A list of different strings. */
   | "names"
   /** Lists of names, by name. */
   | "names_map"

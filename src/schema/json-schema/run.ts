@@ -6,9 +6,9 @@ import { isObject, type Members } from "./keywords.ts";
 import { toPointer, valueAt } from "./pointer.ts";
 
 const MAX_ISSUES = 50;
-/** Deeper than any value that fits into a body, because one level can take several references. */
+/** More than the levels of a body, because a schema may follow several references at one level of the value. */
 const MAX_NESTING = 500;
-/** Comparing or measuring so many characters of a string is one step. */
+/** Comparing or measuring this many characters of a string counts as one step. */
 const CHARACTERS_A_STEP = 16;
 
 export class TooComplex extends Error {}
@@ -63,7 +63,7 @@ export class Run {
     return fits;
   }
 
-  /** Whether all items are good. Looks at each, for its issues, unless no more issues are reported. */
+  /** Whether all items are good. Continues after a bad one, for the issues of the others, unless no more are reported. */
   all<T>(items: Iterable<T>, isGood: (item: T) => boolean): boolean {
     let fits = true;
     for (const item of items) {

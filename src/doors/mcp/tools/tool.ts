@@ -36,7 +36,7 @@ interface ToolSpec<I extends z.ZodRawShape> {
   readonly visibleTo: readonly Principal["kind"][];
   /** The tool changes nothing. */
   readonly readOnly?: true;
-  /** The tool ends work. */
+  /** The tool may end work, for example by a cancel. */
   readonly destructive?: true;
   /** A repeated call changes nothing more. */
   readonly idempotent?: true;
